@@ -33,7 +33,7 @@ from registry_server.pages.limits import PAGES
 from registry_server.pages.lru_cache import LruCache
 from registry_server.pages.release_analysis import Analysis, decode, encode
 from rye.registry.trust.records import ReleaseRecord, release_files
-from rye.storage.running_code import running_code
+from rye.storage.verdicts import running_code
 
 T = TypeVar("T")
 FILE = "analyses.sqlite"

@@ -25,7 +25,7 @@ from rye.items.reading import ReadOptions
 from rye.registry.protocol.statements import Release
 from rye.registry.protocol.wire import StageRow
 from rye.text.content import hidden_characters
-from rye.text.facts.decoding import readable_text
+from rye.text.facts.source import readable_text
 
 
 class StagedFile(Struct, frozen=True):

@@ -30,7 +30,7 @@ from rye.project.agent_programs import STATE
 from rye.project.layout import Project
 from rye.project.lock_file import editable_rows
 from rye.storage.home import Home
-from rye.storage.running_code import running_code
+from rye.storage.verdicts import running_code
 from rye.verified.basis import Basis, stored_basis
 from rye.verified.on_disk import Present, read_present, scan
 from rye.workspace.installing.project_state import bytes_of, joined_manifests

@@ -5,6 +5,9 @@
 3. ``changes``: the files, the lock and the manifest as the changes of one transaction. Nothing is written before that.
 
 Between 1 and 2, :func:`override_findings` checks the overrides in force against the versions about to be installed.
+
+What an item's texts mention that matters for consent and policy (DESIGN 7.2) is computed from verified bytes, and remembered
+with the item's other verdicts.
 """
 
 from __future__ import annotations
@@ -31,7 +34,6 @@ from rye.installation.resolving import Chosen, locked_records
 from rye.installation.sources import Record, Sources, fetch_logged, source_item, with_signers
 from rye.installation.transaction import Change
 from rye.items.identity import Identity
-from rye.items.mentions import mentions
 from rye.items.reading import Metadata
 from rye.items.signed_release import Mention
 from rye.project.forced_versions import unused
@@ -45,11 +47,24 @@ from rye.registry.trust.signer_history import signer_history
 from rye.sources.record import SourceRecord
 from rye.storage.home import Home
 from rye.storage.verdicts import Verdicts
+from rye.text import facts
 from rye.text.facts.fact import RULES_VERSION
+from rye.text.facts.source import readable_text
 from rye.text.json_reading import msgpack_decoder
 from rye.verified.on_disk import INSTALLED, written_text
 from rye.verified.release import VerifiedItem, judge_files, judgement_inputs, signed_words, verify_files
 from rye.verified.rows import check_row
+
+
+def mentions(files: Mapping[str, bytes]) -> tuple[Mention, ...]:
+    """Return the cautions and alarms of one item, alarms first, each at its first position; then one note of each kind, for
+    policies. ``files``: bytes by path."""
+    texts = {path: readable_text(data) for path, data in files.items()}
+    found: dict[object, Mention] = {}
+    for fact in facts.find_facts(texts):
+        key = fact.fact if fact.level == facts.NOTE else fact.key
+        found.setdefault(key, Mention(fact.fact, fact.value, fact.level, fact.path, fact.line))
+    return tuple(sorted(found.values(), key=lambda m: (-facts.severity(m.level), m.fact, m.path, m.line, m.value)))
 
 
 class Prepared(Struct, frozen=True):

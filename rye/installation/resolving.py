@@ -15,10 +15,9 @@ from msgspec import Struct
 from rye.errors import RyeError, UsageError
 from rye.installation.environment import Environment
 from rye.installation.sources import History, Record, Sources, expect_origin, locked_source_record
-from rye.installation.unlock import Unlock
 from rye.items.identity import Identity
 from rye.project.forced_versions import ForcedVersion, forced_range
-from rye.project.freshness import wanted_key
+from rye.project.freshness import Unlock, wanted_key
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest, Wanted
 from rye.registry.protocol.statements import Relation

@@ -34,7 +34,7 @@ from rye.verified.memory import Memory
 from rye.verified.release import VerifiedItem, signed_words
 
 if TYPE_CHECKING:
-    from rye.installation.unlock import Unlock
+    from rye.project.freshness import Unlock
     from rye.project.lock import Lock
     from rye.sources.book import SourceBook
 

@@ -9,9 +9,9 @@ from msgspec import Struct
 from rye.installation.environment import Environment
 from rye.installation.resolving import resolve
 from rye.installation.sources import History, Sources
-from rye.installation.unlock import Unlock
 from rye.items.identity import Identity
 from rye.project.forced_versions import forced_range
+from rye.project.freshness import Unlock
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
 from rye.resolution.outcome import Unsolvable

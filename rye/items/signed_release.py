@@ -12,7 +12,7 @@ from rye.items.identity import Identity
 
 
 class Mention(Struct, frozen=True):
-    """One thing that an item's text mentions, at its first position (:mod:`rye.items.mentions`)."""
+    """One thing that an item's text mentions, at its first position (:mod:`rye.installation.install`)."""
 
     fact: str
     value: str

@@ -14,7 +14,7 @@ from rye.items.kinds import KINDS
 from rye.items.placeholder_text import placeholder_text
 from rye.items.reading import Reading, ReadOptions
 from rye.items.rights import Caller
-from rye.project.discovery import Found
+from rye.project.context import Found
 from rye.project.item_file import ItemFile, load_item
 from rye.project.same_ids import same_ids
 from rye.text.diagnostics import Diagnostic, in_order

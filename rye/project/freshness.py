@@ -1,10 +1,15 @@
-"""Whether a lock is up to date with its manifest, and which of its items a group needs."""
+"""Whether a lock is up to date with its manifest, which of its items a group needs, and which of its versions can
+change when versions are chosen.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
+from rye.items.identity import Identity
 from rye.project.declared_sources import PathSource
 from rye.project.forced_versions import forced_range
 from rye.project.lock import Lock, LockedItem
@@ -74,3 +79,41 @@ def require_groups(manifest: Manifest, named: frozenset[str]) -> None:
 def in_groups(items: Iterable[LockedItem], without: frozenset[str]) -> list[LockedItem]:
     """Return the items that a group outside ``without`` needs."""
     return [item for item in items if not set(item.groups) <= without]
+
+
+class Unlock(Struct, frozen=True):
+    """Created by :meth:`nothing`, :meth:`only` or :meth:`everything`."""
+
+    identities: frozenset[Identity] = frozenset()
+    all: bool = False
+    exact: tuple[tuple[Identity, str], ...] = ()
+    """Items that must get exactly this version; their locked version may change."""
+
+    @classmethod
+    def nothing(cls) -> Unlock:
+        """Keep every locked version that the manifest allows."""
+        return cls()
+
+    @classmethod
+    def only(cls, identities: Iterable[Identity]) -> Unlock:
+        """Let these items change to another version."""
+        return cls(frozenset(identities))
+
+    @classmethod
+    def to(cls, versions: Mapping[Identity, str], others: Iterable[Identity] = ()) -> Unlock:
+        """Move some items to exactly these versions, and let ``others`` change to any."""
+        return cls(frozenset((*versions, *others)), exact=tuple(sorted(versions.items())))
+
+    @classmethod
+    def everything(cls) -> Unlock:
+        """Let every item change; the locked versions are not preferred."""
+        return cls(all=True)
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether no locked version may change."""
+        return not self.all and not self.identities
+
+    def frees(self, identity: Identity) -> bool:
+        """Whether the version of this item may change."""
+        return self.all or identity in self.identities

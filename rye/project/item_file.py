@@ -15,7 +15,7 @@ from rye.items.kinds import KINDS, Kind
 from rye.items.location import Location, guess, item_name, locate, told_by_title
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.limits import CONTENT
-from rye.project.discovery import main_file_in
+from rye.project.context import main_file_in
 from rye.storage.safe_files import read_bytes
 from rye.text import content
 from rye.text.diagnostics import Diagnostic, in_order

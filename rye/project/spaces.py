@@ -16,7 +16,7 @@ from rye.items.identity import Reference, is_segment, lookup_key
 from rye.items.kinds import KINDS
 from rye.items.location import Location, locate, shared_folder, told_by_title
 from rye.limits import CONTENT
-from rye.project.discovery import main_file_in, own_items
+from rye.project.context import main_file_in, own_items
 from rye.project.layout import Project
 from rye.project.lock_file import editable_rows, item_path
 from rye.storage.home import Home

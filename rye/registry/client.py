@@ -34,7 +34,7 @@ from rye.registry.protocol.tiles import Tile, VerifiedTiles
 from rye.registry.protocol.wire import Config
 from rye.registry.released import ItemFiles, Proofs
 from rye.registry.store.cache import Cache
-from rye.registry.store.pinned import Pinned, make_pinned, read_withdrawn, remember_withdrawn
+from rye.registry.store.pins import Pinned, make_pinned, read_withdrawn, remember_withdrawn
 from rye.registry.store.state import HeadTags, StateStore
 from rye.registry.transport.factory import open_transport
 from rye.registry.transport.seam import (

@@ -10,8 +10,7 @@ from rye.errors import RyeError
 from rye.items.identity import Reference
 from rye.items.reading import ReadOptions
 from rye.project.checking import check_files
-from rye.project.context import load_manifest
-from rye.project.discovery import Found
+from rye.project.context import Found, load_manifest
 from rye.project.layout import Project
 from rye.project.spaces import Entry, find
 from rye.runtime.effects import OwnFile

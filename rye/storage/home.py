@@ -10,11 +10,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from rye.storage.places import home_folder, place_of
-from rye.storage.verdicts import VERDICTS, Verdicts
+
+if TYPE_CHECKING:
+    from rye.storage.verdicts import Verdicts
 
 SYSTEM_SPACE = Path("/usr/share/rye/ai")
 """Items that an administrator provides."""
@@ -96,6 +99,8 @@ class Home(Struct, frozen=True):
 
     def verdicts(self) -> Verdicts:
         """The results of this user's earlier verifications."""
+        from rye.storage.verdicts import VERDICTS, Verdicts  # needs hashlib, and most lists verify nothing
+
         return Verdicts(self.data / VERDICTS)
 
     def folders(self) -> tuple[Path, ...]:

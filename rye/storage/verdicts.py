@@ -3,7 +3,7 @@
 Rules:
 
 * A verdict is the result of a pure function that accepted its arguments. Its key is a hash of everything that the function reads:
-  the bytes, the keys they were checked against, and the code that checked them (:mod:`rye.storage.running_code`). Refusals are
+  the bytes, the keys they were checked against, and the code that checked them (:func:`running_code`). Refusals are
   never remembered.
 * Verdicts are stored next to the trusted state, in the user's own data folder, never in the cache, because a cache can be shared
   or restored by a build server. Whoever can write verdicts could also replace the trusted keys. A file that another user owns or
@@ -12,6 +12,9 @@ Rules:
   policy) is not a verdict and is checked each time. That a head's signatures are valid under a root is one.
 * None of this is necessary. A damaged row is a miss, a damaged or foreign file is replaced, one that grew too large starts over,
   and one that cannot be used (locked by another program, on a full or read-only disk) is ignored for the rest of the run.
+
+They are rows of a SQLite file. :func:`running_code` is also for other results that hold only until the code that computed them
+changes.
 """
 
 from __future__ import annotations
@@ -20,15 +23,13 @@ import contextlib
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from rye.storage.running_code import running_code
+import rye
 from rye.storage.unusable import UnusableError
-
-if TYPE_CHECKING:
-    from rye.storage.verdict_file import VerdictFile
 
 VERDICTS = "verdicts.sqlite"
 """The file's name in the user's data folder."""
@@ -120,8 +121,6 @@ class Verdicts:
     def _open(self, *, create: bool) -> VerdictFile | None:
         """The file; None if it does not exist and is not to be created. Raises UnusableError, OSError, ImportError."""
         if self._file is None and self._path is not None and self._prepare(self._path, create):
-            from rye.storage.verdict_file import VerdictFile  # SQLite, which is slow to import
-
             self._file = VerdictFile(self._path)
         return self._file
 
@@ -167,3 +166,119 @@ def _is_own(path: Path) -> bool:
 
 def _check(key: bytes, value: bytes) -> bytes:
     return hashlib.sha256(key + value).digest()[:_CHECK_BYTES]
+
+
+_CHUNK = 500
+"""How many keys one query asks for."""
+_WAIT_SECONDS = 1.0
+"""How long to wait for another program that writes, once per run."""
+_PASSING = {"BUSY", "LOCKED", "NOMEM", "READONLY", "INTERRUPT", "IOERR", "FULL", "CANTOPEN", "PROTOCOL", "PERM", "AUTH"}
+"""SQLite errors that do not mean that the file is damaged."""
+
+
+class VerdictFile:
+    """Rows of key and value, both bytes. Every method raises UnusableError if SQLite fails."""
+
+    def __init__(self, path: Path) -> None:
+        import sqlite3  # slow, and most commands have no verdicts
+
+        with _explained():
+            self._database = sqlite3.connect(path, timeout=_WAIT_SECONDS)
+            try:
+                # Losing verdicts in a power cut does no harm; each row has a check that shows whether it is complete.
+                self._database.execute("PRAGMA synchronous=OFF")
+                self._database.execute("CREATE TABLE IF NOT EXISTS verdict (key BLOB PRIMARY KEY, value BLOB NOT NULL)")
+            except BaseException:
+                self._database.close()
+                raise
+
+    def rows(self, keys: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the existing rows for these keys."""
+        with _explained():
+            for start in range(0, len(keys), _CHUNK):
+                chunk = keys[start : start + _CHUNK]
+                places = ",".join("?" * len(chunk))
+                for key, value in self._database.execute(
+                    f"SELECT key, value FROM verdict WHERE key IN ({places})", chunk
+                ):
+                    if not isinstance(key, bytes) or not isinstance(value, bytes):
+                        raise UnusableError("a row is not bytes", damaged=True)
+                    yield key, value
+
+    def write(self, rows: Iterable[tuple[bytes, bytes]]) -> None:
+        """Add rows, all or none. A row replaces one with the same key."""
+        with _explained(), self._database:
+            self._database.executemany("INSERT OR REPLACE INTO verdict VALUES (?, ?)", rows)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+
+@contextlib.contextmanager
+def _explained() -> Iterator[None]:
+    import sqlite3
+
+    try:
+        yield
+    except (sqlite3.Error, UnicodeError) as error:  # UnicodeError: SQLite's messages quote damaged text
+        # The name is absent if the library itself refuses, e.g. text that is not UTF-8.
+        name = getattr(error, "sqlite_errorname", "")
+        damaged = name.removeprefix("SQLITE_").split("_")[0] not in _PASSING
+        raise UnusableError(str(error), damaged=damaged) from error
+
+
+FACES = frozenset(("cli", "deployment", "lsp", "mcp", "runtime", "schemas"))
+"""The rooms above the use cases. What checks a release, an item or a lock cannot import them (``tests/house/test_rooms.py``), and
+their files are a third of the program's."""
+
+
+@cache
+def running_code(*, faces: bool = False) -> bytes:
+    """The identity of this process's code, computed once: a program replaced while it runs still runs the old code.
+
+    ``faces``: with the rooms above the use cases, for a verdict that comes from one of them.
+    """
+    return code_identity() if faces else code_identity(FACES)
+
+
+def code_identity(without: Collection[str] = ()) -> bytes:
+    """A hash that changes with the checking code: Python, every importable distribution, and the names, sizes and times of this
+    package's files. It does not try to know which distributions matter; a change in any of them costs a few verdicts.
+
+    ``without``: rooms that the checking code cannot import. If the hash cannot be determined, e.g. inside an archive, it is
+    different each time.
+    """
+    found = [f"{rye.__version__}\0{sys.version}"]
+    for folder in sys.path:
+        with contextlib.suppress(OSError):
+            names = os.listdir(folder or os.curdir)
+            found.extend(sorted(name for name in names if name.endswith((".dist-info", ".egg-info"))))
+    try:
+        files = list(_files_below(os.path.dirname(os.path.abspath(rye.__file__)), without))
+    except OSError:
+        files = []
+    if not files:
+        return os.urandom(32)
+    return hashlib.sha256("\0".join([*found, *files]).encode("utf-8", "surrogateescape")).digest()
+
+
+def _files_below(folder: str, skipped: Collection[str]) -> Iterator[str]:
+    """Path, size and time of every file below a folder, except compiled Python files and the folders ``skipped`` directly in
+    it."""
+    left_out = {f"{folder}{os.sep}{name}" for name in skipped}
+    waiting = [folder]
+    while waiting:
+        here, inside = waiting.pop(), []
+        with os.scandir(here) as entries:
+            for entry in entries:
+                if not entry.is_dir():
+                    status = entry.stat()
+                    inside.append(f"{entry.name}\0{status.st_size}\0{status.st_mtime_ns}")
+                elif entry.name != "__pycache__" and entry.path not in left_out:
+                    waiting.append(entry.path)
+        inside.sort()
+        waiting.sort()
+        if inside:
+            yield here
+            yield from inside

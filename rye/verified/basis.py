@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from rye.project.declared_sources import is_source_origin
 from rye.project.lock import LockedItem
-from rye.registry.store.pinned import Pinned, read_pinned
+from rye.registry.store.pins import Pinned, read_pinned
 from rye.storage.home import Home
 from rye.storage.places import TRUSTED_KEYS
 from rye.storage.private_files import read_trusted

@@ -22,8 +22,7 @@ from rye.registry.protocol.name_map import (
     node_path,
     update,
 )
-from rye.registry.protocol.name_map.nodes import hash_of
-from rye.registry.protocol.name_map.paths import child_at
+from rye.registry.protocol.name_map.nodes import child_at, hash_of
 from rye.registry.protocol.notes import SignedNote
 from rye.registry.protocol.statements import Release, Takedown, parse
 from rye.registry.protocol.tiles import Tile

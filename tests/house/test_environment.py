@@ -10,7 +10,7 @@ READERS = {
     "rye/cli/start.py": "answers completion and an unchanged install before anything is imported",
     "rye/cli/options.py": "the command line's edge: the session of a run gets them here",
     "rye/runtime/run/child.py": "a process of its own, which starts here",
-    "rye/project/owners.py": "whose projects this process may use depends on who started it, not on the user's folders",
+    "rye/project/ownership.py": "whose projects this process may use depends on who started it, not on the user's folders",
     "rye/registry/transport/http.py": "httpx reads its proxies there; this only skips the import when there are none",
     "rye/registry/transport/http_connection.py": "the certificates that OpenSSL and httpx would use",
     "rye/sources/git_program.py": "what a process that asks git for its version needs to start",

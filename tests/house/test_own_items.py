@@ -9,7 +9,7 @@ import pytest
 
 from rye.items.reading import ReadOptions
 from rye.project.checking import check_files
-from rye.project.discovery import Found, own_items
+from rye.project.context import Found, own_items
 from rye.project.signatures import verify_file
 from rye.signing.trust_store import read_key_file
 from rye.text.diagnostics import strict

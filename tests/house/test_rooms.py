@@ -13,7 +13,7 @@ import pytest
 
 import registry_server
 import rye
-from rye.storage.running_code import FACES
+from rye.storage.verdicts import FACES
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,7 +10,7 @@ from rye.errors import RyeError
 from rye.items.agent.reader import template
 from rye.items.reading import ReadOptions
 from rye.project.checking import Checked, check_files
-from rye.project.discovery import expand
+from rye.project.context import expand
 
 
 def check(base: Path, *arguments: str, kind: str | None = None) -> list[Checked]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rye.errors import RyeError
-from rye.project.discovery import expand, own_items, walk
+from rye.project.context import expand, own_items, walk
 
 DIRECTIVE = '# T\n\n```xml\n<directive name="a" version="1.0.0">\n</directive>\n```\n'
 
@@ -174,7 +174,7 @@ def test_what_is_named_itself_is_found_even_as_a_broken_link(base: Path) -> None
 
 
 def test_a_walk_has_an_end(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rye.project.discovery.MAX_FILES", 3)
+    monkeypatch.setattr("rye.project.context.MAX_FILES", 3)
     with pytest.raises(RyeError) as caught:
         list(walk(base))
     assert caught.value.code == "too-many-files"

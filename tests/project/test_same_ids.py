@@ -8,7 +8,7 @@ import pytest
 
 from rye.items.reading import ReadOptions
 from rye.project.checking import check_files
-from rye.project.discovery import Found
+from rye.project.context import Found
 
 PYTHON = '__version__ = "1.0.0"\n__category__ = "text"\n__tool_description__ = "Counts words"\nprint("{}")\n'
 SCRIPT = 'const __version__ = "1.0.0";\nconst __category__ = "text";\nconst __tool_description__ = "Counts words";\n'

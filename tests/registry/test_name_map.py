@@ -241,7 +241,7 @@ class TestLookingUp:
         assert missing(root, ["tool:acme/x/n1", "tool:acme/x/n2"], {}) == [root_place(root)]
 
     def test_all_leaves_are_read_with_few_nodes_at_once(self, small: None, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("rye.registry.protocol.name_map.paths._NODES_AT_ONCE", 4)
+        monkeypatch.setattr("rye.registry.protocol.name_map.nodes._NODES_AT_ONCE", 4)
         store = Store()
         root = store.add(EMPTY_MAP_SHA256, numbered(500)).root
         store.rounds.clear()

@@ -20,10 +20,8 @@ from hypothesis import strategies as st
 
 import rye
 from rye.registry.trust.records import decode_judged
-from rye.storage import verdict_file
 from rye.storage import verdicts as module
-from rye.storage.running_code import FACES, code_identity
-from rye.storage.verdicts import Verdicts
+from rye.storage.verdicts import FACES, Verdicts, code_identity
 from tests.scenes.effort import tries
 
 EXAMPLES = tries(40, 3_000)
@@ -459,7 +457,7 @@ assert len(recall(path, entries(500))) < 500
 class TestOtherPrograms:
     @pytest.mark.processes
     def test_a_program_that_holds_the_file_costs_one_wait(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(verdict_file, "_WAIT_SECONDS", 0.4)
+        monkeypatch.setattr(module, "_WAIT_SECONDS", 0.4)
         remember(path, entries(5))
         with process(path, HOLD) as other:
             assert other.stdout is not None
@@ -530,6 +528,6 @@ class TestOtherPrograms:
         assert recall(path, entries(9)) == entries(5)
 
     def test_a_python_without_sqlite_remembers_nothing(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(sys.modules, "rye.storage.verdict_file", None)  # what importing SQLite fails in
+        monkeypatch.setitem(sys.modules, "sqlite3", None)  # what importing SQLite fails in
         remember(path, entries(5))
         assert recall(path, entries(5)) == {}

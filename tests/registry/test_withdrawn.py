@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from rye.registry.store.pinned import read_withdrawn, remember_withdrawn
+from rye.registry.store.pins import read_withdrawn, remember_withdrawn
 
 ORIGIN = "registry.example"
 

@@ -18,10 +18,9 @@ from msgspec import Struct
 import rye
 import rye.verified.basis
 import rye.workspace.installing.install
-from rye.registry.store.pinned import remember_withdrawn
-from rye.registry.store.pins import addresses_path, state_path
+from rye.registry.store.pins import addresses_path, remember_withdrawn, state_path
 from rye.storage import verdicts
-from rye.storage.running_code import running_code
+from rye.storage.verdicts import running_code
 from rye.verified.basis import Basis, LockBasis
 from rye.verified.memory import Memory
 from rye.workspace.installing.up_to_date import up_to_date

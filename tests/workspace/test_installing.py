@@ -16,8 +16,8 @@ from rye.consent.ask import Ask
 from rye.consent.sorts import approvals
 from rye.errors import RyeError
 from rye.installation.transaction import Change, Writer
-from rye.installation.unlock import Unlock
 from rye.items.identity import Identity
+from rye.project.freshness import Unlock
 from rye.project.layout import Project
 from rye.project.lock import parse_lock
 from rye.workspace.context import LibraryContext

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from rye.errors import RyeError
-from rye.registry.store.pinned import read_pinned
-from rye.registry.store.pins import state_path
+from rye.registry.store.pins import read_pinned, state_path
 from rye.registry.store.state import StateStore
 from rye.registry.trust.trust_error import TrustError
 from rye.storage.home import Home

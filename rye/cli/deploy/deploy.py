@@ -12,7 +12,7 @@ from rye.cli.project.installing import install_options
 from rye.deployment.recall import recall
 from rye.deployment.request import DeployRequest, Scope, words_of
 from rye.errors import UsageError
-from rye.workspace.projects import project_of
+from rye.project.context import require_project
 from rye.workspace.registries.pins import refuse_other_pins
 from rye.workspace.trusting.acceptance import trusts_lock
 
@@ -81,10 +81,10 @@ def deploy(
             raise UsageError("usage", "An export needs --for and a folder.", "rye deploy export --for claude OUT")
         from rye.cli.deploy.export import export  # asks registries
 
-        return export(session, project_of(session), cast("Form", export_for), session.path(items[1]))
+        return export(session, require_project(session.cwd), cast("Form", export_for), session.path(items[1]))
     is_status = items == ("status",)
     request = DeployRequest(() if is_status else items, member, targets, scope, dry_run, allow, adopt, overwrite)
-    project, words = project_of(session), words_of(request, trusts_lock=trusts_lock(session))
+    project, words = require_project(session.cwd), words_of(request, trusts_lock=trusts_lock(session))
     if words is not None and not only_check and not is_status:
         refuse_other_pins(session)
         known = recall(session.home, project, Path.home() if scope == "user" else project.root, words)

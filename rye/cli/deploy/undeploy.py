@@ -9,7 +9,7 @@ from rye.cli.options import Session, command
 from rye.deployment.deploying import undeploy as undeploy_items
 from rye.deployment.request import Scope
 from rye.errors import UsageError
-from rye.workspace.projects import project_of
+from rye.project.context import require_project
 
 
 @command("undeploy")
@@ -27,7 +27,7 @@ def undeploy(session: Session, items: tuple[str, ...], everything: bool, scope: 
     """Remove the files that Rye deployed. Edited files stay, and Rye no longer manages them."""
     if bool(items) == everything:
         raise UsageError("usage", "Name items, or give --all.", "`rye deploy status` lists what is deployed.")
-    done = undeploy_items(session, project_of(session), items, scope)
+    done = undeploy_items(session, require_project(session.cwd), items, scope)
     show_deployed(session, done)
     count = len(done.changed)
     said = f"{count} file{'s' * (count != 1)} removed" if count else "nothing was deployed"

@@ -14,10 +14,10 @@ from rye.cli.project.installing import (
     show_outcome,
 )
 from rye.errors import UsageError
+from rye.project.context import require_project
 from rye.workspace.installing.adding import add as add_items
 from rye.workspace.installing.install_request import InstallRequest
 from rye.workspace.installing.source_words import is_source_word
-from rye.workspace.projects import project_of
 
 
 @command("add")
@@ -64,10 +64,10 @@ def add(
         )  # loads git, needed only for sources
 
         wanted = SourceRequest(items[0], items[1:], everything, name, group, member, editable)
-        outcome = add_from_source(session, project_of(session), request, wanted, agreement(session))
+        outcome = add_from_source(session, require_project(session.cwd), request, wanted, agreement(session))
         return show_outcome(session, outcome, dry_run=dry_run)
     if everything or editable or name is not None:
         message = "--all, --as and --editable need a source: git+https://… or a folder's path."
         raise UsageError("bad-argument", message, "Name the source before its items.", what="source")
-    outcome = add_items(session, project_of(session), request, items, group, agreement(session), member)
+    outcome = add_items(session, require_project(session.cwd), request, items, group, agreement(session), member)
     return show_outcome(session, outcome, dry_run=dry_run)

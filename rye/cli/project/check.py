@@ -9,12 +9,12 @@ from rye.cli.options import Session, command
 from rye.customization.doctor import Check
 from rye.deployment.auditing import audit_deployed
 from rye.errors import RyeError
+from rye.project.context import require_project
 from rye.project.layout import Project
 from rye.workspace.customizing.health import customizations, machine, registry
 from rye.workspace.customizing.layouts import customization_places
 from rye.workspace.installing.auditing import audit
 from rye.workspace.project_checks import audited, check_own_items, deployed
-from rye.workspace.projects import project_of
 
 
 @command("check")
@@ -25,7 +25,7 @@ def check(session: Session) -> int:
     Runs the checks of `rye validate`, `verify`, `audit`, `override check`, `deploy --check` and `doctor`, and writes nothing.
     Exits 1 on errors, not on warnings. With --offline, the registry's last known state is used.
     """
-    project = project_of(session)
+    project = require_project(session.cwd)
     checks = (
         *check_own_items(session),
         *_installed(session, project),

@@ -13,8 +13,8 @@ from rye.errors import UsageError
 from rye.items.consented import HookAction
 from rye.permissions.comparing import Comparison, Version
 from rye.permissions.containment import Change
+from rye.project.context import require_project
 from rye.workspace.installing.differences import compare_releases, edited_files
-from rye.workspace.projects import project_of
 
 
 @command("diff")
@@ -99,7 +99,7 @@ def _lines(session: Session, lines: Sequence[str]) -> None:
 
 
 def _edited(session: Session) -> None:
-    files = edited_files(session, project_of(session))
+    files = edited_files(session, require_project(session.cwd))
     if session.json:
         session.console.document({"files": [asdict(file) for file in files]})
         return

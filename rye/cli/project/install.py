@@ -19,10 +19,10 @@ from rye.cli.project.installing import (
 )
 from rye.cli.unchanged import remember
 from rye.errors import UsageError
+from rye.project.context import require_project
 from rye.project.layout import Project
 from rye.workspace.installing.install import install as install_project
 from rye.workspace.installing.install_request import InstallRequest, LockUse
-from rye.workspace.projects import project_of
 
 
 @command("install")
@@ -59,7 +59,7 @@ def install(
     )
     if items:
         return _add(session, request, items, group)
-    outcome = install_project(session, project_of(session), request, agreement(session))
+    outcome = install_project(session, require_project(session.cwd), request, agreement(session))
     code = show_outcome(session, outcome, dry_run=dry_run)
     deployed = deployed_by(outcome)
     quiet = deployed is None or not (deployed.changed or deployed.refused)
@@ -96,7 +96,7 @@ def ci(session: Session, without: tuple[str, ...], trust_lock: bool, bundle: str
         airgap=airgap_given(session, bundle),
         follow=deploy_after,
     )
-    project = project_of(session)
+    project = require_project(session.cwd)
     outcome = install_project(session, project, request, agreement(session))
     _name_orphans(session, project)
     return show_outcome(session, outcome)

@@ -13,8 +13,7 @@ import click
 from rye.cli.console import one_line
 from rye.cli.options import Session
 from rye.errors import UsageError
-from rye.project.context import load_manifest
-from rye.workspace.projects import project_of
+from rye.project.context import load_manifest, require_project
 
 if TYPE_CHECKING:
     from rye.consent.ask import Ask
@@ -175,7 +174,7 @@ def show_outcome(session: Session, outcome: InstallOutcome, *, dry_run: bool = F
 
             show_deployed(session, deployed)
             session.console.data(summary(deployed))
-        elif deployed is None and outcome.result == "installed" and project_of(session).has_deployed:
+        elif deployed is None and outcome.result == "installed" and require_project(session.cwd).has_deployed:
             session.console.next_step("`rye deploy status` shows which deployed files this made out of date.")
         return code
     changes: list[dict[str, object]] = []

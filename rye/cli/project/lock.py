@@ -7,9 +7,9 @@ import click
 from rye.cli.console import counted, one_line
 from rye.cli.options import Session, command
 from rye.cli.project.installing import install_options
+from rye.project.context import require_project
 from rye.project.layout import Project
 from rye.workspace.installing.locking import check_lock, relock
-from rye.workspace.projects import project_of
 
 
 @command("lock")
@@ -18,7 +18,7 @@ from rye.workspace.projects import project_of
 @click.pass_obj
 def lock(session: Session, check: bool, dry_run: bool) -> int:
     """Choose versions and write rye.lock without installing. This approves nothing."""
-    project = project_of(session)
+    project = require_project(session.cwd)
     if check:
         return _check(session, project, dry_run)
     outcome = relock(session, project, dry_run=dry_run)

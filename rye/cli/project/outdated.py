@@ -8,9 +8,9 @@ from rye.cli.console import counted, one_line
 from rye.cli.options import Session, command
 from rye.cli.project.installing import install_options
 from rye.layout import Cell, Column
+from rye.project.context import require_project
 from rye.workspace.installing.outdated import OutdatedItem
 from rye.workspace.installing.outdated import outdated as outdated_items
-from rye.workspace.projects import project_of
 
 
 @command("outdated")
@@ -21,7 +21,7 @@ def outdated(session: Session, member: str | None) -> None:
 
     A locked release that can no longer be installed is shown with the reason: a revoked key, or the policy.
     """
-    items = outdated_items(session, project_of(session), member)
+    items = outdated_items(session, require_project(session.cwd), member)
     if session.json:
         session.console.document({"outdated": [_as_json(item) for item in items]})
         return

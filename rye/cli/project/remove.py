@@ -6,9 +6,9 @@ import click
 
 from rye.cli.options import Session, command
 from rye.cli.project.installing import agreement, command_text, deploy_after, install_options, show_outcome
+from rye.project.context import require_project
 from rye.workspace.installing.install_request import InstallRequest
 from rye.workspace.installing.removing import remove as remove_items
-from rye.workspace.projects import project_of
 
 
 @command("remove")
@@ -25,5 +25,5 @@ def remove(
         discard_local_edits=discard_local_edits,
         follow=deploy_after,
     )
-    outcome = remove_items(session, project_of(session), request, items, agreement(session), member)
+    outcome = remove_items(session, require_project(session.cwd), request, items, agreement(session), member)
     return show_outcome(session, outcome, dry_run=dry_run)

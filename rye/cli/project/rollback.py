@@ -6,9 +6,9 @@ import click
 
 from rye.cli.options import Session, command
 from rye.cli.project.installing import agreement, deploy_after, install_options, show_outcome
+from rye.project.context import require_project
 from rye.workspace.installing.install_request import InstallRequest
 from rye.workspace.installing.rolling_back import rollback as return_to_previous
-from rye.workspace.projects import project_of
 
 
 @command("rollback")
@@ -26,5 +26,5 @@ def rollback(session: Session, approved: tuple[str, ...], dry_run: bool, discard
         discard_local_edits=discard_local_edits,
         follow=deploy_after,
     )
-    outcome = return_to_previous(session, project_of(session), request, agreement(session))
+    outcome = return_to_previous(session, require_project(session.cwd), request, agreement(session))
     return show_outcome(session, outcome, dry_run=dry_run)

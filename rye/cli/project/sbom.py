@@ -10,8 +10,8 @@ import click
 
 from rye.cli.options import Session, command
 from rye.errors import UsageError
+from rye.project.context import require_project
 from rye.workspace.installing.bill_of_materials import project_bill
-from rye.workspace.projects import project_of
 
 _SERIAL = re.compile(r"urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
@@ -29,7 +29,7 @@ _TIME = "%Y-%m-%dT%H:%M:%SZ"
 @click.pass_obj
 def sbom(session: Session, given_time: str | None, serial: str | None, output: str | None) -> None:
     """Write a CycloneDX 1.6 document (JSON) of everything in rye.lock. The same lock gives the same document."""
-    project = project_of(session)
+    project = require_project(session.cwd)
     if serial is not None and not _SERIAL.fullmatch(serial):
         raise UsageError(
             "bad-argument",

@@ -13,9 +13,9 @@ from rye.cli.project.installing import (
     install_options,
     show_outcome,
 )
+from rye.project.context import require_project
 from rye.workspace.installing.install_request import InstallRequest
 from rye.workspace.installing.updating import update as update_items
-from rye.workspace.projects import project_of
 
 
 @command("update")
@@ -47,5 +47,5 @@ def update(
         airgap=airgap_given(session, bundle),
         follow=deploy_after,
     )
-    outcome = update_items(session, project_of(session), request, items, agreement(session))
+    outcome = update_items(session, require_project(session.cwd), request, items, agreement(session))
     return show_outcome(session, outcome, dry_run=dry_run)

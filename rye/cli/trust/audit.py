@@ -12,9 +12,9 @@ from rye.cli.project.installing import install_options
 from rye.deployment.auditing import audit_deployed
 from rye.errors import UsageError
 from rye.installation.audit_choice import LEVELS, Level, fails
+from rye.project.context import require_project
 from rye.workspace.installing.auditing import Audit
 from rye.workspace.installing.auditing import audit as audit_project
-from rye.workspace.projects import project_of
 
 
 @command("audit")
@@ -40,7 +40,7 @@ def audit(session: Session, as_sarif: bool, level: Level, without: tuple[str, ..
     """
     if as_sarif and session.json:
         raise UsageError("contradiction", "--sarif and --json cannot be combined.", "Give one of them.")
-    project = project_of(session)
+    project = require_project(session.cwd)
     found = audit_project(session, project, frozenset(without)).joined(audit_deployed(session, project))
     failed = fails(found.findings, level)
     if as_sarif:

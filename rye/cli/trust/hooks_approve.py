@@ -6,8 +6,8 @@ import click
 
 from rye.cli.options import Session, command
 from rye.cli.project.consent import show_hook
+from rye.project.context import require_project
 from rye.workspace.installing.hook_approval import WaitingHooks, approve_hooks
-from rye.workspace.projects import project_of
 
 
 @command("approve")
@@ -23,7 +23,7 @@ def approve(session: Session, target: str) -> None:
         for hook in waiting.hooks:
             show_hook(session.console, hook, style="strong")
 
-    approved = approve_hooks(session, project_of(session), target, show)
+    approved = approve_hooks(session, require_project(session.cwd), target, show)
     item, count = approved.item, len(approved.hooks)
     if session.json:
         session.console.document({"id": item.id, "kind": item.kind, "version": item.version, "approved": count})

@@ -6,7 +6,7 @@ import click
 
 from rye.cli.options import Session, command
 from rye.cli.project.installing import agreement
-from rye.workspace.projects import project_of
+from rye.project.context import require_project
 from rye.workspace.trusting.trusting_project import accept_project, forget_project
 
 
@@ -19,7 +19,7 @@ def project(session: Session, forget: bool) -> None:
     The first install in a cloned project asks the same question. Later, only new approvals are asked about. --yes does not
     answer it.
     """
-    here = project_of(session)
+    here = require_project(session.cwd)
     if forget:
         existed = forget_project(session.home, here)
         document: dict[str, object] = {"project": str(here.root), "forgotten": existed}

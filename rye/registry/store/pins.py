@@ -1,14 +1,23 @@
-"""The user's pins: which registry is at which address. Reading them does not need the trust code."""
+"""The user's pins: which registry is at which address, and what this user trusts about it. They are a few small files, and
+reading them does not need the trust code.
+
+One of them lists the releases that the registry's owners are known here to have taken down. A takedown is a statement about
+one release, so no keyset records it. Entries are never removed: takedowns are permanent.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
+from rye.registry.protocol.note_text import note_text
 from rye.storage.private_files import make_folder, read_trusted, write
+from rye.storage.safe_files import file_lock
 
 _NAME = "addresses.json"
 _REMOVED = "removed-pin"
@@ -47,3 +56,94 @@ def last_removal(folder: Path, origin: str) -> str:
         return ""
     except OSError:
         return os.urandom(16).hex()
+
+
+_WITHDRAWN = "withdrawn.json"
+_LOCK_SECONDS = 60.0
+_UNKNOWN = frozenset({"?"})
+"""The content of an unreadable file: it makes every earlier verdict invalid."""
+
+
+def read_withdrawn(folder: Path, origin: str) -> frozenset[str]:
+    """Return ``kind:id version`` of each release; empty if there is no file. ``folder``: that of the trusted states."""
+    try:
+        return frozenset(msgspec.json.decode(read_trusted(_path(folder, origin)), type=list[str]))
+    except FileNotFoundError:
+        return frozenset()
+    except (OSError, msgspec.MsgspecError):
+        return _UNKNOWN
+
+
+def remember_withdrawn(folder: Path, origin: str, releases: Iterable[str]) -> None:
+    """Add releases; entries that another program adds at the same time are kept. Raises OSError."""
+    path, added = _path(folder, origin), frozenset(releases)
+    if added <= read_withdrawn(folder, origin) - _UNKNOWN:
+        return
+    make_folder(path.parent)
+    with file_lock(path.with_name(f"{_WITHDRAWN}.lock"), _LOCK_SECONDS):
+        known = read_withdrawn(folder, origin) - _UNKNOWN
+        write(path, msgspec.json.encode(sorted(known | added)).decode())
+
+
+def _path(folder: Path, origin: str) -> Path:
+    return state_path(folder, origin).with_name(_WITHDRAWN)
+
+
+class Pinned(Struct, frozen=True, kw_only=True):
+    """The part of a registry's trusted state that releases are checked against."""
+
+    fingerprint: str
+    """SHA-256 of the text of the registry's first root, which the user pinned."""
+    removal: str
+    """Changes whenever a pin of the registry is removed (:func:`rye.registry.store.pins.last_removal`)."""
+    keysets: Mapping[str, str]
+    """Namespace → SHA-256 of its newest keyset that was seen. A keyset lists the revoked keys."""
+    withdrawn: frozenset[str]
+    """``kind:id version`` of the releases that were taken down as far as this machine knows; ``?`` if it cannot tell."""
+
+    def withdrawn_of(self, namespace: str) -> tuple[str, ...]:
+        """Return the releases of one namespace that were taken down, sorted."""
+        return tuple(sorted(release for release in self.withdrawn if _is_of(release, namespace)))
+
+
+def read_pinned(folder: Path, origin: str) -> Pinned | None:
+    """Return what the user trusts about a registry. ``folder``: that of the trusted states.
+
+    None if it is pinned at no address, or if a file cannot be read (:class:`rye.registry.store.state.StateStore` reports why).
+    """
+    try:
+        if origin not in read_addresses(folder).values():
+            return None
+        state = msgspec.json.decode(read_trusted(state_path(folder, origin)), type=_State)
+    except (OSError, msgspec.MsgspecError):
+        return None
+    if state.origin != origin or not state.roots:
+        return None
+    fingerprint = hashlib.sha256(note_text(state.roots[0]).encode()).hexdigest()
+    return make_pinned(folder, origin, fingerprint, {name: keyset.sha256 for name, keyset in state.keysets.items()})
+
+
+def make_pinned(
+    folder: Path, origin: str, fingerprint: str, keysets: Mapping[str, str], withdrawn: Iterable[str] = ()
+) -> Pinned:
+    """Return the value for a state in memory. ``withdrawn``: takedowns seen by this run, besides those seen before."""
+    return Pinned(
+        fingerprint=fingerprint,
+        removal=last_removal(folder, origin),
+        keysets=keysets,
+        withdrawn=read_withdrawn(folder, origin).union(withdrawn),
+    )
+
+
+def _is_of(release: str, namespace: str) -> bool:
+    return release == "?" or release.partition(":")[2].startswith(f"{namespace}/")
+
+
+class _Keyset(Struct, frozen=True):
+    sha256: str
+
+
+class _State(Struct, frozen=True):
+    origin: str
+    roots: list[str]
+    keysets: dict[str, _Keyset] = {}

@@ -21,8 +21,7 @@ from rye.items.attached import attached_files
 from rye.items.identity import is_segment
 from rye.items.skill.adoption import AdoptableFile, analyze
 from rye.limits import CONTENT
-from rye.project.context import require_project
-from rye.project.discovery import walk
+from rye.project.context import require_project, walk
 from rye.storage.atomic import replace_file
 from rye.storage.safe_files import read_bytes, refuse_links
 from rye.text.diagnostics import has_errors

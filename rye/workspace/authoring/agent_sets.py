@@ -15,8 +15,7 @@ from rye.items.agent.migration import migrate as as_markdown
 from rye.items.agent.model import Agent
 from rye.limits import CONTENT
 from rye.project.checking import Checked, check_files
-from rye.project.context import read_options
-from rye.project.discovery import Found, expand
+from rye.project.context import Found, expand, read_options
 from rye.project.item_file import ItemFile, load_item, place
 from rye.project.layout import find_project
 from rye.storage.safe_files import read_bytes

@@ -13,8 +13,7 @@ from rye.items.directive.fix import migrate
 from rye.items.reading import Source
 from rye.limits import CONTENT
 from rye.project.checking import Checked, check_files
-from rye.project.context import read_options
-from rye.project.discovery import expand
+from rye.project.context import expand, read_options
 from rye.project.item_file import load_item, place
 from rye.storage.safe_files import read_bytes
 from rye.workspace.authoring.proposed_change import Agree, ProposedChange, breaks_signature, write_agreed

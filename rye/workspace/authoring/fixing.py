@@ -23,7 +23,7 @@ from rye.workspace.authoring.proposed_change import Agree, ProposedChange, break
 
 if TYPE_CHECKING:
     from rye.items.location import Location
-    from rye.project.discovery import Found
+    from rye.project.context import Found
     from rye.workspace.context import Context
 
 

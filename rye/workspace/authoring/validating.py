@@ -14,8 +14,7 @@ from rye.items.placeholder_text import PLACEHOLDER_TEXT
 from rye.items.reading import ReadOptions, Source
 from rye.limits import CONTENT
 from rye.project.checking import Checked, check_among, check_files, check_item
-from rye.project.context import arguments_or_own_items, read_options
-from rye.project.discovery import own_items
+from rye.project.context import arguments_or_own_items, own_items, read_options
 from rye.project.item_file import ItemFile, item_of, load_item, place
 from rye.project.layout import find_project
 from rye.project.same_ids import same_ids

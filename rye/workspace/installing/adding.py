@@ -10,9 +10,9 @@ from rye.errors import RyeError, UsageError
 from rye.installation.environment import Environment
 from rye.installation.resolving import identify, no_such_version
 from rye.installation.sources import Sources
-from rye.installation.unlock import Unlock
 from rye.installation.updates import latest_version
 from rye.items.identity import Identity, Reference, is_segment, lookup_key, parse_reference
+from rye.project.freshness import Unlock
 from rye.project.layout import Project, find_project
 from rye.project.manifest import Manifest, Wanted, parse_manifest
 from rye.project.manifest_edit import add_dependency, set_registry

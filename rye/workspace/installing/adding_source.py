@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
-from rye.installation.unlock import Unlock
 from rye.items.identity import is_segment
 from rye.project.declared_sources import PathSource
+from rye.project.freshness import Unlock
 from rye.project.layout import Project
 from rye.project.manifest_edit import add_dependencies, add_source
 from rye.sources.finding import Found

@@ -10,9 +10,9 @@ from rye.installation.graph import locked_item
 from rye.installation.hand_edits import edit_diff, signed_hash
 from rye.installation.released import fetch_releases, find_release, identify_one
 from rye.installation.sources import Sources, differs, expect_origin, locked_source_record, source_item
-from rye.installation.unlock import Unlock
 from rye.items.identity import parse_reference
 from rye.permissions.comparing import Comparison, Version, compare
+from rye.project.freshness import Unlock
 from rye.project.layout import Project, find_project
 from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import item_folder

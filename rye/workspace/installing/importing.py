@@ -18,10 +18,9 @@ from rye.installation.install import mentions_of, prepare, unapproved
 from rye.installation.resolving import resolve
 from rye.installation.rollback import keep_previous
 from rye.installation.transaction import Change, exclusive
-from rye.installation.unlock import Unlock
 from rye.limits import SOURCES
 from rye.project.declared_sources import Source
-from rye.project.freshness import wanted_ranges
+from rye.project.freshness import Unlock, wanted_ranges
 from rye.project.layout import LOCK, MANIFEST, Project, find_project
 from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.manifest import Manifest

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from rye.consent.sorts import approvals
 from rye.installation.fact_rules import by_other_rules
-from rye.installation.unlock import Unlock
-from rye.project.freshness import in_groups, is_stale, require_fixed
+from rye.project.freshness import Unlock, in_groups, is_stale, require_fixed
 from rye.verified.on_disk import scan
 from rye.workspace.installing.following import follow
 from rye.workspace.installing.install_outcome import InstallOutcome

@@ -26,10 +26,9 @@ from rye.installation.resolving import Chosen, resolve
 from rye.installation.rollback import keep_previous
 from rye.installation.sources import Sources
 from rye.installation.transaction import Round, exclusive
-from rye.installation.unlock import Unlock
 from rye.items.identity import Identity
 from rye.project.declared_sources import FOLDER_PREFIXES
-from rye.project.freshness import in_groups, is_stale
+from rye.project.freshness import Unlock, in_groups, is_stale
 from rye.project.layout import LOCK, MANIFEST
 from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import item_files

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from rye.installation.graph import Node, chains, locked_item, tree
 from rye.items.identity import Identity
-from rye.project.context import load_manifest
+from rye.project.context import load_manifest, require_project
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import read_lock
@@ -17,7 +17,6 @@ from rye.project.members import selected
 from rye.storage.home import Home
 from rye.workspace.context import Context
 from rye.workspace.installing.rows_of_items import verified_here, with_found_signers
-from rye.workspace.projects import project_of
 
 
 class Reasons(Struct, frozen=True):
@@ -46,7 +45,7 @@ def locked_tree(context: Context, depth: int | None, member: str | None = None) 
 
     ``member``: show only what this member of the workspace needs; None means all members. Raises UsageError ``unknown-name``.
     """
-    project = project_of(context)
+    project = require_project(context.cwd)
     lock = _read(context.home, project)
     nodes = tree(lock, selected(load_manifest(project), member))
     shown = tuple(node for node in nodes if depth is None or node.depth <= depth)
@@ -66,7 +65,7 @@ def _unverified(home: Home, project: Project, lock: Lock) -> frozenset[Identity]
 def reasons_for(context: Context, name: str, member: str | None = None) -> Reasons:
     """Why the item ``[KIND:]ID`` is locked. ``member``: only why this member needs it. Raises RyeError ``not-installed``,
     UsageError ``unknown-name``."""
-    project = project_of(context)
+    project = require_project(context.cwd)
     lock = _read(context.home, project)
     item = locked_item(lock, name)
     found, more = chains(lock, selected(load_manifest(project), member), item.identity)

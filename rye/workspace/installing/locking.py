@@ -10,8 +10,7 @@ from rye.installation.install import mentions_of, prepare, unapproved
 from rye.installation.resolving import resolve
 from rye.installation.rollback import keep_previous
 from rye.installation.transaction import Change, exclusive
-from rye.installation.unlock import Unlock
-from rye.project.freshness import is_stale, wanted_ranges
+from rye.project.freshness import Unlock, is_stale, wanted_ranges
 from rye.project.layout import LOCK, Project
 from rye.project.lock import Lock, lock_text
 from rye.project.manifest import Manifest

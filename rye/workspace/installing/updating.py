@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from rye.errors import RyeError, UsageError
 from rye.installation.graph import not_installed
-from rye.installation.unlock import Unlock
 from rye.items.identity import Identity, parse_reference
+from rye.project.freshness import Unlock
 from rye.project.layout import Project
 from rye.project.lock import Lock
 from rye.resolution.versions import Version

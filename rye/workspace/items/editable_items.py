@@ -27,13 +27,13 @@ from rye.installation.environment import Environment
 from rye.installation.install import verify_chosen
 from rye.installation.resolving import Chosen
 from rye.installation.sources import differs, source_refused
-from rye.installation.unlock import Unlock
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.items.reading import ReadOptions
 from rye.items.signed_release import SignedRelease, identities_of
 from rye.project.context import load_manifest
 from rye.project.declared_sources import PathSource
+from rye.project.freshness import Unlock
 from rye.project.item_file import ItemFile, item_of
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem

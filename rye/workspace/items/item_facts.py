@@ -17,14 +17,13 @@ from rye.items.identity import is_segment
 from rye.items.kinds import KINDS
 from rye.items.location import Location
 from rye.limits import CONTENT
-from rye.project.context import load_manifest
-from rye.project.discovery import Found, expand
+from rye.project.context import Found, expand, load_manifest
 from rye.project.item_file import place
 from rye.project.spaces import looks_like_path
 from rye.storage.home import Home
 from rye.storage.safe_files import read_bytes
 from rye.text.facts import Fact, as_json, difference, find_facts
-from rye.text.facts.decoding import readable_text
+from rye.text.facts.source import readable_text
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem, effective_item, refuse_named_like_installed
 from rye.workspace.items.installed_items import installed_item

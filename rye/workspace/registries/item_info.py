@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rye.errors import RyeError
+from rye.installation.install import mentions
 from rye.items.agent_tools import AgentTools
 from rye.items.consented import Run
 from rye.items.identity import Identity
-from rye.items.mentions import mentions
 from rye.items.signed_release import Mention
 from rye.registry.client import RegistryClient
 from rye.registry.trust.keysets import Link

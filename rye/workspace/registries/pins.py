@@ -27,8 +27,7 @@ from rye.errors import RyeError
 from rye.project.layout import find_project
 from rye.project.registries import normal_address
 from rye.project.user_config import read_settings
-from rye.registry.store.pinned import read_pinned
-from rye.registry.store.pins import read_addresses
+from rye.registry.store.pins import read_addresses, read_pinned
 from rye.text.lazy import lazy_module
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import msgspec
 from rye.errors import RyeError
 from rye.project.declared_sources import GIT_PREFIX, Source
 from rye.project.lock import LockedFile, LockedItem
-from rye.registry.store.pinned import read_pinned
-from rye.registry.store.pins import read_addresses
+from rye.registry.store.pins import read_addresses, read_pinned
 from rye.sources.book import SourceBook
 from rye.sources.git_cache import GitCache
 from rye.sources.git_program import Asking

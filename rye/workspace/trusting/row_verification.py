@@ -8,10 +8,10 @@ from rye.errors import RyeError
 from rye.installation.install import check_rows, verify_chosen
 from rye.installation.resolving import Chosen, locked_choice
 from rye.installation.sources import Sources
-from rye.installation.unlock import Unlock
 from rye.items.identity import Identity
 from rye.items.signed_release import SignedRelease
 from rye.project.context import load_manifest
+from rye.project.freshness import Unlock
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem
 from rye.registry.trust.trust_error import TrustError

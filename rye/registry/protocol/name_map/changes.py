@@ -13,8 +13,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from rye.registry.protocol.name_map import nodes as form
-from rye.registry.protocol.name_map.nodes import Child, Inner, Leaf, MapEntry, Node, encode_node, hash_of
-from rye.registry.protocol.name_map.paths import Place, Read, open_node, places_below
+from rye.registry.protocol.name_map.nodes import (
+    Child,
+    Inner,
+    Leaf,
+    MapEntry,
+    Node,
+    Place,
+    Read,
+    encode_node,
+    hash_of,
+    open_node,
+    places_below,
+)
 
 
 class Update(Struct, frozen=True):
