@@ -16,7 +16,7 @@ PLACE = "acme/directives/work/top.md"
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Person:
+def person(tmp_path: Path) -> Person:
     made = Person(tmp_path)
     made.write("rye.toml", "[project]\n")
     put(made.folders, made.folder, "directive", "acme/work/top", PLACE, directive("work/top", permissions="").encode())
