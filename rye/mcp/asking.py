@@ -23,6 +23,7 @@ from mcp.shared.exceptions import MCPError
 from rye.limits import RUNTIME
 from rye.runtime.approvals import Question
 from rye.runtime.calls import CallError, cut
+from rye.runtime.effects import Ask, Reply
 
 _T = TypeVar("_T")
 Context = ServerRequestContext[Any, Any]
@@ -41,15 +42,24 @@ class Asking:
         self,
         ctx: Context,
         params: types.InputResponseRequestParams,
-        act: Callable[[Callable[[Question], bool | None], threading.Event], _T],
+        act: Callable[[Ask, threading.Event], _T],
+        by: str | None,
     ) -> _T | types.InputRequiredResult:
-        """Run ``act`` in a thread. Its questions go to the person at the client, if the client can ask."""
+        """Run ``act`` in a thread. Its questions go to the client, if that can ask and its answers count.
+
+        ``by``: who answers, as the log says it; None: no answer of this client counts, since the one who asks for a call would
+        be the one who allows it.
+        """
         cancel = threading.Event()
         capabilities = ctx.session.client_capabilities
-        can_ask = capabilities is not None and capabilities.elicitation is not None
+        can_ask = by is not None and capabilities is not None and capabilities.elicitation is not None
         asked: list[Question] = []
 
-        def ask(question: Question) -> bool | None:
+        def ask(question: Question) -> Reply | None:
+            said = answered(question)
+            return Reply(said, by) if said is not None and by is not None else None
+
+        def answered(question: Question) -> bool | None:
             if not can_ask or len(json.dumps(question.params)) > RUNTIME.asked_characters:
                 return None
             if ctx.session.can_send_request:

@@ -32,6 +32,7 @@ from rye.mcp.tokens import Grant
 from rye.mcp.tool_names import tool_names
 from rye.runtime.calls import TOOLS, CallError, cut
 from rye.runtime.chain import READ_ONLY
+from rye.runtime.effects import BY_THE_CLIENT, BY_THE_HOST
 from rye.runtime.opening import Opened
 
 _T = TypeVar("_T")
@@ -96,7 +97,10 @@ class Face:
                 name, arguments = "rye_execute", {"item_type": "tool", "item_id": item_id, "parameters": arguments}
         try:
             result = await self._asking.while_asking(
-                ctx, params, lambda ask, cancel: opened.session.act(name, arguments, ask=ask, cancel=cancel)
+                ctx,
+                params,
+                lambda ask, cancel: opened.session.act(name, arguments, ask=ask, cancel=cancel),
+                _answered_by(ctx),
             )
         except CallError as error:
             return _answer(error.as_json(), is_error=True)
@@ -139,7 +143,10 @@ class Face:
         kind, item_id = known
         try:
             text = await self._asking.while_asking(
-                ctx, params, lambda ask, cancel: served.prompt_text(opened, kind, item_id, params.arguments or {}, ask)
+                ctx,
+                params,
+                lambda ask, cancel: served.prompt_text(opened, kind, item_id, params.arguments or {}, ask),
+                _answered_by(ctx),
             )
         except CallError as error:
             raise _protocol_error(error) from error
@@ -175,7 +182,9 @@ class Face:
         """Handle ``resources/read``: knowledge, or a skill's file. Raises MCPError."""
         opened, uri = self._opened(ctx), params.uri
         try:
-            found = await self._asking.while_asking(ctx, params, lambda ask, cancel: served.read(opened, uri, ask))
+            found = await self._asking.while_asking(
+                ctx, params, lambda ask, cancel: served.read(opened, uri, ask), _answered_by(ctx)
+            )
         except CallError as error:
             raise _protocol_error(error) from error
         return found if isinstance(found, types.InputRequiredResult) else types.ReadResourceResult(contents=[found])
@@ -214,13 +223,23 @@ class Face:
     # -- whose run it is -----------------------------------------------------------------------------------------------
 
     def _opened(self, ctx: Context) -> Opened:
-        grant: Grant | None = None
-        if ctx.request is not None:
-            grant = ctx.request.scope.get(GRANT)
+        grant: Grant | None = ctx.request.scope.get(GRANT) if ctx.request is not None else None
         try:
             return self.runs.of(grant)
         except RyeError as error:
             raise MCPError(types.INVALID_REQUEST, error.message) from error
+
+
+def _answered_by(ctx: Context) -> str | None:
+    """Who answers this client's questions, as the log says it; None: its answers do not count.
+
+    A server on stdio was started by the person at the host. Over HTTP nobody vouches for the client, so it answers only if the
+    token was made for that.
+    """
+    if ctx.request is None:
+        return BY_THE_HOST
+    grant: Grant | None = ctx.request.scope.get(GRANT)
+    return BY_THE_CLIENT if grant is not None and grant.may_approve else None
 
 
 class SkillParams(types.RequestParams):

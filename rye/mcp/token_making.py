@@ -22,11 +22,16 @@ class MadeToken(Struct, frozen=True):
     """The time at which it expires, in UTC."""
 
 
-def make_token(context: Context, reference: str, ttl: str) -> MadeToken:
-    """Create a token for a directive. Raises RyeError if the directive may not be used, UsageError ``bad-argument``."""
+def make_token(context: Context, reference: str, ttl: str, *, may_approve: bool = False) -> MadeToken:
+    """Create a token for a directive. ``may_approve``: whether its holder's client may answer for a person.
+
+    Raises RyeError if the directive may not be used, UsageError ``bad-argument``.
+    """
     life = parse_ttl(ttl)
     project = require_project(context.cwd)
     item, _ = read_directive(ProjectItems(context, project), reference)
     now = context.now()
-    token = issue(token_key(context.home), project, item.id, item.version, item.sha256, now, life)
+    token = issue(
+        token_key(context.home), project, item.id, item.version, item.sha256, now, life, may_approve=may_approve
+    )
     return MadeToken(token, item.label, timestamp(now + life))

@@ -39,7 +39,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DELETE_KEY = "Delete the file, which invalidates all tokens."
 
 
-class Grant(Struct, frozen=True, forbid_unknown_fields=True):
+class Grant(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The content of a token."""
 
     directive: str = msgspec.field(name="as")
@@ -53,6 +53,8 @@ class Grant(Struct, frozen=True, forbid_unknown_fields=True):
     """Identifies the token; each token has a separate run."""
     expires: int
     """Seconds since 1970."""
+    may_approve: bool = msgspec.field(name="may-approve", default=False)
+    """Whether the holder's client may answer for a person. Left out where false, as in tokens of earlier versions."""
 
 
 class TokenRefused(RyeError):
@@ -109,10 +111,19 @@ def _make_key(place: Path) -> None:
 
 
 def issue(
-    key: bytes, project: Project, directive: str, version: str | None, sha256: str, now: datetime, ttl: timedelta
+    key: bytes,
+    project: Project,
+    directive: str,
+    version: str | None,
+    sha256: str,
+    now: datetime,
+    ttl: timedelta,
+    *,
+    may_approve: bool = False,
 ) -> str:
-    """Return a token for a directive's exact bytes."""
-    grant = Grant(directive, version, sha256, project_mark(project), secrets.token_hex(8), int((now + ttl).timestamp()))
+    """Return a token for a directive's exact bytes. ``may_approve``: whether its holder may answer for a person."""
+    expires = int((now + ttl).timestamp())
+    grant = Grant(directive, version, sha256, project_mark(project), secrets.token_hex(8), expires, may_approve)
     payload = msgspec.json.encode(grant)
     return f"{_PREFIX}{_encoded(payload)}.{_encoded(_mac(key, payload))}"
 

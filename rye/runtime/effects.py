@@ -139,7 +139,21 @@ class Tools(Protocol):
 
 Children = Callable[[UsableItem, Mapping[str, object], Chain, Limits, Event], dict[str, object]]
 """Runs a directive as a child run with this chain and these limits, and returns its checked outputs."""
-Ask = Callable[[Question], bool | None]
+
+
+BY_THE_HOST = "a person, asked by the host"
+BY_THE_CLIENT = "answered by the client"
+
+
+class Reply(Struct, frozen=True):
+    """The answer to a question."""
+
+    yes: bool
+    by: str = BY_THE_HOST
+    """Who answered, as the log says it."""
+
+
+Ask = Callable[[Question], Reply | None]
 """Asks a person and returns the answer; None: no one can be asked here."""
 
 

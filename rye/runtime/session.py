@@ -31,7 +31,7 @@ from rye.runtime.asking import question_about, waiting
 from rye.runtime.calls import CallError, ReturnCall, from_rye_error
 from rye.runtime.chain import Chain, decide
 from rye.runtime.deciding import Deciding, MustAsk, denied
-from rye.runtime.effects import Ask, UsableItem, World
+from rye.runtime.effects import Ask, Reply, UsableItem, World
 from rye.runtime.event_log import EventLog
 from rye.runtime.executing import Executing, Made, Returned
 from rye.runtime.limits import Bound, Limits, Used
@@ -194,21 +194,19 @@ class Session:
     def _ask_person(self, asked: Asked, allowed: Allowed, version: str | None, ask: Ask) -> Allowed:
         """Get a person's approval and decide the call again. Raises CallError ``approval-required`` or ``denied``."""
         question = question_about(self.run, asked, allowed, self._world.clock.now())
-        by, said = "rye approve", True
+        reply: Reply | None = Reply(True, "rye approve")
         if not self._approvals.take(question.key, self._world.clock.now()):
-            by = "a person, asked by the host"
-            said_here = ask(replace(question, params=asked.given, whole=True))  # the person sees all parameters
-            if said_here is None:
-                with self._lock:
-                    error = waiting(question, asked, allowed, self._approvals)
-                    self.recording.deny(asked, error)
-                    raise error
-            said = said_here
+            reply = ask(replace(question, params=asked.given, whole=True))  # the person sees all parameters
+        if reply is None:
+            with self._lock:
+                error = waiting(question, asked, allowed, self._approvals)
+                self.recording.deny(asked, error)
+                raise error
         with self._lock:
             try:
                 self._require_open(0)  # the call was counted when it was received
-                if not said:
-                    raise denied(allowed.decision, f"A person declined {question.item}.", None, asked.item)
+                if not reply.yes:
+                    raise denied(allowed.decision, f"{question.item} was declined.", None, asked.item)
                 now = self._deciding.decide(self.chain, asked, version, agreed=True)
                 if (now.sha256, now.decision.required) != (allowed.sha256, allowed.decision.required):
                     message = f"{question.item} was changed while waiting for approval."
@@ -216,7 +214,7 @@ class Session:
             except CallError as error:
                 self.recording.deny(asked, error)
                 raise
-            self.recording.approve(asked, now, by)
+            self.recording.approve(asked, now, reply.by)
             self.recording.allow(asked, now)
             return now
 

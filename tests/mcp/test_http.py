@@ -14,7 +14,9 @@ import anyio
 import httpx2
 import pytest
 from mcp.client.client import Client
+from mcp.client.context import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ElicitRequestParams, ElicitResult
 
 from rye.errors import UsageError
 from rye.limits import RUNTIME
@@ -30,6 +32,8 @@ from tests.mcp.workshop import Caller, Workshop
 
 pytestmark = pytest.mark.processes
 RUN = {"item_type": "tool", "item_id": "acme/fs/write", "parameters": {"a": 1}}
+SHELL = {"item_type": "tool", "item_id": "acme/shell/run", "parameters": {"command": "ls"}}
+Answers = Callable[[ClientRequestContext, ElicitRequestParams], Awaitable[ElicitResult]]
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
 
@@ -80,23 +84,33 @@ class Running:
         self._thread.join(10)
         self.runs.close()
 
-    def token(self, directive: str = "acme/work/ship", ttl: str = "8h") -> str:
-        made = self.shop.ok("mcp", "token", "--as", directive, "--ttl", ttl, "--json").json
+    def token(self, directive: str = "acme/work/ship", ttl: str = "8h", *options: str) -> str:
+        made = self.shop.ok("mcp", "token", "--as", directive, "--ttl", ttl, "--json", *options).json
         assert set(made) >= {"token"}
         return str(made["token"])
 
     @asynccontextmanager
-    async def client(self, token: str | None, mode: str = "auto") -> AsyncIterator[Caller]:
+    async def client(
+        self, token: str | None, mode: str = "auto", elicitation_callback: Answers | None = None
+    ) -> AsyncIterator[Caller]:
         headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
         async with (
             httpx2.AsyncClient(headers=headers) as own,
-            Client(streamable_http_client(self.url, http_client=own), mode=mode) as client,
+            Client(
+                streamable_http_client(self.url, http_client=own), mode=mode, elicitation_callback=elicitation_callback
+            ) as client,
         ):
             yield Caller(client, None)  # type: ignore[arg-type]
 
-    def play(self, token: str | None, story: Callable[[Caller], Awaitable[None]], mode: str = "auto") -> None:
+    def play(
+        self,
+        token: str | None,
+        story: Callable[[Caller], Awaitable[None]],
+        mode: str = "auto",
+        elicitation_callback: Answers | None = None,
+    ) -> None:
         async def main() -> None:
-            async with self.client(token, mode) as caller:
+            async with self.client(token, mode, elicitation_callback) as caller:
                 await story(caller)
 
         anyio.run(main)
@@ -119,6 +133,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
     made.own_directive("work/ship")
     made.own_directive("work/read", "<load><knowledge>acme/notes/*</knowledge></load>")
     made.own_tool("fs/write")
+    made.own_tool("shell/run")
     made.own_knowledge("style")
     with mock.patch.dict(os.environ, made.environment, clear=True):
         yield made
@@ -146,6 +161,39 @@ def test_without_a_token_a_request_searches_and_loads(server: Running, mode: str
         assert (await caller.error("rye_execute", **RUN))["code"] == "denied"
 
     server.play(None, story, mode)
+
+
+async def accept(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+    return ElicitResult(action="accept", content={})
+
+
+@ERAS
+def test_who_asks_over_http_does_not_answer(server: Running, mode: str) -> None:
+    """A client that says yes to its own question: the call waits for `rye approve`, whatever the client can show."""
+
+    async def story(caller: Caller) -> None:
+        error = await caller.error("rye_execute", **SHELL)
+        assert error["code"] == "approval-required"
+        server.shop.ok("approve", error["run"], str(error["call"]))
+        assert (await caller.ok("rye_execute", **SHELL))["exit"] == 0
+        assert by(server, error["run"]) == ["rye approve"]
+
+    server.play(server.token(), story, mode, accept)
+
+
+@ERAS
+def test_a_token_that_may_approve_answers_for_its_client_and_the_log_says_so(server: Running, mode: str) -> None:
+    async def story(caller: Caller) -> None:
+        run = (await caller.ok("rye_execute", **SHELL))["run"]
+        assert by(server, run) == ["answered by the client"]
+        assert "answered by the client" in server.shop.ok("runs", "show", run).stdout
+
+    server.play(server.token("acme/work/ship", "8h", "--may-approve"), story, mode, accept)
+
+
+def by(server: Running, run: str) -> list[str]:
+    events = server.shop.ok("runs", "show", run, "--json").json["events"]
+    return [event["by"] for event in events if event["event"] == "approve"]
 
 
 def test_a_run_is_the_tokens_and_no_new_connection_widens_it(server: Running) -> None:

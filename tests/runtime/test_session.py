@@ -18,7 +18,7 @@ from rye.permissions.risk import Tier
 from rye.runtime.approvals import ApprovalStore, Question, approve, read_question
 from rye.runtime.calls import CallError
 from rye.runtime.chain import READ_ONLY, Chain
-from rye.runtime.effects import ToolResult, UsableItem
+from rye.runtime.effects import Reply, ToolResult, UsableItem
 from rye.runtime.event_log import parse_head, verify
 from rye.runtime.limits import Limits
 from rye.runtime.rules import Rules
@@ -350,9 +350,9 @@ def test_where_the_host_can_ask_the_answer_counts_for_this_call(tmp_path: Path) 
     asked: list[Question] = []
     answers = [True, False]
 
-    def ask(question: Question) -> bool:
+    def ask(question: Question) -> Reply:
         asked.append(question)
-        return answers[len(asked) - 1]
+        return Reply(answers[len(asked) - 1])
 
     run = ship(tmp_path, ask=ask)
     assert run.act("rye_execute", **RUN_SHELL)["exit"] == 0
@@ -364,9 +364,9 @@ def test_where_the_host_can_ask_the_answer_counts_for_this_call(tmp_path: Path) 
 def test_what_changed_while_a_person_thought_about_it_is_not_run(tmp_path: Path) -> None:
     run = ship(tmp_path)
 
-    def swap(question: Question) -> bool:
+    def swap(question: Question) -> Reply:
         run.items.items["tool", "acme/shell/run"] = item("tool", "acme/shell/run", "other code")
-        return True
+        return Reply(True)
 
     with pytest.raises(CallError) as caught:
         run.session.act("rye_execute", RUN_SHELL, ask=swap)
@@ -377,9 +377,9 @@ def test_what_changed_while_a_person_thought_about_it_is_not_run(tmp_path: Path)
 def test_a_chain_that_grew_while_a_person_thought_about_it_counts(tmp_path: Path) -> None:
     run = Simulation(tmp_path, ROOT, items=(SHELL, CHILD))
 
-    def grow(question: Question) -> bool:
+    def grow(question: Question) -> Reply:
         run.act("rye_execute", **START_CHILD)
-        return True
+        return Reply(True)
 
     with pytest.raises(CallError) as caught:
         run.session.act("rye_execute", RUN_SHELL, ask=grow)
@@ -445,9 +445,9 @@ def test_an_id_that_means_another_item_once_a_person_has_answered_is_refused(tmp
     run.items.resolve = lambda kind, item_id: meant[0].id  # type: ignore[method-assign]
     run.items.read = lambda kind, item_id, version=None, *, runs: meant[0]  # type: ignore[method-assign]
 
-    def swap(question: Question) -> bool:
+    def swap(question: Question) -> Reply:
         meant[0] = twin
-        return True
+        return Reply(True)
 
     with pytest.raises(CallError) as caught:
         run.session.act("rye_execute", call, ask=swap)
@@ -616,9 +616,9 @@ def test_nobody_agrees_to_parameters_that_they_cannot_see(tmp_path: Path, comman
     right = level("acme/work/ship", "rye.execute.tool.*")
     rules = Rules(approval=({"rye.execute.tool.*": "ask"},))
 
-    def ask(question: Question) -> bool:
+    def ask(question: Question) -> Reply:
         shown.append(question.params)
-        return True
+        return Reply(True)
 
     tools = [item("tool", "acme/shell/run")]
     (tmp_path / "here").mkdir()

@@ -20,6 +20,7 @@ from rye.errors import UsageError
 from rye.limits import RUN
 from rye.rendering.inputs import parse_assignments
 from rye.runtime.approvals import Question
+from rye.runtime.effects import Reply
 from rye.runtime.run.loop import Progress
 from rye.runtime.run.result import RunResult
 from rye.runtime.run.running import Faces, RunRequest, run_directive
@@ -168,14 +169,14 @@ def _show(session: Session, progress: Progress) -> None:
         session.console.warn(text)
 
 
-def _agree(session: Session, question: Question) -> bool | None:
+def _agree(session: Session, question: Question) -> Reply | None:
     """A person's answer about one call; None if no one can be asked."""
     if not session.interactive:
         return None
     session.console.say(f"{one_line(question.tool)} of {one_line(question.item)} waits for your approval.")
     session.console.say(f"  needs {one_line(question.required)}")
     session.console.say(f"  parameters {one_line(json.dumps(question.params))}")
-    return session.ask("Allow it, once?")
+    return Reply(session.ask("Allow it, once?"), "a person")
 
 
 def _summary(result: RunResult) -> str:

@@ -8,6 +8,7 @@ from rye.cli.console import one_line
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.runtime import finished_runs
+from rye.runtime.effects import BY_THE_CLIENT
 
 
 @command("list")
@@ -49,7 +50,8 @@ def show(session: Session, run: str) -> int:
     else:
         for event in found.events:
             parts = [one_line(event["tool"] or ""), one_line(event["item"] or ""), one_line(event["decision"] or "")]
-            by = f"by {one_line(event['by'])}" if event["by"] else ""
+            by = one_line(event["by"] or "")
+            by = by if not by or by == BY_THE_CLIENT else f"by {by}"
             session.console.data(
                 "  ".join(filter(None, [f"{event['n']:>4}", one_line(event["time"]), event["event"], *parts, by]))
             )

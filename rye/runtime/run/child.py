@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rye.errors import RyeError
 from rye.runtime.approvals import Question
+from rye.runtime.effects import Reply
 from rye.runtime.run.child_messages import Answers, Asks, Channel, ChildStart, Ends, Watched
 from rye.runtime.run.loop import Progress
 from rye.runtime.run.running import Faces, run_child
@@ -27,11 +28,11 @@ def main(descriptor: int) -> int:
     start = channel.receive(ChildStart)
     if start is None:
         return 1
-    answers: queue.SimpleQueue[bool | None] = queue.SimpleQueue()
+    answers: queue.SimpleQueue[Reply | None] = queue.SimpleQueue()
     cancel = threading.Event()
     threading.Thread(target=_listen, args=(channel, answers, cancel), daemon=True).start()
 
-    def ask(question: Question) -> bool | None:
+    def ask(question: Question) -> Reply | None:
         channel.send(Asks(question))
         return answers.get()
 
@@ -56,11 +57,11 @@ def _ended(context: LibraryContext, start: ChildStart, faces: Faces) -> Ends:
         return Ends(None, error.code, error.message)
 
 
-def _listen(channel: Channel, answers: queue.SimpleQueue[bool | None], cancel: threading.Event) -> None:
+def _listen(channel: Channel, answers: queue.SimpleQueue[Reply | None], cancel: threading.Event) -> None:
     """Pass answers on. When the parent is gone, end the run: a real signal interrupts the main thread wherever it waits."""
     try:
         while (said := channel.receive(Answers)) is not None:
-            answers.put(said.yes)
+            answers.put(said.reply)
     except (OSError, ValueError):
         pass
     cancel.set()

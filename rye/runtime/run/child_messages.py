@@ -11,6 +11,7 @@ from msgspec import Struct
 from rye.limits import RUN
 from rye.runtime.approvals import Question
 from rye.runtime.chain import Level
+from rye.runtime.effects import Reply
 from rye.runtime.limits import Limits
 from rye.runtime.run.loop import Progress
 from rye.runtime.run.models import Model
@@ -59,7 +60,7 @@ class Ends(Struct, frozen=True, tag="end"):
 class Answers(Struct, frozen=True):
     """A person's answer; None: no one could be asked."""
 
-    yes: bool | None
+    reply: Reply | None
 
 
 FromChild = Watched | Asks | Ends

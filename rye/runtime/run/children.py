@@ -17,10 +17,9 @@ from threading import Event
 from msgspec.structs import replace
 
 from rye.limits import RUN
-from rye.runtime.approvals import Question
 from rye.runtime.calls import CallError, Code, cut
 from rye.runtime.chain import Chain
-from rye.runtime.effects import UsableItem
+from rye.runtime.effects import Ask, UsableItem
 from rye.runtime.limits import Limits, Used, most
 from rye.runtime.run.child_messages import Answers, Asks, Channel, ChildStart, Ends, FromChild, Watched
 from rye.runtime.run.loop import Watch
@@ -47,7 +46,7 @@ class Children:
         self,
         start: Callable[[str, Mapping[str, object], Chain, Limits], ChildStart],
         environment: Mapping[str, str],
-        ask: Callable[[Question], bool | None],
+        ask: Ask,
         watch: Watch,
     ):
         self._start = start

@@ -16,9 +16,8 @@ from rye.items.directive.model import Directive
 from rye.project.context import require_project
 from rye.rendering.inputs import resolve
 from rye.rendering.prompt import first_uses, render, source_of
-from rye.runtime.approvals import Question
 from rye.runtime.chain import Chain, Level
-from rye.runtime.effects import Tools
+from rye.runtime.effects import Ask, Tools
 from rye.runtime.limits import Limits, in_dollars
 from rye.runtime.opening import Opened, open_session
 from rye.runtime.project_items import ProjectItems
@@ -57,7 +56,7 @@ class Faces(Struct, frozen=True):
     """How a run shows progress and asks questions."""
 
     watch: Watch = lambda progress: None
-    ask: Callable[[Question], bool | None] = lambda question: None
+    ask: Ask = lambda question: None
     """Asks for approval of a call; None: no one can be asked."""
     ask_input: AskInput | None = None
     passphrase: Callable[[str], str] = lambda question: ""
