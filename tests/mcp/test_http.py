@@ -15,6 +15,7 @@ import httpx2
 import pytest
 from mcp.client.client import Client
 from mcp.client.context import ClientRequestContext
+from mcp.client.session import ElicitationFnT
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ElicitRequestParams, ElicitResult
 
@@ -33,7 +34,6 @@ from tests.mcp.workshop import Caller, Workshop
 pytestmark = pytest.mark.processes
 RUN = {"item_type": "tool", "item_id": "acme/fs/write", "parameters": {"a": 1}}
 SHELL = {"item_type": "tool", "item_id": "acme/shell/run", "parameters": {"command": "ls"}}
-Answers = Callable[[ClientRequestContext, ElicitRequestParams], Awaitable[ElicitResult]]
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
 
@@ -91,7 +91,7 @@ class Running:
 
     @asynccontextmanager
     async def client(
-        self, token: str | None, mode: str = "auto", elicitation_callback: Answers | None = None
+        self, token: str | None, mode: str = "auto", elicitation_callback: ElicitationFnT | None = None
     ) -> AsyncIterator[Caller]:
         headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
         async with (
@@ -107,7 +107,7 @@ class Running:
         token: str | None,
         story: Callable[[Caller], Awaitable[None]],
         mode: str = "auto",
-        elicitation_callback: Answers | None = None,
+        elicitation_callback: ElicitationFnT | None = None,
     ) -> None:
         async def main() -> None:
             async with self.client(token, mode, elicitation_callback) as caller:
