@@ -116,57 +116,70 @@ RULES: Mapping[str, str] = {
 
 SEVERITIES = ("error", "warning", "info")
 
-_RESTORE = (
-    "Run `rye install --discard-local-edits` to restore it as rye.lock has it, or move your change into an override."
+_INSTALL = (
+    "Run `rye install` on a terminal: it shows {} and asks. Without a terminal: `rye install --approve ID@VERSION`."
 )
-_UPDATE = "Run `rye update ID` to look for another version, or `rye remove ID`."
-_AGREE = (
-    "Run `rye install` in a terminal to review the request. Without a terminal, use `rye install --approve ID@VERSION`."
-)
-_COMPARE = "Compare rye.lock with version control: someone may have changed it. Then run `rye install`."
-_REPAIR = "Run `rye install` to repair rye.lock, and commit it. `rye lock --check` lists all problems."
-
-_DEPLOY = "Run `rye deploy`: it fixes the file, or says why it cannot."
-_LOOK = "Review it: anyone who can commit can write it. Rye did not."
+_CHECK = "Check it: Rye did not write it, but anyone who can commit could have."
+_REPAIR = "Run `rye install` to repair `rye.lock`, and commit it. `rye lock --check` lists all problems."
+_FIND_OUT = f"{_REPAIR} If no one edited the lock by accident, find out who changed it."
 
 HELP: Mapping[str, str] = {
-    "modified-file": _RESTORE,
+    "modified-file": (
+        "Run `rye install --discard-local-edits` to restore it as `rye.lock` has it, or move your change "
+        "into an override."
+    ),
     "missing-file": "Run `rye install`.",
     "wrong-flag": "Run `rye install`; it corrects executable bits.",
-    "extra-file": "Move the file out of .ai/packages, because agent tools read everything there. Your own items belong in .ai.",
-    "revoked-key": _UPDATE,
-    "changed-release": (
-        "Compare rye.lock with version control: `git log -p rye.lock`. If no one edited it, install nothing from the "
-        "registry and tell its operator; `rye log verify` checks the log."
+    "extra-file": (
+        "Move it out of `.ai/packages`: agent programs read everything in that folder. Your own items belong in `.ai`."
     ),
-    "lock-mismatch": _COMPARE,
+    "revoked-key": (
+        "Run `rye update ID` to look for a release that another key signed, or `rye remove ID`. A revocation "
+        "cannot be undone: for a key of yours, `rye keys generate` creates another."
+    ),
+    "changed-release": (
+        "Compare `rye.lock` with version control: `git log -p rye.lock`. If no one edited it, install "
+        "nothing from the registry and tell its operator; `rye log verify` checks the log."
+    ),
+    "lock-mismatch": (
+        "Compare `rye.lock` with version control: `git log -p rye.lock` shows who changed it. Restore it, "
+        "then run `rye install`."
+    ),
     "not-examined": "Run `rye audit` again when the registry answers. Until then the item is not checked.",
-    "policy": "Choose another item or version, or ask the maintainer of the policy to change it.",
-    "advisory": _UPDATE,
-    "unapproved-right": _AGREE,
-    "unapproved-hook": "It is denied. Run `rye hooks approve ID` to allow it.",
-    "unapproved-run": _AGREE,
-    "unapproved-tool": _AGREE,
-    "unapproved-fact": _AGREE,
-    "pending-recovery": "Ask its owners whether they lost their keys. If not, they should run `rye namespace object NAMESPACE`.",
-    "yanked": _UPDATE,
-    "deprecated": "Switch to the replacement named in the message, then run `rye remove ID`.",
-    "forced-version": "Remove the line from [overrides] once the items that it is for ask for a version that fits.",
+    "policy": "Choose another item or version, or ask the people responsible for the policy to change it.",
+    "advisory": "Read it with `rye advisory list ID`, then run `rye update ID` or `rye remove ID`.",
+    "unapproved-right": _INSTALL.format("the right"),
+    "unapproved-hook": "It is denied. Read it, then run `rye hooks approve ID` if you want it.",
+    "unapproved-run": _INSTALL.format("what can run"),
+    "unapproved-tool": _INSTALL.format("them"),
+    "unapproved-fact": _INSTALL.format("the line") + " `rye facts ID` shows all of them.",
+    "pending-recovery": (
+        "Ask its owners whether they lost their keys. If not, they should run `rye namespace object NAMESPACE`."
+    ),
+    "yanked": "Read the reason in the message, then run `rye update ID` or `rye remove ID`.",
+    "deprecated": "Move to the replacement in the message, then run `rye remove ID`.",
+    "forced-version": "Remove the line from `[overrides]` once the items that it is for ask for a version that fits.",
     "unused-override": "Check its spelling with `rye tree`, or remove the line.",
-    shadows.CODE: "Rename your own item, or use the installed one.",
-    "unsigned": "Nothing is wrong. [policy] sources says where items may come from.",
-    "source-changed": "Run `rye install`: it shows what changed, and writes rye.lock.",
-    "editable-source": "Remove `editable = true` from [sources] in rye.toml before others rely on it; then run `rye install`.",
-    "deploy-missing": _DEPLOY,
-    "deploy-drift": _DEPLOY,
-    "deploy-stale": _DEPLOY,
-    "deploy-conflict": _DEPLOY,
-    "deploy-unchecked": _DEPLOY,
-    "unexplained-hook": _LOOK,
-    "unexplained-server": _LOOK,
-    "orphaned-override": "Change the override's target, or remove it. `rye override check` shows all of them.",
+    shadows.CODE: "Rename your item, or remove it and use the installed one.",
+    "unsigned": "Nothing is wrong. `[policy] sources` says where items may come from.",
+    "source-changed": "Run `rye install`: it shows what changed and writes `rye.lock`.",
+    "editable-source": (
+        "Remove `editable = true` from `[sources]` in `rye.toml` before others rely on the project, then run "
+        "`rye install`."
+    ),
+    "deploy-missing": "Run `rye deploy`.",
+    "deploy-drift": "Move the edit into an override, then run `rye deploy`.",
+    "deploy-stale": "Run `rye deploy`.",
+    "deploy-conflict": "Move the file away, or take it over with `rye deploy --adopt PATH` if it is identical.",
+    "deploy-unchecked": "Run `rye deploy --check`; the message says why.",
+    "unexplained-hook": _CHECK,
+    "unexplained-server": _CHECK,
+    "orphaned-override": (
+        "Change its target, or remove it if the item is gone. `rye override check` lists all such overrides."
+    ),
     **dict.fromkeys(completeness.RULES, _REPAIR),
-    "G6": "Change rye.toml to resolve the conflict. `rye why ID` shows why an item is here.",
+    **dict.fromkeys(("G2", "G5"), _FIND_OUT),
+    "G6": "Change `rye.toml` to resolve the conflict. `rye why ID` shows why an item is here.",
 }
 """Rule → what to do, for programs that show it next to a finding."""
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from rye.explaining.table import by_code, load
 from rye.installation import audit
-from rye.items.directive import rules as directive
 from rye.registry.trust import trust_error
 from tests.explaining.raised import ROOT
 
@@ -15,11 +14,6 @@ AREAS: Mapping[str, frozenset[str]] = {area.name: frozenset(code.code for code i
 TABLE = by_code(load())
 NOT_FINDINGS = {"no-policy", "policy-violation"}
 """Codes on the auditing page that commands raise and that no audit reports."""
-
-
-def test_the_rules_of_directives_are_those_of_the_page() -> None:
-    numbered = {code for code in AREAS["directives"] if re.fullmatch(r"[DR]\d+", code)}
-    assert numbered == directive.CODES.keys()
 
 
 def test_each_audit_rule_has_a_page_and_advice() -> None:

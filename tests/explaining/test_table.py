@@ -16,7 +16,7 @@ from registry_server.cli.program import cli as registry_program
 from rye.cli.main import program
 from rye.deployment.targets import protocol
 from rye.explaining.table import AREAS, CODES, Code, by_code, load
-from rye.installation.audit import RULES
+from rye.installation.audit import HELP, RULES
 from tests.explaining.raised import CODE, ROOT, Site, reading
 from tests.house.hints import commands_in, problem
 
@@ -229,5 +229,6 @@ class TestTheReadingItself:
 
 @pytest.mark.parametrize("rule", sorted(RULES))
 def test_a_rule_of_the_audit_and_its_code_say_the_same(rule: str) -> None:
-    """One fact has one wording: a SARIF file describes a rule as ``rye explain`` does."""
+    """One fact has one wording: a SARIF file describes a rule and says what to do as ``rye explain`` does."""
     assert TABLE[rule].title.replace("`", "") == RULES[rule]
+    assert TABLE[rule].text == HELP[rule]

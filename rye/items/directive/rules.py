@@ -1,7 +1,8 @@
-"""The diagnostic codes of a directive, and the collector that its readers report to.
+"""The collector of findings that the readers of a directive report to.
 
 ``R01`` to ``R12`` are the format document's numbered validation rules, as DECISIONS Directives 3 refines them. ``Dnnn`` are the
-rest: what the document says elsewhere, what other decisions add, and what a safe reading requires. The codes are stable.
+rest: what the document says elsewhere, what other decisions add, and what a safe reading requires (D7xx:
+:mod:`rye.permissions.static_check`). What each means is in ``rye/explaining/codes/directives.toml``. The codes are stable.
 """
 
 from __future__ import annotations
@@ -15,57 +16,6 @@ from rye.items.directive.model import OPAQUE
 from rye.limits import CONTENT
 from rye.text.diagnostics import Diagnostic, Severity
 from rye.text.spelling import near_miss
-
-CODES: dict[str, str] = {
-    "R01": "`<directive>` needs `name` and `version`",
-    "R02": "A required metadata field is missing or empty",
-    "R03": "The version is not exactly `X.Y.Z`",
-    "R04": "`<model>` needs a `tier`",
-    "R05": "The category does not match the file's folder below `directives/`",
-    "R06": "`<permissions>` holds something other than primaries, or `*` alone",
-    "R07": "`<cost>` lacks `<context>` with `estimated_usage` and `turns`",
-    "R08": "A capability path is malformed",
-    "R09": "A relationship element is not a direct child of `<context>`",
-    "R10": "A hook's `<when>` does not parse, or names an unknown variable",
-    "R11": "An input's name is used twice",
-    "R12": "`<process>` is inside the fence or before it",
-    "D001": "There is no XML fence",
-    "D002": "The first XML fence does not hold a `<directive>`",
-    "D003": "The XML is malformed",
-    "D004": "The fence contains a DOCTYPE",
-    "D005": "The XML has a processing instruction, or an encoding other than UTF-8",
-    "D006": "Elements, quotes or lists are nested too deeply, or there are too many",
-    "D007": "A character reference brings in a hidden character",
-    "D008": "A second XML fence holds a `<directive>`",
-    "D009": "The directive's fence is never closed",
-    "D010": "The name is not `snake_case`, or does not match the file",
-    "D011": "An element is unknown here",
-    "D012": "An attribute is unknown here",
-    "D013": "An element appears twice where only one is allowed",
-    "D014": "Text appears where only elements belong",
-    "D015": "An element uses a namespace",
-    "D020": "A limit is not a number, or has two different values",
-    "D021": "A value in `<cost>` is not a number of its kind",
-    "D030": "A capability is declared more than once",
-    "D031": "A primary grants nothing",
-    "D040": "A relationship does not name an item",
-    "D041": "A relationship's version range is malformed, or there are two",
-    "D050": "A hook is incomplete or malformed",
-    "D060": "An input's declaration is malformed",
-    "D061": "An output's declaration is malformed",
-    "D070": "The process is missing, repeated or not closed",
-    "D071": "A step is malformed",
-    "D072": "An action element is malformed",
-    "D073": "Success criteria are malformed or out of place",
-    "D080": "A placeholder names an input that is not declared",
-    "D090": "The Markdown title is missing",
-    "D099": "More findings than are listed",
-    "D701": "No declared capability covers a call in the process",
-    "D702": "No call uses a declared capability",
-    "D703": "Too many calls and capabilities to compare",
-}
-"""Every code and its meaning (D7xx: :mod:`rye.permissions.static_check`). ``docs/how-to/directives.md`` has the same table."""
-
 
 MAX_FINDINGS = CONTENT.listed_findings
 
