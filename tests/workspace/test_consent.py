@@ -85,7 +85,9 @@ def test_a_persons_no_changes_nothing() -> None:
 
 def test_without_a_person_what_waits_is_refused_with_the_command_that_agrees() -> None:
     error = refused("consent-needed", lambda: Face().asked(ADDED))
-    assert error.message.startswith("Ask required, so nothing was changed: tool:acme/fs/read@1.0.0 asks for rights")
+    assert error.message.startswith(
+        "Approval required, so nothing was changed: tool:acme/fs/read@1.0.0 asks for rights"
+    )
     assert error.hint == "`rye update --yes` agrees to what is shown; on a terminal you are asked."
     assert error.details == {"changes": change_documents((ADDED,))}
 
@@ -200,7 +202,7 @@ def reason(**fields: Any) -> str:
     if not change.needs_consent:
         change = replace(change, asks=(RIGHT,))
     message = refused("consent-needed", lambda: Face().asked(change)).message
-    return message.removeprefix(f"Ask required, so nothing was changed: {LABEL} ").removesuffix(".")
+    return message.removeprefix(f"Approval required, so nothing was changed: {LABEL} ").removesuffix(".")
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_the_face_is_shown_the_plan_once_and_its_no_changes_nothing(user: Person
 
 def test_a_face_cannot_install_by_not_asking(user: Person) -> None:
     """The use case, not the user interface, compares pending rights with approved ones."""
-    with pytest.raises(RyeError, match="Ask required"):
+    with pytest.raises(RyeError, match="Approval required"):
         added(user, "acme/work/shell", agree=no)
 
 
@@ -139,7 +139,7 @@ def test_a_crash_before_the_switch_leaves_nothing_that_was_not_agreed_to(user: P
     names = {str(change.identity) for change in shown.plan.effective} | {"acme"}
     assert {name for name, _ in remembered} <= names
     assert {what for _, what in remembered} <= {"right", "signer", "text", "fact", "run"}
-    with pytest.raises(RyeError, match="Ask required"):  # the plan is shown and asked about again
+    with pytest.raises(RyeError, match="Approval required"):  # the plan is shown and asked about again
         added(user, "acme/work/shell", agree=no)
 
 

@@ -120,7 +120,7 @@ def _consent_needed(request: InstallRequest, consent: Consent, waiting: Sequence
         hint = f"`{request.command} --yes` agrees to what is shown; on a terminal you are asked."
     return RyeError(
         "consent-needed",
-        f"Ask required, so nothing was changed: {why}.",
+        f"Approval required, so nothing was changed: {why}.",
         hint,
         details={"changes": change_documents(waiting)},
     )
