@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from rye.explaining.table import load
+
 ROOT = Path(__file__).resolve().parents[2]
 DESIGN = ROOT / "docs" / "design"
 BOOKS = {
@@ -48,6 +50,7 @@ def rules() -> dict[Rule, str]:
     found.update(decisions())
     found.update(completeness((DESIGN / "projects.md").read_text("utf-8")))
     found.update(codes(ROOT / "rye"))
+    found.update(directive_codes())
     return found
 
 
@@ -80,16 +83,23 @@ def completeness(page: str) -> Iterator[tuple[Rule, str]]:
 
 
 _CODE_ROW = re.compile(r"^(?P<code>[A-Z]\d{2,3})   +(?:(?:error|warning|info|notice) +)?(?P<title>\S.*)$", re.MULTILINE)
-_CODE_ENTRY = re.compile(r"^    \"(?P<code>[A-Z]\d{2,3})\": \"(?P<title>.+)\",$", re.MULTILINE)
 
 
 def codes(folder: Path) -> Iterator[tuple[Rule, str]]:
-    """The codes of findings, from the tables in the readers' docstrings and from constants."""
+    """The codes of findings, from the tables in the readers' docstrings."""
     for path in sorted(folder.rglob("*.py")):
         text = path.read_text("utf-8")
-        for row in [*_CODE_ROW.finditer(text), *_CODE_ENTRY.finditer(text)]:
+        for row in _CODE_ROW.finditer(text):
             title = re.split(r"(?<=[a-z\])`])\. ", row["title"].replace("``", "`"))[0].rstrip(".")
             yield Rule(row["code"][0], row["code"]), title
+
+
+def directive_codes() -> Iterator[tuple[Rule, str]]:
+    """The twelve rules of a directive and its other codes, from the table of error codes."""
+    rows = next(area.codes for area in load() if area.name == "directives")
+    for row in sorted(rows, key=lambda row: (row.code[0] != "R", row.code)):
+        if re.fullmatch(r"[RD]\d+", row.code):
+            yield Rule(row.code[0], row.code), row.title.rstrip(".")
 
 
 # -- what is cited ---------------------------------------------------------------------------------------------------------
