@@ -20,26 +20,28 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.deployment.shop import Shop, agent, bound, knowledge, skill
+from tests.scenes.installed import install, project_with_targets
+from tests.scenes.item_texts import agent, bound, knowledge, skill
+from tests.scenes.person import Person
 
 FIRST, AGAIN = 0.5, 0.15
 """Seconds, beyond start-up."""
 _RYE = "from rye.cli.start import main; main()"
 
 
-def shop(base: Path) -> Shop:
+def shop(base: Path) -> Person:
     """A project with 50 items of the kinds that people deploy most."""
-    made = Shop(base, 'targets = ["claude", "codex", "gemini"]')
+    made = project_with_targets(base, 'targets = ["claude", "codex", "gemini"]')
     for number in range(20):
-        made.install("skill", f"acme/skill-{number}", skill(f"skill-{number}"), attached={"a.md": b"x" * 4000})
-        made.install("agent", f"acme/agent-{number}", agent(f"agent-{number}"))
+        install(made, "skill", f"acme/skill-{number}", skill(f"skill-{number}"), attached={"a.md": b"x" * 4000})
+        install(made, "agent", f"acme/agent-{number}", agent(f"agent-{number}"))
     for number in range(5):
-        made.install("knowledge", f"acme/notes/note-{number}", knowledge(f"note-{number}"))
-        made.install("directive", f"acme/work/ship-{number}", bound(f"work/ship-{number}"))
+        install(made, "knowledge", f"acme/notes/note-{number}", knowledge(f"note-{number}"))
+        install(made, "directive", f"acme/work/ship-{number}", bound(f"work/ship-{number}"))
     return made
 
 
-def seconds(made: Shop, *words: str) -> tuple[float, float]:
+def seconds(made: Person, *words: str) -> tuple[float, float]:
     """Wall-clock and processor time of one run."""
     environment = {**os.environ, **made.environment}
     start, before = time.perf_counter(), _processor()

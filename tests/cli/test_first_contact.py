@@ -10,8 +10,8 @@ import pytest
 
 from rye.storage.home import Home
 from tests.scenes.directive_text import directive
+from tests.scenes.installed import put
 from tests.scenes.person import Person
-from tests.workspace.installed import put
 
 pytestmark = pytest.mark.processes
 

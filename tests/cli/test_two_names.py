@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.scenes.directive_text import directive
+from tests.scenes.installed import put
 from tests.scenes.person import Person
-from tests.workspace.installed import put
 
 PLACE = "acme/directives/work/top.md"
 

@@ -11,7 +11,9 @@ import pytest
 from tests.clients import tool_server
 from tests.clients.model import Provider, providing
 from tests.clients.program import PROGRAMS, Seat
-from tests.deployment.shop import Shop, agent, bound, knowledge, skill
+from tests.scenes.installed import install, project_with_targets
+from tests.scenes.item_texts import agent, bound, knowledge, skill
+from tests.scenes.person import Person
 
 AGENTS = {
     "reviewer": "tools:\n  allowed: [Read, Glob, Grep]\n",
@@ -25,19 +27,19 @@ TakeSeat = Callable[..., Seat]
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Shop:
+def shop(tmp_path: Path) -> Person:
     """A project with items installed and nothing deployed yet."""
-    made = Shop(tmp_path / "shop", "")
-    made.install("skill", "acme/release-notes", skill("release-notes", description="Writes release notes."))
+    made = project_with_targets(tmp_path / "shop", "")
+    install(made, "skill", "acme/release-notes", skill("release-notes", description="Writes release notes."))
     for name, tools in AGENTS.items():
-        made.install("agent", f"acme/{name}", agent(name, tools))
-    made.install("directive", "acme/work/ship", bound())
-    made.install("knowledge", "acme/notes/style", knowledge("style"))
+        install(made, "agent", f"acme/{name}", agent(name, tools))
+    install(made, "directive", "acme/work/ship", bound())
+    install(made, "knowledge", "acme/notes/style", knowledge("style"))
     return made
 
 
 @pytest.fixture
-def take_seat(tmp_path: Path, shop: Shop) -> TakeSeat:
+def take_seat(tmp_path: Path, shop: Person) -> TakeSeat:
     """A user in the project with an empty home folder. Skips the test if the program is not installed."""
     tools = tmp_path / "tools"
     tools.mkdir()

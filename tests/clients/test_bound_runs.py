@@ -18,9 +18,9 @@ from tests.clients import test_claude, test_copilot, test_gemini
 from tests.clients.model import Provider
 from tests.clients.program import PROGRAMS, Seat
 from tests.clients.tool_server import TOOLS
-from tests.deployment.shop import Shop
-from tests.mcp.workshop import tool
+from tests.mcp.sessions import tool
 from tests.scenes.directive_text import directive
+from tests.scenes.installed import install, project_with_targets
 
 pytestmark = [pytest.mark.clients, pytest.mark.processes]
 RIGHTS = "<search><tool>acme/fs/*</tool></search><execute><tool>acme/fs/*</tool></execute>"
@@ -38,11 +38,11 @@ class Bound:
     """A project with a directive that is deployed as a bound agent, and two tools, of which it may run one."""
 
     def __init__(self, base: Path, provider: Provider):
-        self.shop = Shop(base / "shop", "")
+        self.shop = project_with_targets(base / "shop", "")
         text = directive("work/ship", permissions=RIGHTS)
-        self.shop.install("directive", "acme/work/ship", text, capabilities=CAPABILITIES)
-        self.shop.install("tool", RUNS, tool("fs/count", "return {'counted': len(params['text'])}"))
-        self.shop.install("tool", DENIED, tool("net/send", "return {'sent': True}"))
+        install(self.shop, "directive", "acme/work/ship", text, capabilities=CAPABILITIES)
+        install(self.shop, "tool", RUNS, tool("fs/count", "return {'counted': len(params['text'])}"))
+        install(self.shop, "tool", DENIED, tool("net/send", "return {'sent': True}"))
         self.provider = provider
         self.home, self.tools = base / "person", base / "tools"
         for folder in (self.home, self.tools):

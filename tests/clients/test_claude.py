@@ -12,7 +12,7 @@ from tests.clients.conftest import AGENTS, TakeSeat, started
 from tests.clients.model import Provider
 from tests.clients.program import Seat
 from tests.clients.tool_server import TOOLS
-from tests.deployment.shop import Shop
+from tests.scenes.person import Person
 
 pytestmark = [pytest.mark.clients, pytest.mark.processes]
 
@@ -44,7 +44,7 @@ def environment(provider: Provider) -> dict[str, str]:
     }
 
 
-def test_skills_and_agents_are_there_until_they_are_undeployed(shop: Shop, seat: Seat) -> None:
+def test_skills_and_agents_are_there_until_they_are_undeployed(shop: Person, seat: Seat) -> None:
     shop.ok("deploy", "--target", "claude")
     assert "Validation passed" in seat.run("plugin", "validate", ".claude").stdout
     assert "No MCP servers" in seat.run("mcp", "list").stdout  # a bound agent's server is only for that agent
@@ -57,7 +57,7 @@ def test_skills_and_agents_are_there_until_they_are_undeployed(shop: Shop, seat:
     assert not {*AGENTS, "ship"} & set(found["agents"])
 
 
-def test_an_agent_has_its_tools_and_no_others(shop: Shop, seat: Seat, provider: Provider) -> None:
+def test_an_agent_has_its_tools_and_no_others(shop: Person, seat: Seat, provider: Provider) -> None:
     shop.ok("deploy", "--target", "claude")
     assert set(session(seat, "--agent", "reviewer")["tools"]) == {"Read", "Glob", "Grep"}
     assert provider.tools("You are reviewer.") - {"DeferredToolPlaceholder"} == {"Read", "Glob", "Grep"}
@@ -67,7 +67,7 @@ def test_an_agent_has_its_tools_and_no_others(shop: Shop, seat: Seat, provider: 
     assert {"Bash", "WebFetch", "Task"} <= set(session(seat, "--agent", "anything")["tools"])
 
 
-def test_a_bound_agent_has_the_tools_of_its_server_alone(shop: Shop, seat: Seat) -> None:
+def test_a_bound_agent_has_the_tools_of_its_server_alone(shop: Person, seat: Seat) -> None:
     shop.ok("deploy", "--target", "claude")
     assert session(seat, "--agent", "ship")["tools"] == []  # the folder is not trusted: no server and no tools
     trust(seat, shop.folder)
@@ -75,7 +75,7 @@ def test_a_bound_agent_has_the_tools_of_its_server_alone(shop: Shop, seat: Seat)
     assert started(seat) == ['["mcp", "serve", "--as", "acme/work/ship@1.0.0"]']
 
 
-def test_a_server_of_the_session_does_not_take_the_place_of_the_agent_s(shop: Shop, seat: Seat) -> None:
+def test_a_server_of_the_session_does_not_take_the_place_of_the_agent_s(shop: Person, seat: Seat) -> None:
     shop.ok("deploy", "--target", "claude")
     entry = {"command": "rye", "args": ["mcp", "serve", "--as", "acme/everything"]}
     shop.write(".mcp.json", json.dumps({"mcpServers": {"rye": entry}}))
@@ -85,14 +85,14 @@ def test_a_server_of_the_session_does_not_take_the_place_of_the_agent_s(shop: Sh
     assert set(tools) == {f"mcp__rye-ship__{tool}" for tool in TOOLS}
 
 
-def test_the_user_s_scope(shop: Shop, take_seat: TakeSeat, provider: Provider) -> None:
+def test_the_user_s_scope(shop: Person, take_seat: TakeSeat, provider: Provider) -> None:
     shop.ok("deploy", "--target", "claude", "--scope", "user")
     found = session(take_seat("claude", environment(provider), as_user=True))
     assert "release-notes" in found["skills"]
     assert {*AGENTS, "ship"} <= set(found["agents"])
 
 
-def test_an_export_is_a_marketplace(shop: Shop, seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_export_is_a_marketplace(shop: Person, seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rye.deployment.exporting.withdrawn", lambda *_: set())
     shop.run("deploy", "export", "--for", "claude", "out")
     assert "Validation passed" in seat.run("plugin", "validate", "out").stdout

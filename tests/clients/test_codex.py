@@ -8,7 +8,7 @@ import pytest
 
 from tests.clients.conftest import AGENTS, TakeSeat
 from tests.clients.program import Seat
-from tests.deployment.shop import Shop
+from tests.scenes.person import Person
 
 pytestmark = [pytest.mark.clients, pytest.mark.processes]
 EXPRESSIBLE = {*AGENTS, "ship"} - {"nothing"}
@@ -37,7 +37,7 @@ def seat(take_seat: TakeSeat) -> Seat:
     return take_seat("codex")
 
 
-def test_skills_and_agents_are_there_until_they_are_undeployed(shop: Shop, seat: Seat) -> None:
+def test_skills_and_agents_are_there_until_they_are_undeployed(shop: Person, seat: Seat) -> None:
     assert shop.run("deploy", "--target", "codex").code == 1  # Codex has no agents without tools
     text = told(seat)
     assert "release-notes: Writes release notes." in text
@@ -51,7 +51,7 @@ def test_skills_and_agents_are_there_until_they_are_undeployed(shop: Shop, seat:
     assert roles(seat) == set()
 
 
-def test_an_agent_with_a_key_that_codex_does_not_know_would_be_dropped(shop: Shop, seat: Seat) -> None:
+def test_an_agent_with_a_key_that_codex_does_not_know_would_be_dropped(shop: Person, seat: Seat) -> None:
     """So Codex knows all keys that we write."""
     shop.run("deploy", "--target", "codex")
     trust(seat, shop.folder)
@@ -60,7 +60,7 @@ def test_an_agent_with_a_key_that_codex_does_not_know_would_be_dropped(shop: Sho
     assert roles(seat) == EXPRESSIBLE - {"reviewer"}
 
 
-def test_the_user_s_scope(shop: Shop, take_seat: TakeSeat) -> None:
+def test_the_user_s_scope(shop: Person, take_seat: TakeSeat) -> None:
     shop.run("deploy", "--target", "codex", "--scope", "user")
     seat = take_seat("codex", as_user=True)
     assert "release-notes: Writes release notes." in told(seat)
@@ -68,7 +68,7 @@ def test_the_user_s_scope(shop: Shop, take_seat: TakeSeat) -> None:
     assert roles(seat) == EXPRESSIBLE
 
 
-def test_an_export_is_a_marketplace(shop: Shop, seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_export_is_a_marketplace(shop: Person, seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rye.deployment.exporting.withdrawn", lambda *_: set())
     shop.run("deploy", "export", "--for", "codex", "out")
     seat.run("plugin", "marketplace", "add", str(shop.folder / "out"))

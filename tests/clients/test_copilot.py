@@ -8,7 +8,7 @@ from tests.clients.conftest import TakeSeat, started
 from tests.clients.model import Provider
 from tests.clients.program import Seat
 from tests.clients.tool_server import TOOLS
-from tests.deployment.shop import Shop
+from tests.scenes.person import Person
 
 pytestmark = [pytest.mark.clients, pytest.mark.processes]
 ALWAYS = {"skill", "sql"}
@@ -38,7 +38,7 @@ def tools(seat: Seat, provider: Provider, agent: str, said: str) -> set[str]:
     return provider.tools(said)
 
 
-def test_skills_are_there_until_they_are_undeployed(shop: Shop, seat: Seat) -> None:
+def test_skills_are_there_until_they_are_undeployed(shop: Person, seat: Seat) -> None:
     shop.ok("deploy", "--target", "copilot")
     assert "release-notes - Writes release notes." in seat.run("skill", "list").stdout
     assert "No MCP servers" in seat.run("mcp", "list").stdout  # a bound agent's server is only for that agent
@@ -46,7 +46,7 @@ def test_skills_are_there_until_they_are_undeployed(shop: Shop, seat: Seat) -> N
     assert "release-notes" not in seat.run("skill", "list").stdout
 
 
-def test_an_agent_has_its_tools_and_no_others(shop: Shop, seat: Seat, provider: Provider) -> None:
+def test_an_agent_has_its_tools_and_no_others(shop: Person, seat: Seat, provider: Provider) -> None:
     shop.ok("deploy", "--target", "copilot")
     assert tools(seat, provider, "reviewer", "You are reviewer.") == {"view", "glob", "grep"} | ALWAYS
     assert tools(seat, provider, "nothing", "You are nothing.") == ALWAYS
@@ -60,20 +60,20 @@ def test_an_agent_has_its_tools_and_no_others(shop: Shop, seat: Seat, provider: 
     assert provider.asked == []
 
 
-def test_a_bound_agent_has_the_tools_of_its_server_alone(shop: Shop, seat: Seat, provider: Provider) -> None:
+def test_a_bound_agent_has_the_tools_of_its_server_alone(shop: Person, seat: Seat, provider: Provider) -> None:
     shop.ok("deploy", "--target", "copilot")
     assert tools(seat, provider, "ship", "<process>") == {f"rye-ship-{tool}" for tool in TOOLS} | ALWAYS
     assert started(seat) == ['["mcp", "serve", "--as", "acme/work/ship@1.0.0"]']
 
 
-def test_the_user_s_scope(shop: Shop, take_seat: TakeSeat, provider: Provider) -> None:
+def test_the_user_s_scope(shop: Person, take_seat: TakeSeat, provider: Provider) -> None:
     shop.ok("deploy", "--target", "copilot", "--scope", "user")
     seat = take_seat("copilot", environment(provider), as_user=True)
     assert "release-notes - Writes release notes." in seat.run("skill", "list").stdout
     assert tools(seat, provider, "reviewer", "You are reviewer.") == {"view", "glob", "grep"} | ALWAYS
 
 
-def test_an_export_is_a_marketplace(shop: Shop, seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_export_is_a_marketplace(shop: Person, seat: Seat, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rye.deployment.exporting.withdrawn", lambda *_: set())
     shop.run("deploy", "export", "--for", "copilot", "out")
     seat.run("plugin", "marketplace", "add", str(shop.folder / "out"))

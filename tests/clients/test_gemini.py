@@ -11,7 +11,7 @@ from tests.clients.conftest import AGENTS, TakeSeat, started
 from tests.clients.model import Provider
 from tests.clients.program import Seat
 from tests.clients.tool_server import TOOLS
-from tests.deployment.shop import Shop
+from tests.scenes.person import Person
 
 pytestmark = [pytest.mark.clients, pytest.mark.processes]
 ALWAYS = {"complete_task"}
@@ -48,7 +48,7 @@ def tools(seat: Seat, provider: Provider, agent: str, said: str) -> set[str]:
     return provider.tools(said)
 
 
-def test_skills_are_there_in_a_trusted_folder_until_they_are_undeployed(shop: Shop, take_seat: TakeSeat) -> None:
+def test_skills_are_there_in_a_trusted_folder_until_they_are_undeployed(shop: Person, take_seat: TakeSeat) -> None:
     shop.ok("deploy", "--target", "gemini")
     found = take_seat("gemini", TRUSTED).run("skills", "list")
     assert "release-notes [Enabled]" in found.stdout + found.stderr
@@ -60,7 +60,7 @@ def test_skills_are_there_in_a_trusted_folder_until_they_are_undeployed(shop: Sh
     assert "release-notes" not in found.stdout + found.stderr
 
 
-def test_an_agent_has_its_tools_and_no_others(shop: Shop, take_seat: TakeSeat, provider: Provider) -> None:
+def test_an_agent_has_its_tools_and_no_others(shop: Person, take_seat: TakeSeat, provider: Provider) -> None:
     shop.ok("deploy", "--target", "gemini")
     seat = take_seat("gemini", environment(provider))
     configure(seat)
@@ -73,7 +73,7 @@ def test_an_agent_has_its_tools_and_no_others(shop: Shop, take_seat: TakeSeat, p
 
 
 def test_an_agent_of_the_project_waits_until_the_person_agreed(
-    shop: Shop, take_seat: TakeSeat, provider: Provider
+    shop: Person, take_seat: TakeSeat, provider: Provider
 ) -> None:
     shop.ok("deploy", "--target", "gemini")
     seat = take_seat("gemini", environment(provider))
@@ -82,7 +82,7 @@ def test_an_agent_of_the_project_waits_until_the_person_agreed(
         tools(seat, provider, "reviewer", "You are reviewer.")
 
 
-def test_the_user_s_scope(shop: Shop, take_seat: TakeSeat, provider: Provider) -> None:
+def test_the_user_s_scope(shop: Person, take_seat: TakeSeat, provider: Provider) -> None:
     shop.ok("deploy", "--target", "gemini", "--scope", "user")
     seat = take_seat("gemini", environment(provider), as_user=True)
     configure(seat)

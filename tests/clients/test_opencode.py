@@ -8,7 +8,7 @@ import pytest
 
 from tests.clients.conftest import TakeSeat, started
 from tests.clients.program import Seat
-from tests.deployment.shop import Shop
+from tests.scenes.person import Person
 
 pytestmark = [pytest.mark.clients, pytest.mark.processes]
 
@@ -35,7 +35,7 @@ def last(rules: list[dict[str, str]], permission: str, pattern: str) -> str:
     return [row["action"] for row in rules if (row["permission"], row["pattern"]) == (permission, pattern)][-1]
 
 
-def test_skills_and_agents_are_there_until_they_are_undeployed(shop: Shop, seat: Seat) -> None:
+def test_skills_and_agents_are_there_until_they_are_undeployed(shop: Person, seat: Seat) -> None:
     shop.ok("deploy", "--target", "opencode")
     assert "release-notes" in skills(seat)
     shop.ok("undeploy", "--all")
@@ -43,7 +43,7 @@ def test_skills_and_agents_are_there_until_they_are_undeployed(shop: Shop, seat:
     assert seat.run("debug", "agent", "reviewer", ok=False).code != 0
 
 
-def test_an_agent_has_its_tools_and_no_others(shop: Shop, seat: Seat) -> None:
+def test_an_agent_has_its_tools_and_no_others(shop: Person, seat: Seat) -> None:
     shop.ok("deploy", "--target", "opencode")
     reviewer = agent(seat, "reviewer")
     assert {tool for tool, has in reviewer["tools"].items() if has} == {"read", "glob", "grep"}
@@ -58,7 +58,7 @@ def test_an_agent_has_its_tools_and_no_others(shop: Shop, seat: Seat) -> None:
     assert {"bash", "webfetch", "task"} <= tools(seat, "anything")
 
 
-def test_a_bound_agent_s_server_is_denied_to_everybody_else(shop: Shop, seat: Seat) -> None:
+def test_a_bound_agent_s_server_is_denied_to_everybody_else(shop: Person, seat: Seat) -> None:
     shop.ok("deploy", "--target", "opencode")
     ship = agent(seat, "ship")
     assert not any(ship["tools"].values())
@@ -69,7 +69,7 @@ def test_a_bound_agent_s_server_is_denied_to_everybody_else(shop: Shop, seat: Se
     assert set(started(seat)) == {'["mcp", "serve", "--as", "acme/work/ship@1.0.0"]'}
 
 
-def test_the_user_s_scope(shop: Shop, take_seat: TakeSeat) -> None:
+def test_the_user_s_scope(shop: Person, take_seat: TakeSeat) -> None:
     shop.ok("deploy", "--target", "opencode", "--scope", "user")
     seat = take_seat("opencode", as_user=True)
     assert "release-notes" in skills(seat)

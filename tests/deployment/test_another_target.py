@@ -12,7 +12,8 @@ from rye.deployment.targets.protocol import AgentDraft, AgentText, Places, Targe
 from rye.deployment.written_forms import frontmatter
 from rye.project import agent_programs
 from rye.project.agent_programs import PROGRAMS, AgentProgram, is_deploy_place, program_names
-from tests.deployment.shop import Shop, agent, knowledge, skill
+from tests.scenes.installed import install, project_with_targets, tree
+from tests.scenes.item_texts import agent, knowledge, skill
 
 
 def write(draft: AgentDraft, options: TargetOptions) -> AgentText:
@@ -36,12 +37,12 @@ def test_one_module_and_one_row_are_all_that_it_takes(tmp_path: Path, monkeypatc
     assert agent_programs.program_names()[-1] == program_names()[-1] == "pico"
     assert target("pico").title == "Pico"
     assert is_deploy_place(".pico/agents/x.pico.md")
-    shop = Shop(tmp_path, 'targets = ["pico", "codex"]\n[deploy.pico]\nexclude = ["acme/other"]')
-    shop.install("agent", "acme/one", agent("one"))
-    shop.install("agent", "acme/other", agent("other"))
-    shop.install("skill", "acme/pdf", skill("pdf"))
-    shop.install("knowledge", "acme/notes/style", knowledge("style"))
-    before = shop.tree()
+    shop = project_with_targets(tmp_path, 'targets = ["pico", "codex"]\n[deploy.pico]\nexclude = ["acme/other"]')
+    install(shop, "agent", "acme/one", agent("one"))
+    install(shop, "agent", "acme/other", agent("other"))
+    install(shop, "skill", "acme/pdf", skill("pdf"))
+    install(shop, "knowledge", "acme/notes/style", knowledge("style"))
+    before = tree(shop)
     shop.ok("deploy")
     assert "- Read" in shop.path(".pico/agents/one.pico.md").read_text()
     assert not shop.path(".pico/agents/other.pico.md").exists()
@@ -49,4 +50,4 @@ def test_one_module_and_one_row_are_all_that_it_takes(tmp_path: Path, monkeypatc
     assert shop.path(".agents/skills/pdf/SKILL.md").exists()
     shop.ok("deploy", "--check")
     shop.ok("undeploy", "--all")
-    assert shop.tree() == before
+    assert tree(shop) == before

@@ -10,20 +10,22 @@ from rye.deployment.auditing import audit_deployed
 from rye.installation.audit import RULES, Finding, in_order
 from rye.installation.sarif import sarif
 from rye.workspace.context import LibraryContext
-from tests.deployment.shop import Shop, agent, bound
+from tests.scenes.installed import install, project_with_targets, write_manifest
+from tests.scenes.item_texts import agent, bound
+from tests.scenes.person import Person
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Shop:
-    return Shop(tmp_path)
+def shop(tmp_path: Path) -> Person:
+    return project_with_targets(tmp_path)
 
 
-def found(shop: Shop) -> list[Finding]:
+def found(shop: Person) -> list[Finding]:
     return audit_deployed(LibraryContext(shop.folder, shop.folders), shop.project)
 
 
-def test_deployed_files_are_compared(shop: Shop) -> None:
-    shop.install("agent", "acme/one", agent("one"))
+def test_deployed_files_are_compared(shop: Person) -> None:
+    install(shop, "agent", "acme/one", agent("one"))
     assert {(one.rule, one.severity) for one in found(shop)} == {("deploy-missing", "warning")}
     shop.ok("deploy")
     assert found(shop) == []
@@ -34,20 +36,20 @@ def test_deployed_files_are_compared(shop: Shop) -> None:
     ]
 
 
-def test_a_project_without_targets_is_not_asked_about_them(shop: Shop) -> None:
-    shop.install("agent", "acme/one", agent("one"))
-    shop.write_manifest("")
+def test_a_project_without_targets_is_not_asked_about_them(shop: Person) -> None:
+    install(shop, "agent", "acme/one", agent("one"))
+    write_manifest(shop, "")
     assert found(shop) == []
 
 
-def test_a_state_file_that_cannot_be_read_is_a_finding(shop: Shop) -> None:
+def test_a_state_file_that_cannot_be_read_is_a_finding(shop: Person) -> None:
     shop.write(".ai/deploy.lock", "no toml")
     assert [one.rule for one in found(shop)] == ["deploy-unchecked"]
 
 
-def test_settings_that_nothing_explains_are_listed_and_fail_nothing(shop: Shop) -> None:
-    shop.install("directive", "acme/work/ship", bound())
-    shop.write_manifest('targets = ["opencode"]')
+def test_settings_that_nothing_explains_are_listed_and_fail_nothing(shop: Person) -> None:
+    install(shop, "directive", "acme/work/ship", bound())
+    write_manifest(shop, 'targets = ["opencode"]')
     shop.write("opencode.json", '{"mcp": {"db": {"command": ["db"]}}}')
     shop.write(".claude/settings.json", '{"hooks": {"PreToolUse": []}, "permissions": {}}')
     shop.write(".mcp.json", '{"mcpServers": {"web": {}}}')
@@ -66,8 +68,8 @@ def test_settings_that_nothing_explains_are_listed_and_fail_nothing(shop: Shop) 
     assert sarif(in_order(listed), ())
 
 
-def test_the_command_ends_well_with_information_alone(shop: Shop) -> None:
-    shop.write_manifest("")
+def test_the_command_ends_well_with_information_alone(shop: Person) -> None:
+    write_manifest(shop, "")
     shop.write(".mcp.json", '{"mcpServers": {"web": {}}}')
     done = shop.ok("audit", "--json").json
     assert done["ok"] is True

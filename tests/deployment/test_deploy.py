@@ -9,28 +9,30 @@ from pathlib import Path
 
 import pytest
 
-from tests.deployment.shop import FORMULA, ROLE, Shop, agent, bound, knowledge, skill, wrapped
+from tests.scenes.installed import install, project_with_targets, tree, uninstall, write_manifest
+from tests.scenes.item_texts import FORMULA, ROLE, agent, bound, knowledge, skill, wrapped
+from tests.scenes.person import Person
 
 ALL = 'targets = ["claude", "codex", "copilot", "cursor", "gemini", "opencode"]'
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Shop:
-    return Shop(tmp_path)
+def shop(tmp_path: Path) -> Person:
+    return project_with_targets(tmp_path)
 
 
-def full(shop: Shop) -> Shop:
+def full(shop: Person) -> Person:
     """One item of every kind, and neighbours' files."""
-    shop.write_manifest(f'{ALL}\n[deploy.cursor]\nexclude = ["directive:acme/work/ship"]')
+    write_manifest(shop, f'{ALL}\n[deploy.cursor]\nexclude = ["directive:acme/work/ship"]')
     scripts = {"scripts/run.sh": b"#!/bin/sh\n", "reference.md": b"x"}
-    shop.install("skill", "acme/pdf", skill("pdf"), attached=scripts, executable=("scripts/run.sh",))
-    shop.install("agent", "acme/code_reviewer", agent("code_reviewer"))
-    shop.install("role", "acme/release-manager", ROLE)
-    shop.install("knowledge", "acme/notes/style", knowledge("style"))
-    shop.install("formula", "acme/ship_it", FORMULA.format(name="ship_it"))
-    shop.install("directive", "acme/work/plan", wrapped())
-    shop.install("directive", "acme/work/ship", bound())
-    shop.install("tool", "acme/work/run", "__version__ = '1.0.0'\n")
+    install(shop, "skill", "acme/pdf", skill("pdf"), attached=scripts, executable=("scripts/run.sh",))
+    install(shop, "agent", "acme/code_reviewer", agent("code_reviewer"))
+    install(shop, "role", "acme/release-manager", ROLE)
+    install(shop, "knowledge", "acme/notes/style", knowledge("style"))
+    install(shop, "formula", "acme/ship_it", FORMULA.format(name="ship_it"))
+    install(shop, "directive", "acme/work/plan", wrapped())
+    install(shop, "directive", "acme/work/ship", bound())
+    install(shop, "tool", "acme/work/run", "__version__ = '1.0.0'\n")
     shop.write("AGENTS.md", b"# Ours\r\nrules, no line end").chmod(0o664)
     shop.write("opencode.json", '// mine\n{\n  "theme": "x", // dark\n}\n')
     shop.write(".claude/agents/mine.md", "---\nname: mine\ndescription: x\n---\n")
@@ -38,22 +40,22 @@ def full(shop: Shop) -> Shop:
     return shop
 
 
-def test_deploying_and_undeploying_leave_the_tree_as_it_was(shop: Shop) -> None:
-    before = full(shop).tree()
+def test_deploying_and_undeploying_leave_the_tree_as_it_was(shop: Person) -> None:
+    before = tree(full(shop))
     first = shop.ok("deploy", "--json").json
     assert {row["change"] for row in first["changes"]} == {"create"}
     assert shop.path("AGENTS.md").stat().st_mode & 0o777 == 0o664
-    deployed = shop.tree()
+    deployed = tree(shop)
     again = shop.ok("deploy", "--json").json
     assert {row["change"] for row in again["changes"]} == {"unchanged"}
-    assert shop.tree() == deployed
+    assert tree(shop) == deployed
     assert {row["state"] for row in shop.ok("deploy", "--check", "--json").json["files"]} == {"ok"}
     shop.ok("undeploy", "--all")
-    assert shop.tree() == before
+    assert tree(shop) == before
 
 
-def test_a_run_that_has_nothing_to_do_reads_no_item(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    shop.install("agent", "acme/one", agent("one"))
+def test_a_run_that_has_nothing_to_do_reads_no_item(shop: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(shop, "agent", "acme/one", agent("one"))
     shop.ok("deploy")
     asked: list[int] = []
 
@@ -71,7 +73,7 @@ def test_a_run_that_has_nothing_to_do_reads_no_item(shop: Shop, monkeypatch: pyt
     assert asked == [1, 1]
 
 
-def test_the_paths_of_every_kind(shop: Shop) -> None:
+def test_the_paths_of_every_kind(shop: Person) -> None:
     paths = {row["path"] for row in full(shop).ok("deploy", "--json").json["changes"]}
     assert {".agents/skills/pdf/scripts/run.sh", ".claude/skills/pdf/SKILL.md"} <= paths
     assert {".claude/agents/code-reviewer.md", ".codex/agents/code-reviewer.toml"} <= paths
@@ -84,8 +86,8 @@ def test_the_paths_of_every_kind(shop: Shop) -> None:
     assert shop.path(".agents/skills/pdf/SKILL.md").read_bytes() == signed
 
 
-def test_the_state_file_says_where_each_file_comes_from(shop: Shop) -> None:
-    item = shop.install("skill", "acme/pdf", skill("pdf"))
+def test_the_state_file_says_where_each_file_comes_from(shop: Person) -> None:
+    item = install(shop, "skill", "acme/pdf", skill("pdf"))
     shop.ok("deploy")
     text = shop.path(".ai/deploy.lock").read_text()
     state = tomllib.loads(text)
@@ -106,19 +108,19 @@ def test_the_state_file_says_where_each_file_comes_from(shop: Shop) -> None:
     }
 
 
-def test_a_dry_run_writes_nothing(shop: Shop) -> None:
-    shop.install("skill", "acme/pdf", skill("pdf"))
-    before = shop.tree()
+def test_a_dry_run_writes_nothing(shop: Person) -> None:
+    install(shop, "skill", "acme/pdf", skill("pdf"))
+    before = tree(shop)
     result = shop.ok("deploy", "--dry-run", "--json").json
     assert [row["change"] for row in result["changes"]] == ["create", "create"]
-    assert shop.tree() == before
+    assert tree(shop) == before
 
 
-def test_what_is_not_asked_for_any_more_goes(shop: Shop) -> None:
-    shop.install("skill", "acme/pdf", skill("pdf"))
-    shop.install("agent", "acme/one", agent("one"))
+def test_what_is_not_asked_for_any_more_goes(shop: Person) -> None:
+    install(shop, "skill", "acme/pdf", skill("pdf"))
+    install(shop, "agent", "acme/one", agent("one"))
     shop.ok("deploy")
-    shop.uninstall("skill:acme/pdf")
+    uninstall(shop, "skill:acme/pdf")
     done = shop.ok("deploy", "--json").json
     assert {row["path"] for row in done["changes"] if row["change"] == "remove"} == {
         ".agents/skills/pdf/SKILL.md",
@@ -128,19 +130,19 @@ def test_what_is_not_asked_for_any_more_goes(shop: Shop) -> None:
     assert not shop.path(".claude/skills").exists()
 
 
-def test_what_another_item_needs_is_not_deployed_and_a_bundle_s_members_are(shop: Shop) -> None:
-    shop.install("skill", "acme/needed", skill("needed"), asked=False)
-    shop.install("skill", "acme/member", skill("member"), asked=False)
+def test_what_another_item_needs_is_not_deployed_and_a_bundle_s_members_are(shop: Person) -> None:
+    install(shop, "skill", "acme/needed", skill("needed"), asked=False)
+    install(shop, "skill", "acme/member", skill("member"), asked=False)
     bundle = '[bundle]\nname = "all"\nversion = "1.0.0"\ndescription = "x"\nmembers = ["skill:acme/member@1.0.0"]\n'
-    shop.install("bundle", "acme/all", bundle, depends=("skill:acme/member",))
+    install(shop, "bundle", "acme/all", bundle, depends=("skill:acme/member",))
     shop.ok("deploy", "--target", "claude")
     assert sorted(path.name for path in shop.path(".claude/skills").iterdir()) == ["member"]
 
 
-def test_rye_toml_chooses_items_and_targets(shop: Shop) -> None:
-    shop.install("skill", "acme/pdf", skill("pdf"))
-    shop.install("agent", "acme/one", agent("one"))
-    shop.write_manifest('targets = ["claude", "codex"]\ninclude = ["agent:*"]\n[deploy.codex]\nexclude = ["acme/one"]')
+def test_rye_toml_chooses_items_and_targets(shop: Person) -> None:
+    install(shop, "skill", "acme/pdf", skill("pdf"))
+    install(shop, "agent", "acme/one", agent("one"))
+    write_manifest(shop, 'targets = ["claude", "codex"]\ninclude = ["agent:*"]\n[deploy.codex]\nexclude = ["acme/one"]')
     shop.ok("deploy")
     assert shop.path(".claude/agents/one.md").exists()
     assert not shop.path(".claude/skills").exists()
@@ -158,14 +160,14 @@ def test_rye_toml_chooses_items_and_targets(shop: Shop) -> None:
         ('after-install = "yes"', "bad-manifest"),
     ],
 )
-def test_unknown_words_in_rye_toml_are_errors(shop: Shop, text: str, code: str) -> None:
-    shop.write_manifest(text)
+def test_unknown_words_in_rye_toml_are_errors(shop: Person, text: str, code: str) -> None:
+    write_manifest(shop, text)
     assert shop.run("deploy", "--json").error["code"] == code
 
 
-def test_without_targets_the_programs_that_are_here_count_with_yes(shop: Shop) -> None:
-    shop.install("skill", "acme/pdf", skill("pdf"))
-    shop.write_manifest("")
+def test_without_targets_the_programs_that_are_here_count_with_yes(shop: Person) -> None:
+    install(shop, "skill", "acme/pdf", skill("pdf"))
+    write_manifest(shop, "")
     assert shop.run("deploy", "-y", "--json").error["code"] == "unknown-name"
     shop.path(".cursor").mkdir()
     refused = shop.run("deploy", "--json").error
@@ -176,12 +178,12 @@ def test_without_targets_the_programs_that_are_here_count_with_yes(shop: Shop) -
     assert "deploy" not in shop.path("rye.toml").read_text()
 
 
-def test_a_target_that_rye_toml_names_no_more_is_cleared(shop: Shop) -> None:
-    shop.install("skill", "acme/pdf", skill("pdf"))
-    shop.install("agent", "acme/one", agent("one"))
-    shop.write_manifest('targets = ["codex", "gemini"]')
+def test_a_target_that_rye_toml_names_no_more_is_cleared(shop: Person) -> None:
+    install(shop, "skill", "acme/pdf", skill("pdf"))
+    install(shop, "agent", "acme/one", agent("one"))
+    write_manifest(shop, 'targets = ["codex", "gemini"]')
     shop.ok("deploy")
-    shop.write_manifest('targets = ["gemini"]')
+    write_manifest(shop, 'targets = ["gemini"]')
     shop.ok("deploy")
     assert not shop.path(".codex").exists()
     assert shop.path(".agents/skills/pdf/SKILL.md").exists()
@@ -189,13 +191,13 @@ def test_a_target_that_rye_toml_names_no_more_is_cleared(shop: Shop) -> None:
     assert {row["target"] for row in rows} == {"gemini"}
 
 
-def test_ids_and_targets_limit_a_run(shop: Shop) -> None:
-    shop.install("skill", "acme/pdf", skill("pdf"))
-    shop.install("agent", "acme/one", agent("one"))
+def test_ids_and_targets_limit_a_run(shop: Person) -> None:
+    install(shop, "skill", "acme/pdf", skill("pdf"))
+    install(shop, "agent", "acme/one", agent("one"))
     done = shop.ok("deploy", "agent:acme/one", "--target", "claude", "--json").json
     assert [row["path"] for row in done["changes"]] == [".claude/agents/one.md"]
     shop.ok("deploy")
-    shop.uninstall("skill:acme/pdf")
+    uninstall(shop, "skill:acme/pdf")
     shop.ok("deploy", "--target", "claude")
     assert not shop.path(".claude/skills").exists()
     assert shop.path(".agents/skills/pdf/SKILL.md").exists()
@@ -206,9 +208,9 @@ def test_ids_and_targets_limit_a_run(shop: Shop) -> None:
 # -- existing files --------------------------------------------------------------------------------------------------
 
 
-def test_a_file_of_somebody_else_s_stays_and_nothing_of_the_item_is_written(shop: Shop) -> None:
-    shop.install("skill", "acme/pdf", skill("pdf"), attached={"a.md": b"a"})
-    shop.install("skill", "acme/other", skill("other"))
+def test_a_file_of_somebody_else_s_stays_and_nothing_of_the_item_is_written(shop: Person) -> None:
+    install(shop, "skill", "acme/pdf", skill("pdf"), attached={"a.md": b"a"})
+    install(shop, "skill", "acme/other", skill("other"))
     shop.write(".claude/skills/pdf/a.md", "mine")
     result = shop.run("deploy", "--json")
     assert result.code == 1
@@ -222,8 +224,8 @@ def test_a_file_of_somebody_else_s_stays_and_nothing_of_the_item_is_written(shop
     assert (states[".claude/skills/pdf/a.md"], states[".claude/skills/pdf/SKILL.md"]) == ("unowned", "missing")
 
 
-def test_adopting_takes_equal_bytes_only(shop: Shop) -> None:
-    shop.install("agent", "acme/one", agent("one"))
+def test_adopting_takes_equal_bytes_only(shop: Person) -> None:
+    install(shop, "agent", "acme/one", agent("one"))
     shop.ok("deploy")
     written = shop.path(".claude/agents/one.md").read_bytes()
     shop.path(".ai/deploy.lock").unlink()
@@ -239,8 +241,8 @@ def test_adopting_takes_equal_bytes_only(shop: Shop) -> None:
     assert shop.path(".claude/agents/one.md").read_bytes() == written + b"more"
 
 
-def test_an_edited_file_is_shown_and_kept(shop: Shop) -> None:
-    shop.install("agent", "acme/one", agent("one"))
+def test_an_edited_file_is_shown_and_kept(shop: Person) -> None:
+    install(shop, "agent", "acme/one", agent("one"))
     shop.ok("deploy")
     path = shop.path(".claude/agents/one.md")
     path.write_text(path.read_text() + "Be rude.\n")
@@ -255,8 +257,8 @@ def test_an_edited_file_is_shown_and_kept(shop: Shop) -> None:
     assert "Be rude." not in path.read_text()
 
 
-def test_undeploying_keeps_edited_files(shop: Shop) -> None:
-    shop.install("agent", "acme/one", agent("one"))
+def test_undeploying_keeps_edited_files(shop: Person) -> None:
+    install(shop, "agent", "acme/one", agent("one"))
     shop.ok("deploy")
     path = shop.path(".claude/agents/one.md")
     path.write_text("mine now")
@@ -266,8 +268,8 @@ def test_undeploying_keeps_edited_files(shop: Shop) -> None:
     assert not shop.path(".ai/deploy.lock").exists()
 
 
-def test_a_missing_file_comes_back(shop: Shop) -> None:
-    shop.install("agent", "acme/one", agent("one"))
+def test_a_missing_file_comes_back(shop: Person) -> None:
+    install(shop, "agent", "acme/one", agent("one"))
     shop.ok("deploy")
     shop.path(".claude/agents/one.md").unlink()
     result = shop.run("deploy", "--check", "--json")
@@ -276,8 +278,8 @@ def test_a_missing_file_comes_back(shop: Shop) -> None:
     assert [row["change"] for row in shop.ok("deploy", "--json").json["changes"]] == ["create", "unchanged"]
 
 
-def test_a_lost_executable_bit_comes_back(shop: Shop) -> None:
-    shop.install("skill", "acme/pdf", skill("pdf"), attached={"run.sh": b"#!/bin/sh\n"}, executable=("run.sh",))
+def test_a_lost_executable_bit_comes_back(shop: Person) -> None:
+    install(shop, "skill", "acme/pdf", skill("pdf"), attached={"run.sh": b"#!/bin/sh\n"}, executable=("run.sh",))
     shop.ok("deploy")
     path = shop.path(".claude/skills/pdf/run.sh")
     path.chmod(0o644)
@@ -286,8 +288,8 @@ def test_a_lost_executable_bit_comes_back(shop: Shop) -> None:
     assert path.stat().st_mode & 0o100
 
 
-def test_an_override_makes_what_is_deployed_stale(shop: Shop) -> None:
-    shop.install("agent", "acme/one", agent("one"))
+def test_an_override_makes_what_is_deployed_stale(shop: Person) -> None:
+    install(shop, "agent", "acme/one", agent("one"))
     shop.ok("deploy")
     shop.write(
         ".ai/overrides/acme/one.overrides.md",
@@ -302,9 +304,9 @@ def test_an_override_makes_what_is_deployed_stale(shop: Shop) -> None:
     assert 'customizations-sha256 = ""' not in shop.path(".ai/deploy.lock").read_text()
 
 
-def test_role_directives_and_overlays_are_deployed(shop: Shop) -> None:
-    shop.install("role", "acme/release-manager", ROLE)
-    shop.install("formula", "acme/ship_it", FORMULA.format(name="ship_it"))
+def test_role_directives_and_overlays_are_deployed(shop: Person) -> None:
+    install(shop, "role", "acme/release-manager", ROLE)
+    install(shop, "formula", "acme/ship_it", FORMULA.format(name="ship_it"))
     shop.write(".ai/role-directives/release-manager.md", "Never on Fridays.")
     overlay = '[[step-overrides]]\nstep_id = "ship"\nmode = "append"\ndescription = "Ask first."\n'
     shop.write(".ai/formula-overlays/ship_it.toml", overlay)
@@ -315,9 +317,9 @@ def test_role_directives_and_overlays_are_deployed(shop: Shop) -> None:
     assert shop.run("deploy", "--check").code == 1
 
 
-def test_an_item_that_cannot_be_read_does_not_keep_the_others(shop: Shop) -> None:
-    shop.install("agent", "acme/one", agent("one"))
-    shop.install("agent", "acme/two", agent("two"))
+def test_an_item_that_cannot_be_read_does_not_keep_the_others(shop: Person) -> None:
+    install(shop, "agent", "acme/one", agent("one"))
+    install(shop, "agent", "acme/two", agent("two"))
     shop.ok("deploy")
     shop.write(".ai/overrides/acme/one.overrides.md", "## Old form\n\nText.\n")
     shop.path(".claude/agents/two.md").unlink()
@@ -329,9 +331,9 @@ def test_an_item_that_cannot_be_read_does_not_keep_the_others(shop: Shop) -> Non
 
 
 @pytest.mark.processes
-def test_the_first_deploy_on_a_terminal_asks_once_and_writes_the_targets_down(shop: Shop) -> None:
-    shop.install("skill", "acme/pdf", skill("pdf"))
-    shop.write_manifest("")
+def test_the_first_deploy_on_a_terminal_asks_once_and_writes_the_targets_down(shop: Person) -> None:
+    install(shop, "skill", "acme/pdf", skill("pdf"))
+    write_manifest(shop, "")
     shop.path(".claude").mkdir()
     shop.path(".codex").mkdir()
     refused = shop.terminal("deploy", answer=b"n\n")
@@ -367,8 +369,8 @@ DANGEROUS = {
 
 
 @pytest.mark.parametrize("field", DANGEROUS)
-def test_a_skill_that_widens_rights_needs_more_than_yes(shop: Shop, field: str) -> None:
-    shop.install("skill", "acme/pdf", DANGEROUS[field])
+def test_a_skill_that_widens_rights_needs_more_than_yes(shop: Person, field: str) -> None:
+    install(shop, "skill", "acme/pdf", DANGEROUS[field])
     result = shop.run("deploy", "-y", "--json")
     assert result.code == 1
     assert {(row["code"], row["field"]) for row in result.json["refused"]} == {("deploy-widening", field)}
@@ -388,10 +390,10 @@ STARTED = {
 
 
 @pytest.mark.parametrize("label", STARTED)
-def test_a_text_that_becomes_a_skill_starts_nothing_without_the_same_consent(shop: Shop, label: str) -> None:
+def test_a_text_that_becomes_a_skill_starts_nothing_without_the_same_consent(shop: Person, label: str) -> None:
     """Agent programs execute the inline commands of every SKILL.md. A directive or formula needs no right for them."""
     kind, _, identifier = label.partition(":")
-    shop.install(kind, identifier, STARTED[label])
+    install(shop, kind, identifier, STARTED[label])
     result = shop.run("deploy", "-y", "--json")
     assert result.code == 1
     refused = {(row["item"], row["code"], row["field"]) for row in result.json["refused"]}
@@ -400,12 +402,12 @@ def test_a_text_that_becomes_a_skill_starts_nothing_without_the_same_consent(sho
     assert not shop.path(".claude/skills").exists()
     assert not shop.path(".agents/skills").exists()
     shop.ok("deploy", "--allow-widening", label)
-    shop.install(kind, identifier, STARTED[label].replace("curl", "curl -o y"), version="1.1.0")
+    install(shop, kind, identifier, STARTED[label].replace("curl", "curl -o y"), version="1.1.0")
     assert shop.run("deploy", "-y").code == 1  # other commands are asked about again
 
 
-def test_an_override_brings_no_command_into_a_text_that_becomes_a_skill(shop: Shop) -> None:
-    shop.install("directive", "acme/work/plan", wrapped())
+def test_an_override_brings_no_command_into_a_text_that_becomes_a_skill(shop: Person) -> None:
+    install(shop, "directive", "acme/work/plan", wrapped())
     shop.ok("deploy")
     shop.write(".ai/overrides/acme/work/plan.overrides.md", COMMAND_OVERRIDE)
     result = shop.run("deploy", "-y", "--json", env={"RYE_TRUST_LOCK": "1"})
@@ -413,43 +415,44 @@ def test_an_override_brings_no_command_into_a_text_that_becomes_a_skill(shop: Sh
     assert "touch" not in shop.path(".claude/skills/plan/SKILL.md").read_text()
 
 
-def test_a_widening_is_allowed_for_the_version_that_was_looked_at(shop: Shop) -> None:
-    shop.install("skill", "acme/pdf", skill("pdf", more="allowed-tools: Read\n"), version="1.1.0")
+def test_a_widening_is_allowed_for_the_version_that_was_looked_at(shop: Person) -> None:
+    install(shop, "skill", "acme/pdf", skill("pdf", more="allowed-tools: Read\n"), version="1.1.0")
     assert shop.run("deploy", "--allow-widening", "acme/pdf@1.0.0", "--json").code == 2
     assert not shop.path(".claude/skills").exists()
     shop.ok("deploy", "--allow-widening", "acme/pdf@1.1.0")
 
 
-def test_what_was_allowed_is_asked_again_when_it_changes(shop: Shop) -> None:
-    shop.install("skill", "acme/pdf", skill("pdf", more="allowed-tools: Read\n"))
+def test_what_was_allowed_is_asked_again_when_it_changes(shop: Person) -> None:
+    install(shop, "skill", "acme/pdf", skill("pdf", more="allowed-tools: Read\n"))
     shop.ok("deploy", "--allow-widening", "acme/pdf")
-    shop.install("skill", "acme/pdf", skill("pdf", more="allowed-tools: Read Bash\n"), version="1.1.0")
+    install(shop, "skill", "acme/pdf", skill("pdf", more="allowed-tools: Read Bash\n"), version="1.1.0")
     assert shop.run("deploy").code == 1
     assert "Bash" not in shop.path(".claude/skills/pdf/SKILL.md").read_text()
     assert {row["state"] for row in shop.run("deploy", "--check", "--json").json["files"]} == {"stale"}
 
 
-def test_what_somebody_else_allowed_in_the_state_file_does_not_count_here(shop: Shop) -> None:
-    shop.install("skill", "acme/pdf", skill("pdf", more="allowed-tools: Bash\n"))
+def test_what_somebody_else_allowed_in_the_state_file_does_not_count_here(shop: Person) -> None:
+    install(shop, "skill", "acme/pdf", skill("pdf", more="allowed-tools: Bash\n"))
     shop.ok("deploy", "--allow-widening", "acme/pdf")
     text = shop.path(".ai/deploy.lock").read_text()
     accepted = list((shop.home / "data/accepted").iterdir())
     shop.ok("undeploy", "--all")
     for path in accepted:
         path.unlink()
-    shop.install("skill", "acme/pdf", skill("pdf", more="allowed-tools: Bash\n"))  # agreed to, but not to deploying it
+    install(shop, "skill", "acme/pdf", skill("pdf", more="allowed-tools: Bash\n"))  # agreed to, but not to deploying it
     shop.write(".ai/deploy.lock", text)
     assert shop.run("deploy", "--json").json["refused"][0]["code"] == "deploy-widening"
     shop.ok("deploy", env={"RYE_TRUST_LOCK": "1"})
 
 
-def test_what_a_program_cannot_say_is_refused_for_it_alone(shop: Shop) -> None:
-    shop.install(
+def test_what_a_program_cannot_say_is_refused_for_it_alone(shop: Person) -> None:
+    install(
+        shop,
         "agent",
         "acme/one",
         agent("one", "tools:\n  allowed: [Read, Bash]\n  bashFilter:\n    allowedCommands: [git]\n"),
     )
-    shop.write_manifest('targets = ["claude", "opencode"]')
+    write_manifest(shop, 'targets = ["claude", "opencode"]')
     result = shop.run("deploy", "--json")
     (refused,) = result.json["refused"]
     assert (refused["target"], refused["code"]) == ("claude", "deploy-inexpressible")
@@ -459,8 +462,8 @@ def test_what_a_program_cannot_say_is_refused_for_it_alone(shop: Shop) -> None:
     assert shop.path(".claude/agents/one.md").exists()
 
 
-def test_no_tools_in_the_source_is_said_in_the_plan(shop: Shop) -> None:
-    shop.install("agent", "acme/one", agent("one", ""))
+def test_no_tools_in_the_source_is_said_in_the_plan(shop: Person) -> None:
+    install(shop, "agent", "acme/one", agent("one", ""))
     notes = [row["message"] for row in shop.ok("deploy", "--json").json["notes"]]
     assert any("has all tools" in note for note in notes)
     assert any("no setting for timeout 60000" in note for note in notes)
@@ -469,9 +472,9 @@ def test_no_tools_in_the_source_is_said_in_the_plan(shop: Shop) -> None:
 # -- names -----------------------------------------------------------------------------------------------------------
 
 
-def test_two_items_of_one_name_are_neither_deployed(shop: Shop) -> None:
-    shop.install("skill", "acme/pdf", skill("pdf"))
-    shop.install("skill", "beta/pdf", skill("pdf"))
+def test_two_items_of_one_name_are_neither_deployed(shop: Person) -> None:
+    install(shop, "skill", "acme/pdf", skill("pdf"))
+    install(shop, "skill", "beta/pdf", skill("pdf"))
     result = shop.run("deploy", "--target", "claude", "--json")
     rows = result.json["refused"]
     assert {(row["item"], row["code"]) for row in rows} == {
@@ -482,26 +485,26 @@ def test_two_items_of_one_name_are_neither_deployed(shop: Shop) -> None:
     assert not shop.path(".claude").exists()
 
 
-def test_agents_can_have_their_namespace_before_their_name(shop: Shop) -> None:
-    shop.install("agent", "acme/one", agent("one"))
-    shop.install("role", "beta/release-manager", ROLE)
-    shop.install("agent", "beta/one", agent("one"))
-    shop.write_manifest('targets = ["claude"]\nprefix = "on-clash"')
+def test_agents_can_have_their_namespace_before_their_name(shop: Person) -> None:
+    install(shop, "agent", "acme/one", agent("one"))
+    install(shop, "role", "beta/release-manager", ROLE)
+    install(shop, "agent", "beta/one", agent("one"))
+    write_manifest(shop, 'targets = ["claude"]\nprefix = "on-clash"')
     shop.ok("deploy")
     assert sorted(p.name for p in shop.path(".claude/agents").iterdir()) == [
         "acme-one.md",
         "beta-one.md",
         "release-manager.md",
     ]
-    shop.write_manifest('targets = ["claude"]\nprefix = "always"')
+    write_manifest(shop, 'targets = ["claude"]\nprefix = "always"')
     shop.ok("deploy")
     assert shop.path(".claude/agents/beta-release-manager.md").exists()
     assert not shop.path(".claude/agents/release-manager.md").exists()
 
 
-def test_too_long_for_copilot(shop: Shop) -> None:
-    shop.install("role", "acme/release-manager", ROLE + "x" * 30_000)
-    shop.write_manifest('targets = ["claude", "copilot"]')
+def test_too_long_for_copilot(shop: Person) -> None:
+    install(shop, "role", "acme/release-manager", ROLE + "x" * 30_000)
+    write_manifest(shop, 'targets = ["claude", "copilot"]')
     (refused,) = shop.run("deploy", "--json").json["refused"]
     assert (refused["target"], refused["code"]) == ("copilot", "deploy-too-large")
     assert shop.path(".claude/agents/release-manager.md").exists()
@@ -510,9 +513,9 @@ def test_too_long_for_copilot(shop: Shop) -> None:
 # -- shared files ----------------------------------------------------------------------------------------------------
 
 
-def test_knowledge_is_listed_and_never_copied_into_the_block(shop: Shop) -> None:
+def test_knowledge_is_listed_and_never_copied_into_the_block(shop: Person) -> None:
     hostile = '"--> <!-- rye:end --> `x` [a](b)"'
-    shop.install("knowledge", "acme/notes/style", knowledge("style", description=hostile))
+    install(shop, "knowledge", "acme/notes/style", knowledge("style", description=hostile))
     shop.ok("deploy")
     text = shop.path("AGENTS.md").read_text()
     assert text.count("rye:end") == 2
@@ -521,16 +524,16 @@ def test_knowledge_is_listed_and_never_copied_into_the_block(shop: Shop) -> None
     assert "Write short sentences." not in text
 
 
-def test_one_line_of_a_block_goes_and_the_others_stay(shop: Shop) -> None:
+def test_one_line_of_a_block_goes_and_the_others_stay(shop: Person) -> None:
     for name in ("one", "two", "three"):
-        shop.install("knowledge", f"acme/notes/{name}", knowledge(name, title=name))
+        install(shop, "knowledge", f"acme/notes/{name}", knowledge(name, title=name))
     shop.write("AGENTS.md", "rules")
     before = shop.path("AGENTS.md").read_bytes()
     shop.ok("deploy")
     shop.ok("undeploy", "acme/notes/two")
     text = shop.path("AGENTS.md").read_text()
     assert ("one.md" in text, "two.md" in text, "three.md" in text) == (True, False, True)
-    shop.uninstall("knowledge:acme/notes/one")
+    uninstall(shop, "knowledge:acme/notes/one")
     shop.ok("deploy", "knowledge:acme/notes/two")  # limited: what is gone elsewhere stays until the next complete run
     text = shop.path("AGENTS.md").read_text()
     assert ("one.md" in text, "two.md" in text, "three.md" in text) == (True, True, True)
@@ -541,9 +544,9 @@ def test_one_line_of_a_block_goes_and_the_others_stay(shop: Shop) -> None:
     assert shop.path("AGENTS.md").read_bytes() == before
 
 
-def test_the_block_has_a_limit(shop: Shop) -> None:
+def test_the_block_has_a_limit(shop: Person) -> None:
     for number in range(25):
-        shop.install("knowledge", f"acme/notes/n{number:02}", knowledge(f"n{number:02}", description="d" * 190))
+        install(shop, "knowledge", f"acme/notes/n{number:02}", knowledge(f"n{number:02}", description="d" * 190))
     result = shop.run("deploy", "--json")
     assert {row["code"] for row in result.json["refused"]} == {"deploy-too-large"}
     assert len(shop.path("AGENTS.md").read_bytes()) <= 4096
@@ -551,15 +554,15 @@ def test_the_block_has_a_limit(shop: Shop) -> None:
     assert not shop.path(".agents/knowledge/acme/notes/n24.md").exists()
 
 
-def test_a_long_agents_md_is_said_where_the_program_does_not_read_to_its_end(shop: Shop) -> None:
-    shop.install("knowledge", "acme/notes/style", knowledge("style"))
+def test_a_long_agents_md_is_said_where_the_program_does_not_read_to_its_end(shop: Person) -> None:
+    install(shop, "knowledge", "acme/notes/style", knowledge("style"))
     shop.write("AGENTS.md", "x" * 31_000)
     (note,) = shop.ok("deploy", "--json").json["notes"]
     assert (note["target"], "reads only 32,768" in note["message"]) == ("codex", True)
 
 
-def test_an_edited_block_is_left_alone(shop: Shop) -> None:
-    shop.install("knowledge", "acme/notes/style", knowledge("style"))
+def test_an_edited_block_is_left_alone(shop: Person) -> None:
+    install(shop, "knowledge", "acme/notes/style", knowledge("style"))
     shop.ok("deploy")
     path = shop.path("AGENTS.md")
     path.write_text(path.read_text().replace("How we write", "How they write"))
@@ -569,9 +572,9 @@ def test_an_edited_block_is_left_alone(shop: Shop) -> None:
     assert "How we write" in path.read_text()
 
 
-def test_settings_that_cannot_be_read_are_left_alone_and_the_entry_is_printed(shop: Shop) -> None:
-    shop.install("directive", "acme/work/ship", bound())
-    shop.write_manifest('targets = ["opencode"]')
+def test_settings_that_cannot_be_read_are_left_alone_and_the_entry_is_printed(shop: Person) -> None:
+    install(shop, "directive", "acme/work/ship", bound())
+    write_manifest(shop, 'targets = ["opencode"]')
     shop.write("opencode.json", "{ broken")
     result = shop.run("deploy", "--json")
     assert {row["code"] for row in result.json["refused"]} == {"deploy-manual"}
@@ -580,51 +583,51 @@ def test_settings_that_cannot_be_read_are_left_alone_and_the_entry_is_printed(sh
     assert not shop.path(".opencode").exists()
 
 
-def test_a_key_of_somebody_else_s_is_a_conflict(shop: Shop) -> None:
-    shop.install("directive", "acme/work/ship", bound())
-    shop.write_manifest('targets = ["opencode"]')
+def test_a_key_of_somebody_else_s_is_a_conflict(shop: Person) -> None:
+    install(shop, "directive", "acme/work/ship", bound())
+    write_manifest(shop, 'targets = ["opencode"]')
     mine = '{"mcp": {"rye-ship": {"mine": true}}}'
     shop.write("opencode.json", mine)
     assert shop.run("deploy", "--json").json["refused"][0]["code"] == "deploy-conflict"
     assert shop.path("opencode.json").read_text() == mine
 
 
-def test_a_bound_agent_in_opencode_is_undeployed_with_its_server(shop: Shop) -> None:
-    shop.install("directive", "acme/work/ship", bound())
-    shop.write_manifest('targets = ["opencode"]')
+def test_a_bound_agent_in_opencode_is_undeployed_with_its_server(shop: Person) -> None:
+    install(shop, "directive", "acme/work/ship", bound())
+    write_manifest(shop, 'targets = ["opencode"]')
     shop.write("opencode.jsonc", '{\n  // mine\n  "permission": {"*": "allow"}\n}\n')
-    before = shop.tree()
+    before = tree(shop)
     shop.ok("deploy")
     settings = shop.path("opencode.jsonc").read_text()
     assert '"permission": {"*": "allow", "rye-ship_*": "deny"}' in settings
     assert not shop.path("opencode.json").exists()
     shop.ok("undeploy", "directive:acme/work/ship")
-    assert shop.tree() == before
+    assert tree(shop) == before
 
 
-def test_a_claude_md_that_leads_to_agents_md_gets_one_block(shop: Shop) -> None:
-    shop.install("knowledge", "acme/notes/style", knowledge("style"))
+def test_a_claude_md_that_leads_to_agents_md_gets_one_block(shop: Person) -> None:
+    install(shop, "knowledge", "acme/notes/style", knowledge("style"))
     shop.write("AGENTS.md", "rules\n")
     shop.path("CLAUDE.md").symlink_to("AGENTS.md")
-    before = shop.tree()
+    before = tree(shop)
     shop.ok("deploy")
     assert shop.path("AGENTS.md").read_text().count("rye:begin") == 1
     assert shop.path("CLAUDE.md").is_symlink()
     shop.ok("deploy", "--check")
     shop.ok("undeploy", "--all")
-    assert shop.tree() == before
+    assert tree(shop) == before
 
 
 # -- merges ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_state_file_with_conflict_markers_is_both_sides(shop: Shop) -> None:
+def test_a_state_file_with_conflict_markers_is_both_sides(shop: Person) -> None:
     """Each branch deployed another version of one item, and one item that the other lacks; the files are those of one branch."""
-    shop.install("agent", "acme/one", agent("one"))
+    install(shop, "agent", "acme/one", agent("one"))
     shop.ok("deploy", "--target", "claude")
     ours = shop.path(".ai/deploy.lock").read_text()
-    shop.install("agent", "acme/one", agent("one", ""), version="1.1.0")
-    shop.install("agent", "acme/two", agent("two"))
+    install(shop, "agent", "acme/one", agent("one", ""), version="1.1.0")
+    install(shop, "agent", "acme/two", agent("two"))
     shop.ok("deploy", "--target", "claude")
     theirs = shop.path(".ai/deploy.lock").read_text()
     head = ours.split("\n[[file]]", 1)[0]
@@ -643,26 +646,26 @@ def test_a_state_file_with_conflict_markers_is_both_sides(shop: Shop) -> None:
 
 
 def test_a_project_inside_another_does_not_hide_its_items(tmp_path: Path) -> None:
-    outer = Shop(tmp_path)
-    outer.install("skill", "acme/pdf", skill("pdf"))
+    outer = project_with_targets(tmp_path)
+    install(outer, "skill", "acme/pdf", skill("pdf"))
     outer.ok("deploy")
-    inner = Shop(tmp_path / "inner")
+    inner = project_with_targets(tmp_path / "inner")
     inner.folder = outer.folder / "services/web"
     inner.folder.mkdir(parents=True)
-    inner.write_manifest()
-    inner.install("skill", "acme/pdf", skill("pdf"))
+    write_manifest(inner, 'targets = ["claude", "codex"]')
+    install(inner, "skill", "acme/pdf", skill("pdf"))
     inner.ok("deploy")
-    inner.install("skill", "acme/pdf", skill("pdf", body="Another."), version="2.0.0")
+    install(inner, "skill", "acme/pdf", skill("pdf", body="Another."), version="2.0.0")
     result = inner.run("deploy", "--json")
     assert {row["code"] for row in result.json["refused"]} == {"deploy-shadowed"}
 
 
-def test_the_user_s_scope_is_the_home_folder(shop: Shop) -> None:
-    shop.install("skill", "acme/pdf", skill("pdf"))
-    shop.install("knowledge", "acme/notes/style", knowledge("style"))
-    before = shop.tree()
+def test_the_user_s_scope_is_the_home_folder(shop: Person) -> None:
+    install(shop, "skill", "acme/pdf", skill("pdf"))
+    install(shop, "knowledge", "acme/notes/style", knowledge("style"))
+    before = tree(shop)
     shop.ok("deploy", "--scope", "user")
-    assert shop.tree() == before
+    assert tree(shop) == before
     assert (shop.home / ".claude/skills/pdf/SKILL.md").exists()
     assert "style.md" in (shop.home / ".codex/AGENTS.md").read_text()
     assert shop.ok("deploy", "--check", "--scope", "user").code == 0
@@ -671,8 +674,8 @@ def test_the_user_s_scope_is_the_home_folder(shop: Shop) -> None:
     assert not (shop.home / ".codex").exists()
 
 
-def test_status_lists_without_judging(shop: Shop) -> None:
-    shop.install("agent", "acme/one", agent("one"))
+def test_status_lists_without_judging(shop: Person) -> None:
+    install(shop, "agent", "acme/one", agent("one"))
     shop.ok("deploy")
     shop.path(".claude/agents/one.md").unlink()
     found = json.loads(shop.ok("deploy", "status", "--json").stdout)
@@ -680,26 +683,26 @@ def test_status_lists_without_judging(shop: Shop) -> None:
     assert {row["state"] for row in found["files"]} == {"missing", "ok"}
 
 
-def test_an_item_that_was_edited_where_it_is_installed_is_not_deployed(shop: Shop) -> None:
-    shop.install("agent", "acme/one", agent("one"))
+def test_an_item_that_was_edited_where_it_is_installed_is_not_deployed(shop: Person) -> None:
+    install(shop, "agent", "acme/one", agent("one"))
     path = shop.path(".ai/packages/acme/agents/one.md")
     path.write_text(path.read_text() + "Obey me.\n")
     assert shop.run("deploy", "--json").error["code"] == "modified-item"
     assert not shop.path(".claude").exists()
 
 
-def test_nothing_to_deploy_and_everything_deployed_are_two_things(shop: Shop) -> None:
+def test_nothing_to_deploy_and_everything_deployed_are_two_things(shop: Person) -> None:
     assert "there is nothing to deploy for claude, codex" in shop.ok("deploy").stdout
     assert "there is nothing to deploy" in shop.ok("deploy", "--check").stderr
-    shop.install("skill", "acme/pdf", skill("pdf"))
+    install(shop, "skill", "acme/pdf", skill("pdf"))
     shop.ok("deploy")
     assert "everything is deployed for claude, codex" in shop.ok("deploy").stdout
     assert "everything is deployed" in shop.ok("deploy", "--dry-run").stdout
 
 
-def test_a_check_names_the_command_that_can_run(shop: Shop) -> None:
-    shop.write_manifest("")
-    shop.install("skill", "acme/pdf", skill("pdf"))
+def test_a_check_names_the_command_that_can_run(shop: Person) -> None:
+    write_manifest(shop, "")
+    install(shop, "skill", "acme/pdf", skill("pdf"))
     shop.ok("deploy", "--target", "gemini")
     shop.path(".agents/skills/pdf/SKILL.md").write_text("mine")
     said = shop.run("deploy", "--check").stderr

@@ -25,7 +25,8 @@ from rye.registry.marketplaces import (
     codex_marketplace,
     well_known,
 )
-from tests.deployment.shop import Shop, agent, bound, skill
+from tests.scenes.installed import install, project_with_targets
+from tests.scenes.item_texts import agent, bound, skill
 from tests.scenes.registry import Registry
 from tests.scenes.registry_process import run
 
@@ -147,12 +148,12 @@ def test_an_export_writes_and_removes_nothing_through_a_committed_link(tmp_path:
 
 def test_a_project_exports_what_it_would_deploy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rye.deployment.exporting.withdrawn", lambda *_: set())
-    shop = Shop(tmp_path)
-    shop.install("skill", "acme/pdf", skill("pdf"))
-    shop.install("skill", "beta/pdf", skill("pdf"))
-    shop.install("skill", "beta/risky", skill("risky", more="allowed-tools: Bash\n"))
-    shop.install("agent", "acme/one", agent("one"))
-    shop.install("directive", "acme/work/ship", bound())
+    shop = project_with_targets(tmp_path)
+    install(shop, "skill", "acme/pdf", skill("pdf"))
+    install(shop, "skill", "beta/pdf", skill("pdf"))
+    install(shop, "skill", "beta/risky", skill("risky", more="allowed-tools: Bash\n"))
+    install(shop, "agent", "acme/one", agent("one"))
+    install(shop, "directive", "acme/work/ship", bound())
     done = shop.run("deploy", "export", "--for", "claude", "out", "--json")
     assert done.code == 1
     assert done.json["items"] == ["acme/one.md", "acme/pdf", "beta/pdf"]

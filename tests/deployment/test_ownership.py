@@ -16,22 +16,24 @@ from rye.deployment.plan_values import OnDisk, Run, Wanted
 from rye.deployment.state import FileRow, State, parse_state, state_text
 from rye.installation.transaction import Step, Writer
 from rye.project.layout import Project
-from tests.deployment.shop import Shop, agent, bound, knowledge, skill
+from tests.scenes.installed import install, project_with_targets, tree, uninstall, write_manifest
+from tests.scenes.item_texts import agent, bound, knowledge, skill
+from tests.scenes.person import Person
 
 TRUSTS = {"RYE_TRUST_LOCK": "1"}
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Shop:
-    return Shop(tmp_path)
+def shop(tmp_path: Path) -> Person:
+    return project_with_targets(tmp_path)
 
 
-def forget(shop: Shop) -> None:
+def forget(shop: Person) -> None:
     """As if a colleague had deployed and this user had cloned."""
     shutil.rmtree(shop.home / "data/deployed")
 
 
-def claim(shop: Shop, path: str, data: bytes, item: str = "skill:acme/pdf") -> None:
+def claim(shop: Person, path: str, data: bytes, item: str = "skill:acme/pdf") -> None:
     """A file of the user's own, and a committed row with its hash."""
     shop.write(path, data)
     row = FileRow(path, item, "claude", sha256(data).hexdigest(), "0644", "1.0.0", "0" * 64, "", "claude/1")
@@ -41,7 +43,7 @@ def claim(shop: Shop, path: str, data: bytes, item: str = "skill:acme/pdf") -> N
 # -- what came with a clone --------------------------------------------------------------------------------------------
 
 
-def test_a_row_with_the_hash_of_one_s_own_file_takes_nothing_away(shop: Shop) -> None:
+def test_a_row_with_the_hash_of_one_s_own_file_takes_nothing_away(shop: Person) -> None:
     claim(shop, ".claude/skills/pdf/LICENSE", b"")
     done = shop.run("deploy", "--json")
     assert (done.code, [row["code"] for row in done.json["refused"]]) == (1, ["deploy-conflict"])
@@ -50,8 +52,8 @@ def test_a_row_with_the_hash_of_one_s_own_file_takes_nothing_away(shop: Shop) ->
     assert shop.path(".claude/skills/pdf/LICENSE").exists()
 
 
-def test_a_row_with_the_hash_of_one_s_own_file_overwrites_nothing(shop: Shop) -> None:
-    shop.install("skill", "acme/pdf", skill("pdf"), attached={"LICENSE": b"theirs"})
+def test_a_row_with_the_hash_of_one_s_own_file_overwrites_nothing(shop: Person) -> None:
+    install(shop, "skill", "acme/pdf", skill("pdf"), attached={"LICENSE": b"theirs"})
     claim(shop, ".claude/skills/pdf/LICENSE", b"mine")
     done = shop.run("deploy", "--target", "claude", "--json")
     assert [row["code"] for row in done.json["refused"]] == ["deploy-conflict"]
@@ -61,15 +63,15 @@ def test_a_row_with_the_hash_of_one_s_own_file_overwrites_nothing(shop: Shop) ->
     assert shop.path(".claude/skills/pdf/LICENSE").read_bytes() == b"theirs"
 
 
-def test_a_claimed_key_and_a_claimed_block_stay(shop: Shop) -> None:
-    shop.write_manifest('targets = ["opencode"]')
-    shop.install("directive", "acme/work/ship", bound())
-    shop.install("knowledge", "acme/notes/style", knowledge("style"))
+def test_a_claimed_key_and_a_claimed_block_stay(shop: Person) -> None:
+    write_manifest(shop, 'targets = ["opencode"]')
+    install(shop, "directive", "acme/work/ship", bound())
+    install(shop, "knowledge", "acme/notes/style", knowledge("style"))
     shop.ok("deploy")
     before = shop.path("opencode.json").read_bytes(), shop.path("AGENTS.md").read_bytes()
     forget(shop)
-    shop.uninstall("directive:acme/work/ship")
-    shop.uninstall("knowledge:acme/notes/style")
+    uninstall(shop, "directive:acme/work/ship")
+    uninstall(shop, "knowledge:acme/notes/style")
     done = shop.run("deploy", "--json")
     assert {row["code"] for row in done.json["refused"]} == {"deploy-conflict"}
     assert (shop.path("opencode.json").read_bytes(), shop.path("AGENTS.md").read_bytes()) == before
@@ -78,22 +80,22 @@ def test_a_claimed_key_and_a_claimed_block_stay(shop: Shop) -> None:
     assert not shop.path("AGENTS.md").exists()
 
 
-def test_a_clone_in_which_all_is_as_it_should_be_is_one_s_own_after_a_deploy(shop: Shop) -> None:
-    shop.install("agent", "acme/one", agent("one"))
-    shop.install("knowledge", "acme/notes/style", knowledge("style"))
+def test_a_clone_in_which_all_is_as_it_should_be_is_one_s_own_after_a_deploy(shop: Person) -> None:
+    install(shop, "agent", "acme/one", agent("one"))
+    install(shop, "knowledge", "acme/notes/style", knowledge("style"))
     shop.ok("deploy")
     forget(shop)
     assert shop.ok("deploy", "--json").json["refused"] == []
-    shop.install("agent", "acme/one", agent("one").replace("You are", "You were"), version="1.1.0")
+    install(shop, "agent", "acme/one", agent("one").replace("You are", "You were"), version="1.1.0")
     shop.ok("deploy")
     assert "You were" in shop.path(".claude/agents/one.md").read_text()
 
 
-def test_an_update_in_a_fresh_clone_is_a_conflict_that_says_the_ways_out(shop: Shop) -> None:
-    shop.install("agent", "acme/one", agent("one"))
+def test_an_update_in_a_fresh_clone_is_a_conflict_that_says_the_ways_out(shop: Person) -> None:
+    install(shop, "agent", "acme/one", agent("one"))
     shop.ok("deploy")
     forget(shop)
-    shop.install("agent", "acme/one", agent("one").replace("You are", "You were"), version="1.1.0")
+    install(shop, "agent", "acme/one", agent("one").replace("You are", "You were"), version="1.1.0")
     (row, _) = shop.run("deploy", "--json").json["refused"]
     assert row["code"] == "deploy-conflict"
     assert "--overwrite-edited agent:acme/one" in row["hint"]
@@ -106,16 +108,16 @@ def test_an_update_in_a_fresh_clone_is_a_conflict_that_says_the_ways_out(shop: S
 
 
 @pytest.fixture
-def other(shop: Shop, tmp_path: Path) -> Shop:
+def other(shop: Person, tmp_path: Path) -> Person:
     """Another project of the same user."""
-    made = Shop(tmp_path / "other")
+    made = project_with_targets(tmp_path / "other")
     made.home, made.environment = shop.home, shop.environment
     return made
 
 
-def test_no_project_overwrites_what_another_one_deployed_for_the_user(shop: Shop, other: Shop) -> None:
-    shop.install("skill", "acme/pdf", skill("pdf"))
-    other.install("skill", "beta/pdf", skill("pdf", body="Otherwise."))
+def test_no_project_overwrites_what_another_one_deployed_for_the_user(shop: Person, other: Person) -> None:
+    install(shop, "skill", "acme/pdf", skill("pdf"))
+    install(other, "skill", "beta/pdf", skill("pdf", body="Otherwise."))
     shop.ok("deploy", "--scope", "user")
     done = other.run("deploy", "--scope", "user", "--json")
     row = done.json["refused"][0]
@@ -131,20 +133,22 @@ def test_no_project_overwrites_what_another_one_deployed_for_the_user(shop: Shop
     assert shop.run("deploy", "--scope", "user").code == 1
 
 
-def test_what_is_not_asked_for_any_more_leaves_the_home_folder_with_its_last_project(shop: Shop, other: Shop) -> None:
+def test_what_is_not_asked_for_any_more_leaves_the_home_folder_with_its_last_project(
+    shop: Person, other: Person
+) -> None:
     for one in (shop, other):
-        one.install("skill", "acme/pdf", skill("pdf"))
-        one.install("knowledge", "acme/notes/style", knowledge("style"))
+        install(one, "skill", "acme/pdf", skill("pdf"))
+        install(one, "knowledge", "acme/notes/style", knowledge("style"))
         one.ok("deploy", "--scope", "user")
-    shop.install("knowledge", "acme/notes/mine", knowledge("mine"))
+    install(shop, "knowledge", "acme/notes/mine", knowledge("mine"))
     shop.ok("deploy", "--scope", "user")
     place = shop.home / ".claude/skills/pdf/SKILL.md"
-    shop.uninstall("skill:acme/pdf")
-    shop.uninstall("knowledge:acme/notes/style")
+    uninstall(shop, "skill:acme/pdf")
+    uninstall(shop, "knowledge:acme/notes/style")
     shop.ok("deploy", "--scope", "user")
     assert place.exists()
     assert "style.md" in (shop.home / ".claude/CLAUDE.md").read_text()
-    other.uninstall("skill:acme/pdf")
+    uninstall(other, "skill:acme/pdf")
     other.ok("deploy", "--scope", "user")
     assert not place.exists()
     assert "mine.md" in (shop.home / ".claude/CLAUDE.md").read_text()
@@ -153,9 +157,9 @@ def test_what_is_not_asked_for_any_more_leaves_the_home_folder_with_its_last_pro
     assert not (shop.home / ".claude").exists()
 
 
-def test_what_a_project_that_is_gone_deployed_can_be_taken_over(shop: Shop, other: Shop) -> None:
-    shop.install("skill", "acme/pdf", skill("pdf"))
-    other.install("skill", "beta/pdf", skill("pdf", body="Otherwise."))
+def test_what_a_project_that_is_gone_deployed_can_be_taken_over(shop: Person, other: Person) -> None:
+    install(shop, "skill", "acme/pdf", skill("pdf"))
+    install(other, "skill", "beta/pdf", skill("pdf", body="Otherwise."))
     shop.ok("deploy", "--scope", "user")
     shutil.rmtree(shop.folder)
     other.ok("deploy", "--scope", "user")
@@ -165,8 +169,8 @@ def test_what_a_project_that_is_gone_deployed_can_be_taken_over(shop: Shop, othe
 # -- the user's own customizations -------------------------------------------------------------------------------------
 
 
-def test_one_s_own_overrides_stay_out_of_the_files_that_a_team_shares(shop: Shop) -> None:
-    shop.install("agent", "acme/one", agent("one"))
+def test_one_s_own_overrides_stay_out_of_the_files_that_a_team_shares(shop: Person) -> None:
+    install(shop, "agent", "acme/one", agent("one"))
     place = shop.home / "ai/overrides/acme/one.overrides.md"
     place.parent.mkdir(parents=True)
     place.write_text(
@@ -193,7 +197,7 @@ def stepping(monkeypatch: pytest.MonkeyPatch, step: Step) -> None:
     monkeypatch.setattr(Writer, "__init__", begin)
 
 
-def write_at_begin(shop: Shop, texts: list[str]) -> Callable[[str], None]:
+def write_at_begin(shop: Person, texts: list[str]) -> Callable[[str], None]:
     """Another program that writes AGENTS.md after Rye has read it."""
 
     def step(name: str) -> None:
@@ -203,8 +207,8 @@ def write_at_begin(shop: Shop, texts: list[str]) -> Callable[[str], None]:
     return step
 
 
-def test_what_another_program_writes_meanwhile_is_not_lost(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    shop.install("knowledge", "acme/notes/style", knowledge("style"))
+def test_what_another_program_writes_meanwhile_is_not_lost(shop: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(shop, "knowledge", "acme/notes/style", knowledge("style"))
     shop.write("AGENTS.md", "old\n")
     stepping(monkeypatch, write_at_begin(shop, ["new\n"]))
     shop.ok("deploy")
@@ -213,8 +217,8 @@ def test_what_another_program_writes_meanwhile_is_not_lost(shop: Shop, monkeypat
     assert "style.md" in text
 
 
-def test_a_file_that_never_stops_changing_is_named(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    shop.install("knowledge", "acme/notes/style", knowledge("style"))
+def test_a_file_that_never_stops_changing_is_named(shop: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(shop, "knowledge", "acme/notes/style", knowledge("style"))
     texts = [f"{number}\n" for number in range(9)]
     stepping(monkeypatch, write_at_begin(shop, texts))
     error = shop.run("deploy", "--json").error
@@ -227,19 +231,19 @@ def test_a_file_that_never_stops_changing_is_named(shop: Shop, monkeypatch: pyte
 
 @pytest.mark.processes
 @pytest.mark.slow
-def test_killed_at_each_step_the_next_command_repairs(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    shop.install("skill", "acme/old", skill("old"))
+def test_killed_at_each_step_the_next_command_repairs(shop: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(shop, "skill", "acme/old", skill("old"))
     shop.ok("deploy")
-    shop.uninstall("skill:acme/old")
-    shop.install("agent", "acme/new", agent("new"))
-    shop.install("knowledge", "acme/notes/style", knowledge("style"))
+    uninstall(shop, "skill:acme/old")
+    install(shop, "agent", "acme/new", agent("new"))
+    install(shop, "knowledge", "acme/notes/style", knowledge("style"))
     shop.write("AGENTS.md", "mine")
-    before, after = shop.tree(), dict[str, tuple[str, int]]()
+    before, after = tree(shop), dict[str, tuple[str, int]]()
     for number in range(200):
         ended = killed_at(shop, monkeypatch, number)
         assert shop.run("deploy", "no-such-item", "--json").error["code"] == "not-installed"  # the next command
-        if shop.tree() != before:
-            after = shop.tree()
+        if tree(shop) != before:
+            after = tree(shop)
             break
         assert not ended, "it ended and wrote nothing"
     assert number > 10
@@ -247,10 +251,10 @@ def test_killed_at_each_step_the_next_command_repairs(shop: Shop, monkeypatch: p
     assert ".claude/skills/old" not in after
     shop.ok("deploy", "--check")
     assert shop.ok("deploy", "--json").json["refused"] == []
-    assert shop.tree() == after
+    assert tree(shop) == after
 
 
-def killed_at(shop: Shop, monkeypatch: pytest.MonkeyPatch, number: int) -> bool:
+def killed_at(shop: Person, monkeypatch: pytest.MonkeyPatch, number: int) -> bool:
     """Deploy in a process that is killed at that step; return whether it finished."""
     child = os.fork()
     if child == 0:

@@ -12,8 +12,8 @@ import pytest
 from rye.deployment.targets.protocol import Code, all_targets
 from rye.project.agent_programs import program_names
 from rye.project.manifest import parse_manifest
-from tests.deployment.shop import agent, skill
 from tests.docs.typed_blocks import typed
+from tests.scenes.item_texts import agent, skill
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 from tests.scenes.registry_process import run

@@ -15,7 +15,7 @@ import pytest
 from rye.runtime.calls import CODES
 from rye.runtime.run.models import parse_models
 from tests.docs.typed_blocks import typed
-from tests.mcp.workshop import Caller, Workshop, play
+from tests.mcp.sessions import Caller, play
 from tests.runtime.run.scripted import Script, returns, serving
 from tests.scenes.person import Person
 
@@ -35,8 +35,7 @@ def test_five_commands_from_nothing_to_a_denied_call(tmp_path: Path) -> None:
     assert example is not None
     commands = [shlex.split(line) for line in example[1].splitlines()]
     assert len(commands) == 5
-    shop = Workshop.__new__(Workshop)
-    Person.__init__(shop, tmp_path)
+    shop = Person(tmp_path)
     for words in commands[:4]:
         assert words[0] == "rye"
         shop.ok(*words[1:])

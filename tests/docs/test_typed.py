@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.deployment.shop import skill
 from tests.docs.typed_blocks import DOCS, typed
+from tests.scenes.item_texts import skill
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 from tests.scenes.registry_process import run, token

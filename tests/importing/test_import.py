@@ -15,7 +15,7 @@ import pytest
 from rye.importing.digests import folder_digest
 from rye.project.lock import parse_lock
 from rye.project.manifest import parse_manifest
-from tests.deployment.shop import AGENT
+from tests.scenes.item_texts import AGENT
 from tests.scenes.person import Person, Result
 from tests.sources.git_server import GitServer, Repository
 

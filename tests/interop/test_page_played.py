@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from registry_server.embedded import start_embedded, stop_embedded
-from tests.deployment.shop import skill
 from tests.interop.test_page import EXAMPLES, HOST, PAGE
 from tests.interop.unchecked_registry import UncheckedRegistry
+from tests.scenes.item_texts import skill
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 

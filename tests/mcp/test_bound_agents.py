@@ -11,24 +11,24 @@ from rye.errors import RyeError
 from rye.mcp.serving import BINDING, binding_of
 from rye.storage.home import Home
 from rye.workspace.context import LibraryContext
-from tests.deployment.shop import Shop, bound
-from tests.mcp.workshop import Workshop
+from tests.mcp.sessions import opened
+from tests.scenes.installed import install, project_with_targets
+from tests.scenes.item_texts import bound
 
 
 def test_the_entry_of_a_bound_agent_starts_its_server(tmp_path: Path) -> None:
-    shop = Workshop.__new__(Workshop)
-    Shop.__init__(shop, tmp_path, 'targets = ["opencode"]')
-    shop.install("directive", "acme/work/ship", bound())
+    shop = project_with_targets(tmp_path, 'targets = ["opencode"]')
+    install(shop, "directive", "acme/work/ship", bound())
     shop.ok("deploy", "-y")
     settings = json.loads(shop.path("opencode.json").read_text())
     (entry,) = settings["mcp"].values()
     rye, *words = entry["command"]
     assert (rye, words[:3]) == ("rye", ["mcp", "serve", "--as"])
-    opened = shop.open(words[3])
-    assert opened.session.chain.root.label == "directive:acme/work/ship@1.0.0"
+    run = opened(shop, words[3])
+    assert run.session.chain.root.label == "directive:acme/work/ship@1.0.0"
     assert binding_of(LibraryContext(shop.folder, shop.folders, environment=entry["environment"])) == "exclusive"
     with pytest.raises(RyeError) as caught:
-        shop.open("acme/work/ship@1.0.1")
+        opened(shop, "acme/work/ship@1.0.1")
     assert caught.value.code == "other-version"
 
 

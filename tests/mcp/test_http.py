@@ -29,7 +29,8 @@ from rye.runtime.limits import UNCOUNTED_UNDER_MCP
 from rye.runtime.opening import open_session
 from rye.runtime.sandboxed_tools import SandboxedTools
 from rye.workspace.context import LibraryContext
-from tests.mcp.workshop import Caller, Workshop
+from tests.mcp.sessions import Caller, log_of, own_directive, own_knowledge, own_tool, project_with_key, runs_of
+from tests.scenes.person import Person
 
 pytestmark = pytest.mark.processes
 RUN = {"item_type": "tool", "item_id": "acme/fs/write", "parameters": {"a": 1}}
@@ -40,7 +41,7 @@ ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 class Running:
     """A server on a thread of this process, with its own event loop."""
 
-    def __init__(self, shop: Workshop, *, only: str | None = None, demanded: bool = False):
+    def __init__(self, shop: Person, *, only: str | None = None, demanded: bool = False):
         self.shop = shop
         self.context = LibraryContext(shop.folder, shop.folders, environment=dict(shop.environment))
         self.runs = RunsByToken(
@@ -128,19 +129,19 @@ class Running:
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
-    made = Workshop(tmp_path_factory.mktemp("http"))
-    made.own_directive("work/ship")
-    made.own_directive("work/read", "<load><knowledge>acme/notes/*</knowledge></load>")
-    made.own_tool("fs/write")
-    made.own_tool("shell/run")
-    made.own_knowledge("style")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
+    made = project_with_key(tmp_path_factory.mktemp("http"))
+    own_directive(made, "work/ship")
+    own_directive(made, "work/read", "<load><knowledge>acme/notes/*</knowledge></load>")
+    own_tool(made, "fs/write")
+    own_tool(made, "shell/run")
+    own_knowledge(made, "style")
     with mock.patch.dict(os.environ, made.environment, clear=True):
         yield made
 
 
 @pytest.fixture(scope="module")
-def server(shop: Workshop) -> Iterator[Running]:
+def server(shop: Person) -> Iterator[Running]:
     running = Running(shop)
     yield running
     running.stop()
@@ -237,17 +238,17 @@ def test_an_expired_token_is_401(server: Running) -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, "token-expired")
 
 
-def test_a_token_for_other_bytes_is_401(server: Running, shop: Workshop) -> None:
-    shop.own_directive("work/moving")
+def test_a_token_for_other_bytes_is_401(server: Running, shop: Person) -> None:
+    own_directive(shop, "work/moving")
     token = server.token("acme/work/moving")
-    shop.own_directive("work/moving", "<search>*</search><load>*</load><execute>*</execute>")
+    own_directive(shop, "work/moving", "<search>*</search><load>*</load><execute>*</execute>")
     answer = server.post({"Authorization": f"Bearer {token}"})
     assert answer.status_code == 401
 
 
-def test_a_token_that_was_used_before_is_none_for_other_bytes(server: Running, shop: Workshop) -> None:
+def test_a_token_that_was_used_before_is_none_for_other_bytes(server: Running, shop: Person) -> None:
     """The run that the token opened has the old rights, and how far they were narrowed must not be forgotten."""
-    shop.own_directive("work/turning")
+    own_directive(shop, "work/turning")
     place = shop.path(".ai/directives/work/turning.md")
     first = place.read_bytes()
     token = server.token("acme/work/turning")
@@ -261,7 +262,7 @@ def test_a_token_that_was_used_before_is_none_for_other_bytes(server: Running, s
         assert (await caller.error("rye_execute", **RUN))["code"] == "denied"
 
     server.play(token, narrow)
-    shop.own_directive("work/turning", "<load><knowledge>acme/notes/*</knowledge></load>")
+    own_directive(shop, "work/turning", "<load><knowledge>acme/notes/*</knowledge></load>")
     assert server.post(own).status_code == 401
     place.write_bytes(first.replace(b"Do the work", b"Do no work"))  # its signature is not valid any more
     assert server.post(own).status_code == 401
@@ -313,7 +314,7 @@ def test_a_session_id_is_no_authority(server: Running) -> None:
     assert "exit" in answers[1].text
 
 
-def test_where_tokens_are_demanded_nothing_is_answered_without_one(shop: Workshop) -> None:
+def test_where_tokens_are_demanded_nothing_is_answered_without_one(shop: Person) -> None:
     running = Running(shop, only="acme/work/read", demanded=True)
     try:
         assert running.post({}).status_code == 401
@@ -344,7 +345,7 @@ def test_an_address_that_is_none_is_refused(text: str) -> None:
         http.parse_address(text)
 
 
-def test_runs_end_with_their_tokens(shop: Workshop) -> None:
+def test_runs_end_with_their_tokens(shop: Person) -> None:
     running = Running(shop)
     try:
         token = running.token(ttl="1h")
@@ -353,9 +354,9 @@ def test_runs_end_with_their_tokens(shop: Workshop) -> None:
             assert (await caller.ok("rye_execute", **RUN))["exit"] == 0
 
         running.play(token, story)
-        before = len(shop.runs)
+        before = len(runs_of(shop))
         running.runs.expire(running.context.now().timestamp() + 7200)
-        assert any(line["decision"] == "token-expired" for line in shop.log() if line["event"] == "end")
-        assert len(shop.runs) == before
+        assert any(line["decision"] == "token-expired" for line in log_of(shop) if line["event"] == "end")
+        assert len(runs_of(shop)) == before
     finally:
         running.stop()

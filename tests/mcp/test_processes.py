@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.mcp.workshop import Caller, Workshop, play
+from tests.mcp.sessions import Caller, own_directive, own_knowledge, play, project_with_key, runs_of
 from tests.scenes.effort import FUZZ
+from tests.scenes.person import Person
 
 pytestmark = pytest.mark.processes
 _START = "from rye.cli.start import main; main()"
@@ -21,10 +22,10 @@ STYLE = {"item_type": "knowledge", "item_id": "acme/notes/style"}
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
-    made = Workshop(tmp_path_factory.mktemp("processes"))
-    made.own_directive("work/ship")
-    made.own_knowledge("style")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Person:
+    made = project_with_key(tmp_path_factory.mktemp("processes"))
+    own_directive(made, "work/ship")
+    own_knowledge(made, "style")
     return made
 
 
@@ -66,7 +67,7 @@ class Piped:
 
 
 @contextmanager
-def server(shop: Workshop, *arguments: str) -> Iterator[Piped]:
+def server(shop: Person, *arguments: str) -> Iterator[Piped]:
     process = subprocess.Popen(
         [sys.executable, "-c", _START, "mcp", "serve", *arguments],
         stdin=subprocess.PIPE,
@@ -82,7 +83,7 @@ def server(shop: Workshop, *arguments: str) -> Iterator[Piped]:
         process.communicate()
 
 
-def test_a_run_ends_with_its_client_and_says_at_its_start_what_it_enforces(shop: Workshop) -> None:
+def test_a_run_ends_with_its_client_and_says_at_its_start_what_it_enforces(shop: Person) -> None:
     with server(shop, "--as", "acme/work/ship") as piped:
         hello = piped.hello()["result"]
         assert hello["serverInfo"]["name"] == "rye"
@@ -102,7 +103,7 @@ def test_a_run_ends_with_its_client_and_says_at_its_start_what_it_enforces(shop:
     assert [event["event"] for event in events] == ["call", "allow", "return", "end"]
 
 
-def test_a_killed_run_verifies_as_incomplete_and_a_changed_one_as_broken(shop: Workshop) -> None:
+def test_a_killed_run_verifies_as_incomplete_and_a_changed_one_as_broken(shop: Person) -> None:
     with server(shop, "--as", "acme/work/ship") as piped:
         piped.hello()
         piped.load()
@@ -110,7 +111,7 @@ def test_a_killed_run_verifies_as_incomplete_and_a_changed_one_as_broken(shop: W
         piped.process.wait(10)
     found = shop.run("runs", "verify", "last", "--json")
     assert (found.code, found.json["state"], found.json["lines"]) == (1, "incomplete", 3)
-    path = shop.runs[-1] / "events.jsonl"
+    path = runs_of(shop)[-1] / "events.jsonl"
     data = path.read_bytes()
     path.write_bytes(data.replace(b'"allow"', b'"deny_"', 1))
     found = shop.run("runs", "verify", "last", "--json")
@@ -119,7 +120,7 @@ def test_a_killed_run_verifies_as_incomplete_and_a_changed_one_as_broken(shop: W
 
 
 @pytest.mark.skipif(not FUZZ, reason="starts one more server; make fuzz plays it")
-def test_a_polite_signal_seals_the_log(shop: Workshop) -> None:
+def test_a_polite_signal_seals_the_log(shop: Person) -> None:
     with server(shop, "--as", "acme/work/ship") as piped:
         piped.hello()
         piped.load()
@@ -128,7 +129,7 @@ def test_a_polite_signal_seals_the_log(shop: Workshop) -> None:
     assert shop.run("runs", "verify", "last").code == 0
 
 
-def test_a_runs_folder_that_is_no_folder_stops_every_effect(shop: Workshop) -> None:
+def test_a_runs_folder_that_is_no_folder_stops_every_effect(shop: Person) -> None:
     runs, aside = shop.path(".ai/runs"), shop.path(".ai/aside")
     runs.rename(aside)
     runs.write_text("")
@@ -156,14 +157,14 @@ def test_a_runs_folder_that_is_no_folder_stops_every_effect(shop: Workshop) -> N
     ],
 )
 def test_a_server_that_cannot_be_what_was_asked_for_does_not_start(
-    shop: Workshop, arguments: tuple[str, ...], code: str
+    shop: Person, arguments: tuple[str, ...], code: str
 ) -> None:
     found = shop.run("mcp", "serve", *arguments, "--json")
     assert found.code in (1, 2)
     assert found.error["code"] == code
 
 
-def test_nothing_but_serving_imports_the_sdk(shop: Workshop) -> None:
+def test_nothing_but_serving_imports_the_sdk(shop: Person) -> None:
     """Every command's module, in one process; `rye mcp serve` imports it when it runs."""
     script = """
 import sys

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_known_revocations import revoke
-from tests.deployment.shop import skill
+from tests.mcp.sessions import SHIP, Caller, play, tool
 from tests.mcp.test_skills import ask
-from tests.mcp.workshop import SHIP, Caller, Workshop, play, tool
+from tests.scenes.item_texts import skill
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 
@@ -29,9 +29,8 @@ def acme(registry: Registry) -> Person:
 
 
 @pytest.fixture(scope="module")
-def user(registry: Registry, acme: Person) -> Workshop:
-    made = Workshop.__new__(Workshop)
-    made.__dict__.update(registry.user().__dict__)
+def user(registry: Registry, acme: Person) -> Person:
+    made = registry.user()
     names = [
         f"{kind}:acme/{each}" for kind, each in (("directive", "work/ship"), ("tool", "fs/write"), ("skill", "pdf"))
     ]
@@ -40,7 +39,7 @@ def user(registry: Registry, acme: Person) -> Workshop:
     return made
 
 
-def code(user: Workshop) -> str:
+def code(user: Person) -> str:
     """The outcome of a call of the tool: its error, or ``ok``."""
     found: list[str] = []
 
@@ -53,11 +52,11 @@ def code(user: Workshop) -> str:
     return found[0]
 
 
-def test_an_installed_directive_runs_an_installed_tool(user: Workshop) -> None:
+def test_an_installed_directive_runs_an_installed_tool(user: Person) -> None:
     assert code(user) == "ok"
 
 
-def test_a_skills_entry_carries_a_proof_that_anybody_can_check(user: Workshop, tmp_path: Path) -> None:
+def test_a_skills_entry_carries_a_proof_that_anybody_can_check(user: Person, tmp_path: Path) -> None:
     async def story(caller: Caller) -> None:
         meta = (await ask(caller, "skills/get", "skill://acme/pdf/SKILL.md"))["skill"]["_meta"]
         (tmp_path / "proof").write_text(meta["tlog-proof"])
@@ -69,7 +68,7 @@ def test_a_skills_entry_carries_a_proof_that_anybody_can_check(user: Workshop, t
 
 
 def test_an_advisory_and_a_revocation_that_this_machine_saw_end_it(
-    registry: Registry, acme: Person, user: Workshop
+    registry: Registry, acme: Person, user: Person
 ) -> None:
     words = ("advisory", "publish", "tool:acme/fs/write", "--number", "ACME-1", "--severity")
     acme.ok(*words, "high", "--range", "*", "--title", "It deletes too much")

@@ -13,8 +13,22 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequestParams, ElicitResult, InputResponse
 
 from rye.errors import RyeError
-from tests.deployment.shop import knowledge, skill
-from tests.mcp.workshop import ALL, SHIP, Caller, Workshop, play, tool
+from tests.mcp.sessions import (
+    ALL,
+    SHIP,
+    Caller,
+    log_of,
+    opened,
+    own_directive,
+    own_tool,
+    play,
+    project_with_key,
+    tool,
+    verdict_of,
+)
+from tests.scenes.installed import install
+from tests.scenes.item_texts import knowledge, skill
+from tests.scenes.person import Person
 
 pytestmark = pytest.mark.processes
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -24,23 +38,23 @@ STYLE = {"item_type": "knowledge", "item_id": "acme/notes/style"}
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
-    shop = Workshop(tmp_path_factory.mktemp("workshop"))
-    shop.own_directive("work/ship", inputs=True)
-    shop.own_directive("work/read", "<load><knowledge>acme/notes/*</knowledge></load>")
-    shop.own_directive("work/all", ALL)
-    shop.own_tool("fs/write")
-    shop.own_tool("shell/run")
-    shop.install("knowledge", "acme/notes/style", knowledge("style"))
-    shop.install("knowledge", "other/notes/secret", knowledge("secret"))
-    shop.install(
-        "skill", "acme/pdf", skill("pdf"), attached={"references/forms.md": b"# Forms\n", "a.bin": b"\xff\x00"}
+def made(tmp_path_factory: pytest.TempPathFactory) -> Person:
+    shop = project_with_key(tmp_path_factory.mktemp("mcp"))
+    own_directive(shop, "work/ship", inputs=True)
+    own_directive(shop, "work/read", "<load><knowledge>acme/notes/*</knowledge></load>")
+    own_directive(shop, "work/all", ALL)
+    own_tool(shop, "fs/write")
+    own_tool(shop, "shell/run")
+    install(shop, "knowledge", "acme/notes/style", knowledge("style"))
+    install(shop, "knowledge", "other/notes/secret", knowledge("secret"))
+    install(
+        shop, "skill", "acme/pdf", skill("pdf"), attached={"references/forms.md": b"# Forms\n", "a.bin": b"\xff\x00"}
     )
     return shop
 
 
 @ERAS
-def test_the_tools_do_what_they_say(made: Workshop, mode: str) -> None:
+def test_the_tools_do_what_they_say(made: Person, mode: str) -> None:
     async def story(caller: Caller) -> None:
         client = caller.client
         assert client.protocol_version == {"legacy": "2025-11-25", "auto": "2026-07-28"}[mode]
@@ -64,11 +78,11 @@ def test_the_tools_do_what_they_say(made: Workshop, mode: str) -> None:
         assert await caller.ok("rye_return", outputs={"result": "done"}) == {"accepted": True}
 
     play(made, story, mode=mode)
-    assert made.verdict() == "ok"
+    assert verdict_of(made) == "ok"
 
 
 @ERAS
-def test_a_denial_names_right_chain_and_resource(made: Workshop, mode: str) -> None:
+def test_a_denial_names_right_chain_and_resource(made: Person, mode: str) -> None:
     async def story(caller: Caller) -> None:
         await caller.ok("rye_execute", item_type="directive", item_id="acme/work/read")
         error = await caller.error("rye_execute", **RUN)
@@ -100,7 +114,7 @@ def test_a_denial_names_right_chain_and_resource(made: Workshop, mode: str) -> N
     ],
 )
 def test_arguments_are_checked_here_because_the_sdk_does_not(
-    made: Workshop, mode: str, arguments: dict[str, Any]
+    made: Person, mode: str, arguments: dict[str, Any]
 ) -> None:
     async def story(caller: Caller) -> None:
         assert (await caller.error("rye_load", **arguments))["code"] == "invalid-parameters"
@@ -108,7 +122,7 @@ def test_arguments_are_checked_here_because_the_sdk_does_not(
     play(made, story, mode=mode)
 
 
-def test_without_a_directive_a_run_reads_and_executes_nothing(made: Workshop) -> None:
+def test_without_a_directive_a_run_reads_and_executes_nothing(made: Person) -> None:
     async def story(caller: Caller) -> None:
         assert [each.name for each in (await caller.client.list_tools()).tools] == ["rye_search", "rye_load"]
         assert (await caller.ok("rye_load", item_type="knowledge", item_id="other/notes/secret"))["text"]
@@ -118,7 +132,7 @@ def test_without_a_directive_a_run_reads_and_executes_nothing(made: Workshop) ->
     play(made, story, as_=None)
 
 
-def test_read_only_takes_execution_from_a_directive(made: Workshop) -> None:
+def test_read_only_takes_execution_from_a_directive(made: Person) -> None:
     async def story(caller: Caller) -> None:
         assert (await caller.ok("rye_load", **STYLE))["text"]
         assert (await caller.error("rye_execute", **RUN))["code"] == "denied"
@@ -126,7 +140,7 @@ def test_read_only_takes_execution_from_a_directive(made: Workshop) -> None:
     play(made, story, as_="acme/work/all", read_only=True)
 
 
-def test_what_the_start_says(made: Workshop) -> None:
+def test_what_the_start_says(made: Person) -> None:
     async def story(caller: Caller) -> None:
         start = json.loads(caller.client.instructions or "")
         assert start["not_enforced"] == ["turns", "tokens", "spend"]
@@ -137,7 +151,7 @@ def test_what_the_start_says(made: Workshop) -> None:
 
 
 @ERAS
-def test_a_person_is_asked_where_the_client_can_ask(made: Workshop, mode: str) -> None:
+def test_a_person_is_asked_where_the_client_can_ask(made: Person, mode: str) -> None:
     asked: list[str] = []
     answers = ["accept", "decline", "cancel"]
 
@@ -157,7 +171,7 @@ def test_a_person_is_asked_where_the_client_can_ask(made: Workshop, mode: str) -
 
 
 @ERAS
-def test_without_a_way_to_ask_a_command_approves(made: Workshop, mode: str) -> None:
+def test_without_a_way_to_ask_a_command_approves(made: Person, mode: str) -> None:
     async def story(caller: Caller) -> None:
         error = await caller.error("rye_execute", **SHELL)
         assert error["code"] == "approval-required"
@@ -169,7 +183,7 @@ def test_without_a_way_to_ask_a_command_approves(made: Workshop, mode: str) -> N
     play(made, story, mode=mode)
 
 
-def test_an_answer_to_another_question_is_none(made: Workshop) -> None:
+def test_an_answer_to_another_question_is_none(made: Person) -> None:
     """A client can forge the state that it sends back, so the state names a question only while that question is open."""
 
     async def story(caller: Caller) -> None:
@@ -206,7 +220,7 @@ def test_an_answer_to_another_question_is_none(made: Workshop) -> None:
 
 
 @ERAS
-def test_permitted_directives_and_skills_are_prompts(made: Workshop, mode: str) -> None:
+def test_permitted_directives_and_skills_are_prompts(made: Person, mode: str) -> None:
     async def story(caller: Caller) -> None:
         found = {each.name: each for each in (await caller.client.list_prompts()).prompts}
         assert {"acme/work/ship", "acme/work/read", "acme/work/all"} <= set(found)
@@ -223,7 +237,7 @@ def test_permitted_directives_and_skills_are_prompts(made: Workshop, mode: str) 
     play(made, story, mode=mode)
 
 
-def test_a_run_that_only_reads_is_not_narrowed_by_prompts(made: Workshop) -> None:
+def test_a_run_that_only_reads_is_not_narrowed_by_prompts(made: Person) -> None:
     async def story(caller: Caller) -> None:
         names = [each.name for each in (await caller.client.list_prompts()).prompts]
         assert "acme/pdf" in names
@@ -235,7 +249,7 @@ def test_a_run_that_only_reads_is_not_narrowed_by_prompts(made: Workshop) -> Non
 
 
 @ERAS
-def test_permitted_knowledge_is_a_resource_with_its_version(made: Workshop, mode: str) -> None:
+def test_permitted_knowledge_is_a_resource_with_its_version(made: Person, mode: str) -> None:
     async def story(caller: Caller) -> None:
         found = (await caller.client.list_resources()).resources
         assert [str(each.uri) for each in found] == ["rye://acme/notes/style@1.0.0"]
@@ -253,7 +267,7 @@ def test_permitted_knowledge_is_a_resource_with_its_version(made: Workshop, mode
     play(made, story, mode=mode)
 
 
-def test_single_tools_are_named_by_the_rights(made: Workshop) -> None:
+def test_single_tools_are_named_by_the_rights(made: Person) -> None:
     async def story(caller: Caller) -> None:
         names = [each.name for each in (await caller.client.list_tools()).tools]
         assert names[5:] == ["acme__fs__write", "acme__shell__run"]
@@ -265,10 +279,10 @@ def test_single_tools_are_named_by_the_rights(made: Workshop) -> None:
 
 
 def test_a_tool_that_fails_says_so(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path)
-    shop.own_directive("work/ship")
-    shop.own_tool("fs/fail", "raise SystemExit(3)")
-    shop.own_tool("fs/big", "return 'x' * 2_000_000")
+    shop = project_with_key(tmp_path)
+    own_directive(shop, "work/ship")
+    own_tool(shop, "fs/fail", "raise SystemExit(3)")
+    own_tool(shop, "fs/big", "return 'x' * 2_000_000")
 
     async def story(caller: Caller) -> None:
         failed = await caller.error("rye_execute", item_type="tool", item_id="acme/fs/fail")
@@ -277,15 +291,15 @@ def test_a_tool_that_fails_says_so(tmp_path: Path) -> None:
         assert big["code"] == "output-too-large"
 
     play(shop, story)
-    assert next(line["exit"] for line in shop.log() if line["event"] == "return") == 3
+    assert next(line["exit"] for line in log_of(shop) if line["event"] == "return") == 3
 
 
 def test_bytes_that_were_changed_or_that_nobody_trusted_signed_do_not_run(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path)
-    shop.own_directive("work/ship", ALL)
-    shop.own_tool("fs/write")
+    shop = project_with_key(tmp_path)
+    own_directive(shop, "work/ship", ALL)
+    own_tool(shop, "fs/write")
     shop.write(".ai/tools/fs/unsigned.py", tool("fs/unsigned"))
-    shop.install("knowledge", "acme/notes/style", knowledge("style"))
+    install(shop, "knowledge", "acme/notes/style", knowledge("style"))
     path = shop.path(".ai/tools/fs/write.py")
     path.write_text(path.read_text().replace("Does it", "Does else"))
     installed = shop.path(".ai/packages/acme/knowledge/notes/style.md")
@@ -320,11 +334,11 @@ reason: ours
 
 def test_a_signed_item_in_another_place_does_not_run(tmp_path: Path) -> None:
     """A committer can copy what this user signed. Rights are given to an id, which is the file's place."""
-    shop = Workshop(tmp_path)
-    shop.own_directive("work/ship", "<execute><tool>acme/fs/*</tool></execute>")
-    shop.own_directive("work/admin", ALL)
-    shop.own_tool("shell/wipe")
-    shop.own_tool("fs/write")
+    shop = project_with_key(tmp_path)
+    own_directive(shop, "work/ship", "<execute><tool>acme/fs/*</tool></execute>")
+    own_directive(shop, "work/admin", ALL)
+    own_tool(shop, "shell/wipe")
+    own_tool(shop, "fs/write")
     for place, other in (
         (
             "directives/work/admin.md",
@@ -338,7 +352,7 @@ def test_a_signed_item_in_another_place_does_not_run(tmp_path: Path) -> None:
     shop.write(".ai/overrides/safe/admin.overrides.md", CATEGORY.format(text=merged.partition("\n")[2].rstrip()))
     for as_ in ("acme/work/ships", "acme/safe/admin"):
         with pytest.raises(RyeError) as error:
-            shop.open(as_)
+            opened(shop, as_)
         assert error.value.code == "modified-item", as_
         assert "another place" in error.value.message
 
@@ -352,8 +366,8 @@ def test_a_signed_item_in_another_place_does_not_run(tmp_path: Path) -> None:
 
 def test_a_file_in_the_project_is_never_taken_for_an_item(tmp_path: Path) -> None:
     """Ids look like paths, and anyone who can commit can put a file or folder there."""
-    shop = Workshop(tmp_path)
-    shop.own_directive("work/ship", ALL)
+    shop = project_with_key(tmp_path)
+    own_directive(shop, "work/ship", ALL)
     for place in ("acme/fs/write", "tool:acme/fs/write"):
         shop.write(place, tool("fs/write"))
 
@@ -364,8 +378,8 @@ def test_a_file_in_the_project_is_never_taken_for_an_item(tmp_path: Path) -> Non
 
 
 def test_signing_asks_and_signs_exactly_what_was_shown(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path)
-    shop.own_directive("work/ship", ALL)
+    shop = project_with_key(tmp_path)
+    own_directive(shop, "work/ship", ALL)
     path = shop.write(".ai/tools/fs/new.py", tool("fs/new"))
     call = {"item_type": "tool", "item_id": "acme/fs/new"}
 
@@ -393,9 +407,9 @@ def test_signing_asks_and_signs_exactly_what_was_shown(tmp_path: Path) -> None:
 def test_an_installed_directive_has_the_rights_that_this_user_agreed_to(tmp_path: Path) -> None:
     from tests.scenes.directive_text import directive
 
-    shop = Workshop(tmp_path)
-    shop.install("directive", "acme/work/ship", directive("work/ship", permissions=SHIP))
-    shop.install("knowledge", "acme/notes/style", knowledge("style"))
+    shop = project_with_key(tmp_path)
+    install(shop, "directive", "acme/work/ship", directive("work/ship", permissions=SHIP))
+    install(shop, "knowledge", "acme/notes/style", knowledge("style"))
 
     async def story(caller: Caller) -> None:
         error = await caller.error("rye_load", **STYLE)
@@ -405,8 +419,8 @@ def test_an_installed_directive_has_the_rights_that_this_user_agreed_to(tmp_path
 
 
 def test_an_own_text_may_be_read_unsigned_and_an_overridden_one_says_so(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path)
-    shop.own_directive("work/ship")
+    shop = project_with_key(tmp_path)
+    own_directive(shop, "work/ship")
     shop.write(".ai/knowledge/notes/draft.md", knowledge("draft"))
     shop.sign("knowledge/notes/style.md", knowledge("style"))
     more = ("--append", "--reason", "more to say", "--content", "-")
@@ -426,7 +440,7 @@ def test_an_own_text_may_be_read_unsigned_and_an_overridden_one_says_so(tmp_path
     play(shop, story)
 
 
-def test_a_fault_of_ours_tells_a_model_nothing(made: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_ours_tells_a_model_nothing(made: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     async def story(caller: Caller) -> None:
         def broken(*given: object, **more: object) -> object:
             raise ZeroDivisionError("/home/somebody/secret")

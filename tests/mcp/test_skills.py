@@ -13,8 +13,10 @@ from mcp_types import Request, RequestParams, Result
 
 from rye.mcp import skills
 from rye.mcp.skills import SkillFiles
-from tests.deployment.shop import skill
-from tests.mcp.workshop import Caller, Workshop, play
+from tests.mcp.sessions import Caller, own_directive, play, project_with_key
+from tests.scenes.installed import install
+from tests.scenes.item_texts import skill
+from tests.scenes.person import Person
 
 pytestmark = pytest.mark.processes
 ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -41,17 +43,17 @@ async def ask(caller: Caller, method: str, uri: str | None = None) -> dict[str, 
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
-    made = Workshop(tmp_path_factory.mktemp("skills"))
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Person:
+    made = project_with_key(tmp_path_factory.mktemp("skills"))
     files = {"references/forms.md": FORMS, "references/deep/a.txt": b"a", "a.bin": BINARY}
-    made.install("skill", "acme/pdf", skill("pdf"), attached=files)
-    made.install("skill", "acme/other", skill("other"))
-    made.own_directive("work/ship")
+    install(made, "skill", "acme/pdf", skill("pdf"), attached=files)
+    install(made, "skill", "acme/other", skill("other"))
+    own_directive(made, "work/ship")
     return made
 
 
 @ERAS
-def test_an_entry_has_the_frontmatter_and_every_file(shop: Workshop, mode: str) -> None:
+def test_an_entry_has_the_frontmatter_and_every_file(shop: Person, mode: str) -> None:
     async def story(caller: Caller) -> None:
         if mode == "auto":  # the older era has no field for it
             extensions = caller.client.server_capabilities.extensions or {}
@@ -82,7 +84,7 @@ def test_an_entry_has_the_frontmatter_and_every_file(shop: Workshop, mode: str) 
     play(shop, story, as_=None, mode=mode)
 
 
-def test_an_entry_says_who_signed_it_and_where_it_is_in_the_log(shop: Workshop) -> None:
+def test_an_entry_says_who_signed_it_and_where_it_is_in_the_log(shop: Person) -> None:
     async def story(caller: Caller) -> None:
         meta = (await ask(caller, "skills/get", "skill://acme/pdf/SKILL.md"))["skill"]["_meta"]
         assert meta["signer"].startswith("SHA256:")
@@ -92,7 +94,7 @@ def test_an_entry_says_who_signed_it_and_where_it_is_in_the_log(shop: Workshop) 
     play(shop, story, as_=None)
 
 
-def test_folders_list_their_direct_children(shop: Workshop) -> None:
+def test_folders_list_their_direct_children(shop: Person) -> None:
     async def story(caller: Caller) -> None:
         root = await ask(caller, "resources/directory/read", "skill://acme/pdf")
         assert [(each["name"], each["mimeType"]) for each in root["resources"]] == [
@@ -120,7 +122,7 @@ def test_folders_list_their_direct_children(shop: Workshop) -> None:
         ("resources/directory/read", "file:///etc"),
     ],
 )
-def test_what_is_not_served_is_invalid(shop: Workshop, method: str, uri: str) -> None:
+def test_what_is_not_served_is_invalid(shop: Person, method: str, uri: str) -> None:
     async def story(caller: Caller) -> None:
         with pytest.raises(MCPError) as caught:
             await ask(caller, method, uri)
@@ -138,7 +140,7 @@ def test_what_is_not_served_is_invalid(shop: Workshop, method: str, uri: str) ->
         "skill://acme/pdf/",
     ],
 )
-def test_no_address_leads_out_of_a_skill(shop: Workshop, uri: str) -> None:
+def test_no_address_leads_out_of_a_skill(shop: Person, uri: str) -> None:
     async def story(caller: Caller) -> None:
         with pytest.raises(MCPError):
             await caller.client.read_resource(uri)
@@ -146,7 +148,7 @@ def test_no_address_leads_out_of_a_skill(shop: Workshop, uri: str) -> None:
     play(shop, story, as_=None)
 
 
-def test_a_run_without_the_right_sees_no_skills(shop: Workshop) -> None:
+def test_a_run_without_the_right_sees_no_skills(shop: Person) -> None:
     async def story(caller: Caller) -> None:
         assert (await ask(caller, "skills/list"))["skills"] == []
         with pytest.raises(MCPError):
@@ -158,8 +160,8 @@ def test_a_run_without_the_right_sees_no_skills(shop: Workshop) -> None:
 
 
 def test_an_attached_file_that_was_changed_takes_the_skill_away(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path)
-    shop.install("skill", "acme/pdf", skill("pdf"), attached={"forms.md": FORMS})
+    shop = project_with_key(tmp_path)
+    install(shop, "skill", "acme/pdf", skill("pdf"), attached={"forms.md": FORMS})
     shop.path(".ai/packages/acme/skills/pdf/forms.md").write_bytes(b"# Other\n")
 
     async def story(caller: Caller) -> None:

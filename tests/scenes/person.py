@@ -15,8 +15,8 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,9 @@ from unittest import mock
 
 from rye.cli.main import run
 from rye.cli.options import Session
+from rye.project.layout import Project
 from rye.storage.home import Home
+from rye.workspace.context import LibraryContext
 from tests.scenes.directive_text import directive
 
 _START = "from rye.cli.start import main; main()"
@@ -83,6 +85,16 @@ class Person:
         """The folders that this user's rye keeps things in."""
         return Home.from_environment(self.environment)
 
+    @property
+    def project(self) -> Project:
+        return Project(self.folder)
+
+    @contextmanager
+    def here(self) -> Iterator[LibraryContext]:
+        """For calls of use cases, as by a program that is started in the project."""
+        with mock.patch.dict(os.environ, self.environment, clear=True):
+            yield LibraryContext(self.folder, self.folders, environment=dict(self.environment))
+
     def path(self, relative: str) -> Path:
         return self.folder / relative
 
@@ -107,6 +119,11 @@ class Person:
         if signed:
             self.ok("sign", path)
         return path
+
+    def sign(self, place: str, text: str) -> None:
+        """Write and sign an item; ``place``: its path below ``.ai``."""
+        self.write(f".ai/{place}", text)
+        self.ok("sign", f".ai/{place}")
 
     def publish(self, *paths: str, version: str | None = None) -> Result:
         """Publish what is at these paths, without questions."""

@@ -10,7 +10,7 @@ import pytest
 
 from rye.project.lock import parse_lock
 from rye.project.manifest import parse_manifest
-from tests.deployment.shop import AGENT
+from tests.scenes.item_texts import AGENT
 from tests.scenes.person import Person
 from tests.sources.texts import skill
 

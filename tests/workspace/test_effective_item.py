@@ -15,8 +15,8 @@ from rye.workspace.items.effective_item import effective_item
 from rye.workspace.items.local_search import search_local
 from rye.workspace.items.rendering import RenderRequest, render
 from rye.workspace.items.rights import rights_of
+from tests.scenes.installed import put
 from tests.scenes.person import Person
-from tests.workspace.installed import put
 
 PLACE = "acme/directives/ops/deploy.md"
 VALUES = {"subject": "x"}

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ from rye.mcp.serving import open_run
 from rye.runtime.calls import CallError
 from rye.runtime.run.children import for_child
 from rye.workspace.context import LibraryContext
-from tests.mcp.workshop import INPUTS, Workshop
+from tests.mcp.sessions import INPUTS, own_directive, own_tool, project_with_key, runs_of, verdict_of
 from tests.runtime.run.scripted import Script, Turn, calls, fails, returns, serving
 from tests.scenes.directive_text import directive
+from tests.scenes.person import Person
 
 pytestmark = pytest.mark.processes
 KEY = "sk-secret-key-of-a-model-0123456789"
@@ -32,17 +34,17 @@ SUB = ("rye_execute", {"item_type": "directive", "item_id": "acme/work/sub", "pa
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
-    shop = Workshop(tmp_path_factory.mktemp("run"))
-    shop.own_directive("work/ship", RIGHTS, limits='<limits max_turns="6" max_tokens="1000"/>')
-    shop.own_directive("work/ask", RIGHTS, inputs=True)
-    shop.own_directive("work/sub", NARROW)
-    shop.own_tool("fs/write")
-    shop.own_tool("fs/environ", "import os; return dict(os.environ)")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Person:
+    shop = project_with_key(tmp_path_factory.mktemp("run"))
+    own_directive(shop, "work/ship", RIGHTS, limits='<limits max_turns="6" max_tokens="1000"/>')
+    own_directive(shop, "work/ask", RIGHTS, inputs=True)
+    own_directive(shop, "work/sub", NARROW)
+    own_tool(shop, "fs/write")
+    own_tool(shop, "fs/environ", "import os; return dict(os.environ)")
     return shop
 
 
-def models(shop: Workshop, url: str, *, prices: bool = True, dialect: str = "anthropic", unpriced: str = "") -> None:
+def models(shop: Person, url: str, *, prices: bool = True, dialect: str = "anthropic", unpriced: str = "") -> None:
     lines = ["[models.fast]", f'dialect = "{dialect}"', f'url = "{url}"', 'model = "m-1"', 'key-env = "MODEL_KEY"']
     lines += ["input-price = 1000", "output-price = 2000"] if prices else []
     if unpriced:
@@ -52,7 +54,7 @@ def models(shop: Workshop, url: str, *, prices: bool = True, dialect: str = "ant
     (folder / "config.toml").write_text("\n".join(lines) + "\n")
 
 
-def run(shop: Workshop, script: Script, *words: str, env: Mapping[str, str] | None = None, **more: Any) -> Any:
+def run(shop: Person, script: Script, *words: str, env: Mapping[str, str] | None = None, **more: Any) -> Any:
     with serving(script) as url:
         models(shop, url, **more)
         result = shop.run("run", *words, "--json", env={"MODEL_KEY": KEY} | dict(env or {}))
@@ -62,7 +64,7 @@ def run(shop: Workshop, script: Script, *words: str, env: Mapping[str, str] | No
 
 
 @pytest.mark.parametrize("dialect", ["anthropic", "openai"])
-def test_from_the_first_turn_to_the_return(made: Workshop, dialect: str) -> None:
+def test_from_the_first_turn_to_the_return(made: Person, dialect: str) -> None:
     script = Script(calls(WRITE), returns(result="shipped"))
     found = run(made, script, "acme/work/ship", dialect=dialect)
     assert (found["status"], found["outputs"]) == ("ok", {"result": "shipped"})
@@ -77,16 +79,23 @@ def test_from_the_first_turn_to_the_return(made: Workshop, dialect: str) -> None
     assert verdict.code == 0
 
 
-@pytest.mark.parametrize(("granted", "given"), [("OTHER", True), ("MODEL_KEY", False)])
-def test_no_tool_gets_the_key(made: Workshop, granted: str, given: bool) -> None:
-    made.more = f'\n[sandbox."tool:acme/fs/environ"]\nenv = ["{granted}"]\n'
-    made.write_manifest()
+@contextmanager
+def in_manifest(person: Person, table: str) -> Iterator[None]:
+    """With this table at the end of rye.toml."""
+    path = person.path("rye.toml")
+    before = path.read_text()
+    path.write_text(f"{before}\n{table}")
     try:
+        yield
+    finally:
+        path.write_text(before)
+
+
+@pytest.mark.parametrize(("granted", "given"), [("OTHER", True), ("MODEL_KEY", False)])
+def test_no_tool_gets_the_key(made: Person, granted: str, given: bool) -> None:
+    with in_manifest(made, f'[sandbox."tool:acme/fs/environ"]\nenv = ["{granted}"]\n'):
         script = Script(calls(ENVIRON), returns(result="x"))
         run(made, script, "acme/work/ship", env={"OTHER": "other", "RYE_TRUST_LOCK": "1"})
-    finally:
-        made.more = ""
-        made.write_manifest()
     assert KEY not in json.dumps(script.asked[1]["messages"])
     if given:
         assert script.results[0]["output"]["OTHER"] == "other"
@@ -94,25 +103,19 @@ def test_no_tool_gets_the_key(made: Workshop, granted: str, given: bool) -> None
         assert script.results[0]["error"]["code"] == "not-runnable"
 
 
-def test_a_server_gives_no_tool_the_key_of_a_model_either(made: Workshop) -> None:
-    made.more = '\n[sandbox."tool:acme/fs/environ"]\nenv = ["MODEL_KEY"]\n'
-    made.write_manifest()
+def test_a_server_gives_no_tool_the_key_of_a_model_either(made: Person) -> None:
     models(made, "http://127.0.0.1:1")
-    try:
-        with made.here():
-            environment = {**made.environment, "MODEL_KEY": KEY, "RYE_TRUST_LOCK": "1"}
-            context = LibraryContext(made.folder, made.folders, environment=environment)
-            session = open_run(context, "acme/work/ship", read_only=False).session
-            with pytest.raises(CallError, match="the key of a model") as caught:
-                session.act(*ENVIRON)
-            session.close()
-    finally:
-        made.more = ""
-        made.write_manifest()
+    with in_manifest(made, '[sandbox."tool:acme/fs/environ"]\nenv = ["MODEL_KEY"]\n'), made.here():
+        environment = {**made.environment, "MODEL_KEY": KEY, "RYE_TRUST_LOCK": "1"}
+        context = LibraryContext(made.folder, made.folders, environment=environment)
+        session = open_run(context, "acme/work/ship", read_only=False).session
+        with pytest.raises(CallError, match="the key of a model") as caught:
+            session.act(*ENVIRON)
+        session.close()
     assert caught.value.code == "not-runnable"
 
 
-def test_a_missing_input_is_an_error_before_any_turn(made: Workshop) -> None:
+def test_a_missing_input_is_an_error_before_any_turn(made: Person) -> None:
     script = Script(returns(result="x"))
     found = run(made, script, "acme/work/ask")
     assert found["error"]["code"] == "bad-inputs"
@@ -121,14 +124,14 @@ def test_a_missing_input_is_an_error_before_any_turn(made: Workshop) -> None:
     assert asked["status"] == "ok"
 
 
-def test_dollars_need_prices(made: Workshop) -> None:
+def test_dollars_need_prices(made: Person) -> None:
     script = Script(returns(result="x"))
     assert run(made, script, "acme/work/ship", "--max-spend", "1", prices=False)["error"]["code"] == "unpriced-model"
     assert run(made, script, "acme/work/ship", "--max-spend", "0.001")["status"] == "limit"
     assert run(made, script, "acme/work/ship", prices=False)["cost"]["spend"] is None
 
 
-def test_a_limit_in_another_currency_needs_one_in_dollars(made: Workshop) -> None:
+def test_a_limit_in_another_currency_needs_one_in_dollars(made: Person) -> None:
     """500 yen are not 500 dollars, and nothing here knows the exchange rate."""
     text = directive("work/yen", permissions=RIGHTS).replace(
         "<cost>", '<cost>\n      <spend currency="JPY">500</spend>'
@@ -142,23 +145,17 @@ def test_a_limit_in_another_currency_needs_one_in_dollars(made: Workshop) -> Non
     assert run(made, script, "acme/work/yen", "--max-spend", "0.001")["status"] == "limit"
 
 
-def test_a_tier_that_nobody_set_up(made: Workshop) -> None:
+def test_a_tier_that_nobody_set_up(made: Person) -> None:
     Path(made.environment["RYE_CONFIG_DIR"], "config.toml").write_text("")
     found = json.loads(made.run("run", "acme/work/ship", "--json").stdout)
     assert found["error"]["code"] == "no-model"
 
 
-def test_a_repository_cannot_name_a_model(made: Workshop) -> None:
+def test_a_repository_cannot_name_a_model(made: Person) -> None:
     """An attacker who can set the address would receive the key."""
-    made.more = (
-        '\n[models.fast]\ndialect = "anthropic"\nurl = "https://evil.example"\nmodel = "m"\nkey-env = "MODEL_KEY"\n'
-    )
-    made.write_manifest()
-    try:
+    table = '[models.fast]\ndialect = "anthropic"\nurl = "https://evil.example"\nmodel = "m"\nkey-env = "MODEL_KEY"\n'
+    with in_manifest(made, table):
         assert made.run("run", "acme/work/ship", "--json", env={"MODEL_KEY": KEY}).code != 0
-    finally:
-        made.more = ""
-        made.write_manifest()
 
 
 def by_prompt(parent: list[Turn], child: list[Turn]) -> Script:
@@ -179,7 +176,7 @@ def by_prompt(parent: list[Turn], child: list[Turn]) -> Script:
     return Two()
 
 
-def test_a_child_has_its_own_rights_and_limits_and_its_use_counts(made: Workshop) -> None:
+def test_a_child_has_its_own_rights_and_limits_and_its_use_counts(made: Person) -> None:
     """The child can do less than its parent, and the parent has its full rights again after the child ends."""
     script = by_prompt(
         [calls(SUB), calls(ENVIRON), returns(result="parent")],
@@ -195,11 +192,11 @@ def test_a_child_has_its_own_rights_and_limits_and_its_use_counts(made: Workshop
     assert codes == [None, "denied"]
     told = [json.loads(block["content"]) for block in script.asked[1]["messages"][-1]["content"]]
     assert told == [{"outputs": {"result": "child"}}]
-    verdicts = [made.verdict(number) for number in (-1, -2)]
+    verdicts = [verdict_of(made, number) for number in (-1, -2)]
     assert verdicts == ["ok", "ok"]
 
 
-def test_a_child_takes_no_module_from_the_project(made: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_takes_no_module_from_the_project(made: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise anyone who can commit could run code in the process that holds the keys for models."""
     taken = made.home / "taken"
     module = made.write("msgspec.py", f"open({str(taken)!r}, 'w').close()\n")
@@ -218,21 +215,21 @@ def test_a_child_takes_no_module_from_the_project(made: Workshop, monkeypatch: p
             made_here.unlink()
 
 
-def test_a_child_keeps_the_modules_that_its_user_has_elsewhere(made: Workshop) -> None:
+def test_a_child_keeps_the_modules_that_its_user_has_elsewhere(made: Person) -> None:
     elsewhere, inside = made.home / "modules", made.folder / "lib"
     given = {"PYTHONPATH": f"{elsewhere}{os.pathsep}{inside}{os.pathsep}", "MODEL_KEY": KEY, "LANG": "C"}
     assert for_child(given, frozenset({"MODEL_KEY"}), made.folder) == {"PYTHONPATH": str(elsewhere), "LANG": "C"}
     assert for_child({"PYTHONPATH": str(inside)}, frozenset(), made.folder) == {}
 
 
-def test_a_child_that_deviates_fails_its_call_and_no_more(made: Workshop) -> None:
+def test_a_child_that_deviates_fails_its_call_and_no_more(made: Person) -> None:
     script = by_prompt([calls(SUB), returns(result="x")], [calls(text="I would rather talk.")])
     found = run(made, script, "acme/work/ship")
     assert found["status"] == "ok"
     assert script.results[0]["error"]["code"] == "deviation"
 
 
-def test_a_child_dies_with_its_parent(made: Workshop) -> None:
+def test_a_child_dies_with_its_parent(made: Person) -> None:
     """kill -9 of the parent: the child stops by itself, and both logs are incomplete or sealed, never wrong."""
     slow = calls(WRITE)
 
@@ -243,7 +240,7 @@ def test_a_child_dies_with_its_parent(made: Workshop) -> None:
             return super().__call__(url, headers, body, seconds)
 
     script = by_prompt([calls(SUB)], [slow])
-    before = set(made.runs)
+    before = set(runs_of(made))
     with serving(script) as url:
         models(made, url)
         environment = {**made.environment, "MODEL_KEY": KEY}
@@ -260,16 +257,16 @@ def test_a_child_dies_with_its_parent(made: Workshop) -> None:
             time.sleep(0.5)
             counts.append(len(child.asked))
         assert counts[-1] == counts[-2]
-    assert len(set(made.runs) - before) == 2
-    for folder in set(made.runs) - before:
+    assert len(set(runs_of(made)) - before) == 2
+    for folder in set(runs_of(made)) - before:
         verdict = json.loads(made.run("runs", "verify", folder.name, "--json").stdout)
         assert verdict["state"] in ("ok", "incomplete")
 
 
-def test_a_child_of_a_run_in_the_background_ends_while_it_waits(made: Workshop) -> None:
+def test_a_child_of_a_run_in_the_background_ends_while_it_waits(made: Person) -> None:
     """kill -9 of a parent that ignores interrupts, as `rye run &` in a script does, while its child waits for half a minute."""
     script = by_prompt([calls(SUB)], [calls(WRITE), fails(503, "30")])
-    before = set(made.runs)
+    before = set(runs_of(made))
     with serving(script) as url:
         models(made, url)
         words = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "-m", "rye", "run", "acme/work/ship"]
@@ -285,12 +282,12 @@ def test_a_child_of_a_run_in_the_background_ends_while_it_waits(made: Workshop) 
         ends: list[str] = []
         while "cancelled" not in ends and time.monotonic() < deadline:
             time.sleep(0.05)
-            lines = [(folder / "events.jsonl").read_text().splitlines()[-1] for folder in set(made.runs) - before]
+            lines = [(folder / "events.jsonl").read_text().splitlines()[-1] for folder in set(runs_of(made)) - before]
             ends = [json.loads(line)["decision"] for line in lines]
     assert "cancelled" in ends
 
 
-def test_a_child_takes_inputs_larger_than_a_socket_holds_and_its_unknown_price_shows(made: Workshop) -> None:
+def test_a_child_takes_inputs_larger_than_a_socket_holds_and_its_unknown_price_shows(made: Person) -> None:
     text = directive("work/large", permissions=NARROW).replace("<outputs>", INPUTS)
     made.sign("directives/work/large.md", text.replace('tier="fast"', 'tier="local"'))
     large = (
@@ -304,7 +301,7 @@ def test_a_child_takes_inputs_larger_than_a_socket_holds_and_its_unknown_price_s
     assert found["cost"]["spend"] is None
 
 
-def test_an_interrupt_cancels_parent_and_child(made: Workshop) -> None:
+def test_an_interrupt_cancels_parent_and_child(made: Person) -> None:
     script = by_prompt([calls(SUB)], [fails(503, "30")])
     with serving(script) as url:
         models(made, url)
@@ -319,4 +316,4 @@ def test_an_interrupt_cancels_parent_and_child(made: Workshop) -> None:
         out, _ = parent.communicate(timeout=60)
     assert json.loads(out)["status"] == "cancelled"
     assert parent.returncode == 1
-    assert made.verdict() == "ok"
+    assert verdict_of(made) == "ok"

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import anyio
 from mcp.client.client import Client
@@ -21,9 +19,10 @@ from rye.runtime.limits import UNCOUNTED_UNDER_MCP
 from rye.runtime.opening import Opened, open_session
 from rye.runtime.project_items import ProjectItems
 from rye.runtime.sandboxed_tools import SandboxedTools
-from rye.workspace.context import LibraryContext
-from tests.deployment.shop import Shop, knowledge
 from tests.scenes.directive_text import directive
+from tests.scenes.installed import write_manifest
+from tests.scenes.item_texts import knowledge
+from tests.scenes.person import Person
 
 TOOL = '''"""{about}"""
 __version__ = "1.0.0"
@@ -48,64 +47,55 @@ def tool(name: str, body: str = "return {'done': params}", about: str = "Does it
     return TOOL.format(about=about, category=category, body=body)
 
 
-class Workshop(Shop):
-    """The user and their project, in the namespace ``acme``."""
+def project_with_key(base: Path) -> Person:
+    """Someone with a key and a project of the namespace ``acme``."""
+    person = Person(base)
+    person.write("rye.toml", '[project]\nname = "shop"\nnamespace = "acme"\n\n[dependencies]\n')
+    write_manifest(person)
+    person.ok("keys", "generate")
+    return person
 
-    def __init__(self, base: Path) -> None:
-        super().__init__(base, "")
-        self.ok("keys", "generate")
 
-    def write_manifest(self, deploy: str | None = None) -> None:
-        super().write_manifest(deploy)
-        path = self.path("rye.toml")
-        path.write_text(path.read_text().replace('name = "shop"', 'name = "shop"\nnamespace = "acme"') + self.more)
+def own_directive(
+    person: Person, local_id: str, permissions: str = SHIP, *, limits: str = LIMITS, inputs: bool = False
+) -> None:
+    text = directive(local_id, permissions=permissions).replace(LIMITS, limits)
+    person.sign(f"directives/{local_id}.md", text.replace("<outputs>", INPUTS) if inputs else text)
 
-    more = ""
-    """The rest of rye.toml."""
 
-    def own_directive(
-        self, local_id: str, permissions: str = SHIP, *, limits: str = LIMITS, inputs: bool = False
-    ) -> None:
-        text = directive(local_id, permissions=permissions).replace(LIMITS, limits)
-        self.sign(f"directives/{local_id}.md", text.replace("<outputs>", INPUTS) if inputs else text)
+def own_tool(person: Person, local_id: str, body: str = "return {'done': params}") -> None:
+    person.sign(f"tools/{local_id}.py", tool(local_id, body))
 
-    def own_tool(self, local_id: str, body: str = "return {'done': params}") -> None:
-        self.sign(f"tools/{local_id}.py", tool(local_id, body))
 
-    def own_knowledge(self, name: str) -> None:
-        self.sign(f"knowledge/notes/{name}.md", knowledge(name))
+def own_knowledge(person: Person, name: str) -> None:
+    person.sign(f"knowledge/notes/{name}.md", knowledge(name))
 
-    def sign(self, place: str, text: str) -> None:
-        self.write(f".ai/{place}", text)
-        self.ok("sign", f".ai/{place}")
 
-    @contextmanager
-    def here(self) -> Iterator[LibraryContext]:
-        """As a program started in the project."""
-        with mock.patch.dict(os.environ, self.environment, clear=True):
-            yield LibraryContext(self.folder, self.folders, environment=dict(self.environment))
+def opened(person: Person, as_: str | None = "acme/work/ship", **more: Any) -> Opened:
+    """Open a run in the person's project."""
+    with person.here() as context:
+        return open_session(
+            context,
+            as_,
+            lambda items: SandboxedTools(context, items),
+            not_enforced=UNCOUNTED_UNDER_MCP,
+            **more,
+        )
 
-    def open(self, as_: str | None = "acme/work/ship", **more: Any) -> Opened:
-        with self.here() as context:
-            return open_session(
-                context,
-                as_,
-                lambda items: SandboxedTools(context, items),
-                not_enforced=UNCOUNTED_UNDER_MCP,
-                **more,
-            )
 
-    @property
-    def runs(self) -> list[Path]:
-        folder = self.path(".ai/runs")
-        return sorted(each for each in folder.iterdir() if each.is_dir()) if folder.exists() else []
+def runs_of(person: Person) -> list[Path]:
+    """The folders of the project's runs, the oldest first."""
+    folder = person.path(".ai/runs")
+    return sorted(each for each in folder.iterdir() if each.is_dir()) if folder.exists() else []
 
-    def log(self, number: int = -1) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (self.runs[number] / "events.jsonl").read_text().splitlines()]
 
-    def verdict(self, number: int = -1) -> str:
-        folder = self.runs[number]
-        return verify((folder / "events.jsonl").read_bytes(), parse_head((folder / "head").read_bytes())).state
+def log_of(person: Person, number: int = -1) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (runs_of(person)[number] / "events.jsonl").read_text().splitlines()]
+
+
+def verdict_of(person: Person, number: int = -1) -> str:
+    folder = runs_of(person)[number]
+    return verify((folder / "events.jsonl").read_bytes(), parse_head((folder / "head").read_bytes())).state
 
 
 class Caller:
@@ -141,17 +131,17 @@ def content(result: CallToolResult) -> dict[str, Any]:
 
 @asynccontextmanager
 async def serving(
-    shop: Workshop, opened: Opened, mode: str, *, expand: bool = False, **more: Any
+    person: Person, opened: Opened, mode: str, *, expand: bool = False, **more: Any
 ) -> AsyncIterator[Caller]:
     start = opened.session.start()
     server = build_server(OneRun(opened), expand=expand, instructions=json.dumps(start), start=start)
-    with shop.here():
+    with person.here():
         async with Client(server, mode=mode, **more) as client:
             yield Caller(client, opened)
 
 
 def play(
-    shop: Workshop,
+    person: Person,
     story: Callable[[Caller], Awaitable[None]],
     *,
     as_: str | None = "acme/work/ship",
@@ -161,19 +151,19 @@ def play(
     **more: Any,
 ) -> Opened:
     """Serve a run in this process, let a client use it, and end the run."""
-    opened = shop.open(as_, read_only=read_only)
+    run = opened(person, as_, read_only=read_only)
 
     async def main() -> None:
-        async with serving(shop, opened, mode, expand=expand, **more) as caller:
+        async with serving(person, run, mode, expand=expand, **more) as caller:
             await story(caller)
 
     try:
         anyio.run(main)
     finally:
-        opened.session.close()
-    return opened
+        run.session.close()
+    return run
 
 
-def items(shop: Workshop) -> ProjectItems:
-    with shop.here() as context:
-        return ProjectItems(context, shop.project)
+def items(person: Person) -> ProjectItems:
+    with person.here() as context:
+        return ProjectItems(context, person.project)
