@@ -11,17 +11,22 @@ these.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import threading
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import msgspec
 
 from rye.limits import CONTENT
+from rye.text.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import json
+else:
+    json = lazy_module("json")  # decoding msgpack or a type needs none
 
 
 class JsonError(ValueError):

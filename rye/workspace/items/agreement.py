@@ -9,20 +9,23 @@ from msgspec.structs import replace
 
 from rye.consent.ask import Ask
 from rye.errors import RyeError
-from rye.installation.environment import policy_in_force
 from rye.installation.policy_files import read_other_policies
 from rye.project.context import load_manifest
 from rye.storage.home import Home
 from rye.text import facts
+from rye.text.lazy import lazy_module
 from rye.workspace.trusting.acceptance import not_accepted, remember, trusts_lock
 from rye.workspace.trusting.agreed_here import agreed_here, unapproved
 from rye.workspace.trusting.project_changes import forbidden, project_changes, require_allowed
 
 if TYPE_CHECKING:
+    from rye.installation import environment
     from rye.project.manifest import Manifest
     from rye.workspace.context import Context
     from rye.workspace.items.effective_item import EffectiveItem
     from rye.workspace.trusting.agreed_here import CheckedItem
+else:
+    environment = lazy_module("rye.installation.environment")  # only where a policy restricts something
 
 AgreeTo = Callable[[tuple[Ask, ...]], bool]
 """Shows approvals that this user has not agreed to, and asks. Returns whether they agreed."""
@@ -73,7 +76,7 @@ def _require_allowed(
     others = read_other_policies(home)
     if not others.restrict(manifest):
         return
-    policy = policy_in_force(manifest, others)
+    policy = environment.policy_in_force(manifest, others)
     if not policy.facts:
         return
     name = str(installed.row.identity)
