@@ -19,9 +19,10 @@ from rye.project.layout import Project
 from rye.project.lock import LockedItem, LockedSource
 from rye.project.manifest import Manifest, PolicyTable
 from rye.storage.home import Home
+from rye.verified.installed import CheckedItem
 from rye.workspace.context import LibraryContext
 from rye.workspace.trusting.acceptance import remember
-from rye.workspace.trusting.agreed_here import AgreedHere, CheckedItem, agreed_here, not_approved, unapproved
+from rye.workspace.trusting.agreed_here import AgreedHere, agreed_here, not_approved, unapproved
 from rye.workspace.trusting.grants import approval_in_force, grant_approvals, grants_in_force, require_granted
 from rye.workspace.trusting.other_rules import notice, texts, unseen_alarms
 

@@ -10,7 +10,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.errors import RyeError
-from rye.installation.attached_check import attached_problem
 from rye.items.kinds import KINDS
 from rye.items.location import locate
 from rye.project.context import arguments_or_own_items, require_project
@@ -18,6 +17,7 @@ from rye.project.lock_file import read_lock
 from rye.project.signatures import Judged, verify_file
 from rye.signing.keys import PublicKey
 from rye.signing.verification import Verification
+from rye.verified.installed import attached_problem
 from rye.workspace.trusting.trusted_keys import Trusted, trusted_keys
 
 if TYPE_CHECKING:

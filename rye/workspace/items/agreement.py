@@ -21,9 +21,9 @@ from rye.workspace.trusting.project_changes import forbidden, project_changes, r
 if TYPE_CHECKING:
     from rye.installation import environment
     from rye.project.manifest import Manifest
+    from rye.verified.installed import CheckedItem
     from rye.workspace.context import Context
     from rye.workspace.items.effective_item import EffectiveItem
-    from rye.workspace.trusting.agreed_here import CheckedItem
 else:
     environment = lazy_module("rye.installation.environment")  # only where a policy restricts something
 

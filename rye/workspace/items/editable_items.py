@@ -41,12 +41,12 @@ from rye.project.lock_file import editable_rows, item_folder, item_path
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry
 from rye.storage.home import Home
+from rye.verified.installed import CheckedItem, modified_item
 from rye.verified.release import VerifiedItem
 from rye.workspace.context import Context
-from rye.workspace.items.installed_check import modified_item
 from rye.workspace.registries.project_sources import judging_environment, project_sources
 from rye.workspace.trusting.acceptance import unseen
-from rye.workspace.trusting.agreed_here import CheckedItem, not_approved, unapproved
+from rye.workspace.trusting.agreed_here import not_approved, unapproved
 
 
 class EditableItem(Struct, frozen=True):

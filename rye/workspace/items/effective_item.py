@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,14 +35,21 @@ from rye.project.spaces import Entry, looks_like_path
 from rye.project.target import find_target
 from rye.storage.home import Home
 from rye.text.diagnostics import Diagnostic, to_mend
+from rye.text.lazy import lazy_module
 from rye.workspace.findings import FileFindings
 
 if TYPE_CHECKING:
     from rye.customization.effective_text import Applied, Effective
-    from rye.project.lock import Lock
+    from rye.items.signed_release import SignedRelease
+    from rye.project.lock import Lock, LockedItem
     from rye.project.manifest import Manifest
+    from rye.verified import installed as installed_files
+    from rye.verified.installed import CheckedItem
     from rye.workspace.context import Context
-    from rye.workspace.trusting.agreed_here import CheckedItem
+    from rye.workspace.trusting import verified_items
+else:  # only for installed items
+    installed_files = lazy_module("rye.verified.installed")
+    verified_items = lazy_module("rye.workspace.trusting.verified_items")
 
 
 class EffectiveItem(Struct, frozen=True):
@@ -221,11 +228,12 @@ def checked_item(
     place = installed_place(item.path, context.cwd)
     if place is None:
         return None
-    from rye.workspace.items.installed_check import (
-        checked_at,  # loaded only for installed items
-    )
+    asks_often = locks is not None
 
-    return checked_at(context, item, place, locks)
+    def require(project: Project, rows: Sequence[LockedItem]) -> Mapping[Identity, SignedRelease]:
+        return verified_items.require_verified(context, project, rows, fetch=not asks_often)
+
+    return installed_files.checked_at(item, place, {} if locks is None else locks, require)
 
 
 def installed_problem(

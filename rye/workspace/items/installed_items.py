@@ -26,10 +26,10 @@ from rye.project.lock_file import item_files, item_folder, item_path
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry
 from rye.storage.safe_files import read_bytes
+from rye.verified.installed import modified_item
 from rye.verified.on_disk import Drift, Present, drift, scan
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem, customized
-from rye.workspace.items.installed_check import modified_item
 from rye.workspace.trusting.verified_items import require_verified
 
 

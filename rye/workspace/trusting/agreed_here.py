@@ -24,20 +24,11 @@ from rye.workspace.trusting.other_rules import unseen_alarms
 
 if TYPE_CHECKING:
     from rye.items.signed_release import SignedRelease
-    from rye.project.layout import Project
     from rye.project.lock import LockedItem
+    from rye.verified.installed import CheckedItem
     from rye.workspace.context import Context
 
 _LISTED = 3
-
-
-class CheckedItem(Struct, frozen=True):
-    """An installed item whose bytes match the lock, and whose row was verified on this machine."""
-
-    project: Project
-    row: LockedItem
-    release: SignedRelease
-    """Its signed release."""
 
 
 class AgreedHere(Struct, frozen=True):

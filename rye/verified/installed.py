@@ -1,40 +1,49 @@
-"""Check an installed file against rye.lock, for :func:`rye.workspace.items.effective_item.checked_item` (DESIGN 6.1)."""
+"""Whether an installed file is the one that was verified: in rye.lock, with the same bytes, attached files included (DESIGN 6.1).
+
+:func:`rye.workspace.items.effective_item.checked_item` is the one way to it.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.installation.attached_check import attached_problem
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.items.location import locate
+from rye.items.signed_release import SignedRelease
 from rye.project.item_file import ItemFile
-from rye.project.layout import Project
+from rye.project.layout import Project, installed_place
 from rye.project.lock import Lock, LockedItem
-from rye.project.lock_file import item_path, read_lock
-from rye.workspace.trusting.agreed_here import CheckedItem
-from rye.workspace.trusting.verified_items import require_verified
+from rye.project.lock_file import item_folder, item_path, read_lock
+from rye.verified.on_disk import drift, scan
 
-if TYPE_CHECKING:
-    from rye.workspace.context import Context
+Require = Callable[[Project, Sequence[LockedItem]], Mapping[Identity, SignedRelease]]
+"""Requires that rows of a project were verified here, and returns their signed releases."""
+
+
+class CheckedItem(Struct, frozen=True):
+    """An installed item whose bytes match the lock, and whose row was verified on this machine."""
+
+    project: Project
+    row: LockedItem
+    release: SignedRelease
+    """Its signed release."""
 
 
 def checked_at(
-    context: Context, item: ItemFile, place: tuple[Project, Path], locks: MutableMapping[Path, Lock] | None
+    item: ItemFile, place: tuple[Project, Path], locks: MutableMapping[Path, Lock], require: Require
 ) -> CheckedItem:
     """The installed item. Raises a RyeError that says why it must not be used.
 
-    ``place``: its project and its path there; ``locks``: as for ``checked_item``.
+    ``place``: its project and its path there; ``locks``: the locks that were read before, by their project's folder.
     """
     project, path = place
-    asks_often = locks is not None
-    if locks is None:
-        locks = {}
     if project.root not in locks:
         locks[project.root] = read_lock(project)
     locked = _locked(locks[project.root], project, path)
@@ -47,8 +56,7 @@ def checked_at(
     changed = changed_since(item, path, locked)
     if changed is not None:
         raise changed
-    signed = require_verified(context, project, [locked], fetch=not asks_often)
-    return CheckedItem(project, locked, signed[locked.identity])
+    return CheckedItem(project, locked, require(project, [locked])[locked.identity])
 
 
 def changed_since(item: ItemFile, path: Path, locked: LockedItem) -> RyeError | None:
@@ -61,6 +69,25 @@ def changed_since(item: ItemFile, path: Path, locked: LockedItem) -> RyeError | 
     elif (os.stat(path).st_mode & 0o100) and os.name == "posix":
         return _changed(item, locked, "It is executable, but the released file is not.")
     return None
+
+
+def attached_problem(main_file: Path) -> str | None:
+    """Return what is wrong with the files attached to an installed main file such as ``SKILL.md``, which its signature does not
+    cover; None if they match or the item is not installed."""
+    found = installed_place(main_file)
+    if found is None or main_file.name not in KINDS.main_files():
+        return None
+    project, path = found
+    place = path.parent.relative_to(project.root).as_posix()
+    try:
+        item = next((item for item in read_lock(project).items if item_folder(item) == place), None)
+    except RyeError as error:
+        return error.message
+    if item is None:
+        return "It is in the folder of installed items, but rye.lock does not list it."
+    present = {file: here for file, here in scan(project).items() if file.startswith(f"{place}/")}
+    wrong = [f"{entry.path.removeprefix(f'{place}/')} ({entry.state})" for entry in drift([item], present)]
+    return f"Its files differ from {item.identity} {item.version}: {', '.join(wrong[:8])}." if wrong else None
 
 
 def _changed(item: ItemFile, locked: LockedItem, detail: str = "") -> RyeError:

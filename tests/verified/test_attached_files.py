@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rye.installation.attached_check import attached_problem
 from rye.items.identity import Identity
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedFile, LockedItem, lock_text
 from rye.project.lock_file import item_path
+from rye.verified.installed import attached_problem
 from tests.attacks.signed_items import HOOK, directive, signed, skill
 from tests.registry.simulated_registry import key
 
