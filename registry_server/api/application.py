@@ -33,6 +33,7 @@ from litestar.datastructures import State
 from litestar.exceptions import HTTPException
 from litestar.params import FromPath
 
+from registry_server.api import openapi
 from registry_server.api.account_pages import ACCOUNT_ROUTES, refused_page
 from registry_server.api.admin.routes import ADMIN_ROUTES
 from registry_server.api.appending import append
@@ -40,6 +41,7 @@ from registry_server.api.examination import require_scope
 from registry_server.api.files import Application, Files
 from registry_server.api.interop_layer import InteropLayer
 from registry_server.api.operating_routes import OPERATING_ROUTES
+from registry_server.api.operations import Parameter, described, operations_of
 from registry_server.api.page_routes import PAGE_ROUTES, refused_reading
 from registry_server.api.private_reading import (
     ACCOUNT_KEY,
@@ -54,6 +56,7 @@ from registry_server.api.reading import ReadAnswer
 from registry_server.api.record_routes import RECORD_ROUTES
 from registry_server.api.request_log import RequestLog
 from registry_server.api.requests import (
+    SAFE_HEADERS,
     SERVICE_KEY,
     account_of,
     body_of,
@@ -79,6 +82,10 @@ from rye.registry.protocol import wire
 
 _log = logging.getLogger("rye.registry")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_WORDS = {"type": "string", "minLength": 2, "maxLength": 200}
+_SEGMENT = {"type": "string", "pattern": "^[a-z0-9][a-z0-9_-]{0,63}$"}
+_LIMIT = {"type": "integer", "minimum": 1, "maximum": 100, "default": 20}
+_OFFSET = {"type": "integer", "minimum": 0, "maximum": wire.SEARCH_TOTAL, "default": 0}
 
 #: HTTP status by error code. Any other code is about a statement that cannot be processed (422).
 _STATUS = {
@@ -170,22 +177,7 @@ def create_app(service: Service) -> Application:
 def framework() -> Litestar:
     """The routes. They are the same for every service and slow to build, so a process builds them once."""
     return Litestar(
-        route_handlers=[
-            _blobs,
-            _statements,
-            _search,
-            _whoami,
-            *ACCOUNT_ROUTES,
-            *TOKEN_ROUTES,
-            *ADMIN_ROUTES,
-            *ROLE_ROUTES,
-            *STAGE_PAGES,
-            *STAGING_ROUTES,
-            *OPERATING_ROUTES,
-            *PAGE_ROUTES,
-            *RECORD_ROUTES,
-            _absent,
-        ],
+        route_handlers=ROUTES,
         openapi_config=None,
         exception_handlers={Exception: _failed},
         request_max_body_size=None,  # bodies are read and capped here
@@ -245,6 +237,14 @@ async def _absent(request: Request[Any, Any, State]) -> Response[bytes]:
 # -- writing -------------------------------------------------------------------------------------------------------------
 
 
+@described(
+    "putBlob",
+    "Keep bytes until a statement refers to them. Repeating is harmless.",
+    {200: wire.BlobAnswer, 201: wire.BlobAnswer},
+    (400, 401, 403, 408, 413, 422, 429, 503, 507),
+    body=bytes,
+    needs_token=True,
+)
 @route("/api/v1/blobs/{sha256:str}", http_method=[HttpMethod.POST, HttpMethod.PUT])
 async def _blobs(request: Request[Any, Any, State], sha256: FromPath[str]) -> Response[bytes]:
     service = service_of(request)
@@ -260,6 +260,14 @@ async def _blobs(request: Request[Any, Any, State], sha256: FromPath[str]) -> Re
     return json_answer(body, 201 if is_new else 200)
 
 
+@described(
+    "postStatements",
+    "Append signed statements, all or none. The answer comes when they are in a durable, signed checkpoint.",
+    {200: wire.StatementsAnswer},
+    (400, 401, 403, 408, 409, 413, 422, 429, 451, 503, 507),
+    body=wire.StatementsRequest,
+    needs_token=True,
+)
 @route("/api/v1/statements", http_method=[HttpMethod.POST])
 async def _statements(request: Request[Any, Any, State]) -> Response[bytes]:
     service = service_of(request)
@@ -282,6 +290,17 @@ async def _statements(request: Request[Any, Any, State]) -> Response[bytes]:
 # -- questions -----------------------------------------------------------------------------------------------------------
 
 
+@described(
+    "search",
+    "Find items by words of their id, description and keywords, best matches first.",
+    {200: wire.SearchAnswer},
+    (400, 401, 403, 503),
+    Parameter("q", "query", "Search words, optionally after KIND:.", _WORDS, True),
+    Parameter("kind", "query", "Only this kind.", {"type": "string", "enum": list(KINDS)}),
+    Parameter("namespace", "query", "Only this namespace.", _SEGMENT),
+    Parameter("limit", "query", "Results per page.", _LIMIT),
+    Parameter("offset", "query", "Results to skip.", _OFFSET),
+)
 @get("/api/v1/search")
 async def _search(request: Request[Any, Any, State]) -> Response[bytes]:
     service, limits = service_of(request), service_of(request).settings
@@ -309,6 +328,7 @@ async def _search(request: Request[Any, Any, State]) -> Response[bytes]:
     return json_answer(wire.encode_json(wire.SearchAnswer(results, page.total)))
 
 
+@described("whoami", "The token's name, scopes and namespaces.", {200: wire.WhoamiAnswer}, (401, 503), needs_token=True)
 @get("/api/v1/whoami")
 async def _whoami(request: Request[Any, Any, State]) -> Response[bytes]:
     account = await account_of(request)
@@ -316,6 +336,30 @@ async def _whoami(request: Request[Any, Any, State]) -> Response[bytes]:
         account.name, account.token, list(account.namespaces), list(account.scopes), account.expires
     )
     return json_answer(wire.encode_json(answer))
+
+
+@described("openapi", "This document.", {200: dict[str, Any]})
+@get("/openapi.json")
+async def _openapi() -> Response[bytes]:
+    headers = {"Cache-Control": "no-cache", "Access-Control-Allow-Origin": "*", **SAFE_HEADERS}
+    return Response(_document(), media_type="application/json", headers=headers)
+
+
+ROUTES = (
+    _blobs, _statements, _search, _whoami,
+    *STAGING_ROUTES, *TOKEN_ROUTES, *ADMIN_ROUTES, *OPERATING_ROUTES, _openapi,
+    *ACCOUNT_ROUTES, *ROLE_ROUTES, *STAGE_PAGES, *PAGE_ROUTES, *RECORD_ROUTES, _absent,
+)  # fmt: skip
+OPERATIONS = operations_of(ROUTES)
+"""The calls in the OpenAPI document. Static files of the protocol are not calls; docs/reference/protocol.md describes them."""
+
+
+@cache
+def _document() -> bytes:
+    return openapi.document(OPERATIONS)
+
+
+# -- errors --------------------------------------------------------------------------------------------------------------
 
 
 def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
@@ -352,13 +396,13 @@ def _as_rye_error(request: Request[Any, Any, Any], error: Exception) -> RyeError
     if isinstance(error, HTTPException):
         if error.status_code == 404:
             path = request.scope["path"]
-            hint = hint_for_path(request.scope["method"], path)
+            hint = hint_for_path(OPERATIONS, request.scope["method"], path)
             return RyeError("not-found", f"There is nothing at {path[:200]}.", hint)
         if error.status_code == 405:
             return RyeError(
                 "method-not-allowed",
                 f"The method {request.scope['method'][:20]} is not allowed here.",
-                hint_for_method(request.scope["path"]),
+                hint_for_method(OPERATIONS, request.scope["path"]),
             )
         if error.status_code < 500:
             return RyeError("bad-request", "The request is malformed.", None)

@@ -14,6 +14,7 @@ from registry_server.accounts.tokens import Account
 from registry_server.api.appending import append, check_count
 from registry_server.api.examination import require_scope
 from registry_server.api.forwarded import client_address
+from registry_server.api.operations import SHA256, Parameter, described
 from registry_server.api.requests import SAFE_HEADERS, account_of, body_of, json_answer, service_of
 from rye.errors import RyeError
 from rye.registry.protocol import wire
@@ -21,6 +22,14 @@ from rye.registry.protocol import wire
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
+@described(
+    "listStages",
+    "The releases waiting for a maintainer's signature that the token may see.",
+    {200: wire.StagesAnswer},
+    (401, 403, 503),
+    Parameter("all", "query", "1: include decided ones.", {"type": "string", "enum": ["1"]}),
+    needs_token=True,
+)
 @get("/api/v1/stages")
 async def _listing(request: Request[Any, Any, State]) -> Response[bytes]:
     service, account = service_of(request), await _seer(request)
@@ -29,6 +38,14 @@ async def _listing(request: Request[Any, Any, State]) -> Response[bytes]:
     return json_answer(wire.encode_json(wire.StagesAnswer(rows)))
 
 
+@described(
+    "stage",
+    "Stage releases whose bytes were uploaded.",
+    {201: wire.StagesAnswer},
+    (400, 401, 403, 408, 409, 413, 422, 429, 503, 507),
+    body=wire.StageRequest,
+    needs_token=True,
+)
 @route("/api/v1/stages", http_method=[HttpMethod.POST])
 async def _add(request: Request[Any, Any, State]) -> Response[bytes]:
     service, account = service_of(request), await account_of(request)
@@ -43,6 +60,13 @@ async def _add(request: Request[Any, Any, State]) -> Response[bytes]:
     return json_answer(wire.encode_json(wire.StagesAnswer(rows)), 201)
 
 
+@described(
+    "showStage",
+    "One stage: its draft, the signatures so far, its files.",
+    {200: wire.StageDetail},
+    (401, 403, 404, 503),
+    needs_token=True,
+)
 @get("/api/v1/stages/{stage:str}")
 async def _detail(request: Request[Any, Any, State], stage: FromPath[str]) -> Response[bytes]:
     service, account = service_of(request), await _seer(request)
@@ -50,6 +74,14 @@ async def _detail(request: Request[Any, Any, State], stage: FromPath[str]) -> Re
     return json_answer(wire.encode_json(detail))
 
 
+@described(
+    "stageFile",
+    "The bytes of a file of the stage.",
+    {200: bytes},
+    (400, 401, 403, 404, 503),
+    Parameter("sha256", "path", "SHA-256 of the file.", SHA256, True),
+    needs_token=True,
+)
 @get("/api/v1/stages/{stage:str}/files/{sha256:str}")
 async def _file(request: Request[Any, Any, State], stage: FromPath[str], sha256: FromPath[str]) -> Response[bytes]:
     service, account = service_of(request), await _seer(request)
@@ -60,6 +92,14 @@ async def _file(request: Request[Any, Any, State], stage: FromPath[str], sha256:
     return Response(data, media_type="application/octet-stream", headers=headers)
 
 
+@described(
+    "approveStage",
+    "Add a maintainer's signed note; the last one that is needed publishes the release.",
+    {200: wire.StageRow},
+    (400, 401, 403, 404, 408, 409, 413, 422, 429, 503, 507),
+    body=wire.ApprovalRequest,
+    needs_token=True,
+)
 @route("/api/v1/stages/{stage:str}/approvals", http_method=[HttpMethod.POST])
 async def _approve(request: Request[Any, Any, State], stage: FromPath[str]) -> Response[bytes]:
     service, account = service_of(request), await account_of(request)
@@ -79,6 +119,14 @@ async def _approve(request: Request[Any, Any, State], stage: FromPath[str]) -> R
     return json_answer(wire.encode_json(row))
 
 
+@described(
+    "rejectStage",
+    "End a stage without a release.",
+    {200: wire.StageRow},
+    (400, 401, 403, 404, 408, 409, 413, 429, 503),
+    body=wire.RejectionRequest,
+    needs_token=True,
+)
 @route("/api/v1/stages/{stage:str}/rejection", http_method=[HttpMethod.POST])
 async def _reject(request: Request[Any, Any, State], stage: FromPath[str]) -> Response[bytes]:
     service, account = service_of(request), await _seer(request)

@@ -14,6 +14,7 @@ from litestar import HttpMethod, Response, route
 from registry_server.accounts import audit_events, device_logins, tokens
 from registry_server.accounts.rate_limits import address_key
 from registry_server.accounts.times import now_text
+from registry_server.api.operations import described
 from registry_server.api.requests import body_of, json_answer, service_of
 from registry_server.api.sessions import (
     FORM_BYTES,
@@ -32,6 +33,13 @@ _GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _IDENTITY_BYTES = 32 * KIB
 
 
+@described(
+    "beginDeviceLogin",
+    "Begin to sign in a program through a browser (RFC 8628). The body is a form with client_id and name.",
+    {200: wire.DeviceBegun},
+    (408, 413, 429, 503),
+    body=bytes,
+)
 @route("/api/v1/device/authorize", http_method=[HttpMethod.POST])
 async def _begin(request: AnyRequest) -> Response[bytes]:
     """RFC 8628 §3.1 and §3.2."""
@@ -54,6 +62,13 @@ async def _begin(request: AnyRequest) -> Response[bytes]:
     return json_answer(wire.encode_json(answer))
 
 
+@described(
+    "pollDeviceLogin",
+    "Get the token once a person has confirmed (RFC 8628). The body is a form with grant_type and device_code.",
+    {200: wire.DeviceToken, 400: wire.DeviceError},
+    (408, 413, 429, 503),
+    body=bytes,
+)
 @route("/api/v1/device/token", http_method=[HttpMethod.POST])
 async def _poll(request: AnyRequest) -> Response[bytes]:
     """RFC 8628 §3.4 and §3.5; errors in the form of RFC 6749 §5.2."""
@@ -87,6 +102,13 @@ async def _poll(request: AnyRequest) -> Response[bytes]:
     return json_answer(wire.encode_json(wire.DeviceToken(value, "Bearer", device_logins.TOKEN_SECONDS)))
 
 
+@described(
+    "exchangeOidcToken",
+    "Exchange a build server's identity token for a registry token that is valid for some minutes.",
+    {200: wire.ExchangeAnswer},
+    (400, 401, 403, 408, 413, 422, 429, 503),
+    body=wire.ExchangeRequest,
+)
 @route(["/api/v1/oidc/exchange", "/api/oidc/exchange"], http_method=[HttpMethod.POST])
 async def _exchange(request: AnyRequest) -> Response[bytes]:
     service, address = service_of(request), address_of(request)
@@ -97,4 +119,4 @@ async def _exchange(request: AnyRequest) -> Response[bytes]:
     return json_answer(wire.encode_json(answer))
 
 
-TOKEN_ROUTES = (_begin, _poll, _exchange)
+TOKEN_ROUTES = (_exchange, _begin, _poll)

@@ -5,25 +5,26 @@ Anyone can send such a request, so only segments of about the right length are c
 
 from __future__ import annotations
 
-from registry_server.api.openapi import OPERATIONS
+from collections.abc import Iterable
+
 from registry_server.api.operations import Operation
 from rye.text.spelling import near_miss
 
 _LISTED = "GET /openapi.json describes every call."
 
 
-def hint_for_path(method: str, path: str) -> str | None:
+def hint_for_path(operations: Iterable[Operation], method: str, path: str) -> str | None:
     """The hint for a path where there is nothing; None outside the API."""
     if not path.startswith("/api/"):
         return None
-    near = [operation for operation in OPERATIONS if _is_near(operation, path)]
+    near = [operation for operation in operations if _is_near(operation, path)]
     chosen = next((operation for operation in near if operation.method == method.lower()), near[0] if near else None)
     return _LISTED if chosen is None else f"Did you mean {chosen.method.upper()} {chosen.path}? {_LISTED}"
 
 
-def hint_for_method(path: str) -> str | None:
+def hint_for_method(operations: Iterable[Operation], path: str) -> str | None:
     """The hint for a path that has calls with other methods; None outside the API."""
-    methods = sorted({operation.method.upper() for operation in OPERATIONS if _is_at(operation, path)})
+    methods = sorted({operation.method.upper() for operation in operations if _is_at(operation, path)})
     return f"Here: {', '.join(methods)}. {_LISTED}" if methods and path.startswith("/api/") else None
 
 

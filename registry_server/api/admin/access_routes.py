@@ -15,7 +15,19 @@ from registry_server.accounts.publishers import Publisher
 from registry_server.accounts.scopes import parse_scopes
 from registry_server.accounts.tokens import Account
 from registry_server.accounts.webhooks import Webhook
-from registry_server.api.admin.calls import ADMIN, MOST, PAGE, AnyRequest, change, change_with, look
+from registry_server.api.admin.calls import (
+    ADMIN,
+    LIMIT,
+    MOST,
+    PAGE,
+    AnyRequest,
+    change,
+    change_with,
+    changes,
+    lists,
+    look,
+    only,
+)
 from registry_server.api.admin.forms import (
     DeliveriesAnswer,
     DeliveryRow,
@@ -40,11 +52,13 @@ _PUT, _DELETE = [HttpMethod.PUT], [HttpMethod.DELETE]
 _MEMBER = f"{ADMIN}/teams/{{team:str}}/members/{{account:str}}"
 _ROLE_OF_ACCOUNT = f"{ADMIN}/roles/{{namespace:str}}/accounts/{{account:str}}"
 _ROLE_OF_TEAM = f"{ADMIN}/roles/{{namespace:str}}/teams/{{team:str}}"
+_GIVE = "Give a role, replacing the present one. Needs the scopes that the role allows to use."
 
 
 # -- teams ---------------------------------------------------------------------------------------------------------------
 
 
+@lists("listTeams", "Teams and their members.", TeamsAnswer)
 @get(f"{ADMIN}/teams")
 async def _teams(request: AnyRequest) -> Response[bytes]:
     def find(connection: sa.Connection) -> TeamsAnswer:
@@ -53,6 +67,7 @@ async def _teams(request: AnyRequest) -> Response[bytes]:
     return await look(request, find)
 
 
+@changes("createTeam", "Create an empty team.", TeamRow, status=201, body=TeamRequest)
 @route(f"{ADMIN}/teams", http_method=[HttpMethod.POST])
 async def _create_team(request: AnyRequest) -> Response[bytes]:
     def create(connection: sa.Connection, _: Account, by: By, wanted: TeamRequest) -> TeamRow:
@@ -62,6 +77,7 @@ async def _create_team(request: AnyRequest) -> Response[bytes]:
     return await change_with(request, TeamRequest, create, 201)
 
 
+@changes("deleteTeam", "Delete a team and its roles.", TeamRow)
 @route(f"{ADMIN}/teams/{{team:str}}", http_method=_DELETE, status_code=200)
 async def _delete_team(request: AnyRequest, team: FromPath[str]) -> Response[bytes]:
     def delete(connection: sa.Connection, _: Account, by: By) -> TeamRow:
@@ -72,6 +88,7 @@ async def _delete_team(request: AnyRequest, team: FromPath[str]) -> Response[byt
     return await change(request, delete)
 
 
+@changes("joinTeam", "Add an account to a team. Needs the scopes that an account can use.", TeamRow)
 @route(_MEMBER, http_method=_PUT)
 async def _join(request: AnyRequest, team: FromPath[str], account: FromPath[str]) -> Response[bytes]:
     def join(connection: sa.Connection, own: Account, by: By) -> TeamRow:
@@ -82,6 +99,7 @@ async def _join(request: AnyRequest, team: FromPath[str], account: FromPath[str]
     return await change(request, join)
 
 
+@changes("leaveTeam", "Remove an account from a team.", TeamRow)
 @route(_MEMBER, http_method=_DELETE, status_code=200)
 async def _leave(request: AnyRequest, team: FromPath[str], account: FromPath[str]) -> Response[bytes]:
     def leave(connection: sa.Connection, _: Account, by: By) -> TeamRow:
@@ -94,6 +112,7 @@ async def _leave(request: AnyRequest, team: FromPath[str], account: FromPath[str
 # -- roles ---------------------------------------------------------------------------------------------------------------
 
 
+@lists("listRoles", "Roles as they were given.", RolesAnswer, only("namespace", "Only those in this namespace."))
 @get(f"{ADMIN}/roles")
 async def _roles(request: AnyRequest) -> Response[bytes]:
     def find(connection: sa.Connection) -> RolesAnswer:
@@ -103,21 +122,25 @@ async def _roles(request: AnyRequest) -> Response[bytes]:
     return await look(request, find, "namespace")
 
 
+@changes("giveRoleToAccount", _GIVE, RolesAnswer, body=RoleRequest)
 @route(_ROLE_OF_ACCOUNT, http_method=_PUT)
 async def _give_account(request: AnyRequest, namespace: FromPath[str], account: FromPath[str]) -> Response[bytes]:
     return await _give(request, namespace, account, None)
 
 
+@changes("giveRoleToTeam", _GIVE, RolesAnswer, body=RoleRequest)
 @route(_ROLE_OF_TEAM, http_method=_PUT)
 async def _give_team(request: AnyRequest, namespace: FromPath[str], team: FromPath[str]) -> Response[bytes]:
     return await _give(request, namespace, None, team)
 
 
+@changes("takeRoleFromAccount", "Take the role away.", RolesAnswer)
 @route(_ROLE_OF_ACCOUNT, http_method=_DELETE, status_code=200)
 async def _take_account(request: AnyRequest, namespace: FromPath[str], account: FromPath[str]) -> Response[bytes]:
     return await _take(request, namespace, account, None)
 
 
+@changes("takeRoleFromTeam", "Take the role away.", RolesAnswer)
 @route(_ROLE_OF_TEAM, http_method=_DELETE, status_code=200)
 async def _take_team(request: AnyRequest, namespace: FromPath[str], team: FromPath[str]) -> Response[bytes]:
     return await _take(request, namespace, None, team)
@@ -152,6 +175,7 @@ def _of(connection: sa.Connection, namespace: str, who: Holder) -> RolesAnswer:
 # -- webhooks ------------------------------------------------------------------------------------------------------------
 
 
+@lists("listWebhooks", "Webhooks without their secrets.", WebhooksAnswer)
 @get(f"{ADMIN}/webhooks")
 async def _webhooks(request: AnyRequest) -> Response[bytes]:
     def find(connection: sa.Connection) -> WebhooksAnswer:
@@ -160,6 +184,7 @@ async def _webhooks(request: AnyRequest) -> Response[bytes]:
     return await look(request, find)
 
 
+@changes("addWebhook", "Add a webhook. Needs the scope read.", WebhookAnswer, status=201, body=WebhookRequest)
 @route(f"{ADMIN}/webhooks", http_method=[HttpMethod.POST])
 async def _add_webhook(request: AnyRequest) -> Response[bytes]:
     def add(connection: sa.Connection, own: Account, by: By, wanted: WebhookRequest) -> WebhookAnswer:
@@ -170,6 +195,7 @@ async def _add_webhook(request: AnyRequest) -> Response[bytes]:
     return await change_with(request, WebhookRequest, add, 201)
 
 
+@changes("removeWebhook", "Remove a webhook.", WebhookRow)
 @route(f"{ADMIN}/webhooks/{{webhook:str}}", http_method=_DELETE, status_code=200)
 async def _remove_webhook(request: AnyRequest, webhook: FromPath[str]) -> Response[bytes]:
     def remove(connection: sa.Connection, _: Account, by: By) -> WebhookRow:
@@ -178,6 +204,13 @@ async def _remove_webhook(request: AnyRequest, webhook: FromPath[str]) -> Respon
     return await change(request, remove)
 
 
+@lists(
+    "listDeliveries",
+    "Deliveries, newest first.",
+    DeliveriesAnswer,
+    only("webhook", "Only those of this webhook."),
+    LIMIT,
+)
 @get(f"{ADMIN}/webhooks/deliveries")
 async def _deliveries(request: AnyRequest) -> Response[bytes]:
     def find(connection: sa.Connection) -> DeliveriesAnswer:
@@ -208,6 +241,7 @@ def _delivery_row(row: webhooks.Row) -> DeliveryRow:
 # -- trusted publishers --------------------------------------------------------------------------------------------------
 
 
+@lists("listPublishers", "Trusted publishers.", PublishersAnswer, only("namespace", "Only those of this namespace."))
 @get(f"{ADMIN}/publishers")
 async def _publishers(request: AnyRequest) -> Response[bytes]:
     def find(connection: sa.Connection) -> PublishersAnswer:
@@ -217,6 +251,9 @@ async def _publishers(request: AnyRequest) -> Response[bytes]:
     return await look(request, find, "namespace")
 
 
+@changes(
+    "addPublisher", "Trust a workflow. Needs the scopes of its tokens.", PublisherRow, status=201, body=PublisherRequest
+)
 @route(f"{ADMIN}/publishers", http_method=[HttpMethod.POST])
 async def _add_publisher(request: AnyRequest) -> Response[bytes]:
     def add(connection: sa.Connection, own: Account, by: By, wanted: PublisherRequest) -> PublisherRow:
@@ -239,6 +276,7 @@ async def _add_publisher(request: AnyRequest) -> Response[bytes]:
     return await change_with(request, PublisherRequest, add, 201)
 
 
+@changes("removePublisher", "Stop trusting a workflow.", PublisherRow)
 @route(f"{ADMIN}/publishers/{{publisher:str}}", http_method=_DELETE, status_code=200)
 async def _remove_publisher(request: AnyRequest, publisher: FromPath[str]) -> Response[bytes]:
     def remove(connection: sa.Connection, _: Account, by: By) -> PublisherRow:
@@ -280,7 +318,7 @@ def _publisher_row(publisher: Publisher) -> PublisherRow:
 
 ACCESS_ROUTES = (
     _teams, _create_team, _delete_team, _join, _leave,
-    _roles, _give_account, _give_team, _take_account, _take_team,
+    _roles, _give_account, _take_account, _give_team, _take_team,
     _webhooks, _add_webhook, _remove_webhook, _deliveries,
     _publishers, _add_publisher, _remove_publisher,
 )  # fmt: skip

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from litestar import Request, Response
 from litestar.datastructures import State
+from litestar.handlers import HTTPRouteHandler
 from msgspec import Struct
 
 from registry_server.accounts import tokens
@@ -20,6 +21,7 @@ from registry_server.accounts.operators import require_operator
 from registry_server.accounts.times import now_text
 from registry_server.accounts.tokens import Account
 from registry_server.api.admin.forms import decode_request
+from registry_server.api.operations import TEXT, Parameter, described
 from registry_server.api.private_reading import bearer_of
 from registry_server.api.requests import account_of, body_of, json_answer, service_of, unauthorized
 from registry_server.api.sessions import address_of, changing, reading
@@ -34,9 +36,33 @@ PAGE = 100
 MOST = 1000
 """The most rows of a page."""
 _BODY_BYTES = 16 * KIB
+_NUMBER: dict[str, Any] = {"type": "integer", "minimum": 0, "default": 0}
+_PER_PAGE: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": MOST, "default": PAGE}
+SINCE = Parameter("since", "query", "Start at this position.", _NUMBER)
+OFFSET = Parameter("offset", "query", "Rows to skip.", _NUMBER)
+LIMIT = Parameter("limit", "query", "Rows per page.", _PER_PAGE)
 _DESCRIBED = "This call takes no parameters: GET /openapi.json describes every call."
 _T = TypeVar("_T")
 _Form = TypeVar("_Form")
+_Handler = TypeVar("_Handler", bound=HTTPRouteHandler)
+
+
+def lists(name: str, words: str, answer: Any, *query: Parameter) -> Callable[[_Handler], _Handler]:
+    """Describe a call that only reads."""
+    return described(name, words, {200: answer}, (400, 401, 403, 503), *query, needs_token=True)
+
+
+def changes(
+    name: str, words: str, answer: Any, *, status: int = 200, body: Any = None
+) -> Callable[[_Handler], _Handler]:
+    """Describe a call that changes something."""
+    errors = (400, 401, 403, 404, 408, 409, 413, 422, 429, 503)
+    return described(name, words, {status: answer}, errors, body=body, needs_token=True)
+
+
+def only(name: str, words: str) -> Parameter:
+    """Return the parameter that filters a list."""
+    return Parameter(name, "query", words, TEXT)
 
 
 async def look(request: AnyRequest, find: Callable[[sa.Connection], Struct], *parameters: str) -> Response[bytes]:

@@ -18,7 +18,21 @@ from registry_server.accounts.operators import SCOPES_OF_ACCOUNT, lifetime, requ
 from registry_server.accounts.scopes import parse_scopes
 from registry_server.accounts.tokens import Account
 from registry_server.api.admin.access_routes import ACCESS_ROUTES
-from registry_server.api.admin.calls import ADMIN, MOST, PAGE, AnyRequest, change, change_with, look
+from registry_server.api.admin.calls import (
+    ADMIN,
+    LIMIT,
+    MOST,
+    OFFSET,
+    PAGE,
+    SINCE,
+    AnyRequest,
+    change,
+    change_with,
+    changes,
+    lists,
+    look,
+    only,
+)
 from registry_server.api.admin.forms import (
     AccountRequest,
     AccountRow,
@@ -41,6 +55,13 @@ _FURTHEST = 999_999_999
 """The largest number of a row that a query can name."""
 
 
+@lists(
+    "listAuditEvents",
+    "Audit events, oldest first, and the hash of the last one of all.",
+    AuditEventsAnswer,
+    SINCE,
+    LIMIT,
+)
 @get(f"{ADMIN}/audit-events")
 async def _audit_events(request: AnyRequest) -> Response[bytes]:
     def find(connection: sa.Connection) -> AuditEventsAnswer:
@@ -50,6 +71,7 @@ async def _audit_events(request: AnyRequest) -> Response[bytes]:
     return await look(request, find, "since", "limit")
 
 
+@lists("listSubmissions", "Who sent which entry.", SubmissionsAnswer, SINCE, LIMIT)
 @get(f"{ADMIN}/submissions")
 async def _submissions(request: AnyRequest) -> Response[bytes]:
     def find(connection: sa.Connection) -> SubmissionsAnswer:
@@ -66,6 +88,7 @@ async def _submissions(request: AnyRequest) -> Response[bytes]:
 # -- accounts ------------------------------------------------------------------------------------------------------------
 
 
+@lists("listAccounts", "Accounts, oldest first.", AccountsAnswer, OFFSET, LIMIT)
 @get(f"{ADMIN}/accounts")
 async def _accounts(request: AnyRequest) -> Response[bytes]:
     def find(connection: sa.Connection) -> AccountsAnswer:
@@ -76,6 +99,13 @@ async def _accounts(request: AnyRequest) -> Response[bytes]:
     return await look(request, find, "offset", "limit")
 
 
+@changes(
+    "createAccount",
+    "Create an account, or another link for one. Needs the scopes that the account can use.",
+    InvitationAnswer,
+    status=201,
+    body=AccountRequest,
+)
 @route(f"{ADMIN}/accounts", http_method=[HttpMethod.POST])
 async def _invite(request: AnyRequest) -> Response[bytes]:
     def invite(connection: sa.Connection, account: Account, by: By, wanted: AccountRequest) -> InvitationAnswer:
@@ -91,6 +121,7 @@ async def _invite(request: AnyRequest) -> Response[bytes]:
     return await change_with(request, AccountRequest, invite, 201)
 
 
+@changes("disableAccount", "Disable an account with its sessions, links and tokens.", AccountRow)
 @route(f"{ADMIN}/accounts/{{account:str}}/disabled", http_method=[HttpMethod.PUT])
 async def _disable(request: AnyRequest, account: FromPath[str]) -> Response[bytes]:
     def disable(connection: sa.Connection, _: Account, by: By) -> AccountRow:
@@ -121,6 +152,14 @@ def _account_rows(connection: sa.Connection, some: Sequence[AccountMember]) -> l
 # -- tokens --------------------------------------------------------------------------------------------------------------
 
 
+@lists(
+    "listTokens",
+    "Tokens without their secrets, oldest first.",
+    TokensAnswer,
+    only("account", "Only those of this account."),
+    OFFSET,
+    LIMIT,
+)
 @get(f"{ADMIN}/tokens")
 async def _tokens(request: AnyRequest) -> Response[bytes]:
     def find(connection: sa.Connection) -> TokensAnswer:
@@ -133,6 +172,13 @@ async def _tokens(request: AnyRequest) -> Response[bytes]:
     return await look(request, find, "offset", "limit", "account")
 
 
+@changes(
+    "createToken",
+    "Create a token that can do no more than the caller's, and no longer.",
+    TokenAnswer,
+    status=201,
+    body=TokenRequest,
+)
 @route(f"{ADMIN}/tokens", http_method=[HttpMethod.POST])
 async def _create_token(request: AnyRequest) -> Response[bytes]:
     def create(connection: sa.Connection, account: Account, by: By, wanted: TokenRequest) -> TokenAnswer:
@@ -147,6 +193,7 @@ async def _create_token(request: AnyRequest) -> Response[bytes]:
     return await change_with(request, TokenRequest, create, 201)
 
 
+@changes("revokeToken", "Revoke any token, and those that it created.", TokenRow)
 @route(f"{ADMIN}/tokens/{{token:str}}", http_method=[HttpMethod.DELETE], status_code=200)
 async def _revoke_token(request: AnyRequest, token: FromPath[str]) -> Response[bytes]:
     def revoke(connection: sa.Connection, _: Account, by: By) -> TokenRow:
