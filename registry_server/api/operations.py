@@ -96,3 +96,9 @@ def _in_path(name: str) -> Parameter:
 def operations_of(handlers: Iterable[HTTPRouteHandler]) -> tuple[Operation, ...]:
     """Return the calls among some routes, in their order."""
     return tuple(handler.opt[_KEY] for handler in handlers if _KEY in handler.opt)
+
+
+def query_of(handler: HTTPRouteHandler) -> list[str]:
+    """Return the names of the query's parameters of a described call."""
+    operation: Operation = handler.opt[_KEY]
+    return [parameter.name for parameter in operation.parameters if parameter.place == "query"]

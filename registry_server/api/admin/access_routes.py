@@ -119,7 +119,7 @@ async def _roles(request: AnyRequest) -> Response[bytes]:
         rows = roles.listing(connection, request.query_params.get("namespace"))
         return RolesAnswer([RoleRow(row.namespace, row.role, row.account, row.team) for row in rows])
 
-    return await look(request, find, "namespace")
+    return await look(request, find)
 
 
 @changes("giveRoleToAccount", _GIVE, RolesAnswer, body=RoleRequest)
@@ -218,7 +218,7 @@ async def _deliveries(request: AnyRequest) -> Response[bytes]:
         rows = webhooks.history(connection, limit, request.query_params.get("webhook"))
         return DeliveriesAnswer([_delivery_row(row) for row in rows])
 
-    return await look(request, find, "limit", "webhook")
+    return await look(request, find)
 
 
 def _webhook_row(webhook: Webhook) -> WebhookRow:
@@ -248,7 +248,7 @@ async def _publishers(request: AnyRequest) -> Response[bytes]:
         rows = publishers.listing(connection, request.query_params.get("namespace"))
         return PublishersAnswer([_publisher_row(row) for row in rows])
 
-    return await look(request, find, "namespace")
+    return await look(request, find)
 
 
 @changes(

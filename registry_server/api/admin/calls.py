@@ -6,7 +6,7 @@ and the token may be revoked or expire in the meantime.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -21,7 +21,7 @@ from registry_server.accounts.operators import require_operator
 from registry_server.accounts.times import now_text
 from registry_server.accounts.tokens import Account
 from registry_server.api.admin.forms import decode_request
-from registry_server.api.operations import TEXT, Parameter, described
+from registry_server.api.operations import TEXT, Parameter, described, query_of
 from registry_server.api.private_reading import bearer_of
 from registry_server.api.requests import account_of, body_of, json_answer, service_of, unauthorized
 from registry_server.api.sessions import address_of, changing, reading
@@ -65,13 +65,13 @@ def only(name: str, words: str) -> Parameter:
     return Parameter(name, "query", words, TEXT)
 
 
-async def look(request: AnyRequest, find: Callable[[sa.Connection], Struct], *parameters: str) -> Response[bytes]:
-    """Answer with what ``find`` returns. ``parameters``: what the query can name.
+async def look(request: AnyRequest, find: Callable[[sa.Connection], Struct]) -> Response[bytes]:
+    """Answer with what ``find`` returns.
 
-    Raises RyeError unless the token is an operator's, and ``bad-request`` for any other parameter: a misspelt filter must
-    not answer with everything.
+    Raises RyeError unless the token is an operator's, and ``bad-request`` for a parameter that the call's description does not
+    have: a misspelt filter must not answer with everything.
     """
-    await _operator(request, parameters)
+    await _operator(request)
     return json_answer(wire.encode_json(await reading(service_of(request), find)))
 
 
@@ -101,12 +101,13 @@ async def change_with(
         return await _changed(request, done, status)
 
 
-async def _operator(request: AnyRequest, parameters: Sequence[str] = ()) -> Account:
+async def _operator(request: AnyRequest) -> Account:
     """Return who calls, with an address that can be used. Raises RyeError, about the token first."""
     account = await account_of(request)
     require_operator(account)
     if "\0" in request.scope["path"] or b"%00" in request.scope["query_string"]:  # PostgreSQL cannot compare it
         raise RyeError("bad-request", "The address contains a NUL character.", None)
+    parameters = query_of(request.route_handler)
     for name in request.query_params:
         if name not in parameters:
             listed = f"This call takes {', '.join(f'`{each}`' for each in parameters)}." if parameters else _DESCRIBED

@@ -68,7 +68,7 @@ async def _audit_events(request: AnyRequest) -> Response[bytes]:
         since, limit = number_of(request, "since", 0, 0, _FURTHEST), number_of(request, "limit", PAGE, 1, MOST)
         return AuditEventsAnswer(list(audit_events.listing(connection, since, limit)), *audit_events.head(connection))
 
-    return await look(request, find, "since", "limit")
+    return await look(request, find)
 
 
 @lists("listSubmissions", "Who sent which entry.", SubmissionsAnswer, SINCE, LIMIT)
@@ -82,7 +82,7 @@ async def _submissions(request: AnyRequest) -> Response[bytes]:
             [SubmissionRow(row.position, row.token, row.account, row.address, row.time) for row in rows]
         )
 
-    return await look(request, find, "since", "limit")
+    return await look(request, find)
 
 
 # -- accounts ------------------------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ async def _accounts(request: AnyRequest) -> Response[bytes]:
         rows = _account_rows(connection, members.listing(connection, offset, limit))
         return AccountsAnswer(rows, members.count(connection))
 
-    return await look(request, find, "offset", "limit")
+    return await look(request, find)
 
 
 @changes(
@@ -169,7 +169,7 @@ async def _tokens(request: AnyRequest) -> Response[bytes]:
         rows = [_token_row(token) for token in tokens.listing(connection, owner, offset, limit)]
         return TokensAnswer(rows, tokens.count(connection, owner))
 
-    return await look(request, find, "offset", "limit", "account")
+    return await look(request, find)
 
 
 @changes(
