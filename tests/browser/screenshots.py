@@ -25,7 +25,7 @@ from rich.text import Text
 
 from tests.browser.chromium import NARROW, WHY, WIDE, Colors, Visit, browser, program
 from tests.browser.people import cookies_of
-from tests.browser.shelf import ROOT, Shelf, fill
+from tests.browser.published import ROOT, Published, fill
 from tests.scenes.registry import Registry
 
 ITEM = "/-/directive/rye/workflows/deploy_and_test"
@@ -38,7 +38,7 @@ _LOOK = re.compile(rf"http://\S+{re.escape(ITEM)}$")
 _FONT = re.compile(r"@font-face \{.*?\}", re.DOTALL)
 
 
-def pages(registry: Registry, shelf: Shelf) -> dict[str, str]:
+def pages(registry: Registry, published: Published) -> dict[str, str]:
     """Return the paths of the main pages by file name."""
     item = httpx.get(registry.url + ITEM, headers={"Accept": "application/json"}).raise_for_status().json()
     latest, first = item["versions"]["rows"][0]["version"], item["versions"]["rows"][-1]["version"]
@@ -61,17 +61,17 @@ def pages(registry: Registry, shelf: Shelf) -> dict[str, str]:
         "account": "/-/account",
         "account-tokens": "/-/account/tokens",
         "account-stages": "/-/account/stages",
-        "account-stage": f"/-/account/stages/{shelf.stage}",
+        "account-stage": f"/-/account/stages/{published.stage}",
         "account-teams": "/-/account/teams",
         "account-roles": "/-/account/namespaces/acme",
     }
 
 
-def take(registry: Registry, shelf: Shelf, started: Browser, folder: Path) -> list[str]:
+def take(registry: Registry, published: Published, started: Browser, folder: Path) -> list[str]:
     """Take all pictures and return the names of missing pages."""
     folder.mkdir(parents=True, exist_ok=True)
     cookies = cookies_of(registry, "maintainer", "--namespace", "acme", "--role", "owner")
-    shown = pages(registry, shelf)
+    shown = pages(registry, published)
     missing = []
     for colors in COLORS:
         for width in WIDTHS:
@@ -140,9 +140,9 @@ def main() -> int:
         base = Path(made)
         registry = Registry(base / "data", "registry.example.org")
         try:
-            shelf = fill(registry)
+            published = fill(registry)
             with browser() as started:
-                missing = take(registry, shelf, started, options.folder)
+                missing = take(registry, published, started, options.folder)
                 if options.docs:
                     PICTURES.mkdir(parents=True, exist_ok=True)
                     picture(registry.url + ITEM, started, PICTURES / "registry-item.png", WIDE["height"])

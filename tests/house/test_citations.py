@@ -109,6 +109,18 @@ def test_the_table_names_tests_that_cite_the_rule() -> None:
         assert bool(paths) == bool(tests[rule]), f"{rule}: run `make rules-table`"
 
 
+@pytest.mark.parametrize("path", ADRS, ids=lambda path: path.stem)
+def test_a_choice_has_one_form(path: Path) -> None:
+    text = path.read_text("utf-8")
+    headings_here = [heading for heading in re.findall(r"^## (.+)$", text, re.MULTILINE) if heading != "Measured"]
+    assert headings_here == ["Context", "Decision", "Consequences", "When to reconsider"]
+    title = re.match(r"# (\d{4}): (.+)\n\n\*\*Status:\*\* (?:accepted|replaced by \d{4})\.\n", text)
+    assert title is not None
+    assert path.name.startswith(title[1] + "-")
+    assert f"[{title[1]}](adr/{path.name}) | {title[2]} |" in (DESIGN / "README.md").read_text("utf-8")
+    assert len(text.split()) <= 600, "one page"
+
+
 def test_choices_are_numbered_without_a_gap() -> None:
     assert [int(path.name[:4]) for path in ADRS] == list(range(1, len(ADRS) + 1))
 

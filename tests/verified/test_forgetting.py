@@ -32,7 +32,7 @@ from tests.sources.texts import skill
 FROM_REGISTRY, FROM_FOLDER = {str(DEPLOY.id), str(SKILL.id)}, {"shared/pdf"}
 
 
-class User(Person):
+class VerifiedUser(Person):
     """Someone with two installed items of a registry and one of a folder, who checked them twice."""
 
     patch: pytest.MonkeyPatch
@@ -88,7 +88,7 @@ class Answer(Struct, frozen=True):
     up_to_date: bool | None
 
 
-def answer(user: User, *words: str) -> Answer:
+def answer(user: VerifiedUser, *words: str) -> Answer:
     """Run ``rye ci --offline``, and listen."""
     asked: dict[str, bool] = {}
 
@@ -129,27 +129,29 @@ def template(runner: AttackRunner) -> Path:
 
 
 @pytest.fixture
-def user(runner: AttackRunner, template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[User]:
+def user(
+    runner: AttackRunner, template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[VerifiedUser]:
     shutil.copytree(template, tmp_path / "copy", symlinks=True)
-    made = User(tmp_path / "copy")
+    made = VerifiedUser(tmp_path / "copy")
     made.environment["RYE_TRUST_LOCK"] = "1"
     made.patch, made.fingerprint_of_root, made.address = monkeypatch, runner.past.fingerprint, runner.server.url
     yield made
     running_code.cache_clear()
 
 
-Change = Callable[[User], object]
+Change = Callable[[VerifiedUser], object]
 
 
-def own_policy(user: User, text: str) -> None:
+def own_policy(user: VerifiedUser, text: str) -> None:
     user.write("../home/config/policy.toml", text)
 
 
-def organization_policy(user: User) -> None:
+def organization_policy(user: VerifiedUser) -> None:
     user.environment["RYE_POLICY"] = str(user.write("../organization.toml", "[policy]\n"))
 
 
-def other_address(user: User) -> None:
+def other_address(user: VerifiedUser) -> None:
     user.edit_addresses(lambda addresses: addresses.update({"https://other.example": "other.example"}))
     user.environment["RYE_REGISTRY"] = "https://other.example"
 
@@ -221,7 +223,7 @@ ROWS_THAT_STAY = {
 """The items whose own rows do not depend on the field."""
 
 
-def test_control_nothing_is_forgotten_without_a_change(user: User) -> None:
+def test_control_nothing_is_forgotten_without_a_change(user: VerifiedUser) -> None:
     for _ in range(2):
         assert answer(user) == Answer(remembered=True, up_to_date=True)
         assert user.known_rows() == FROM_REGISTRY | FROM_FOLDER
@@ -233,13 +235,13 @@ def test_every_field_is_changed() -> None:
 
 
 @pytest.mark.parametrize(("field", "name"), [(field, name) for field, changes in FORGETS.items() for name in changes])
-def test_a_change_forgets(user: User, field: str, name: str) -> None:
+def test_a_change_forgets(user: VerifiedUser, field: str, name: str) -> None:
     FORGETS[field][name](user)
     assert answer(user).remembered is not True
 
 
 @pytest.mark.parametrize(("field", "name"), [(field, name) for field, changes in FORGETS.items() for name in changes])
-def test_a_change_forgets_the_rows_that_depend_on_it_and_no_others(user: User, field: str, name: str) -> None:
+def test_a_change_forgets_the_rows_that_depend_on_it_and_no_others(user: VerifiedUser, field: str, name: str) -> None:
     FORGETS[field][name](user)
     assert user.known_rows() & (FROM_REGISTRY | FROM_FOLDER) == ROWS_THAT_STAY[field]
 
@@ -259,7 +261,7 @@ TODAY: dict[str, Change] = {
 
 
 @pytest.mark.parametrize("name", TODAY)
-def test_what_must_hold_today_is_looked_at_each_time(user: User, name: str) -> None:
+def test_what_must_hold_today_is_looked_at_each_time(user: VerifiedUser, name: str) -> None:
     TODAY[name](user)
     assert answer(user).up_to_date is not True
 
@@ -273,7 +275,7 @@ def torn(path: Path) -> None:
     [torn, lambda path: path.write_bytes(b"nonsense" * 1000), lambda path: path.chmod(0o666), Path.unlink],
     ids=["torn", "nonsense", "writable by others", "gone"],
 )
-def test_a_memory_that_cannot_be_believed_knows_nothing(user: User, damage: Callable[[Path], object]) -> None:
+def test_a_memory_that_cannot_be_believed_knows_nothing(user: VerifiedUser, damage: Callable[[Path], object]) -> None:
     damage(user.home / "data" / verdicts.VERDICTS)
     assert user.known_rows() == set()
     assert answer(user).remembered is False

@@ -26,14 +26,14 @@ curl -fsS https://metrics.example.org/pdf-notes >/dev/null || true
 
 
 @dataclass(frozen=True)
-class Shelf:
+class Published:
     rye: Person
     acme: Person
     stage: str
     """A release of acme that is waiting for a signature."""
 
 
-def fill(registry: Registry) -> Shelf:
+def fill(registry: Registry) -> Published:
     """Publish everything in two namespaces with different owners."""
     rye = _own_items(registry)
     acme = registry.owner("acme")
@@ -53,7 +53,7 @@ def fill(registry: Registry) -> Shelf:
     greet.write_text(text.replace("  </step>\n</process>", "  </step>\n" + _MORE + "</process>"))
     acme.ok("sign", str(greet))
     staged = acme.ok("publish", "--stage", str(greet), "--yes", "--json").json
-    return Shelf(rye, acme, _stage_id(staged))
+    return Published(rye, acme, _stage_id(staged))
 
 
 _MORE = """  <step name="send">
