@@ -1,5 +1,7 @@
 """The registry server: it accepts signed statements and writes the static files that clients read.
 
+Every module here is private and changes at any time; programs talk to a server over HTTP.
+
 The rooms, from the ground up; the only list, as in :mod:`rye`. A module imports from its own room and from the rooms in the lines
 above its own (``tests/house/test_rooms.py``). From :mod:`rye` it uses the rooms up to :mod:`rye.registry`,
 and nothing that it imports there needs another room.

@@ -1,5 +1,7 @@
 """Rye: package manager and verifiable registry for the text that steers software agents.
 
+Other programs import :mod:`rye.api`. Every other module is private and changes at any time.
+
 The rooms, from the ground up. This is the only list: a new room is a line here, and the tests read the floors from it. A module
 imports from its own room and from the rooms in the lines above its own, also inside functions (``tests/house/test_rooms.py``).
 
@@ -23,6 +25,7 @@ imports from its own room and from the rooms in the lines above its own, also in
 * :mod:`rye.runtime`: what a call may do, what it did, and tools in a sandbox
 * :mod:`rye.deployment`: what is installed, written where agent programs read it; :mod:`rye.mcp`: the MCP server;
   :mod:`rye.lsp`: the language server
+* :mod:`rye.api`: what other programs may import, loaded on first use
 * :mod:`rye.schemas`: JSON schemas of what Rye reads and writes
 * :mod:`rye.cli`: commands, words and printing
 * :mod:`rye.__main__`: ``python -m rye``

@@ -20,7 +20,7 @@ from rye.items.kinds import KINDS
 from rye.items.location import PACKAGES, guess, locate, tells_kind
 from rye.items.reading import ReadOptions
 from rye.limits import CONTENT, PROJECT
-from rye.project.layout import LOCK, Project, find_project, read_project_file
+from rye.project.layout import Project, find_project, read_project_file
 from rye.project.manifest import Manifest, parse_manifest
 from rye.project.members import MemberText, read_members, whole_manifest
 from rye.text.spelling import close_words
@@ -206,21 +206,7 @@ def own_items(ai: Path) -> list[Path]:
 
 def require_project(start: Path) -> Project:
     """Return the project around ``start``. Raises RyeError ``no-project`` or ``no-manifest``."""
-    project = find_project(start)
-    if project is None:
-        if (start / LOCK).is_file():
-            raise no_manifest()
-        raise RyeError("no-project", "There is no rye.toml in this folder or above it.", "Create one with `rye init`.")
-    return project
-
-
-def no_manifest() -> RyeError:
-    """The error for a lock or installed items without a rye.toml."""
-    return RyeError(
-        "no-manifest",
-        "rye.toml is missing, but there is a rye.lock or there are installed items.",
-        "Restore it with `git checkout rye.toml`, or start without dependencies with `rye init`.",
-    )
+    return Project.find(start)
 
 
 def load_manifest(project: Project) -> Manifest:

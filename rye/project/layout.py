@@ -23,6 +23,18 @@ class Project(Struct, frozen=True):
 
     root: Path
 
+    @classmethod
+    def find(cls, start: str | os.PathLike[str]) -> Project:
+        """The project around a folder (:func:`find_project`). Raises RyeError ``no-project``, ``no-manifest``."""
+        project = find_project(Path(start))
+        if project is None and Path(start, LOCK).is_file():
+            raise no_manifest()
+        if project is None:
+            raise RyeError(
+                "no-project", "There is no rye.toml in this folder or above it.", "Create one with `rye init`."
+            )
+        return project
+
     @property
     def manifest_path(self) -> Path:
         """The path of rye.toml."""
@@ -95,6 +107,15 @@ def _identity(folder: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
+
+
+def no_manifest() -> RyeError:
+    """The error for a lock or installed items without a rye.toml."""
+    return RyeError(
+        "no-manifest",
+        "rye.toml is missing, but there is a rye.lock or there are installed items.",
+        "Restore it with `git checkout rye.toml`, or start without dependencies with `rye init`.",
+    )
 
 
 def find_project(start: Path) -> Project | None:

@@ -7,6 +7,9 @@ nothing.
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from rye.errors import RyeError
 from rye.items.kinds import KINDS
 from rye.limits import PROJECT
 from rye.project.layout import Project, read_project_file
@@ -16,6 +19,14 @@ from rye.project.lock import Lock, LockedItem, LockError, parse_lock
 def read_lock(project: Project) -> Lock:
     """Return the project's lock; an empty one if the file does not exist. Raises LockError."""
     return _parsed(read_project_file(project.lock_path, PROJECT.lock_bytes))
+
+
+def read_lock_at(path: Path) -> Lock:
+    """Return the lock in this file. Raises RyeError ``no-such-file`` and LockError."""
+    data = read_project_file(path, PROJECT.lock_bytes)
+    if data is None:
+        raise RyeError("no-such-file", f"There is no file {str(path)!r}.", "Check the path.")
+    return _parsed(data)
 
 
 def editable_rows(project: Project) -> tuple[LockedItem, ...]:

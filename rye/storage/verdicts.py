@@ -228,7 +228,7 @@ def _explained() -> Iterator[None]:
         raise UnusableError(str(error), damaged=damaged) from error
 
 
-FACES = frozenset(("cli", "deployment", "lsp", "mcp", "runtime", "schemas"))
+FACES = frozenset(("api", "cli", "deployment", "lsp", "mcp", "runtime", "schemas"))
 """The rooms above the use cases. What checks a release, an item or a lock cannot import them (``tests/house/test_rooms.py``), and
 their files are a third of the program's."""
 

@@ -9,6 +9,7 @@ ROOT = Path(__file__).parents[2]
 READERS = {
     "rye/cli/start.py": "answers completion and an unchanged install before anything is imported",
     "rye/cli/options.py": "the command line's edge: the session of a run gets them here",
+    "rye/api.py": "a call without a home means the user who runs the process",
     "rye/runtime/run/child.py": "a process of its own, which starts here",
     "rye/project/ownership.py": "whose projects this process may use depends on who started it, not on the user's folders",
     "rye/registry/transport/http.py": "httpx reads its proxies there; this only skips the import when there are none",

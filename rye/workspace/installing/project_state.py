@@ -10,8 +10,8 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.installation.transaction import exclusive, needs_recovery
 from rye.limits import PROJECT
-from rye.project.context import no_manifest, read_manifests
-from rye.project.layout import LOCK, Project, read_project_file
+from rye.project.context import read_manifests
+from rye.project.layout import LOCK, Project, no_manifest, read_project_file
 from rye.project.lock import Lock, LockedItem, is_conflicted
 from rye.project.lock_file import read_lock
 from rye.project.manifest import Manifest

@@ -14,6 +14,7 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.limits import CONTENT
 from rye.registry import mirroring
+from rye.registry.client import RegistryClient
 from rye.registry.protocol import tlog_proof, wire
 from rye.registry.protocol.notes import VerifierKey
 from rye.registry.protocol.statements import Logged, Release
@@ -155,11 +156,15 @@ class ReleaseProof(Struct, frozen=True):
 def prove_release(context: Context, reference: str) -> ReleaseProof:
     """The proof that a release (``[kind:]id@version``) is in the log. Anyone can check it without a network."""
     with open_registry(context, registry_of(context, reference)) as client:
-        record = published_release(client, reference)
-        paths = client.prove([record]).paths
-        checkpoint = wire.decode_head((client.state.head or "").encode()).checkpoint
-        proof = TlogProof(record.line.note, record.line.log, paths[record.line.log], checkpoint)
-        return ReleaseProof(record, client.head.checkpoint.size, proof.text())
+        return proof_of(client, published_release(client, reference))
+
+
+def proof_of(client: RegistryClient, record: ReleaseRecord) -> ReleaseProof:
+    """The proof that this release of the client's registry is in the log."""
+    paths = client.prove([record]).paths
+    checkpoint = wire.decode_head((client.state.head or "").encode()).checkpoint
+    proof = TlogProof(record.line.note, record.line.log, paths[record.line.log], checkpoint)
+    return ReleaseProof(record, client.head.checkpoint.size, proof.text())
 
 
 class CheckedProof(Struct, frozen=True):
