@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rye.consent.approved import Approved
     from rye.items.consented import HookAction, Run
     from rye.items.identity import Identity
@@ -34,12 +36,36 @@ class Comes(Protocol):
         """Its parts that can run."""
 
 
+class File(Protocol):
+    """An attached file."""
+
+    @property
+    def path(self) -> str:
+        """Its path, relative to the item's folder."""
+
+    @property
+    def sha256(self) -> str:
+        """The hash of its bytes."""
+
+
 class Row(Comes, Protocol):
     """A row of rye.lock (:class:`rye.project.lock.LockedItem`)."""
 
     @property
     def identity(self) -> Identity:
         """Kind and id."""
+
+    @property
+    def version(self) -> str:
+        """Its version."""
+
+    @property
+    def sha256(self) -> str:
+        """The hash of its file."""
+
+    @property
+    def attached(self) -> Sequence[File]:
+        """Its attached files."""
 
     @property
     def approved(self) -> Approved:

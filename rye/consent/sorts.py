@@ -203,6 +203,11 @@ def approvals(rows: Iterable[Row]) -> frozenset[Ask]:
     )
 
 
+def of_the_lock(asks: Iterable[Ask]) -> list[Ask]:
+    """Those that rye.lock approves, without those about customizations, grants and the project."""
+    return [ask for ask in asks if (sort := sort_of(ask.sort)) is not None and sort.in_lock]
+
+
 @lru_cache(maxsize=2)
 def _by_name(sorts: tuple[Sort, ...]) -> dict[str, Sort]:
     return {sort.name: sort for sort in sorts}

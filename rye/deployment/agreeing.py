@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from rye.consent.ask import Ask
-from rye.consent.sorts import approvals
+from rye.consent.facts import by_other_rules
 from rye.deployment.state import Allowed, State
 from rye.installation.audit import Finding, audit_lock, audit_runs
 from rye.installation.environment import policy_in_force
-from rye.installation.fact_rules import by_other_rules
 from rye.installation.policy_files import read_other_policies
 from rye.items.identity import Identity
 from rye.items.signed_release import SignedRelease
@@ -27,8 +26,7 @@ from rye.project.lock import LockedItem
 from rye.project.manifest import Manifest
 from rye.storage.home import Home
 from rye.workspace.context import Context
-from rye.workspace.trusting.acceptance import not_accepted, remember, trusts_lock, unseen
-from rye.workspace.trusting.other_rules import unseen_alarms
+from rye.workspace.trusting.acceptance import agreement, remember, remembered, require_yes, trusts_lock
 from rye.workspace.trusting.project_changes import project_changes, require_allowed, shown_lines
 from rye.workspace.trusting.verified_items import require_verified
 
@@ -44,11 +42,9 @@ def require_accepted(context: Context, project: Project, manifest: Manifest, row
         for line in shown_lines(changes.asked):
             context.tell(line)
         return
-    others = [row for row in rows if by_other_rules(row)]
-    late = unseen_alarms(context.home, project, others, require_verified(context, project, others)) if others else ()
-    waiting = (*unseen(context.home, project, approvals(rows)), *late, *changes.asked)
-    if waiting:
-        raise not_accepted(waiting)
+    here, others = remembered(context.home, project), [row for row in rows if by_other_rules(row)]
+    late = here.late_in(others, require_verified(context, project, others)) if others else ()
+    require_yes(context, (*here.new_in(rows), *late, *changes.asked), None)
     notice = changes.notice()
     if notice is not None:
         context.warn(*notice)
@@ -70,16 +66,14 @@ def unapproved_items(
 def _pending(rows: Sequence[LockedItem]) -> Iterator[Finding]:
     """Yield releases that ``rye lock`` chose but were never installed: their signers are not approved yet."""
     for row in rows:
-        if row.approved.signer is not None:
+        if row.approved.is_pending:
             message = f"{row.identity} {row.version} was locked, but no one has agreed to it yet."
             yield Finding("unapproved-right", "error", message, LOCK, row, "`rye install` asks for it.")
 
 
 def counted(context: Context, project: Project, state: State) -> list[Allowed]:
     """Return the widenings in the state file that this user agreed to."""
-    if trusts_lock(context):
-        return list(state.allowed)
-    waiting = set(unseen(context.home, project, map(_approval, state.allowed)))
+    waiting = set(agreement(context, project).missing_from_lock(map(_approval, state.allowed)))
     return [one for one in state.allowed if _approval(one) not in waiting]
 
 

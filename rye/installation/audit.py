@@ -47,9 +47,9 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.consent.facts import late_alarms, refused_alarms
 from rye.errors import RyeError
 from rye.installation import completeness, shadows
-from rye.installation.fact_rules import late_alarms, refused_alarms
 from rye.installation.overruled import overruled
 from rye.installation.shadows import Shadow
 from rye.installation.sources import expect_origin, source_refused, with_signers

@@ -23,8 +23,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from rye.consent.facts import by_other_rules
 from rye.errors import RyeError
-from rye.installation.fact_rules import by_other_rules
 from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
 from rye.items.signed_release import SignedRelease, identities_of

@@ -23,10 +23,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.consent.approved import approving
+from rye.consent.facts import by_other_rules
 from rye.consent.sorts import SORTS
 from rye.customization.recheck import findings
 from rye.installation.environment import Environment
-from rye.installation.fact_rules import by_other_rules
 from rye.installation.graph import reached
 from rye.installation.overruled import overruled
 from rye.installation.plan import Consent, Plan, approved_items, make_plan
@@ -78,6 +78,11 @@ class Prepared(Struct, frozen=True):
     wanted: Mapping[str, str]
     """The manifest's keys and ranges, for the lock."""
     warnings: tuple[str, ...]
+
+    @property
+    def rows(self) -> list[LockedItem]:
+        """The rows of the items to install, without approvals."""
+        return [item.locked for item in self.items.values()]
 
 
 def choose_locked(lock: Lock, sources: Sources, environment: Environment) -> dict[Identity, Chosen]:

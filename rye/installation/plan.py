@@ -32,7 +32,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.consent.approved import approving
-from rye.installation.fact_rules import by_other_rules
+from rye.consent.ask import Ask, hook_text, run_text
+from rye.consent.facts import by_other_rules
+from rye.consent.sorts import approvals
 from rye.items.agent_tools import widened as widened_tools
 from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
@@ -292,7 +294,7 @@ def _new_mentions(
     """Return the mentions that need consent. In a first installation, or for the release that is already installed, cautions
     do not."""
     if was is not None and action == "keep" and by_other_rules(was):
-        return ()  # the text did not change, only the rules (fact_rules.py)
+        return ()  # the text did not change, only the rules (facts.py)
     had = {mention.word for mention in before}
     approved = set(was.approved.of("fact")) if was is not None else set()
     if was is not None and was.approved.rules != RULES_VERSION:
@@ -403,6 +405,27 @@ def _approve(change: ItemChange, consent: Consent) -> LockedItem:
             fact=tuple(sorted(facts)),
         ),
     )
+
+
+def approvals_from_lock(plan: Plan) -> frozenset[Ask]:
+    """The approvals that an installation takes from the lock instead of asking."""
+    relied: set[Ask] = set()
+    for change in plan.changes:
+        if change.new is None or change.old is None or never_approved(change.old):
+            continue
+        asked = {asked.pattern for asked in change.asks}
+        asked.update(hook_text(hook) for hook in change.hooks)
+        asked.update(run_text(run) for run in change.runs)
+        asked.update(mention.word for mention in change.new_mentions)
+        if change.forces_anew and change.forced is not None:
+            asked.add(change.forced)  # this run asks for it; rye.lock did not have it
+        if change.signer_changed:
+            asked.add(change.new.signer)
+        row = _approve(change, Consent())
+        relied.update(ask for ask in approvals([row]) if ask.sort != "tool" and ask.text not in asked)
+        if not change.tools:  # no new tools: the user agreed to the earlier ones
+            relied.update(ask for ask in approvals([change.old]) if ask.sort == "tool")
+    return frozenset(relied)
 
 
 class MentionPlace(Struct, frozen=True):

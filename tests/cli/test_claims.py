@@ -11,7 +11,7 @@ from hashlib import sha256
 import pytest
 
 from rye.project.lock import Lock, LockedItem, lock_text, parse_lock
-from tests.scenes.approvals import but
+from tests.scenes.approvals import but, changed
 from tests.scenes.directive_text import SHELL
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
@@ -77,9 +77,7 @@ def edit(
 
 
 def of(name: str, **words: object) -> Callable[[LockedItem], LockedItem]:
-    from msgspec.structs import replace
-
-    return lambda item: replace(item, **words) if item.id == name else item
+    return lambda item: changed(item, **words) if item.id == name else item
 
 
 def codes(person: Person, *commands: tuple[str, ...]) -> dict[str, str]:

@@ -13,7 +13,6 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from rye.consent.ask import Ask
 from rye.deployment.deploying import deploy
 from rye.deployment.request import DeployRequest
 from rye.errors import RyeError
@@ -146,7 +145,7 @@ class AnsweringContext(LibraryContext):
         return self.says
 
     def agree(self, proposal: Proposal) -> bool:
-        """The face of an installation."""
+        """The face."""
         for change in change_documents(proposal.waiting):
             names = {"asks": "right", "hooks": "hook", "agent_tools": "tool", "runs": "run", "forced": "forced"}
             self.asked |= {sort for name, sort in names.items() if change.get(name)}
@@ -154,11 +153,7 @@ class AnsweringContext(LibraryContext):
             facts = change["facts"]
             assert isinstance(facts, list)
             self.asked |= {"fact" for fact in facts if fact["new"]}
-        return self.agree_to(proposal.unseen)
-
-    def agree_to(self, waiting: tuple[Ask, ...]) -> bool:
-        """The face of a command that uses an item."""
-        self.asked |= {f"here:{approval.sort}" for approval in waiting}
+        self.asked |= {f"here:{approval.sort}" for approval in proposal.unseen}
         return self.says and self.person
 
 
@@ -275,7 +270,7 @@ def _deploy(clone: Clone, context: AnsweringContext, item: Identity, request: In
 
 
 def _render(clone: Clone, context: AnsweringContext, item: Identity, request: InstallRequest, command: str) -> str:
-    render(context, RenderRequest(str(item), trust_lock=request.trust_lock), None, context.agree_to)
+    render(context, RenderRequest(str(item), trust_lock=request.trust_lock), None, context.agree)
     return "done"
 
 

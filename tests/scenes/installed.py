@@ -21,7 +21,7 @@ from rye.registry.store.state import StateStore
 from rye.storage.home import Home
 from rye.verified.basis import stored_basis
 from rye.verified.memory import Memory
-from rye.workspace.trusting.acceptance import remember_accepted
+from rye.workspace.trusting.acceptance import remember
 from tests.scenes.person import Person
 
 _NEW = '[project]\nname = "shop"\n\n[dependencies]\n'
@@ -155,7 +155,7 @@ def install(
         path.chmod(0o755 if name in executable else 0o644)
     count_as_verified(person.folders, item)
     if agreed:
-        remember_accepted(person.folders, person.project, approvals([item]))
+        remember(person.folders, person.project, approvals([item]), accepts=True)
     lock = locked(person)
     others = tuple(row for row in lock.items if row.identity != item.identity)
     person.project.lock_path.write_text(lock_text(Lock(lock.wanted, (*others, item))))

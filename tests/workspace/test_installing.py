@@ -30,7 +30,7 @@ from rye.workspace.installing.item_rows import item_rows
 from rye.workspace.installing.locking import check_lock, relock
 from rye.workspace.installing.rolling_back import rollback
 from rye.workspace.installing.updating import update
-from rye.workspace.trusting.acceptance import accepted_before, memory_of, remember, unseen
+from rye.workspace.trusting.acceptance import accepted_before, memory_of, remember, remembered
 from tests.scenes.directive_text import SHELL
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
@@ -110,7 +110,9 @@ def test_what_was_agreed_to_is_remembered_before_rye_lock_says_it(user: Person) 
         for change in changes:
             if change.path == "rye.lock":
                 assert change.data is not None
-                waiting.append(unseen(user.folders, project, approvals(parse_lock(change.data.decode()).items)))
+                waiting.append(
+                    remembered(user.folders, project).missing(approvals(parse_lock(change.data.decode()).items))
+                )
         return apply(writer, changes, *more)
 
     with mock.patch.object(Writer, "apply", looks):
@@ -136,6 +138,7 @@ def test_a_crash_before_the_switch_leaves_nothing_that_was_not_agreed_to(user: P
     place = memory_of(user.folders, project, "accepted")
     remembered = [tuple(json.loads(line)[:2]) for line in place.read_text("utf-8").splitlines()[1:]]
     [shown] = agreed
+    assert shown.plan is not None
     names = {str(change.identity) for change in shown.plan.effective} | {"acme"}
     assert {name for name, _ in remembered} <= names
     assert {what for _, what in remembered} <= {"right", "signer", "text", "fact", "run"}
@@ -148,7 +151,7 @@ def test_runs_that_remember_at_once_lose_nothing(user: Person) -> None:
     each = [Ask(f"skill:acme/{number}", "right", "rye.search.*") for number in range(24)]
     with ThreadPoolExecutor(8) as runs:
         list(runs.map(lambda one: remember(user.folders, project, [one]), each))
-    assert unseen(user.folders, project, each) == ()
+    assert remembered(user.folders, project).missing(each) == ()
 
 
 def test_an_approval_by_name_leaves_nothing_to_ask(user: Person) -> None:

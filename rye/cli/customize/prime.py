@@ -9,7 +9,7 @@ import click
 from rye.cli.console import printable
 from rye.cli.customize.layouts import layout_options, places
 from rye.cli.options import Session, command
-from rye.cli.project.installing import agreement_to, install_options
+from rye.cli.project.installing import agreement, install_options
 from rye.cli.use.findings import show_findings
 from rye.rendering.inputs import parse_assignments
 from rye.workspace.customizing.priming import PrimeRequest
@@ -55,7 +55,7 @@ def prime(
         session.console.say(description, "dim")
         return session.console.ask(name)
 
-    primed = gather(session, request, ask, agreement_to(session))
+    primed = gather(session, request, ask, agreement(session))
     show_findings(session, primed.findings)
     if session.json:
         session.console.document(primed.as_json())

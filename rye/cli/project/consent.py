@@ -7,13 +7,13 @@ from datetime import datetime
 
 from rye.cli.console import TIER_STYLE, Console, counted, one_line
 from rye.consent.ask import Ask
+from rye.consent.sorts import of_the_lock
 from rye.installation.plan import Asked, ItemChange, Plan, by_tier, gather_mentions
 from rye.items.agent_tools import shown
 from rye.items.consented import HookAction, Run
 from rye.layout import Cell
 from rye.permissions.risk import Tier, tiers, tools_tier
 from rye.workspace.installing.install_request import Proposal
-from rye.workspace.trusting.acceptance import of_the_lock
 from rye.workspace.trusting.project_changes import shown_lines
 
 _VERBS = {
@@ -29,12 +29,14 @@ _VERBS = {
 def show_proposal(console: Console, proposal: Proposal) -> None:
     """Print the lock's approvals that the user has not seen, the plan, and the warnings about it."""
     show_unseen(console, proposal.unseen)
-    show_plan(console, proposal.plan, proposal.time)
+    if proposal.plan is not None:
+        show_plan(console, proposal.plan, proposal.time)
     if proposal.notes:
         console.gap()
     for note in proposal.notes:
         console.warn(one_line(note))
-    _show_counts(console, proposal.plan)
+    if proposal.plan is not None:
+        _show_counts(console, proposal.plan)
 
 
 _UNSEEN_TITLES = {
@@ -325,7 +327,7 @@ def show_hook(
 def question(proposal: Proposal) -> str:
     """The question below the screen."""
     plan = proposal.plan
-    if not proposal.waiting:
+    if plan is None or not proposal.waiting:
         return question_about(proposal.unseen)
     shown = [
         "these rights" if any(change.asks or change.tools for change in plan.changes) else "",

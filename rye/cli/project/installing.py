@@ -16,13 +16,11 @@ from rye.errors import UsageError
 from rye.project.context import load_manifest, require_project
 
 if TYPE_CHECKING:
-    from rye.consent.ask import Ask
     from rye.deployment.deploying import Deployed
     from rye.project.layout import Project
     from rye.workspace.context import Context
     from rye.workspace.installing.install_outcome import InstallOutcome
     from rye.workspace.installing.install_request import Agree, Followed, Proposal
-    from rye.workspace.items.agreement import AgreeTo
     from rye.workspace.registries.airgap_access import Airgap
 
 _AS_OF = "rye.bundle-as-of"
@@ -143,18 +141,6 @@ def agreement(session: Session) -> Agree:
         show_proposal(session.console, proposal)
         asks = bool(proposal.waiting or proposal.unseen)
         return asks and session.interactive and session.console.confirm(question(proposal))
-
-    return agree
-
-
-def agreement_to(session: Session) -> AgreeTo:
-    """A callback that shows what rye.lock approves and the user has not agreed to, and asks."""
-
-    def agree(waiting: tuple[Ask, ...]) -> bool:
-        from rye.cli.project.consent import question_about, show_unseen  # loaded only if something is left to accept
-
-        show_unseen(session.console, waiting)
-        return session.interactive and session.console.confirm(question_about(waiting))
 
     return agree
 

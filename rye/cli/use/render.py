@@ -10,7 +10,7 @@ from rye.cli.console import printable
 from rye.cli.json_argument import read_object
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
-from rye.cli.project.installing import agreement_to, install_options
+from rye.cli.project.installing import agreement, install_options
 from rye.cli.use.findings import show_findings
 from rye.rendering.inputs import parse_assignments
 from rye.workspace.items.rendering import RenderRequest
@@ -52,7 +52,7 @@ def render(
         return session.console.ask(f"{name} ({type})")
 
     request = RenderRequest(target, kind, texts, values, base, trust_lock)
-    rendered = render_item(session, request, ask, agreement_to(session))
+    rendered = render_item(session, request, ask, agreement(session))
     show_findings(session, (*rendered.findings, *rendered.diagnostics))
     if session.json:
         session.console.document(rendered.as_json())

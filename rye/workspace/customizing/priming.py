@@ -22,7 +22,8 @@ from rye.workspace.customizing.formulas import find_formula
 from rye.workspace.customizing.overlaying import Overlaid, apply_in_force, formula_name
 from rye.workspace.customizing.roles import known_roles, unknown_role
 from rye.workspace.findings import FileFindings
-from rye.workspace.items.agreement import AgreeTo, require_agreed
+from rye.workspace.installing.install_request import Agree
+from rye.workspace.items.agreement import require_agreed
 from rye.workspace.items.effective_item import EffectiveItem, effective_item
 from rye.workspace.items.rendered import AskValue
 from rye.workspace.items.rendering import render_item
@@ -63,7 +64,7 @@ class Primed(Struct, frozen=True):
         }
 
 
-def prime(context: Context, request: PrimeRequest, ask: AskValue | None = None, agree: AgreeTo | None = None) -> Primed:
+def prime(context: Context, request: PrimeRequest, ask: AskValue | None = None, agree: Agree | None = None) -> Primed:
     """Gather the prompt. ``ask``: asks for required variables of the formula. ``agree``: as in
     :func:`rye.workspace.items.rendering.render`.
 

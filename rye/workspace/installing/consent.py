@@ -4,21 +4,127 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rye.consent.agreement import not_accepted
 from rye.consent.ask import Ask
+from rye.consent.facts import byte_approvals, late_facts, late_notice
+from rye.consent.sorts import approvals
 from rye.errors import RyeError, UsageError
-from rye.installation.plan import Consent, ItemChange, Plan, labels_named, refused
+from rye.installation.install import new_lock
+from rye.installation.plan import Consent, ItemChange, Plan, approvals_from_lock, labels_named, refused
+from rye.project.declared_sources import FOLDER_PREFIXES
+from rye.project.freshness import in_groups
+from rye.project.lock import Lock
 from rye.workspace.installing.install_request import Agree, InstallRequest, Proposal
-from rye.workspace.trusting.acceptance import not_accepted
+from rye.workspace.trusting.acceptance import accepted_before
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from rye.consent.agreement import Agreement
+    from rye.installation.install import Prepared
     from rye.items.consented import Run
     from rye.items.signed_release import Mention
+    from rye.project.lock import LockedItem
     from rye.workspace.context import Context
+    from rye.workspace.installing.install_session import InstallSession
 
 _LISTED_LABELS = 8
 _LISTED_NAMES = 3
+
+
+class Terms(Struct, frozen=True):
+    """What an installation may do without asking, what it asks about, and who agreed."""
+
+    relied: frozenset[Ask]
+    """What rye.lock approves and the run takes from there."""
+    unseen: tuple[Ask, ...]
+    """What of that, and of the project's changes, this user did not agree to. Only a person's yes covers it."""
+    consent: Consent = Consent()
+
+    def given_by(self, rows: Sequence[LockedItem]) -> frozenset[Ask]:
+        """What this user agrees to where rye.lock gets these rows."""
+        return (approvals(rows) - self.relied).union(self.unseen)
+
+
+class Agreed(Struct, frozen=True, kw_only=True):
+    """What follows from an installation's consent."""
+
+    lock: Lock
+    """The new rye.lock, with its approvals."""
+    asks: frozenset[Ask]
+    """What this user agreed to, to be remembered."""
+    signers: frozenset[str]
+    """The signers and sources whose items this user agreed to, in any project."""
+    accepts: bool
+    """Whether this checkout counts as accepted: not in a run that trusts others' approvals."""
+
+
+def obtain_agreement(session: InstallSession, prepared: Prepared, notes: Sequence[str]) -> Agreed | None:
+    """Show what is prepared, get consent, and return what follows from it; None in a dry run.
+
+    Raises the errors of :func:`obtain_consent`, and RyeError ``policy-violation``.
+    """
+    request, plan = session.request, prepared.plan
+    terms = _terms(session, prepared)
+    consent = obtain_consent(session.context, request, plan, notes, session.agree, terms.unseen)
+    return None if request.dry_run else _agreed(session, prepared, replace(terms, consent=consent))
+
+
+def _terms(session: InstallSession, prepared: Prepared) -> Terms:
+    request, before, agreement = session.request, session.before, session.agreement
+    if request.lock_use == "frozen":
+        relied = approvals(in_groups(before.lock.items, request.without))
+    else:
+        relied = approvals_from_lock(prepared.plan)
+    relied |= _forced_at_first_contact(session, prepared)
+    files = {identity: item.data for identity, item in prepared.items.items()}
+    changed, _ = session.look_at_changes(prepared.rows, lambda item: files.get(item.identity))
+    unseen = (*agreement.missing_from_lock(relied), *changed, *_late_asks(session, prepared, agreement))
+    return Terms(relied, unseen)
+
+
+def _agreed(session: InstallSession, prepared: Prepared, terms: Terms) -> Agreed:
+    frozen, trusted = session.request.lock_use == "frozen", session.agreement.trusts_lock
+    lock = session.before.lock if frozen else new_lock(prepared, terms.consent)
+    rows = in_groups(lock.items, session.request.without)
+    asks = terms.given_by(() if frozen else rows)
+    signers = _signers(prepared.plan)
+    if trusted:  # committers agreed to these, not this user
+        signers -= {ask.text for ask in terms.relied if ask.sort in ("signer", "source")}
+        return Agreed(lock=lock, asks=asks, signers=signers, accepts=False)
+    return Agreed(lock=lock, asks=asks | byte_approvals(rows), signers=signers, accepts=True)
+
+
+def _signers(plan: Plan) -> frozenset[str]:
+    """Who signed what the plan installs, and its sources. A folder's path means something else in another project."""
+    rows = [change.new for change in plan.changes if change.new is not None]
+    names = {row.signer for row in rows} | {row.registry for row in rows if row.source is not None}
+    return frozenset(name for name in names if not name.startswith(FOLDER_PREFIXES))
+
+
+def _forced_at_first_contact(session: InstallSession, prepared: Prepared) -> frozenset[Ask]:
+    """What ``[overrides]`` forces in a project that this user never accepted: it came with the repository. Without a lock, every
+    item is new, and ``--yes`` agrees to what is shown."""
+    project, before = session.before.project, session.before
+    if accepted_before(session.context.home, project) or (before.lock_bytes is None and session.context.assume_yes):
+        return frozenset()
+    return frozenset(ask for ask in approvals(prepared.rows) if ask.sort == "forced")
+
+
+def _late_asks(session: InstallSession, prepared: Prepared, agreement: Agreement) -> tuple[Ask, ...]:
+    """What newer rules find in rows that others approved: reported, or asked if this user never agreed to those bytes."""
+    kept = [change for change in prepared.plan.changes if change.action == "keep" and change.old is not None]
+    named = set(session.request.approved)
+    rows = [c.old for c in kept if c.old is not None and named.isdisjoint((c.label, c.label.partition(":")[2]))]
+    signed = {identity: item.signed for identity, item in prepared.items.items()}
+    asks = agreement.late_in(rows, signed)
+    late = late_facts(rows, signed)
+    if late and not asks:
+        session.context.warn(*late_notice(late))
+    return asks
 
 
 def obtain_consent(
@@ -50,12 +156,6 @@ def obtain_consent(
         return Consent(person=True) if waiting else consent
     _refuse(context, unseen)
     raise _consent_needed(request, consent, waiting)
-
-
-def accept_lock(context: Context, agree: Agree, unseen: tuple[Ask, ...]) -> None:
-    """Ask a person about what rye.lock approves. Raises RyeError ``project-not-accepted`` or ``declined``."""
-    if not agree(Proposal(Plan(()), (), (), context.now(), unseen)):
-        _refuse(context, unseen)
 
 
 def _refuse(context: Context, unseen: tuple[Ask, ...]) -> None:

@@ -8,7 +8,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.consent.ask import Ask, hook_text
-from rye.consent.sorts import approvals
 from rye.errors import RyeError
 from rye.installation.graph import locked_item
 from rye.installation.transaction import Change, exclusive
@@ -18,7 +17,7 @@ from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.lock_file import read_lock
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem
-from rye.workspace.trusting.acceptance import remember, trusts_lock, unseen
+from rye.workspace.trusting.acceptance import agreement, remember
 from rye.workspace.trusting.verified_items import require_verified
 
 
@@ -41,7 +40,7 @@ def approve_hooks(context: Context, project: Project, name: str, show: ShowHooks
     """
     lock = read_lock(project)
     item = locked_item(lock, name)
-    if item.approved.signer is not None:
+    if item.approved.is_pending:
         raise RyeError(
             "not-installed",
             f"{item.identity} {item.version} is locked but not yet approved.",
@@ -61,9 +60,7 @@ def approve_hooks(context: Context, project: Project, name: str, show: ShowHooks
 
 def approved_here(context: Context, project: Project, item: LockedItem) -> list[HookAction]:
     """The hooks of an installed item that rye.lock approves and that this user agreed to."""
-    if trusts_lock(context):
-        return list(item.approved.of("hook"))
-    waiting = {one.text for one in unseen(context.home, project, approvals([item])) if one.sort == "hook"}
+    waiting = {ask.text for ask in agreement(context, project).new_in([item]) if ask.sort == "hook"}
     return [hook for hook in item.approved.of("hook") if hook_text(hook) not in waiting]
 
 

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rye.consent.sorts import approvals
-from rye.installation.fact_rules import by_other_rules
+from rye.consent.facts import by_other_rules, byte_approvals, late_facts, late_notice
 from rye.project.freshness import Unlock, in_groups, is_stale, require_fixed
 from rye.verified.on_disk import scan
+from rye.verified.require import verified_before
 from rye.workspace.installing.following import follow
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_session import InstallSession, Look, open_session, retry_when_overtaken
 from rye.workspace.installing.up_to_date import up_to_date
-from rye.workspace.trusting.acceptance import accepted_before, remember_accepted, trusts_lock
-from rye.workspace.trusting.other_rules import notice, texts, unseen_alarms
+from rye.workspace.trusting.acceptance import accepted_before, remember
 
 if TYPE_CHECKING:
     from rye.project.layout import Project
@@ -66,19 +65,16 @@ def _look(session: InstallSession, unlock: Unlock) -> Look:
     warned += told
     if request.dry_run:
         return Look(warned, in_order=True)
-    waiting = (*session.unseen(approvals(items)), *changes)
-    if any(by_other_rules(item) for item in items):
-        if not trusts_lock(session.context, request.trust_lock):
-            waiting += unseen_alarms(session.context.home, before.project, items)
-        late = notice(session.context.home, items)
-        if late is not None and request.approved:
+    agreement, others = session.agreement, [item for item in items if by_other_rules(item)]
+    waiting = (*agreement.new_in(items), *changes)
+    if others:
+        signed = verified_before(session.context.home, others)
+        waiting += agreement.late_in(others, signed)
+        late = late_facts(others, signed)
+        if late and request.approved:
             return Look(warned, in_order=False)
-        if late is not None and not waiting:
-            session.context.warn(*late)
-    if (
-        not waiting
-        and not trusts_lock(session.context, request.trust_lock)
-        and not accepted_before(session.context.home, before.project)
-    ):
-        remember_accepted(session.context.home, before.project, texts(items))
+        if late and not waiting:
+            session.context.warn(*late_notice(late))
+    if not waiting and not agreement.trusts_lock and not accepted_before(session.context.home, before.project):
+        remember(session.context.home, before.project, byte_approvals(items), accepts=True)
     return Look(warned, in_order=True, waiting=waiting)

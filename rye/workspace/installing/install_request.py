@@ -53,7 +53,8 @@ class InstallRequest(Struct, frozen=True):
 class Proposal(Struct, frozen=True):
     """What an installation is about to do, for the face to show."""
 
-    plan: Plan
+    plan: Plan | None
+    """None if nothing is installed: then only ``unseen`` is asked about."""
     notes: tuple[str, ...]
     """Warnings about what will be installed."""
     waiting: tuple[ItemChange, ...]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.consent.agreement import Agreement
 from rye.consent.ask import Ask
 from rye.errors import RyeError
 from rye.installation.policy_files import OtherPolicies, read_other_policies
@@ -25,7 +26,7 @@ from rye.project.members import MemberText, whole_manifest
 from rye.storage.home import Home
 from rye.verified.on_disk import Drift, Present, edited
 from rye.workspace.installing.project_state import ProjectState, read_state
-from rye.workspace.trusting.acceptance import trusts_lock, unseen
+from rye.workspace.trusting.acceptance import agreement, trusts_lock
 from rye.workspace.trusting.project_changes import ReadSigned, project_changes, require_allowed, shown_lines
 
 if TYPE_CHECKING:
@@ -92,11 +93,10 @@ class InstallSession(Struct, frozen=True):
         text = self.manifest_text if member else text
         return replace(self, manifest_text=text, members=members, manifest=_manifest(text, members, self.request))
 
-    def unseen(self, relied: Iterable[Ask]) -> tuple[Ask, ...]:
-        """The approvals that this user has not agreed to; empty if the run trusts the lock."""
-        if trusts_lock(self.context, self.request.trust_lock):
-            return ()
-        return unseen(self.context.home, self.before.project, relied)
+    @property
+    def agreement(self) -> Agreement:
+        """What this user agreed to in the project, in this run."""
+        return agreement(self.context, self.before.project, self.request.trust_lock)
 
     def look_at_changes(
         self, items: Sequence[LockedItem], signed: ReadSigned | None = None

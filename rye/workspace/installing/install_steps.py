@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from rye.consent.ask import Ask
-from rye.consent.sorts import approvals
+from rye.consent.facts import byte_approvals
 from rye.errors import RyeError
 from rye.installation.completeness import does_not_fit, problems
 from rye.installation.environment import Environment
@@ -17,7 +16,6 @@ from rye.installation.install import (
     changes,
     check_rows,
     choose_locked,
-    new_lock,
     override_findings,
     prepare,
     verify_chosen,
@@ -27,27 +25,23 @@ from rye.installation.rollback import keep_previous
 from rye.installation.sources import Sources
 from rye.installation.transaction import Round, exclusive
 from rye.items.identity import Identity
-from rye.project.declared_sources import FOLDER_PREFIXES
 from rye.project.freshness import Unlock, in_groups, is_stale
 from rye.project.layout import LOCK, MANIFEST
-from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import item_files
 from rye.project.manifest import Manifest
 from rye.registry.transport.seam import NoAnswer
 from rye.verified.on_disk import read_written, scan
 from rye.verified.release import signed_words
 from rye.verified.require import unverified, verified_before
-from rye.workspace.installing.consent import accept_lock, obtain_consent
+from rye.workspace.installing.consent import Agreed, obtain_agreement
 from rye.workspace.installing.following import follow
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Proposal
 from rye.workspace.installing.install_session import InstallSession, Look
 from rye.workspace.installing.own_previous import remember_previous
 from rye.workspace.registries.project_sources import Outages, judging_environment, project_sources
-from rye.workspace.trusting.acceptance import accepted_before, forced_versions, remember, remember_accepted, trusts_lock
+from rye.workspace.trusting.acceptance import remember, require_yes
 from rye.workspace.trusting.known_signers import agreed_signers, remember_signers
-from rye.workspace.trusting.other_rules import notice, texts, unseen_alarms
-from rye.workspace.trusting.relied_approvals import relied_on
 
 _LOOKS_AGAIN = frozenset({"source-changed", "lock-does-not-fit"})
 """Problems that make a plain installation choose again: a changed folder, or a namespace's new place in rye.toml."""
@@ -67,9 +61,9 @@ def carry_on(session: InstallSession, unlock: Unlock, look: Look | None) -> Inst
     if look is None:
         raise _stale(session)
     if look.in_order:  # only rye.lock's approvals of installed items are open
-        accept_lock(session.context, session.agree, look.waiting)
+        require_yes(session.context, look.waiting, session.agree, is_shown=True)
         items = in_groups(session.before.lock.items, session.request.without)
-        remember_accepted(session.context.home, session.before.project, texts(items).union(look.waiting))
+        remember(session.context.home, session.before.project, byte_approvals(items).union(look.waiting), accepts=True)
         return InstallOutcome("in-order", warnings=look.warned, followed=follow(session))
     if not (session.manifest.dependencies or session.before.lock.items or session.before.conflicted):
         return InstallOutcome("nothing-wanted", followed=follow(session))
@@ -184,6 +178,21 @@ def install_chosen(
     wanted: Mapping[str, str] | None = None,
 ) -> InstallOutcome:
     """Fetch, verify, show, get consent, switch. ``wanted``: the requirements to record in the lock; None means the manifest's."""
+    prepared = _fetched(session, sources, environment, chosen)
+    if wanted is not None:
+        prepared = replace(prepared, wanted=wanted)
+    notes = (*prepared.warnings, *_override_notes(session, prepared, environment))
+    agreed = obtain_agreement(session, prepared, notes)
+    if agreed is None:
+        return InstallOutcome("proposed", prepared.plan.effective, prepared.warnings)
+    written, followed = _switch(session, sources, prepared, agreed)
+    return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written, followed=followed)
+
+
+def _fetched(
+    session: InstallSession, sources: Sources, environment: Environment, chosen: Mapping[Identity, Chosen]
+) -> Prepared:
+    """Everything to install, verified and compared with rye.lock and with what is on disk."""
     request, before = session.request, session.before
     with session.context.progress("fetching"):
         prepared = prepare(
@@ -198,53 +207,26 @@ def install_chosen(
         )
     if request.lock_use != "repair":
         _refuse_approvals_beyond(session, chosen, prepared)
-    if wanted is not None:
-        prepared = replace(prepared, wanted=wanted)
-    session.refuse_edits(request.command, scan(before.project), _locked(prepared))
+    session.refuse_edits(request.command, scan(before.project), prepared.rows)
     known = before.lock.by_identity()
-    session.look_for_shadows([item for item in _locked(prepared) if item.identity not in known])
-    overrides = override_findings(
-        session.context.home,
-        before.project,
-        prepared,
-        environment.now.date(),
-        session.policies.allow_override_widening(session.manifest),
+    session.look_for_shadows([item for item in prepared.rows if item.identity not in known])
+    return prepared
+
+
+def _override_notes(session: InstallSession, prepared: Prepared, environment: Environment) -> list[str]:
+    """What does not fit about overrides of items that change. Raises RyeError ``overrides-do-not-fit`` if that stops the run."""
+    widening = session.policies.allow_override_widening(session.manifest)
+    findings = override_findings(
+        session.context.home, session.before.project, prepared, environment.now.date(), widening
     )
-    notes = (*prepared.warnings, *overrides)
-    if overrides and request.strict_overrides:
-        session.agree(Proposal(prepared.plan, notes, (), session.context.now()))
+    if findings and session.request.strict_overrides:
+        session.agree(Proposal(prepared.plan, (*prepared.warnings, *findings), (), session.context.now()))
         raise RyeError(
             "overrides-do-not-fit",
             "Overrides do not fit the new versions, so nothing was changed.",
             "The warnings above say what does not fit. Fix the overrides, or leave --strict-overrides out.",
         )
-    frozen = request.lock_use == "frozen"
-    relied = approvals(in_groups(before.lock.items, request.without)) if frozen else relied_on(prepared.plan)
-    signed = {identity: item.data for identity, item in prepared.items.items()}
-    changed, _ = session.look_at_changes(_locked(prepared), lambda item: signed.get(item.identity))
-    relied = relied | _forced_at_first_contact(session, prepared)
-    unseen = (*session.unseen(relied), *changed, *_look_at_late_alarms(session, prepared))
-    consent = obtain_consent(session.context, request, prepared.plan, notes, session.agree, unseen)
-    if request.dry_run:
-        return InstallOutcome("proposed", prepared.plan.effective, prepared.warnings)
-    lock = before.lock if frozen else new_lock(prepared, consent)
-    given = frozenset() if frozen else approvals(in_groups(lock.items, request.without)) - relied
-    trusted = trusts_lock(session.context, request.trust_lock)
-    agreed = given.union(unseen)
-    if not trusted:
-        agreed |= texts(in_groups(lock.items, request.without))
-    written, followed = _switch(session, sources, prepared, lock, agreed)
-    if not trusted:
-        remember_accepted(session.context.home, before.project, ())
-    signers = {change.new.signer for change in prepared.plan.changes if change.new is not None}
-    signers |= {change.new.registry for change in prepared.plan.changes if change.new is not None and change.new.source}
-    signers = {
-        signer for signer in signers if not signer.startswith(FOLDER_PREFIXES)
-    }  # ../x means something else in another project
-    if trusted:  # committers agreed to these, not this user
-        signers -= {one.text for one in relied if one.sort in ("signer", "source")}
-    remember_signers(session.context.home, signers)
-    return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written, followed=followed)
+    return findings
 
 
 def _found_manifest(session: InstallSession) -> Manifest:
@@ -258,31 +240,6 @@ def _found_manifest(session: InstallSession) -> Manifest:
         return session.manifest
 
 
-def _forced_at_first_contact(session: InstallSession, prepared: Prepared) -> set[Ask]:
-    """What ``[overrides]`` forces in a project that this user never accepted: it came with the repository. Without a lock, every
-    item is new, and ``--yes`` agrees to what is shown."""
-    project, before = session.before.project, session.before
-    if accepted_before(session.context.home, project) or (before.lock_bytes is None and session.context.assume_yes):
-        return set()
-    return forced_versions(_locked(prepared))
-
-
-def _look_at_late_alarms(session: InstallSession, prepared: Prepared) -> tuple[Ask, ...]:
-    """What newer rules find in rows that others approved: reported, or asked if this user never agreed to those bytes."""
-    kept = [change for change in prepared.plan.changes if change.action == "keep" and change.old is not None]
-    named = set(session.request.approved)
-    rows = [c.old for c in kept if c.old is not None and named.isdisjoint((c.label, c.label.partition(":")[2]))]
-    signed = {identity: item.signed for identity, item in prepared.items.items()}
-    if not trusts_lock(session.context, session.request.trust_lock):
-        waiting = unseen_alarms(session.context.home, session.before.project, rows, signed)
-        if waiting:
-            return waiting
-    late = notice(session.context.home, rows, signed)
-    if late is not None:
-        session.context.warn(*late)
-    return ()
-
-
 def _refuse_approvals_beyond(session: InstallSession, chosen: Mapping[Identity, Chosen], prepared: Prepared) -> None:
     """Check that the lock matches the items' bytes as well: what a release note omits, such as facts, was unknown when versions
     were chosen. Raises RyeError ``lock-does-not-fit``."""
@@ -293,14 +250,9 @@ def _refuse_approvals_beyond(session: InstallSession, chosen: Mapping[Identity, 
         raise does_not_fit(found)
 
 
-def _locked(prepared: Prepared) -> list[LockedItem]:
-    return [item.locked for item in prepared.items.values()]
-
-
-def _switch(
-    session: InstallSession, sources: Sources, prepared: Prepared, lock: Lock, agreed: Iterable[Ask]
-) -> tuple[int, object | None]:
-    """Write everything as one transaction. Returns the number of changed files, and the report of ``follow``.
+def _switch(session: InstallSession, sources: Sources, prepared: Prepared, agreed: Agreed) -> tuple[int, object | None]:
+    """Write everything as one transaction, and remember what was agreed to. Returns the number of changed files, and the report
+    of ``follow``.
 
     The user's consent is stored first, so that a run that reads the new rye.lock finds it. A crash in between leaves approvals
     that rye.lock does not have, which allow nothing.
@@ -309,12 +261,12 @@ def _switch(
     with exclusive(project) as writer:
         before.require_unchanged(request.command)
         present = scan(project)
-        session.refuse_edits(request.command, present, _locked(prepared))
+        session.refuse_edits(request.command, present, prepared.rows)
         removable = set(present)
         if not request.discard_local_edits:
             removable &= set(read_written(project)).union(*map(item_files, (*before.lock.items, *before.rows)))
         texts_changed = not session.keeps_manifests
-        found = changes(lock, prepared.items, removable, changed_manifests(session))
+        found = changes(agreed.lock, prepared.items, removable, changed_manifests(session))
         if request.lock_use == "frozen":
             kept_as_they_are = {LOCK, MANIFEST, *(member.file for member in session.members)}
             found = [change for change in found if change.path not in kept_as_they_are]
@@ -322,12 +274,15 @@ def _switch(
             kept = keep_previous(project, session.manifest_text, before.members, session.members)
             remember_previous(session.context.home, project, kept)
             found.extend(kept)
-        remember(session.context.home, project, agreed)
-        if request.follow is None:
-            return writer.apply(found), None
+        remember(session.context.home, project, agreed.asks)
         said: list[object] = []
-        written = writer.apply(found, lambda: _following(session, sources, said))
-        return written, said[0] if said else None
+        if request.follow is None:
+            written = writer.apply(found)
+        else:
+            written = writer.apply(found, lambda: _following(session, sources, said))
+    remember(session.context.home, project, (), accepts=agreed.accepts)
+    remember_signers(session.context.home, agreed.signers)
+    return written, said[0] if said else None
 
 
 def changed_manifests(session: InstallSession) -> dict[str, str]:

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from rye.consent.agreement import not_in_lock
 from rye.installation.policy_files import OtherPolicies
-from rye.items.agent_tools import widened
 from rye.project.freshness import in_groups, is_stale
 from rye.text.lazy import lazy_module
 from rye.verified.basis import policies_hash
@@ -24,7 +24,7 @@ from rye.workspace.registries.pins import refuse_other_pins
 from rye.workspace.registries.project_registries import same_registries
 
 if TYPE_CHECKING:
-    from rye.installation import completeness, environment, fact_rules, plan, sources
+    from rye.installation import completeness, environment, plan, sources
     from rye.items.identity import Identity
     from rye.items.signed_release import SignedRelease
     from rye.permissions import policy as policies_of_rights
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from rye.workspace.registries import project_sources
 else:  # not needed for a lock that is known to be complete, approved and not restricted
     completeness = lazy_module("rye.installation.completeness")
-    fact_rules = lazy_module("rye.installation.fact_rules")
     plan = lazy_module("rye.installation.plan")
     policies_of_rights = lazy_module("rye.permissions.policy")
     environment = lazy_module("rye.installation.environment")
@@ -61,7 +60,7 @@ def up_to_date(
     if state.conflicted or is_stale(state.lock, manifest):
         return False
     items = in_groups(state.lock.items, without)
-    if drift(items, present) or any(item.approved.signer is not None for item in items):
+    if drift(items, present) or any(item.approved.is_pending for item in items):
         return False
     if not same_registries(context, manifest, state.lock, state.project.root):
         return False
@@ -94,19 +93,16 @@ def _verified_and_complete(memory: Memory, lock: Lock, manifest: Manifest, items
     if any(item.identity not in signed for item in items):
         return False
     check_words(lock.items, signed)
-    if not all(_runs_are_approved(item, signed[item.identity]) for item in items):
+    if not all(_is_approved(item, signed[item.identity]) for item in items):
         return False
     return not completeness.problems(manifest, lock, signed)
 
 
-def _runs_are_approved(item: LockedItem, signed: SignedRelease) -> bool:
-    """Whether the entry has and approves every run, agent tool and alarm of its release. What older locks omit is asked about."""
-    return (
-        set(signed.runs) <= set(item.approved.of("run"))
-        and (signed.runs, signed.agent_tools, signed.agent_limits) == (item.runs, item.agent_tools, item.agent_limits)
-        and not widened(item.approved.tools, signed.tools)
-        and not fact_rules.refused_alarms(item, signed.mentions)
-    )
+def _is_approved(item: LockedItem, signed: SignedRelease) -> bool:
+    """Whether the entry has every run and agent tool of its release, and approves all that it comes with. What older locks omit
+    is asked about."""
+    listed = (signed.runs, signed.agent_tools, signed.agent_limits) == (item.runs, item.agent_tools, item.agent_limits)
+    return listed and not any(not_in_lock(item, signed))
 
 
 def _approved(lock: Lock, items: Sequence[LockedItem]) -> bool:

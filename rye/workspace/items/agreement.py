@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from rye.consent.ask import Ask
-from rye.errors import RyeError
+from rye.consent.agreement import ItemAgreement, unapproved
 from rye.installation.policy_files import read_other_policies
 from rye.project.context import load_manifest
 from rye.storage.home import Home
 from rye.text import facts
 from rye.text.lazy import lazy_module
-from rye.workspace.trusting.acceptance import not_accepted, remember, trusts_lock
-from rye.workspace.trusting.agreed_here import agreed_here, unapproved
+from rye.workspace.trusting.acceptance import agreement, remember, require_yes, trusts_lock
 from rye.workspace.trusting.project_changes import forbidden, project_changes, require_allowed
 
 if TYPE_CHECKING:
@@ -23,19 +20,22 @@ if TYPE_CHECKING:
     from rye.project.manifest import Manifest
     from rye.verified.installed import CheckedItem
     from rye.workspace.context import Context
+    from rye.workspace.installing.install_request import Agree
     from rye.workspace.items.effective_item import EffectiveItem
 else:
     environment = lazy_module("rye.installation.environment")  # only where a policy restricts something
 
-AgreeTo = Callable[[tuple[Ask, ...]], bool]
-"""Shows approvals that this user has not agreed to, and asks. Returns whether they agreed."""
+
+def item_agreement(context: Context, item: CheckedItem, trust_lock: bool = False) -> ItemAgreement:
+    """What this user agreed to for an installed item. ``trust_lock``: the option ``--trust-lock``."""
+    return agreement(context, item.project, trust_lock).of_item(item.row, item.release)
 
 
 def require_agreed(
     context: Context,
     found: EffectiveItem,
     trust_lock: bool = False,
-    agree: AgreeTo | None = None,
+    agree: Agree | None = None,
     *,
     customized: bool = True,
     manifest: Manifest | None = None,
@@ -54,18 +54,13 @@ def require_agreed(
     if manifest is None:
         manifest = load_manifest(project)
     _require_allowed(context.home, found, installed, manifest, customized)
-    agreed = agreed_here(context, installed, trust_lock)
+    agreed = item_agreement(context, installed, trust_lock)
     if agreed.unapproved:
         raise unapproved(agreed.identity, agreed.unapproved)
     waiting = agreed.waiting
     if customized and not trusts_lock(context, trust_lock):
         waiting += project_changes(context.home, project, manifest, [row]).asked
-    if not waiting:
-        return
-    if agree is None or not context.interactive:
-        raise not_accepted(waiting)
-    if not agree(waiting):
-        raise RyeError("declined", "Nothing was changed.")
+    require_yes(context, waiting, agree)
     remember(context.home, project, waiting)
 
 

@@ -20,8 +20,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.consent.agreement import not_in_lock, unapproved
 from rye.consent.ask import Ask
-from rye.consent.sorts import approvals
 from rye.errors import RyeError
 from rye.installation.environment import Environment
 from rye.installation.install import verify_chosen
@@ -45,8 +45,7 @@ from rye.verified.installed import CheckedItem, modified_item
 from rye.verified.release import VerifiedItem
 from rye.workspace.context import Context
 from rye.workspace.registries.project_sources import judging_environment, project_sources
-from rye.workspace.trusting.acceptance import unseen
-from rye.workspace.trusting.agreed_here import not_approved, unapproved
+from rye.workspace.trusting.acceptance import remembered
 
 
 class EditableItem(Struct, frozen=True):
@@ -126,8 +125,8 @@ def _require_declared(manifest: Manifest, row: LockedItem) -> None:
 
 def _require_agreed(home: Home, project: Project, row: LockedItem) -> None:
     """Require that this user agreed to the folder, before anything in it is read."""
-    waiting = [one for one in unseen(home, project, approvals([row])) if one.sort == "source"]
-    if row.approved.signer is None and not waiting:
+    waiting = [one for one in remembered(home, project).new_in([row]) if one.sort == "source"]
+    if not row.approved.is_pending and not waiting:
         return
     raise RyeError(
         "project-not-accepted",
@@ -159,7 +158,7 @@ def _judged(row: LockedItem, now: VerifiedItem, manifest: Manifest, environment:
     if refused is not None:
         raise RyeError("policy-violation", f"The policy forbids {row.identity}: {refused}.", "Choose another item.")
     environment.require([(found, now.signed.mentions or ())])
-    beyond = (*not_approved(row, now.signed), *_new_cautions(row, now.signed))
+    beyond = (*not_in_lock(row, now.signed), *_new_cautions(row, now.signed))
     if beyond:
         raise unapproved(row.identity, beyond)
     return EditableItem(found, now.signed, now.data, now.attached)

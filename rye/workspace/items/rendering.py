@@ -24,7 +24,8 @@ from msgspec import Struct, field
 from rye.errors import UsageError
 from rye.items.kinds import NoPrompt
 from rye.workspace.context import Context
-from rye.workspace.items.agreement import AgreeTo, require_agreed
+from rye.workspace.installing.install_request import Agree
+from rye.workspace.items.agreement import require_agreed
 from rye.workspace.items.effective_item import EffectiveItem, Require, effective_item
 from rye.workspace.items.rendered import AskValue, Rendered, Steps
 
@@ -60,7 +61,7 @@ class RenderRequest(Struct, frozen=True):
 
 
 def render(
-    context: Context, request: RenderRequest, ask: AskValue | None = None, agree: AgreeTo | None = None
+    context: Context, request: RenderRequest, ask: AskValue | None = None, agree: Agree | None = None
 ) -> Rendered:
     """Render an item, with overrides and overlay unless ``base``.
 

@@ -2,7 +2,7 @@
 
 Items are read with their overrides. An item that does not parse is refused; other findings are returned
 (DECISIONS Directives 13). For an installed item, only what this user agreed to counts
-(:mod:`rye.workspace.trusting.agreed_here`), except when versions are compared.
+(:mod:`rye.consent.agreement`), except when versions are compared.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from rye.consent.agreement import ItemAgreement
 from rye.consent.ask import Ask, run_text
 from rye.errors import RyeError
 from rye.items.agent_tools import AgentTools
@@ -22,8 +23,8 @@ from rye.permissions.risk import Tier, tiers, tools_tier
 from rye.project.item_runs import runs_of
 from rye.workspace.context import Context
 from rye.workspace.findings import FileFindings
+from rye.workspace.items.agreement import item_agreement
 from rye.workspace.items.effective_item import EffectiveItem, effective_item
-from rye.workspace.trusting.agreed_here import AgreedHere, agreed_here
 
 
 class Rights(Struct, frozen=True):
@@ -93,9 +94,9 @@ def rights_of(context: Context, argument: str, trust_lock: bool = False) -> Righ
     return _rights(found, item_agreed_here(context, found, trust_lock))
 
 
-def item_agreed_here(context: Context, found: EffectiveItem, trust_lock: bool = False) -> AgreedHere | None:
+def item_agreed_here(context: Context, found: EffectiveItem, trust_lock: bool = False) -> ItemAgreement | None:
     """What this user agreed to for an item. None if it was not installed: then its author is its user, and all is allowed."""
-    return agreed_here(context, found.installed, trust_lock) if found.installed is not None else None
+    return item_agreement(context, found.installed, trust_lock) if found.installed is not None else None
 
 
 def capabilities_here(context: Context, found: EffectiveItem, declared: Sequence[str]) -> tuple[str, ...]:
@@ -104,7 +105,7 @@ def capabilities_here(context: Context, found: EffectiveItem, declared: Sequence
     return tuple(declared) if agreed is None else agreed.allowed(declared)
 
 
-def _rights(found: EffectiveItem, agreed: AgreedHere | None) -> Rights:
+def _rights(found: EffectiveItem, agreed: ItemAgreement | None) -> Rights:
     found.parsed()
     metadata = found.item.reading.metadata
     declared = metadata.capabilities if metadata else ()

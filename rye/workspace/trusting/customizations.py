@@ -27,7 +27,7 @@ from rye.project.lock import LockedItem
 from rye.project.lock_file import item_path, read_lock
 from rye.project.spaces import Entry
 from rye.storage.home import Home
-from rye.workspace.trusting.acceptance import remember, unseen
+from rye.workspace.trusting.acceptance import remember, remembered
 
 Sort = Literal["override", "overlay", "role-directives"]
 
@@ -141,7 +141,7 @@ def remember_made_here(
     if not was_shown and before is not None:
         digest = sha256(before).hexdigest()
         earlier = {replace(one, sha256=digest).approval: one for one in mine}
-        new = set(unseen(home, project, earlier))
+        new = set(remembered(home, project).missing(earlier))
         mine = [one for approval, one in earlier.items() if approval not in new]
     if mine:
         remember(home, project, [one.approval for one in mine])

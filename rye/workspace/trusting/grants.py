@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rye.consent.ask import Ask
 from rye.errors import RyeError
 from rye.items.needs import KEYS, NOTHING, Needs, joined, missing
-from rye.workspace.trusting.acceptance import trusts_lock, unseen
+from rye.workspace.trusting.acceptance import agreement
 
 if TYPE_CHECKING:
     from rye.project.layout import Project
@@ -41,9 +41,7 @@ def approval_in_force(context: Context, project: Project, manifest: Manifest) ->
     """The rows of rye.toml's ``[policy.approval]`` in force: a row that asks or denies always is; one that allows, once this
     user agreed."""
     written = manifest.policy.approval
-    if trusts_lock(context):
-        return written
-    waiting = set(unseen(context.home, project, grant_approvals(manifest)))
+    waiting = set(agreement(context, project).missing_from_lock(grant_approvals(manifest)))
     return {
         pattern: answer for pattern, answer in written.items() if answer != "allow" or _unasked(pattern) not in waiting
     }
@@ -52,9 +50,8 @@ def approval_in_force(context: Context, project: Project, manifest: Manifest) ->
 def grants_in_force(context: Context, project: Project, manifest: Manifest, tool: str) -> Needs:
     """The grants to ``tool:id`` in force."""
     written = manifest.sandbox.get(tool, NOTHING)
-    if trusts_lock(context):
-        return written
-    waiting = {(one.item, one.text) for one in unseen(context.home, project, grant_approvals(manifest))}
+    missing_here = agreement(context, project).missing_from_lock(grant_approvals(manifest))
+    waiting = {(ask.item, ask.text) for ask in missing_here}
     return Needs(*(tuple(v for v in getattr(written, key) if (tool, f"{key} {v}") not in waiting) for key in KEYS))
 
 

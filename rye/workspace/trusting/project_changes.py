@@ -21,7 +21,7 @@ from rye.consent.ask import Ask
 from rye.errors import RyeError
 from rye.storage.home import Home
 from rye.text.facts import ALARM, NOTE
-from rye.workspace.trusting.acceptance import accepted_before, unseen
+from rye.workspace.trusting.acceptance import accepted_before, remembered
 from rye.workspace.trusting.grants import grant_approvals
 
 if TYPE_CHECKING:
@@ -81,9 +81,10 @@ def project_changes(
 ) -> ProjectChanges:
     """What this user has not seen. ``asks_all``: ask about everything, as ``rye trust project`` does."""
     found = _customizations(home, project, manifest, items)
-    new = set(unseen(home, project, [one.approval for one in found]))
+    agreement = remembered(home, project)
+    new = set(agreement.missing(one.approval for one in found))
     waiting = [one for one in found if one.approval in new]
-    grants = unseen(home, project, grant_approvals(manifest))
+    grants = agreement.missing(grant_approvals(manifest))
     if not waiting and not grants:
         return ProjectChanges()
     asks_all = asks_all or not accepted_before(home, project)

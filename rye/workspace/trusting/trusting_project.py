@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from rye.consent.ask import Ask
-from rye.consent.sorts import approvals
+from rye.consent.facts import byte_approvals
 from rye.project.layout import Project
 from rye.storage.home import Home
 from rye.workspace.context import Context
-from rye.workspace.installing.consent import accept_lock
 from rye.workspace.installing.install_request import Agree
 from rye.workspace.installing.project_state import read_state
-from rye.workspace.trusting.acceptance import forget, remember_accepted, unseen
-from rye.workspace.trusting.other_rules import texts, unseen_alarms
+from rye.workspace.trusting.acceptance import forget, remember, remembered, require_yes
 from rye.workspace.trusting.project_changes import project_changes
 from rye.workspace.trusting.verified_items import require_verified
 
@@ -26,14 +24,10 @@ def accept_project(context: Context, project: Project, agree: Agree) -> tuple[As
     manifest, items = state.manifest, state.lock.items
     signed = require_verified(context, project, items)
     changes = project_changes(context.home, project, manifest, items, asks_all=True)
-    waiting = (
-        *unseen(context.home, project, approvals(items)),
-        *unseen_alarms(context.home, project, items, signed),
-        *changes.asked,
-    )
-    if waiting:
-        accept_lock(context, agree, waiting)
-    remember_accepted(context.home, project, texts(items).union(waiting))
+    agreement = remembered(context.home, project)
+    waiting = (*agreement.new_in(items), *agreement.late_in(items, signed), *changes.asked)
+    require_yes(context, waiting, agree, is_shown=True)
+    remember(context.home, project, byte_approvals(items).union(waiting), accepts=True)
     return waiting
 
 

@@ -8,14 +8,14 @@ import pytest
 from msgspec.structs import replace
 
 from rye.consent.approved import approving
+from rye.consent.facts import byte_approvals, late_facts
 from rye.installation.plan import make_plan
 from rye.items.identity import Identity
 from rye.items.signed_release import Mention, SignedRelease
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem, LockError, lock_text, parse_lock
 from rye.storage.home import Home
-from rye.workspace.trusting.acceptance import remember
-from rye.workspace.trusting.other_rules import notice, texts, unseen_alarms
+from rye.workspace.trusting.acceptance import remember, remembered
 from tests.attacks.hostile_repository.attacks import CloneAttackRunner
 from tests.attacks.hostile_repository.clones import Clone
 from tests.attacks.hostile_repository.upstream import SKILL
@@ -95,13 +95,13 @@ def test_other_bytes_under_a_claim_of_other_rules_are_asked_about(
     monkeypatch.setenv("RYE_DATA_DIR", str(tmp_path / "data"))
     project, agreed = Project(tmp_path), row(approved=approving(2))
     signed = {agreed.identity: SignedRelease(mentions=(ALARM,))}
-    assert {one.sort for one in unseen_alarms(home, project, [agreed], signed)} == {"fact", "text"}
-    remember(home, project, texts([agreed]))
-    assert unseen_alarms(home, project, [agreed], signed) == ()
-    assert notice(home, [agreed], signed) is not None
+    assert {one.sort for one in remembered(home, project).late_in([agreed], signed)} == {"fact", "text"}
+    remember(home, project, byte_approvals([agreed]))
+    assert remembered(home, project).late_in([agreed], signed) == ()
+    assert late_facts([agreed], signed) != []
     changed = row(approved=approving(2), sha256="b" * 64, version="1.1.0")
-    assert {one.sort for one in unseen_alarms(home, project, [changed], signed)} == {"fact", "text"}
-    assert notice(home, [row()], signed) is None
+    assert {one.sort for one in remembered(home, project).late_in([changed], signed)} == {"fact", "text"}
+    assert late_facts([row()], signed) == []
 
 
 def test_what_other_rules_approved_opens_no_door_for_the_next_version() -> None:

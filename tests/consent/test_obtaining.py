@@ -19,8 +19,9 @@ from rye.items.identity import Identity
 from rye.items.signed_release import Mention
 from rye.permissions.risk import Tier
 from rye.project.lock import LockedItem, LockedSource
-from rye.workspace.installing.consent import accept_lock, change_documents, obtain_consent
+from rye.workspace.installing.consent import change_documents, obtain_consent
 from rye.workspace.installing.install_request import InstallRequest, LockUse, Proposal
+from rye.workspace.trusting.acceptance import require_yes
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 HASH = "ab" * 32
@@ -181,11 +182,20 @@ def test_a_frozen_lock_that_this_user_never_saw_needs_a_person() -> None:
 
 def test_a_lock_is_accepted_by_a_person_who_was_shown_it() -> None:
     face = Face(person=True, says=True)
-    accept_lock(face.context, face.agree, UNSEEN)
-    assert face.shown == [Proposal(Plan(()), (), (), NOW, UNSEEN)]
+    require_yes(face.context, UNSEEN, face.agree, is_shown=True)
+    assert face.shown == [Proposal(None, (), (), NOW, UNSEEN)]
     no, nobody = Face(person=True), Face(yes=True)
-    refused("declined", lambda: accept_lock(no.context, no.agree, UNSEEN))
-    refused("project-not-accepted", lambda: accept_lock(nobody.context, nobody.agree, UNSEEN))
+    refused("declined", lambda: require_yes(no.context, UNSEEN, no.agree, is_shown=True))
+    refused("project-not-accepted", lambda: require_yes(nobody.context, UNSEEN, nobody.agree, is_shown=True))
+    assert (len(no.shown), len(nobody.shown)) == (1, 1)
+
+
+def test_a_program_is_shown_only_what_it_asked_for_and_nobody_is_asked_about_nothing() -> None:
+    nobody = Face(says=True)
+    refused("project-not-accepted", lambda: require_yes(nobody.context, UNSEEN, nobody.agree))
+    refused("project-not-accepted", lambda: require_yes(Face(person=True).context, UNSEEN, None))
+    require_yes(nobody.context, (), nobody.agree, is_shown=True)
+    assert nobody.shown == []
 
 
 # The reasons

@@ -16,28 +16,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from rye.consent import memory
+from rye.consent.agreement import not_accepted
 from rye.consent.approved import approving
 from rye.consent.ask import Ask, hook_text, run_text, tool_texts
-from rye.consent.sorts import SORTS, approvals
+from rye.consent.sorts import SORTS, approvals, of_the_lock
 from rye.errors import RyeError
 from rye.items.consented import HookAction, Run
 from rye.project.layout import Project
 from rye.project.lock import LockedItem, LockedSource
 from rye.storage.home import Home
 from rye.storage.safe_files import file_lock
-from rye.workspace.trusting import acceptance
-from rye.workspace.trusting.acceptance import (
-    accepted_before,
-    forced_versions,
-    forget,
-    memory_of,
-    not_accepted,
-    of_the_lock,
-    remember,
-    remember_accepted,
-    trusts_lock,
-    unseen,
-)
+from rye.workspace.trusting.acceptance import accepted_before, forget, memory_of, remember, remembered, trusts_lock
 from tests.installation.test_transaction_rounds import without_waiting
 
 HASH = "0123456789abcdef" * 4
@@ -110,7 +100,7 @@ def test_a_source_is_approved_item_by_item_because_no_owner_vouches_for_its_name
 
 def test_only_forced_versions_are_listed_as_forced() -> None:
     items = [PLAIN, replace(PLAIN, id="acme/fs/write", forced="<2"), replace(PLAIN, id="acme/fs/x", forced="")]
-    assert forced_versions(items) == {
+    assert {ask for ask in approvals(items) if ask.sort == "forced"} == {
         Ask("tool:acme/fs/write", "forced", "<2"),
         Ask("tool:acme/fs/x", "forced", ""),
     }
@@ -181,19 +171,19 @@ def test_a_lock_is_trusted_only_by_a_clear_yes(value: str | None, given: bool, t
 
 def test_what_was_agreed_to_is_not_asked_again_and_everything_else_is(home: Home, project: Project) -> None:
     hook = Ask(NAME, "hook", "when x: execute tool a")
-    assert unseen(home, project, [RIGHT, hook]) == (hook, RIGHT)
+    assert remembered(home, project).missing([RIGHT, hook]) == (hook, RIGHT)
     remember(home, project, [hook])
-    assert unseen(home, project, [RIGHT, hook]) == (RIGHT,)
+    assert remembered(home, project).missing([RIGHT, hook]) == (RIGHT,)
     remember(home, project, [RIGHT])
-    assert unseen(home, project, [RIGHT, hook]) == ()
-    assert unseen(home, project, []) == ()
+    assert remembered(home, project).missing([RIGHT, hook]) == ()
+    assert remembered(home, project).missing([]) == ()
     for other in (replace(hook, item="tool:acme/fs/write"), replace(hook, sort="tool"), replace(hook, text="when y")):
-        assert unseen(home, project, [hook, other]) == (other,)
+        assert remembered(home, project).missing([hook, other]) == (other,)
 
 
 def test_questions_come_in_one_order_and_lines_are_kept_in_one(home: Home, project: Project) -> None:
     many = [Ask(f"tool:acme/fs/{letter}", "tool", "Read") for letter in "abcdefghij"]
-    assert unseen(home, project, reversed(many)) == tuple(many)
+    assert remembered(home, project).missing(reversed(many)) == tuple(many)
     remember(home, project, reversed(many))
     assert memory_of(home, project, "accepted").read_text().splitlines()[1:] == [one.line for one in many]
 
@@ -202,9 +192,9 @@ def test_a_right_within_the_agreed_rights_of_the_same_item_is_not_new(home: Home
     narrow = Ask(NAME, "right", "rye.execute.tool.acme.read")
     union = Ask(NAME, "right", "rye.search.tool.x")
     remember(home, project, [RIGHT, Ask(NAME, "right", "rye.search.tool.*")])
-    assert unseen(home, project, [narrow, union]) == ()
+    assert remembered(home, project).missing([narrow, union]) == ()
     wide = Ask(NAME, "right", "rye.execute.tool.*")
-    assert unseen(home, project, [narrow, wide]) == (wide,)
+    assert remembered(home, project).missing([narrow, wide]) == (wide,)
 
 
 def test_a_right_is_not_lent_by_another_item_or_another_sort_of_approval(home: Home, project: Project) -> None:
@@ -214,17 +204,17 @@ def test_a_right_is_not_lent_by_another_item_or_another_sort_of_approval(home: H
         *(Ask(NAME, what, "rye.execute.*") for what in [sort.name for sort in SORTS] if what != "right"),
     ]
     remember(home, project, others)
-    assert unseen(home, project, [Ask(NAME, "right", narrow)]) == (Ask(NAME, "right", narrow),)
+    assert remembered(home, project).missing([Ask(NAME, "right", narrow)]) == (Ask(NAME, "right", narrow),)
     remember(home, project, [Ask(NAME, "right", "rye.execute.*")])
     tool = Ask(NAME, "tool", narrow)
-    assert unseen(home, project, [tool, Ask(NAME, "right", narrow)]) == (tool,)
+    assert remembered(home, project).missing([tool, Ask(NAME, "right", narrow)]) == (tool,)
 
 
 def test_a_line_that_is_not_an_approval_does_not_end_the_search(home: Home, project: Project) -> None:
     remember(home, project, [RIGHT])
     place = memory_of(home, project, "accepted")
     place.write_text(place.read_text() + "nonsense\n[]\n")
-    assert unseen(home, project, [replace(RIGHT, text="rye.execute.tool.acme.read")]) == ()
+    assert remembered(home, project).missing([replace(RIGHT, text="rye.execute.tool.acme.read")]) == ()
 
 
 def test_the_memory_is_one_private_file_per_folder_that_keeps_every_line(home: Home, project: Project) -> None:
@@ -243,7 +233,7 @@ def test_the_memory_is_one_private_file_per_folder_that_keeps_every_line(home: H
 def test_what_is_remembered_already_is_not_written_again(
     home: Home, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(acceptance, "LOCK_SECONDS", 0.05)
+    monkeypatch.setattr(memory, "LOCK_SECONDS", 0.05)
     remember(home, project, [RIGHT])
     with file_lock(memory_of(home, project, "accepted").parent.with_suffix(".lock"), 1):
         remember(home, project, [RIGHT])
@@ -254,12 +244,12 @@ def test_another_folder_has_no_part_in_it_and_a_link_to_the_same_one_has(home: H
     remember(home, project, [RIGHT])
     link = project.root.parent / "link"
     link.symlink_to(project.root)
-    assert unseen(home, Project(link), [RIGHT]) == ()
+    assert remembered(home, Project(link)).missing([RIGHT]) == ()
     other = project.root.parent / "wörk"
     other.mkdir()
-    assert unseen(home, Project(other), [RIGHT]) == (RIGHT,)
+    assert remembered(home, Project(other)).missing([RIGHT]) == (RIGHT,)
     remember(home, Project(other), [RIGHT])
-    assert unseen(home, Project(other), [RIGHT]) == ()
+    assert remembered(home, Project(other)).missing([RIGHT]) == ()
     assert memory_of(home, Project(other), "accepted").read_text().splitlines()[0] == json.dumps(str(other.resolve()))
     assert memory_of(home, project, "accepted") != memory_of(home, project, "elsewhere")
 
@@ -270,9 +260,9 @@ def test_a_memory_that_others_can_write_counts_for_nothing(home: Home, project: 
     place = memory_of(home, project, "accepted")
     for fine in (0o600, 0o644, 0o755):
         place.chmod(fine)
-        assert unseen(home, project, [RIGHT]) == ()
+        assert remembered(home, project).missing([RIGHT]) == ()
     place.chmod(mode)
-    assert unseen(home, project, [RIGHT]) == (RIGHT,)
+    assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
 
 
 def test_a_memory_of_another_user_counts_for_nothing(
@@ -280,8 +270,8 @@ def test_a_memory_of_another_user_counts_for_nothing(
 ) -> None:
     remember(home, project, [RIGHT])
     owner = memory_of(home, project, "accepted").stat().st_uid
-    monkeypatch.setattr("rye.workspace.trusting.acceptance.os.geteuid", lambda: owner + 1)
-    assert unseen(home, project, [RIGHT]) == (RIGHT,)
+    monkeypatch.setattr("rye.consent.memory.os.geteuid", lambda: owner + 1)
+    assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
 
 
 def test_a_link_a_pipe_a_folder_and_what_is_not_text_count_for_nothing(home: Home, project: Project) -> None:
@@ -289,24 +279,24 @@ def test_a_link_a_pipe_a_folder_and_what_is_not_text_count_for_nothing(home: Hom
     place = memory_of(home, project, "accepted")
     good = place.rename(place.with_suffix(".good"))
     place.symlink_to(good)
-    assert unseen(home, project, [RIGHT]) == (RIGHT,)
+    assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
     place.unlink()
     os.mkfifo(place, 0o600)
     with without_waiting():
-        assert unseen(home, project, [RIGHT]) == (RIGHT,)
+        assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
     writer = os.open(place, os.O_RDWR | os.O_NONBLOCK)
     os.write(writer, good.read_bytes())
     try:
-        assert unseen(home, project, [RIGHT]) == (RIGHT,)
+        assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
     finally:
         os.close(writer)
     place.unlink()
     place.mkdir(0o700)
-    assert unseen(home, project, [RIGHT]) == (RIGHT,)
+    assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
     place.rmdir()
     place.write_bytes(good.read_bytes() + b"\xff\n")
     place.chmod(0o600)
-    assert unseen(home, project, [RIGHT]) == (RIGHT,)
+    assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
 
 
 def test_a_disk_that_fails_counts_for_nothing_and_no_file_stays_open(
@@ -314,14 +304,14 @@ def test_a_disk_that_fails_counts_for_nothing_and_no_file_stays_open(
 ) -> None:
     remember(home, project, [RIGHT])
     before = len(os.listdir("/dev/fd"))
-    assert unseen(home, project, [RIGHT]) == ()
+    assert remembered(home, project).missing([RIGHT]) == ()
 
     def fail(*_: object, **__: object) -> None:
         raise OSError("cannot read")
 
     with monkeypatch.context() as patched:
-        patched.setattr("rye.workspace.trusting.acceptance.os.fdopen", fail)
-        assert unseen(home, project, [RIGHT]) == (RIGHT,)
+        patched.setattr("rye.consent.memory.os.fdopen", fail)
+        assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
     assert len(os.listdir("/dev/fd")) == before
 
 
@@ -329,22 +319,22 @@ def test_two_runs_that_agree_at_the_same_time_do_not_lose_a_line(
     home: Home, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The lines are read again under the lock; a lock that no one gives up is an error, not a lost answer."""
-    monkeypatch.setattr(acceptance, "LOCK_SECONDS", 0.05)
+    monkeypatch.setattr(memory, "LOCK_SECONDS", 0.05)
     place = memory_of(home, project, "accepted")
     place.parent.mkdir(parents=True)
     with file_lock(place.parent.with_suffix(".lock"), 1), pytest.raises(RyeError) as raised:
         remember(home, project, [RIGHT])
     assert raised.value.code == "in-use"
-    assert unseen(home, project, [RIGHT]) == (RIGHT,)
+    assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
     remember(home, project, [RIGHT])
-    assert unseen(home, project, [RIGHT]) == ()
+    assert remembered(home, project).missing([RIGHT]) == ()
 
 
 def test_forgetting_asks_everything_again(home: Home, project: Project) -> None:
     assert forget(home, project) is False
-    remember_accepted(home, project, [RIGHT])
+    remember(home, project, [RIGHT], accepts=True)
     assert forget(home, project) is True
-    assert unseen(home, project, [RIGHT]) == (RIGHT,)
+    assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
     assert not accepted_before(home, project)
     assert forget(home, project) is False
 
@@ -364,19 +354,19 @@ def test_a_checkout_is_accepted_by_its_own_mark(home: Home, project: Project) ->
     assert accepted_before(home, project) is False
     remember(home, project, [RIGHT])
     assert accepted_before(home, project) is False
-    remember_accepted(home, project, [RIGHT])
+    remember(home, project, [RIGHT], accepts=True)
     assert accepted_before(home, project) is True
     mark = (project.root / MARK).read_text()
     assert (len(mark), mark.strip("0123456789abcdef")) == (64, "")
     assert f'["", "project", "accepted {mark}"]' in memory_of(home, project, "accepted").read_text().splitlines()
-    remember_accepted(home, project, [replace(RIGHT, text="rye.load.*")])
+    remember(home, project, [replace(RIGHT, text="rye.load.*")], accepts=True)
     assert (project.root / MARK).read_text() == mark
-    assert unseen(home, project, [RIGHT, replace(RIGHT, text="rye.load.*")]) == ()
+    assert remembered(home, project).missing([RIGHT, replace(RIGHT, text="rye.load.*")]) == ()
 
 
 @pytest.mark.parametrize("other", [None, "f" * 64, "", "short", "one more"])
 def test_another_clone_in_the_same_place_is_not_accepted(home: Home, project: Project, other: str | None) -> None:
-    remember_accepted(home, project, [])
+    remember(home, project, [], accepts=True)
     place = project.root / MARK
     mark = place.read_text()
     text = {None: None, "short": mark[:-1], "one more": mark + "0"}.get(other, other)
@@ -384,7 +374,7 @@ def test_another_clone_in_the_same_place_is_not_accepted(home: Home, project: Pr
     if text is not None:
         place.write_text(text)
     assert accepted_before(home, project) is False
-    remember_accepted(home, project, [])
+    remember(home, project, [], accepts=True)
     assert accepted_before(home, project) is True
     assert place.read_text() not in (mark, text) or text == "f" * 64
     assert len(place.read_text()) == 64
@@ -395,8 +385,8 @@ def test_where_no_mark_can_be_written_the_answers_are_kept_and_the_checkout_is_n
 ) -> None:
     (project.root / "elsewhere").mkdir()
     (project.root / ".ai" / ".rye").symlink_to(project.root / "elsewhere")
-    remember_accepted(home, project, [RIGHT])
-    assert unseen(home, project, [RIGHT]) == ()
+    remember(home, project, [RIGHT], accepts=True)
+    assert remembered(home, project).missing([RIGHT]) == ()
     assert accepted_before(home, project) is False
     assert '"project"' not in memory_of(home, project, "accepted").read_text()
 
@@ -407,9 +397,9 @@ def test_on_a_disk_that_cannot_be_written_the_answers_are_kept(
     def fail(_project: Project) -> None:
         raise PermissionError("read-only")
 
-    monkeypatch.setattr(acceptance, "exclusive", fail)
-    remember_accepted(home, project, [RIGHT])
-    assert unseen(home, project, [RIGHT]) == ()
+    monkeypatch.setattr("rye.workspace.trusting.acceptance.exclusive", fail)
+    remember(home, project, [RIGHT], accepts=True)
+    assert remembered(home, project).missing([RIGHT]) == ()
     assert accepted_before(home, project) is False
 
 
@@ -417,7 +407,7 @@ def test_a_mark_of_any_bytes_is_only_this_mark(home: Home, project: Project) -> 
     (project.root / ".ai" / ".rye").mkdir()
     (project.root / MARK).write_bytes(b"\xff" * 64)
     assert accepted_before(home, project) is False
-    remember_accepted(home, project, [])
+    remember(home, project, [], accepts=True)
     assert accepted_before(home, project) is True
     (project.root / MARK).write_bytes(b"f" * 64)
     assert accepted_before(home, project) is False

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from rye.consent.agreement import ItemAgreement, not_in_lock, unapproved
 from rye.consent.approved import approving
 from rye.consent.ask import Ask
+from rye.consent.facts import byte_approvals, late_facts, late_notice
 from rye.consent.sorts import approvals
 from rye.errors import RyeError
 from rye.items.consented import HookAction, Run
@@ -21,10 +23,9 @@ from rye.project.manifest import Manifest, PolicyTable
 from rye.storage.home import Home
 from rye.verified.installed import CheckedItem
 from rye.workspace.context import LibraryContext
-from rye.workspace.trusting.acceptance import remember
-from rye.workspace.trusting.agreed_here import AgreedHere, agreed_here, not_approved, unapproved
+from rye.workspace.items.agreement import item_agreement
+from rye.workspace.trusting.acceptance import remember, remembered
 from rye.workspace.trusting.grants import approval_in_force, grant_approvals, grants_in_force, require_granted
-from rye.workspace.trusting.other_rules import notice, texts, unseen_alarms
 
 HASH = "0123456789abcdef" * 4
 RUN = Run("tool-code", "run.py", "python", HASH)
@@ -54,8 +55,8 @@ def project(tmp_path: Path) -> Project:
 
 def agreed(
     home: Home, project: Project, row: LockedItem, release: SignedRelease | None = None, **given: bool
-) -> AgreedHere:
-    return agreed_here(nobody(home), CheckedItem(project, row, release or SignedRelease()), **given)
+) -> ItemAgreement:
+    return item_agreement(nobody(home), CheckedItem(project, row, release or SignedRelease()), **given)
 
 
 # Installed items
@@ -80,7 +81,7 @@ def test_whoever_trusts_the_lock_is_not_asked_and_gets_no_more_than_the_lock_app
     row, release = replace(ROW, approved=approving(right=(READ,))), SignedRelease((READ, WRITE))
     for found in (
         agreed(home, project, row, release, trust_lock=True),
-        agreed_here(server(home), CheckedItem(project, row, release)),
+        item_agreement(server(home), CheckedItem(project, row, release)),
     ):
         assert (found.capabilities, found.waiting) == ((READ,), ())
         assert found.unapproved == (Ask(NAME, "right", WRITE),)
@@ -141,23 +142,23 @@ def test_what_the_lock_approves_is_not_refused_again() -> None:
         ROW, approved=approving(right=("rye.execute.tool.acme.*",), tool=("Bash",), limit=("blocked X",), run=(RUN,),
         fact=("command rm -rf",)),
     )  # fmt: skip
-    assert list(not_approved(row, release)) == []
-    assert list(not_approved(row, SignedRelease(hooks=(HOOK,)))) == []
+    assert list(not_in_lock(row, release)) == []
+    assert list(not_in_lock(row, SignedRelease(hooks=(HOOK,)))) == []
     other = replace(release, runs=(replace(RUN, sha256="f" * 64),), agent_limits=())
-    assert [one.sort for one in not_approved(row, other)] == ["run", "tool"]
+    assert [one.sort for one in not_in_lock(row, other)] == ["run", "tool"]
 
 
 def test_a_pattern_is_allowed_within_what_was_agreed_to(project: Project) -> None:
-    found = AgreedHere(ROW.identity, ("rye.execute.tool.acme.*", "rye.load.[ab]"))
+    found = ItemAgreement(ROW.identity, ("rye.execute.tool.acme.*", "rye.load.[ab]"))
     wanted = [READ, "rye.load.[ab]", "rye.load.a", "rye.load.c", "rye.execute.tool.*", "rye.load.[ab]"]
     assert found.allowed(wanted) == (READ, "rye.load.[ab]", "rye.load.a", "rye.load.[ab]")
-    assert AgreedHere(ROW.identity, ()).allowed([READ]) == ()
-    assert AgreedHere(ROW.identity, (READ,)).allowed([]) == ()
+    assert ItemAgreement(ROW.identity, ()).allowed([READ]) == ()
+    assert ItemAgreement(ROW.identity, (READ,)).allowed([]) == ()
 
 
 def test_what_is_not_approved_is_said_before_what_waits_and_three_of_it() -> None:
     rights = tuple(Ask(NAME, "right", f"rye.load.{number}") for number in range(5))
-    both = AgreedHere(ROW.identity, (), rights[:1], rights[1:2])
+    both = ItemAgreement(ROW.identity, (), rights[:1], rights[1:2])
     error = both.refusal()
     assert error is not None
     assert error.code == "consent-needed"
@@ -181,29 +182,28 @@ OTHER = replace(ROW, approved=approving(2))
 def test_a_claim_about_other_rules_counts_only_for_bytes_that_this_user_agreed_to(home: Home, project: Project) -> None:
     """Otherwise a lock that claims other rules would hide an alarm."""
     signed = {ROW.identity: SignedRelease(mentions=(ALARM,))}
-    (text,) = texts([OTHER])
+    (text,) = byte_approvals([OTHER])
     fact = Ask(NAME, "fact", ALARM.word)
     assert text == replace(text, item=NAME, sort="text")
-    assert unseen_alarms(home, project, [OTHER], signed) == (fact, text)
+    assert remembered(home, project).late_in([OTHER], signed) == (fact, text)
     assert agreed(home, project, OTHER, signed[ROW.identity]).waiting == (fact, text)
     assert agreed(home, project, OTHER, signed[ROW.identity], trust_lock=True).waiting == ()
     remember(home, project, [fact])
-    assert unseen_alarms(home, project, [OTHER], signed) == (text,)
+    assert remembered(home, project).late_in([OTHER], signed) == (text,)
     remember(home, project, [text])
-    assert unseen_alarms(home, project, [OTHER], signed) == ()
+    assert remembered(home, project).late_in([OTHER], signed) == ()
     changed = replace(OTHER, sha256="f" * 64)
-    assert [one.sort for one in unseen_alarms(home, project, [changed], signed)] == ["text"]
+    assert [one.sort for one in remembered(home, project).late_in([changed], signed)] == ["text"]
 
 
 def test_rows_of_these_rules_and_rows_without_alarms_ask_nothing_here(home: Home, project: Project) -> None:
     signed = {ROW.identity: SignedRelease(mentions=(ALARM,))}
-    assert unseen_alarms(home, project, [ROW], signed) == ()
-    assert unseen_alarms(home, project, [OTHER], {}) == ()
-    assert unseen_alarms(home, project, [OTHER], {ROW.identity: SignedRelease()}) == ()
-    assert unseen_alarms(home, project, [replace(OTHER, approved=approving(fact=(ALARM.word,)))], signed) == ()
-    assert notice(home, [ROW], signed) is None
-    said = notice(home, [OTHER], signed)
-    assert said is not None
+    assert remembered(home, project).late_in([ROW], signed) == ()
+    assert remembered(home, project).late_in([OTHER], {}) == ()
+    assert remembered(home, project).late_in([OTHER], {ROW.identity: SignedRelease()}) == ()
+    assert remembered(home, project).late_in([replace(OTHER, approved=approving(fact=(ALARM.word,)))], signed) == ()
+    assert late_facts([ROW], signed) == []
+    said = late_notice(late_facts([OTHER], signed))
     assert said[0].endswith(f": {NAME} mentions command rm -rf")
     assert f"rye install --approve {NAME}@1.0.0" in said[1]
 

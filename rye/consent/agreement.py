@@ -1,0 +1,165 @@
+"""What a user agreed to, and what is missing from it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rye.consent.ask import Ask
+from rye.consent.facts import byte_approval, late_facts, refused_alarms
+from rye.consent.sorts import SORTS, approvals, beyond_patterns, of_the_lock, sort_of
+from rye.errors import RyeError
+from rye.text.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import json
+
+    from rye.consent.rows import Row
+    from rye.items.identity import Identity
+    from rye.items.signed_release import SignedRelease
+else:
+    json = lazy_module("json")  # only for a right that is not agreed to word for word
+
+_LISTED = 3
+_ELSEWHERE = frozenset(("signer", "source"))
+"""Asked about when an item is installed, and not again for each use of it."""
+
+
+class Agreement(Struct, frozen=True):
+    """What this user agreed to in one project, on this machine."""
+
+    lines: frozenset[str] = frozenset()
+    """As :attr:`Ask.line` gives them."""
+    trusts_lock: bool = False
+    """Whether this run accepts everything that rye.lock approves."""
+
+    def covers(self, ask: Ask) -> bool:
+        """Whether the user agreed to it, or for a right to rights of the same item that contain it."""
+        if ask.line in self.lines:
+            return True
+        sort = sort_of(ask.sort)
+        if sort is None or sort.covers is None:
+            return False
+        agreed = [text for item, name, text in self._parts() if (item, name) == (ask.item, ask.sort)]
+        return bool(agreed) and sort.covers(agreed, ask.text)
+
+    def missing(self, asks: Iterable[Ask]) -> tuple[Ask, ...]:
+        """What of these the user did not agree to, sorted."""
+        return tuple(sorted(ask for ask in set(asks) if not self.covers(ask)))
+
+    def missing_from_lock(self, asks: Iterable[Ask]) -> tuple[Ask, ...]:
+        """The same of what rye.lock approves; nothing in a run that trusts it."""
+        return () if self.trusts_lock else self.missing(asks)
+
+    def new_in(self, rows: Iterable[Row]) -> tuple[Ask, ...]:
+        """What these rows approve and the user did not agree to."""
+        return self.missing_from_lock(approvals(rows))
+
+    def late_in(self, rows: Iterable[Row], signed: Mapping[Identity, SignedRelease]) -> tuple[Ask, ...]:
+        """The alarms that another version of the rules did not find, in bytes that the user never agreed to, with those bytes.
+
+        ``signed``: the rows' releases, as far as known.
+        """
+        asks: set[Ask] = set()
+        for row, words in () if self.trusts_lock else late_facts(rows, signed):
+            text = byte_approval(row)
+            if not self.covers(text):
+                asks.update(self.missing([text, *(Ask(text.item, "fact", word) for word in words)]))
+        return tuple(sorted(asks))
+
+    def of_item(self, row: Row, release: SignedRelease) -> ItemAgreement:
+        """What an installed item may do."""
+        waiting = tuple(ask for ask in self.new_in([row]) if ask.sort not in _ELSEWHERE)
+        waiting += self.late_in([row], {row.identity: release})
+        refused = {ask.text for ask in waiting if ask.sort == "right"}
+        agreed = tuple(pattern for pattern in row.approved.of("right") if pattern not in refused)
+        return ItemAgreement(row.identity, agreed, waiting, tuple(not_in_lock(row, release)))
+
+    def _parts(self) -> Iterable[tuple[str, str, str]]:
+        for line in self.lines:
+            try:
+                item, sort, text = json.loads(line)
+            except ValueError:  # not an approval
+                continue
+            yield item, sort, text
+
+
+class ItemAgreement(Struct, frozen=True):
+    """What an installed item may do on this machine, and what still needs consent."""
+
+    identity: Identity
+    capabilities: tuple[str, ...]
+    """The patterns that the user agreed to."""
+    waiting: tuple[Ask, ...] = ()
+    """Approvals in rye.lock that this user has not agreed to, without its signer."""
+    unapproved: tuple[Ask, ...] = ()
+    """What its release asks for and rye.lock does not approve, except hooks, which are denied one by one."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the user agreed to everything that the item comes with."""
+        return not self.waiting and not self.unapproved
+
+    def allowed(self, wanted: Iterable[str]) -> tuple[str, ...]:
+        """The patterns covered by what the user agreed to."""
+        return tuple(
+            pattern
+            for pattern in wanted
+            if pattern in self.capabilities or not beyond_patterns(self.capabilities, (pattern,))
+        )
+
+    def waits_for(self, sort: str) -> frozenset[str]:
+        """The texts of one sort that still need consent."""
+        return frozenset(ask.text for ask in (*self.waiting, *self.unapproved) if ask.sort == sort)
+
+    def refusal(self) -> RyeError | None:
+        """The error why the item's text is not returned for use; None if no consent is missing."""
+        if self.unapproved:
+            return unapproved(self.identity, self.unapproved)
+        return not_accepted(self.waiting) if self.waiting else None
+
+
+def not_in_lock(row: Row, release: SignedRelease) -> Iterable[Ask]:
+    """What a release comes with beyond what its row approves, except what can stay denied."""
+    name = str(row.identity)
+    for sort in sorted(SORTS, key=lambda sort: len(sort.keys)):  # what is compared one by one comes first
+        if not sort.is_denied:
+            beyond = sort.beyond(sort.values(row.approved), sort.asked(release))
+            yield from (Ask(name, sort.name, sort.text(value), value) for value in beyond)
+    yield from (Ask(name, "fact", mention.word, mention) for mention in refused_alarms(row, release.mentions))
+
+
+def not_accepted(waiting: tuple[Ask, ...]) -> RyeError:
+    """The error if no one can be asked about what rye.lock approves or the project changes."""
+    lock = of_the_lock(waiting)
+    if all(ask.sort == "grant" for ask in waiting):
+        said = "rye.toml grants tools"
+    elif len(lock) == len(waiting):
+        said = "rye.lock approves"
+    else:
+        said = f"This project changes installed items,{' and rye.lock approves,' if lock else ''}"
+    return RyeError(
+        "project-not-accepted",
+        f"{said} what you have not agreed to: {_listed(f'{ask.item} {ask.sort} {ask.text}' for ask in waiting)}.",
+        "On a terminal, run `rye trust project` to review and accept it. On a build server that trusts everyone who can "
+        "commit, pass --trust-lock or set RYE_TRUST_LOCK=1.",
+        details={"approvals": [ask.as_json() for ask in waiting]},
+    )
+
+
+def unapproved(identity: Identity, asks: tuple[Ask, ...]) -> RyeError:
+    """The error for parts of an item that rye.lock does not approve."""
+    return RyeError(
+        "consent-needed",
+        f"rye.lock does not approve everything in {identity}: {_listed(f'{ask.sort} {ask.text}' for ask in asks)}.",
+        "Run `rye install` to review and approve it.",
+        details={"approvals": [ask.as_json() for ask in asks]},
+    )
+
+
+def _listed(words: Iterable[str]) -> str:
+    every = list(words)
+    more = f"; and {len(every) - _LISTED} more" if len(every) > _LISTED else ""
+    return f"{'; '.join(every[:_LISTED])}{more}"
