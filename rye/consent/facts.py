@@ -1,4 +1,4 @@
-"""Facts of rows that were approved under a different version of the rules (DESIGN 7.2), and bytes that were agreed to as they are.
+"""Facts of rows that were approved under other rules (DESIGN 7.2), and bytes that were agreed to as they are.
 
 A row records which rules found its ``approved-facts``. Other rules can find more in the same bytes, or name the same
 thing differently. If the row is installed exactly as it was agreed to, such an alarm becomes a caution and nothing is
