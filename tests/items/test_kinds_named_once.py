@@ -109,7 +109,6 @@ ACCEPTED = {
         "rye/workspace/items/rights.py",
         "rye/workspace/trusting/acceptance.py",
         "rye/workspace/trusting/agreed_here.py",
-        "rye/workspace/trusting/relied_approvals.py",
     ),
     "Words of other formats: `tool` in SARIF, in logs of runs and in commands of package managers, `role` in chats.": (
         "rye/cli/registry/demo_model.py",
