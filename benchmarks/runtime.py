@@ -55,7 +55,7 @@ def main() -> None:
         project = Path(base, "project")
         project.mkdir()
         (project / "rye.toml").write_text('[project]\nname = "bench"\nnamespace = "acme"\n')
-        context = LibraryContext(project, home)
+        context = LibraryContext(cwd=project, home=home)
         keys = OwnKeys(context, lambda question: "")
         keys.generate("default", seal=False)
         for number in range(ITEMS):

@@ -121,7 +121,7 @@ def _measure(name: str, address: str, items: int, searches: int) -> None:
     print(f"{'milliseconds':24}{'median':>9}{'p95':>9}{'peer p95':>10}{'peer/ours':>11}")
     ours: list[float] = []
     theirs: list[float] = []
-    searching = search_engine(Settings(Path(), database=address))
+    searching = search_engine(Settings(data=Path(), database=address))
     with database.reader(searching) as connection:
         for kind, queries in corpus.queries(some).items():
             each = [queries[at % len(queries)] for at in range(max(searches // 10, 20))]

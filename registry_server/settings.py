@@ -25,7 +25,7 @@ SETTINGS_FILE = "registry.toml"
 ENVIRONMENT_PREFIX = "RYE_REGISTRY_"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(kw_only=True, frozen=True, slots=True)
 class Settings:
     """The settings of one server process. ``data`` is the folder that contains everything."""
 

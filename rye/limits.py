@@ -8,7 +8,7 @@ KIB = 1024
 MIB = 1024 * KIB
 
 
-class ContentLimits(Struct, frozen=True):
+class ContentLimits(Struct, frozen=True, kw_only=True):
     """The limits of one item (DESIGN §5 Content; DECISIONS Skills 1)."""
 
     item_bytes: int = 256 * KIB
@@ -99,7 +99,7 @@ class ResolutionLimits(Struct, frozen=True):
 RESOLUTION = ResolutionLimits()
 
 
-class PermissionLimits(Struct, frozen=True):
+class PermissionLimits(Struct, frozen=True, kw_only=True):
     """The cost of comparing capability patterns (DESIGN §7). Beyond it, the answer is the cautious one: widened, elevated."""
 
     path_characters: int = 2048
@@ -121,7 +121,7 @@ class PermissionLimits(Struct, frozen=True):
 PERMISSIONS = PermissionLimits()
 
 
-class RegistryLimits(Struct, frozen=True):
+class RegistryLimits(Struct, frozen=True, kw_only=True):
     """What a client accepts from a registry, how fresh it must be, and how long the client waits (DESIGN §5; protocol.md)."""
 
     config_bytes: int = 4 * KIB
@@ -228,7 +228,7 @@ class WorkspaceLimits(Struct, frozen=True):
 WORKSPACE = WorkspaceLimits()
 
 
-class SourceLimits(Struct, frozen=True):
+class SourceLimits(Struct, frozen=True, kw_only=True):
     """The limits of ``[sources]``, and of what is read from a git repository or folder (docs/how-to/sources.md)."""
 
     sources: int = 64
@@ -289,7 +289,7 @@ class PublishingLimits(Struct, frozen=True):
 PUBLISHING = PublishingLimits()
 
 
-class MirrorLimits(Struct, frozen=True):
+class MirrorLimits(Struct, frozen=True, kw_only=True):
     """Copying and auditing whole registries, and the limits of bundle files (docs/how-to/mirrors.md)."""
 
     total_seconds: float = 24 * 3600.0
@@ -343,7 +343,7 @@ class RunsLimits(Struct, frozen=True):
 RUNS = RunsLimits()
 
 
-class FactsLimits(Struct, frozen=True):
+class FactsLimits(Struct, frozen=True, kw_only=True):
     """The cost of listing an item's facts, and the length of the list (DESIGN §7.2)."""
 
     facts: int = 5_000
@@ -381,7 +381,7 @@ class FactsLimits(Struct, frozen=True):
 FACTS = FactsLimits()
 
 
-class DeployLimits(Struct, frozen=True):
+class DeployLimits(Struct, frozen=True, kw_only=True):
     """The limits of files written for agent programs and read from them (docs/how-to/agents.md)."""
 
     state_bytes: int = 16 * MIB
@@ -403,7 +403,7 @@ class DeployLimits(Struct, frozen=True):
 DEPLOY = DeployLimits()
 
 
-class SandboxLimits(Struct, frozen=True):
+class SandboxLimits(Struct, frozen=True, kw_only=True):
     """What one call of a tool can use (docs/how-to/tools.md). The caller can lower these limits but not raise them."""
 
     seconds: float = 120.0
@@ -447,7 +447,7 @@ class SandboxLimits(Struct, frozen=True):
 SANDBOX = SandboxLimits()
 
 
-class RuntimeLimits(Struct, frozen=True):
+class RuntimeLimits(Struct, frozen=True, kw_only=True):
     """What one run can request, store and return (docs/explanation/runtime.md)."""
 
     query_characters: int = 400
@@ -495,7 +495,7 @@ class RuntimeLimits(Struct, frozen=True):
 RUNTIME = RuntimeLimits()
 
 
-class RunLimits(Struct, frozen=True):
+class RunLimits(Struct, frozen=True, kw_only=True):
     """What ``rye run`` accepts from a model's endpoint, and how long it waits (docs/how-to/running.md)."""
 
     turn_tokens: int = 8192

@@ -73,7 +73,7 @@ class Rye(Tool):
 
 def _fill(data: Path, size: int) -> None:
     """Signed items, released in one batch by the registry's own sequencer."""
-    settings = Settings(data)
+    settings = Settings(data=data)
     engine = opening.connect(settings.database_url)
     uploads = Folder(settings.uploads)
     key = PrivateKey.generate()

@@ -213,7 +213,7 @@ _WIDTH = 10
 """Columns of the rows below, after the kind."""
 
 
-def _part(kind: int, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
+def _part(kind: int, columns: Sequence[sa.ColumnElement[Any]]) -> sa.Select[Any]:
     rest = (sa.null() for _ in range(_WIDTH - len(columns)))
     return sa.select(sa.literal_column(str(kind)).label("kind"), *columns, *rest)
 
@@ -224,21 +224,23 @@ _EVERYTHING = Prepared(
     sa.union_all(
         _part(
             _TOKEN_ROW,
-            tokens.c.id,
-            tokens.c.name,
-            tokens.c.sha256,
-            tokens.c.created,
-            tokens.c.revoked,
-            tokens.c.scopes,
-            tokens.c.expires,
-            tokens.c.last_used,
-            tokens.c.account,
-            accounts.c.disabled,
+            (
+                tokens.c.id,
+                tokens.c.name,
+                tokens.c.sha256,
+                tokens.c.created,
+                tokens.c.revoked,
+                tokens.c.scopes,
+                tokens.c.expires,
+                tokens.c.last_used,
+                tokens.c.account,
+                accounts.c.disabled,
+            ),
         )
         .select_from(tokens.outerjoin(accounts, accounts.c.id == tokens.c.account))
         .where(tokens.c.id == _THIS),
-        _part(_NAMESPACE_ROW, token_namespaces.c.namespace).where(token_namespaces.c.token == _THIS),
-        _part(_ROLE_ROW, namespace_roles.c.namespace, namespace_roles.c.role).where(
+        _part(_NAMESPACE_ROW, (token_namespaces.c.namespace,)).where(token_namespaces.c.token == _THIS),
+        _part(_ROLE_ROW, (namespace_roles.c.namespace, namespace_roles.c.role)).where(
             sa.or_(
                 namespace_roles.c.account == _HOLDER,
                 namespace_roles.c.team.in_(sa.select(team_members.c.team).where(team_members.c.account == _HOLDER)),

@@ -89,7 +89,7 @@ def main() -> None:
     if first is None:
         return
     start = msgspec.json.decode(first, type=Start)
-    settings = Settings(Path(start.data), **start.settings)  # type: ignore[arg-type]
+    settings = Settings(data=Path(start.data), **start.settings)  # type: ignore[arg-type]
     engine = database.engine_of(
         settings.database_url, wait_seconds=settings.database_wait_seconds, idle_seconds=settings.leader_seconds
     )

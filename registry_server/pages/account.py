@@ -76,7 +76,7 @@ class RoleRow(Struct, frozen=True):
     """The path of the page that manages its roles; None: the person is not an owner."""
 
 
-class HomeView(Struct, frozen=True):
+class HomeView(Struct, frozen=True, kw_only=True):
     """The account's overview."""
 
     signed: Signed
@@ -90,7 +90,7 @@ class HomeView(Struct, frozen=True):
     teams: int
 
 
-class TokenRow(Struct, frozen=True):
+class TokenRow(Struct, frozen=True, kw_only=True):
     """A token in the list."""
 
     id: str
@@ -103,7 +103,7 @@ class TokenRow(Struct, frozen=True):
     """``active``, ``expired`` or ``revoked``."""
 
 
-class TokensView(Struct, frozen=True):
+class TokensView(Struct, frozen=True, kw_only=True):
     """The page that lists and creates tokens."""
 
     signed: Signed
@@ -197,7 +197,9 @@ def home_page(
         )
         for namespace, role in held
     )
-    view = HomeView(signed, member.issuer, member.id, rows, waiting, tokens, teams)
+    view = HomeView(
+        signed=signed, issuer=member.issuer, account=member.id, roles=rows, waiting=waiting, tokens=tokens, teams=teams
+    )
     return _page("home", view, "Your account")
 
 
@@ -208,20 +210,28 @@ def tokens_page(
     created."""
     rows = [
         TokenRow(
-            one.token,
-            one.name,
-            one.scopes,
-            one.namespaces,
-            moment(one.expires),
-            moment(one.last_used),
-            "revoked" if one.revoked is not None else "expired" if is_over(one.expires, now) else "active",
+            id=one.token,
+            name=one.name,
+            scopes=one.scopes,
+            namespaces=one.namespaces,
+            expires=moment(one.expires),
+            last_used=moment(one.last_used),
+            state="revoked" if one.revoked is not None else "expired" if is_over(one.expires, now) else "active",
         )
         for one in reversed(own)
     ]
     active = [row for row in rows if row.state == "active"]
     over = [row for row in rows if row.state != "active"][:_REVOKED_SHOWN]
     scopes, namespaces = tuple(SCOPES.items()), tuple(namespace for namespace, _ in held)
-    view = TokensView(signed, (*active, *over), scopes, namespaces, LIFETIME, most, made)
+    view = TokensView(
+        signed=signed,
+        tokens=(*active, *over),
+        scopes=scopes,
+        namespaces=namespaces,
+        lifetime=LIFETIME,
+        most=most,
+        made=made,
+    )
     return _page("tokens", view, "Tokens")
 
 
@@ -266,4 +276,11 @@ def moment(text: str | None) -> datetime | None:
 
 def _page(template: str, view: Struct, title: str) -> Page:
     path = HOME
-    return Page(f"account/{template}.html", view, title, "An account of this registry.", path, is_indexed=False)
+    return Page(
+        template=f"account/{template}.html",
+        view=view,
+        title=title,
+        description="An account of this registry.",
+        path=path,
+        is_indexed=False,
+    )

@@ -46,7 +46,7 @@ class Side(Struct, frozen=True):
 # -- what is found ---------------------------------------------------------------------------------------------------------
 
 
-class VersionRow(Struct, frozen=True):
+class VersionRow(Struct, frozen=True, kw_only=True):
     """One of the two versions."""
 
     version: str
@@ -134,7 +134,7 @@ class Rights(Struct, frozen=True):
     narrowed: tuple[RightRow, ...] = ()
 
 
-class Differences(Struct, frozen=True):
+class Differences(Struct, frozen=True, kw_only=True):
     """How two releases differ in what they may do and say, where their bytes are available."""
 
     unknown: tuple[str, ...]

@@ -33,7 +33,14 @@ def robots_page(registry: RegistryView) -> Page:
     rules = [f"Disallow: {path}" for path in (("/",) if registry.reader.is_private else _CLOSED)]
     sitemap = [] if registry.reader.is_private else ["", f"Sitemap: {registry.site.address}/sitemap.xml"]
     text = "\n".join(["User-agent: *", *rules, *sitemap, ""])
-    return Page("", Listed(()), "", "", "/robots.txt", document=Document(text.encode(), "text/plain"))
+    return Page(
+        template="",
+        view=Listed(()),
+        title="",
+        description="",
+        path="/robots.txt",
+        document=Document(text.encode(), "text/plain"),
+    )
 
 
 def sitemap_index(registry: RegistryView) -> Page:
@@ -71,4 +78,11 @@ def _page(path: str, root_name: str, row_name: str, addresses: Iterable[str]) ->
         row = etree.SubElement(root, f"{{{_SITEMAPS}}}{row_name}")
         etree.SubElement(row, f"{{{_SITEMAPS}}}loc").text = address
     body = etree.tostring(root, xml_declaration=True, encoding="UTF-8") + b"\n"
-    return Page("", Listed(listed), "", "", path, document=Document(body, "application/xml"))
+    return Page(
+        template="",
+        view=Listed(listed),
+        title="",
+        description="",
+        path=path,
+        document=Document(body, "application/xml"),
+    )

@@ -64,7 +64,12 @@ def diff_page(address: ItemAddress, number: int = 1) -> Maker:
         title = f"{identity.id}: {old.version} to {new.version}"
         words = f"What changed in the {identity.kind} {identity.id} from {old.version} to {new.version}: "
         return Page(
-            "diff.html", view, title, f"{words}{'; '.join(view.summary)}.", part_path(path, number), is_indexed=False
+            template="diff.html",
+            view=view,
+            title=title,
+            description=f"{words}{'; '.join(view.summary)}.",
+            path=part_path(path, number),
+            is_indexed=False,
         )
 
     return make

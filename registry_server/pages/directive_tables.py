@@ -37,7 +37,7 @@ class Returned(Struct, frozen=True):
     description: str
 
 
-class StepRow(Struct, frozen=True):
+class StepRow(Struct, frozen=True, kw_only=True):
     """A step of a formula."""
 
     id: str
@@ -103,13 +103,13 @@ def _parameter(said: Mapping[str, Any]) -> Parameter:
 
 def _step(said: Mapping[str, Any]) -> StepRow:
     return StepRow(
-        said.get("id") or "",
-        said.get("title") or "",
-        tuple(said.get("needs") or ()),
-        bool(said.get("parallel")),
-        bool(said.get("interactive")),
-        said.get("acceptance"),
-        said.get("description") or "",
+        id=said.get("id") or "",
+        title=said.get("title") or "",
+        needs=tuple(said.get("needs") or ()),
+        parallel=bool(said.get("parallel")),
+        interactive=bool(said.get("interactive")),
+        acceptance=said.get("acceptance"),
+        description=said.get("description") or "",
     )
 
 

@@ -25,7 +25,7 @@ from rye.registry.protocol.statements import (
 )
 
 
-class EntryWords(Struct, frozen=True):
+class EntryWords(Struct, frozen=True, kw_only=True):
     """A statement in words."""
 
     type: str
@@ -50,18 +50,50 @@ def entry_words(statement: Logged) -> EntryWords:
     if isinstance(statement, Keyset):
         kind = "recovery" if statement.recovery is not None else "keyset"
         return EntryWords(
-            kind, _keyset(statement), None, None, None, statement.namespace, statement.number, statement.time
+            type=kind,
+            words=_keyset(statement),
+            kind=None,
+            id=None,
+            version=None,
+            namespace=statement.namespace,
+            keyset=statement.number,
+            time=statement.time,
         )
     if isinstance(statement, Root):
-        return EntryWords("root", _root(statement), None, None, None, None, None, statement.time)
+        return EntryWords(
+            type="root",
+            words=_root(statement),
+            kind=None,
+            id=None,
+            version=None,
+            namespace=None,
+            keyset=None,
+            time=statement.time,
+        )
     if isinstance(statement, Snapshot | FormerSnapshot):
         words = f"The registry recorded a snapshot of all its names, under root {statement.root}."
-        return EntryWords("snapshot", words, None, None, None, None, None, statement.time)
+        return EntryWords(
+            type="snapshot",
+            words=words,
+            kind=None,
+            id=None,
+            version=None,
+            namespace=None,
+            keyset=None,
+            time=statement.time,
+        )
     kind, words = _about_item(statement)
     identity = statement.identity
     version = getattr(statement, "version", None)
     return EntryWords(
-        kind, words, identity.kind, identity.id, version, identity.namespace, statement.keyset, statement.time
+        type=kind,
+        words=words,
+        kind=identity.kind,
+        id=identity.id,
+        version=version,
+        namespace=identity.namespace,
+        keyset=statement.keyset,
+        time=statement.time,
     )
 
 

@@ -44,5 +44,13 @@ def error_page(error: RyeError, status: int, site: Site, now: datetime) -> bytes
     """Return the HTML of an error. It reveals nothing that the reader may not see."""
     body = ErrorBody(error.code, error.message[:2000], error.hint[:2000] if error.hint else None)
     title = _TITLES.get(status, "The request failed" if status < 500 else "The registry failed")
-    page = Page("error.html", ErrorView(title, body, status == 401), title, title, "/", status, is_indexed=False)
+    page = Page(
+        template="error.html",
+        view=ErrorView(title, body, status == 401),
+        title=title,
+        description=title,
+        path="/",
+        status=status,
+        is_indexed=False,
+    )
     return page_layout.render(page, "html", site, Now(now)).whole(site)

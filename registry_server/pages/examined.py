@@ -29,7 +29,7 @@ from rye.text.facts.source import readable_text
 _INSTALLING = ReadOptions()
 
 
-class Examined(Struct, frozen=True):
+class Examined(Struct, frozen=True, kw_only=True):
     """What a release may do. ``capabilities`` include those of the release note, which remain even if the bytes are
     gone."""
 
@@ -85,7 +85,7 @@ def examine_item(
     """Return the same, and the item as the reader of its kind returned it; None if it cannot be read."""
     if data is None:
         gone = tuple(path for path, content in attached.items() if content is None)
-        return Examined(release.capabilities, problem="its file is gone", unread=gone), None
+        return Examined(capabilities=release.capabilities, problem="its file is gone", unread=gone), None
     found = judge_release_file(release, data, [PublicKey(raw) for raw in keys], options)
     problem = signer = None
     metadata: Metadata | None
@@ -100,13 +100,13 @@ def examine_item(
     ]
     own = metadata.runs if metadata is not None else ()
     examined = Examined(
-        tuple(sorted({*release.capabilities, *(metadata.capabilities if metadata is not None else ())})),
-        metadata.agent_tools if metadata is not None else None,
-        metadata.hooks if metadata is not None else (),
-        tuple(sorted({*own, *attached_runs(heads)})),
-        problem,
-        tuple(entry.path for entry in release.attached if attached.get(entry.path) is None),
-        signer,
+        capabilities=tuple(sorted({*release.capabilities, *(metadata.capabilities if metadata is not None else ())})),
+        tools=metadata.agent_tools if metadata is not None else None,
+        hooks=metadata.hooks if metadata is not None else (),
+        runs=tuple(sorted({*own, *attached_runs(heads)})),
+        problem=problem,
+        unread=tuple(entry.path for entry in release.attached if attached.get(entry.path) is None),
+        signer=signer,
     )
     return examined, value
 

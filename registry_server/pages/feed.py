@@ -43,7 +43,7 @@ class FeedEntry(Struct, frozen=True):
     """When the registry logged it."""
 
 
-class Feed(Struct, frozen=True):
+class Feed(Struct, frozen=True, kw_only=True):
     """A feed before it is written as XML."""
 
     origin: str
@@ -69,7 +69,14 @@ def feed_page(namespace: str | None = None) -> Maker:
         ):
             raise registry.missing(path)
         feed = feed_of(registry, path, namespace)
-        return Page("", feed, feed.title, feed.title, path, document=Document(atom(feed), "application/atom+xml"))
+        return Page(
+            template="",
+            view=feed,
+            title=feed.title,
+            description=feed.title,
+            path=path,
+            document=Document(atom(feed), "application/atom+xml"),
+        )
 
     return make
 

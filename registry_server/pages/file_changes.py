@@ -40,7 +40,7 @@ class FileSide(Struct, frozen=True):
     executable: bool
 
 
-class FileChange(Struct, frozen=True):
+class FileChange(Struct, frozen=True, kw_only=True):
     """A file that differs between two versions."""
 
     path: str

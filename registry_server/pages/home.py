@@ -49,7 +49,7 @@ def home_page(registry: RegistryView) -> Page:
     """Return the page at ``/``."""
     view = home_view(registry.site, registry.head.size, newest(registry))
     words = f"{view.origin} is a registry of signed text for software agents: directives, skills, tools, agents."
-    return Page("home.html", view, "Registry", words, "/", feed="/feed.atom")
+    return Page(template="home.html", view=view, title="Registry", description=words, path="/", feed="/feed.atom")
 
 
 def home_view(site: Site, entries: int, found: Sequence[NewRelease]) -> HomeView:

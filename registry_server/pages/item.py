@@ -48,11 +48,11 @@ def item_page(address: ItemAddress) -> Maker:
 
         title = f"{identity.kind} {identity.id} {record.version}"
         return Page(
-            "item.html",
-            item_view(found, registry.since(identity.namespace)),
-            title,
-            release.description or title,
-            address.path,
+            template="item.html",
+            view=item_view(found, registry.since(identity.namespace)),
+            title=title,
+            description=release.description or title,
+            path=address.path,
             status=451 if record.takedown is not None else 200,
             is_indexed=not record.is_withdrawn,
             is_partial=not dependents.is_whole,

@@ -55,7 +55,7 @@ class RunRow(Struct, frozen=True):
     action: str
 
 
-class MayDo(Struct, frozen=True):
+class MayDo(Struct, frozen=True, kw_only=True):
     """What the release may do and asks for."""
 
     tier: str | None
@@ -81,7 +81,7 @@ class MayDo(Struct, frozen=True):
         return not any(found.total for found in lists) and self.problem is None and not self.unread.total
 
 
-class Content(Struct, frozen=True):
+class Content(Struct, frozen=True, kw_only=True):
     """The item's own file, or an attached one."""
 
     name: str
@@ -139,7 +139,7 @@ class AdvisoryRow(Struct, frozen=True):
     """Whether the registry's owners signed it, not the namespace."""
 
 
-class VersionRow(Struct, frozen=True):
+class VersionRow(Struct, frozen=True, kw_only=True):
     """A version of the item."""
 
     version: str
@@ -178,7 +178,7 @@ class Deprecated(Struct, frozen=True):
     page: str | None
 
 
-class ItemView(Struct, frozen=True):
+class ItemView(Struct, frozen=True, kw_only=True):
     """The JSON of an item's page."""
 
     kind: str
@@ -240,7 +240,7 @@ _RUN_WORDS = {
 }
 
 
-class Found(Struct, frozen=True):
+class Found(Struct, frozen=True, kw_only=True):
     """Everything that was read for the page of one release."""
 
     history: ItemHistory

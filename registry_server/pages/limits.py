@@ -8,7 +8,7 @@ from rye.limits import KIB, MIB
 from rye.registry.protocol.wire import SEARCH_TOTAL
 
 
-class PageLimits(Struct, frozen=True):
+class PageLimits(Struct, frozen=True, kw_only=True):
     """Limits of all pages, items and search. Sizes are bytes, times seconds."""
 
     html_bytes: int = 50_000
@@ -98,7 +98,7 @@ class PageLimits(Struct, frozen=True):
 PAGES = PageLimits()
 
 
-class RecordLimits(Struct, frozen=True):
+class RecordLimits(Struct, frozen=True, kw_only=True):
     """Limits of the log, namespaces, feeds and sitemaps. Sizes are bytes, lengths are characters."""
 
     log_rows: int = 40
@@ -134,7 +134,7 @@ class RecordLimits(Struct, frozen=True):
 RECORDS = RecordLimits()
 
 
-class ComparisonLimits(Struct, frozen=True):
+class ComparisonLimits(Struct, frozen=True, kw_only=True):
     """Limits of comparisons. Sizes are bytes, lengths are characters."""
 
     context_lines: int = 3

@@ -40,7 +40,7 @@ class EntryRow(Struct, frozen=True):
     told: EntryWords
 
 
-class LogView(Struct, frozen=True):
+class LogView(Struct, frozen=True, kw_only=True):
     """The JSON of ``/-/log``."""
 
     origin: str
@@ -73,7 +73,7 @@ class SignatureRow(Struct, frozen=True):
     """base64"""
 
 
-class EntryView(Struct, frozen=True):
+class EntryView(Struct, frozen=True, kw_only=True):
     """The JSON of ``/-/log/N``. ``rye log check-proof`` reads it."""
 
     origin: str
@@ -133,7 +133,7 @@ def log_page(before: int | None = None) -> Maker:
         words = (
             f"The transparency log of {view.origin}: {view.size:,} entries. Each can be proved, and none ever changes."
         )
-        return Page("log.html", view, "Log", words, path)
+        return Page(template="log.html", view=view, title="Log", description=words, path=path)
 
     return make
 
@@ -143,7 +143,13 @@ def entry_page(position: int) -> Maker:
 
     def make(registry: RegistryView) -> Page:
         view = entry_view(registry, position)
-        return Page("log_entry.html", view, f"Log entry {position}", view.told.words, entry_path(position))
+        return Page(
+            template="log_entry.html",
+            view=view,
+            title=f"Log entry {position}",
+            description=view.told.words,
+            path=entry_path(position),
+        )
 
     return make
 
@@ -155,7 +161,14 @@ def proof_file(position: int) -> Maker:
         view = entry_view(registry, position)
         path = f"{entry_path(position)}/proof"
         document = Document(view.proof.encode(), "text/plain")
-        return Page("", view, f"Proof of log entry {position}", view.told.words, path, document=document)
+        return Page(
+            template="",
+            view=view,
+            title=f"Proof of log entry {position}",
+            description=view.told.words,
+            path=path,
+            document=document,
+        )
 
     return make
 

@@ -42,7 +42,7 @@ class RevokedKey(Struct, frozen=True):
     """Statements at this log position or later do not count."""
 
 
-class KeysetRow(Struct, frozen=True):
+class KeysetRow(Struct, frozen=True, kw_only=True):
     """One keyset of the namespace's history."""
 
     number: int
@@ -86,7 +86,7 @@ class ItemRow(Struct, frozen=True):
     deprecated: bool
 
 
-class NamespaceView(Struct, frozen=True):
+class NamespaceView(Struct, frozen=True, kw_only=True):
     """The JSON of ``/-/namespaces/NS``."""
 
     namespace: str
@@ -126,7 +126,14 @@ def namespace_page(namespace: str, after: str, owners: Sequence[roles.Given]) ->
         if len(rows) > len(items):
             view = replace(view, next_page=page_path(namespace, rows[len(items) - 1][0]))
         words = f"Who may publish as {namespace}: {_count(len(view.keys), 'key')}. Claimed on {view.claimed:%Y-%m-%d}."
-        return Page("namespace.html", view, f"Namespace {namespace}", words, path, feed=view.feed)
+        return Page(
+            template="namespace.html",
+            view=view,
+            title=f"Namespace {namespace}",
+            description=words,
+            path=path,
+            feed=view.feed,
+        )
 
     return make
 

@@ -65,7 +65,7 @@ class Answer(Struct, frozen=True):
     body: bytes
 
 
-class _Made(Struct, frozen=True):
+class _Made(Struct, frozen=True, kw_only=True):
     """A page and what it was made from."""
 
     head: Head
@@ -204,7 +204,7 @@ class PageCache:
             reads = noting.reads() if is_noted else None
         sha256 = hashlib.sha256(rendered.body).hexdigest()
         tag = self._tag(asked, form, head, sha256) if not page.is_partial else ""
-        return _Made(head, hour, tag, rendered, sha256, reads, noting.now)
+        return _Made(head=head, hour=hour, tag=tag, page=rendered, sha256=sha256, reads=reads, now=noting.now)
 
     def _tag(self, asked: Asked, form: Form, head: Head, sha256: str) -> str:
         """Return the entity tag: a hash of head, code and templates, reader, and everything above the foot."""

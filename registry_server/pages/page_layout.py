@@ -64,7 +64,7 @@ class Document(Struct, frozen=True):
     media_type: str
 
 
-class Page(Struct, frozen=True):
+class Page(Struct, frozen=True, kw_only=True):
     """One page before it is rendered as HTML or JSON."""
 
     template: str

@@ -34,7 +34,7 @@ class Wanted(Struct, frozen=True):
         return search_path(self.query, self.offset, self.kind)
 
 
-class ResultRow(Struct, frozen=True):
+class ResultRow(Struct, frozen=True, kw_only=True):
     """One result."""
 
     kind: str
@@ -64,7 +64,7 @@ class KindLink(Struct, frozen=True):
     is_chosen: bool
 
 
-class SearchView(Struct, frozen=True):
+class SearchView(Struct, frozen=True, kw_only=True):
     """The JSON of a search."""
 
     query: str
@@ -96,7 +96,15 @@ def search_page(wanted: Wanted, found: SearchResults | None, problem: str | None
             f"Items in {registry.site.origin} that match {wanted.query}." if wanted.query else "Search this registry."
         )
         status = 400 if problem is not None and wanted.query else 200
-        return Page("search.html", view, title, words, wanted.path, status, is_indexed=False)
+        return Page(
+            template="search.html",
+            view=view,
+            title=title,
+            description=words,
+            path=wanted.path,
+            status=status,
+            is_indexed=False,
+        )
 
     return make
 
@@ -106,7 +114,19 @@ def result_row(registry: RegistryView, hit: Hit, history: ItemHistory | None) ->
     page = item_path(Identity(hit.kind, hit.id), hit.version)
     found = [r for r in history.records if r.version == hit.version] if history is not None else []
     if not found:
-        return ResultRow(hit.kind, hit.id, hit.version, hit.description, page, hit.deprecated, None, False, None, 0, 0)
+        return ResultRow(
+            kind=hit.kind,
+            id=hit.id,
+            version=hit.version,
+            description=hit.description,
+            page=page,
+            deprecated=hit.deprecated,
+            time=None,
+            is_examined=False,
+            tier=None,
+            runs=0,
+            advisories=0,
+        )
     record = found[0]
     size = record.release.file.size + sum(entry.size for entry in record.release.attached)
     is_small = size <= PAGES.search_item_bytes

@@ -16,7 +16,7 @@ from rye.registry.trust.records import ReleaseRecord
 from rye.text.content import hidden_characters
 
 
-class SourceView(Struct, frozen=True):
+class SourceView(Struct, frozen=True, kw_only=True):
     """The JSON of a file's page."""
 
     kind: str
@@ -68,7 +68,15 @@ def source_page(address: ItemAddress) -> Maker:
         )
         title = f"{path} of {identity.id} {record.version}"
         words = f"The source of {path} in the {identity.kind} {identity.id} {record.version}."
-        return Page("source.html", view, title, words, address.path, is_whole_source=True, is_indexed=False)
+        return Page(
+            template="source.html",
+            view=view,
+            title=title,
+            description=words,
+            path=address.path,
+            is_whole_source=True,
+            is_indexed=False,
+        )
 
     return make
 

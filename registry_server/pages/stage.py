@@ -51,7 +51,7 @@ class StageChanges(Struct, frozen=True):
     """Whether another key signed the file than that release's."""
 
 
-class Content(Struct, frozen=True):
+class Content(Struct, frozen=True, kw_only=True):
     """What the bytes of a stage say."""
 
     may: MayDo
@@ -93,7 +93,14 @@ def stage_page(signed: Signed, row: StageRow, content: Content | None, may_rejec
     commands = (f"rye stage show {row.id}", f"rye stage approve {row.id}")
     view = StageView(signed, row, content, may_reject, commands)
     title = f"{row.kind} {row.name} {row.version}"
-    return Page("account/stage.html", view, title, "A release that waits for a signature.", HOME, is_indexed=False)
+    return Page(
+        template="account/stage.html",
+        view=view,
+        title=title,
+        description="A release that waits for a signature.",
+        path=HOME,
+        is_indexed=False,
+    )
 
 
 def content_of(staged: Staged, last: Side | None) -> Content:
@@ -105,13 +112,15 @@ def content_of(staged: Staged, last: Side | None) -> Content:
     own = StagedFile(name, release.file.size, release.file.sha256, False)
     files = (own, *(StagedFile(e.path, e.size, e.sha256, e.executable) for e in release.attached))
     return Content(
-        may_do(examined, facts_of(release, data, attached)),
-        examined.signer,
-        rows(files, lambda file: 260 + line_cost(file.path)),
-        text[: PAGES.source_characters],
-        len(text) > PAGES.source_characters,
-        len(hidden_characters(text)),
-        _changes(Contents(release, {**attached, name: data}), examined.signer, last) if last is not None else None,
+        may=may_do(examined, facts_of(release, data, attached)),
+        signer=examined.signer,
+        files=rows(files, lambda file: 260 + line_cost(file.path)),
+        text=text[: PAGES.source_characters],
+        is_cut=len(text) > PAGES.source_characters,
+        hidden=len(hidden_characters(text)),
+        changes=_changes(Contents(release, {**attached, name: data}), examined.signer, last)
+        if last is not None
+        else None,
     )
 
 

@@ -30,7 +30,7 @@ class Part(Struct, frozen=True):
     changed: bool = False
 
 
-class Line(Struct, frozen=True, omit_defaults=True):
+class Line(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One line of a diff, without its line ending."""
 
     sign: Sign
@@ -101,7 +101,9 @@ def _same(before: Sequence[str], at_old: int, at_new: int) -> Line:
 def _whole(sign: Sign, old: int | None, new: int | None, line: str) -> Line:
     text = line.removesuffix("\n")
     most = COMPARISON.line_characters
-    return Line(sign, old, new, (Part(text[:most]),), after=max(len(text) - most, 0), unended=text == line)
+    return Line(
+        sign=sign, old=old, new=new, parts=(Part(text[:most]),), after=max(len(text) - most, 0), unended=text == line
+    )
 
 
 def _changed(before: Sequence[str], after: Sequence[str], block: Block, budget: Budget) -> Iterator[Line]:
@@ -201,4 +203,6 @@ def _windowed(sign: Sign, old: int | None, new: int | None, parts: Sequence[Part
             shown.append(Part(piece, part.changed))
         at += len(part.text)
     after = max(length - start - most, 0)
-    return Line(sign, old, new, tuple(shown), before=start, after=after, unended=not line.endswith("\n"))
+    return Line(
+        sign=sign, old=old, new=new, parts=tuple(shown), before=start, after=after, unended=not line.endswith("\n")
+    )

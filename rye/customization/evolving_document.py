@@ -52,7 +52,7 @@ class Missing(NamedTuple):
     label: Label | None = None
 
 
-class _Block(Struct):
+class _Block(Struct, kw_only=True):
     level: int
     text: str
     lines: list[str]
@@ -106,7 +106,14 @@ class EvolvingDocument:
         self._insert_blocks(
             (
                 _number(index),
-                _Block(block.level, block.text, lines[block.start : block.end], block.start + 1, None, block.start + 1),
+                _Block(
+                    level=block.level,
+                    text=block.text,
+                    lines=lines[block.start : block.end],
+                    first=block.start + 1,
+                    source=None,
+                    base_line=block.start + 1,
+                ),
             )
             for index, block in enumerate(body.blocks)
         )
@@ -177,7 +184,16 @@ class EvolvingDocument:
         removed = self._order[start:end]
         gone = sum(len(self._blocks[each].lines) for each in removed)
         self._remove_blocks(removed)
-        marker = _Block(old.level, old.text, [], first, source, old.base_line, marker=True, emptied=not content)
+        marker = _Block(
+            level=old.level,
+            text=old.text,
+            lines=[],
+            first=first,
+            source=source,
+            base_line=old.base_line,
+            marker=True,
+            emptied=not content,
+        )
         self._insert_blocks(
             [
                 (label, marker),
@@ -185,12 +201,12 @@ class EvolvingDocument:
                     (
                         label + _number(index),
                         _Block(
-                            block.level,
-                            block.text,
-                            content[block.start : block.end],
-                            first + block.start,
-                            source,
-                            old.base_line,
+                            level=block.level,
+                            text=block.text,
+                            lines=content[block.start : block.end],
+                            first=first + block.start,
+                            source=source,
+                            base_line=old.base_line,
                         ),
                     )
                     for index, block in enumerate(found.blocks)

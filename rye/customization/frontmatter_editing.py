@@ -161,7 +161,7 @@ def read_frontmatter(lines: list[str]) -> Frontmatter:
     return Frontmatter(entries, first.column)
 
 
-class _Event(Struct, frozen=True):
+class _Event(Struct, frozen=True, kw_only=True):
     kind: str
     line: int
     column: int
@@ -248,7 +248,7 @@ def _events(text: str) -> Iterator[_Event]:
                 raise FrontmatterError("a document marker", line)
             continue
         if name in ("MappingEndEvent", "SequenceEndEvent"):
-            yield _Event("end", line, column, last, flow=open_.pop().flow)
+            yield _Event(kind="end", line=line, column=column, last=last, flow=open_.pop().flow)
             continue
         anchor = event.anchor or ""
         text_ = str(event.value) if name == "ScalarEvent" else anchor if name == "AliasEvent" else ""
@@ -260,7 +260,7 @@ def _events(text: str) -> Iterator[_Event]:
                 raise FrontmatterError(f"more than {CONTENT.yaml_aliases} aliases", line)
             if anchor not in anchors:
                 raise FrontmatterError(f"the alias {anchor!r} has no anchor before it", line)
-            yield _Event("alias", line, column, last, text=anchor)
+            yield _Event(kind="alias", line=line, column=column, last=last, text=anchor)
             continue
         tag = str(event.tag or "")
         if tag and not (tag.startswith("tag:yaml.org,2002:") and tag.rpartition(":")[2] in _CORE_TAGS):
@@ -268,13 +268,15 @@ def _events(text: str) -> Iterator[_Event]:
         anchors.add(anchor)
         if name == "ScalarEvent":
             plain = event.style in (None, "")
-            yield _Event("scalar", line, column, last, text_, plain, tag, anchor)
+            yield _Event(
+                kind="scalar", line=line, column=column, last=last, text=text_, plain=plain, tag=tag, anchor=anchor
+            )
             continue
         kind = "mapping" if name == "MappingStartEvent" else "sequence"
         open_.append(_Collection(bool(event.flow_style), kind == "mapping"))
         if len(open_) > CONTENT.yaml_depth:
             raise FrontmatterError(f"nested deeper than {CONTENT.yaml_depth} levels", line)
-        yield _Event(kind, line, column, last, tag=tag, anchor=anchor, flow=open_[-1].flow)
+        yield _Event(kind=kind, line=line, column=column, last=last, tag=tag, anchor=anchor, flow=open_[-1].flow)
 
 
 class _Collection(Struct):

@@ -48,7 +48,7 @@ _SLOTS: dict[str, Slot] = {
 }
 
 
-class Step(Struct, frozen=True):
+class Step(Struct, frozen=True, kw_only=True):
     """What one well-formed directive did, for ``--explain``. ``line``: line of its opener in the overrides file.
     ``base_line``: line of its section or key in the target's file, if it is there."""
 
@@ -283,7 +283,15 @@ class _Attempt:
     def _step(self, directive: Directive, outcome: Outcome, detail: str, base_line: int | None = None) -> None:
         target = directive.target if directive.target is not None else directive.key or ""
         self.steps.append(
-            Step(directive.line, directive.operation, target, directive.reason, outcome, detail, base_line)
+            Step(
+                line=directive.line,
+                operation=directive.operation,
+                target=target,
+                reason=directive.reason,
+                outcome=outcome,
+                detail=detail,
+                base_line=base_line,
+            )
         )
 
     # Frontmatter

@@ -59,7 +59,7 @@ def _almost_opener() -> re.Pattern[str]:
     return re.compile(r"[ \t]*<!--[ \t]*directive[ \t]*:", re.IGNORECASE)
 
 
-class Directive(Struct, frozen=True):
+class Directive(Struct, frozen=True, kw_only=True):
     """A well-formed directive. ``line``: line of its opener. ``content``: unescaped, without blank lines at either end."""
 
     operation: str
@@ -390,7 +390,15 @@ class _Reader:
             hint = "Write it as in '## Section' or '# Chapter > ## Section'."
             self._error("bad-target", f"The target is not a heading path: {error}.", index, hint)
             return None
-        return Directive(operation, opener + 1, reason, value, path, content=tuple(lines), content_line=first)
+        return Directive(
+            operation=operation,
+            line=opener + 1,
+            reason=reason,
+            target=value,
+            path=path,
+            content=tuple(lines),
+            content_line=first,
+        )
 
     def _frontmatter_directive(
         self, operation: str, opener: int, key: str, index: int, reason: str, content: list[str], first: int
@@ -406,7 +414,9 @@ class _Reader:
             message = "frontmatter-delete does not accept content."
             self._error("unexpected-content", message, opener, "Did you mean frontmatter-set?")
             return None
-        return Directive(operation, opener + 1, reason, key=key, content=tuple(content), content_line=first)
+        return Directive(
+            operation=operation, line=opener + 1, reason=reason, key=key, content=tuple(content), content_line=first
+        )
 
 
 _ESCAPE_HINT = "To write it as text, put U+200B (zero-width space) between DIRECTIVE and the space before '-->'."

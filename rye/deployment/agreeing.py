@@ -68,7 +68,14 @@ def _pending(rows: Sequence[LockedItem]) -> Iterator[Finding]:
     for row in rows:
         if row.approved.is_pending:
             message = f"{row.identity} {row.version} was locked, but no one has agreed to it yet."
-            yield Finding("unapproved-right", "error", message, LOCK, row, "`rye install` asks for it.")
+            yield Finding(
+                rule="unapproved-right",
+                severity="error",
+                message=message,
+                path=LOCK,
+                item=row,
+                hint="`rye install` asks for it.",
+            )
 
 
 def counted(context: Context, project: Project, state: State) -> list[Allowed]:

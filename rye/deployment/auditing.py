@@ -51,11 +51,15 @@ def _deployed(context: Context, project: Project) -> Iterator[Finding]:
             rule, severity, said = _RULES[one.state]
             hint = f"`{found.command}` fixes it, or says why it cannot."
             yield Finding(
-                rule, "error" if severity == "error" else "warning", f"{one.path} {said}.", one.path, hint=hint
+                rule=rule,
+                severity="error" if severity == "error" else "warning",
+                message=f"{one.path} {said}.",
+                path=one.path,
+                hint=hint,
             )
     except RyeError as error:
         if error.code not in _SAID_ELSEWHERE:
-            yield Finding("deploy-unchecked", "error", error.message, STATE, hint=error.hint)
+            yield Finding(rule="deploy-unchecked", severity="error", message=error.message, path=STATE, hint=error.hint)
 
 
 def _unexplained(project: Project) -> Iterator[Finding]:
@@ -77,7 +81,7 @@ def _unexplained(project: Project) -> Iterator[Finding]:
                         continue
                     seen.add((path, f"{rule} {name}"))
                     message = f"{path} names the {what} {name!r}, which no deployed item explains."
-                    yield Finding(rule, "info", message, path)
+                    yield Finding(rule=rule, severity="info", message=message, path=path)
 
 
 def _names(path: str, data: bytes, key: tuple[str, ...]) -> tuple[str, ...]:

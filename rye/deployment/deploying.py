@@ -55,7 +55,7 @@ _TRIES = 3
 """How often a run tries if another program keeps changing files in the meantime."""
 
 
-class Deployed(Struct, frozen=True):
+class Deployed(Struct, frozen=True, kw_only=True):
     """What a run did, or with ``dry_run`` would do."""
 
     changes: tuple[FileChange, ...] = ()
@@ -200,7 +200,14 @@ def undeploy(context: Context, project: Project, items: Sequence[str], scope: Sc
         disk = FolderDisk(root.root)
         claims = claims_of(context, root, state)
         plan = make_plan((), state, disk.read, run, allowed=left, is_folder=disk.is_folder, claims=claims)
-        planned = _Planned(plan, Survey((), (), (), (), {}), remembered, (), disk, _state_bytes(plan))
+        planned = _Planned(
+            plan=plan,
+            survey=Survey((), (), (), (), {}),
+            remembered=remembered,
+            given=(),
+            disk=disk,
+            state=_state_bytes(plan),
+        )
         remember_own(context.home, root, state, plan)
         writer.apply(planned.transaction(), folders=plan.folders)
     return planned.outcome(())
@@ -248,7 +255,7 @@ def _recall_later(context: Context, root: Project, request: DeployRequest, plann
 # -- steps -------------------------------------------------------------------------------------------------------------
 
 
-class _Planned(Struct, frozen=True):
+class _Planned(Struct, frozen=True, kw_only=True):
     plan: Plan
     survey: Survey
     remembered: Remembered
@@ -291,14 +298,14 @@ class _Planned(Struct, frozen=True):
 
     def outcome(self, targets: tuple[str, ...], *, dry_run: bool = False) -> Deployed:
         return Deployed(
-            self.plan.changes,
-            (*self.remembered.outside, *self.plan.refused),
-            self.survey.widenings,
-            self.survey.notes,
-            targets,
-            self.plan.kept,
-            self.plan.checked,
-            dry_run,
+            changes=self.plan.changes,
+            refused=(*self.remembered.outside, *self.plan.refused),
+            widenings=self.survey.widenings,
+            notes=self.survey.notes,
+            targets=targets,
+            kept=self.plan.kept,
+            checked=self.plan.checked,
+            dry_run=dry_run,
         )
 
 
@@ -364,7 +371,15 @@ def _planned(
     allowed = [one for one in (*remembered.state.allowed, *given) if one in current or not _is_known(one, found)]
     claims = claims_of(context, root, remembered.state)
     plan = make_plan(wanted, remembered.state, disk.read, run, refused, allowed, disk.is_folder, claims)
-    return _Planned(plan, _of_run(found, run), remembered, () if every else given, disk, _state_bytes(plan), read)
+    return _Planned(
+        plan=plan,
+        survey=_of_run(found, run),
+        remembered=remembered,
+        given=() if every else given,
+        disk=disk,
+        state=_state_bytes(plan),
+        read=read,
+    )
 
 
 def _allowed(lock: Lock, given: str) -> str:

@@ -144,4 +144,4 @@ def _agent(namespace: str, file: Wanted) -> SharedAgent:
 
 def _unbound(one: Target, file: Wanted) -> Refused:
     message = f"{one.title} does not start servers for agents of plugins, so nothing would enforce its rights."
-    return Refused(file.item, one.name, "permissions", "deploy-inexpressible", message)
+    return Refused(item=file.item, target=one.name, field="permissions", code="deploy-inexpressible", message=message)

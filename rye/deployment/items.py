@@ -54,7 +54,7 @@ class Argument(Struct, frozen=True):
     description: str
 
 
-class DeployableItem(Struct, frozen=True):
+class DeployableItem(Struct, frozen=True, kw_only=True):
     """One item, with its customizations."""
 
     identity: Identity
@@ -130,17 +130,19 @@ def deployable(context: Context, installed: InstalledItem, places: Places, *, as
     own = ItemFile(found.item.path.name, installed.data)
     attached = (ItemFile(entry.path, installed.attached[entry.path], entry.executable) for entry in row.attached)
     return DeployableItem(
-        row.identity,
-        row.version,
-        row.sha256,
-        sha256("\0".join(changed).encode()).hexdigest() if changed else "",
-        value,
-        metadata if metadata is not None else Metadata(row.identity.local_id, row.version, ""),
-        text,
-        body,
-        (own, *attached),
-        arguments,
-        asked,
+        identity=row.identity,
+        version=row.version,
+        sha256=row.sha256,
+        customizations=sha256("\0".join(changed).encode()).hexdigest() if changed else "",
+        value=value,
+        metadata=metadata
+        if metadata is not None
+        else Metadata(name=row.identity.local_id, version=row.version, description=""),
+        text=text,
+        body=body,
+        files=(own, *attached),
+        arguments=arguments,
+        asked=asked,
     )
 
 

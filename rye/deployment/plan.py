@@ -51,14 +51,14 @@ def make_plan(
     made = tuple(sorted(path for path in ledger.made if made_by_us(path, rows)))
     gone = tuple(path.rstrip("/") for path in sorted(ledger.made - set(made)) if path.endswith("/"))
     return Plan(
-        tuple(sorted(ledger.changes, key=lambda c: (c.path, c.item))),
-        tuple(sorted(set(ledger.refused), key=lambda r: (r.item, r.target, r.field, r.code))),
-        tuple(ledger.writes),
-        gone,
-        State(rows, tuple(sorted(allowed)), made),
-        tuple(sorted(ledger.checked, key=lambda c: (c.path, c.item))),
-        tuple(ledger.kept),
-        tuple(row for row in rows if (row.path, row.item) not in claims or (row.path, row.item) in ledger.settled),
+        changes=tuple(sorted(ledger.changes, key=lambda c: (c.path, c.item))),
+        refused=tuple(sorted(set(ledger.refused), key=lambda r: (r.item, r.target, r.field, r.code))),
+        writes=tuple(ledger.writes),
+        folders=gone,
+        state=State(rows, tuple(sorted(allowed)), made),
+        checked=tuple(sorted(ledger.checked, key=lambda c: (c.path, c.item))),
+        kept=tuple(ledger.kept),
+        own=tuple(row for row in rows if (row.path, row.item) not in claims or (row.path, row.item) in ledger.settled),
     )
 
 

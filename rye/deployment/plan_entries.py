@@ -33,7 +33,7 @@ from rye.deployment.targets.protocol import Code, Form
 from rye.limits import DEPLOY
 
 
-class _Shared(Struct):
+class _Shared(Struct, kw_only=True):
     """One shared file."""
 
     path: str
@@ -71,7 +71,7 @@ class Entries:
         wanted = [one for one in ledger.wanted if one.form is not None]
         rows = [row for row in ledger.state.files if is_entry(row)]
         for path in sorted({one.path for one in wanted} | {place_of(row.path) for row in rows}):
-            shared = _Shared(path, ledger.disk(path))
+            shared = _Shared(path=path, here=ledger.disk(path))
             shared.entries = sorted((one for one in wanted if one.path == path), key=lambda one: (one.key, one.item))
             shared.rows = [row for row in rows if place_of(row.path) == path]
             self._read(shared)

@@ -138,7 +138,11 @@ class Ledger:
         code, message, hint, diff = decision.refused
         for target in one.targets:
             if self.run.targets is None or target in self.run.targets:
-                self.refused.append(Refused(one.item, target, one.path, code, message, hint, diff))
+                self.refused.append(
+                    Refused(
+                        item=one.item, target=target, field=one.path, code=code, message=message, hint=hint, diff=diff
+                    )
+                )
             self.held.add((one.item, target))
 
     def is_held(self, one: Wanted) -> bool:
@@ -148,7 +152,9 @@ class Ledger:
     def refuse(self, row: FileRow, why: Why) -> None:
         """Record the refusal to remove something."""
         code, message, hint, diff = why
-        self.refused.append(Refused(row.item, row.target, row.path, code, message, hint, diff))
+        self.refused.append(
+            Refused(item=row.item, target=row.target, field=row.path, code=code, message=message, hint=hint, diff=diff)
+        )
 
     # -- rows ----------------------------------------------------------------------------------------------------------
 

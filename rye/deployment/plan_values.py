@@ -16,7 +16,7 @@ ChangeName = Literal["create", "update", "remove", "unchanged"]
 FileState = Literal["ok", "missing", "edited", "stale", "unowned"]
 
 
-class Wanted(Struct, frozen=True):
+class Wanted(Struct, frozen=True, kw_only=True):
     """One file, or one entry of a shared file, that should exist."""
 
     path: str
@@ -104,7 +104,7 @@ class FileChange(Struct, frozen=True):
         }
 
 
-class Refused(Struct, frozen=True):
+class Refused(Struct, frozen=True, kw_only=True):
     """Why an item, or one of its files, is not deployed to a target."""
 
     item: str
@@ -153,7 +153,7 @@ class Checked(Struct, frozen=True):
         return {"path": self.path, "state": self.state, "item": self.item, "target": self.target}
 
 
-class Plan(Struct, frozen=True):
+class Plan(Struct, frozen=True, kw_only=True):
     """What a run changes, and what it refuses."""
 
     changes: tuple[FileChange, ...]

@@ -165,11 +165,11 @@ def _agent_draft(item: DeployableItem, agent: Agent, options: TargetOptions) -> 
     turns = limits.get("maxIterations")
     model = provider.get("model")
     return AgentDraft(
-        options.name,
-        one_line(agent.when_to_use, DEPLOY.description_characters),
-        item.body,
-        mark(item),
-        rights_of(item.metadata.agent_tools),
+        name=options.name,
+        description=one_line(agent.when_to_use, DEPLOY.description_characters),
+        body=item.body,
+        mark=mark(item),
+        rights=rights_of(item.metadata.agent_tools),
         turns=turns if isinstance(turns, int) else None,
         limits=tuple(f"{name} {limits[name]}" for name in ("timeout", "maxTokens") if name in limits),
         model=model if isinstance(model, str) else None,
@@ -181,17 +181,17 @@ def _role_draft(item: DeployableItem, role: Role, options: TargetOptions) -> Age
     invoked = role.section(_INVOKED)
     said = " ".join(part for part in (role.tagline or "", invoked.text if invoked is not None else "") if part)
     description = one_line(said or role.name, DEPLOY.description_characters)
-    return AgentDraft(options.name, description, item.body, mark(item), Rights())
+    return AgentDraft(name=options.name, description=description, body=item.body, mark=mark(item), rights=Rights())
 
 
 def _bound_draft(target: Target, item: DeployableItem, directive: Directive, options: TargetOptions) -> AgentDraft:
     limits = tuple(f"{name} {value}" for name, value in directive.limits.items())
     return AgentDraft(
-        options.name,
-        one_line(item.metadata.description or options.name, DEPLOY.description_characters),
-        _with_inputs(item),
-        mark(item),
-        Rights(()),
+        name=options.name,
+        description=one_line(item.metadata.description or options.name, DEPLOY.description_characters),
+        body=_with_inputs(item),
+        mark=mark(item),
+        rights=Rights(()),
         server=bound_server(options.name, item.identity.id, item.version, target.binding),
         limits=limits,
         model=directive.model.tier if directive.model is not None else None,

@@ -9,7 +9,7 @@ from msgspec import Struct
 Scope = Literal["project", "user"]
 
 
-class DeployRequest(Struct, frozen=True):
+class DeployRequest(Struct, frozen=True, kw_only=True):
     """The options of one deploy."""
 
     items: tuple[str, ...] = ()

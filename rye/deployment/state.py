@@ -52,7 +52,7 @@ _BELOW = re.compile(rf"{SEGMENT}(?:/{SEGMENT})*")
 _NAMES = {"item_sha256": "item-sha256", "customizations_sha256": "customizations-sha256"}
 
 
-class FileRow(Struct, frozen=True, forbid_unknown_fields=True, rename=_NAMES, order=True):
+class FileRow(Struct, frozen=True, forbid_unknown_fields=True, rename=_NAMES, order=True, kw_only=True):
     """One file, or one block or key of ours in a shared file."""
 
     path: str

@@ -25,7 +25,7 @@ from rye.deployment.rendering import render, slot
 from rye.deployment.request import Scope
 from rye.deployment.selection import asked_for, excluded, included
 from rye.deployment.state import Allowed, FileRow, State, is_ours, parse_state
-from rye.deployment.targets.protocol import Rendered, Target, TargetOptions, Widening, target
+from rye.deployment.targets.protocol import Form, Rendered, Target, TargetOptions, Widening, target
 from rye.errors import RyeError
 from rye.installation.audit import Finding
 from rye.installation.graph import chains
@@ -196,12 +196,26 @@ def survey(
     notes: list[Note] = []
     for one in targets:
         refused += [
-            Refused(str(identity), one.name, "approval", finding.rule, finding.message, finding.hint)
+            Refused(
+                item=str(identity),
+                target=one.name,
+                field="approval",
+                code=finding.rule,
+                message=finding.message,
+                hint=finding.hint,
+            )
             for identity, finding in unapproved.items()
             if not excluded(read.manifest.deploy, one.name, identity)
         ]
         refused += [
-            Refused(str(identity), one.name, "text", error.code, error.message, error.hint)
+            Refused(
+                item=str(identity),
+                target=one.name,
+                field="text",
+                code=error.code,
+                message=error.message,
+                hint=error.hint,
+            )
             for identity, error in broken
             if not excluded(read.manifest.deploy, one.name, identity)
         ]
@@ -222,7 +236,10 @@ def survey(
             if item.label in gathered.left_out:
                 said = "your own customizations of it are not applied to project files; `--scope user` applies them"
                 notes.append(Note(item.label, one.name, said))
-            refusals = [Refused(item.label, one.name, r.field, r.code, r.message) for r in rendered.refusals]
+            refusals = [
+                Refused(item=item.label, target=one.name, field=r.field, code=r.code, message=r.message)
+                for r in rendered.refusals
+            ]
             refusals += [_unapproved(each) for each in found if not each.allowed]
             refused += refusals
             if not refusals and item.label not in held:
@@ -260,7 +277,10 @@ def _clashing(made: Sequence[tuple[DeployableItem, str, Rendered]], one: Target,
         hint = f"Leave one out: [deploy.{one.name}] exclude in rye.toml" + (
             "." if fixed else ', or prefix = "on-clash" in [deploy].'
         )
-        found += [Refused(str(each), one.name, "name", "deploy-name-clash", message, hint) for each in wanting]
+        found += [
+            Refused(item=str(each), target=one.name, field="name", code="deploy-name-clash", message=message, hint=hint)
+            for each in wanting
+        ]
     return found
 
 
@@ -273,17 +293,36 @@ def _chain(read: ReadProject, identity: Identity) -> str:
 
 def _unapproved(one: Widened) -> Refused:
     hint = f"`rye deploy --allow-widening {one.item}` allows exactly this."
-    return Refused(one.item, one.target, one.widening.field, one.widening.code, one.widening.message, hint)
+    return Refused(
+        item=one.item,
+        target=one.target,
+        field=one.widening.field,
+        code=one.widening.code,
+        message=one.widening.message,
+        hint=hint,
+    )
 
 
 def _wanted(one: Target, item: DeployableItem, rendered: Rendered, disk: FolderDisk) -> list[Wanted]:
-    owners = ((one.name, one.adapter),)
-    meta = (item.label, item.version, item.sha256, item.customizations, owners)
-    found = [Wanted(file.path, file.data, file.executable, *meta) for file in rendered.files]
+    def entry(path: str, data: bytes, executable: bool, form: Form | None = None, key: tuple[str, ...] = ()) -> Wanted:
+        return Wanted(
+            path=path,
+            data=data,
+            executable=executable,
+            item=item.label,
+            version=item.version,
+            item_sha256=item.sha256,
+            customizations_sha256=item.customizations,
+            owners=((one.name, one.adapter),),
+            form=form,
+            key=key,
+        )
+
+    entries = [entry(file.path, file.data, file.executable) for file in rendered.files]
     for edit in rendered.shared_edits:
         path = next((path for path in edit.paths if disk.read(path).kind != "missing"), edit.paths[0])
-        found.append(Wanted(disk.shared(path), edit.text.encode(), False, *meta, edit.form, edit.key))
-    return found
+        entries.append(entry(disk.shared(path), edit.text.encode(), False, edit.form, edit.key))
+    return entries
 
 
 def _unseen(one: Target, item: DeployableItem, rendered: Rendered, disk: FolderDisk, scope: Scope) -> Iterator[Note]:
@@ -324,7 +363,9 @@ def read_state_file(root: Path, scope: Scope) -> Remembered:
             ours.append(replace(row, projects=living) if row.projects else row)
             continue
         message = f"{row.path} in .ai/deploy.lock is not a file that Rye writes for {row.item}; the row is ignored."
-        outside.append(Refused(row.item, row.target, row.path, "deploy-outside", message))
+        outside.append(
+            Refused(item=row.item, target=row.target, field=row.path, code="deploy-outside", message=message)
+        )
     made = tuple(path for path in state.made if is_made_place(path))
     return Remembered(data, State(_one_each(root, ours), state.allowed, made), tuple(outside))
 
@@ -358,5 +399,8 @@ def shadowed(root: Path, wanted: Sequence[Wanted]) -> list[Refused]:
             continue
         message = f"The surrounding project {known[1]} also deploys {one.path}, with different content."
         hint = "Use the same version in both, or leave it out of one with `exclude`."
-        found += [Refused(one.item, name, one.path, "deploy-shadowed", message, hint) for name in sorted(one.targets)]
+        found += [
+            Refused(item=one.item, target=name, field=one.path, code="deploy-shadowed", message=message, hint=hint)
+            for name in sorted(one.targets)
+        ]
     return found

@@ -54,7 +54,7 @@ AREAS = (
 """The files, in the order in which people encounter their codes."""
 
 
-class Code(Struct, frozen=True):
+class Code(Struct, frozen=True, kw_only=True):
     """One code. ``area``: the name of its file; ``page``: a path from the root of the repository."""
 
     code: str
@@ -107,7 +107,10 @@ def read(name: str, text: str) -> Area:
     written: dict[str, Any] = tomllib.loads(text)
     title, page = written.pop("title"), written.pop("page")
     rows = msgspec.convert(written, dict[str, _Row])
-    codes = (Code(code, row.exit, row.title, row.text, row.page or page, name, row.what) for code, row in rows.items())
+    codes = (
+        Code(code=code, exit=row.exit, title=row.title, text=row.text, page=row.page or page, area=name, what=row.what)
+        for code, row in rows.items()
+    )
     return Area(name, title, tuple(sorted(codes, key=lambda each: each.code)))
 
 

@@ -160,7 +160,7 @@ def _locked(value: object) -> Entry:
         if row.text("local_path") == ".":
             raise Cannot("it is the project itself, whose own items need no source")
         path = row.text("anchored_local_path") or row.required("local_path")
-        return Entry(LOCK, name, folder_here(path), digests, group, only)
+        return Entry(file=LOCK, name=name, place=folder_here(path), digests=digests, group=group, only=only)
     if row.text("source") not in (None, "git") or row.has("resolved_url"):
         raise Cannot("it comes from a registry of apm packages, which is not a git repository")
     if row.text("registry_prefix") or row.has("port"):
@@ -178,7 +178,7 @@ def _locked(value: object) -> Entry:
     )
     if place.commit is None:
         note = "the lock has no commit for it"
-    return Entry(LOCK, name, place, digests, group, only, note=note)
+    return Entry(file=LOCK, name=name, place=place, digests=digests, group=group, only=only, note=note)
 
 
 def _digests(row: Row) -> tuple[tuple[Digest, ...], str | None]:
@@ -235,12 +235,18 @@ def _declared(value: object, group: str) -> Entry:
     if isinstance(value, str):
         if len(value) > IMPORTS.text_characters or not value.isprintable():
             raise Cannot("it is too long or has control characters")
-        return Entry(MANIFEST, shown(value), _place(value), group=group)
+        return Entry(file=MANIFEST, name=shown(value), place=_place(value), group=group)
     row = Row(value, _OBJECT_KEYS)
     only = row.texts("skills")
     if not row.has("git"):
         if row.has("path") and not row.has("id"):
-            return Entry(MANIFEST, row.required("path"), folder_here(row.required("path")), group=group, only=only)
+            return Entry(
+                file=MANIFEST,
+                name=row.required("path"),
+                place=folder_here(row.required("path")),
+                group=group,
+                only=only,
+            )
         raise Cannot("it comes from a marketplace or a registry of apm packages, which is not a git repository")
     git = row.required("git")
     if git == "parent":
@@ -254,7 +260,7 @@ def _declared(value: object, group: str) -> Entry:
         raise Cannot("its git is not a repository")
     ref = git_words.ref(row.text("ref")) or place.ref
     found = GitPlace(place.url, _no_range(ref), folder=folder_in(path) if path else place.folder)
-    return Entry(MANIFEST, shown(named), found, group=group, only=only)
+    return Entry(file=MANIFEST, name=shown(named), place=found, group=group, only=only)
 
 
 def _place(word: str) -> Place:

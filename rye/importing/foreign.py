@@ -52,7 +52,7 @@ class FolderPlace(Struct, frozen=True):
 Place: TypeAlias = GitPlace | FolderPlace
 
 
-class Entry(Struct, frozen=True):
+class Entry(Struct, frozen=True, kw_only=True):
     """One entry of a foreign file that rye.toml can express."""
 
     file: str

@@ -48,7 +48,7 @@ def read_marketplace(data: bytes, file: str = MARKETPLACE) -> Foreign:
             raise bad_file(file, "a plugin in it is not an object")
         name = shown(plugin.get("name", "?"))
         try:
-            entries.append(Entry(file, name, _place(plugin, root), is_plugin=True))
+            entries.append(Entry(file=file, name=name, place=_place(plugin, root), is_plugin=True))
         except Cannot as error:
             left_out.append(LeftOut(file, name, str(error)))
         beside = [key for key in _NOT_ITEMS if plugin.get(key)]

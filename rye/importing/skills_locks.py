@@ -79,19 +79,19 @@ def _read(file: str, data: bytes, version: int, known: set[str], entry: Callable
 def _project_entry(file: str, name: str, value: object) -> Entry:
     row = Row(value, _PROJECT_KEYS)
     digest = Digest("skills-folder", git_words.hex_digest(row.required("computedHash")))
-    return Entry(file, name, _place(row), (digest,), only=(name,), is_one=True)
+    return Entry(file=file, name=name, place=_place(row), digests=(digest,), only=(name,), is_one=True)
 
 
 def _user_entry(file: str, name: str, value: object) -> Entry:
     row = Row(value, _USER_KEYS)
     place, digest = _place(row), row.text("skillFolderHash")
     if not digest:
-        return Entry(file, name, place, only=(name,), is_one=True, note="the lock has no digest for it")
+        return Entry(file=file, name=name, place=place, only=(name,), is_one=True, note="the lock has no digest for it")
     if len(digest) == 40:
         found = Digest("git-tree", git_words.hex_digest(digest, 40))
     else:
         found = Digest("skills-folder", git_words.hex_digest(digest))
-    return Entry(file, name, place, (found,), only=(name,), is_one=True)
+    return Entry(file=file, name=name, place=place, digests=(found,), only=(name,), is_one=True)
 
 
 def _place(row: Row) -> Place:

@@ -91,7 +91,9 @@ def _entry(file: str, value: object) -> Entry:
     notes = []
     if row.has("provenance"):
         notes.append("its provenance was not checked: Rye trusts keys, not certificates")
-    return Entry(file, name, place, digests, only=(name,), is_one=True, note="; ".join(notes) or None)
+    return Entry(
+        file=file, name=name, place=place, digests=digests, only=(name,), is_one=True, note="; ".join(notes) or None
+    )
 
 
 def _place(reference: str, commit: str | None) -> GitPlace:

@@ -210,7 +210,7 @@ _DRIFT = {
 }
 
 
-class Finding(Struct, frozen=True):
+class Finding(Struct, frozen=True, kw_only=True):
     """One result of an audit."""
 
     rule: str
@@ -256,10 +256,14 @@ def audit_disk(items: Iterable[LockedItem], present: Mapping[str, Present]) -> l
     for entry in drift(items, present):
         name = f" of {entry.item.identity} {entry.item.version}" if entry.item is not None else ""
         if entry.state == "extra":
-            finding = Finding("extra-file", "error", f"{entry.path} was not installed by Rye.", entry.path)
+            finding = Finding(
+                rule="extra-file", severity="error", message=f"{entry.path} was not installed by Rye.", path=entry.path
+            )
         else:
             rule, verb = _DRIFT[entry.state]
-            finding = Finding(rule, "error", f"{entry.path}{name} {verb}.", entry.path, entry.item)
+            finding = Finding(
+                rule=rule, severity="error", message=f"{entry.path}{name} {verb}.", path=entry.path, item=entry.item
+            )
         found.append(finding)
     return found
 
@@ -271,14 +275,27 @@ def audit_lock(items: Iterable[LockedItem], policy: Policy) -> list[Finding]:
         path, name = item_path(item), f"{item.identity} {item.version}"
         for change in diff(item.approved.of("right"), item.capabilities).widened:
             message = f"{name} has the right {change.pattern}, which no one approved."
-            found.append(Finding("unapproved-right", "error", message, path, item, "`rye install` asks for it."))
+            found.append(
+                Finding(
+                    rule="unapproved-right",
+                    severity="error",
+                    message=message,
+                    path=path,
+                    item=item,
+                    hint="`rye install` asks for it.",
+                )
+            )
         for hook in item.hooks:
             if hook not in item.approved.of("hook"):
                 message = f"{name} has a hook that no one approved: when {hook.when}, execute {hook.item_type} {hook.item_id}."
                 hint = f"It is denied; `rye hooks approve {item.identity}` approves it."
-                found.append(Finding("unapproved-hook", "warning", message, path, item, hint))
+                found.append(
+                    Finding(
+                        rule="unapproved-hook", severity="warning", message=message, path=path, item=item, hint=hint
+                    )
+                )
         found.extend(
-            Finding("policy", "error", f"{name}: {violation.message}.", path, item)
+            Finding(rule="policy", severity="error", message=f"{name}: {violation.message}.", path=path, item=item)
             for violation in (*violations(policy, item.capabilities), *tool_violations(policy, item.tools))
         )
     return found
@@ -294,20 +311,42 @@ def audit_runs(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRele
         for run in words.runs if words is not None else item.runs:
             if run not in item.approved.of("run"):
                 message = f"{name} contains code that can run and that no one approved: {run.what} {run.where}."
-                found.append(Finding("unapproved-run", "error", message, path, item, ask))
+                found.append(
+                    Finding(rule="unapproved-run", severity="error", message=message, path=path, item=item, hint=ask)
+                )
         for tool in widened_tools(item.approved.tools, words.tools if words is not None else item.tools):
             message = f"{name} has tools of the agent program that no one approved: {tool}."
-            found.append(Finding("unapproved-tool", "error", message, path, item, ask))
+            found.append(
+                Finding(rule="unapproved-tool", severity="error", message=message, path=path, item=item, hint=ask)
+            )
         mentioned = (words.mentions or ()) if words is not None else ()
         for mention in refused_alarms(item, mentioned):
             message = f"{name} mentions {mention.fact}, which no one approved: {mention.value}."
-            found.append(Finding("unapproved-fact", "error", message, mention_path(item, mention), item, ask))
+            found.append(
+                Finding(
+                    rule="unapproved-fact",
+                    severity="error",
+                    message=message,
+                    path=mention_path(item, mention),
+                    item=item,
+                    hint=ask,
+                )
+            )
         for mention in late_alarms(item, mentioned):
             message = f"{name} mentions {mention.fact}, which the rules did not detect when it was approved:  {mention.value}."
             approve = f"`rye install --approve {item.identity}@{item.version}` approves it."
-            found.append(Finding("unapproved-fact", "warning", message, mention_path(item, mention), item, approve))
+            found.append(
+                Finding(
+                    rule="unapproved-fact",
+                    severity="warning",
+                    message=message,
+                    path=mention_path(item, mention),
+                    item=item,
+                    hint=approve,
+                )
+            )
         found.extend(
-            Finding("policy", "error", f"{name}: {violation.message}.", path, item)
+            Finding(rule="policy", severity="error", message=f"{name}: {violation.message}.", path=path, item=item)
             for violation in fact_violations(policy, ((mention.fact, mention.value) for mention in mentioned))
         )
     return found
@@ -324,12 +363,14 @@ def audit_completeness(manifest: Manifest, lock: Lock, signed: Mapping[Identity,
     items = {str(item.identity): item for item in lock.items}
     return [
         Finding(
-            problem.rule,
-            "error",
-            f"{problem.item}: {problem.message}" + (f" ({' → '.join(problem.chain)})" if problem.chain else ""),
-            LOCK,
-            items.get(problem.item),
-            "`rye install` repairs rye.lock." if problem.repairable else "Change rye.toml to resolve the conflict.",
+            rule=problem.rule,
+            severity="error",
+            message=f"{problem.item}: {problem.message}" + (f" ({' → '.join(problem.chain)})" if problem.chain else ""),
+            path=LOCK,
+            item=items.get(problem.item),
+            hint="`rye install` repairs rye.lock."
+            if problem.repairable
+            else "Change rye.toml to resolve the conflict.",
             about=problem.item,
         )
         for problem in completeness.problems(manifest, lock, signed)
@@ -344,16 +385,40 @@ def audit_forced(manifest: Manifest, lock: Lock, signed: Mapping[Identity, Signe
     for one in overruled(manifest, {identity: item.version for identity, item in items.items()}, needs):
         severity: Literal["warning", "info"] = "warning" if one.askers else "info"
         hint = HELP["forced-version"] if one.askers else None
-        found.append(Finding("forced-version", severity, f"{one.message}.", MANIFEST, items[one.identity], hint))
+        found.append(
+            Finding(
+                rule="forced-version",
+                severity=severity,
+                message=f"{one.message}.",
+                path=MANIFEST,
+                item=items[one.identity],
+                hint=hint,
+            )
+        )
     for override in unused(manifest.overrides, items):
         message, hint = override.unused
-        found.append(Finding("unused-override", "warning", message, MANIFEST, None, hint, about=override.key))
+        found.append(
+            Finding(
+                rule="unused-override",
+                severity="warning",
+                message=message,
+                path=MANIFEST,
+                item=None,
+                hint=hint,
+                about=override.key,
+            )
+        )
     return found
 
 
 def audit_shadows(found: Iterable[Shadow]) -> list[Finding]:
     """Report own items with the ids of installed ones."""
-    return [Finding(shadows.CODE, "error", each.message, each.own, each.item, each.hint) for each in found]
+    return [
+        Finding(
+            rule=shadows.CODE, severity="error", message=each.message, path=each.own, item=each.item, hint=each.hint
+        )
+        for each in found
+    ]
 
 
 def audit_words(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRelease]) -> list[Finding]:
@@ -363,7 +428,16 @@ def audit_words(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRel
         try:
             check_words([item], signed)
         except RyeError as error:
-            found.append(Finding("lock-mismatch", "error", error.message, item_path(item), item, error.hint))
+            found.append(
+                Finding(
+                    rule="lock-mismatch",
+                    severity="error",
+                    message=error.message,
+                    path=item_path(item),
+                    item=item,
+                    hint=error.hint,
+                )
+            )
     return found
 
 
@@ -378,7 +452,16 @@ def audit_origin(items: Iterable[LockedItem], sources: Sources) -> list[Finding]
         except RyeError as error:
             if error.code != "other-registry":
                 raise
-            found.append(Finding("lock-mismatch", "error", error.message, item_path(item), item, error.hint))
+            found.append(
+                Finding(
+                    rule="lock-mismatch",
+                    severity="error",
+                    message=error.message,
+                    path=item_path(item),
+                    item=item,
+                    hint=error.hint,
+                )
+            )
     return found
 
 
@@ -393,7 +476,9 @@ def audit_refused(refused: Iterable[tuple[LockedItem, RyeError]]) -> list[Findin
         elif error.code == "lock-mismatch" or (isinstance(error, TrustError) and error.code != "blob-missing"):
             rule = "lock-mismatch" if error.code == "lock-mismatch" else "changed-release"
             message = error.message
-        found.append(Finding(rule, "error", message, item_path(item), item, error.hint))
+        found.append(
+            Finding(rule=rule, severity="error", message=message, path=item_path(item), item=item, hint=error.hint)
+        )
     return found
 
 
@@ -409,31 +494,72 @@ def audit_registry(
         try:
             record = find_locked(histories.get(item.identity), item.identity, item.version, item.sha256)
         except RyeError as error:
-            found.append(Finding("changed-release", "error", error.message, path, item, error.hint))
+            found.append(
+                Finding(
+                    rule="changed-release",
+                    severity="error",
+                    message=error.message,
+                    path=path,
+                    item=item,
+                    hint=error.hint,
+                )
+            )
             continue
         found.extend(_hidden_by_lock(item, record, path, name))
         found.extend(_mismatches(item, record, path, name))
         excluded = environment.exclusions(record)
         if Exclusion.REVOKED in excluded:
             message = f"{name} is signed with a key that was revoked."
-            found.append(Finding("revoked-key", "error", message, path, item, update))
+            found.append(
+                Finding(rule="revoked-key", severity="error", message=message, path=path, item=item, hint=update)
+            )
         if Exclusion.OTHER_SIGNER in excluded:
             message = f"{name} is not signed by a key that the policy requires."
-            found.append(Finding("policy", "error", message, path, item, update))
+            found.append(Finding(rule="policy", severity="error", message=message, path=path, item=item, hint=update))
         if (why := excluded.get(Exclusion.TOO_NEW)) is not None:
             message = f"{name} is younger than the policy's minimum-release-age ({why})."
-            found.append(Finding("policy", "error", message, path, item, f"Wait until it is old enough; {update}"))
+            found.append(
+                Finding(
+                    rule="policy",
+                    severity="error",
+                    message=message,
+                    path=path,
+                    item=item,
+                    hint=f"Wait until it is old enough; {update}",
+                )
+            )
         if record.yank is not None:
-            found.append(Finding("yanked", "warning", f"{name} was yanked: {record.yank.reason}", path, item, update))
+            found.append(
+                Finding(
+                    rule="yanked",
+                    severity="warning",
+                    message=f"{name} was yanked: {record.yank.reason}",
+                    path=path,
+                    item=item,
+                    hint=update,
+                )
+            )
         if record.deprecation is not None:
             instead = record.deprecation.replacement
             hint = f"Use {instead} instead." if instead else None
             message = f"{item.identity} is deprecated: {record.deprecation.reason}"
-            found.append(Finding("deprecated", "warning", message, path, item, hint))
+            found.append(
+                Finding(rule="deprecated", severity="warning", message=message, path=path, item=item, hint=hint)
+            )
         for advisory in record.advisories:
             message = f"{name}: advisory {advisory.number} ({advisory.severity}): {advisory.title}"
             severity: Literal["error", "warning"] = "warning" if advisory.severity == "low" else "error"
-            found.append(Finding("advisory", severity, message, path, item, update, advisory=advisory.number))
+            found.append(
+                Finding(
+                    rule="advisory",
+                    severity=severity,
+                    message=message,
+                    path=path,
+                    item=item,
+                    hint=update,
+                    advisory=advisory.number,
+                )
+            )
     return found
 
 
@@ -445,15 +571,17 @@ def audit_sources(
     for item in with_signers([item for item in items if item.source is not None], signed):
         path, name = item_path(item), f"{item.identity} {item.version}"
         if item.is_unsigned:
-            found.append(Finding("unsigned", "info", f"{name} is {item.how_signed}.", path, item))
+            found.append(
+                Finding(rule="unsigned", severity="info", message=f"{name} is {item.how_signed}.", path=path, item=item)
+            )
         if item.is_editable:
             message = f"{name} is used straight from the folder {item.registry}; nothing is verified."
-            found.append(Finding("editable-source", "warning", message, path, item))
+            found.append(Finding(rule="editable-source", severity="warning", message=message, path=path, item=item))
         refused = source_refused(policy, item)
         if refused is None and not policy.accepts_signer([item.signer]):
             refused = "it is not signed by a key that the policy requires"
         if refused is not None:
-            found.append(Finding("policy", "error", f"{name}: {refused}.", path, item))
+            found.append(Finding(rule="policy", severity="error", message=f"{name}: {refused}.", path=path, item=item))
     return found
 
 
@@ -469,7 +597,7 @@ def audit_recoveries(pending: Iterable[Link]) -> list[Finding]:
         hint = (
             f"Ask its owners whether they lost their keys. If not, they can object: `rye namespace object {namespace}`."
         )
-        found.append(Finding("pending-recovery", "warning", message, LOCK, hint=hint))
+        found.append(Finding(rule="pending-recovery", severity="warning", message=message, path=LOCK, hint=hint))
     return found
 
 
@@ -478,7 +606,12 @@ def _hidden_by_lock(item: LockedItem, record: ReleaseRecord, path: str, name: st
     hint = "Restore rye.lock from version control, then run `rye install`."
     found = [
         Finding(
-            "unapproved-right", "error", f"{name} has the right {c.pattern}, which rye.lock hides.", path, item, hint
+            rule="unapproved-right",
+            severity="error",
+            message=f"{name} has the right {c.pattern}, which rye.lock hides.",
+            path=path,
+            item=item,
+            hint=hint,
         )
         for c in diff(item.capabilities, record.release.capabilities).widened
     ]
@@ -486,7 +619,9 @@ def _hidden_by_lock(item: LockedItem, record: ReleaseRecord, path: str, name: st
     for hook in record.release.hooks:
         if (hook.item_type, hook.item_id) not in locked:
             message = f"{name} has a hook, which rye.lock hides: execute {hook.item_type} {hook.item_id}."
-            found.append(Finding("unapproved-hook", "error", message, path, item, hint))
+            found.append(
+                Finding(rule="unapproved-hook", severity="error", message=message, path=path, item=item, hint=hint)
+            )
     return found
 
 
@@ -496,7 +631,7 @@ def _mismatches(item: LockedItem, record: ReleaseRecord, path: str, name: str) -
     if item.log != record.line.log:
         message = f"{name} is at position {record.line.log} of the registry's log; rye.lock says {item.log}."
         hint = "Someone changed rye.lock, or the registry was replaced. Compare rye.lock with version control."
-        found.append(Finding("lock-mismatch", "error", message, path, item, hint))
+        found.append(Finding(rule="lock-mismatch", severity="error", message=message, path=path, item=item, hint=hint))
     hidden = set(release.capabilities) - set(item.capabilities)
     true = replace(
         item,
@@ -511,7 +646,11 @@ def _mismatches(item: LockedItem, record: ReleaseRecord, path: str, name: str) -
     try:
         check_row(item, true)
     except RyeError as error:
-        found.append(Finding("lock-mismatch", "error", error.message, path, item, error.hint))
+        found.append(
+            Finding(
+                rule="lock-mismatch", severity="error", message=error.message, path=path, item=item, hint=error.hint
+            )
+        )
     return found
 
 

@@ -61,7 +61,7 @@ class Asked(Struct, frozen=True):
     witness: str | None
 
 
-class ItemChange(Struct, frozen=True):
+class ItemChange(Struct, frozen=True, kw_only=True):
     """The change of one item."""
 
     action: Action
@@ -211,17 +211,17 @@ def make_plan(
     for identity in sorted(before.keys() | after.keys()):
         was, wanted = before.get(identity), after.get(identity)
         if wanted is None:
-            changes.append(ItemChange("remove", identity, was, None))
+            changes.append(ItemChange(action="remove", identity=identity, old=was, new=None))
             continue
         approved = was.approved.of("right") if was is not None else ()
         known_hooks = _known_hooks(was) if was is not None else ()
         action, talked = _action(was, wanted), _to_show((mentions or {}).get(identity, ()))
         changes.append(
             ItemChange(
-                action,
-                identity,
-                was,
-                wanted,
+                action=action,
+                identity=identity,
+                old=was,
+                new=wanted,
                 asks=_asked(approved, wanted.capabilities),
                 hooks=tuple(hook for hook in wanted.hooks if hook not in known_hooks),
                 tools=widened_tools(was.approved.tools if was is not None else None, wanted.tools),

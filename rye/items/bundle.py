@@ -92,7 +92,9 @@ def read(source: Source, options: ReadOptions) -> Reading[Bundle]:
     if name is None or version is None or not members:
         return Reading(None, None, in_order(found))
     dependencies = tuple(Dependency("depends_on", f"{m.kind}:{m.id}", f"={m.version}", m.line) for m in members)
-    metadata = Metadata(name, version, " ".join(description.split()), dependencies=dependencies)
+    metadata = Metadata(
+        name=name, version=version, description=" ".join(description.split()), dependencies=dependencies
+    )
     return Reading(Bundle(name, version, description, members), metadata, in_order(found))
 
 

@@ -50,7 +50,7 @@ class NoPrompt(Struct, frozen=True):
     hint: str
 
 
-class Kind(Struct, frozen=True):
+class Kind(Struct, frozen=True, kw_only=True):
     """One row: where items of the kind are, what applies to all of them, and which modules implement the rest."""
 
     name: str

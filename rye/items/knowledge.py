@@ -35,7 +35,7 @@ _KEYS = (
 _EXPECTED = ("title", "entry_type", "category", "version")
 
 
-class Knowledge(Struct, frozen=True):
+class Knowledge(Struct, frozen=True, kw_only=True):
     """One entry. ``references`` are ids, names or paths as written. Callers that know what exists check them."""
 
     name: str
@@ -89,13 +89,24 @@ def read(source: Source, options: ReadOptions) -> Reading[Knowledge]:
         return Reading(None, None, in_order(found))
     found += _placed(source, options, name, texts["category"], document)
     entry = Knowledge(
-        name, texts["title"] or name, texts["entry_type"], texts["category"], version, texts["author"], texts["created_at"],
-        texts["description"] or "", lists["tags"], lists["references"], parts.body.strip(),
-        {key: value for key, value in data.items() if key not in _KEYS[:11]},
-        tuple(document.line("references", index) for index in range(len(lists["references"]))),
-    )  # fmt: skip
+        name=name,
+        title=texts["title"] or name,
+        entry_type=texts["entry_type"],
+        category=texts["category"],
+        version=version,
+        author=texts["author"],
+        created_at=texts["created_at"],
+        description=texts["description"] or "",
+        tags=lists["tags"],
+        references=lists["references"],
+        body=parts.body.strip(),
+        extra={key: value for key, value in data.items() if key not in _KEYS[:11]},
+        reference_lines=tuple(document.line("references", index) for index in range(len(lists["references"]))),
+    )
     described = " ".join((texts["description"] or texts["title"] or "").split())
-    metadata = Metadata(name, version, described, texts["category"], dependencies)
+    metadata = Metadata(
+        name=name, version=version, description=described, category=texts["category"], dependencies=dependencies
+    )
     return Reading(entry, metadata, in_order(found))
 
 

@@ -45,7 +45,7 @@ class Dependency(Struct, frozen=True):
     line: int | None = None
 
 
-class Metadata(Struct, frozen=True):
+class Metadata(Struct, frozen=True, kw_only=True):
     """What resolution, search and consent need to know about an item of any kind, taken from its bytes alone."""
 
     name: str

@@ -50,7 +50,7 @@ class SignedRelation(Struct, frozen=True):
         return self.reference.rpartition(":")[2]
 
 
-class SignedRelease(Struct, frozen=True):
+class SignedRelease(Struct, frozen=True, kw_only=True):
     """What one release says: in its signed note and, for hooks, agent tools, runs and mentions, in its verified bytes."""
 
     capabilities: tuple[str, ...] = ()

@@ -35,7 +35,7 @@ _IN_TAG = 4096
 """How many characters of an open tag before the position are searched."""
 
 
-class Cursor(Struct, frozen=True):
+class Cursor(Struct, frozen=True, kw_only=True):
     """What is at a position, possibly unfinished."""
 
     what: What
@@ -69,10 +69,10 @@ def cursor_at(text: str, offset: int) -> Cursor:
     line = text[max(text.rfind("\n", 0, offset) + 1, offset - _IN_LINE) : offset]
     placeholder = _PLACEHOLDER.search(line)
     if placeholder is not None:
-        return Cursor("placeholder", placeholder[1], offset - len(placeholder[1]))
+        return Cursor(what="placeholder", begun=placeholder[1], start=offset - len(placeholder[1]))
     fence = fence_of(text)
     if fence is None or offset < fence[0]:
-        return Cursor("none", start=offset)
+        return Cursor(what="none", start=offset)
     inside = offset <= fence[1]
     if not inside:
         call = _CALL.search(line)
@@ -85,19 +85,21 @@ def cursor_at(text: str, offset: int) -> Cursor:
         region, stack = step + len(_STEP_END), ("process",)
     path, position = _open_elements(text, region, offset, stack)
     if position > offset:
-        return Cursor("none", start=offset)
+        return Cursor(what="none", start=offset)
     rest = text[position:offset]
     opened = rest.rfind("<")
     if len(rest) - opened > _IN_TAG and opened >= 0:
-        return Cursor("none", start=offset)
+        return Cursor(what="none", start=offset)
     if opened < 0 or ">" in rest[opened:]:
         capability = _CAPABILITY.search(line)
         if capability is not None:
-            return Cursor("capability", capability[0], offset - len(capability[0]), path, fence=inside)
+            return Cursor(
+                what="capability", begun=capability[0], start=offset - len(capability[0]), path=path, fence=inside
+            )
         begun = rest[rest.rfind(">") + 1 :].lstrip()
         if len(begun) > _IN_LINE:
             begun = ""
-        return Cursor("text", begun, offset - len(begun), path, fence=inside)
+        return Cursor(what="text", begun=begun, start=offset - len(begun), path=path, fence=inside)
     return _in_tag(rest[opened:], offset, path, inside)
 
 
@@ -105,21 +107,46 @@ def _in_tag(written: str, offset: int, path: tuple[str, ...], inside: bool) -> C
     element = _OPEN_ELEMENT.fullmatch(written)
     if element is not None:
         begun = element[1] or ""
-        return Cursor("element", begun, offset - len(begun), path, "/" if written[1:2] == "/" else "", fence=inside)
+        return Cursor(
+            what="element",
+            begun=begun,
+            start=offset - len(begun),
+            path=path,
+            element="/" if written[1:2] == "/" else "",
+            fence=inside,
+        )
     name = _TAG_NAME.match(written)
     if name is None:
-        return Cursor("none", start=offset)
+        return Cursor(what="none", start=offset)
     given = tuple((key, first or second) for key, first, second in _ATTRIBUTES.findall(written))
     around = (*path, name[1])
     value = _OPEN_VALUE.search(written)
     if value is not None:
         begun = value[2] if value[2] is not None else value[3]
-        return Cursor("value", begun, offset - len(begun), around, name[1], value[1], given, inside)
+        return Cursor(
+            what="value",
+            begun=begun,
+            start=offset - len(begun),
+            path=around,
+            element=name[1],
+            attribute=value[1],
+            given=given,
+            fence=inside,
+        )
     attribute = _OPEN_ATTRIBUTE.search(written)
     if attribute is None:
-        return Cursor("none", start=offset)
+        return Cursor(what="none", start=offset)
     begun = attribute[1] or ""
-    return Cursor("attribute", begun, offset - len(begun), around, name[1], "", given, inside)
+    return Cursor(
+        what="attribute",
+        begun=begun,
+        start=offset - len(begun),
+        path=around,
+        element=name[1],
+        attribute="",
+        given=given,
+        fence=inside,
+    )
 
 
 def _in_call(primary: str, written: str, offset: int) -> Cursor:
@@ -129,9 +156,25 @@ def _in_call(primary: str, written: str, offset: int) -> Cursor:
     if value is None:
         begun = re.search(r"[a-z_]*\Z", written)
         word = begun[0] if begun is not None else ""
-        return Cursor("attribute", word, offset - len(word), ("step", primary), primary, "", given)
+        return Cursor(
+            what="attribute",
+            begun=word,
+            start=offset - len(word),
+            path=("step", primary),
+            element=primary,
+            attribute="",
+            given=given,
+        )
     text = value[2] if value[2] is not None else value[3]
-    return Cursor("value", text, offset - len(text), ("step", primary), primary, value[1], given)
+    return Cursor(
+        what="value",
+        begun=text,
+        start=offset - len(text),
+        path=("step", primary),
+        element=primary,
+        attribute=value[1],
+        given=given,
+    )
 
 
 def _open_elements(text: str, start: int, end: int, around: tuple[str, ...]) -> tuple[tuple[str, ...], int]:

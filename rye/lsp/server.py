@@ -282,8 +282,8 @@ class Server(LanguageServer):
             if document.folder is None:
                 return None
             context = LibraryContext(
-                document.folder,
-                Home.from_environment(self.desk.environment),
+                cwd=document.folder,
+                home=Home.from_environment(self.desk.environment),
                 offline=True,
                 environment=self.desk.environment,
             )

@@ -39,7 +39,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DELETE_KEY = "Delete the file, which invalidates all tokens."
 
 
-class Grant(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Grant(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """The content of a token."""
 
     directive: str = msgspec.field(name="as")
@@ -123,7 +123,15 @@ def issue(
 ) -> str:
     """Return a token for a directive's exact bytes. ``may_approve``: whether its holder may answer for a person."""
     expires = int((now + ttl).timestamp())
-    grant = Grant(directive, version, sha256, project_mark(project), secrets.token_hex(8), expires, may_approve)
+    grant = Grant(
+        directive=directive,
+        version=version,
+        sha256=sha256,
+        project=project_mark(project),
+        id=secrets.token_hex(8),
+        expires=expires,
+        may_approve=may_approve,
+    )
     payload = msgspec.json.encode(grant)
     return f"{_PREFIX}{_encoded(payload)}.{_encoded(_mac(key, payload))}"
 

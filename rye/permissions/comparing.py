@@ -28,7 +28,7 @@ class Version(Struct, frozen=True):
     """Path → (SHA-256, executable)."""
 
 
-class Comparison(Struct, frozen=True):
+class Comparison(Struct, frozen=True, kw_only=True):
     """What the new version has beyond the old one, and vice versa."""
 
     text: tuple[str, ...]

@@ -26,7 +26,7 @@ BUILT_IN: tuple[tuple[Row, ...], ...] = ((),)
 """The risk tables of a policy that counts tiers without rows of its own."""
 
 
-class Policy(Struct, frozen=True):
+class Policy(Struct, frozen=True, kw_only=True):
     """The rules of a policy. The empty policy allows everything."""
 
     allowed: tuple[tuple[str, ...], ...] = ()

@@ -61,7 +61,7 @@ class LockedFile(Struct, frozen=True, order=True, forbid_unknown_fields=True):
     executable: bool = False
 
 
-class LockedSource(Struct, frozen=True, forbid_unknown_fields=True):
+class LockedSource(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Where an item of ``[sources]`` comes from: a commit of a git repository (``git``, ``commit``, ``tree``, ``ref``), or a
     folder (``path``). It is not signed: each machine checks for itself that the bytes match the commit or folder."""
 
@@ -112,7 +112,7 @@ def in_words(signer: str) -> str:
     return f"not signed ({signer.removeprefix(nobody)}" if signer.startswith(nobody) else f"signed by {signer}"
 
 
-class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS):
+class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS, kw_only=True):
     """One installed item."""
 
     kind: str
@@ -193,8 +193,8 @@ class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS):
         return from_words(self.agent_tools, self.agent_limits)
 
 
-_PLACE = LockedItem.__struct_fields__.index("approved")
-_SAID = attrgetter(*(name for name in LockedItem.__struct_fields__ if name != "approved"))
+_NAMES = tuple(name for name in LockedItem.__struct_fields__ if name != "approved")
+_SAID = attrgetter(*_NAMES)
 """What a row of the file and an item have alike."""
 
 
@@ -423,9 +423,7 @@ def _check_origins(rows: object) -> None:
 
 def _item(row: Any, approved: Approved) -> LockedItem:
     """The item of a row as the file has it."""
-    values = list(_SAID(row))
-    values.insert(_PLACE, approved)
-    item = LockedItem(*values)
+    item = LockedItem(approved=approved, **dict(zip(_NAMES, _SAID(row), strict=True)))
     return item if item.groups else replace(item, groups=("main",))
 
 

@@ -144,7 +144,7 @@ class Wanted(Struct, frozen=True):
         return f"{self.member}/rye.toml" if self.member else "rye.toml"
 
 
-class PolicyTable(Struct, frozen=True):
+class PolicyTable(Struct, frozen=True, kw_only=True):
     """``[policy]`` as written; :mod:`rye.permissions.policy` interprets it."""
 
     allow: tuple[str, ...] | None = None
@@ -200,7 +200,7 @@ class MemberName(Struct, frozen=True):
     """Its ``[project] name``."""
 
 
-class Manifest(Struct, frozen=True):
+class Manifest(Struct, frozen=True, kw_only=True):
     """A whole ``rye.toml``."""
 
     name: str | None = None

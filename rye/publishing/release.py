@@ -37,7 +37,7 @@ class AttachedBytes(Struct, frozen=True):
     executable: bool
 
 
-class Publishable(Struct, frozen=True):
+class Publishable(Struct, frozen=True, kw_only=True):
     """An item that passed all checks that need no registry."""
 
     identity: Identity
@@ -85,7 +85,16 @@ def publishable(
             what="item name",
         )
     found = _version(item, metadata, version)
-    return Publishable(identity, found, item.suffix, item.data, metadata, tuple(attached), item.shown, item.path)
+    return Publishable(
+        identity=identity,
+        version=found,
+        suffix=item.suffix,
+        data=item.data,
+        metadata=metadata,
+        attached=tuple(attached),
+        shown=item.shown,
+        path=item.path,
+    )
 
 
 def _invalid(item: ItemFile, errors: Sequence[Diagnostic]) -> RyeError:

@@ -35,7 +35,7 @@ ANSWERS: tuple[Answer, ...] = get_args(Answer)
 """From the mildest to the strictest."""
 
 
-class Question(Struct, frozen=True, forbid_unknown_fields=True):
+class Question(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One call that waits for a person."""
 
     run: str

@@ -15,7 +15,7 @@ from rye.runtime.redaction import redacted
 _NAME_CHARACTERS = 80
 
 
-class Asked(Struct, frozen=True):
+class Asked(Struct, frozen=True, kw_only=True):
     """One call as received."""
 
     name: str
@@ -69,4 +69,12 @@ def read_call(name: str, arguments: object, secrets: tuple[str, ...]) -> tuple[A
         item = f"{call.item_type}:{call.item_id}"
     params = redacted(arguments if refused is None else {"unreadable": len(encoded)}, secrets)
     given = arguments if refused is None else None
-    return Asked(name[:_NAME_CHARACTERS], call, 0, item, params, sha256(encoded).hexdigest(), given), refused
+    return Asked(
+        name=name[:_NAME_CHARACTERS],
+        call=call,
+        number=0,
+        item=item,
+        params=params,
+        params_sha256=sha256(encoded).hexdigest(),
+        given=given,
+    ), refused

@@ -14,16 +14,16 @@ def question_about(run: str, asked: Asked, allowed: Allowed, now: datetime) -> Q
     """Return the question in the form that may be stored in a file: without secrets."""
     assert allowed.sha256 is not None
     return Question(
-        run,
-        asked.number,
-        asked.name,
-        allowed.label or asked.item,
-        allowed.sha256,
-        asked.params_sha256,
-        asked.params,
-        allowed.decision.required,
-        timestamp(now),
-        asked.params == asked.given,
+        run=run,
+        call=asked.number,
+        tool=asked.name,
+        item=allowed.label or asked.item,
+        sha256=allowed.sha256,
+        params_sha256=asked.params_sha256,
+        params=asked.params,
+        required=allowed.decision.required,
+        asked=timestamp(now),
+        whole=asked.params == asked.given,
     )
 
 

@@ -29,7 +29,7 @@ READ_ONLY_RIGHTS = ("rye.load.*", "rye.search.*")
 """The rights of a run that was started without an item: search and load, but execute nothing."""
 
 
-class Level(Struct, frozen=True):
+class Level(Struct, frozen=True, kw_only=True):
     """One item of the chain, as it was when it was read."""
 
     id: str
@@ -49,7 +49,7 @@ class Level(Struct, frozen=True):
         return f"{self.kind}:{self.id}@{self.version}" if self.version else f"{self.kind}:{self.id}"
 
 
-READ_ONLY = Level("read-only", "operator", None, "0" * 64, READ_ONLY_RIGHTS)
+READ_ONLY = Level(id="read-only", kind="operator", version=None, sha256="0" * 64, rights=READ_ONLY_RIGHTS)
 """The root of a run that was started without an item."""
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rye.items.directive.model import Directive
 
 
-class UsableItem(Struct, frozen=True):
+class UsableItem(Struct, frozen=True, kw_only=True):
     """An item whose bytes were read once and verified; only these bytes are used from here on."""
 
     kind: str
@@ -106,7 +106,7 @@ class Signer(Protocol):
         ...
 
 
-class ToolResult(Struct, frozen=True):
+class ToolResult(Struct, frozen=True, kw_only=True):
     """The result of running a tool."""
 
     exit: int | None
@@ -169,7 +169,7 @@ class Clock(Protocol):
         ...
 
 
-class World(Struct, frozen=True):
+class World(Struct, frozen=True, kw_only=True):
     """Everything through which one run has effects."""
 
     items: Items

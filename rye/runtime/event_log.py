@@ -37,7 +37,7 @@ HEAD = "head"
 _IGNORE = ".gitignore"
 
 
-class Event(Struct, frozen=True):
+class Event(Struct, frozen=True, kw_only=True):
     """The content of one line, apart from its place in the log."""
 
     event: EventName
@@ -233,7 +233,7 @@ class EventLog:
             return
         try:
             if not self.ended:
-                self.append(now, event or Event("end"))
+                self.append(now, event or Event(event="end"))
                 os.fsync(self._head)
         finally:
             self.ended = True

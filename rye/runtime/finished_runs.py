@@ -24,7 +24,7 @@ from rye.storage.safe_files import open_regular
 from rye.workspace.context import Context
 
 
-class RunSummary(Struct, frozen=True):
+class RunSummary(Struct, frozen=True, kw_only=True):
     """One run in a list."""
 
     run: str
@@ -56,14 +56,14 @@ class RunLog(Struct, frozen=True):
         names = [event["event"] for event in self.events]
         last = self.events[-1] if self.events else None
         return RunSummary(
-            self.run,
-            self.events[0]["principal"] if self.events else None,
-            self.events[0]["time"] if self.events else None,
-            last["time"] if last is not None and last["event"] == "end" else None,
-            names.count("call"),
-            names.count("allow"),
-            names.count("deny") + names.count("limit"),
-            self.verdict.state,
+            run=self.run,
+            principal=self.events[0]["principal"] if self.events else None,
+            started=self.events[0]["time"] if self.events else None,
+            ended=last["time"] if last is not None and last["event"] == "end" else None,
+            calls=names.count("call"),
+            allowed=names.count("allow"),
+            denied=names.count("deny") + names.count("limit"),
+            state=self.verdict.state,
         )
 
 

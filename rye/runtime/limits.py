@@ -37,7 +37,7 @@ UNCOUNTED_UNDER_MCP = ("turns", "tokens", "spend")
 Number = int | float | Decimal
 
 
-class Limits(Struct, frozen=True):
+class Limits(Struct, frozen=True, kw_only=True):
     """The maximum of each; None: no limit."""
 
     turns: int | None = None
@@ -57,7 +57,7 @@ class Limits(Struct, frozen=True):
         return {name: str(value) if isinstance(value, Decimal) else value for name, value in found if value is not None}
 
 
-class Used(Struct, frozen=True):
+class Used(Struct, frozen=True, kw_only=True):
     """How much was used, in each limit's unit."""
 
     turns: int = 0

@@ -88,13 +88,13 @@ def open_session(
     run = run or new_ulid(context.now())
     log = EventLog(project.ai / RUNS / run, levels[0].label)
     world = World(
-        items,
-        tools(items),
-        OwnSigner(context, project, passphrase),
-        SessionClock(context),
-        ask,
-        children,
-        tuple(sorted({*secrets, *known_secrets(context.environment)}, key=lambda value: (-len(value), value))),
+        items=items,
+        tools=tools(items),
+        signer=OwnSigner(context, project, passphrase),
+        clock=SessionClock(context),
+        ask=ask,
+        children=children,
+        secrets=tuple(sorted({*secrets, *known_secrets(context.environment)}, key=lambda value: (-len(value), value))),
     )
     session = Session(
         run,

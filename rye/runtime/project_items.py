@@ -138,20 +138,20 @@ class ProjectItems:
         if runs:
             found.parsed()
         return UsableItem(
-            kind,
-            entry.id,
-            own,
-            digest,
-            signer,
-            text,
-            bool(found.overrides),
-            found.item.suffix,
-            metadata.description if metadata is not None else "",
-            directive,
-            level,
-            log,
-            registry,
-            value.needs if isinstance(value, Tool) else NOTHING,
+            kind=kind,
+            id=entry.id,
+            version=own,
+            sha256=digest,
+            signer=signer,
+            text=text,
+            overridden=bool(found.overrides),
+            suffix=found.item.suffix,
+            description=metadata.description if metadata is not None else "",
+            directive=directive,
+            level=level,
+            log=log,
+            registry=registry,
+            needs=value.needs if isinstance(value, Tool) else NOTHING,
         )
 
     def _checked(self, entry: Entry) -> EffectiveItem:
@@ -210,7 +210,15 @@ class ProjectItems:
         hooks = tuple(HookAction(hook.when, hook.item_type, hook.item_id, hook.inputs) for hook in directive.hooks)
         if approved is not None:
             hooks = tuple(hook for hook in hooks if hook in approved)
-        return Level(item_id, "directive", version, digest, rights, hooks, self._limits(found, directive))
+        return Level(
+            id=item_id,
+            kind="directive",
+            version=version,
+            sha256=digest,
+            rights=rights,
+            hooks=hooks,
+            limits=self._limits(found, directive),
+        )
 
     @staticmethod
     def _limits(found: EffectiveItem, directive: Directive) -> Limits:

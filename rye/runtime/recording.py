@@ -86,7 +86,7 @@ class Recording:
             if self.closed:
                 return
             self.closed = True
-            self._log.close(self._clock.now(), Event("end", decision=decision, seconds=round(seconds, 3)))
+            self._log.close(self._clock.now(), Event(event="end", decision=decision, seconds=round(seconds, 3)))
 
     def _append(self, *events: Event, flush: bool = True) -> int:
         with self._lock:
@@ -103,7 +103,7 @@ def _event(
     event: Literal["call", "allow", "deny", "approve", "limit", "return"], asked: Asked, allowed: Allowed | None = None
 ) -> Event:
     return Event(
-        event,
+        event=event,
         tool=asked.name,
         item=(allowed.label if allowed is not None else None) or asked.item or None,
         sha256=allowed.sha256 if allowed is not None else None,

@@ -75,9 +75,23 @@ class SandboxedTools:
             failed.details["exit"] = outcome.exit
             failed.details["seconds"] = round(outcome.seconds, 3)
             return ToolResult(
-                outcome.exit, None, outcome.truncated, outcome.seconds, failed, ended_by_limit, said, refused
+                exit=outcome.exit,
+                output=None,
+                truncated=outcome.truncated,
+                seconds=outcome.seconds,
+                error=failed,
+                ended_by_limit=ended_by_limit,
+                stderr=said,
+                refused=refused,
             )
-        return ToolResult(outcome.exit, value, outcome.truncated, outcome.seconds, stderr=said, refused=refused)
+        return ToolResult(
+            exit=outcome.exit,
+            output=value,
+            truncated=outcome.truncated,
+            seconds=outcome.seconds,
+            stderr=said,
+            refused=refused,
+        )
 
     def granted(self, item: UsableItem) -> Needs:
         """Return what rye.toml grants the tool and this user agreed to. Raises RyeError if the tool needs more."""

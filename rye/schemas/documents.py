@@ -58,7 +58,7 @@ class ValidateDocument(Struct):
     fixes: list[dict[str, Any]] | None = None
 
 
-class VerifyRow(Struct):
+class VerifyRow(Struct, kw_only=True):
     """The verdict on one file's signature."""
 
     path: str
@@ -78,7 +78,7 @@ class VerifyDocument(Struct):
     counts: dict[str, int]
 
 
-class ShowDocument(Struct):
+class ShowDocument(Struct, kw_only=True):
     """``rye show``. Each kind of item adds its own fields."""
 
     kind: str
@@ -97,7 +97,7 @@ class UsedRow(Struct):
     path: str
 
 
-class RenderDocument(Struct):
+class RenderDocument(Struct, kw_only=True):
     """``rye render``."""
 
     prompt: str
@@ -187,7 +187,7 @@ class OverlayApplyDocument(Struct):
     applied: list[str]
 
 
-class SearchRow(Struct):
+class SearchRow(Struct, kw_only=True):
     """One search result."""
 
     id: str
@@ -216,7 +216,7 @@ class DeployChange(Struct):
     target: str
 
 
-class DeployRefused(Struct):
+class DeployRefused(Struct, kw_only=True):
     """An item or file that was not deployed, and why."""
 
     item: str
@@ -228,7 +228,7 @@ class DeployRefused(Struct):
     diff: list[str] = []
 
 
-class DeployDocument(Struct):
+class DeployDocument(Struct, kw_only=True):
     """``rye deploy``."""
 
     changes: list[DeployChange]
@@ -293,7 +293,7 @@ class LockProblem(Struct):
     chain: list[str]
 
 
-class LockCheckDocument(Struct):
+class LockCheckDocument(Struct, kw_only=True):
     """``rye lock`` and ``rye lock --check``."""
 
     changes: list[dict[str, Any]]
@@ -313,7 +313,7 @@ class AskedRight(Struct):
     example: str | None
 
 
-class ChangeRow(Struct, rename={"from_": "from"}):
+class ChangeRow(Struct, rename={"from_": "from"}, kw_only=True):
     """One item that was added, changed or removed, and what it asks for."""
 
     action: str
@@ -355,7 +355,7 @@ class ListDocument(Struct):
     items: list[ItemRow]
 
 
-class OutdatedRow(Struct):
+class OutdatedRow(Struct, kw_only=True):
     """One item with a newer version."""
 
     kind: str
@@ -374,7 +374,7 @@ class OutdatedDocument(Struct):
     outdated: list[OutdatedRow]
 
 
-class AuditFinding(Struct):
+class AuditFinding(Struct, kw_only=True):
     """One problem with an installed item."""
 
     rule: str

@@ -149,7 +149,14 @@ class SourceBook:
             hooks=lines.hooks,
         )
         files = {one.path: one.data for one in judged.attached}
-        return SourceRecord(release, opened.place_of(found), metadata, judged.data, files, judged.signer)
+        return SourceRecord(
+            release=release,
+            source=opened.place_of(found),
+            metadata=metadata,
+            data=judged.data,
+            attached=files,
+            signer=judged.signer,
+        )
 
 
 def unusable(opened: OpenSource, found: Found, why: str) -> SourceError:

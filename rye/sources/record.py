@@ -15,7 +15,7 @@ from rye.project.lock import LockedSource
 from rye.registry.protocol.statements import Advisory, Deprecation, Release, Takedown, Yank
 
 
-class SourceRecord(Struct, frozen=True):
+class SourceRecord(Struct, frozen=True, kw_only=True):
     """One item in one state of its source, whose bytes were checked against that state."""
 
     release: Release

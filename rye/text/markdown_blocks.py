@@ -118,14 +118,14 @@ class _Scanner(Cursor):
         self._drop(0)
         self.closed.sort(key=lambda container: (container.line, container.depth))
         return Blocks(
-            tuple(self.headings),
-            tuple(self.fences),
-            tuple(self.code),
-            tuple(self.html),
-            tuple(self.breaks),
-            tuple(self.closed),
-            min(self.start, length),
-            too_deep,
+            headings=tuple(self.headings),
+            fences=tuple(self.fences),
+            code=tuple(self.code),
+            html=tuple(self.html),
+            breaks=tuple(self.breaks),
+            containers=tuple(self.closed),
+            read_to=min(self.start, length),
+            too_deep=too_deep,
         )
 
     # Many lines at once.
@@ -164,7 +164,7 @@ class _Scanner(Cursor):
             self._drop(0)
             container = Open(item.end() - start, self.number, empty=False)
             self.containers.append(container)
-            self.leaf = Leaf("paragraph", item=container, start=item.end())
+            self.leaf = Leaf(kind="paragraph", item=container, start=item.end())
             end = text.index("\n", item.end())
         else:
             return False
@@ -329,9 +329,9 @@ class _Scanner(Cursor):
         self._touch()
         lines = [line[self.next :]] if line[self.next] == "[" else None
         if starts_item:
-            self.leaf = Leaf("paragraph", item=containers[0], start=self.start + self.next, lines=lines)
+            self.leaf = Leaf(kind="paragraph", item=containers[0], start=self.start + self.next, lines=lines)
         else:
-            self.leaf = PLAIN_TEXT if lines is None else Leaf("paragraph", lines=lines)
+            self.leaf = PLAIN_TEXT if lines is None else Leaf(kind="paragraph", lines=lines)
 
     def _has_text(self) -> bool:
         """Whether the open paragraph has text besides link reference definitions. Only then can an underline form a heading."""
@@ -388,7 +388,7 @@ class _Scanner(Cursor):
         self._touch()
         at = self.start + self.next
         if self.containers:
-            self.leaf = Leaf("html", self.number, self.number, html=kind)
+            self.leaf = Leaf(kind="html", line=self.number, last=self.number, html=kind)
             if kind < 6 and self._html_close(kind, at, self.after) >= 0:
                 self._close_leaf(closed=True)
             return
@@ -404,7 +404,7 @@ class _Scanner(Cursor):
     def _open_code(self) -> None:
         self._touch()
         if self.containers:
-            self.leaf = Leaf("code", self.number, self.number)
+            self.leaf = Leaf(kind="code", line=self.number, last=self.number)
             return
         found = CODE_LINES.match(self.text, self.start)
         assert found is not None
@@ -417,14 +417,14 @@ class _Scanner(Cursor):
         info = unescaped(self.line[opener.end() :].strip(" \t"))
         if self.containers or self.indent:
             self.leaf = Leaf(
-                "fence",
-                self.number,
-                self.number,
-                marker[0],
-                len(marker),
-                self.indent,
-                column,
-                info,
+                kind="fence",
+                line=self.number,
+                last=self.number,
+                marker=marker[0],
+                length=len(marker),
+                indent=self.indent,
+                column=column,
+                info=info,
                 start=self.start,
                 lines=[],
             )
@@ -441,7 +441,17 @@ class _Scanner(Cursor):
             at = text.find(marker, text.index("\n", at))
         content = self.text[start : max(content_end, start)]
         end = min(self.after, self.length)
-        fence = Fence(info, self.number, column, self._take_lines(), closed, 0, content, self.start, end)
+        fence = Fence(
+            info=info,
+            line=self.number,
+            column=column,
+            end_line=self._take_lines(),
+            closed=closed,
+            depth=0,
+            text=content,
+            start=self.start,
+            end=end,
+        )
         self.fences.append(fence)
         self.ended = self.until is not None and fence.word == self.until
 
@@ -482,7 +492,18 @@ class _Scanner(Cursor):
             content, offsets = "\n".join(leaf.lines), tuple(leaf.offsets)
             end = min(self.after if leaf.last == self.number else self.start, self.length)
             self.fences.append(
-                Fence(leaf.info, leaf.line, leaf.column, leaf.last, closed, depth, content, leaf.start, end, offsets)
+                Fence(
+                    info=leaf.info,
+                    line=leaf.line,
+                    column=leaf.column,
+                    end_line=leaf.last,
+                    closed=closed,
+                    depth=depth,
+                    text=content,
+                    start=leaf.start,
+                    end=end,
+                    offsets=offsets,
+                )
             )
         elif leaf.kind == "code":
             self.code.append(Code(leaf.line, leaf.last, depth))

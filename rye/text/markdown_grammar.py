@@ -183,7 +183,7 @@ class Open(Struct):
     text: str = ""
 
 
-class Leaf(Struct):
+class Leaf(Struct, kw_only=True):
     """The open leaf block."""
 
     kind: str
@@ -205,6 +205,6 @@ class Leaf(Struct):
     offsets: list[int] = field(default_factory=list)
 
 
-NO_LEAF = Leaf("")
-PLAIN_TEXT = Leaf("paragraph")
+NO_LEAF = Leaf(kind="")
+PLAIN_TEXT = Leaf(kind="paragraph")
 """A paragraph whose content does not matter. Both constants are shared; never modify them."""

@@ -23,7 +23,7 @@ class Heading(Struct, frozen=True):
     setext: bool = False
 
 
-class Fence(Struct, frozen=True):
+class Fence(Struct, frozen=True, kw_only=True):
     """One fenced code block."""
 
     info: str
@@ -103,7 +103,7 @@ class Container(Struct, frozen=True):
     """The first paragraph of an outermost list item, each line trimmed; empty for other containers."""
 
 
-class Blocks(Struct, frozen=True):
+class Blocks(Struct, frozen=True, kw_only=True):
     """All blocks of a text, each kind in document order. Whatever is in none of them is paragraphs."""
 
     headings: tuple[Heading, ...]

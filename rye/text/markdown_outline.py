@@ -27,7 +27,7 @@ class ListItem(Struct, frozen=True):
     line: int
 
 
-class Outline(Struct, frozen=True):
+class Outline(Struct, frozen=True, kw_only=True):
     """A text's lines and what they are. All line numbers count from 0."""
 
     lines: tuple[str, ...]
@@ -59,14 +59,14 @@ def outline(text: str) -> Outline:
     blocks = scan(text, only_comments=True)
     top = [container for container in blocks.containers if container.depth == 0]
     return Outline(
-        tuple(text.split("\n")),
-        tuple(Heading(h.level, h.text, h.line - 1) for h in blocks.headings if h.depth == 0 and not h.setext),
-        tuple(each.line - 1 for each in blocks.breaks if each.depth == 0),
-        tuple(ListItem(item.text, item.line - 1) for item in top if not item.quote),
-        tuple((quote.line - 1, quote.end_line) for quote in top if quote.quote),
-        _lines(blocks.code_lines),
-        _lines(blocks.comment_lines),
-        None if blocks.too_deep is None else blocks.too_deep - 1,
+        lines=tuple(text.split("\n")),
+        headings=tuple(Heading(h.level, h.text, h.line - 1) for h in blocks.headings if h.depth == 0 and not h.setext),
+        breaks=tuple(each.line - 1 for each in blocks.breaks if each.depth == 0),
+        items=tuple(ListItem(item.text, item.line - 1) for item in top if not item.quote),
+        quotes=tuple((quote.line - 1, quote.end_line) for quote in top if quote.quote),
+        code=_lines(blocks.code_lines),
+        comments=_lines(blocks.comment_lines),
+        too_deep=None if blocks.too_deep is None else blocks.too_deep - 1,
     )
 
 

@@ -105,7 +105,7 @@ class _Open(Struct):
     has_key: bool = False
 
 
-class _Builder(Struct):
+class _Builder(Struct, kw_only=True):
     schema: Schema
     limits: ContentLimits
     first_line: int
@@ -245,7 +245,7 @@ def read_yaml(
     """Parse one YAML document. ``first_line``: the file's line where ``text`` starts. Raises YamlError."""
     _refuse_other_line_ends(text, first_line)
 
-    builder = _Builder(schema, limits, first_line)
+    builder = _Builder(schema=schema, limits=limits, first_line=first_line)
     for event in events(text, first_line):
         builder.take(event)
     return YamlDocument(builder.root, builder.marks, first_line, tuple(builder.features))

@@ -81,7 +81,7 @@ class Notice(Struct, frozen=True):
     hint: str | None = None
 
 
-class LibraryContext(Struct):
+class LibraryContext(Struct, kw_only=True):
     """A context for programs: asks no one, shows nothing, and keeps warnings in ``warnings``."""
 
     cwd: Path

@@ -214,8 +214,8 @@ class Clone(Person):
     def context(self, mode: Mode) -> AnsweringContext:
         given = {"RYE_TRUST_LOCK": "1"} if mode.trust else {}
         return AnsweringContext(
-            self.folder,
-            self.folders,
+            cwd=self.folder,
+            home=self.folders,
             assume_yes=mode.yes,
             environment={**self.environment, **given},
             person=mode.person,
@@ -226,7 +226,7 @@ class Clone(Person):
         """Run a command; return ``done`` or the error's code, and the context with what was shown."""
         context = self.context(mode)
         approved = (f"{item.id}@{_target(command)}",) if mode.approve else ()
-        request = InstallRequest("rye install", approved=approved, trust_lock=mode.trust)
+        request = InstallRequest(command="rye install", approved=approved, trust_lock=mode.trust)
         try:
             return _COMMANDS[command.partition(" ")[0]](self, context, item, request, command), context
         except RyeError as error:

@@ -32,18 +32,29 @@ RUN = Run("tool-code", "run.py", "python", HASH)
 HOOK = HookAction("x > 1", "tool", "acme/ops/alarm")
 ALARM = Mention("command", "rm -rf", "alarm", "a.md", 3)
 NAME = "tool:acme/fs/read"
-ROW = LockedItem("tool", "acme/fs/read", "1.0.0", 12, HASH, ".py", "registry.example", 0, 1, "SHA256:a")
+ROW = LockedItem(
+    kind="tool",
+    id="acme/fs/read",
+    version="1.0.0",
+    size=12,
+    sha256=HASH,
+    suffix=".py",
+    registry="registry.example",
+    log=0,
+    keyset=1,
+    signer="SHA256:a",
+)
 READ, WRITE = "rye.execute.tool.acme.read", "rye.execute.tool.acme.write"
 
 
 def nobody(home: Home) -> LibraryContext:
     """A run without anyone to ask."""
-    return LibraryContext(Path(), home)
+    return LibraryContext(cwd=Path(), home=home)
 
 
 def server(home: Home) -> LibraryContext:
     """A run on a build server that trusts the lock."""
-    return LibraryContext(Path(), home, environment={"RYE_TRUST_LOCK": "1"})
+    return LibraryContext(cwd=Path(), home=home, environment={"RYE_TRUST_LOCK": "1"})
 
 
 @pytest.fixture
@@ -65,7 +76,7 @@ def agreed(
 def test_a_right_counts_once_this_user_agreed_to_it(home: Home, project: Project) -> None:
     row = replace(ROW, approved=approving(right=(READ, WRITE)))
     remember(home, project, [Ask(NAME, "right", READ)])
-    found = agreed(home, project, row, SignedRelease((READ, WRITE)))
+    found = agreed(home, project, row, SignedRelease(capabilities=(READ, WRITE)))
     assert (found.identity, found.capabilities) == (ROW.identity, (READ,))
     assert found.waiting == (Ask(NAME, "right", WRITE),)
     assert found.unapproved == ()
@@ -78,7 +89,7 @@ def test_a_right_counts_once_this_user_agreed_to_it(home: Home, project: Project
 def test_whoever_trusts_the_lock_is_not_asked_and_gets_no_more_than_the_lock_approves(
     home: Home, project: Project
 ) -> None:
-    row, release = replace(ROW, approved=approving(right=(READ,))), SignedRelease((READ, WRITE))
+    row, release = replace(ROW, approved=approving(right=(READ,))), SignedRelease(capabilities=(READ, WRITE))
     for found in (
         agreed(home, project, row, release, trust_lock=True),
         item_agreement(server(home), CheckedItem(project, row, release)),
@@ -100,7 +111,7 @@ def test_signers_and_sources_are_asked_about_elsewhere_and_everything_else_here(
     remember(home, project, found.waiting)
     whole = agreed(home, project, row)
     assert (whole.waiting, whole.is_whole, whole.refusal()) == ((), True, None)
-    source = LockedSource("run.py", path="../shared")
+    source = LockedSource(place="run.py", path="../shared")
     of_source = replace(row, source=source, registry="path+../shared", signer="path+../shared")
     assert approvals([of_source]) >= {Ask(NAME, "source", "path+../shared")}
     assert agreed(home, project, of_source).waiting == ()
@@ -117,7 +128,7 @@ def test_a_hook_that_reads_like_a_right_takes_no_right_away(home: Home, project:
 @pytest.mark.parametrize(
     ("release", "what"),
     [
-        (SignedRelease((READ,)), Ask(NAME, "right", READ)),
+        (SignedRelease(capabilities=(READ,)), Ask(NAME, "right", READ)),
         (SignedRelease(runs=(RUN,)), Ask(NAME, "run", f"tool-code run.py: python (sha256 {HASH[:32]})")),
         (SignedRelease(agent_tools=("Bash",)), Ask(NAME, "tool", "Bash")),
         (SignedRelease(mentions=(ALARM,)), Ask(NAME, "fact", "command rm -rf")),
@@ -137,7 +148,9 @@ def test_what_the_lock_does_not_approve_is_refused_even_to_a_user_who_agreed_to_
 
 
 def test_what_the_lock_approves_is_not_refused_again() -> None:
-    release = SignedRelease((READ,), ("Bash",), runs=(RUN,), mentions=(ALARM,), agent_limits=("blocked X",))
+    release = SignedRelease(
+        capabilities=(READ,), agent_tools=("Bash",), runs=(RUN,), mentions=(ALARM,), agent_limits=("blocked X",)
+    )
     row = replace(
         ROW, approved=approving(right=("rye.execute.tool.acme.*",), tool=("Bash",), limit=("blocked X",), run=(RUN,),
         fact=("command rm -rf",)),

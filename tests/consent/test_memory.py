@@ -33,8 +33,19 @@ from tests.installation.test_transaction_rounds import without_waiting
 HASH = "0123456789abcdef" * 4
 RUN = Run("tool-code", "run.py", "python", HASH)
 HOOK = HookAction("x > 1", "tool", "acme/ops/alarm")
-PLAIN = LockedItem("tool", "acme/fs/read", "1.0.0", 12, HASH, ".py", "registry.example", 0, 1, "SHA256:a")
-SOURCE = LockedSource("run.py", path="../shared")
+PLAIN = LockedItem(
+    kind="tool",
+    id="acme/fs/read",
+    version="1.0.0",
+    size=12,
+    sha256=HASH,
+    suffix=".py",
+    registry="registry.example",
+    log=0,
+    keyset=1,
+    signer="SHA256:a",
+)
+SOURCE = LockedSource(place="run.py", path="../shared")
 NAME = "tool:acme/fs/read"
 RIGHT = Ask(NAME, "right", "rye.execute.tool.acme.*")
 MARK = ".ai/.rye/accepted"

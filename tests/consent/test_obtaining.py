@@ -25,14 +25,25 @@ from rye.workspace.trusting.acceptance import require_yes
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 HASH = "ab" * 32
-OLD = LockedItem("tool", "acme/fs/read", "1.0.0", 12, HASH, ".py", "registry.example", 0, 1, "SHA256:a")
+OLD = LockedItem(
+    kind="tool",
+    id="acme/fs/read",
+    version="1.0.0",
+    size=12,
+    sha256=HASH,
+    suffix=".py",
+    registry="registry.example",
+    log=0,
+    keyset=1,
+    signer="SHA256:a",
+)
 NEW = replace(OLD, version="1.1.0")
 RIGHT = Asked("rye.execute.*", Tier.UNRESTRICTED, "rye.execute.tool.a")
-ADDED = ItemChange("add", OLD.identity, None, OLD, asks=(RIGHT,))
+ADDED = ItemChange(action="add", identity=OLD.identity, old=None, new=OLD, asks=(RIGHT,))
 """Needs a yes; ``--yes`` is one."""
-WIDER = ItemChange("update", OLD.identity, OLD, NEW, asks=(RIGHT,))
+WIDER = ItemChange(action="update", identity=OLD.identity, old=OLD, new=NEW, asks=(RIGHT,))
 """Needs a person, or an approval by name."""
-QUIET = ItemChange("update", OLD.identity, OLD, NEW)
+QUIET = ItemChange(action="update", identity=OLD.identity, old=OLD, new=NEW)
 LABEL = "tool:acme/fs/read@1.1.0"
 UNSEEN = (Ask("tool:acme/fs/read", "right", "rye.load.*"),)
 
@@ -53,7 +64,7 @@ class Face:
         self, *changes: ItemChange, use: LockUse = "repair", approve: tuple[str, ...] = (), dry: bool = False,
         unseen: tuple[Ask, ...] = (),
     ) -> Consent:  # fmt: skip
-        request = InstallRequest("rye update", approve, dry, lock_use=use)
+        request = InstallRequest(command="rye update", approved=approve, dry_run=dry, lock_use=use)
         return obtain_consent(self.context, request, Plan(changes), ["a note"], self.agree, unseen)
 
 
@@ -202,7 +213,7 @@ def test_a_program_is_shown_only_what_it_asked_for_and_nobody_is_asked_about_not
 
 
 RUN = Run("tool-code", "run.py", "python", HASH)
-SOURCE = LockedSource("run.py", path="../shared")
+SOURCE = LockedSource(place="run.py", path="../shared")
 OF_SOURCE = replace(NEW, source=SOURCE, registry="path+../shared", signer="path+../shared")
 NOTE = Mention("command", "make", "alarm", "a.md", 3)
 
@@ -321,7 +332,7 @@ def test_a_change_is_shown_to_programs_with_everything_that_is_agreed_to() -> No
 def test_an_addition_a_removal_and_an_item_of_a_source_are_shown_to_programs() -> None:
     (added,) = change_documents([replace(ADDED, new=replace(OLD, forced="^1"))])
     assert (added["from"], added["to"], added["forced"], added["signer_before"]) == (None, "1.0.0", "^1", None)
-    (removed,) = change_documents([ItemChange("remove", OLD.identity, OLD, None)])
+    (removed,) = change_documents([ItemChange(action="remove", identity=OLD.identity, old=OLD, new=None)])
     shown = ("from", "to", "signer", "source", "needs_approval")
     assert [removed[key] for key in shown] == ["1.0.0", None, None, None, False]
     (of_source,) = change_documents([replace(QUIET, new=OF_SOURCE)])

@@ -102,7 +102,7 @@ def test_the_same_files_give_the_same_text_and_the_frontmatter_stays(targets: li
 
 
 def metadata(*capabilities: str, hooks: tuple[HookAction, ...] = ()) -> Metadata:
-    return Metadata("x", "1.0.0", "x", capabilities=capabilities, hooks=hooks)
+    return Metadata(name="x", version="1.0.0", description="x", capabilities=capabilities, hooks=hooks)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,14 @@ EVERY = (*FILES, "WebFetch", "WebSearch")
 
 
 def draft(rights: Rights, **more: Any) -> AgentDraft:
-    return AgentDraft("x", 'Says "hello": --- and\tmore', "Be good.", "rye:deployed agent:a/x@1.0.0", rights, **more)
+    return AgentDraft(
+        name="x",
+        description='Says "hello": --- and\tmore',
+        body="Be good.",
+        mark="rye:deployed agent:a/x@1.0.0",
+        rights=rights,
+        **more,
+    )
 
 
 def made(name: str, rights: Rights, **more: Any) -> tuple[dict[str, Any], AgentText]:
@@ -249,7 +256,9 @@ def test_opencode_denies_the_server_s_tools_to_everybody_else() -> None:
 
 
 def test_gemini_is_not_given_a_text_that_it_fills_in_itself() -> None:
-    given = AgentDraft("x", "Says x", "Run ${HOME}/x.", "rye:deployed agent:a/x@1.0.0", Rights(()))
+    given = AgentDraft(
+        name="x", description="Says x", body="Run ${HOME}/x.", mark="rye:deployed agent:a/x@1.0.0", rights=Rights(())
+    )
     found = target("gemini").agent(given, OPTIONS)
     assert found.data is None
     assert (found.refusals[0].field, found.refusals[0].code) == ("body", "deploy-inexpressible")

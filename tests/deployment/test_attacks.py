@@ -75,7 +75,17 @@ def shop(tmp_path: Path) -> Person:
 
 def row(path: str, item: str = "skill:acme/pdf", target: str = "claude", data: bytes = b"mine") -> FileRow:
     zeros = "0" * 64
-    return FileRow(path, item, target, sha256(data).hexdigest(), "0644", "1.0.0", zeros, "", "claude/1")
+    return FileRow(
+        path=path,
+        item=item,
+        target=target,
+        sha256=sha256(data).hexdigest(),
+        mode="0644",
+        version="1.0.0",
+        item_sha256=zeros,
+        customizations_sha256="",
+        adapter="claude/1",
+    )
 
 
 @pytest.mark.parametrize("path", HOSTILE)

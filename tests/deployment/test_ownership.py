@@ -36,7 +36,17 @@ def forget(shop: Person) -> None:
 def claim(shop: Person, path: str, data: bytes, item: str = "skill:acme/pdf") -> None:
     """A file of the user's own, and a committed row with its hash."""
     shop.write(path, data)
-    row = FileRow(path, item, "claude", sha256(data).hexdigest(), "0644", "1.0.0", "0" * 64, "", "claude/1")
+    row = FileRow(
+        path=path,
+        item=item,
+        target="claude",
+        sha256=sha256(data).hexdigest(),
+        mode="0644",
+        version="1.0.0",
+        item_sha256="0" * 64,
+        customizations_sha256="",
+        adapter="claude/1",
+    )
     shop.write(".ai/deploy.lock", state_text(State((row,))))
 
 
@@ -278,13 +288,30 @@ def killed_at(shop: Person, monkeypatch: pytest.MonkeyPatch, number: int) -> boo
 def test_a_name_that_changes_in_case_only_is_one_file_where_the_file_system_says_so() -> None:
     def row(path: str) -> FileRow:
         digest = sha256(b"old").hexdigest()
-        return FileRow(path, "skill:acme/pdf", "claude", digest, "0644", "1.0.0", "0" * 64, "", "claude/1")
+        return FileRow(
+            path=path,
+            item="skill:acme/pdf",
+            target="claude",
+            sha256=digest,
+            mode="0644",
+            version="1.0.0",
+            item_sha256="0" * 64,
+            customizations_sha256="",
+            adapter="claude/1",
+        )
 
     def disk(path: str) -> OnDisk:
         return OnDisk("file", b"old", place=(1, 2)) if path.lower() == ".claude/skills/pdf/a.md" else OnDisk("missing")
 
     new = Wanted(
-        ".claude/skills/pdf/a.md", b"new", False, "skill:acme/pdf", "2.0.0", "0" * 64, "", (("claude", "claude/1"),)
+        path=".claude/skills/pdf/a.md",
+        data=b"new",
+        executable=False,
+        item="skill:acme/pdf",
+        version="2.0.0",
+        item_sha256="0" * 64,
+        customizations_sha256="",
+        owners=(("claude", "claude/1"),),
     )
     plan = make_plan([new], State((row(".claude/skills/pdf/A.md"),)), disk, Run())
     assert plan.refused == ()
@@ -293,5 +320,16 @@ def test_a_name_that_changes_in_case_only_is_one_file_where_the_file_system_says
 
 
 def test_the_projects_of_a_row_are_kept_as_they_are() -> None:
-    row = FileRow("x", "skill:a/b", "claude", "0" * 64, "0644", "1", "0" * 64, "", "claude/1", ("/a", '/b"'))
+    row = FileRow(
+        path="x",
+        item="skill:a/b",
+        target="claude",
+        sha256="0" * 64,
+        mode="0644",
+        version="1",
+        item_sha256="0" * 64,
+        customizations_sha256="",
+        adapter="claude/1",
+        projects=("/a", '/b"'),
+    )
     assert parse_state(state_text(State((row,))).encode()).files == (row,)

@@ -1,90 +1,59 @@
-"""What has many values names them: records of seven fields and more, and calls with ten arguments and more (house 4)."""
+"""What has many parts is made by their names: a value of seven and more fields, and a call with ten and more arguments (house 4)."""
 
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
-FIELDS = 7
-ARGUMENTS = 10
-BY_COLUMN = {"Table", "op.create_table", "_part"}
-"""SQLAlchemy's tables, and a row of columns: their columns have names of their own."""
+FIELDS, ARGUMENTS = 7, 10
+_TABLES = ("Table", "Column", "Index", "create_table")
+"""SQLAlchemy's: a table is a list of columns, which have names of their own."""
 
 
-def files() -> Iterator[Path]:
-    """The server's files, except those of the pages."""
-    folder = ROOT / "registry_server"
-    return (path for path in sorted(folder.rglob("*.py")) if path.relative_to(folder).parts[0] != "pages")
+@cache
+def _trees() -> tuple[tuple[str, ast.Module], ...]:
+    paths = sorted(path for room in ("rye", "registry_server") for path in (ROOT / room).rglob("*.py"))
+    return tuple((str(path.relative_to(ROOT)), ast.parse(path.read_text("utf-8"))) for path in paths)
 
 
-def is_record(node: ast.ClassDef) -> bool:
-    written = [ast.unparse(part) for part in (*node.bases, *node.decorator_list)]
-    return any(part == "Struct" or part.startswith("dataclass") for part in written)
+def positional_values(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Line and name of each struct and dataclass of many fields that can be made by position."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ClassDef):
+            continue
+        fields = sum(isinstance(each, ast.AnnAssign) and "ClassVar" not in ast.dump(each) for each in node.body)
+        made_by = [keyword.arg for keyword in node.keywords]
+        decorators = [ast.unparse(each) for each in node.decorator_list]
+        is_struct = any(ast.unparse(base).rpartition(".")[2] == "Struct" for base in node.bases)
+        is_dataclass = any(each.startswith(("dataclass", "dataclasses.dataclass")) for each in decorators)
+        named = "kw_only" in made_by or any("kw_only=True" in each for each in decorators)
+        if fields >= FIELDS and (is_struct or is_dataclass) and not named:
+            yield node.lineno, node.name
 
 
-def positional_fields(node: ast.ClassDef) -> int:
-    """How many values the constructor of a record takes without their names."""
-    options = " ".join(ast.unparse(part) for part in (*node.keywords, *node.decorator_list))
-    if "kw_only=True" in options:
-        return 0
-    count = 0
-    for statement in node.body:
-        if isinstance(statement, ast.AnnAssign):
-            annotation = ast.unparse(statement.annotation)
-            if annotation == "KW_ONLY":
-                break
-            count += not annotation.startswith("ClassVar")
-    return count
+def long_calls(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Line and function of each call with many positional arguments."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and len(node.args) >= ARGUMENTS:
+            name = ast.unparse(node.func)
+            if name.rpartition(".")[2] not in _TABLES:
+                yield node.lineno, name
 
 
-def unnamed(source: str) -> list[str]:
-    """The records and calls in a file whose values should be named."""
-    findings = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ClassDef) and is_record(node) and positional_fields(node) >= FIELDS:
-            findings.append(f"{node.lineno}: {node.name} takes {positional_fields(node)} values without names")
-        if isinstance(node, ast.Call) and len(node.args) >= ARGUMENTS and ast.unparse(node.func) not in BY_COLUMN:
-            findings.append(f"{node.lineno}: {ast.unparse(node.func)} is given {len(node.args)} values without names")
-    return findings
+def test_values_of_many_fields_are_made_by_name() -> None:
+    assert [f"{path}:{line} {name}" for path, tree in _trees() for line, name in positional_values(tree)] == []
 
 
-def test_the_server_names_its_values() -> None:
-    assert [f"{path.relative_to(ROOT)}:{each}" for path in files() for each in unnamed(path.read_text("utf-8"))] == []
+def test_no_call_has_many_positional_arguments() -> None:
+    assert [f"{path}:{line} {name}" for path, tree in _trees() for line, name in long_calls(tree)] == []
 
 
-def test_no_class_of_the_server_has_a_name_that_two_others_have() -> None:
-    named: dict[str, list[Path]] = defaultdict(list)
-    for package in ("rye", "registry_server"):
-        for path in (ROOT / package).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-                if isinstance(node, ast.ClassDef):
-                    named[node.name].append(path)
-    here = set(files())
-    assert {name for name, paths in named.items() if len(paths) > 2 and here.intersection(paths)} == set()
-
-
-@pytest.mark.parametrize(
-    ("head", "count"),
-    [
-        ("class A(Struct, frozen=True)", 1),
-        ("class A(Struct, frozen=True, kw_only=True)", 0),
-        ("@dataclass(slots=True)\nclass A", 1),
-        ("@dataclass(kw_only=True)\nclass A", 0),
-        ("class A", 0),
-    ],
-)
-def test_a_record_is_seen(head: str, count: int) -> None:
-    body = "\n".join(f"    field{number}: int" for number in range(FIELDS))
-    assert len(unnamed(f"{head}:\n{body}\n")) == count
-    assert unnamed(f"{head}:\n    _: KW_ONLY\n{body}\n") == []
-
-
-def test_a_call_is_seen() -> None:
-    values = ", ".join(map(str, range(ARGUMENTS)))
-    assert len(unnamed(f"f({values})")) == 1
-    assert unnamed(f"sa.x(Table({values}), f({values[3:]}))") == []
+def test_the_search_sees_both() -> None:
+    fields = "\n".join(f"    a{number}: int" for number in range(FIELDS))
+    text = f"class A(Struct):\n{fields}\n@dataclass\nclass B:\n{fields}\nclass C(Struct, kw_only=True):\n{fields}\n"
+    assert [name for _, name in positional_values(ast.parse(text))] == ["A", "B"]
+    calls = "f({0})\nsa.Table({0})\nTable({0})".format(", ".join("x" * ARGUMENTS))
+    assert [name for _, name in long_calls(ast.parse(calls))] == ["f"]

@@ -47,7 +47,14 @@ class TestTheProjectsLockOfSkills:
         ).entries
         place = GitPlace("https://github.com/vercel-labs/agent-skills.git", "main", None, "skills/web-design")
         digest = Digest("skills-folder", HASH)
-        assert entry == Entry("skills-lock.json", "web-design", place, (digest,), only=("web-design",), is_one=True)
+        assert entry == Entry(
+            file="skills-lock.json",
+            name="web-design",
+            place=place,
+            digests=(digest,),
+            only=("web-design",),
+            is_one=True,
+        )
 
     @pytest.mark.parametrize(
         ("row", "place"),

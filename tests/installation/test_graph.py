@@ -15,9 +15,18 @@ from rye.project.manifest import Manifest, Wanted
 
 def item(name: str, *needs: str, kind: str = "directive") -> LockedItem:
     return LockedItem(
-        kind, f"acme/{name}", "1.0.0", 1, "ab" * 32, ".md", "registry.example", 1, 1, "SHA256:a",
+        kind=kind,
+        id=f"acme/{name}",
+        version="1.0.0",
+        size=1,
+        sha256="ab" * 32,
+        suffix=".md",
+        registry="registry.example",
+        log=1,
+        keyset=1,
+        signer="SHA256:a",
         dependencies=tuple(f"directive:acme/{need}" for need in needs),
-    )  # fmt: skip
+    )
 
 
 def asked(*names: str) -> Manifest:

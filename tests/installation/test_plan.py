@@ -13,13 +13,32 @@ from rye.project.lock import Lock, LockedFile, LockedItem
 
 HOOK = HookAction("cost.current > 1", "tool", "notify")
 ITEM = LockedItem(
-    "directive", "acme/work/item", "1.0.0", 1, "ab" * 32, ".md", "registry.example", 1, 1, "SHA256:a",
-    capabilities=("rye.search.tool.*",), hooks=(HOOK,),
-)  # fmt: skip
+    kind="directive",
+    id="acme/work/item",
+    version="1.0.0",
+    size=1,
+    sha256="ab" * 32,
+    suffix=".md",
+    registry="registry.example",
+    log=1,
+    keyset=1,
+    signer="SHA256:a",
+    capabilities=("rye.search.tool.*",),
+    hooks=(HOOK,),
+)
 SKILL = LockedItem(
-    "skill", "acme/pdf", "1.0.0", 1, "cd" * 32, "SKILL.md", "registry.example", 2, 1, "SHA256:a",
+    kind="skill",
+    id="acme/pdf",
+    version="1.0.0",
+    size=1,
+    sha256="cd" * 32,
+    suffix="SKILL.md",
+    registry="registry.example",
+    log=2,
+    keyset=1,
+    signer="SHA256:a",
     attached=(LockedFile("run.sh", 1, "ef" * 32, executable=True),),
-)  # fmt: skip
+)
 
 
 def installed(item: LockedItem) -> Lock:

@@ -22,7 +22,7 @@ AFTER: dict[str, Any] = {"sha256": "22" * 32}
 
 def from_git(commit: str = "1", *, signer: str | None = None, address: str = "https://git.example/pdf") -> LockedItem:
     """The item at a commit; unsigned unless a key is named."""
-    source = LockedSource("SKILL.md", git=address, ref="HEAD", commit=commit * 40, tree="3" * 40)
+    source = LockedSource(place="SKILL.md", git=address, ref="HEAD", commit=commit * 40, tree="3" * 40)
     version = f"1.2.0+{commit * 7}"
     signer = signer or source.origin
     row = replace(PLAIN, version=version, registry=source.origin, log=0, keyset=0, signer=signer, source=source)
@@ -30,7 +30,7 @@ def from_git(commit: str = "1", *, signer: str | None = None, address: str = "ht
 
 
 def from_folder(*, editable: bool = False, **changes: Any) -> LockedItem:
-    source = LockedSource("SKILL.md", path="../mine", editable=editable)
+    source = LockedSource(place="SKILL.md", path="../mine", editable=editable)
     return replace(PLAIN, registry=source.origin, log=0, keyset=0, signer=source.origin, source=source, **changes)
 
 
@@ -236,7 +236,7 @@ class TestVersionsOfASource:
 
 def test_what_an_editable_folder_mentions_is_agreed_to_with_it_but_an_alarm_only_by_name() -> None:
     row = from_folder(editable=True)
-    found = ItemChange("add", row.identity, None, row, mentions=(CAUTION, ALARM))
+    found = ItemChange(action="add", identity=row.identity, old=None, new=row, mentions=(CAUTION, ALARM))
     for consent, facts in (
         (Consent(yes=True), (CAUTION.word,)),
         (Consent(person=True), (ALARM.word, CAUTION.word)),
@@ -273,7 +273,9 @@ class TestGatheredMentionsOfChanges:
         assert self.told(found) == [(ALARM.value, [False]), (CAUTION.value, [False])]
 
     def test_an_unchanged_item_is_silent_unless_something_of_it_needs_an_answer(self) -> None:
-        quiet = ItemChange("keep", PLAIN.identity, agreed(PLAIN), PLAIN, mentions=(CAUTION,), runs=(RUN,))
+        quiet = ItemChange(
+            action="keep", identity=PLAIN.identity, old=agreed(PLAIN), new=PLAIN, mentions=(CAUTION,), runs=(RUN,)
+        )
         assert self.told(quiet) == []
         asking = replace(quiet, mentions=(ALARM, CAUTION), new_mentions=(ALARM,))
         assert self.told(asking) == [(ALARM.value, [True]), (CAUTION.value, [False])]
@@ -286,5 +288,7 @@ class TestGatheredMentionsOfChanges:
 
 
 def test_facts_of_a_source_are_recorded_by_todays_rules() -> None:
-    (done,) = approved_items(Plan((ItemChange("add", PLAIN.identity, None, from_git()),)), Consent(yes=True))
+    (done,) = approved_items(
+        Plan((ItemChange(action="add", identity=PLAIN.identity, old=None, new=from_git()),)), Consent(yes=True)
+    )
     assert (done.approved.rules, done.approved.of("fact")) == (RULES_VERSION, ())

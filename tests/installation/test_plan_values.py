@@ -34,7 +34,18 @@ RUN = Run("attached-file", "run.sh", "executable", "ef" * 32)
 ALARM = Mention("pipe-to-shell", "curl x | sh", "alarm", "SKILL.md", 3)
 CAUTION = Mention("safety-off", "sudo", "caution", "SKILL.md", 4)
 NOTE = Mention("host", "example.org", "note", "SKILL.md", 5)
-PLAIN = LockedItem("skill", "acme/pdf", "1.2.0", 1, "cd" * 32, "SKILL.md", "registry.example", 2, 1, "SHA256:a")
+PLAIN = LockedItem(
+    kind="skill",
+    id="acme/pdf",
+    version="1.2.0",
+    size=1,
+    sha256="cd" * 32,
+    suffix="SKILL.md",
+    registry="registry.example",
+    log=2,
+    keyset=1,
+    signer="SHA256:a",
+)
 PENDING = replace(PLAIN, approved=approving(1, ""))
 """As ``rye lock`` writes it: no one has agreed to anything."""
 
@@ -159,10 +170,15 @@ class TestWhatIsAsked:
     )
     def test_each_of_them_alone_needs_consent(self, field: dict[str, Any]) -> None:
         for action in ("add", "update", "keep"):
-            asking = ItemChange(action, PLAIN.identity, None, PLAIN, **field)
+            asking = ItemChange(action=action, identity=PLAIN.identity, old=None, new=PLAIN, **field)
             assert asking.needs_consent is True
             assert Plan((asking,)).effective == (asking,)
-        assert ItemChange("add", PLAIN.identity, None, PLAIN, signer_new=True, mentions=(ALARM,)).needs_consent is False
+        assert (
+            ItemChange(
+                action="add", identity=PLAIN.identity, old=None, new=PLAIN, signer_new=True, mentions=(ALARM,)
+            ).needs_consent
+            is False
+        )
 
 
 class TestSigner:
@@ -239,7 +255,7 @@ class TestMentions:
 
 class TestStops:
     def test_a_first_installation_does_not_unless_it_alarms_or_was_brought_along(self) -> None:
-        asking = ItemChange("add", PLAIN.identity, None, PLAIN, runs=(RUN,))
+        asking = ItemChange(action="add", identity=PLAIN.identity, old=None, new=PLAIN, runs=(RUN,))
         assert asking.stops is False
         assert replace(asking, pulled_in=True).stops is True
         assert replace(asking, runs=(), pulled_in=True).stops is False
@@ -247,7 +263,7 @@ class TestStops:
         assert replace(asking, new_mentions=(CAUTION, ALARM)).stops is True
 
     def test_an_update_does_when_it_asks_for_anything(self) -> None:
-        asking = ItemChange("update", PLAIN.identity, agreed(PLAIN), PLAIN, runs=(RUN,))
+        asking = ItemChange(action="update", identity=PLAIN.identity, old=agreed(PLAIN), new=PLAIN, runs=(RUN,))
         assert asking.stops is True
         assert replace(asking, runs=()).stops is False
         assert replace(asking, old=PENDING).stops is False
@@ -266,7 +282,9 @@ class TestStops:
         ],
     )
     def test_what_is_installed_does_once_anything_of_it_was_approved(self, approved: Approved, stops: bool) -> None:
-        kept = ItemChange("keep", PLAIN.identity, replace(PLAIN, approved=approved), PLAIN, hooks=(HOOK,))
+        kept = ItemChange(
+            action="keep", identity=PLAIN.identity, old=replace(PLAIN, approved=approved), new=PLAIN, hooks=(HOOK,)
+        )
         assert kept.stops is stops
         assert replace(kept, action="replace").stops is True
 
@@ -303,8 +321,8 @@ class TestBroughtAlong:
 
 
 class TestConsent:
-    ASKING = ItemChange("add", PLAIN.identity, None, PLAIN, runs=(RUN,))
-    STOPPING = ItemChange("update", PLAIN.identity, agreed(PLAIN), PLAIN, runs=(RUN,))
+    ASKING = ItemChange(action="add", identity=PLAIN.identity, old=None, new=PLAIN, runs=(RUN,))
+    STOPPING = ItemChange(action="update", identity=PLAIN.identity, old=agreed(PLAIN), new=PLAIN, runs=(RUN,))
     LABEL = frozenset({"skill:acme/pdf@1.2.0"})
 
     @pytest.mark.parametrize(
@@ -320,20 +338,22 @@ class TestConsent:
     )
     def test_what_it_covers(self, consent: Consent, asking: bool, stopping: bool) -> None:
         assert (consent.covers(self.ASKING), consent.covers(self.STOPPING)) == (asking, stopping)
-        nothing = ItemChange("update", PLAIN.identity, agreed(PLAIN), PLAIN)
+        nothing = ItemChange(action="update", identity=PLAIN.identity, old=agreed(PLAIN), new=PLAIN)
         assert consent.covers(nothing) is True
         wanted = tuple(c for c, good in ((self.ASKING, asking), (self.STOPPING, stopping)) if not good)
         assert refused(Plan((nothing, self.ASKING, self.STOPPING)), consent) == wanted
 
     def test_an_approval_names_no_removal(self) -> None:
-        gone = ItemChange("remove", PLAIN.identity, PLAIN, None)
+        gone = ItemChange(action="remove", identity=PLAIN.identity, old=PLAIN, new=None)
         assert Consent(approved=self.LABEL).names(gone) is False
         assert Consent(approved=self.LABEL).names(self.ASKING) is True
         assert labels_named(Plan((gone,)), "acme/pdf@1.2.0") == ()
         assert labels_named(Plan((self.ASKING,)), "pdf@1.2.0") == ()
 
     def recorded(self, found: ItemChange, consent: Consent) -> LockedItem:
-        (done,) = approved_items(Plan((found, ItemChange("remove", PLAIN.identity, PLAIN, None))), consent)
+        (done,) = approved_items(
+            Plan((found, ItemChange(action="remove", identity=PLAIN.identity, old=PLAIN, new=None))), consent
+        )
         return done
 
     def test_what_is_recorded(self) -> None:
@@ -342,10 +362,10 @@ class TestConsent:
             runs=(RUN,), approved=approving(1, "SHA256:z"),
         )  # fmt: skip
         found = ItemChange(
-            "update",
-            PLAIN.identity,
-            agreed(PLAIN, approved=but(fact=(CAUTION.word,))),
-            new,
+            action="update",
+            identity=PLAIN.identity,
+            old=agreed(PLAIN, approved=but(fact=(CAUTION.word,))),
+            new=new,
             mentions=(CAUTION, ALARM),
         )
         assert found.old is not None
@@ -368,7 +388,7 @@ class TestConsent:
     def test_facts_that_other_rules_found_stay_as_they_are_until_a_person_agrees(self) -> None:
         facts = tuple(f"fact {number}" for number in range(10))
         old = changed(agreed(PLAIN, approved=but(fact=facts[::-1])), approved=but(rules=RULES_VERSION - 1))
-        kept = ItemChange("keep", PLAIN.identity, old, PLAIN, mentions=(CAUTION,))
+        kept = ItemChange(action="keep", identity=PLAIN.identity, old=old, new=PLAIN, mentions=(CAUTION,))
         done = self.recorded(kept, Consent(yes=True))
         assert (done.approved.of("fact"), done.approved.rules) == (facts, RULES_VERSION - 1)
         done = self.recorded(kept, Consent(person=True))
@@ -378,15 +398,15 @@ class TestConsent:
 
     def test_what_is_kept_loses_the_approvals_of_what_it_does_not_mention(self) -> None:
         old = agreed(PLAIN, approved=but(fact=("gone since", CAUTION.word)))
-        kept = ItemChange("keep", PLAIN.identity, old, PLAIN, mentions=(CAUTION, ALARM))
+        kept = ItemChange(action="keep", identity=PLAIN.identity, old=old, new=PLAIN, mentions=(CAUTION, ALARM))
         assert kept.signer_new is False
         assert self.recorded(kept, Consent(yes=True)).approved.of("fact") == (CAUTION.word,)
 
 
 def test_rights_by_tier_worst_first() -> None:
     safe, worst = Asked("rye.search.tool.a", Tier.SAFE, None), Asked("rye.*", Tier.UNRESTRICTED, None)
-    first = ItemChange("add", PLAIN.identity, None, PLAIN, asks=(safe,))
-    second = ItemChange("add", PLAIN.identity, None, PLAIN, asks=(worst, safe))
+    first = ItemChange(action="add", identity=PLAIN.identity, old=None, new=PLAIN, asks=(safe,))
+    second = ItemChange(action="add", identity=PLAIN.identity, old=None, new=PLAIN, asks=(worst, safe))
     found = by_tier([first, second])
     assert list(found.items()) == [(Tier.UNRESTRICTED, [(second, worst)]), (Tier.SAFE, [(first, safe), (second, safe)])]
 

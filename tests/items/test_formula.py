@@ -45,7 +45,16 @@ def test_a_whole_workflow() -> None:
         '[vars]\nplain = "text"\n[vars.full]\ndescription = "v"\nrequired = true\n'
     )
     assert (value.formula, value.type, value.version) == ("x", "workflow", "3.0.0")
-    assert value.steps[1] == Step("b", "", "", ("a",), True, True, "done", {"owner": "me"})
+    assert value.steps[1] == Step(
+        id="b",
+        title="",
+        description="",
+        needs=("a",),
+        parallel=True,
+        interactive=True,
+        acceptance="done",
+        extra={"owner": "me"},
+    )
     assert [(v.name, v.description, v.required, v.default) for v in value.vars] == [
         ("plain", "", False, "text"),
         ("full", "v", True, None),
@@ -364,7 +373,7 @@ _GRAPHS = st.dictionaries(st.sampled_from("abcdef"), st.lists(st.sampled_from("a
 @given(_GRAPHS)
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_a_cycle_is_found_exactly_where_no_order_exists(needs: dict[str, list[str]]) -> None:
-    steps = [Step(name, needs=tuple(n for n in targets if n in needs)) for name, targets in needs.items()]
+    steps = [Step(id=name, needs=tuple(n for n in targets if n in needs)) for name, targets in needs.items()]
     path = cycle(steps)
     order = in_work_order(steps)
     assert sorted(step.id for step in order) == sorted(needs)

@@ -33,6 +33,6 @@ def test_the_entry_of_a_bound_agent_starts_its_server(tmp_path: Path) -> None:
 
 
 def test_a_binding_that_means_nothing_is_refused(home: Home, tmp_path: Path) -> None:
-    assert binding_of(LibraryContext(tmp_path, home)) == "advisory"
+    assert binding_of(LibraryContext(cwd=tmp_path, home=home)) == "advisory"
     with pytest.raises(RyeError, match=BINDING):
-        binding_of(LibraryContext(tmp_path, home, environment={BINDING: "yes"}))
+        binding_of(LibraryContext(cwd=tmp_path, home=home, environment={BINDING: "yes"}))

@@ -43,7 +43,7 @@ class Running:
 
     def __init__(self, shop: Person, *, only: str | None = None, demanded: bool = False):
         self.shop = shop
-        self.context = LibraryContext(shop.folder, shop.folders, environment=dict(shop.environment))
+        self.context = LibraryContext(cwd=shop.folder, home=shop.folders, environment=dict(shop.environment))
         self.runs = RunsByToken(
             lambda reference: open_session(
                 self.context,

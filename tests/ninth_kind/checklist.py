@@ -36,7 +36,9 @@ def read(source: Source, options: ReadOptions) -> Reading[Checklist]:
         found.append(Diagnostic("error", "X03", f"name {name!r} is not the file's.", document.line("name")))
     version = version_of(data.get("version"), "X04", "version", document.line("version"), found)
     dependencies = dependencies_of(data.get("dependencies"), "X05", document.line, found, "dependencies")
-    metadata = Metadata(name, version, str(data.get("description", "")), dependencies=dependencies)
+    metadata = Metadata(
+        name=name, version=version, description=str(data.get("description", "")), dependencies=dependencies
+    )
     return Reading(Checklist(name, tuple(tasks), parts.body.strip()), metadata, in_order(found))
 
 

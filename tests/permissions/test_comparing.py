@@ -76,7 +76,8 @@ def test_rights_that_are_hard_to_judge_are_told_within_one_bound() -> None:
     hard = tuple(f"rye.*c{'?' * 12}*{number}b" for number in range(500))
     begun = time.process_time()
     found = compare(
-        Version("1", "", Metadata("x", "1", "")), Version("2", "", Metadata("x", "2", "", capabilities=hard))
+        Version("1", "", Metadata(name="x", version="1", description="")),
+        Version("2", "", Metadata(name="x", version="2", description="", capabilities=hard)),
     )
     told = found.as_json()
     assert time.process_time() - begun < 20

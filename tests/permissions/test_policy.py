@@ -61,8 +61,12 @@ def test_signers_of_every_set_are_needed() -> None:
 
 
 def test_combining_takes_the_stricter_of_each() -> None:
-    one = Policy((("rye.load.*",),), ("*.x",), Tier.WRITE, (), 60)
-    other = Policy((("*.acme.*",),), ("*.y",), Tier.ELEVATED, (), 3600)
+    one = Policy(
+        allowed=(("rye.load.*",),), forbidden=("*.x",), maximum_tier=Tier.WRITE, signers=(), minimum_release_age=60
+    )
+    other = Policy(
+        allowed=(("*.acme.*",),), forbidden=("*.y",), maximum_tier=Tier.ELEVATED, signers=(), minimum_release_age=3600
+    )
     both = combined([one, other])
     assert both.maximum_tier is Tier.WRITE
     assert both.minimum_release_age == 3600

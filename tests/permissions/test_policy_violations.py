@@ -16,7 +16,7 @@ SHELL = "rye.execute.tool.acme.shell.run"
 
 
 def test_each_capability_is_judged_on_its_own_in_one_order() -> None:
-    policy = Policy((("rye.load.*",), ("*.acme.*",)), ("*.secret.*",), Tier.WRITE)
+    policy = Policy(allowed=(("rye.load.*",), ("*.acme.*",)), forbidden=("*.secret.*",), maximum_tier=Tier.WRITE)
     asked = [
         SHELL,
         "rye.load.tool.acme.secret.x",
@@ -37,10 +37,10 @@ def test_each_capability_is_judged_on_its_own_in_one_order() -> None:
 
 
 def test_a_refusal_says_what_and_shows_an_action() -> None:
-    (found,) = violations(Policy((("rye.load.*",),)), ["rye.search.tool.a.b"])
+    (found,) = violations(Policy(allowed=(("rye.load.*",),)), ["rye.search.tool.a.b"])
     said = "rye.search.tool.a.b grants rye.search.tool.a.b, which the policy does not allow"
     assert found == Violation("allowed", "rye.search.tool.a.b", said, "rye.search.tool.a.b")
-    (found,) = violations(Policy((), ("rye.search.*",)), ["rye.search.tool.a.b"])
+    (found,) = violations(Policy(allowed=(), forbidden=("rye.search.*",)), ["rye.search.tool.a.b"])
     said = "rye.search.tool.a.b grants rye.search.tool.a.b, which the policy forbids (rye.search.*)"
     assert found == Violation("forbidden", "rye.search.tool.a.b", said, "rye.search.tool.a.b")
     (found,) = violations(Policy(maximum_tier=Tier.WRITE), [SHELL])
@@ -53,7 +53,7 @@ def test_what_is_too_complex_to_compare_is_refused(monkeypatch: pytest.MonkeyPat
         raise TooComplex
 
     monkeypatch.setattr(module, "find_readable", give_up)
-    found = violations(Policy((("rye.*",),), ("*.x",)), ["rye.load.a"])
+    found = violations(Policy(allowed=(("rye.*",),), forbidden=("*.x",)), ["rye.load.a"])
     assert [(each.rule, each.capability, each.witness) for each in found] == [
         ("allowed", "rye.load.a", None),
         ("forbidden", "rye.load.a", None),

@@ -18,7 +18,7 @@ def ignore(row: str) -> tuple[Ignored, ...]:
 
 
 def finding(rule: str, about: str | None = "directive:acme/work/item", advisory: str | None = None) -> Finding:
-    return Finding(rule, "warning", "It is so.", "rye.lock", about=about, advisory=advisory)
+    return Finding(rule=rule, severity="warning", message="It is so.", path="rye.lock", about=about, advisory=advisory)
 
 
 def test_a_line_is_read() -> None:
@@ -108,7 +108,7 @@ def test_a_dependency_that_rye_toml_names_without_a_kind() -> None:
     ],
 )
 def test_levels(severities: tuple[Level, ...], failing: tuple[Level, ...]) -> None:
-    found = [Finding("yanked", severity, "", "") for severity in severities]
+    found = [Finding(rule="yanked", severity=severity, message="", path="") for severity in severities]
     assert tuple(level for level in LEVELS if fails(found, level)) == failing
 
 

@@ -29,11 +29,20 @@ ITEM = LockedItem(
     approved=approving(right=("rye.search.*",)),
 )
 SKILL = LockedItem(
-    "skill", "acme/pdf", "1.0.0", 3, "cd" * 32, "SKILL.md", "registry.example", 9, 1, "SHA256:abc",
+    kind="skill",
+    id="acme/pdf",
+    version="1.0.0",
+    size=3,
+    sha256="cd" * 32,
+    suffix="SKILL.md",
+    registry="registry.example",
+    log=9,
+    keyset=1,
+    signer="SHA256:abc",
     attached=(LockedFile("scripts/run.py", 4, "ef" * 32, executable=True), LockedFile("a.md", 1, "01" * 32)),
     agent_tools=("Bash(git:*)", "Read"),
     groups=("dev", "main"),
-)  # fmt: skip
+)
 
 
 def test_a_lock_comes_back_as_it_was_written() -> None:

@@ -19,14 +19,36 @@ from tests.project.test_lock import ITEM, SKILL
 
 HASH = "ab" * 32
 WHOLE = LockedItem(
-    "skill", "acme/pdf", "1.0.0+b1", 0, HASH, "SKILL.md", "registry.example", 7, 3, "SHA256:a",
+    kind="skill",
+    id="acme/pdf",
+    version="1.0.0+b1",
+    size=0,
+    sha256=HASH,
+    suffix="SKILL.md",
+    registry="registry.example",
+    log=7,
+    keyset=3,
+    signer="SHA256:a",
     attached=(LockedFile("run.sh", 5, HASH, executable=True), LockedFile("a.md", 1, HASH)),
-    dependencies=("tool:acme/b/c", "tool:acme/a/c"), capabilities=("b", "a"), agent_tools=("Read", "Bash(git:*)"),
+    dependencies=("tool:acme/b/c", "tool:acme/a/c"),
+    capabilities=("b", "a"),
+    agent_tools=("Read", "Bash(git:*)"),
     hooks=(HookAction("x > 1", "tool", "a/b", (("k", "v"), ("l", "w"))), HookAction("always", "tool", "c")),
     approved=approving(1, "", right=("z", "y"), hook=(HookAction("always", "tool", "c"),)),
     groups=("dev", "main"),
-)  # fmt: skip
-PLAIN = LockedItem("directive", "acme/a/b", "1.0.0", 12, HASH, ".md", "registry.example", 0, 1, "SHA256:a")
+)
+PLAIN = LockedItem(
+    kind="directive",
+    id="acme/a/b",
+    version="1.0.0",
+    size=12,
+    sha256=HASH,
+    suffix=".md",
+    registry="registry.example",
+    log=0,
+    keyset=1,
+    signer="SHA256:a",
+)
 TEXT = f"""\
 # Made by rye; do not edit. Reviews should look at `approved`.
 version = 1

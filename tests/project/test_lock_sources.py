@@ -30,11 +30,24 @@ from rye.project.lock import (
 
 URL = "https://git.example.org/team/prompts.git"
 HASH, COMMIT, TREE = "ab" * 32, "3f" * 20, "ab" * 20
-GIT = LockedSource("items/pdf/SKILL.md", git=URL, ref="refs/tags/v1", commit=COMMIT, tree=TREE)
-FOLDER = LockedSource("pdf/SKILL.md", path="../shared")
+GIT = LockedSource(place="items/pdf/SKILL.md", git=URL, ref="refs/tags/v1", commit=COMMIT, tree=TREE)
+FOLDER = LockedSource(place="pdf/SKILL.md", path="../shared")
 EDITABLE = replace(FOLDER, editable=True)
-ROW = LockedItem("skill", "team/pdf", "0.0.0+g3f3f3f3f", 12, HASH, "SKILL.md", source=GIT)
-PLAIN = LockedItem("directive", "acme/a/b", "1.0.0", 12, HASH, ".md", "registry.example", 0, 1, "SHA256:a")
+ROW = LockedItem(
+    kind="skill", id="team/pdf", version="0.0.0+g3f3f3f3f", size=12, sha256=HASH, suffix="SKILL.md", source=GIT
+)
+PLAIN = LockedItem(
+    kind="directive",
+    id="acme/a/b",
+    version="1.0.0",
+    size=12,
+    sha256=HASH,
+    suffix=".md",
+    registry="registry.example",
+    log=0,
+    keyset=1,
+    signer="SHA256:a",
+)
 
 
 def written(*items: LockedItem) -> str:
@@ -117,7 +130,7 @@ def test_a_registrys_item_keeps_the_signer_of_its_release() -> None:
     ("source", "message"),
     [
         (replace(GIT, path="../x"), "its source must be either a git repository or a folder"),
-        (LockedSource("a.md"), "its source must be either a git repository or a folder"),
+        (LockedSource(place="a.md"), "its source must be either a git repository or a folder"),
         (replace(GIT, editable=True), "only items from a folder can be editable"),
         *((replace(GIT, **{key: None}), "a git repository needs ref, commit and tree") for key in ("ref", "commit", "tree")),
         *((replace(FOLDER, **{key: COMMIT}), "a folder must not have them") for key in ("ref", "commit", "tree")),

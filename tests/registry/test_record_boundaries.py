@@ -54,7 +54,7 @@ def with_attached(sizes: tuple[int, ...]) -> ReleaseRecord:
 def test_a_record_names_what_its_release_is_and_is_not_revoked_unless_said(registry: SimulatedRegistry) -> None:
     (record,) = history_of(registry).records
     assert (record.identity, record.version, record.origin) == (TOOL, "1.0.0", "registry.example")
-    made = ReleaseRecord(record.release, record.line, record.link, record.signers)
+    made = ReleaseRecord(release=record.release, line=record.line, link=record.link, signers=record.signers)
     assert made == record
     assert made.revoked is False
     assert made.is_withdrawn is False

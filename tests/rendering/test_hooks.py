@@ -12,7 +12,17 @@ def hook(when: str, item_id: str = "request-rights", item_type: str = "directive
         expression = parse(when)
     except ExpressionError:
         expression = None
-    return Hook(when, expression, item_type, item_id, tuple(inputs.items()), 1, 1, 2, 1)
+    return Hook(
+        when=when,
+        expression=expression,
+        item_type=item_type,
+        item_id=item_id,
+        inputs=tuple(inputs.items()),
+        line=1,
+        column=1,
+        when_line=2,
+        when_column=1,
+    )
 
 
 CONTEXT: dict[str, object] = {

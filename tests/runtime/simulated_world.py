@@ -38,12 +38,32 @@ class Clock:
 
 
 def level(item_id: str, *rights: str, limits: Limits | None = None) -> Level:
-    return Level(item_id, "directive", "1.0.0", "a" * 64, rights, (), limits or Limits())
+    return Level(
+        id=item_id,
+        kind="directive",
+        version="1.0.0",
+        sha256="a" * 64,
+        rights=rights,
+        hooks=(),
+        limits=limits or Limits(),
+    )
 
 
 def item(kind: str, item_id: str, text: str = "text", *, caller: Level | None = None) -> UsableItem:
     digest = sha256(text.encode()).hexdigest()
-    return UsableItem(kind, item_id, "1.0.0", digest, "SHA256:x", text, False, ".py", "says what it is", None, caller)
+    return UsableItem(
+        kind=kind,
+        id=item_id,
+        version="1.0.0",
+        sha256=digest,
+        signer="SHA256:x",
+        text=text,
+        overridden=False,
+        suffix=".py",
+        description="says what it is",
+        directive=None,
+        level=caller,
+    )
 
 
 class Items:
@@ -95,8 +115,15 @@ class Tools:
         took = self.seconds if seconds is None else min(self.seconds, seconds)
         self.clock.seconds += took
         if took < self.seconds:
-            return ToolResult(None, None, False, took, CallError("tool-timeout", "too long"), ended_by_limit=True)
-        return ToolResult(0, {"done": True}, False, took)
+            return ToolResult(
+                exit=None,
+                output=None,
+                truncated=False,
+                seconds=took,
+                error=CallError("tool-timeout", "too long"),
+                ended_by_limit=True,
+            )
+        return ToolResult(exit=0, output={"done": True}, truncated=False, seconds=took)
 
 
 class Signer:
@@ -134,7 +161,15 @@ class Simulation:
         self.signer = Signer()
         self.folder = folder / "project" / ".ai" / "runs" / RUN
         (folder / "project").mkdir(exist_ok=True)
-        world = World(self.items, self.tools, self.signer, self.clock, ask, children, secrets)
+        world = World(
+            items=self.items,
+            tools=self.tools,
+            signer=self.signer,
+            clock=self.clock,
+            ask=ask,
+            children=children,
+            secrets=secrets,
+        )
         log = EventLog(self.folder, levels[0].label)
         self.session = Session(RUN, Chain(levels), world, log, rules, declared=declared or outputs)
 

@@ -41,7 +41,16 @@ def folder(tmp_path: Path) -> Path:
 
 def question(call: int = 1, **changes: object) -> Question:
     made = Question(
-        "run-1", call, "rye_execute", "tool:acme/fs/read@1.0.0", "a" * 64, f"{call:064x}", {}, READ, "now", True
+        run="run-1",
+        call=call,
+        tool="rye_execute",
+        item="tool:acme/fs/read@1.0.0",
+        sha256="a" * 64,
+        params_sha256=f"{call:064x}",
+        params={},
+        required=READ,
+        asked="now",
+        whole=True,
     )
     return replace(made, **changes)
 

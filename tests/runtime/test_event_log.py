@@ -28,7 +28,7 @@ def written(folder: Path, count: int = 3, *, end: bool = True) -> tuple[bytes, t
     folder.mkdir(exist_ok=True)
     log = EventLog(folder / ".ai" / "runs" / "run", "directive:acme/work/ship@1.0.0")
     for number in range(count):
-        log.append(NOW, Event("call", tool="rye_load", item=f"knowledge:acme/notes/n{number}"))
+        log.append(NOW, Event(event="call", tool="rye_load", item=f"knowledge:acme/notes/n{number}"))
     if end:
         log.close(NOW)
     return log.path.read_bytes(), parse_head((log.folder / "head").read_bytes())
@@ -61,7 +61,7 @@ def test_a_whole_log_is_ok_and_a_killed_one_incomplete(tmp_path: Path) -> None:
 def test_no_byte_can_be_flipped_unnoticed(data: st.DataObject) -> None:
     prev, whole = FIRST, b""
     for number in range(1, 5):
-        one = line(number, "t", prev, "p", Event("end" if number == 4 else "call", tool="rye_load"))
+        one = line(number, "t", prev, "p", Event(event="end" if number == 4 else "call", tool="rye_load"))
         prev = sha256(one).hexdigest()
         whole += one + b"\n"
     at = data.draw(st.integers(0, len(whole) - 1))
@@ -121,19 +121,19 @@ def test_a_runs_folder_that_is_a_link_takes_no_log(tmp_path: Path) -> None:
     (tmp_path / ".ai" / "runs").symlink_to(tmp_path / "elsewhere")
     log = EventLog(tmp_path / ".ai" / "runs" / "run", "p")
     with pytest.raises(LogUnwritable):
-        log.append(NOW, Event("call"))
+        log.append(NOW, Event(event="call"))
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_a_log_whose_file_was_replaced_takes_nothing_more(tmp_path: Path) -> None:
     log = EventLog(tmp_path / ".ai" / "runs" / "run", "p")
-    log.append(NOW, Event("call"))
+    log.append(NOW, Event(event="call"))
     os.replace(log.path, tmp_path / "taken")
     with pytest.raises(LogUnwritable):
-        log.append(NOW, Event("call"))
+        log.append(NOW, Event(event="call"))
     log.path.write_text("")
     with pytest.raises(LogUnwritable):
-        log.append(NOW, Event("call"))
+        log.append(NOW, Event(event="call"))
 
 
 @pytest.mark.parametrize("at", range(1, 9))
@@ -142,7 +142,7 @@ def test_an_interrupt_while_it_is_written_does_not_break_the_chain(
 ) -> None:
     """Whichever system call a user's interrupt comes before or after, the next line still fits the chain."""
     log = EventLog(tmp_path / "runs" / "run", "directive:a/b")
-    log.append(NOW, Event("call", tool="rye_load"))
+    log.append(NOW, Event(event="call", tool="rye_load"))
     left = at
 
     def interrupting(real: Callable[..., object]) -> Callable[..., object]:
@@ -163,7 +163,7 @@ def test_an_interrupt_while_it_is_written_does_not_break_the_chain(
         for name in ("fstat", "write", "fdatasync", "pwrite"):
             patched.setattr(f"rye.runtime.event_log.os.{name}", interrupting(getattr(os, name)))
         with pytest.raises(KeyboardInterrupt):
-            log.append(NOW, Event("allow", tool="rye_load"), Event("return", tool="rye_load"))
+            log.append(NOW, Event(event="allow", tool="rye_load"), Event(event="return", tool="rye_load"))
     log.close(NOW)
     verdict = verify(log.path.read_bytes(), parse_head((log.folder / HEAD).read_bytes()))
     assert (verdict.state, verdict.lines) == ("ok", 2 if at < 4 else 4)
@@ -173,6 +173,6 @@ def test_an_interrupt_while_it_is_written_does_not_break_the_chain(
     "changed", [{"principal": 5}, {"time": None}, {"tool": ["x"]}, {"exit": True}, {"seconds": "1"}, {"n": True}]
 )
 def test_a_file_that_only_looks_like_a_log_is_broken(changed: dict[str, object]) -> None:
-    found = {**json.loads(line(1, "t", FIRST, "p", Event("end"))), **changed}
+    found = {**json.loads(line(1, "t", FIRST, "p", Event(event="end"))), **changed}
     data = json.dumps(found, separators=(",", ":")).encode() + b"\n"
     assert (verify(data).state, verify(data).line) == ("broken", 1)

@@ -24,7 +24,7 @@ def made_run(rye: Person, started: datetime, *, committed: bool = False) -> str:
     """A run in the project's folder. ``committed``: with the file modes of a version control checkout."""
     name = new_ulid(started)
     log = EventLog(rye.path(f".ai/runs/{name}"), "directive:acme/work/ship@1.0.0")
-    log.append(started, Event("call", tool="rye_search"))
+    log.append(started, Event(event="call", tool="rye_search"))
     log.close(started)
     if committed:
         for path in log.folder.iterdir():

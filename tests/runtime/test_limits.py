@@ -51,7 +51,9 @@ def test_all_eight_are_read_from_a_directive() -> None:
         'tool_seconds="30" />'
     )
     found = of_directive(parsed(limits))
-    assert found == Limits(6, 4096, Decimal("0.50"), 60, 2, 3, 9, 30)
+    assert found == Limits(
+        turns=6, tokens=4096, spend=Decimal("0.50"), duration=60, depth=2, spawns=3, calls=9, tool_seconds=30
+    )
 
 
 def test_where_limits_and_cost_both_speak_the_lesser_counts() -> None:
@@ -60,7 +62,7 @@ def test_where_limits_and_cost_both_speak_the_lesser_counts() -> None:
     )
     limits = '<limits max_turns="6" max_tokens="4096" spend="2" duration_seconds="60" />'
     found = of_directive(parsed(limits, cost))
-    assert found == Limits(4, 4096, Decimal("0.40"), 60)
+    assert found == Limits(turns=4, tokens=4096, spend=Decimal("0.40"), duration=60)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,16 @@ def test_what_is_left_is_never_negative() -> None:
 
 
 def used(number: int) -> Used:
-    return Used(number, number, Decimal(number), float(number), number, number, number, float(number))
+    return Used(
+        turns=number,
+        tokens=number,
+        spend=Decimal(number),
+        duration=float(number),
+        depth=number,
+        spawns=number,
+        calls=number,
+        tool_seconds=float(number),
+    )
 
 
 def test_time_and_depth_are_the_only_measures_that_do_not_add_up() -> None:
@@ -115,7 +126,7 @@ def test_what_was_taken_away_comes_back_when_it_is_added(first: int, second: int
 
 
 def test_the_most_that_a_run_may_use_is_every_limit_that_adds_up() -> None:
-    limits = Limits(5, 5, Decimal(5), 5, 5, 5, 5, 5)
+    limits = Limits(turns=5, tokens=5, spend=Decimal(5), duration=5, depth=5, spawns=5, calls=5, tool_seconds=5)
     reserved = most(limits)
     assert reserved == replace(used(5), duration=0.0, depth=0)
     assert [type(getattr(reserved, name)) for name in LIMITS] == [type(getattr(Used(), name)) for name in LIMITS]

@@ -25,7 +25,7 @@ def rules(rye: Person, **environment: str) -> Rules:
     from rye.project.layout import Project
 
     given = {**rye.environment, **environment}
-    context = LibraryContext(rye.folder, Home.from_environment(given), environment=given)
+    context = LibraryContext(cwd=rye.folder, home=Home.from_environment(given), environment=given)
     return rules_in_force(context, Project(rye.folder), parse_manifest(rye.path("rye.toml").read_text()))
 
 

@@ -334,7 +334,22 @@ def test_a_yes_in_another_runs_folder_is_none(tmp_path: Path) -> None:
     run = ship(tmp_path)
     run.error("rye_execute", **RUN_SHELL)
     with pytest.raises(RyeError, match="belongs to run"):
-        approve(run.folder, Question("01JOTHER", 1, "", "", "", "", {}, "", "", whole=True), NOW)
+        approve(
+            run.folder,
+            Question(
+                run="01JOTHER",
+                call=1,
+                tool="",
+                item="",
+                sha256="",
+                params_sha256="",
+                params={},
+                required="",
+                asked="",
+                whole=True,
+            ),
+            NOW,
+        )
 
 
 def test_the_same_question_is_asked_once_and_one_run_asks_so_much(tmp_path: Path) -> None:
@@ -415,7 +430,16 @@ def test_signing_always_asks_even_where_the_policy_allows_it(tmp_path: Path) -> 
 
 
 def test_an_approval_to_read_lets_nothing_be_signed_or_executed(tmp_path: Path) -> None:
-    text = UsableItem("directive", "own/work/x", None, "b" * 64, None, "text", False, ".md")
+    text = UsableItem(
+        kind="directive",
+        id="own/work/x",
+        version=None,
+        sha256="b" * 64,
+        signer=None,
+        text="text",
+        overridden=False,
+        suffix=".md",
+    )
     rules = Rules(approval=({"rye.load.*": "ask", "rye.execute.*": "ask"},))
     run = Simulation(tmp_path, level("a/b/c", "rye.*"), items=(text,), rules=rules)
     call = {"item_type": "directive", "item_id": "own/work/x"}
@@ -510,7 +534,7 @@ def test_the_line_is_on_disk_before_the_tool_starts(tmp_path: Path) -> None:
 
     def look(item: UsableItem, parameters: object) -> ToolResult:
         seen.extend(run.events)
-        return ToolResult(0, None, False, 0.0)
+        return ToolResult(exit=0, output=None, truncated=False, seconds=0.0)
 
     run.tools.do = look
     run.act("rye_execute", **RUN_WRITE)
@@ -579,7 +603,16 @@ def test_five_hundred_calls_hold_memory(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_store_forgets_nothing_that_waits(tmp_path: Path) -> None:
     store = ApprovalStore(tmp_path)
     question = Question(
-        RUN, 4, "rye_execute", "tool:a/b", "a" * 64, "b" * 64, {}, "rye.execute.tool.a.b", "now", whole=True
+        run=RUN,
+        call=4,
+        tool="rye_execute",
+        item="tool:a/b",
+        sha256="a" * 64,
+        params_sha256="b" * 64,
+        params={},
+        required="rye.execute.tool.a.b",
+        asked="now",
+        whole=True,
     )
     assert store.ask(question) == 4
     assert store.waiting(question.key) == 4
@@ -594,7 +627,7 @@ def test_what_a_tool_writes_on_standard_error_is_in_the_log_without_secrets(tmp_
         secrets=("hunter22",),
     )
     said = "x" * 5000 + " password is hunter22, sk-abcdefghijklmnopqrstu"
-    world.tools.do = lambda one, given: ToolResult(0, {}, False, 0.1, stderr=said)
+    world.tools.do = lambda one, given: ToolResult(exit=0, output={}, truncated=False, seconds=0.1, stderr=said)
     world.act("rye_execute", item_type="tool", item_id="acme/fs/write")
     (line,) = [line for line in world.lines if line["event"] == "return"]
     logged = json.dumps(line["params_redacted"])

@@ -28,16 +28,16 @@ def test_a_forbidden_pattern_forbids_searches_without_an_id_as_well() -> None:
 
 
 def test_every_set_of_allowed_patterns_must_have_one_that_matches() -> None:
-    rules = Rules(Policy((("rye.load.*", "rye.execute.*"), ("*.acme.*",))))
+    rules = Rules(Policy(allowed=(("rye.load.*", "rye.execute.*"), ("*.acme.*",))))
     assert rules.forbids(READ) is False
     assert rules.forbids(SHELL) is False
     assert rules.forbids("rye.load.tool.other.x") is True
     assert rules.forbids("rye.sign.tool.acme.x") is True
-    assert Rules(Policy(((),))).forbids(READ) is True
+    assert Rules(Policy(allowed=((),))).forbids(READ) is True
 
 
 def test_a_search_without_an_id_is_left_to_its_results() -> None:
-    rules = Rules(Policy((("rye.load.*",),), maximum_tier=Tier.SAFE))
+    rules = Rules(Policy(allowed=(("rye.load.*",),), maximum_tier=Tier.SAFE))
     assert rules.forbids("rye.search.tool") is False
     assert rules.forbids("rye.search.tool.acme.fs.read") is True
 

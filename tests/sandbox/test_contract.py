@@ -111,7 +111,7 @@ def test_a_failing_tool_says_why(sandbox: Backend, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("written", ["", "1 2", "NaN", '{"a": 1, "a": 2}', "[" * 100 + "]" * 100])
 def test_a_result_is_exactly_one_strict_json_value(written: str) -> None:
-    outcome = Outcome(0, written.encode(), False, b"", 0.1, "exited")
+    outcome = Outcome(exit=0, output=written.encode(), truncated=False, stderr=b"", seconds=0.1, ended="exited")
     with pytest.raises(RyeError) as caught:
         value_of(outcome, ITEM)
     assert caught.value.code == "tool-failed"

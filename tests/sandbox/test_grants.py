@@ -44,7 +44,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def in_force(home: Home, project: Project, text: str, **environment: str) -> Needs:
-    context = LibraryContext(project.root, home, environment=environment)
+    context = LibraryContext(cwd=project.root, home=home, environment=environment)
     return grants_in_force(context, project, parse_manifest(text), TOOL)
 
 
@@ -56,7 +56,7 @@ def test_a_grant_counts_once_this_user_agreed_to_it(home: Home, project: Project
         shown.append(proposal)
         return True
 
-    agreed = accept_project(LibraryContext(project.root, home), project, agree)
+    agreed = accept_project(LibraryContext(cwd=project.root, home=home), project, agree)
     assert [(one.item, one.sort, one.text) for one in agreed] == [
         (TOOL, "grant", "env GITHUB_TOKEN"),
         (TOOL, "grant", "network api.example.com:443"),
@@ -66,7 +66,7 @@ def test_a_grant_counts_once_this_user_agreed_to_it(home: Home, project: Project
 
 
 def test_a_grant_that_a_commit_adds_later_does_not_count(home: Home, project: Project) -> None:
-    accept_project(LibraryContext(project.root, home), project, lambda _: True)
+    accept_project(LibraryContext(cwd=project.root, home=home), project, lambda _: True)
     assert in_force(home, project, MORE).network == ("api.example.com:443",)
     with pytest.raises(RyeError) as caught:
         require_granted(
@@ -78,7 +78,7 @@ def test_a_grant_that_a_commit_adds_later_does_not_count(home: Home, project: Pr
 
 def test_a_project_with_grants_is_not_accepted_by_nobody(home: Home, project: Project) -> None:
     with pytest.raises(RyeError, match="grants tools what you have not agreed to") as caught:
-        accept_project(LibraryContext(project.root, home), project, lambda _: False)
+        accept_project(LibraryContext(cwd=project.root, home=home), project, lambda _: False)
     assert caught.value.code == "project-not-accepted"
     assert in_force(home, project, GRANTS) == NOTHING
 
@@ -106,11 +106,20 @@ def test_a_missing_grant_prints_the_lines_to_add() -> None:
 def test_a_call_gets_what_is_granted_and_agreed_to(home: Home, project: Project, any_sandbox: Backend) -> None:
     """From end to end: rye.toml, the approval, the profile, the sandbox."""
     code = "import os\ndef execute(params):\n    return sorted(os.environ)\n"
-    context = LibraryContext(project.root, home, environment={"GITHUB_TOKEN": "t", "OTHER": "o"})
+    context = LibraryContext(cwd=project.root, home=home, environment={"GITHUB_TOKEN": "t", "OTHER": "o"})
     (project.root / "rye.toml").write_text(GRANTS.replace("network", "# network"), "utf-8")
     items = ProjectItems(context, project)
     digest = sha256(code.encode()).hexdigest()
-    item = UsableItem("tool", "acme/net/fetch", "1.0.0", digest, None, code, overridden=False, suffix=".py")
+    item = UsableItem(
+        kind="tool",
+        id="acme/net/fetch",
+        version="1.0.0",
+        sha256=digest,
+        signer=None,
+        text=code,
+        overridden=False,
+        suffix=".py",
+    )
     item = structs.replace(item, needs=parse_needs({"env": ["GITHUB_TOKEN"]}))
     tools = SandboxedTools(context, items)
     with pytest.raises(CallError, match="not agreed to") as caught:

@@ -480,5 +480,5 @@ def test_counts_of_downloads_are_gone(local: LocalRegistry) -> None:
 
 
 def test_the_limits_are_settings() -> None:
-    found: Any = Settings(Path())
+    found: Any = Settings(data=Path())
     assert (found.sign_in_tries, found.form_tries, found.account_tokens) == (120, 60, 100)

@@ -292,7 +292,7 @@ def test_the_program_logs_in_through_the_page(
         data = {"proof": proof(local, browser), "code": prompt.code, "decision": "approve"}
         local.post("/-/account/device", headers=browser, data=data)
 
-    context = LibraryContext(Path.cwd(), home)
+    context = LibraryContext(cwd=Path.cwd(), home=home)
     token = device_login.token_from_browser(context, "http://127.0.0.1:8420", confirm, sleep=lambda seconds: None)
     assert local.get("/api/v1/whoami", token).status_code == 200
     assert seen[0].startswith("http://127.0.0.1:8420/-/account/device?code=")

@@ -52,7 +52,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_server_that_could_never_say_that_it_is_ready_does_not_start(made: Path, tmp_path: Path) -> None:
     with pytest.raises(RyeError) as caught:
-        serve(Settings(made, port=0), tmp_path / "missing" / "ready.json", lambda _url: None)
+        serve(Settings(data=made, port=0), tmp_path / "missing" / "ready.json", lambda _url: None)
     assert caught.value.code == "cannot-write"
 
 

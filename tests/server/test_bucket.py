@@ -45,7 +45,7 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def test_a_store_in_a_bucket_behaves_like_a_folder(endpoint: str, tmp_path: Path) -> None:
-    store = public_objects(Settings(tmp_path, objects="s3://rye/registry", s3_endpoint=endpoint))
+    store = public_objects(Settings(data=tmp_path, objects="s3://rye/registry", s3_endpoint=endpoint))
     assert store.get("head") is None
     store.put("head", b"one")
     store.put("head", b"two")
@@ -82,7 +82,7 @@ def test_a_registry_in_a_bucket_is_published_to_read_and_exported(endpoint: str,
 
 def test_the_head_is_replaced_only_if_it_is_the_one_that_was_read(endpoint: str, tmp_path: Path) -> None:
     """If-Match and If-None-Match: a leader that was paused and continues cannot overwrite a newer head with its old one."""
-    settings = Settings(tmp_path, objects="s3://rye/conditional", s3_endpoint=endpoint)
+    settings = Settings(data=tmp_path, objects="s3://rye/conditional", s3_endpoint=endpoint)
     one, two = public_objects(settings), public_objects(settings)
     assert one.get_tagged("head") == (None, ABSENT)
     first = one.replace("head", b"first", ABSENT)
@@ -104,7 +104,7 @@ def test_an_older_database_beside_a_bucket_writes_nothing(endpoint: str, tmp_pat
     old.backup(kept)
     old.close()
     run("root", "renew", "--data", str(data))
-    store = public_objects(Settings(tmp_path, objects="s3://rye/behind", s3_endpoint=endpoint))
+    store = public_objects(Settings(data=tmp_path, objects="s3://rye/behind", s3_endpoint=endpoint))
     before = {path: store.get(path) for path, _, _ in store.listing()}
     (data / "registry.db").unlink()
     target = sqlite3.connect(data / "registry.db")

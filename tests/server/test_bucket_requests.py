@@ -135,7 +135,7 @@ def test_a_service_that_hangs_up_is_store_unavailable_with_one_line(
 ) -> None:
     fake, address = service
     fake.fault = lambda _one: 0
-    store = public_objects(Settings(tmp_path, objects="s3://rye/x", s3_endpoint=address, store_wait_seconds=1.0))
+    store = public_objects(Settings(data=tmp_path, objects="s3://rye/x", s3_endpoint=address, store_wait_seconds=1.0))
     with pytest.raises(RyeError) as refused:
         store.get("head")
     assert refused.value.code == "store-unavailable"
@@ -145,7 +145,7 @@ def test_a_service_that_hangs_up_is_store_unavailable_with_one_line(
 def test_a_mistake_in_our_own_code_is_not_taken_for_the_buckets(
     service: tuple[FakeBucket, str], tmp_path: Path
 ) -> None:
-    settings = Settings(tmp_path, objects="s3://rye/x", s3_endpoint=service[1])
+    settings = Settings(data=tmp_path, objects="s3://rye/x", s3_endpoint=service[1])
     with pytest.raises(TypeError):
         open_bucket(settings, "public").get_tagged(5)  # type: ignore[arg-type]
 
@@ -154,7 +154,7 @@ def test_what_was_just_uploaded_is_not_fetched_again_until_it_is_deleted(
     service: tuple[FakeBucket, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake, address = service
-    settings = Settings(tmp_path, objects="s3://rye/registry", s3_endpoint=address)
+    settings = Settings(data=tmp_path, objects="s3://rye/registry", s3_endpoint=address)
     monkeypatch.setattr(bucket_module, "_RECENT_BYTES", 10)
     store = open_bucket(settings, "uploads")
     assert isinstance(store, Bucket)

@@ -40,7 +40,7 @@ def test_twelve_anonymous_searchers_delay_neither_health_nor_publishing(
         return SearchResults((), 0)
 
     monkeypatch.setattr(search_pool, "find", hang)
-    service = Service(Settings(data, search_threads=2, search_waiting=4, examiners=0))
+    service = Service(Settings(data=data, search_threads=2, search_waiting=4, examiners=0))
     service.start()
 
     async def scene() -> None:

@@ -34,7 +34,7 @@ ANYONE = Account(token="0" * 16, name="test", namespaces=())
 def settings(tmp_path: Path) -> Settings:
     data = tmp_path / "data"
     found(data, ORIGIN, {}, None, 365)
-    return Settings(data)
+    return Settings(data=data)
 
 
 @pytest.fixture

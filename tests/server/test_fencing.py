@@ -185,7 +185,7 @@ def test_who_waits_for_a_stopped_leader_gets_503_with_retry_after(empty: str, tm
 
 
 def test_by_default_a_leader_is_replaced_within_30_seconds_and_before_a_waiting_publisher_gives_up() -> None:
-    settings = Settings(Path("unused"))
+    settings = Settings(data=Path("unused"))
     assert settings.leader_seconds < settings.database_wait_seconds <= 30
     assert settings.database_wait_seconds < settings.answer_seconds
 

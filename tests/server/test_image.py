@@ -32,7 +32,7 @@ IMAGE = os.environ.get("RYE_TEST_IMAGE", "")
 ENGINE = shlex.split(os.environ.get("RYE_TEST_ENGINE", "podman"))
 VOLUME = f"rye-test-{os.getpid()}"
 RIGHTS = ("--read-only", "--tmpfs", "/tmp", "--cap-drop=all", "--security-opt=no-new-privileges")
-URL = f"http://127.0.0.1:{Settings(Path()).port}"
+URL = f"http://127.0.0.1:{Settings(data=Path()).port}"
 
 if not IMAGE:
     pytest.skip("RYE_TEST_IMAGE names no image", allow_module_level=True)
@@ -99,6 +99,6 @@ def test_the_image_publishes_stops_and_goes_on_with_the_same_volume(fingerprint:
                 assert engine("healthcheck", "run", container, check=False).returncode == 0
         finally:
             took, status = stop(container)
-        assert took < Settings(tmp_path).stop_seconds + 5
+        assert took < Settings(data=tmp_path).stop_seconds + 5
         assert status == "0"
     assert "No problems found" in once("verify").stdout

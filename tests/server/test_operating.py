@@ -236,7 +236,7 @@ class TestOpenApi:
     def test_every_dynamic_call_is_below_one_version(self) -> None:
         outside = {operation.path for operation in OPERATIONS if not operation.path.startswith("/api/v1/")}
         assert outside == {"/livez", "/readyz", "/metrics", "/openapi.json"}
-        assert Settings(Path()).api == "/api/v1"
+        assert Settings(data=Path()).api == "/api/v1"
 
     def test_a_client_generated_from_it_works(self, local: LocalRegistry) -> None:
         source = generated_client(document(local))

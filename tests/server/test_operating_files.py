@@ -138,11 +138,11 @@ def test_the_image_s_health_check_tells_a_server_that_runs_from_one_that_does_no
     assert "--start-period=60s" in options
     program, flag, code = json.loads(command)
     assert (program, flag) == ("python", "-c")
-    assert f":{Settings(tmp_path).port}/livez" in code
-    assert values("EXPOSE") == [str(Settings(tmp_path).port)]
+    assert f":{Settings(data=tmp_path).port}/livez" in code
+    assert values("EXPOSE") == [str(Settings(data=tmp_path).port)]
 
     def checked(url: str) -> int:
-        here = code.replace(f"http://127.0.0.1:{Settings(tmp_path).port}", url)
+        here = code.replace(f"http://127.0.0.1:{Settings(data=tmp_path).port}", url)
         return subprocess.run([sys.executable, "-c", here], capture_output=True, timeout=60).returncode
 
     init(tmp_path / "data")
@@ -163,7 +163,7 @@ def test_every_way_to_run_it_waits_longer_for_its_end_than_the_server_takes(tmp_
     for pattern, name in words:
         found = re.search(pattern, (FOLDER / name).read_text("utf-8"))
         assert found is not None
-        assert int(found[1]) > Settings(tmp_path).stop_seconds
+        assert int(found[1]) > Settings(data=tmp_path).stop_seconds
 
 
 def test_an_engine_is_sent_neither_secrets_nor_anything_else_that_the_image_does_not_need() -> None:

@@ -355,7 +355,13 @@ _COUNT = Prepared(sa.select(sa.func.count()).where(names.c.name.startswith("dire
 def _counting(look: RegistryView) -> Page:
     """Build a page that depends on the names without declaring it."""
     ((count,),) = _COUNT.rows(look.connection)
-    return Page("home.html", HomeView("x", "x", "x", "x", count, ()), f"{count} names", "", "/count")
+    return Page(
+        template="home.html",
+        view=HomeView("x", "x", "x", "x", count, ()),
+        title=f"{count} names",
+        description="",
+        path="/count",
+    )
 
 
 class TestDependencies:
@@ -375,7 +381,13 @@ class TestDependencies:
 
         def make(look: RegistryView) -> Page:
             words = "many" if look.ask(are_many) else "few"
-            return Page("home.html", HomeView("x", "x", "x", "x", 0, ()), words, "", "/many")
+            return Page(
+                template="home.html",
+                view=HomeView("x", "x", "x", "x", 0, ()),
+                title=words,
+                description="",
+                path="/many",
+            )
 
         registry.put()
         assert b"few" in registry.answer("/many", make)
@@ -391,7 +403,9 @@ class TestDependencies:
     ) -> None:
         def make(look: RegistryView) -> Page:
             asks(look)
-            return Page("home.html", HomeView("x", "x", "x", "x", 0, ()), "", "", "/head")
+            return Page(
+                template="home.html", view=HomeView("x", "x", "x", "x", 0, ()), title="", description="", path="/head"
+            )
 
         for name in ("a", "b"):
             registry.put(name)

@@ -87,7 +87,7 @@ def test_search_finds_the_same_as_on_sqlite(empty: str, tmp_path: Path) -> None:
             assert documents.index_problems(connection) != []
             documents.refill(connection)
             assert documents.index_problems(connection) == []
-        engine = search_engine(Settings(tmp_path, database=address))
+        engine = search_engine(Settings(data=tmp_path, database=address))
         with database.reader(engine) as connection:
             answers = [find(connection, query) for query in queries]
             answers += [find(connection, "deploy", visible=names) for names in (["acme"], [f"n{n}" for n in range(99)])]
@@ -158,7 +158,7 @@ def test_words_of_many_items_are_found_in_the_newest_and_rare_ones_anywhere(
 
 def test_a_search_looks_up_namespaces_in_the_index_however_many_there_are(indexed: sa.Engine, tmp_path: Path) -> None:
     """Before, the plan for 64 namespaces was to read the whole table."""
-    engine = search_engine(Settings(tmp_path, database=indexed.url.render_as_string(hide_password=False)))
+    engine = search_engine(Settings(data=tmp_path, database=indexed.url.render_as_string(hide_password=False)))
     asked: list[tuple[str, Any]] = []
     sa.event.listen(engine, "before_cursor_execute", lambda *given: asked.append(given[2:4]))
     with database.reader(engine) as connection:

@@ -338,7 +338,7 @@ class TestTheDesk:
             return SearchResults((), 0)
 
         monkeypatch.setattr(search_pool, "find", slow)
-        searches = SearchPool(Settings(tmp_path, search_threads=2, search_waiting=3))
+        searches = SearchPool(Settings(data=tmp_path, search_threads=2, search_waiting=3))
         try:
             answers = [searches.ask(f"q{number}") for number in range(5)]
             for _ in range(2):
@@ -359,7 +359,7 @@ class TestTheDesk:
 
     def test_a_search_cannot_write(self, tmp_path: Path) -> None:
         opening.connect(f"sqlite:///{tmp_path / 'registry.db'}").dispose()
-        engine = search_pool.search_engine(Settings(tmp_path))
+        engine = search_pool.search_engine(Settings(data=tmp_path))
         with pytest.raises(RyeError), database.reader(engine) as connection:
             connection.exec_driver_sql("DELETE FROM documents")
         engine.dispose()

@@ -93,7 +93,7 @@ def filled(
     address: str, folder: Path, stored: list[SearchDocument], again: list[SearchDocument], gone: list[SearchDocument]
 ) -> Iterator[sa.Connection]:
     opening.connect(address).dispose()
-    writing, reading = opening.connect(address), search_engine(Settings(folder, database=address))
+    writing, reading = opening.connect(address), search_engine(Settings(data=folder, database=address))
     with database.writer(writing) as connection:
         documents.replace(connection, [], stored)
         documents.replace(connection, [document.name for document in again], again)

@@ -70,7 +70,7 @@ def opened(
     clock: Callable[[], datetime] | None = None,
     **changes: int,
 ) -> Iterator[Sequencer]:
-    settings = Settings(data, **changes)  # type: ignore[arg-type]
+    settings = Settings(data=data, **changes)  # type: ignore[arg-type]
     engine = opening.connect(settings.database_url)
     try:
         yield Sequencer(

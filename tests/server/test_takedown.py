@@ -167,7 +167,7 @@ class TestLog:
     def sequencer(self, tmp_path: Path) -> Iterator[Sequencer]:
         data = tmp_path / "data"
         init(data)
-        settings = Settings(data)
+        settings = Settings(data=data)
         engine = opening.open_database(settings)
         uploads = Folder(settings.uploads)
         for content in (b"shared", b"one", b"two", b"own"):

@@ -146,7 +146,7 @@ class Filling:
 
 
 def sequencer_of(data: Path, engine: sa.Engine, clock: Any) -> Sequencer:
-    settings = Settings(data)
+    settings = Settings(data=data)
     log_keys = registry_keys.in_folder(settings.keys, "log")
     return Sequencer(engine, Folder(settings.public), Folder(settings.uploads), log_keys, settings, clock=clock)
 
@@ -155,7 +155,7 @@ def sequencer_of(data: Path, engine: sa.Engine, clock: Any) -> Sequencer:
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
     data = tmp_path_factory.mktemp("registry") / "data"
     found(data, ORIGIN, {}, None, 365)
-    engine = opening.connect(Settings(data).database_url)
+    engine = opening.connect(Settings(data=data).database_url)
     filling = Filling(data, engine)
     acme, stolen, lost, waiting = (Publisher(name) for name in ("acme", "stolen", "lost", "waiting"))
     positions = {}
@@ -231,7 +231,7 @@ def copy_tables(source: sa.Connection, target: sa.Connection, revision: str) -> 
 
 def fill_as_0001(filled: Filled, url: str) -> None:
     """Copy the rows into the tables of revision 0001, as its sequencer would have written them."""
-    source = sa.create_engine(Settings(filled.data).database_url)
+    source = sa.create_engine(Settings(data=filled.data).database_url)
     with at_revision(url) as target, source.connect() as connection:
         copy_tables(connection, target, "0001")
         yanked = {}
@@ -317,7 +317,7 @@ def test_every_table_is_as_if_the_new_version_had_filled_it(filled: Filled, data
 def test_a_check_lists_the_steps_and_takes_none(filled: Filled, tmp_path: Path) -> None:
     data = Path(shutil.copytree(filled.data, tmp_path / "data"))
     (data / "registry.db").unlink()
-    fill_as_0001(filled, Settings(data).database_url)
+    fill_as_0001(filled, Settings(data=data).database_url)
     for _ in range(2):
         checked = run("migrate", "--check", "--data", str(data), "--json", check=False)
         plan = json.loads(checked.stdout)
@@ -326,10 +326,10 @@ def test_a_check_lists_the_steps_and_takes_none(filled: Filled, tmp_path: Path) 
             f"{number:04}" for number in range(2, int(schema.REVISION) + 1)
         ]
         assert all(step["what"] for step in plan["steps"])
-        assert revision_of(Settings(data).database_url) == "0001"
+        assert revision_of(Settings(data=data).database_url) == "0001"
     assert run("migrate", "--data", str(data)).stdout == f"Upgraded the database from 0001 to {schema.REVISION}.\n"
     assert run("migrate", "--check", "--data", str(data)).returncode == 0
-    engine = sa.create_engine(Settings(data).database_url)
+    engine = sa.create_engine(Settings(data=data).database_url)
     with engine.begin() as connection:
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
     engine.dispose()
@@ -373,7 +373,7 @@ def test_a_server_of_the_old_version_cannot_add_statements_that_a_replay_would_l
 def fill_as_0002(filled: Filled, url: str, data: Path) -> bytes:
     """Rewrite the registry as a server of protocol 1 wrote it: snapshots and head list shards. Return the head."""
     (log_key,) = registry_keys.in_folder(data / "keys", "log")
-    source = sa.create_engine(Settings(filled.data).database_url)
+    source = sa.create_engine(Settings(data=filled.data).database_url)
     with at_revision(url, "0002") as target, source.connect() as connection:
         copy_tables(connection, target, "0002")
         for row in connection.execute(sa.select(schema.documents)):

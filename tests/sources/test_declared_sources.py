@@ -15,18 +15,31 @@ from rye.project.manifest_edit import add_source, remove_source
 
 URL = "https://git.example.org/team/prompts.git"
 HASH = "ab" * 32
-SOURCE = LockedSource("items/pdf/SKILL.md", git=URL, ref="refs/tags/v1.4.0", commit="3f2a" * 10, tree="ab" * 20)
-ROW = LockedItem("skill", "team/pdf", "0.0.0+g3f2a3f2a", 12, HASH, "SKILL.md", source=SOURCE)
-FOLDER = LockedItem(
-    "skill",
-    "shared/pdf",
-    "0.0.0+pabababab",
-    12,
-    HASH,
-    "SKILL.md",
-    source=LockedSource("pdf/SKILL.md", path="../shared"),
+SOURCE = LockedSource(place="items/pdf/SKILL.md", git=URL, ref="refs/tags/v1.4.0", commit="3f2a" * 10, tree="ab" * 20)
+ROW = LockedItem(
+    kind="skill", id="team/pdf", version="0.0.0+g3f2a3f2a", size=12, sha256=HASH, suffix="SKILL.md", source=SOURCE
 )
-PLAIN = LockedItem("directive", "acme/a/b", "1.0.0", 12, HASH, ".md", "registry.example", 0, 1, "SHA256:a")
+FOLDER = LockedItem(
+    kind="skill",
+    id="shared/pdf",
+    version="0.0.0+pabababab",
+    size=12,
+    sha256=HASH,
+    suffix="SKILL.md",
+    source=LockedSource(place="pdf/SKILL.md", path="../shared"),
+)
+PLAIN = LockedItem(
+    kind="directive",
+    id="acme/a/b",
+    version="1.0.0",
+    size=12,
+    sha256=HASH,
+    suffix=".md",
+    registry="registry.example",
+    log=0,
+    keyset=1,
+    signer="SHA256:a",
+)
 
 
 def test_git_and_path_sources_are_read() -> None:

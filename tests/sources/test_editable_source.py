@@ -61,7 +61,7 @@ def row(user: Person, name: str = "shared/pdf") -> LockedItem:
 
 
 def items_of(user: Person) -> ProjectItems:
-    return ProjectItems(LibraryContext(user.folder, user.folders), Project(user.folder))
+    return ProjectItems(LibraryContext(cwd=user.folder, home=user.folders), Project(user.folder))
 
 
 @pytest.fixture

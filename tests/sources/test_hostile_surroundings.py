@@ -364,15 +364,15 @@ def test_a_repository_that_a_clone_names_is_not_contacted_before_somebody_agreed
     person.write(
         "rye.toml", f'[sources]\nteam = {{ git = "{url}", rev = "v1" }}\n[dependencies]\n"skill:team/pdf" = "*"\n'
     )
-    source = LockedSource("pdf/SKILL.md", git=url, ref="refs/tags/v1", commit=commit, tree=tree)
+    source = LockedSource(place="pdf/SKILL.md", git=url, ref="refs/tags/v1", commit=commit, tree=tree)
     data = skill("pdf").encode()
     row = LockedItem(
-        "skill",
-        "team/pdf",
-        f"0.0.0+g{commit[:8]}",
-        len(data),
-        hashlib.sha256(data).hexdigest(),
-        "SKILL.md",
+        kind="skill",
+        id="team/pdf",
+        version=f"0.0.0+g{commit[:8]}",
+        size=len(data),
+        sha256=hashlib.sha256(data).hexdigest(),
+        suffix="SKILL.md",
         source=source,
     )
     wanted = {"skill:team/pdf": "*", "source team": f"git+{url}#v1"}

@@ -18,9 +18,17 @@ from tests.registry.simulated_registry import key
 WORK, PDF = Identity("directive", "acme/ops/work"), Identity("skill", "acme/pdf")
 DATA = signed(WORK, directive(WORK, hooks=[HOOK]), key("acme"))
 ITEM = LockedItem(
-    "directive", WORK.id, "1.0.0", len(DATA), hashlib.sha256(DATA).hexdigest(), ".md", "registry.example", 7, 1,
-    "SHA256:a",
-)  # fmt: skip
+    kind="directive",
+    id=WORK.id,
+    version="1.0.0",
+    size=len(DATA),
+    sha256=hashlib.sha256(DATA).hexdigest(),
+    suffix=".md",
+    registry="registry.example",
+    log=7,
+    keyset=1,
+    signer="SHA256:a",
+)
 
 
 @pytest.fixture
@@ -41,9 +49,18 @@ def put(project: Project, path: str, data: bytes) -> Path:
 TEXT = signed(PDF, skill(PDF), key("acme"))
 SCRIPT = b"#!/bin/sh\n"
 SKILL = LockedItem(
-    "skill", PDF.id, "1.0.0", len(TEXT), hashlib.sha256(TEXT).hexdigest(), "SKILL.md", "registry.example", 8, 1, "SHA256:a",
+    kind="skill",
+    id=PDF.id,
+    version="1.0.0",
+    size=len(TEXT),
+    sha256=hashlib.sha256(TEXT).hexdigest(),
+    suffix="SKILL.md",
+    registry="registry.example",
+    log=8,
+    keyset=1,
+    signer="SHA256:a",
     attached=tuple(LockedFile(f"{name}.sh", len(SCRIPT), hashlib.sha256(SCRIPT).hexdigest()) for name in "abcdefghij"),
-)  # fmt: skip
+)
 
 
 @pytest.fixture

@@ -100,9 +100,9 @@ def test_what_is_signed_is_what_the_verified_bytes_say_and_without_them_only_the
     }
     found = verify_files(item, (), (), metadata, mentions)
     assert found.signed == SignedRelease(
-        ("rye.own.*",),
-        ("Read",),
-        found.metadata.hooks,
+        capabilities=("rye.own.*",),
+        agent_tools=("Read",),
+        hooks=found.metadata.hooks,
         agent_limits=("blocked Bash",),
         runs=(run,),
         mentions=mentions,
@@ -114,7 +114,7 @@ def test_what_is_signed_is_what_the_verified_bytes_say_and_without_them_only_the
         ("blocked Bash",),
         (run,),
     )
-    assert signed_words(item.record.release) == SignedRelease(item.record.release.capabilities, **signed)
+    assert signed_words(item.record.release) == SignedRelease(capabilities=item.record.release.capabilities, **signed)
     assert item.record.release.capabilities == ("rye.search.tool.*",)
 
 

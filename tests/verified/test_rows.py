@@ -18,11 +18,30 @@ FILES = (LockedFile("a.md", 1, "01" * 32), LockedFile("b.py", 4, "ef" * 32, exec
 HOOK = HookAction("always", "tool", "acme/log", ())
 RUN = Run("inline-command", "SKILL.md", "ls", "02" * 32)
 ROW = LockedItem(
-    "skill", "acme/work/pdf", "1.0.0", 3, "cd" * 32, "SKILL.md", "registry.example", 9, 2, "SHA256:abc", attached=FILES,
-    capabilities=("a", "b"), agent_tools=("Read", "Write"), agent_limits=("deny x", "deny y"), runs=(RUN,), hooks=(HOOK,),
-)  # fmt: skip
+    kind="skill",
+    id="acme/work/pdf",
+    version="1.0.0",
+    size=3,
+    sha256="cd" * 32,
+    suffix="SKILL.md",
+    registry="registry.example",
+    log=9,
+    keyset=2,
+    signer="SHA256:abc",
+    attached=FILES,
+    capabilities=("a", "b"),
+    agent_tools=("Read", "Write"),
+    agent_limits=("deny x", "deny y"),
+    runs=(RUN,),
+    hooks=(HOOK,),
+)
 SIGNED = SignedRelease(
-    ROW.capabilities, ROW.agent_tools, ROW.hooks, agent_limits=ROW.agent_limits, runs=ROW.runs, mentions=()
+    capabilities=ROW.capabilities,
+    agent_tools=ROW.agent_tools,
+    hooks=ROW.hooks,
+    agent_limits=ROW.agent_limits,
+    runs=ROW.runs,
+    mentions=(),
 )
 OTHER_RUN = replace(RUN, action="rm")
 OTHER_HOOK = replace(HOOK, when="never")

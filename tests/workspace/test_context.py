@@ -18,13 +18,13 @@ def accepts(context: Context) -> Context:
 def test_the_command_line_s_session_and_the_library_s_are_contexts(home: Home, tmp_path: Path) -> None:
     members = {name for name in Context.__dict__ if not name.startswith("_")}
     assert len(members) <= 12
-    for context in (accepts(Session()), accepts(LibraryContext(tmp_path, home))):
+    for context in (accepts(Session()), accepts(LibraryContext(cwd=tmp_path, home=home))):
         assert [name for name in members if not hasattr(context, name)] == []
 
 
 def test_a_program_is_never_asked_and_finds_its_warnings(home: Home, tmp_path: Path) -> None:
     moment = datetime(2026, 1, 2, tzinfo=UTC)
-    context = LibraryContext(tmp_path, home, clock=moment)
+    context = LibraryContext(cwd=tmp_path, home=home, clock=moment)
     context.warn("the head is old", "Ask the operator.")
     with context.progress("fetching", 3) as advance:
         advance(2)

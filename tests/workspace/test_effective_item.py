@@ -32,7 +32,7 @@ def person(tmp_path: Path) -> Person:
 
 @pytest.fixture
 def context(person: Person) -> LibraryContext:
-    return LibraryContext(person.folder, person.folders, offline=True)
+    return LibraryContext(cwd=person.folder, home=person.folders, offline=True)
 
 
 def forge(person: Person) -> Path:
@@ -84,7 +84,7 @@ def test_a_planted_manifest_below_the_packages_makes_no_project_of_them(person: 
     """A repository with ``.ai/packages/acme/rye.toml`` would have its packages count as a project's own items."""
     person.write(".ai/packages/acme/rye.toml", "[project]\n")
     person.write(".ai/packages/acme/.ai/directives/ops/own.md", new_directive("own", "ops"))
-    inside = LibraryContext(person.path(".ai/packages/acme"), person.folders, offline=True)
+    inside = LibraryContext(cwd=person.path(".ai/packages/acme"), home=person.folders, offline=True)
     assert refusal(lambda: effective_item(inside, "ops/own")) == "not-locked"
     forge(person)
     assert refusal(lambda: effective_item(inside, "directives/ops/deploy.md")) == "modified-item"
@@ -94,7 +94,10 @@ def test_another_project_s_packages_are_checked_against_its_own_lock(person: Per
     path = forge(person)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    assert refusal(lambda: effective_item(LibraryContext(elsewhere, person.folders), str(path))) == "modified-item"
+    assert (
+        refusal(lambda: effective_item(LibraryContext(cwd=elsewhere, home=person.folders), str(path)))
+        == "modified-item"
+    )
 
 
 def test_a_file_that_nobody_installed_is_refused(person: Person, context: LibraryContext) -> None:

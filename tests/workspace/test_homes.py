@@ -45,7 +45,7 @@ def users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Lib
         folder.mkdir(parents=True)
         (folder / "rye.toml").write_text('[project]\nname = "shop"\nnamespace = "shop"\n', "utf-8")
         home = Home(*(tmp_path / name / each for each in FOLDERS))
-        contexts.append(LibraryContext(folder, home, assume_yes=True))
+        contexts.append(LibraryContext(cwd=folder, home=home, assume_yes=True))
     ann, ben = contexts
     yield ann, ben
     assert not (tmp_path / "process").exists()
@@ -94,6 +94,6 @@ def test_both_pin_and_install_for_themselves(
 
 def _added(context: LibraryContext) -> str:
     outcome = add(
-        context, Project(context.cwd), InstallRequest("add"), ["acme/work/top"], "main", lambda proposal: True
+        context, Project(context.cwd), InstallRequest(command="add"), ["acme/work/top"], "main", lambda proposal: True
     )
     return outcome.result

@@ -37,7 +37,7 @@ from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
 
-REQUEST = InstallRequest("install")
+REQUEST = InstallRequest(command="install")
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +58,11 @@ def yes(proposal: Proposal) -> bool:
 
 
 def context(user: Person, *, assume_yes: bool = False) -> LibraryContext:
-    return LibraryContext(user.folder, user.folders, assume_yes=assume_yes)
+    return LibraryContext(cwd=user.folder, home=user.folders, assume_yes=assume_yes)
 
 
 def added(user: Person, *names: str, agree: Agree = yes) -> InstallOutcome:
-    return add(context(user), Project(user.folder), InstallRequest("add"), names, "main", agree)
+    return add(context(user), Project(user.folder), InstallRequest(command="add"), names, "main", agree)
 
 
 def test_words_go_in_and_a_result_comes_out(user: Person) -> None:
@@ -155,7 +155,7 @@ def test_runs_that_remember_at_once_lose_nothing(user: Person) -> None:
 
 
 def test_an_approval_by_name_leaves_nothing_to_ask(user: Person) -> None:
-    request = InstallRequest("add", approved=("acme/work/shell@1.0.0",))
+    request = InstallRequest(command="add", approved=("acme/work/shell@1.0.0",))
     waiting: list[int] = []
 
     def shown(proposal: Proposal) -> bool:
@@ -168,7 +168,12 @@ def test_an_approval_by_name_leaves_nothing_to_ask(user: Person) -> None:
 
 def test_a_dry_run_asks_nothing_and_writes_nothing(user: Person) -> None:
     outcome = add(
-        context(user), Project(user.folder), InstallRequest("add", dry_run=True), ["acme/work/shell"], "main", no
+        context(user),
+        Project(user.folder),
+        InstallRequest(command="add", dry_run=True),
+        ["acme/work/shell"],
+        "main",
+        no,
     )
     assert (outcome.result, len(outcome.changes)) == ("proposed", 1)
     assert not user.path("rye.lock").exists()
@@ -177,14 +182,14 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(user: Person) -> None:
 def test_update_relock_and_rollback_are_values_too(user: Person) -> None:
     project = Project(user.folder)
     added(user, "acme/work/base")
-    assert update(context(user), project, InstallRequest("update"), [], yes).changes == ()
+    assert update(context(user), project, InstallRequest(command="update"), [], yes).changes == ()
     user.write("rye.toml", user.path("rye.toml").read_text() + '"acme/work/top" = "^1"\n')
     assert not check_lock(context(user), project).fits
     assert relock(context(user), project, dry_run=True).changed
     assert not check_lock(context(user), project).fits
     assert relock(context(user), project).items == 2
     assert check_lock(context(user), project).fits
-    outcome = rollback(context(user, assume_yes=True), project, InstallRequest("rollback"), yes)
+    outcome = rollback(context(user, assume_yes=True), project, InstallRequest(command="rollback"), yes)
     assert [change.action for change in outcome.changes] == ["remove"]
 
 

@@ -69,7 +69,7 @@ def batch(count: int, *files: bytes) -> Batch:
 
 
 def send(api: Any, count: int, *files: bytes) -> tuple[int, ...]:
-    return _send(LibraryContext(Path(), Home(Path(), Path(), Path())), api, batch(count, *files), KEY)
+    return _send(LibraryContext(cwd=Path(), home=Home(Path(), Path(), Path())), api, batch(count, *files), KEY)
 
 
 def test_more_items_than_one_request_holds_are_sent_in_order(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,15 +65,15 @@ def new(
     Without a section, only the file is created. In an existing file, the directive is added at the end.
     """
     request = NewOverride(
-        item,
-        today or date.today(),
-        section,
-        operation,
-        content_lines(NamedFile(session.path(content), content), sys.stdin.buffer.read) if content else None,
-        frontmatter_set,
-        frontmatter_delete,
-        reason,
-        user,
+        item=item,
+        reviewed=today or date.today(),
+        section=section,
+        operation=operation,
+        content=content_lines(NamedFile(session.path(content), content), sys.stdin.buffer.read) if content else None,
+        frontmatter_set=frontmatter_set,
+        frontmatter_delete=frontmatter_delete,
+        reason=reason,
+        user=user,
     )
     written = new_override(session, request)
     session.console.diagnostics(written.shown, to_mend(written.findings))

@@ -42,13 +42,13 @@ def prime(
 ) -> None:
     """Print one prompt: role, role directives, context files, hand-off and formula steps with overlays, in this order."""
     request = PrimeRequest(
-        role,
-        places(session, layout, town, rig),
-        formula,
-        tuple(NamedFile(session.path(file), file) for file in contexts),
-        NamedFile(session.path(handoff), handoff) if handoff is not None else None,
-        parse_assignments(assignments),
-        trust_lock,
+        role=role,
+        places=places(session, layout, town, rig),
+        formula=formula,
+        contexts=tuple(NamedFile(session.path(file), file) for file in contexts),
+        handoff=NamedFile(session.path(handoff), handoff) if handoff is not None else None,
+        texts=parse_assignments(assignments),
+        trust_lock=trust_lock,
     )
 
     def ask(name: str, _type: str, description: str) -> str:

@@ -83,7 +83,16 @@ def deploy(
 
         return export(session, require_project(session.cwd), cast("Form", export_for), session.path(items[1]))
     is_status = items == ("status",)
-    request = DeployRequest(() if is_status else items, member, targets, scope, dry_run, allow, adopt, overwrite)
+    request = DeployRequest(
+        items=() if is_status else items,
+        member=member,
+        targets=targets,
+        scope=scope,
+        dry_run=dry_run,
+        allow=allow,
+        adopt=adopt,
+        overwrite=overwrite,
+    )
     project, words = require_project(session.cwd), words_of(request, trusts_lock=trusts_lock(session))
     if words is not None and not only_check and not is_status:
         refuse_other_pins(session)

@@ -50,7 +50,7 @@ def add(
         *(["--editable"] if editable else []),
     ]
     request = InstallRequest(
-        command_text("add", (*items, *said), group, member=member),
+        command=command_text("add", (*items, *said), group, member=member),
         approved=approved,
         dry_run=dry_run,
         discard_local_edits=discard_local_edits,
@@ -63,7 +63,15 @@ def add(
             add_from_source,
         )  # loads git, needed only for sources
 
-        wanted = SourceRequest(items[0], items[1:], everything, name, group, member, editable)
+        wanted = SourceRequest(
+            word=items[0],
+            items=items[1:],
+            everything=everything,
+            name=name,
+            group=group,
+            member=member,
+            editable=editable,
+        )
         outcome = add_from_source(session, require_project(session.cwd), request, wanted, agreement(session))
         return show_outcome(session, outcome, dry_run=dry_run)
     if everything or editable or name is not None:

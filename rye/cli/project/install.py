@@ -47,7 +47,7 @@ def install(
     """Install what rye.toml asks for, at the versions in rye.lock. With ITEMS, add them first."""
     lock_use: LockUse = "frozen" if frozen else "locked" if locked else "repair"
     request = InstallRequest(
-        command_text("install", items, group if items else "main", without),
+        command=command_text("install", items, group if items else "main", without),
         approved=approved,
         trust_lock=trust_lock,
         dry_run=dry_run,
@@ -89,7 +89,7 @@ def _add(session: Session, request: InstallRequest, items: tuple[str, ...], grou
 def ci(session: Session, without: tuple[str, ...], trust_lock: bool, bundle: str | None) -> int:
     """Install exactly what rye.lock says, and check the installed bytes. Same as `rye install --frozen`."""
     request = InstallRequest(
-        command_text("ci", without=without),
+        command=command_text("ci", without=without),
         without=frozenset(without),
         lock_use="frozen",
         trust_lock=trust_lock,

@@ -20,7 +20,7 @@ def remove(
 ) -> int:
     """Remove items from rye.toml, and dependencies that nothing else needs."""
     request = InstallRequest(
-        command_text("remove", items, member=member),
+        command=command_text("remove", items, member=member),
         dry_run=dry_run,
         discard_local_edits=discard_local_edits,
         follow=deploy_after,

@@ -20,7 +20,7 @@ def rollback(session: Session, approved: tuple[str, ...], dry_run: bool, discard
     Running it again undoes the rollback. Edits made to rye.toml since then are discarded only with --yes.
     """
     request = InstallRequest(
-        "rye rollback",
+        command="rye rollback",
         approved=approved,
         dry_run=dry_run,
         discard_local_edits=discard_local_edits,

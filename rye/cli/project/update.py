@@ -39,7 +39,7 @@ def update(
     An update that widens rights, adds hooks or changes the signer needs your approval.
     """
     request = InstallRequest(
-        command_text("update", items),
+        command=command_text("update", items),
         approved=approved,
         dry_run=dry_run,
         discard_local_edits=discard_local_edits,

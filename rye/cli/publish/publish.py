@@ -49,7 +49,16 @@ def publish(
         asks = asks and not stage
         return not asks or session.console.confirm("Publish this?")
 
-    request = PublishRequest(paths, namespace, version, key, dry_run, allow_uncommitted, stage, trusted)
+    request = PublishRequest(
+        paths=paths,
+        namespace=namespace,
+        version=version,
+        key=key,
+        dry_run=dry_run,
+        allow_uncommitted=allow_uncommitted,
+        stage=stage,
+        trusted=trusted,
+    )
     _report(session, publishing.publish(session, own_keys(session), request, agreed), dry_run)
 
 

@@ -33,7 +33,7 @@ Code = Literal[
 ]
 
 
-class Places(Struct, frozen=True):
+class Places(Struct, frozen=True, kw_only=True):
     """Where a program reads files in one scope, relative to the project or the home folder."""
 
     detected_by: tuple[str, ...]
@@ -68,7 +68,7 @@ class Server(Struct, frozen=True):
     """Tells the server whether the agent really has no other tools, so that each run can report it."""
 
 
-class AgentDraft(Struct, frozen=True):
+class AgentDraft(Struct, frozen=True, kw_only=True):
     """An agent to write for a program, independent of the kind of item that it comes from."""
 
     name: str
@@ -148,7 +148,7 @@ class Rendered(Struct, frozen=True):
     """What a person should know, such as limits that were left out."""
 
 
-class Target(Struct, frozen=True):
+class Target(Struct, frozen=True, kw_only=True):
     """One agent program."""
 
     name: str

@@ -16,7 +16,7 @@ TERMINAL = "complete"
 TRANSITIONS = ("onSuccess", "onFailure", "onMaxIterations")
 
 
-class Agent(Struct, frozen=True):
+class Agent(Struct, frozen=True, kw_only=True):
     """One agent. Sections are as written, with whole numbers as integers; an absent section is None."""
 
     name: str

@@ -154,13 +154,24 @@ def read(source: Source, options: ReadOptions) -> Reading[Agent]:
     listed = allowed if isinstance(allowed, list) else []
     lines |= {f"tool:{tool}": document.line("tools", "allowed", index) for index, tool in enumerate(listed)}
     agent = Agent(
-        name, display or name, when, transitions, prompt, tools, limits, provider, metadata, version, extra, lines
-    )  # fmt: skip
+        name=name,
+        display_name=display or name,
+        when_to_use=when,
+        transitions=transitions,
+        system_prompt=prompt,
+        tools=tools,
+        limits=limits,
+        provider=provider,
+        metadata=metadata,
+        version=version,
+        extra=extra,
+        lines=lines,
+    )
     described = " ".join(when.split())
     known = Metadata(
-        name,
-        version,
-        described,
+        name=name,
+        version=version,
+        description=described,
         dependencies=dependencies,
         agent_tools=_restricted(tools),
         runs=frontmatter_runs(data),

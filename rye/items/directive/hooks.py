@@ -50,7 +50,19 @@ def _hook(element: Element, findings: Findings) -> Hook | None:
     if when is None or not when.trimmed or action is None or doubled:
         return None
     expression = _expression(when, findings)
-    return Hook(when.trimmed, expression, *action, values, element.line, element.column, *when.text_place)
+    item_type, item_id = action
+    when_line, when_column = when.text_place
+    return Hook(
+        when=when.trimmed,
+        expression=expression,
+        item_type=item_type,
+        item_id=item_id,
+        inputs=values,
+        line=element.line,
+        column=element.column,
+        when_line=when_line,
+        when_column=when_column,
+    )
 
 
 def _expression(when: Element, findings: Findings) -> Expression | None:

@@ -65,7 +65,7 @@ class Context(Struct, frozen=True):
     """In document order."""
 
 
-class Hook(Struct, frozen=True):
+class Hook(Struct, frozen=True, kw_only=True):
     """One ``<hook>``. ``expression`` is None if ``<when>`` does not parse; such a hook never fires."""
 
     when: str
@@ -110,7 +110,7 @@ class Section(Struct, frozen=True):
     column: int
 
 
-class Action(Struct, frozen=True):
+class Action(Struct, frozen=True, kw_only=True):
     """An action element in a process step: ``<execute>``, ``<search>``, ``<load>`` or ``<sign>``."""
 
     primary: str
@@ -176,7 +176,7 @@ class Criterion(Struct, frozen=True):
     line: int
 
 
-class Directive(Struct, frozen=True):
+class Directive(Struct, frozen=True, kw_only=True):
     """A directive. Parts that break a rule are missing; nothing invalid ever grants anything."""
 
     name: str

@@ -40,7 +40,7 @@ _TAG = lazy_pattern(rf"<(?:(/?)({_NAMES})((?:\s(?>(?:[^<>\"'/]++|\"[^\"]*+\"|'[^
 _NO_FENCE = (1 << 60, 1 << 60)
 
 
-class Tag(Struct, frozen=True, gc=False):
+class Tag(Struct, frozen=True, gc=False, kw_only=True):
     """One of the format's tags, outside code. Offsets are relative to the scanned text."""
 
     name: str
@@ -121,7 +121,16 @@ def tags(text: str, first_line: int = 1) -> Iterator[Tag]:
         position = found.end()
         closing, name, written, empty, comment = found.groups()
         if name is not None:
-            yield Tag(name, closing == "/", empty == "/", written, at, position, line, at - line_start + 1)
+            yield Tag(
+                name=name,
+                closing=closing == "/",
+                empty=empty == "/",
+                written=written,
+                start=at,
+                end=position,
+                line=line,
+                column=at - line_start + 1,
+            )
         elif comment is not None and comments:
             end = text.find("-->", position)
             comments = end >= 0  # if this one is never closed, neither is any later one
@@ -176,7 +185,7 @@ def _fences(text: str) -> list[tuple[int, int]]:
 
 def read_sections(text: str, first_line: int, findings: Findings) -> Sections:
     """Read the sections of ``text``, which begins on line ``first_line`` of the file, right after the directive's fence."""
-    return _Reader(text, findings).run(tags(text, first_line))
+    return _Reader(text=text, findings=findings).run(tags(text, first_line))
 
 
 class _OpenStep(Struct):
@@ -185,7 +194,7 @@ class _OpenStep(Struct):
     description: str | None = None
 
 
-class _Reader(Struct):
+class _Reader(Struct, kw_only=True):
     text: str
     findings: Findings
     process: Tag | None = None
@@ -363,7 +372,15 @@ class _Reader(Struct):
             self.findings.warning("D072", message, tag, f"Set `item_type` to one of {', '.join(ITEM_TYPES)}.")
         if not item_id and tag.name != "search":
             self.findings.warning("D072", f"`<{tag.name}>` names no item.", tag, "Set `item_id`.")
-        action = Action(tag.name, item_type, item_id, attributes, tuple(self.params.items()), tag.line, tag.column)
+        action = Action(
+            primary=tag.name,
+            item_type=item_type,
+            item_id=item_id,
+            attributes=attributes,
+            params=tuple(self.params.items()),
+            line=tag.line,
+            column=tag.column,
+        )
         if self.step is not None:
             self.step.actions.append(action)
         self.action = None

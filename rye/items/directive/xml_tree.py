@@ -29,7 +29,7 @@ from rye.text.lazy import lazy_pattern
 from rye.text.markdown_model import Fence
 
 
-class Element(Struct, frozen=True, gc=False):
+class Element(Struct, frozen=True, gc=False, kw_only=True):
     """One element. Positions are in the file; most are computed on access, since most are never needed."""
 
     tag: str
@@ -223,7 +223,20 @@ class _Tree:
                 text = "".join(pieces[piece:])
                 del pieces[piece:]
             trimmed = text.strip(BLANKS)
-            complete.append(Element(name, attributes, below, text, trimmed, document, row, at, stop, prefixed))
+            complete.append(
+                Element(
+                    tag=name,
+                    attributes=attributes,
+                    children=below,
+                    text=text,
+                    trimmed=trimmed,
+                    document=document,
+                    row=row,
+                    start=at,
+                    end=stop,
+                    prefixed=prefixed,
+                )
+            )
 
         parser.StartElementHandler = start
         parser.EndElementHandler = end

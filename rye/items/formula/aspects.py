@@ -144,7 +144,14 @@ def _step(table: dict[str, Any], target: str, aspect: Formula) -> Step:
         raise _bad(aspect, f"the needs of the step {texts['id']!r} are not a list of strings")
     extra = {key: value for key, value in table.items() if key not in _STEP}
     acceptance = texts["acceptance"] or None
-    return Step(texts["id"], texts["title"], texts["description"], tuple(needs), acceptance=acceptance, extra=extra)
+    return Step(
+        id=texts["id"],
+        title=texts["title"],
+        description=texts["description"],
+        needs=tuple(needs),
+        acceptance=acceptance,
+        extra=extra,
+    )
 
 
 def _tables(value: Any, what: str, aspect: Formula) -> list[dict[str, Any]]:

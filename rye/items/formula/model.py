@@ -8,7 +8,7 @@ from typing import Any
 TYPES = ("workflow", "convoy", "expansion", "aspect")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(kw_only=True, frozen=True, slots=True)
 class Step:
     """A workflow's step, an expansion's template step, a convoy's leg or an aspect: the content of its table."""
 
@@ -44,7 +44,7 @@ class ExpandRule:
     vars: dict[str, str] = field(default_factory=dict, hash=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(kw_only=True, frozen=True, slots=True)
 class Formula:
     """One formula. Once resolved, its ``extends``, ``expand`` and ``weave`` are empty."""
 

@@ -142,14 +142,28 @@ def read(source: Source, options: ReadOptions) -> Reading[Formula]:
         return Reading(None, None, in_order(checks.found))
     extra = {key: value for key, value in data.items() if key not in _TOP[:13]} | composition
     formula = Formula(
-        name or "", kind, description, version, steps["steps"], declared, extends, expand, weave, steps["template"],
-        steps["legs"], synthesis, steps["aspects"], extra,
-    )  # fmt: skip
+        formula=name or "",
+        type=kind,
+        description=description,
+        version=version,
+        steps=steps["steps"],
+        vars=declared,
+        extends=extends,
+        expand=expand,
+        weave=weave,
+        template=steps["template"],
+        legs=steps["legs"],
+        synthesis=synthesis,
+        aspects=steps["aspects"],
+        extra=extra,
+    )
     _check_content(formula, data, checks)
     _check_variables(formula, checks)
     if name is None:
         return Reading(None, None, in_order(checks.found))
-    metadata = Metadata(name, version, " ".join(description.split()), dependencies=dependencies)
+    metadata = Metadata(
+        name=name, version=version, description=" ".join(description.split()), dependencies=dependencies
+    )
     # After a structural error, a value would be misleading: half the steps, or an order that does not exist.
     broken = any(d.severity == "error" and d.code in ("F02", "F04") for d in checks.found)
     return Reading(None if broken else formula, metadata, in_order(checks.found))
@@ -225,15 +239,15 @@ def _steps(data: dict[str, Any], key: str, checks: _Checks) -> tuple[Step, ...]:
             continue
         checks.near_misses(table, _STEP, *path)
         step = Step(
-            identifier,
-            checks.text(table, "title", *path) or "",
-            checks.text(table, "description", *path) or "",
-            checks.texts(table, "needs", *path),
-            checks.flag(table, "parallel", *path),
-            checks.flag(table, "interactive", *path),
-            checks.text(table, "acceptance", *path),
-            {name: value for name, value in table.items() if name not in _STEP},
-            checks.document.line(*path),
+            id=identifier,
+            title=checks.text(table, "title", *path) or "",
+            description=checks.text(table, "description", *path) or "",
+            needs=checks.texts(table, "needs", *path),
+            parallel=checks.flag(table, "parallel", *path),
+            interactive=checks.flag(table, "interactive", *path),
+            acceptance=checks.text(table, "acceptance", *path),
+            extra={name: value for name, value in table.items() if name not in _STEP},
+            line=checks.document.line(*path),
         )
         for name in ids_of([step]):
             if name in seen:
@@ -261,10 +275,10 @@ def _synthesis(data: dict[str, Any], legs: tuple[Step, ...], checks: _Checks) ->
             checks.report("error", "F04", message, "synthesis", "depends_on", hint=hint)
     rest = {key: value for key, value in table.items() if key not in ("title", "description", "depends_on")}
     return Step(
-        "synthesis",
-        checks.text(table, "title", "synthesis") or "",
-        checks.text(table, "description", "synthesis") or "",
-        needs,
+        id="synthesis",
+        title=checks.text(table, "title", "synthesis") or "",
+        description=checks.text(table, "description", "synthesis") or "",
+        needs=needs,
         extra=rest,
         line=checks.document.line("synthesis"),
     )

@@ -7,7 +7,7 @@ from msgspec import Struct
 from rye.items.role.sections import Mention, Section
 
 
-class Role(Struct, frozen=True):
+class Role(Struct, frozen=True, kw_only=True):
     """One role. Mentions have the file's line numbers, so that findings about the set can point at them."""
 
     name: str

@@ -126,10 +126,17 @@ def read(source: Source, options: ReadOptions) -> Reading[Role]:
     if match is None:
         return Reading(None, None, in_order(found))
     role = Role(
-        name, stem, tagline, tuple(sections), tier, tier_name, receives, hands_off,
-        inputs_of(scan, by_name.get("Input Contract")),
-    )  # fmt: skip
-    return Reading(role, Metadata(stem, None, tagline or ""), in_order(found))
+        name=name,
+        slug=stem,
+        tagline=tagline,
+        sections=tuple(sections),
+        tier=tier,
+        tier_name=tier_name,
+        receives_from=receives,
+        hands_off_to=hands_off,
+        inputs=inputs_of(scan, by_name.get("Input Contract")),
+    )
+    return Reading(role, Metadata(name=stem, version=None, description=tagline or ""), in_order(found))
 
 
 def _check_start(scan: Outline, found: _Found) -> int | None:

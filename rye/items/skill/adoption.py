@@ -35,7 +35,7 @@ class AdoptableFile(Struct, frozen=True):
     data: bytes | None = None
 
 
-class Adoption(Struct, frozen=True):
+class Adoption(Struct, frozen=True, kw_only=True):
     """What is known about a skill before it is adopted."""
 
     name: str | None
@@ -92,14 +92,14 @@ def analyze(data: bytes, folder_name: str, files: Iterable[AdoptableFile]) -> Ad
         if part.text is not None and entry.file.path.lower().endswith(".md"):
             dead += _dead_links(entry.file.path, part.text, attached)
     return Adoption(
-        name,
-        metadata,
-        in_order(diagnostics),
-        tuple(hidden),
-        tuple(entry.file.path for entry in listed if _is_script(entry)),
-        tuple(dead),
-        fixed if fixed != data else None,
-        tuple(changes),
+        name=name,
+        metadata=metadata,
+        diagnostics=in_order(diagnostics),
+        hidden=tuple(hidden),
+        scripts=tuple(entry.file.path for entry in listed if _is_script(entry)),
+        dead_links=tuple(dead),
+        fixed=fixed if fixed != data else None,
+        changes=tuple(changes),
     )
 
 

@@ -49,7 +49,7 @@ _FOLDER_WORDS = ("{baseDir}", "${CLAUDE_SKILL_DIR}", "${CLAUDE_PLUGIN_ROOT}")
 _TOOL = re.compile(r"(?:[^\s(),]|\([^()\n]*\))+")
 
 
-class Skill(Struct, frozen=True):
+class Skill(Struct, frozen=True, kw_only=True):
     """One skill's ``SKILL.md``."""
 
     name: str
@@ -125,12 +125,20 @@ def read(source: Source, options: ReadOptions) -> Reading[Skill]:
     if name is None or description is None:
         return Reading(None, None, in_order(checks.found))
     skill = Skill(
-        name, description, parts.body.strip(), licence, compatibility, allowed, version, metadata, tuple(wanted)
-    )  # fmt: skip
+        name=name,
+        description=description,
+        body=parts.body.strip(),
+        license=licence,
+        compatibility=compatibility,
+        allowed_tools=allowed,
+        version=version,
+        metadata=metadata,
+        links=tuple(wanted),
+    )
     described = Metadata(
-        name,
-        version,
-        " ".join(description.split()),
+        name=name,
+        version=version,
+        description=" ".join(description.split()),
         dependencies=dependencies,
         agent_tools=agent_tools(allowed) if allowed else None,
         # Some readers end the frontmatter at the first ``---`` anywhere, so the rest of it is body to them.

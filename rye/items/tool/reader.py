@@ -34,7 +34,7 @@ _SHEBANGS = (("python", "python"), ("node", "javascript"), ("deno", "typescript"
 _DESCRIPTION = ("tool_description", "description")
 
 
-class Tool(Struct, frozen=True):
+class Tool(Struct, frozen=True, kw_only=True):
     """One tool. ``metadata`` has every constant or YAML key that was found, without surrounding underscores."""
 
     name: str
@@ -106,13 +106,21 @@ def read(source: Source, options: ReadOptions) -> Reading[Tool]:
             message = f"{written('needs')} cannot be read: {error}."
             diagnostics.append(Diagnostic("error", "T05", message, found.lines["needs"]))
     metadata = {key: value for key, value in found.values.items() if value is not None}
-    tool = Tool(name, language, version, category, description or "", metadata, needs)
+    tool = Tool(
+        name=name,
+        language=language,
+        version=version,
+        category=category,
+        description=description or "",
+        metadata=metadata,
+        needs=needs,
+    )
     described = Metadata(
-        name,
-        version,
-        " ".join((description or "").split()),
-        category,
-        dependencies,
+        name=name,
+        version=version,
+        description=" ".join((description or "").split()),
+        category=category,
+        dependencies=dependencies,
         runs=(code_run(source.text, f"{name}{PurePath(source.path).suffix}", language), *needs_runs(needs.lines())),
     )
     return Reading(tool, described, in_order(diagnostics))

@@ -207,7 +207,7 @@ class StageRequest(Struct, frozen=True, forbid_unknown_fields=True):
     drafts: Annotated[list[Note], Meta(min_length=1, max_length=10_000)]
 
 
-class StageRow(Struct, frozen=True, forbid_unknown_fields=True):
+class StageRow(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A release that waits for maintainers' signatures, or a decided one."""
 
     id: StageId

@@ -85,7 +85,7 @@ class Finding(Struct, frozen=True):
         return {"position": self.position, "code": self.code, "message": self.message}
 
 
-class Audit(Struct, frozen=True):
+class Audit(Struct, frozen=True, kw_only=True):
     """What follows from the entries of a log, and what is wrong with them."""
 
     size: int

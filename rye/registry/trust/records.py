@@ -35,7 +35,7 @@ from rye.resolution.versions import Version, comparable
 from rye.text.json_reading import msgpack_decoder
 
 
-class ReleaseRecord(Struct, frozen=True):
+class ReleaseRecord(Struct, frozen=True, kw_only=True):
     """One release, verified except for its inclusion in the log (:meth:`rye.registry.client.RegistryClient.prove`)."""
 
     release: Release
@@ -147,7 +147,9 @@ def judge(
         if isinstance(statement, Release):
             if statement.version in releases:
                 raise TrustError("release-repeated", f"{identity} {statement.version} has two releases.")
-            record = ReleaseRecord(statement, entry.line, signers.link, signers.keys, signers.revoked)
+            record = ReleaseRecord(
+                release=statement, line=entry.line, link=signers.link, signers=signers.keys, revoked=signers.revoked
+            )
             releases[statement.version] = record
         elif isinstance(statement, Yank):
             if statement.version not in releases:

@@ -40,7 +40,11 @@ def main(descriptor: int) -> int:
         channel.send(Watched(progress))
 
     context = LibraryContext(
-        Path(start.project), Home.from_environment(os.environ), start.registry, start.offline, environment=os.environ
+        cwd=Path(start.project),
+        home=Home.from_environment(os.environ),
+        registry=start.registry,
+        offline=start.offline,
+        environment=os.environ,
     )
     try:
         ended = _ended(context, start, Faces(watch, ask, cancel=cancel))

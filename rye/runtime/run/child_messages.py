@@ -18,7 +18,7 @@ from rye.runtime.run.models import Model
 from rye.runtime.run.result import RunResult
 
 
-class ChildStart(Struct, frozen=True, forbid_unknown_fields=True):
+class ChildStart(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Everything that a child run starts with. Keys are sent this way so that they are not in its environment."""
 
     project: str

@@ -117,10 +117,10 @@ class Hooks:
     def _run(self, hook: HookRun, event: EventKind) -> str:
         name = f"{hook.item_type}:{hook.item_id}"
         if not hook.allowed:
-            self._session.recording.note(Event("hook", item=name, decision="denied", by=self._level.label))
+            self._session.recording.note(Event(event="hook", item=name, decision="denied", by=self._level.label))
             self._told(hook, "denied")
             return f"The hook {name} did not run: the directive's rights do not allow it."
-        self._session.recording.note(Event("hook", item=name, decision=event, by=self._level.label))
+        self._session.recording.note(Event(event="hook", item=name, decision=event, by=self._level.label))
         arguments = {"item_type": hook.item_type, "item_id": hook.item_id, "parameters": dict(hook.inputs)}
         try:
             result = self._session.act("rye_execute", arguments, beyond=event == "limit")

@@ -44,7 +44,7 @@ REMINDER = (
 )
 
 
-class Progress(Struct, frozen=True):
+class Progress(Struct, frozen=True, kw_only=True):
     """One step of a run, for display."""
 
     what: Literal["asking", "turn", "call", "hook", "model"]
@@ -132,7 +132,9 @@ class Loop:
         self._turns += 1
         self._messages.append(reply)
         over = self._count(reply)
-        self._watch(Progress("turn", self._turns, self._spend(), reply.text, run=self._session.run))
+        self._watch(
+            Progress(what="turn", turn=self._turns, spend=self._spend(), text=reply.text, run=self._session.run)
+        )
         self._require(over)
         results, notes = [], []
         for call in reply.calls:
@@ -171,7 +173,11 @@ class Loop:
         self._loops.saw(call.name, call.arguments, text)
         self._last_code = code
         shown = f"{call.name} {_named(call.arguments)}".strip()
-        self._watch(Progress("call", self._turns, self._spend(), shown, code, self._session.run))
+        self._watch(
+            Progress(
+                what="call", turn=self._turns, spend=self._spend(), text=shown, outcome=code, run=self._session.run
+            )
+        )
         notes = self._after_error(refused) if refused is not None else []
         if self._session.meter.crossing is not None:
             raise self._limit(self._session.meter.crossing)
@@ -197,7 +203,9 @@ class Loop:
         while True:
             model = self._models[0]
             asking = f"asking {model.model} ({model.tier})"
-            self._watch(Progress("asking", self._turns + 1, self._spend(), asking, run=self._session.run))
+            self._watch(
+                Progress(what="asking", turn=self._turns + 1, spend=self._spend(), text=asking, run=self._session.run)
+            )
             try:
                 return self._endpoint.turn(
                     model,
@@ -216,7 +224,11 @@ class Loop:
                 self._models.pop(0)
                 if not self._models:
                     raise _Ended("error", RunProblem("no-model", f"No model answers. {error}.")) from None
-                self._watch(Progress("model", self._turns, self._spend(), str(error), run=self._session.run))
+                self._watch(
+                    Progress(
+                        what="model", turn=self._turns, spend=self._spend(), text=str(error), run=self._session.run
+                    )
+                )
                 if self._has_spend_limit() and not self._models[0].priced:
                     raise _Ended("error", unpriced(self._models[0])) from None
 
@@ -286,15 +298,15 @@ class Loop:
         outputs = session.returned.outputs if session.returned is not None and status == "ok" else None
         used = replace(used, turns=used.turns - self._asked + self._turns)  # do not count a turn that was prevented
         return RunResult(
-            session.run,
-            status,
-            outputs,
-            used,
-            self._all_priced,
-            session.recording.allowed,
-            session.recording.denied,
-            self._log,
-            problem,
+            run=session.run,
+            status=status,
+            outputs=outputs,
+            used=used,
+            priced=self._all_priced,
+            allowed=session.recording.allowed,
+            denied=session.recording.denied,
+            log=self._log,
+            problem=problem,
         )
 
 

@@ -46,7 +46,7 @@ class _Row(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     output_price: float | int | str | None = None
 
 
-class Model(Struct, frozen=True):
+class Model(Struct, frozen=True, kw_only=True):
     """One model that the user configured."""
 
     tier: str
@@ -100,7 +100,15 @@ def _model(tier: str, written: object, where: str) -> Model:
     _check_address(tier, row.url, where)
     given = None if row.input_price is None else _price(tier, "input-price", row.input_price, where)
     made = None if row.output_price is None else _price(tier, "output-price", row.output_price, where)
-    return Model(tier, row.dialect, row.url.rstrip("/"), row.model, row.key_env, given, made)
+    return Model(
+        tier=tier,
+        dialect=row.dialect,
+        url=row.url.rstrip("/"),
+        model=row.model,
+        key_env=row.key_env,
+        input_price=given,
+        output_price=made,
+    )
 
 
 def _check_address(tier: str, url: str, where: str) -> None:

@@ -20,7 +20,7 @@ class RunProblem(Struct, frozen=True):
     details: Mapping[str, object] = {}
 
 
-class RunResult(Struct, frozen=True):
+class RunResult(Struct, frozen=True, kw_only=True):
     """How one run ended, and what it used."""
 
     run: str

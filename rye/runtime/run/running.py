@@ -129,12 +129,20 @@ def _run(
     watch = faces.watch
 
     def told(hook: Any, how: str) -> None:
-        watch(Progress("hook", 0, None, f"{hook.item_type}:{hook.item_id}", how, session.run))
+        watch(
+            Progress(
+                what="hook", turn=0, spend=None, text=f"{hook.item_type}:{hook.item_id}", outcome=how, run=session.run
+            )
+        )
 
     def wait(seconds: float) -> None:
         watch(
             Progress(
-                "asking", 0, None, f"the endpoint is busy or unreachable; waiting {seconds:.0f} s", run=session.run
+                what="asking",
+                turn=0,
+                spend=None,
+                text=f"the endpoint is busy or unreachable; waiting {seconds:.0f} s",
+                run=session.run,
             )
         )
         time.sleep(seconds)
@@ -183,16 +191,16 @@ def _children(context: Context, keys: Keys, withheld: frozenset[str], faces: Fac
 
     def start(reference: str, inputs: Mapping[str, object], chain: Chain, limits: Limits) -> ChildStart:
         return ChildStart(
-            str(root),
-            reference,
-            chain.caller,
-            dict(inputs),
-            chain.levels[:-1],
-            limits,
-            dict(keys.models),
-            dict(keys.keys),
-            context.registry,
-            context.offline,
+            project=str(root),
+            reference=reference,
+            level=chain.caller,
+            inputs=dict(inputs),
+            above=chain.levels[:-1],
+            limits=limits,
+            models=dict(keys.models),
+            keys=dict(keys.keys),
+            registry=context.registry,
+            offline=context.offline,
         )
 
     return Children(start, for_child(context.environment, withheld, root), faces.ask, faces.watch)

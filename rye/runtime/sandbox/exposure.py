@@ -92,7 +92,12 @@ def survey(
 
     def walk_without(refused: frozenset[Inode]) -> _Walk:
         numbers = frozenset(number for _, number in refused)
-        return _walk(root, descriptor, _Walk(refused, numbers, named, changing, entries), is_project)
+        return _walk(
+            root,
+            descriptor,
+            _Walk(covered=refused, numbers=numbers, named=named, changing=changing, left=entries),
+            is_project,
+        )
 
     walk = walk_without(covered)
     behind_links = {inode_of(status) for status in map(_status, walk.led_to) if status is not None}
@@ -138,7 +143,7 @@ def _status(path: str) -> os.stat_result | None:
         return None
 
 
-class _Walk(Struct):
+class _Walk(Struct, kw_only=True):
     covered: frozenset[Inode]
     numbers: frozenset[int]
     """The inodes of ``covered`` without their devices: a listing tells an entry's for free."""
@@ -168,7 +173,7 @@ class _Walk(Struct):
         return located is not None and located.inode in self.named
 
 
-class _Folder(Struct):
+class _Folder(Struct, kw_only=True):
     """A folder while it is walked through. ``called``: its name in lower case; ``in_git``: whether it lies in a folder of git."""
 
     path: Path
@@ -202,7 +207,18 @@ def _walk(root: Path, descriptor: int, walk: _Walk, is_project: bool) -> _Walk:
         walk.hidden.append(whole)
     elif (
         not is_folder
-        or _enter(_Folder(root, descriptor, parts[-1], in_git, is_project, SANDBOX.project_depth), walk) == "clean"
+        or _enter(
+            _Folder(
+                path=root,
+                descriptor=descriptor,
+                called=parts[-1],
+                in_git=in_git,
+                at_root=is_project,
+                depth=SANDBOX.project_depth,
+            ),
+            walk,
+        )
+        == "clean"
     ):
         walk.allowed.append(whole)
     return walk
@@ -284,7 +300,14 @@ def _below(folder: _Folder, walk: _Walk, name: str) -> tuple[Below, Located | No
             walk.hidden.append(located)
         return "hidden", None
     try:
-        below = _Folder(folder.path / name, descriptor, name.casefold(), folder.in_git, False, folder.depth - 1)
+        below = _Folder(
+            path=folder.path / name,
+            descriptor=descriptor,
+            called=name.casefold(),
+            in_git=folder.in_git,
+            at_root=False,
+            depth=folder.depth - 1,
+        )
         verdict = _enter(below, walk)
         return verdict, below.located() if verdict == "clean" else None
     finally:

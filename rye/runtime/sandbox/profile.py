@@ -28,7 +28,7 @@ class HostPort(Struct, frozen=True, order=True):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-class Profile(Struct, frozen=True):
+class Profile(Struct, frozen=True, kw_only=True):
     """What the sandbox allows one call. All paths are absolute and contain no symbolic links."""
 
     project: Path

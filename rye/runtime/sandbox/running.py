@@ -377,7 +377,16 @@ class _Call:
         output, stderr = bytes(self.output.kept), bytes(self.stderr.kept)
         hosts = tuple(self.supervisor.refused) if self.supervisor is not None else ()
         code = code if ended == "exited" else None
-        return Outcome(code, output, truncated, stderr, seconds, ended, reason, refused_hosts=hosts)
+        return Outcome(
+            exit=code,
+            output=output,
+            truncated=truncated,
+            stderr=stderr,
+            seconds=seconds,
+            ended=ended,
+            reason=reason,
+            refused_hosts=hosts,
+        )
 
 
 _SIGNALS: dict[int, str] = {

@@ -27,7 +27,7 @@ class ToolRun(Struct, frozen=True):
     profile: Profile
 
 
-class Outcome(Struct, frozen=True):
+class Outcome(Struct, frozen=True, kw_only=True):
     """How a call ended. ``rye.runtime.sandbox.results`` converts it to a value or an error."""
 
     exit: int | None

@@ -73,5 +73,11 @@ def _propose(path: Path, shown: str) -> ProposedChange | None:
     if new == data:
         return None
     return ProposedChange(
-        path, shown, "directive", data, new, fixed.changes, breaks_signature(data, new, "directive", path.name)
+        path=path,
+        shown=shown,
+        kind="directive",
+        old=data,
+        new=new,
+        changes=fixed.changes,
+        breaks_signature=breaks_signature(data, new, "directive", path.name),
     )

@@ -82,7 +82,15 @@ def _propose_fix(entry: Found, kind: str | None) -> ProposedChange | None:
             "To change it, use `rye override new`.",
         )
     broken = breaks_signature(data, new, location.kind, entry.path.name)
-    return ProposedChange(entry.path, entry.shown, location.kind, data, new, (*changes, *more), broken)
+    return ProposedChange(
+        path=entry.path,
+        shown=entry.shown,
+        kind=location.kind,
+        old=data,
+        new=new,
+        changes=(*changes, *more),
+        breaks_signature=broken,
+    )
 
 
 def _fixed(text: str, shown: str, location: Location) -> tuple[str, tuple[str, ...]]:

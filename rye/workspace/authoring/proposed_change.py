@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rye.workspace.context import Context
 
 
-class ProposedChange(Struct, frozen=True):
+class ProposedChange(Struct, frozen=True, kw_only=True):
     """One file's new bytes. Both versions are UTF-8."""
 
     path: Path

@@ -55,7 +55,7 @@ def formula_loader(context: Context, folder: Path, require: Require) -> Callable
         path = folder / f"{name}.formula.toml"
         if path.is_file():
             item = load_item(path, kind="formula")
-            found = EffectiveItem(item, None, None, installed=checked_item(context, item))
+            found = EffectiveItem(item=item, entry=None, project=None, installed=checked_item(context, item))
         else:
             try:
                 found = effective_item(context, f"formula:{name}", base=True)

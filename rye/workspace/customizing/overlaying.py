@@ -160,7 +160,7 @@ def overlay_to_edit(context: Context, where: Places, argument: str, user: bool) 
 # -- health ------------------------------------------------------------------------------------------------------------
 
 
-class OverlayChecked(Struct, frozen=True):
+class OverlayChecked(Struct, frozen=True, kw_only=True):
     """One overlay file. ``known_ids``: the step ids of its formula, if known."""
 
     formula: str
@@ -194,7 +194,9 @@ def _check(context: Context, folder: Folder, path: Path, names: list[str]) -> Ov
     name, shown = path.name.removesuffix(OVERLAY_SUFFIX), folder.shown(path)
 
     def checked(health: Health, data: bytes | None = None, ids: frozenset[str] = frozenset()) -> OverlayChecked:
-        return OverlayChecked(name, folder.level, path, shown, health, data, ids)
+        return OverlayChecked(
+            formula=name, level=folder.level, path=path, shown=shown, health=health, data=data, known_ids=ids
+        )
 
     try:
         data = folder.read(path)

@@ -210,7 +210,7 @@ def _shared(item: Overridable, identifier: str) -> bool:
 # -- a new directive ---------------------------------------------------------------------------------------------------
 
 
-class NewOverride(Struct, frozen=True):
+class NewOverride(Struct, frozen=True, kw_only=True):
     """A directive to write. At most one of ``section``, ``frontmatter_set`` and ``frontmatter_delete`` is given."""
 
     item: str

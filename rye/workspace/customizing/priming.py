@@ -30,7 +30,7 @@ from rye.workspace.items.rendering import render_item
 from rye.workspace.named_file import NamedFile
 
 
-class PrimeRequest(Struct, frozen=True):
+class PrimeRequest(Struct, frozen=True, kw_only=True):
     """The role, and what to add to it."""
 
     role: str

@@ -27,7 +27,7 @@ from rye.workspace.installing.source_words import as_editable, named, read_sourc
 _LISTED = 40
 
 
-class SourceRequest(Struct, frozen=True):
+class SourceRequest(Struct, frozen=True, kw_only=True):
     """The source and its items to add."""
 
     word: str

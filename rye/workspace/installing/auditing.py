@@ -114,7 +114,15 @@ def _line_of(finding: Finding, lines: Mapping[str, int]) -> int:
 
 def _orphans(context: Context) -> list[Finding]:
     return [
-        Finding("orphaned-override", "warning", one.message, one.shown, hint=one.hint, about=one.item, line=one.line)
+        Finding(
+            rule="orphaned-override",
+            severity="warning",
+            message=one.message,
+            path=one.shown,
+            hint=one.hint,
+            about=one.item,
+            line=one.line,
+        )
         for one in orphaned_overrides(context)
     ]
 

@@ -107,7 +107,7 @@ def _folders(root: Path, folders: Sequence[str], installed: frozenset[str]) -> l
                 if f"{folder}/{name}/" not in deployed:
                     names.append(name)
         if names:
-            found.append(Foreign((Entry(folder, folder, FolderPlace(folder), only=tuple(names)),)))
+            found.append(Foreign((Entry(file=folder, name=folder, place=FolderPlace(folder), only=tuple(names)),)))
     return found
 
 
@@ -142,7 +142,9 @@ def _agents(root: Path) -> list[Foreign]:
         ):
             names.append(name.removesuffix(".md"))
     return (
-        [Foreign((Entry(AGENT_FOLDER, AGENT_FOLDER, FolderPlace(AGENT_FOLDER), only=tuple(names)),))] if names else []
+        [Foreign((Entry(file=AGENT_FOLDER, name=AGENT_FOLDER, place=FolderPlace(AGENT_FOLDER), only=tuple(names)),))]
+        if names
+        else []
     )
 
 

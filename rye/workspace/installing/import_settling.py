@@ -26,7 +26,7 @@ _INNER = ".apm/skills"
 """Where apm's packages keep their skills."""
 
 
-class Settled(Struct, frozen=True):
+class Settled(Struct, frozen=True, kw_only=True):
     """One item that will be imported."""
 
     source: Source
@@ -231,7 +231,15 @@ class Settling:
         if opened.source not in self.new and opened.source.name not in self._known:
             self.new.append(opened.source)
         place = opened.place_of(found)
-        return Settled(opened.source, place, found.kind, found.local_id, found.suffix, entry.group, entry)
+        return Settled(
+            source=opened.source,
+            state=place,
+            kind=found.kind,
+            local_id=found.local_id,
+            suffix=found.suffix,
+            group=entry.group,
+            entry=entry,
+        )
 
     def _source(self, at: _At | None, path: str) -> Source:
         """The source for a repository in one state and a folder of it, or for a folder: one of rye.toml, or a new one."""
@@ -256,7 +264,7 @@ class Settling:
 
     def _opened(self, source: Source, at: _At | None) -> OpenSource:
         if source.name not in self._open:
-            locked = LockedSource("", at.url, at.ref, at.commit) if at is not None else None
+            locked = LockedSource(place="", git=at.url, ref=at.ref, commit=at.commit) if at is not None else None
             self._open[source.name] = self._opener.open(source, locked)
         return self._open[source.name]
 

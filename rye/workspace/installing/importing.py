@@ -49,7 +49,7 @@ class ImportRequest(Struct, frozen=True):
     dry_run: bool = False
 
 
-class ImportPlan(Struct, frozen=True):
+class ImportPlan(Struct, frozen=True, kw_only=True):
     """What an import will write."""
 
     project: Path
@@ -152,7 +152,15 @@ def _plan(
     all_left_out = tuple(sorted({*left_out, *settling.left_out}))
     written = composed(text, Writing(sources, groups, all_left_out))
     notes = tuple(dict.fromkeys(settling.notes))
-    return ImportPlan(project.root, sources, items, all_left_out, notes, written, len(settled) - len(items))
+    return ImportPlan(
+        project=project.root,
+        sources=sources,
+        items=items,
+        left_out=all_left_out,
+        notes=notes,
+        text=written,
+        present=len(settled) - len(items),
+    )
 
 
 def _lock(context: Context, project: Project, state: ProjectState, plan: ImportPlan) -> Lock:

@@ -28,7 +28,7 @@ Follow = Callable[["Context", "Project"], "Followed | None"]
 :attr:`rye.workspace.installing.install_outcome.InstallOutcome.followed` passes on, or None."""
 
 
-class InstallRequest(Struct, frozen=True):
+class InstallRequest(Struct, frozen=True, kw_only=True):
     """A request for one installation."""
 
     command: str

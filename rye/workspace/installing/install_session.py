@@ -63,7 +63,7 @@ class Look(Struct, frozen=True):
     """If so: what rye.lock approves and this user has not agreed to."""
 
 
-class InstallSession(Struct, frozen=True):
+class InstallSession(Struct, frozen=True, kw_only=True):
     """One attempt. Made by :func:`open_session`."""
 
     context: Context
@@ -172,7 +172,16 @@ def open_session(
     found = before.members if manifest_text is None else members_of(project, text)
     given = tuple(MemberText(one.path, (members or {}).get(one.path, one.text)) for one in found)
     policies = read_other_policies(context.home)
-    return InstallSession(context, request, agree, before, text, _manifest(text, given, request), given, policies)
+    return InstallSession(
+        context=context,
+        request=request,
+        agree=agree,
+        before=before,
+        manifest_text=text,
+        manifest=_manifest(text, given, request),
+        members=given,
+        policies=policies,
+    )
 
 
 def _manifest(text: str, members: tuple[MemberText, ...], request: InstallRequest) -> Manifest:

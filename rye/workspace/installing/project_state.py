@@ -36,7 +36,7 @@ def joined_manifests(project: Project) -> str:
     return joined_text(*read_manifests(project))
 
 
-class ProjectState(Struct, frozen=True):
+class ProjectState(Struct, frozen=True, kw_only=True):
     """What was on disk when the run began. The manifest's text is parsed only if it mentions a workspace, because the run may
     replace it."""
 
@@ -97,9 +97,17 @@ def read_state(context: Context, project: Project, *, joins_sides: bool = False)
                     "Restore rye.toml: `git checkout --ours rye.toml` (or --theirs). If you want no items, delete rye.lock.",
                 )
             context.tell("rye.lock has conflict markers; choosing versions again, preferring those of both sides")
-            return ProjectState(project, manifest, data, joined.lock, members, joined.rows, conflicted=True)
+            return ProjectState(
+                project=project,
+                manifest_text=manifest,
+                lock_bytes=data,
+                lock=joined.lock,
+                members=members,
+                rows=joined.rows,
+                conflicted=True,
+            )
     text, members = read_manifests(project)
-    return ProjectState(project, text, data, read_lock(project), members)
+    return ProjectState(project=project, manifest_text=text, lock_bytes=data, lock=read_lock(project), members=members)
 
 
 def require_manifest(project: Project) -> None:

@@ -33,7 +33,7 @@ from rye.workspace.installing.project_state import bytes_of, joined_manifests
 _WORST_FIRST = ("changed", "unverified", "missing", "wrong-flag")
 
 
-class ItemRow(Struct, frozen=True):
+class ItemRow(Struct, frozen=True, kw_only=True):
     """One item."""
 
     kind: str

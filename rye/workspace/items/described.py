@@ -16,7 +16,7 @@ from rye.workspace.context import Context
 from rye.workspace.items.effective_item import effective_entry
 
 
-class Described(Struct, frozen=True):
+class Described(Struct, frozen=True, kw_only=True):
     """A description of an item. ``problem``: why its content must not be shown; then only the requested id is known."""
 
     reference: str
@@ -41,15 +41,15 @@ def describe(context: Context, reference: str) -> Described:
     try:
         project = find_project(context.cwd)
         if project is None:
-            return Described(reference, problem="No project found.", hint="Create one with `rye init`.")
+            return Described(reference=reference, problem="No project found.", hint="Create one with `rye init`.")
         manifest = load_manifest(project)
         entry = find(context.home, parse_reference(reference), project, manifest.namespace)
         found = effective_entry(context, entry, project, manifest)
     except RyeError as error:
-        return Described(reference, problem=error.message, hint=error.hint)
+        return Described(reference=reference, problem=error.message, hint=error.hint)
     metadata = found.item.reading.metadata
     return Described(
-        reference,
+        reference=reference,
         kind=found.item.kind.name,
         id=found.id,
         version=found.version(),

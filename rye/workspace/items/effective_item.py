@@ -52,7 +52,7 @@ else:  # only for installed items
     verified_items = lazy_module("rye.workspace.trusting.verified_items")
 
 
-class EffectiveItem(Struct, frozen=True):
+class EffectiveItem(Struct, frozen=True, kw_only=True):
     """An item as it is used."""
 
     item: ItemFile
@@ -161,7 +161,7 @@ def effective_item(
     target = find_target(context.home, argument, context.cwd, kind, editable.read)
     _refuse_shadow(context, argument, target.entry, target.project)
     installed = editable.checked or checked_item(context, target.item)
-    found = EffectiveItem(target.item, target.entry, target.project, installed=installed)
+    found = EffectiveItem(item=target.item, entry=target.entry, project=target.project, installed=installed)
     return found if base else customized(context, found, inspect=inspect, today=today)
 
 
@@ -186,7 +186,9 @@ def effective_entry(
     else:
         item = load_item(entry.path, shown=_shown(entry.path, project), kind=entry.location.kind, options=options)
         installed = checked_item(context, item, locks)
-    return customized(context, EffectiveItem(item, entry, project, installed=installed), manifest=manifest)
+    return customized(
+        context, EffectiveItem(item=item, entry=entry, project=project, installed=installed), manifest=manifest
+    )
 
 
 class _Editable:

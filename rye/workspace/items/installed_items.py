@@ -82,7 +82,9 @@ def installed_item(
         now = reader.editable_item(context, project, row)
         item = reader.file_of(now, project, options)
         place = Entry("installed", path, item.location, row.identity.namespace, editable=True)
-        found = customized(context, EffectiveItem(item, place, project), manifest=manifest, places=places)
+        found = customized(
+            context, EffectiveItem(item=item, entry=place, project=project), manifest=manifest, places=places
+        )
         return InstalledItem(now.row, found, now.data, now.attached)
     item = load_item(path, shown=item_path(row), kind=row.kind, options=options)
     if sha256(item.data).hexdigest() != row.sha256:
@@ -94,7 +96,9 @@ def installed_item(
             raise _wrong(Drift(f"{item_folder(row)}/{entry.path}", "changed", row))
         attached[entry.path] = data
     place = Entry("installed", path, item.location, row.identity.namespace)
-    found = customized(context, EffectiveItem(item, place, project), manifest=manifest, places=places)
+    found = customized(
+        context, EffectiveItem(item=item, entry=place, project=project), manifest=manifest, places=places
+    )
     return InstalledItem(row, found, item.data, attached)
 
 

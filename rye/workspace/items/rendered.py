@@ -29,7 +29,7 @@ class Used(Struct, frozen=True):
     """The file's path, as shown in messages."""
 
 
-class Rendered(Struct, frozen=True):
+class Rendered(Struct, frozen=True, kw_only=True):
     """A rendered item."""
 
     id: str

@@ -27,7 +27,7 @@ from rye.workspace.items.agreement import item_agreement
 from rye.workspace.items.effective_item import EffectiveItem, effective_item
 
 
-class Rights(Struct, frozen=True):
+class Rights(Struct, frozen=True, kw_only=True):
     """What one item may do here. ``rows``: each capability with its tier, the worst first."""
 
     id: str
@@ -122,7 +122,15 @@ def _rights(found: EffectiveItem, agreed: ItemAgreement | None) -> Rights:
     missing = (*agreed.waiting, *agreed.unapproved) if agreed is not None else ()
     refusal = agreed.refusal() if agreed is not None else None
     return Rights(
-        found.id, tuple(rows), tools, runs, found.own_findings(), found.findings, missing, refusal, tuple(declared)
+        id=found.id,
+        rows=tuple(rows),
+        agent_tools=tools,
+        runs=runs,
+        diagnostics=found.own_findings(),
+        findings=found.findings,
+        missing=missing,
+        refusal=refusal,
+        declared=tuple(declared),
     )
 
 

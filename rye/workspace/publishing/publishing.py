@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from rye.workspace.trusting.own_keys import OwnKeys
 
 
-class PublishRequest(Struct, frozen=True):
+class PublishRequest(Struct, frozen=True, kw_only=True):
     """What to publish. Without ``paths``: every item of the project with a new version."""
 
     paths: tuple[str, ...] = ()

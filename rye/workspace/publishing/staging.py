@@ -53,7 +53,7 @@ _REUSED = timedelta(hours=20)
 """The greatest age of a note with signatures that gets another one: it must be logged within a day of its time."""
 
 
-class Staged(Struct, frozen=True):
+class Staged(Struct, frozen=True, kw_only=True):
     """A checked stage: its bytes match its draft and are signed by a key of the namespace."""
 
     row: StageRow
@@ -185,7 +185,16 @@ def _look(context: Context, client: RegistryClient, api: RegistryApi, wanted: st
     runs = tuple(sorted({*judged.metadata.runs, *attached_runs(entries)}))
     before, comparison = _compare(client, release, judged, text)
     staged = Staged(
-        row, release, keyset, judged.metadata, judged.signer, text, runs, find_facts(files), before, comparison
+        row=row,
+        release=release,
+        keyset=keyset,
+        metadata=judged.metadata,
+        signer=judged.signer,
+        text=text,
+        runs=runs,
+        facts=find_facts(files),
+        before=before,
+        comparison=comparison,
     )
     return staged, detail
 

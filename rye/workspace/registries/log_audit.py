@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _TRANSIENT = ("fetch-unreachable", "fetch-deadline", "fetch-slow", "fetch-status", "fetch-truncated", "fetch-not-found")
 
 
-class LogAudit(Struct, frozen=True):
+class LogAudit(Struct, frozen=True, kw_only=True):
     """The result of auditing a log. ``findings``: the rules that it breaks, each with its entry."""
 
     registry: str

@@ -30,7 +30,7 @@ class PinnedRegistry(Struct, frozen=True):
     """Whether it is the default registry."""
 
 
-class TrustedState(Struct, frozen=True):
+class TrustedState(Struct, frozen=True, kw_only=True):
     """The trusted state of a registry: its root, owners and head. Keys, times and hashes are text."""
 
     registry: str

@@ -61,7 +61,17 @@ def ships(path: str, text: str) -> Act:
 
 def row(path: str, item: str, text: str, **words: str) -> FileRow:
     digest = sha256(text.encode()).hexdigest()
-    found = FileRow(path, item, "claude", digest, "0644", "1.0.0", "0" * 64, "", "claude/1")
+    found = FileRow(
+        path=path,
+        item=item,
+        target="claude",
+        sha256=digest,
+        mode="0644",
+        version="1.0.0",
+        item_sha256="0" * 64,
+        customizations_sha256="",
+        adapter="claude/1",
+    )
     return replace(found, **words)
 
 

@@ -85,7 +85,18 @@ def test_by_the_same_rules_an_alarm_that_nobody_approved_is_refused(runner: Clon
 
 
 def row(**words: object) -> LockedItem:
-    plain = LockedItem("skill", "acme/pdf", "1.0.0", 1, "a" * 64, "SKILL.md", "registry.example", 1, 1, "SHA256:x")
+    plain = LockedItem(
+        kind="skill",
+        id="acme/pdf",
+        version="1.0.0",
+        size=1,
+        sha256="a" * 64,
+        suffix="SKILL.md",
+        registry="registry.example",
+        log=1,
+        keyset=1,
+        signer="SHA256:x",
+    )
     return replace(plain, **words)
 
 

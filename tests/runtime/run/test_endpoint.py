@@ -22,8 +22,8 @@ from tests.runtime.run.scripted import Script, Turn, calls, fails, says, serving
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 KEY = "sk-very-secret-key-0123456789"
-ANTHROPIC = Model("haiku", "anthropic", "https://a.example.com", "claude", "KEY")
-OPENAI = Model("local", "openai", "https://b.example.com/v1", "gpt", "KEY")
+ANTHROPIC = Model(tier="haiku", dialect="anthropic", url="https://a.example.com", model="claude", key_env="KEY")
+OPENAI = Model(tier="local", dialect="openai", url="https://b.example.com/v1", model="gpt", key_env="KEY")
 
 
 class Asked:
@@ -242,7 +242,7 @@ def test_over_http() -> None:
     post = HttpPost()
     with serving(script) as url:
         asked = Asked(post)
-        model = Model("local", "openai", url, "gpt", "KEY")
+        model = Model(tier="local", dialect="openai", url=url, model="gpt", key_env="KEY")
         assert asked.turn(model).text == "hello"
     with pytest.raises(ModelFailed, match="cannot be reached"):
         asked.turn(model)

@@ -32,9 +32,17 @@ from tests.runtime.simulated_world import Simulation, item, level
 from tests.scenes.directive_text import directive
 from tests.scenes.parsed import parsed
 
-HAIKU = Model("haiku", "anthropic", "https://a.example.com", "claude", None, Decimal(1_000_000), Decimal(1_000_000))
+HAIKU = Model(
+    tier="haiku",
+    dialect="anthropic",
+    url="https://a.example.com",
+    model="claude",
+    key_env=None,
+    input_price=Decimal(1_000_000),
+    output_price=Decimal(1_000_000),
+)
 """A price of one dollar per token."""
-LOCAL = Model("local", "openai", "http://127.0.0.1:1", "small", None)
+LOCAL = Model(tier="local", dialect="openai", url="http://127.0.0.1:1", model="small", key_env=None)
 RIGHTS = ("rye.execute.tool.acme.fs.*", "rye.search.tool.*", "rye.execute.directive.acme.work.*")
 WRITE = ("rye_execute", {"item_type": "tool", "item_id": "acme/fs/write", "parameters": {"a": 1}})
 SHELL = ("rye_execute", {"item_type": "tool", "item_id": "acme/shell/run", "parameters": {}})
@@ -42,7 +50,17 @@ SEARCH = ("rye_search", {"item_type": "tool", "query": "fs"})
 
 
 def hook(when: str, item_id: str = "acme/fs/notify", kind: str = "tool", **inputs: str) -> Hook:
-    return Hook(when, parse(when), kind, item_id, tuple(inputs.items()), 1, 1, 1, 1)
+    return Hook(
+        when=when,
+        expression=parse(when),
+        item_type=kind,
+        item_id=item_id,
+        inputs=tuple(inputs.items()),
+        line=1,
+        column=1,
+        when_line=1,
+        when_column=1,
+    )
 
 
 class Run:
@@ -60,7 +78,15 @@ class Run:
         **more: Any,
     ):
         agreed = tuple(HookAction(one.when, one.item_type, one.item_id, one.inputs) for one in hooks if approved)
-        root = Level("acme/work/ship", "directive", "1.0.0", "a" * 64, rights, agreed, limits or Limits())
+        root = Level(
+            id="acme/work/ship",
+            kind="directive",
+            version="1.0.0",
+            sha256="a" * 64,
+            rights=rights,
+            hooks=agreed,
+            limits=limits or Limits(),
+        )
         items = [item("tool", name) for name in ("acme/fs/write", "acme/fs/notify", "acme/shell/run")]
         items.append(item("directive", "acme/work/sub", caller=level("acme/work/sub", *rights)))
         self.world = Simulation(folder, root, items=items, outputs=(Output("result", "What came of it"),), **more)
@@ -319,7 +345,9 @@ def test_at_most_five_fire_in_a_run(tmp_path: Path) -> None:
 def test_no_hook_fires_for_what_a_hook_does(tmp_path: Path) -> None:
     failing = hook('error.type == "tool_failed"')
     run = Run(tmp_path, calls(SHELL), returns(result="x"), hooks=(hook('error.type == "permission_denied"'), failing))
-    run.world.tools.do = lambda one, given: ToolResult(1, None, False, 0.1, CallError("tool-failed", "broken"))
+    run.world.tools.do = lambda one, given: ToolResult(
+        exit=1, output=None, truncated=False, seconds=0.1, error=CallError("tool-failed", "broken")
+    )
     assert run.end().status == "ok"
     assert run.tools() == ["acme/fs/notify"]
 
@@ -382,7 +410,7 @@ def test_cancelling_stops_before_the_next_call(tmp_path: Path) -> None:
 
     def cancel(*given: object) -> ToolResult:
         run.cancel.set()
-        return ToolResult(0, {}, False, 0.1)
+        return ToolResult(exit=0, output={}, truncated=False, seconds=0.1)
 
     run.world.tools.do = cancel
     assert (run.end().status, len(run.tools())) == ("cancelled", 1)
