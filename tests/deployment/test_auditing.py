@@ -21,7 +21,7 @@ def shop(tmp_path: Path) -> Person:
 
 
 def found(shop: Person) -> list[Finding]:
-    return audit_deployed(LibraryContext(shop.folder, shop.folders), shop.project)
+    return audit_deployed(LibraryContext(cwd=shop.folder, home=shop.folders), shop.project)
 
 
 def test_deployed_files_are_compared(shop: Person) -> None:

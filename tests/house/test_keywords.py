@@ -1,4 +1,4 @@
-"""What has many parts is made by their names: a value of seven and more fields, and a call with ten and more arguments (house 4)."""
+"""What has many parts is made by their names: values of seven and more fields, calls with ten and more arguments (house 4)."""
 
 from __future__ import annotations
 

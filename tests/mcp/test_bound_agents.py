@@ -26,7 +26,9 @@ def test_the_entry_of_a_bound_agent_starts_its_server(tmp_path: Path) -> None:
     assert (rye, words[:3]) == ("rye", ["mcp", "serve", "--as"])
     run = opened(shop, words[3])
     assert run.session.chain.root.label == "directive:acme/work/ship@1.0.0"
-    assert binding_of(LibraryContext(shop.folder, shop.folders, environment=entry["environment"])) == "exclusive"
+    assert (
+        binding_of(LibraryContext(cwd=shop.folder, home=shop.folders, environment=entry["environment"])) == "exclusive"
+    )
     with pytest.raises(RyeError) as caught:
         opened(shop, "acme/work/ship@1.0.1")
     assert caught.value.code == "other-version"

@@ -35,7 +35,7 @@ def count_as_verified(home: Home, item: LockedItem) -> None:
     state.write_text(json.dumps({"origin": item.registry, "roots": ["a root\n\nits signatures\n"]}))
     StateStore(home.registries).remember_address(f"https://{item.registry}", item.registry)
     verdicts = home.verdicts()
-    release = SignedRelease(item.capabilities, item.agent_tools, item.hooks)
+    release = SignedRelease(capabilities=item.capabilities, agent_tools=item.agent_tools, hooks=item.hooks)
     Memory(verdicts, stored_basis(home)).remember([(item, release)])
     verdicts.flush()
     verdicts.close()

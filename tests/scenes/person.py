@@ -93,7 +93,7 @@ class Person:
     def here(self) -> Iterator[LibraryContext]:
         """For calls of use cases, as by a program that is started in the project."""
         with mock.patch.dict(os.environ, self.environment, clear=True):
-            yield LibraryContext(self.folder, self.folders, environment=dict(self.environment))
+            yield LibraryContext(cwd=self.folder, home=self.folders, environment=dict(self.environment))
 
     def path(self, relative: str) -> Path:
         return self.folder / relative

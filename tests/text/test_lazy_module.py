@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -40,7 +41,12 @@ def test_a_missing_module_is_an_error_when_it_is_used() -> None:
 
 
 def test_none_of_ours_hides_from_the_order_of_the_rooms() -> None:
-    files = Path(rye.__file__).parent.rglob("*.py")
-    named = {name for path in files for name in NAMED.findall(path.read_text("utf-8"))}
-    assert named
-    assert not {name for name in named if name.split(".")[0] in ("rye", "registry_server")}
+    """One of ours is imported for the types as well, in the same file: there the tests of the rooms see it."""
+    hidden = []
+    for path in Path(rye.__file__).parent.rglob("*.py"):
+        text = path.read_text("utf-8")
+        froms = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)]
+        seen = {f"{node.module}.{alias.name}" for node in froms for alias in node.names}
+        named = [name for name in NAMED.findall(text) if name.split(".")[0] in ("rye", "registry_server")]
+        hidden += [f"{path.name}: {name}" for name in named if name not in seen]
+    assert hidden == []

@@ -107,7 +107,7 @@ def test_a_server_gives_no_tool_the_key_of_a_model_either(made: Person) -> None:
     models(made, "http://127.0.0.1:1")
     with in_manifest(made, '[sandbox."tool:acme/fs/environ"]\nenv = ["MODEL_KEY"]\n'), made.here():
         environment = {**made.environment, "MODEL_KEY": KEY, "RYE_TRUST_LOCK": "1"}
-        context = LibraryContext(made.folder, made.folders, environment=environment)
+        context = LibraryContext(cwd=made.folder, home=made.folders, environment=environment)
         session = open_run(context, "acme/work/ship", read_only=False).session
         with pytest.raises(CallError, match="the key of a model") as caught:
             session.act(*ENVIRON)
