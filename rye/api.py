@@ -174,7 +174,7 @@ class Registry:
         Raises RyeError ``registry-unpinned``, ``root-fingerprint`` for another registry, and what the network or a registry
         that breaks a rule leads to.
         """
-        context = contexts.LibraryContext(Path.cwd(), home, offline=offline)
+        context = contexts.LibraryContext(cwd=Path.cwd(), home=home, offline=offline)
         where = project_registries.normal_address(address, context.cwd)
         pinning.require_fingerprint(fingerprint)
         if fingerprint is None and state.StateStore(home.registries).origin_at(where) is None:
@@ -281,4 +281,4 @@ def render(
 
 
 def _context(project: Project, home: Home | None) -> LibraryContext:
-    return contexts.LibraryContext(project.root, home or homes.Home.from_environment(os.environ))
+    return contexts.LibraryContext(cwd=project.root, home=home or homes.Home.from_environment(os.environ))
