@@ -143,7 +143,7 @@ def nodes_in_all(names: Names, prefix: bytes = b"") -> int:
     return found
 
 
-class Measured(Struct):
+class Measured(Struct, kw_only=True):
     """One size of registry."""
 
     names: int

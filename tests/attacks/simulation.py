@@ -108,7 +108,7 @@ class Attacker:
         return f"index/{leaf.entries[name].sha256}"
 
 
-class Attack(Struct, frozen=True):
+class Attack(Struct, frozen=True, kw_only=True):
     """One row of a table of attacks."""
 
     name: str

@@ -158,43 +158,43 @@ def never_changed(attacker: Attacker) -> None:
 
 
 TIME_AND_HISTORY = (
-    Attack("a smaller head than the one seen", "mirror", "head-rollback", rollback),
-    Attack("the same size with another root hash", "log key", "head-fork", fork),
-    Attack("a larger head that rewrites what was seen", "log key", "head-inconsistent", rewritten),
+    Attack(name="a smaller head than the one seen", power="mirror", code="head-rollback", act=rollback),
+    Attack(name="the same size with another root hash", power="log key", code="head-fork", act=fork),
+    Attack(name="a larger head that rewrites what was seen", power="log key", code="head-inconsistent", act=rewritten),
     Attack(
-        "a head that nobody renewed for eight days",
-        "mirror",
-        "head-stale",
-        lambda attacker: None,
+        name="a head that nobody renewed for eight days",
+        power="mirror",
+        code="head-stale",
+        act=lambda attacker: None,
         later=timedelta(days=8),
     ),
     Attack(
-        "the very head that was seen, for eight days",
-        "mirror",
-        "head-frozen",
-        lambda attacker: attacker.serve(attacker.past),
+        name="the very head that was seen, for eight days",
+        power="mirror",
+        code="head-frozen",
+        act=lambda attacker: attacker.serve(attacker.past),
         later=timedelta(days=8),
     ),
     Attack(
-        "a head that is said not to have changed, for eight days",
-        "mirror",
-        "head-frozen",
-        never_changed,
+        name="a head that is said not to have changed, for eight days",
+        power="mirror",
+        code="head-frozen",
+        act=never_changed,
         later=timedelta(days=8),
     ),
     Attack(
-        "a head that is said not to have changed, though nothing was asked",
-        "mirror",
-        "fetch-status",
-        lambda attacker: attacker.fault("head", unchanged),
+        name="a head that is said not to have changed, though nothing was asked",
+        power="mirror",
+        code="fetch-status",
+        act=lambda attacker: attacker.fault("head", unchanged),
     ),
-    Attack("a head from the future", "log key", "snapshot-future", from_the_future),
-    Attack("a new head with an older time", "log key", "snapshot-time", going_back_in_time),
+    Attack(name="a head from the future", power="log key", code="snapshot-future", act=from_the_future),
+    Attack(name="a new head with an older time", power="log key", code="snapshot-time", act=going_back_in_time),
     Attack(
-        "a fresh head under an expired root",
-        "log key",
-        "root-expired",
-        lambda attacker: None,
+        name="a fresh head under an expired root",
+        power="log key",
+        code="root-expired",
+        act=lambda attacker: None,
         build=expired_root,
         later=timedelta(days=5),
     ),
@@ -202,91 +202,103 @@ TIME_AND_HISTORY = (
 
 BYTES = (
     Attack(
-        "an oversized head",
-        "mirror",
-        "fetch-too-large",
-        lambda attacker: attacker.fault("head", announces(50_000_000)),
+        name="an oversized head",
+        power="mirror",
+        code="fetch-too-large",
+        act=lambda attacker: attacker.fault("head", announces(50_000_000)),
     ),
-    Attack("an endless head", "mirror", "fetch-endless", lambda attacker: attacker.fault("head", endless)),
     Attack(
-        "a head that drips",
-        "mirror",
-        "fetch-slow",
-        lambda attacker: attacker.fault("head", drips(attacker.present.files["head"])),
+        name="an endless head",
+        power="mirror",
+        code="fetch-endless",
+        act=lambda attacker: attacker.fault("head", endless),
+    ),
+    Attack(
+        name="a head that drips",
+        power="mirror",
+        code="fetch-slow",
+        act=lambda attacker: attacker.fault("head", drips(attacker.present.files["head"])),
         limits=IMPATIENT,
     ),
-    Attack("an empty head", "mirror", "head-malformed", lambda attacker: attacker.replace("head", b"")),
-    Attack("a head that is not JSON", "mirror", "head-malformed", lambda attacker: attacker.replace("head", b"\x80{[")),
     Attack(
-        "a head that is nested without end",
-        "mirror",
-        "head-malformed",
-        lambda attacker: attacker.replace("head", b"[" * 60_000),
+        name="an empty head", power="mirror", code="head-malformed", act=lambda attacker: attacker.replace("head", b"")
     ),
-    Attack("a head with a member that stands twice", "mirror", "head-malformed", repeated_member),
     Attack(
-        "a head with a member too many",
-        "mirror",
-        "head-malformed",
-        lambda attacker: json_head(attacker, {"next": "evil"}),
+        name="a head that is not JSON",
+        power="mirror",
+        code="head-malformed",
+        act=lambda attacker: attacker.replace("head", b"\x80{["),
     ),
-    Attack("no head", "mirror", "fetch-not-found", lambda attacker: attacker.replace("head", None)),
+    Attack(
+        name="a head that is nested without end",
+        power="mirror",
+        code="head-malformed",
+        act=lambda attacker: attacker.replace("head", b"[" * 60_000),
+    ),
+    Attack(name="a head with a member that stands twice", power="mirror", code="head-malformed", act=repeated_member),
+    Attack(
+        name="a head with a member too many",
+        power="mirror",
+        code="head-malformed",
+        act=lambda attacker: json_head(attacker, {"next": "evil"}),
+    ),
+    Attack(name="no head", power="mirror", code="fetch-not-found", act=lambda attacker: attacker.replace("head", None)),
 )
 
 CHECKPOINTS = (
     Attack(
-        "a checkpoint by an unknown signer",
-        "mirror",
-        "checkpoint-signature",
-        lambda attacker: serve_checkpoint(
+        name="a checkpoint by an unknown signer",
+        power="mirror",
+        code="checkpoint-signature",
+        act=lambda attacker: serve_checkpoint(
             attacker, checkpoint(attacker, signers=[signer(attacker.present.origin, key("thief"))])
         ),
         cause="note-threshold",
     ),
     Attack(
-        "a checkpoint by a key of another role",
-        "namespace key",
-        "checkpoint-signature",
-        lambda attacker: serve_checkpoint(
+        name="a checkpoint by a key of another role",
+        power="namespace key",
+        code="checkpoint-signature",
+        act=lambda attacker: serve_checkpoint(
             attacker, checkpoint(attacker, signers=[signer(attacker.present.origin, key("acme 1"))])
         ),
         cause="note-threshold",
     ),
     Attack(
-        "a forged signature in the log key's name",
-        "mirror",
-        "checkpoint-signature",
-        wrong_by_known_key,
+        name="a forged signature in the log key's name",
+        power="mirror",
+        code="checkpoint-signature",
+        act=wrong_by_known_key,
         cause="note-signature-wrong",
     ),
     Attack(
-        "a forged signature beside a good one",
-        "mirror",
-        "checkpoint-signature",
-        wrong_beside_a_good_one,
+        name="a forged signature beside a good one",
+        power="mirror",
+        code="checkpoint-signature",
+        act=wrong_beside_a_good_one,
         cause="note-signature-wrong",
     ),
     Attack(
-        "a checkpoint of another origin",
-        "log key",
-        "checkpoint-origin",
-        lambda attacker: serve_checkpoint(
+        name="a checkpoint of another origin",
+        power="log key",
+        code="checkpoint-origin",
+        act=lambda attacker: serve_checkpoint(
             attacker, checkpoint(attacker, attacker.present.checkpoint(origin="other.example").text())
         ),
     ),
     Attack(
-        "an extension line in the checkpoint",
-        "log key",
-        "statement-malformed",
-        lambda attacker: serve_checkpoint(
+        name="an extension line in the checkpoint",
+        power="log key",
+        code="statement-malformed",
+        act=lambda attacker: serve_checkpoint(
             attacker, checkpoint(attacker, attacker.present.checkpoint().text() + "extra 1\n")
         ),
     ),
     Attack(
-        "a size with a leading zero",
-        "log key",
-        "statement-malformed",
-        lambda attacker: serve_checkpoint(
+        name="a size with a leading zero",
+        power="log key",
+        code="statement-malformed",
+        act=lambda attacker: serve_checkpoint(
             attacker,
             checkpoint(
                 attacker,
@@ -297,10 +309,10 @@ CHECKPOINTS = (
         ),
     ),
     Attack(
-        "a size in other digits than ASCII's",
-        "log key",
-        "statement-malformed",
-        lambda attacker: serve_checkpoint(
+        name="a size in other digits than ASCII's",
+        power="log key",
+        code="statement-malformed",
+        act=lambda attacker: serve_checkpoint(
             attacker,
             checkpoint(
                 attacker,
@@ -309,35 +321,40 @@ CHECKPOINTS = (
         ),
     ),
     Attack(
-        "a signature that is not base64",
-        "mirror",
-        "note-base64",
-        lambda attacker: spelled(attacker, last_base64(attacker), "!" + last_base64(attacker)[1:]),
+        name="a signature that is not base64",
+        power="mirror",
+        code="note-base64",
+        act=lambda attacker: spelled(attacker, last_base64(attacker), "!" + last_base64(attacker)[1:]),
     ),
     Attack(
-        "a signature in base64 that is not canonical",
-        "mirror",
-        "note-base64",
-        lambda attacker: spelled(attacker, last_base64(attacker), foreign_base64(last_base64(attacker))),
+        name="a signature in base64 that is not canonical",
+        power="mirror",
+        code="note-base64",
+        act=lambda attacker: spelled(attacker, last_base64(attacker), foreign_base64(last_base64(attacker))),
     ),
     Attack(
-        "text after the last signature",
-        "mirror",
-        "note-malformed",
-        lambda attacker: spelled(attacker, last_base64(attacker) + "\n", last_base64(attacker) + "\nand more\n"),
-    ),
-    Attack("CR LF in a signed note", "mirror", "note-malformed", lambda attacker: spelled(attacker, "\n", "\r\n")),
-    Attack(
-        "a control character in a signed note",
-        "mirror",
-        "note-malformed",
-        lambda attacker: spelled(attacker, "registry", "\u001bregistry"),
+        name="text after the last signature",
+        power="mirror",
+        code="note-malformed",
+        act=lambda attacker: spelled(attacker, last_base64(attacker) + "\n", last_base64(attacker) + "\nand more\n"),
     ),
     Attack(
-        "thirty-three signature lines",
-        "mirror",
-        "note-malformed",
-        lambda attacker: spelled(
+        name="CR LF in a signed note",
+        power="mirror",
+        code="note-malformed",
+        act=lambda attacker: spelled(attacker, "\n", "\r\n"),
+    ),
+    Attack(
+        name="a control character in a signed note",
+        power="mirror",
+        code="note-malformed",
+        act=lambda attacker: spelled(attacker, "registry", "\u001bregistry"),
+    ),
+    Attack(
+        name="thirty-three signature lines",
+        power="mirror",
+        code="note-malformed",
+        act=lambda attacker: spelled(
             attacker,
             last_base64(attacker) + "\n",
             (last_base64(attacker) + "\n") + f"— x {encode_base64(bytes(68))}\n" * 32,
@@ -347,45 +364,49 @@ CHECKPOINTS = (
 
 SNAPSHOTS = (
     Attack(
-        "a snapshot of another registry",
-        "log key",
-        "snapshot-origin",
-        last_leaf(lambda registry: registry.sign(registry.snapshot(origin="other.example"), registry.log_signers())),
+        name="a snapshot of another registry",
+        power="log key",
+        code="snapshot-origin",
+        act=last_leaf(
+            lambda registry: registry.sign(registry.snapshot(origin="other.example"), registry.log_signers())
+        ),
     ),
     Attack(
-        "a snapshot that the log did not sign",
-        "namespace key",
-        "snapshot-signature",
-        last_leaf(lambda registry: registry.sign(registry.snapshot(), registry.namespace_signers("acme"))),
+        name="a snapshot that the log did not sign",
+        power="namespace key",
+        code="snapshot-signature",
+        act=last_leaf(lambda registry: registry.sign(registry.snapshot(), registry.namespace_signers("acme"))),
     ),
     Attack(
-        "a log that is empty",
-        "log key",
-        "head-empty",
-        lambda attacker: serve_checkpoint(attacker, checkpoint(attacker, attacker.present.checkpoint(size=0).text())),
+        name="a log that is empty",
+        power="log key",
+        code="head-empty",
+        act=lambda attacker: serve_checkpoint(
+            attacker, checkpoint(attacker, attacker.present.checkpoint(size=0).text())
+        ),
     ),
 )
 
 PROOFS = (
     Attack(
-        "a proof of the snapshot with a hash too many",
-        "mirror",
-        "snapshot-proof",
-        lambda attacker: head_proof(attacker, [*honest_proof(attacker), bytes(32)]),
+        name="a proof of the snapshot with a hash too many",
+        power="mirror",
+        code="snapshot-proof",
+        act=lambda attacker: head_proof(attacker, [*honest_proof(attacker), bytes(32)]),
         cause="proof-length",
     ),
     Attack(
-        "a proof of the snapshot with a hash too few",
-        "mirror",
-        "snapshot-proof",
-        lambda attacker: head_proof(attacker, honest_proof(attacker)[:-1]),
+        name="a proof of the snapshot with a hash too few",
+        power="mirror",
+        code="snapshot-proof",
+        act=lambda attacker: head_proof(attacker, honest_proof(attacker)[:-1]),
         cause="proof-length",
     ),
     Attack(
-        "a proof of the snapshot for another place",
-        "mirror",
-        "snapshot-proof",
-        lambda attacker: head_proof(attacker, [bytes(32), *honest_proof(attacker)[1:]]),
+        name="a proof of the snapshot for another place",
+        power="mirror",
+        code="snapshot-proof",
+        act=lambda attacker: head_proof(attacker, [bytes(32), *honest_proof(attacker)[1:]]),
         cause="proof-root",
     ),
 )

@@ -195,160 +195,210 @@ DEPLOY_FILE = ".ai/packages/acme/directives/ops/deploy.md"
 EXACT = ("add", f"{DEPLOY}@=1.1.0", "--yes")
 
 LINKS = (
-    Attack("a link in place of the packages' folder", "project", "edited-files", link(".ai/packages", to=outside)),
-    Attack("a link in place of a namespace's folder", "project", "edited-files", link(".ai/packages/acme", to=outside)),
-    Attack("a link in place of an item", "project", "edited-files", link(DEPLOY_FILE, to=outside)),
-    Attack("a link in place of the working folder", "project", "symlink-in-the-way", link(".ai/.rye", to=outside)),
-    Attack("a link in place of .ai", "project", "symlink-in-the-way", link(".ai", to=outside)),
-    Attack("a link in place of rye.lock", "project", "symlink-in-the-way", link("rye.lock", to=outside_lock)),
     Attack(
-        "a link that local edits are discarded for",
-        "project",
-        "symlink-in-the-way",
-        link(".ai/packages", to=outside),
+        name="a link in place of the packages' folder",
+        power="project",
+        code="edited-files",
+        act=link(".ai/packages", to=outside),
+    ),
+    Attack(
+        name="a link in place of a namespace's folder",
+        power="project",
+        code="edited-files",
+        act=link(".ai/packages/acme", to=outside),
+    ),
+    Attack(name="a link in place of an item", power="project", code="edited-files", act=link(DEPLOY_FILE, to=outside)),
+    Attack(
+        name="a link in place of the working folder",
+        power="project",
+        code="symlink-in-the-way",
+        act=link(".ai/.rye", to=outside),
+    ),
+    Attack(name="a link in place of .ai", power="project", code="symlink-in-the-way", act=link(".ai", to=outside)),
+    Attack(
+        name="a link in place of rye.lock",
+        power="project",
+        code="symlink-in-the-way",
+        act=link("rye.lock", to=outside_lock),
+    ),
+    Attack(
+        name="a link that local edits are discarded for",
+        power="project",
+        code="symlink-in-the-way",
+        act=link(".ai/packages", to=outside),
         command=(*ADD, "--discard-local-edits"),
     ),
 )
 
 WORK = (
     Attack(
-        "a journal that leads out of the project",
-        "project",
-        "journal-damaged",
-        journal("../outside/made"),
+        name="a journal that leads out of the project",
+        power="project",
+        code="journal-damaged",
+        act=journal("../outside/made"),
         command=INSTALL,
     ),
     Attack(
-        "a journal that leads into version control",
-        "project",
-        "journal-damaged",
-        journal(".git/hooks/pre-commit"),
+        name="a journal that leads into version control",
+        power="project",
+        code="journal-damaged",
+        act=journal(".git/hooks/pre-commit"),
         command=INSTALL,
     ),
     Attack(
-        "a journal with an absolute path",
-        "project",
-        "journal-damaged",
-        journal("/tmp/rye-attack-made"),
+        name="a journal with an absolute path",
+        power="project",
+        code="journal-damaged",
+        act=journal("/tmp/rye-attack-made"),
         command=INSTALL,
     ),
     Attack(
-        "a journal that leads upwards inside",
-        "project",
-        "journal-damaged",
-        journal(".ai/packages/../../Makefile"),
+        name="a journal that leads upwards inside",
+        power="project",
+        code="journal-damaged",
+        act=journal(".ai/packages/../../Makefile"),
         command=INSTALL,
     ),
-    Attack("a journal with a number for a path", "project", "journal-damaged", journal(7), command=INSTALL),
+    Attack(
+        name="a journal with a number for a path",
+        power="project",
+        code="journal-damaged",
+        act=journal(7),
+        command=INSTALL,
+    ),
     *(
-        Attack(f"a link in the working folder: {name}", "project", "symlink-in-the-way", working_link(name))
+        Attack(
+            name=f"a link in the working folder: {name}",
+            power="project",
+            code="symlink-in-the-way",
+            act=working_link(name),
+        )
         for name in (".gitignore", "lock", "journal.new", "stage", "old", "installed.json")
     ),
 )
 
 LOCKS = (
     Attack(
-        "a lock with another hash",
-        "project",
-        "release-changed",
-        edit_lock(another_hash),
+        name="a lock with another hash",
+        power="project",
+        code="release-changed",
+        act=edit_lock(another_hash),
         start="checkout",
         command=INSTALL,
     ),
     Attack(
-        "a lock with another position",
-        "project",
-        "lock-mismatch",
-        edit_lock(another_position),
+        name="a lock with another position",
+        power="project",
+        code="lock-mismatch",
+        act=edit_lock(another_position),
         start="checkout",
         command=INSTALL,
     ),
     Attack(
-        "a lock of another registry",
-        "project",
-        "other-registry",
-        edit_lock(another_registry),
+        name="a lock of another registry",
+        power="project",
+        code="other-registry",
+        act=edit_lock(another_registry),
         start="checkout",
         command=INSTALL,
     ),
     Attack(
-        "a lock that is not a lock",
-        "project",
-        "bad-lock",
-        edit_lock(lambda text: text + "\n[evil]\n"),
+        name="a lock that is not a lock",
+        power="project",
+        code="bad-lock",
+        act=edit_lock(lambda text: text + "\n[evil]\n"),
         start="checkout",
         command=INSTALL,
     ),
     Attack(
-        "a lock that hides what is installed",
-        "project",
-        "lock-mismatch",
-        edit_lock(without_rights),
+        name="a lock that hides what is installed",
+        power="project",
+        code="lock-mismatch",
+        act=edit_lock(without_rights),
         start="installed",
         command=INSTALL,
     ),
-    Attack("an installed file that was changed", "project", "edited-files", edited, start="installed", command=UPDATE),
+    Attack(
+        name="an installed file that was changed",
+        power="project",
+        code="edited-files",
+        act=edited,
+        start="installed",
+        command=UPDATE,
+    ),
 )
 
 CONFUSION = (
     Attack(
-        "a namespace mapped to a registry of another owner",
-        "project",
-        "other-registry",
-        turned_registry,
+        name="a namespace mapped to a registry of another owner",
+        power="project",
+        code="other-registry",
+        act=turned_registry,
         start="checkout",
         command=INSTALL,
     ),
-    Attack("a namespace mapped to a registry that nobody pinned", "project", "registry-unpinned", unpinned_registry),
     Attack(
-        "a dependency on a name that nobody owns",
-        "namespace key",
-        "unsolvable",
-        built(unclaimed_dependency),
+        name="a namespace mapped to a registry that nobody pinned",
+        power="project",
+        code="registry-unpinned",
+        act=unpinned_registry,
+    ),
+    Attack(
+        name="a dependency on a name that nobody owns",
+        power="namespace key",
+        code="unsolvable",
+        act=built(unclaimed_dependency),
         command=("add", f"{DEPLOY}@=1.2.0", "--yes"),
         control=ADD,
     ),
     Attack(
-        "an item that does not exist here",
-        "mirror",
-        "no-such-item",
-        lambda attacker: pinned_elsewhere(attacker) and None,
+        name="an item that does not exist here",
+        power="mirror",
+        code="no-such-item",
+        act=lambda attacker: pinned_elsewhere(attacker) and None,
         command=("add", "acme/ops/only-elsewhere", "--yes"),
         control=ADD,
     ),
     Attack(
-        "a name that is a path",
-        "project",
-        "bad-reference",
-        lambda attacker: None,
+        name="a name that is a path",
+        power="project",
+        code="bad-reference",
+        act=lambda attacker: None,
         command=("add", "directive:../../etc/passwd", "--yes"),
         control=ADD,
     ),
 )
 
 REPLAYS = (
-    Attack("a replayed unyank", "log key", "unsolvable", built(replayed_unyank), build=yanked_and_back, command=EXACT),
     Attack(
-        "a replayed unyank in another envelope",
-        "log key",
-        "unsolvable",
-        built(replayed_unyank_in_another_envelope),
+        name="a replayed unyank",
+        power="log key",
+        code="unsolvable",
+        act=built(replayed_unyank),
         build=yanked_and_back,
         command=EXACT,
     ),
     Attack(
-        "a head from before a yank",
-        "mirror",
-        "head-rollback",
-        head_before_the_yank,
+        name="a replayed unyank in another envelope",
+        power="log key",
+        code="unsolvable",
+        act=built(replayed_unyank_in_another_envelope),
         build=yanked_and_back,
         command=EXACT,
     ),
     Attack(
-        "an update by another signer of the namespace",
-        "namespace key",
-        "consent-needed",
-        built(another_signer),
+        name="a head from before a yank",
+        power="mirror",
+        code="head-rollback",
+        act=head_before_the_yank,
+        build=yanked_and_back,
+        command=EXACT,
+    ),
+    Attack(
+        name="an update by another signer of the namespace",
+        power="namespace key",
+        code="consent-needed",
+        act=built(another_signer),
         start="installed",
         command=(*UPDATE, "--yes"),
     ),
@@ -371,7 +421,7 @@ def test_a_working_folder_that_came_with_the_project_does_nothing(runner: Attack
 
 @pytest.mark.parametrize("place", [".ai/packages/acme", DEPLOY_FILE])
 def test_discarding_edits_follows_no_link_either(runner: AttackRunner, place: str) -> None:
-    attacker = runner.attacker(Attack("", "project", "", lambda attacker: None))
+    attacker = runner.attacker(Attack(name="", power="project", code="", act=lambda attacker: None))
     attacker.serve(attacker.present)
     link(place, to=outside_lock)(attacker)
     refused = attacker.user.run(*ADD, "--discard-local-edits", "--json")
@@ -397,7 +447,7 @@ def test_the_past_does_not_come_back(runner: AttackRunner, attack: Attack) -> No
 
 def test_a_higher_version_in_another_pinned_registry_changes_nothing(runner: AttackRunner) -> None:
     """Dependency confusion: a namespace is looked up only in the registry that it is mapped to."""
-    attacker = runner.attacker(Attack("", "mirror", "", lambda attacker: None))
+    attacker = runner.attacker(Attack(name="", power="mirror", code="", act=lambda attacker: None))
     attacker.serve(attacker.present)
     pinned_elsewhere(attacker)
     attacker.elsewhere.seen.clear()
@@ -408,7 +458,7 @@ def test_a_higher_version_in_another_pinned_registry_changes_nothing(runner: Att
 
 def test_two_kinds_of_one_name_are_told_apart(runner: AttackRunner) -> None:
     """A hostile owner gives a tool the name of a directive; the one is never installed in place of the other."""
-    attacker = runner.attacker(Attack("", "mirror", "", lambda attacker: None))
+    attacker = runner.attacker(Attack(name="", power="mirror", code="", act=lambda attacker: None))
     attacker.cheat(lambda registry: registry.release(Identity("tool", DEPLOY.id), content=b"rm -rf ~\n"))
     refused = attacker.user.run("add", DEPLOY.id, "--yes", "--json")
     assert (refused.code, refused.error["code"]) == (2, "ambiguous")

@@ -37,7 +37,7 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackRunner]:
 @pytest.fixture
 def attacker(runner: AttackRunner) -> Attacker:
     """A user with an installed item, in a project that names its registry."""
-    made = runner.attacker(Attack("", "mirror", "", lambda attacker: None))
+    made = runner.attacker(Attack(name="", power="mirror", code="", act=lambda attacker: None))
     made.serve(made.past)
     made.user.write("rye.toml", f'[project]\nname = "shop"\nregistry = "{runner.server.url}"\n')
     made.user.ok("add", str(DEPLOY), "--yes")

@@ -602,7 +602,7 @@ class TestInstalling:
     def test_a_second_installation_judges_nothing(
         self, runner: AttackRunner, judged: Counter, read: Counter, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        attacker = runner.attacker(Attack("", "mirror", "", lambda attacker: None))
+        attacker = runner.attacker(Attack(name="", power="mirror", code="", act=lambda attacker: None))
         attacker.serve(attacker.past)
         attacker.user.ok("add", str(DEPLOY), str(SKILL), "--yes")
         assert (judged.take(), read.take()) == (2, 2)
@@ -638,7 +638,7 @@ class TestInstalling:
 
     @pytest.mark.parametrize("served", ["the right bytes", "other bytes"])
     def test_bytes_are_hashed_each_time(self, primed: PrimedRunner, served: str) -> None:
-        attacker = primed.attacker(Attack("", "mirror", "", lambda attacker: None))
+        attacker = primed.attacker(Attack(name="", power="mirror", code="", act=lambda attacker: None))
         attacker.serve(attacker.past)
         attacker.user.ok("add", str(DEPLOY), "--yes")
         before = tree(attacker.user.path(".ai/packages"))
@@ -661,7 +661,7 @@ class TestInstalling:
     def test_a_damaged_store_costs_time_alone(
         self, primed: PrimedRunner, judged: Counter, damage: bytes | None
     ) -> None:
-        attacker = primed.attacker(Attack("", "mirror", "", lambda attacker: None))
+        attacker = primed.attacker(Attack(name="", power="mirror", code="", act=lambda attacker: None))
         attacker.serve(attacker.past)
         path = attacker.user.home / "data" / VERDICTS
         if damage is None:
@@ -673,7 +673,7 @@ class TestInstalling:
         assert judged.take() > 0
 
     def test_a_row_of_another_form_is_judged_anew(self, runner: AttackRunner, read: Counter) -> None:
-        attacker = runner.attacker(Attack("", "mirror", "", lambda attacker: None))
+        attacker = runner.attacker(Attack(name="", power="mirror", code="", act=lambda attacker: None))
         attacker.serve(attacker.past)
         attacker.user.ok(*ADD)
         with_nonsense(attacker.user)

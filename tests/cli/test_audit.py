@@ -139,7 +139,9 @@ class TestAudit:
         first = person.ok("keys", "list", "--json").json["keys"]
         fingerprint = next(key["fingerprint"] for key in first if key["name"] == "default")
         person.ok(
-            "namespace", "revoke", "leaky", fingerprint, "--from", "1", "--key", "default", "--key", "second", "--yes"
+            "namespace",
+            "revoke",
+            *("leaky", fingerprint, "--from", "1", "--key", "default", "--key", "second", "--yes"),
         )
         assert rules(user) == ["revoked-key"]
         user.path(".ai/packages/leaky/directives/work/item.md").unlink()

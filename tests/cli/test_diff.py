@@ -136,7 +136,9 @@ class TestOutdated:
         person.ok("namespace", "keys", "add", "leaky", "second.pem")
         keys = person.ok("keys", "list", "--json").json["keys"]
         first = next(key["fingerprint"] for key in keys if key["name"] == "default")
-        person.ok("namespace", "revoke", "leaky", first, "--from", "1", "--key", "default", "--key", "second", "--yes")
+        person.ok(
+            "namespace", "revoke", *("leaky", first, "--from", "1", "--key", "default", "--key", "second", "--yes")
+        )
         rows = {row["id"]: row for row in user.ok("outdated", "--json").json["outdated"]}
         assert rows["leaky/work/bad"]["refused"] == "every key that signed it was revoked"
         assert (rows["acme/work/item"]["latest"], rows["acme/work/item"]["refused"]) == ("2.0.0", None)

@@ -74,7 +74,9 @@ class TestThreeOwnersOnThreeMachines:
     def test_signing_twice_is_one_signature_and_a_stranger_s_does_not_count(self, registry: Registry) -> None:
         one, two, stranger = (registry.owner("pair", claim=False) for _ in range(3))
         one.ok(
-            "namespace", "claim", "pair", "--owner", two.public_key(), "--threshold", "2", "-o", "pair.note", "--json"
+            "namespace",
+            "claim",
+            *("pair", "--owner", two.public_key(), "--threshold", "2", "-o", "pair.note", "--json"),
         )
         assert one.ok("namespace", "sign", "pair.note", "--json").json["signatures"] == 1
         one.fails("namespace", "submit", "pair.note", code="signatures-missing")

@@ -441,17 +441,19 @@ class TestOrder:
         base = "## A\n\nbody\n\n### S\n\nsub\n\n## B\n"
         merged = output(
             base,
-            directive("insert-after", "## A", "after 1"),
-            directive("append", "## A", "append 1"),
-            directive("insert-before", "## B", "before B"),
-            directive("insert-after", "### S", "after S"),
-            directive("append", "### S", "append S"),
-            directive("prepend", "## A", "prepend 1"),
-            directive("insert-before", "## A", "before 1"),
-            directive("insert-after", "## A", "after 2"),
-            directive("append", "## A", "append 2"),
-            directive("prepend", "## A", "prepend 2"),
-            directive("insert-before", "## A", "before 2"),
+            *(
+                directive("insert-after", "## A", "after 1"),
+                directive("append", "## A", "append 1"),
+                directive("insert-before", "## B", "before B"),
+                directive("insert-after", "### S", "after S"),
+                directive("append", "### S", "append S"),
+                directive("prepend", "## A", "prepend 1"),
+                directive("insert-before", "## A", "before 1"),
+                directive("insert-after", "## A", "after 2"),
+                directive("append", "## A", "append 2"),
+                directive("prepend", "## A", "prepend 2"),
+                directive("insert-before", "## A", "before 2"),
+            ),
         )
         assert [line for line in merged.split("\n") if line] == [
             *("before 1", "before 2", "## A", "prepend 1", "prepend 2", "body", "### S", "sub", "append S", "after S"),

@@ -62,7 +62,7 @@ _PROSE = re.compile(r"[A-Za-z’',;:]+ [A-Za-z`{]+ ")
 _STRUCT_WORDS = {"frozen", "kw_only", "slots", "eq", "order", "gc", "cache_hash", "weakref", "repr_omit_defaults"}
 
 
-class Mutant(Struct, frozen=True):
+class Mutant(Struct, frozen=True, kw_only=True):
     """One change to one module."""
 
     number: int
@@ -139,7 +139,17 @@ def mutants(tree: ast.Module, text: str) -> list[Mutant]:
                 after += f" ({seen[key]})"
             line, end = place.span
             found.append(
-                Mutant(len(found), place.function, line, end, source, before, after, edit, inside=place.inside)
+                Mutant(
+                    number=len(found),
+                    function=place.function,
+                    line=line,
+                    end=end,
+                    source=source,
+                    before=before,
+                    after=after,
+                    edit=edit,
+                    inside=place.inside,
+                )
             )
     return found
 
@@ -155,7 +165,7 @@ def _text(node: ast.AST) -> str:
     return text if len(text) <= 160 else text[:159] + "…"
 
 
-class _Place(Struct, frozen=True):
+class _Place(Struct, frozen=True, kw_only=True):
     """A node and its context."""
 
     node: Any
@@ -209,9 +219,16 @@ class _Walk:
             self._span = _head(node)
         if hasattr(node, "lineno"):
             yield _Place(
-                node, parent, field, index, ".".join(self._names) or "<module>", self._span, self._inside,
-                frozenset(self._assigned), self._depth > 0,
-            )  # fmt: skip
+                node=node,
+                parent=parent,
+                field=field,
+                index=index,
+                function=".".join(self._names) or "<module>",
+                span=self._span,
+                inside=self._inside,
+                assigned=frozenset(self._assigned),
+                nested=self._depth > 0,
+            )
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield from self._function(node)
         elif isinstance(node, ast.ClassDef):

@@ -198,10 +198,23 @@ def test_an_item_that_cannot_be_is_refused(changes: dict[str, object], message: 
 @pytest.mark.parametrize(
     "paths",
     [
-        ["../x"], ["/x"], ["a//b"], ["a/"], [""], [".hidden"], ["a/.hidden"], ["-x"], ["a/-x"], ["a\\b"], ["a b"], ["a\n"],
-        ["a", "A"], ["skill.md"], ["SKILL.md"],
+        ["../x"],
+        ["/x"],
+        ["a//b"],
+        ["a/"],
+        [""],
+        [".hidden"],
+        ["a/.hidden"],
+        ["-x"],
+        ["a/-x"],
+        ["a\\b"],
+        ["a b"],
+        ["a\n"],
+        ["a", "A"],
+        ["skill.md"],
+        ["SKILL.md"],
     ],
-)  # fmt: skip
+)
 def test_an_attached_file_has_a_safe_path_of_its_own(paths: list[str]) -> None:
     attached = tuple(LockedFile(path, 1, HASH) for path in paths)
     message = refused(changed(WHOLE, attached=attached))

@@ -70,7 +70,7 @@ def suffix_of(identity: Identity) -> str:
     return kind.main_file or kind.suffixes[0]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class SimulatedRegistry:
     """One registry. Keys are lists of private keys; every method that signs accepts other signers."""
 

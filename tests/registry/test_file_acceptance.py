@@ -52,7 +52,7 @@ SERVER = {
 }
 
 
-class Case(Struct, frozen=True):
+class Case(Struct, frozen=True, kw_only=True):
     """A release that a hostile author could sign, with its bytes. ``rule`` is None if the release is valid."""
 
     rule: str | None
@@ -88,24 +88,42 @@ class Case(Struct, frozen=True):
 
 
 def of_directive(rule: str | None, text: str = DIRECTIVE, identifier: str = "acme/ops/deploy", **parts: Any) -> Case:
-    return Case(rule, Identity("directive", identifier), text, parts.pop("suffix", ".md"), **parts)
+    return Case(
+        rule=rule, identity=Identity("directive", identifier), text=text, suffix=parts.pop("suffix", ".md"), **parts
+    )
 
 
 def of_skill(rule: str | None, *attached: str, identifier: str = "acme/pdf", suffix: str = "SKILL.md") -> Case:
-    return Case(rule, Identity("skill", identifier), SKILL, suffix, dict.fromkeys(attached, b"text\n"))
+    return Case(
+        rule=rule,
+        identity=Identity("skill", identifier),
+        text=SKILL,
+        suffix=suffix,
+        attached=dict.fromkeys(attached, b"text\n"),
+    )
 
 
 CASES = {
     "an honest directive": of_directive(None),
     "an honest skill": of_skill(None, "docs/a.md", "docs/b.md", "docs.md"),
     "an honest skill with names that begin alike": of_skill(None, "read", "reader.md", "docs/a.md", "doc"),
-    "an honest formula": Case(None, Identity("formula", "acme/bot"), FORMULA, ".formula.toml"),
+    "an honest formula": Case(
+        rule=None, identity=Identity("formula", "acme/bot"), text=FORMULA, suffix=".formula.toml"
+    ),
     # place
-    "a formula in a folder": Case("place", Identity("formula", "acme/team/bot"), FORMULA, ".formula.toml"),
+    "a formula in a folder": Case(
+        rule="place", identity=Identity("formula", "acme/team/bot"), text=FORMULA, suffix=".formula.toml"
+    ),
     "a skill in another skill's folder": of_skill("place", identifier="acme/other/pdf"),
-    "a role in a folder": Case("place", Identity("role", "acme/team/code-reviewer"), ROLE, ".md"),
-    "an agent in a folder": Case("place", Identity("agent", "acme/team/bot"), "---\nname: bot\n---\n", ".md"),
-    "a bundle in a folder": Case("place", Identity("bundle", "acme/team/bot"), "", ".bundle.toml"),
+    "a role in a folder": Case(
+        rule="place", identity=Identity("role", "acme/team/code-reviewer"), text=ROLE, suffix=".md"
+    ),
+    "an agent in a folder": Case(
+        rule="place", identity=Identity("agent", "acme/team/bot"), text="---\nname: bot\n---\n", suffix=".md"
+    ),
+    "a bundle in a folder": Case(
+        rule="place", identity=Identity("bundle", "acme/team/bot"), text="", suffix=".bundle.toml"
+    ),
     "a directive with files": of_directive("place", attached={"run.sh": b"#!/bin/sh\n"}),
     "a directive in Python": of_directive("place", suffix=".py"),
     "a directive with a path for a suffix": of_directive("place", suffix="/../x.md"),
@@ -130,17 +148,26 @@ CASES = {
     # format
     "another item's file": of_directive("format", directive("ops/destroy", "1.0.0")),
     "an item of another folder": of_directive("format", directive("qa/deploy", "1.0.0")),
-    "knowledge that poses as a directive": of_directive("format", "---\nname: deploy\nversion: 1.0.0\n---\n\n# Deploy\n"),
+    "knowledge that poses as a directive": of_directive(
+        "format", "---\nname: deploy\nversion: 1.0.0\n---\n\n# Deploy\n"
+    ),
     "an item of another folder that has no title": of_directive(
         "format", directive("qa/deploy", "1.0.0").replace("# deploy\n", "")
     ),
     # note
     "another version": of_directive("note", note={"version": "1.0.1"}),
     "a version that nobody can compare": Case(
-        "note", Identity("formula", "acme/bot"), FORMULA, ".formula.toml", note={"version": "99999999999999999999.0.0"}
+        rule="note",
+        identity=Identity("formula", "acme/bot"),
+        text=FORMULA,
+        suffix=".formula.toml",
+        note={"version": "99999999999999999999.0.0"},
     ),
     "a version that nobody can compare, of a file that states none": Case(
-        "note", Identity("skill", "acme/pdf"), SKILL.replace("metadata:\n  version: 1.0.0\n", ""), "SKILL.md",
+        rule="note",
+        identity=Identity("skill", "acme/pdf"),
+        text=SKILL.replace("metadata:\n  version: 1.0.0\n", ""),
+        suffix="SKILL.md",
         note={"version": "99999999999999999999.0.0"},
     ),
     "fewer rights": of_directive("note", note={"capabilities": ()}),
@@ -150,7 +177,7 @@ CASES = {
         "note", note={"depends_on": (Relation("other", Identity("directive", "acme/ops/other")),)}
     ),
     "a hidden dependency": of_directive("note", directive("ops/deploy", "1.0.0", depends=[("zeta/ops/lint", "*")])),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(params=CASES)

@@ -43,7 +43,7 @@ PROTECTED = (
 )
 
 
-class Surroundings(Struct, frozen=True):
+class Surroundings(Struct, frozen=True, kw_only=True):
     """Paths, addresses and process IDs of the scene."""
 
     project: Path

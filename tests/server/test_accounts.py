@@ -322,7 +322,7 @@ class TestCommands:
     def test_accounts_teams_and_roles_from_beginning_to_end(self, data: str) -> None:
         made = json.loads(
             run(
-                "account", "create", "bob", "--namespace", "acme", "--role", "publisher", "--data", data, "--json"
+                "account", "create", *("bob", "--namespace", "acme", "--role", "publisher", "--data", data, "--json")
             ).stdout
         )
         assert made["link"].startswith("http://127.0.0.1:8420/-/account/")
@@ -343,7 +343,7 @@ class TestCommands:
 
     def test_every_change_is_an_event_and_a_changed_event_is_found_by_both_verifications(self, data: str) -> None:
         run("account", "create", "carol", "--data", data)
-        run("token", "create", "ci", "--namespace", "acme", "--scope", "read", "--scope", "stage", "--data", data)
+        run("token", "create", *("ci", "--namespace", "acme", "--scope", "read", "--scope", "stage", "--data", data))
         assert "  namespaces=acme  scopes=read,stage\n" in run("audit-events", "list", "--data", data).stdout
         events = json.loads(run("audit-events", "list", "--data", data, "--json").stdout)["events"]
         assert [event["position"] for event in events] == list(range(len(events)))

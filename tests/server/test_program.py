@@ -267,8 +267,8 @@ class TestOwners:
             run("root", "key", str(tmp_path / f"{name}.key"), "--origin", ORIGIN).stdout.strip() for name in ("b", "c")
         ]
         draft = tmp_path / "root2"
-        run("root", "draft", "-o", str(draft), "--add-owner", public[0], "--add-owner", public[1], "--threshold", "2",
-            "--data", str(data))  # fmt: skip
+        run("root", "draft", *("-o", str(draft), "--add-owner", public[0], "--add-owner", public[1], "--threshold", "2",
+            "--data", str(data)))  # fmt: skip
         run("root", "sign", str(draft), "--key", str(tmp_path / "b.key"))
         refused = run("root", "publish", str(draft), "--data", str(data), "--json", check=False)
         assert error_of(refused)["code"] == "root-signatures"
@@ -292,7 +292,7 @@ class TestOwners:
         old_public = next(line for line in text.splitlines() if line.startswith("log "))[4:]
         fresh = run("root", "key", str(tmp_path / "log.key"), "--origin", ORIGIN, "--log").stdout.strip()
         draft = tmp_path / "root2"
-        run("root", "draft", "-o", str(draft), "--add-log", fresh, "--remove-log", old_public, "--data", str(data))
+        run("root", "draft", *("-o", str(draft), "--add-log", fresh, "--remove-log", old_public, "--data", str(data)))
         run("root", "sign", str(draft), "--key", str(owner))
         lost = run("root", "publish", str(draft), "--data", str(data), "--json", check=False)
         assert error_of(lost)["code"] == "log-key-missing"

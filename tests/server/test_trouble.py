@@ -134,8 +134,8 @@ class TestStores:
         done = run(*words, "--objects", "s3://nowhere/prod", "--json", check=False)
         assert error_of(done)["code"] == "store-unavailable"
         assert run(*words, "--objects", "s3://rye/again").returncode == 0
-        taken = run("init", "--origin", ORIGIN, "--data", str(tmp_path / "more"), "--s3-endpoint", proxy.url,
-                    "--objects", "s3://rye/again", "--json", check=False)  # fmt: skip
+        taken = run("init", "--origin", *(ORIGIN, "--data", str(tmp_path / "more"), "--s3-endpoint", proxy.url,
+                    "--objects", "s3://rye/again", "--json"), check=False)  # fmt: skip
         assert error_of(taken)["code"] == "registry-exists"
 
     def test_a_store_that_does_not_answer_is_503_and_publishing_goes_on_afterwards(

@@ -115,7 +115,7 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackRunner]:
 
 @pytest.fixture(scope="module")
 def template(runner: AttackRunner) -> Path:
-    attacker = runner.attacker(Attack("", "mirror", "", lambda attacker: None, start="installed"))
+    attacker = runner.attacker(Attack(name="", power="mirror", code="", act=lambda attacker: None, start="installed"))
     attacker.serve(attacker.past)
     person = attacker.user
     for label in ("removed later", "revoked later"):

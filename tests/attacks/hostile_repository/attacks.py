@@ -69,7 +69,7 @@ def everywhere(code: str, **others: str) -> dict[str, str]:
     return {group: said for group, said in outcomes.items() if said}
 
 
-class Attack(Struct, frozen=True):
+class Attack(Struct, frozen=True, kw_only=True):
     """One row of a table of attacks."""
 
     name: str

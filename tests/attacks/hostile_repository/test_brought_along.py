@@ -105,39 +105,56 @@ def stopped(code: str) -> dict[str, str]:
 
 
 REGISTRIES = (
-    Attack("a registry in the repository", own_registry, stopped("registry-unpinned"), postures=("given", "stranger")),
-    Attack("a registry in the repository, as a file address", own_registry_as_file, stopped("registry-unpinned")),
-    Attack("a namespace turned to a registry in the repository", mapped, {**stopped("registry-unpinned"), "check": ""}),
-    Attack("no address at all", no_address, stopped("no-registry")),
     Attack(
-        "an address with a password",
-        address("https://user:word@registry.example"),
-        {**stopped("bad-argument"), "check": ""},
+        name="a registry in the repository",
+        act=own_registry,
+        outcomes=stopped("registry-unpinned"),
+        postures=("given", "stranger"),
     ),
     Attack(
-        "an address of another protocol", address("ftp://registry.example"), {**stopped("bad-argument"), "check": ""}
+        name="a registry in the repository, as a file address",
+        act=own_registry_as_file,
+        outcomes=stopped("registry-unpinned"),
     ),
     Attack(
-        "a file address on another host", address("file://evil.example/share"), {**stopped("bad-argument"), "check": ""}
+        name="a namespace turned to a registry in the repository",
+        act=mapped,
+        outcomes={**stopped("registry-unpinned"), "check": ""},
+    ),
+    Attack(name="no address at all", act=no_address, outcomes=stopped("no-registry")),
+    Attack(
+        name="an address with a password",
+        act=address("https://user:word@registry.example"),
+        outcomes={**stopped("bad-argument"), "check": ""},
     ),
     Attack(
-        "an address that steers",
-        address("https://registry.example/\\u001b[2J\\u202e"),
-        {**stopped("registry-address|bad-registry|registry-unpinned"), "check": ""},
+        name="an address of another protocol",
+        act=address("ftp://registry.example"),
+        outcomes={**stopped("bad-argument"), "check": ""},
+    ),
+    Attack(
+        name="a file address on another host",
+        act=address("file://evil.example/share"),
+        outcomes={**stopped("bad-argument"), "check": ""},
+    ),
+    Attack(
+        name="an address that steers",
+        act=address("https://registry.example/\\u001b[2J\\u202e"),
+        outcomes={**stopped("registry-address|bad-registry|registry-unpinned"), "check": ""},
         spoken=True,
     ),
 )
 KNOWN = (
     Attack(
-        "a registry in the repository, for who verified the rows",
-        own_registry,
-        {"read": "ok", "audit": "root-fingerprint|registry-unpinned|other-registry"},
+        name="a registry in the repository, for who verified the rows",
+        act=own_registry,
+        outcomes={"read": "ok", "audit": "root-fingerprint|registry-unpinned|other-registry"},
         postures=("member",),
     ),
     Attack(
-        "a namespace turned, for who verified the rows",
-        mapped,
-        {"read": "ok", "audit": "root-fingerprint|registry-unpinned|other-registry"},
+        name="a namespace turned, for who verified the rows",
+        act=mapped,
+        outcomes={"read": "ok", "audit": "root-fingerprint|registry-unpinned|other-registry"},
         postures=("member",),
     ),
 )
@@ -150,41 +167,53 @@ DAMAGED = {
 }
 STATE = (
     Attack(
-        "a journal that undoes an item",
-        journal(FILE),
-        {"install": "edited-files", "repair": "edited-files"},
+        name="a journal that undoes an item",
+        act=journal(FILE),
+        outcomes={"install": "edited-files", "repair": "edited-files"},
         postures=("member",),
     ),
-    Attack("a journal that leads out", journal("../outside/made"), DAMAGED),
-    Attack("a journal that leads into version control", journal(".git/hooks/pre-commit"), DAMAGED),
-    Attack("a journal that leads to an agent's settings", journal(".claude/settings.json"), DAMAGED),
-    Attack("a journal inside each other", note("journal", "[" * 100_000), DAMAGED),
-    Attack("a journal of another form", note("journal", '{"path": "rye.lock"}'), DAMAGED),
-    Attack("a pipe as journal", pipe("journal"), DAMAGED),
-    Attack("a file in place of the working folder", lambda clone: clone.write(".ai/.rye", "x"), DAMAGED),
+    Attack(name="a journal that leads out", act=journal("../outside/made"), outcomes=DAMAGED),
+    Attack(name="a journal that leads into version control", act=journal(".git/hooks/pre-commit"), outcomes=DAMAGED),
+    Attack(name="a journal that leads to an agent's settings", act=journal(".claude/settings.json"), outcomes=DAMAGED),
+    Attack(name="a journal inside each other", act=note("journal", "[" * 100_000), outcomes=DAMAGED),
+    Attack(name="a journal of another form", act=note("journal", '{"path": "rye.lock"}'), outcomes=DAMAGED),
+    Attack(name="a pipe as journal", act=pipe("journal"), outcomes=DAMAGED),
+    Attack(
+        name="a file in place of the working folder", act=lambda clone: clone.write(".ai/.rye", "x"), outcomes=DAMAGED
+    ),
 )
 HARMLESS = (
-    Attack("a pipe as the note of what is installed", pipe("installed.json"), {"install": "ok", "repair": "ok"}),
-    Attack("a note of what is installed, inside each other", note("installed.json", "[" * 100_000), {"install": "ok"}),
-    Attack("a pipe as the lock of the working folder", pipe("lock"), {"install": "ok", "repair": "ok"}),
     Attack(
-        "a state to roll back to",
-        lambda clone: shutil.copytree(clone.upstream.team.path(".ai/.rye"), clone.path(".ai/.rye")),
-        {"install": "ok", "repair": "ok", "read": "ok"},
+        name="a pipe as the note of what is installed",
+        act=pipe("installed.json"),
+        outcomes={"install": "ok", "repair": "ok"},
+    ),
+    Attack(
+        name="a note of what is installed, inside each other",
+        act=note("installed.json", "[" * 100_000),
+        outcomes={"install": "ok"},
+    ),
+    Attack(
+        name="a pipe as the lock of the working folder", act=pipe("lock"), outcomes={"install": "ok", "repair": "ok"}
+    ),
+    Attack(
+        name="a state to roll back to",
+        act=lambda clone: shutil.copytree(clone.upstream.team.path(".ai/.rye"), clone.path(".ai/.rye")),
+        outcomes={"install": "ok", "repair": "ok", "read": "ok"},
     ),
 )
 USERS = (
     Attack(
-        "a user's folders, for a visitor",
-        user_s_folders,
-        {"install": "project-not-accepted", "repair": "project-not-accepted"},
+        name="a user's folders, for a visitor",
+        act=user_s_folders,
+        outcomes={"install": "project-not-accepted", "repair": "project-not-accepted"},
         honest=lambda clone: clone.environment.update(RYE_TRUST_LOCK="1"),
         postures=("visitor",),
     ),
     Attack(
-        "a user's folders, for a stranger",
-        user_s_folders,
-        {
+        name="a user's folders, for a stranger",
+        act=user_s_folders,
+        outcomes={
             "install": "registry-unpinned",
             "read": "unverified-item",
             "rights": "unverified-item",

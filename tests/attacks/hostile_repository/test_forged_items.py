@@ -268,9 +268,10 @@ _OUTCOMES = {
     "no hooks": everywhere("lock-mismatch", list="unverified", audit="unapproved-hook"),
 }
 BYTES = tuple(
-    Attack(name, act, _OUTCOMES[name], item, postures=("given", "member")) for name, (item, act) in _BYTES.items()
+    Attack(name=name, act=act, outcomes=_OUTCOMES[name], item=item, postures=("given", "member"))
+    for name, (item, act) in _BYTES.items()
 )
-ROWS = tuple(Attack(name, act, _OUTCOMES[name], item) for name, (item, act) in _ROWS.items())
+ROWS = tuple(Attack(name=name, act=act, outcomes=_OUTCOMES[name], item=item) for name, (item, act) in _ROWS.items())
 REMEMBERED = ("a higher version", "another size", "another signer", "another keyset", "no hooks")
 """The attacks that are also tried as a member, whose rye remembers the honest rows."""
 

@@ -143,7 +143,7 @@ def broken(rule: str, repair: str = "ok") -> dict[str, str]:
 
 def beyond(name: str, act: Act, item: Identity = DEPLOY) -> Attack:
     """An attack that approves something that the item does not have."""
-    return Attack(name, act, broken("G5"), item, postures=("given", "member"))
+    return Attack(name=name, act=act, outcomes=broken("G5"), item=item, postures=("given", "member"))
 
 
 BEYOND = (
@@ -177,59 +177,93 @@ BEYOND = (
 )
 _ASKED = {"install": "consent-needed", "check": "ok", "sbom": "ok"}
 LESS = (
-    Attack("a right that is not approved", row(DEPLOY, approved=but(right=())), _ASKED),
+    Attack(name="a right that is not approved", act=row(DEPLOY, approved=but(right=())), outcomes=_ASKED),
     Attack(
-        "runs that are not approved",
-        row(SKILL, approved=but(run=())),
-        {**_ASKED, "repair": "consent-needed"},
-        SKILL,
+        name="runs that are not approved",
+        act=row(SKILL, approved=but(run=())),
+        outcomes={**_ASKED, "repair": "consent-needed"},
+        item=SKILL,
     ),
     Attack(
-        "an alarm that is not approved",
-        row(SKILL, approved=but(fact=())),
-        {**_ASKED, "repair": "consent-needed"},
-        SKILL,
+        name="an alarm that is not approved",
+        act=row(SKILL, approved=but(fact=())),
+        outcomes={**_ASKED, "repair": "consent-needed"},
+        item=SKILL,
     ),
-    Attack("tools that are not approved", row(AGENT, approved=but(tool=(), limit=())), _ASKED, AGENT),
-    Attack("a row that says that nobody approved it", row(DEPLOY, approved=but(signer="")), _ASKED),
     Attack(
-        "a row that was approved for another signer",
-        row(DEPLOY, approved=but(signer=key("thief").public.fingerprint)),
-        {**_ASKED, "repair": "consent-needed"},
+        name="tools that are not approved", act=row(AGENT, approved=but(tool=(), limit=())), outcomes=_ASKED, item=AGENT
+    ),
+    Attack(name="a row that says that nobody approved it", act=row(DEPLOY, approved=but(signer="")), outcomes=_ASKED),
+    Attack(
+        name="a row that was approved for another signer",
+        act=row(DEPLOY, approved=but(signer=key("thief").public.fingerprint)),
+        outcomes={**_ASKED, "repair": "consent-needed"},
     ),
 )
 GRAPH = (
-    Attack("a direct dependency that a merge lost", lost(KNOWLEDGE), broken("G1"), postures=("given", "member")),
-    Attack("a dependency of an item that a merge lost", lost(CHECK), broken("G2"), postures=("given", "member")),
-    Attack("a member of a bundle that a merge lost", lost(LINT), broken("G2"), BUNDLE),
     Attack(
-        "a row that is gone while its file stays",
-        lost_row,
-        {**broken("G2"), "install": "lock-does-not-fit|edited-files"},
-    ),
-    Attack("dependencies that were emptied", row(DEPLOY, dependencies=()), broken("G2"), postures=("given", "member")),
-    Attack("dependencies that the release has not", row(DEPLOY, dependencies=(str(CHECK), str(WIDE))), broken("G2")),
-    Attack("a dependency out of its range", brought(CHECK, "2.0.0"), broken("G2")),
-    Attack("a main item in a group that ci may leave out", row(CHECK, groups=("dev",)), broken("G3")),
-    Attack("a group's item among the main ones", row(REVIEW, groups=("main",)), broken("G3")),
-    Attack("a group that nobody declared", row(REVIEW, groups=("prod",)), broken("G3")),
-    Attack("an item that nobody needs, genuine and signed", brought(ENEMY), broken("G4"), postures=("given", "member")),
-    Attack("two items that exclude each other", brought(ENEMY, wanted=True), broken("G6", repair="lock-does-not-fit")),
-    Attack("a range in the lock that rye.toml does not have", asks_for("^2", manifest=False), broken("G1")),
-    Attack(
-        "a range in both that the locked version is out of",
-        asks_for("^2", manifest=True),
-        broken("G1", repair="unsolvable"),
+        name="a direct dependency that a merge lost",
+        act=lost(KNOWLEDGE),
+        outcomes=broken("G1"),
+        postures=("given", "member"),
     ),
     Attack(
-        "a feature that the project does not provide",
-        brought(NEEDY, wanted=True),
-        broken("G2|G6", repair="unsolvable"),
+        name="a dependency of an item that a merge lost",
+        act=lost(CHECK),
+        outcomes=broken("G2"),
+        postures=("given", "member"),
+    ),
+    Attack(name="a member of a bundle that a merge lost", act=lost(LINT), outcomes=broken("G2"), item=BUNDLE),
+    Attack(
+        name="a row that is gone while its file stays",
+        act=lost_row,
+        outcomes={**broken("G2"), "install": "lock-does-not-fit|edited-files"},
     ),
     Attack(
-        "a lock with nothing in it",
-        emptied,
-        {
+        name="dependencies that were emptied",
+        act=row(DEPLOY, dependencies=()),
+        outcomes=broken("G2"),
+        postures=("given", "member"),
+    ),
+    Attack(
+        name="dependencies that the release has not",
+        act=row(DEPLOY, dependencies=(str(CHECK), str(WIDE))),
+        outcomes=broken("G2"),
+    ),
+    Attack(name="a dependency out of its range", act=brought(CHECK, "2.0.0"), outcomes=broken("G2")),
+    Attack(name="a main item in a group that ci may leave out", act=row(CHECK, groups=("dev",)), outcomes=broken("G3")),
+    Attack(name="a group's item among the main ones", act=row(REVIEW, groups=("main",)), outcomes=broken("G3")),
+    Attack(name="a group that nobody declared", act=row(REVIEW, groups=("prod",)), outcomes=broken("G3")),
+    Attack(
+        name="an item that nobody needs, genuine and signed",
+        act=brought(ENEMY),
+        outcomes=broken("G4"),
+        postures=("given", "member"),
+    ),
+    Attack(
+        name="two items that exclude each other",
+        act=brought(ENEMY, wanted=True),
+        outcomes=broken("G6", repair="lock-does-not-fit"),
+    ),
+    Attack(
+        name="a range in the lock that rye.toml does not have",
+        act=asks_for("^2", manifest=False),
+        outcomes=broken("G1"),
+    ),
+    Attack(
+        name="a range in both that the locked version is out of",
+        act=asks_for("^2", manifest=True),
+        outcomes=broken("G1", repair="unsolvable"),
+    ),
+    Attack(
+        name="a feature that the project does not provide",
+        act=brought(NEEDY, wanted=True),
+        outcomes=broken("G2|G6", repair="unsolvable"),
+    ),
+    Attack(
+        name="a lock with nothing in it",
+        act=emptied,
+        outcomes={
             "install": "lock-does-not-fit",
             "repair": "consent-needed",
             "audit": "G1",
@@ -238,19 +272,21 @@ GRAPH = (
         },
     ),
     Attack(
-        "a rye.toml that wants nothing any more",
-        lambda clone: clone.manifest(lambda text: text[: text.index("[dependencies]")]),
-        {"install": "lock-does-not-fit", "audit": "G4", "check": "G4", "read": "ok"},
+        name="a rye.toml that wants nothing any more",
+        act=lambda clone: clone.manifest(lambda text: text[: text.index("[dependencies]")]),
+        outcomes={"install": "lock-does-not-fit", "audit": "G4", "check": "G4", "read": "ok"},
     ),
     Attack(
-        "a lock that is gone",
-        lambda clone: clone.path("rye.lock").unlink(),
-        everywhere("not-locked", install="no-lock", repair="edited-files", audit="G1", check="G1", list="", sbom="ok"),
+        name="a lock that is gone",
+        act=lambda clone: clone.path("rye.lock").unlink(),
+        outcomes=everywhere(
+            "not-locked", install="no-lock", repair="edited-files", audit="G1", check="G1", list="", sbom="ok"
+        ),
     ),
     Attack(
-        "a rye.toml that is gone",
-        lambda clone: clone.path("rye.toml").unlink(),
-        everywhere(
+        name="a rye.toml that is gone",
+        act=lambda clone: clone.path("rye.toml").unlink(),
+        outcomes=everywhere(
             "unverified-item",
             install="no-manifest",
             repair="no-manifest",

@@ -58,22 +58,26 @@ def forged_twice(clone: Clone) -> None:
 ANY = "release-changed|lock-mismatch|lock-does-not-fit|edited-files"
 TOGETHER = (
     Attack(
-        "forged bytes, a lost item and wide approvals",
-        forged_and_incomplete,
-        everywhere(ANY, list="unverified", audit="changed-release", check=f"{ANY}|G2", diff="", sbom=""),
+        name="forged bytes, a lost item and wide approvals",
+        act=forged_and_incomplete,
+        outcomes=everywhere(ANY, list="unverified", audit="changed-release", check=f"{ANY}|G2", diff="", sbom=""),
         postures=("given", "member"),
     ),
     Attack(
-        "forged bytes under a rye.toml that changed, too",
-        forged_and_stale,
-        everywhere(ANY, repair="ok", list="unverified", audit="changed-release", check=f"{ANY}|G1"),
+        name="forged bytes under a rye.toml that changed, too",
+        act=forged_and_stale,
+        outcomes=everywhere(ANY, repair="ok", list="unverified", audit="changed-release", check=f"{ANY}|G1"),
         mends=False,
     ),
-    Attack("three forged rows", forged_twice, everywhere(ANY, list="unverified", audit="changed-release")),
     Attack(
-        "other bytes of the same size and time",
-        same_size_and_time,
-        everywhere("modified-item", install=ANY, repair=ANY, list="changed", audit="modified-file", sbom="", check=""),
+        name="three forged rows", act=forged_twice, outcomes=everywhere(ANY, list="unverified", audit="changed-release")
+    ),
+    Attack(
+        name="other bytes of the same size and time",
+        act=same_size_and_time,
+        outcomes=everywhere(
+            "modified-item", install=ANY, repair=ANY, list="changed", audit="modified-file", sbom="", check=""
+        ),
         postures=("given", "member"),
     ),
 )

@@ -68,26 +68,32 @@ SHADOWED = everywhere("shadows-installed", repair="", list="shadows-installed", 
 TEXT = directive(DEPLOY, text=FORGED, permissions="<execute>*</execute>")
 SHADOWS = (
     Attack(
-        "an own directive with an installed one's id",
-        own("directives/ops/deploy.md", TEXT),
-        SHADOWED,
+        name="an own directive with an installed one's id",
+        act=own("directives/ops/deploy.md", TEXT),
+        outcomes=SHADOWED,
         postures=("given", "member"),
     ),
     Attack(
-        "one that the attacker signed", own("directives/ops/deploy.md", signed(DEPLOY, TEXT, key("thief"))), SHADOWED
+        name="one that the attacker signed",
+        act=own("directives/ops/deploy.md", signed(DEPLOY, TEXT, key("thief"))),
+        outcomes=SHADOWED,
     ),
     Attack(
-        "one with dashes for underscores in its folder",
-        own("directives/ops/deploy.md", TEXT.replace("ops", "ops")),
-        SHADOWED,
+        name="one with dashes for underscores in its folder",
+        act=own("directives/ops/deploy.md", TEXT.replace("ops", "ops")),
+        outcomes=SHADOWED,
         postures=("member",),
     ),
-    Attack("one that does not parse", own("directives/ops/deploy.md", f"# deploy\n\n{FORGED}\n"), SHADOWED),
     Attack(
-        "an own skill with an installed one's id",
-        own("skills/pdf/SKILL.md", f"---\nname: pdf\ndescription: {FORGED}\n---\n\n{FORGED}\n"),
-        SHADOWED,
-        SKILL,
+        name="one that does not parse",
+        act=own("directives/ops/deploy.md", f"# deploy\n\n{FORGED}\n"),
+        outcomes=SHADOWED,
+    ),
+    Attack(
+        name="an own skill with an installed one's id",
+        act=own("skills/pdf/SKILL.md", f"---\nname: pdf\ndescription: {FORGED}\n---\n\n{FORGED}\n"),
+        outcomes=SHADOWED,
+        item=SKILL,
     ),
 )
 _WIDE = (

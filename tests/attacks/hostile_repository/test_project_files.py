@@ -69,176 +69,236 @@ def first_row(text: str) -> str:
 
 BAD_LOCK = said("bad-lock")
 LOCKS = (
-    Attack("a row twice", lock(lambda text: text + first_row(text)), BAD_LOCK),
-    Attack("an id with a capital letter", lock(lambda text: text.replace("ops/deploy", "ops/Deploy")), BAD_LOCK),
-    Attack("an id that leads upwards", lock(lambda text: text.replace("ops/deploy", "../deploy")), BAD_LOCK),
-    Attack("an attached file that leads upwards", lock(lambda text: text.replace('"notes.md"', '"../x.md"')), BAD_LOCK),
+    Attack(name="a row twice", act=lock(lambda text: text + first_row(text)), outcomes=BAD_LOCK),
     Attack(
-        "an attached file in another case",
-        lock(lambda text: text.replace('path = "notes.md"', 'path = "skill.MD"')),
-        BAD_LOCK,
+        name="an id with a capital letter",
+        act=lock(lambda text: text.replace("ops/deploy", "ops/Deploy")),
+        outcomes=BAD_LOCK,
     ),
     Attack(
-        "a hidden attached file", lock(lambda text: text.replace('path = "notes.md"', 'path = ".notes.md"')), BAD_LOCK
+        name="an id that leads upwards",
+        act=lock(lambda text: text.replace("ops/deploy", "../deploy")),
+        outcomes=BAD_LOCK,
     ),
-    Attack("a hash in capital letters", lock(lambda text: text.replace('sha256 = "', 'sha256 = "AA', 1)), BAD_LOCK),
-    Attack("a lock of version 0", lock(lambda text: text.replace("version = 1\n", "version = 0\n")), BAD_LOCK),
-    Attack("a lock of a version to come", lock(lambda text: text.replace("version = 1\n", "version = 2\n")), BAD_LOCK),
-    Attack("a lock without a version", lock(lambda text: text.replace("version = 1\n", "")), BAD_LOCK),
     Attack(
-        "an unknown field", lock(lambda text: text.replace("keyset = 1\n", "keyset = 1\ntrusted = true\n")), BAD_LOCK
+        name="an attached file that leads upwards",
+        act=lock(lambda text: text.replace('"notes.md"', '"../x.md"')),
+        outcomes=BAD_LOCK,
     ),
-    Attack("an unknown table", lock(lambda text: text + '\n[accepted]\n"*" = true\n'), BAD_LOCK),
-    Attack("a size that is text", lock(lambda text: text.replace("size = ", 'size = "1" # ', 1)), BAD_LOCK),
-    Attack("lists inside each other", lock(lambda text: f"{text}x = {'[' * 20_000}{']' * 20_000}\n"), BAD_LOCK),
-    Attack("a key of many parts", lock(lambda text: f"{text}{'.'.join('a' * 5_000)} = 1\n"), BAD_LOCK),
-    Attack("a byte order mark in the lock", lock(lambda text: "\ufeff" + text), BAD_LOCK),
-    Attack("a lock that is not UTF-8", bytes_of("rye.lock", lambda data: data + b"# \xff\n"), BAD_LOCK),
     Attack(
-        "a steering character in an unknown field",
-        lock(lambda text: text.replace("keyset = 1\n", 'keyset = 1\n"\\u001b[2J\\u202e" = true\n', 1)),
-        BAD_LOCK,
+        name="an attached file in another case",
+        act=lock(lambda text: text.replace('path = "notes.md"', 'path = "skill.MD"')),
+        outcomes=BAD_LOCK,
+    ),
+    Attack(
+        name="a hidden attached file",
+        act=lock(lambda text: text.replace('path = "notes.md"', 'path = ".notes.md"')),
+        outcomes=BAD_LOCK,
+    ),
+    Attack(
+        name="a hash in capital letters",
+        act=lock(lambda text: text.replace('sha256 = "', 'sha256 = "AA', 1)),
+        outcomes=BAD_LOCK,
+    ),
+    Attack(
+        name="a lock of version 0",
+        act=lock(lambda text: text.replace("version = 1\n", "version = 0\n")),
+        outcomes=BAD_LOCK,
+    ),
+    Attack(
+        name="a lock of a version to come",
+        act=lock(lambda text: text.replace("version = 1\n", "version = 2\n")),
+        outcomes=BAD_LOCK,
+    ),
+    Attack(
+        name="a lock without a version", act=lock(lambda text: text.replace("version = 1\n", "")), outcomes=BAD_LOCK
+    ),
+    Attack(
+        name="an unknown field",
+        act=lock(lambda text: text.replace("keyset = 1\n", "keyset = 1\ntrusted = true\n")),
+        outcomes=BAD_LOCK,
+    ),
+    Attack(name="an unknown table", act=lock(lambda text: text + '\n[accepted]\n"*" = true\n'), outcomes=BAD_LOCK),
+    Attack(
+        name="a size that is text",
+        act=lock(lambda text: text.replace("size = ", 'size = "1" # ', 1)),
+        outcomes=BAD_LOCK,
+    ),
+    Attack(
+        name="lists inside each other",
+        act=lock(lambda text: f"{text}x = {'[' * 20_000}{']' * 20_000}\n"),
+        outcomes=BAD_LOCK,
+    ),
+    Attack(
+        name="a key of many parts", act=lock(lambda text: f"{text}{'.'.join('a' * 5_000)} = 1\n"), outcomes=BAD_LOCK
+    ),
+    Attack(name="a byte order mark in the lock", act=lock(lambda text: "\ufeff" + text), outcomes=BAD_LOCK),
+    Attack(
+        name="a lock that is not UTF-8", act=bytes_of("rye.lock", lambda data: data + b"# \xff\n"), outcomes=BAD_LOCK
+    ),
+    Attack(
+        name="a steering character in an unknown field",
+        act=lock(lambda text: text.replace("keyset = 1\n", 'keyset = 1\n"\\u001b[2J\\u202e" = true\n', 1)),
+        outcomes=BAD_LOCK,
         spoken=True,
     ),
     Attack(
-        "a steering character in a hook's condition",
-        lock(lambda text: text.replace("cost.current > 3", "cost.current > 3\\u001b[2J\\u2028\\u202e")),
-        {"install": "lock-mismatch", "rights": "lock-mismatch", "audit": "lock-mismatch"},
+        name="a steering character in a hook's condition",
+        act=lock(lambda text: text.replace("cost.current > 3", "cost.current > 3\\u001b[2J\\u2028\\u202e")),
+        outcomes={"install": "lock-mismatch", "rights": "lock-mismatch", "audit": "lock-mismatch"},
         spoken=True,
     ),
     Attack(
-        "a steering character in a signer",
-        lock(lambda text: text.replace('signer = "SHA256:', 'signer = "\\u001b[2J\\u2028\\u202eSHA256:', 1)),
-        {"install": "lock-mismatch", "audit": "lock-mismatch", "list": "unverified"},
+        name="a steering character in a signer",
+        act=lock(lambda text: text.replace('signer = "SHA256:', 'signer = "\\u001b[2J\\u2028\\u202eSHA256:', 1)),
+        outcomes={"install": "lock-mismatch", "audit": "lock-mismatch", "list": "unverified"},
         spoken=True,
     ),
     Attack(
-        "conflict markers",
-        lock(
+        name="conflict markers",
+        act=lock(
             lambda text: text.replace(
                 first_row(text), f"<<<<<<< ours\n{first_row(text)}=======\n{first_row(text)}>>>>>>> b\n"
             )
         ),
-        {**BAD_LOCK, "repair": "ok"},
+        outcomes={**BAD_LOCK, "repair": "ok"},
     ),
     Attack(
-        "a lock beyond the limit",
-        lambda clone: os.truncate(clone.path("rye.lock"), PROJECT.lock_bytes + 1),
-        {"install": "file-too-large", "list": "file-too-large"},
+        name="a lock beyond the limit",
+        act=lambda clone: os.truncate(clone.path("rye.lock"), PROJECT.lock_bytes + 1),
+        outcomes={"install": "file-too-large", "list": "file-too-large"},
     ),
-    Attack("a folder as lock", instead("rye.lock", lambda clone: clone.path("rye.lock").mkdir()), said("not-a-file")),
-    Attack("a pipe as lock", instead("rye.lock", lambda clone: os.mkfifo(clone.path("rye.lock"))), said("not-a-file")),
-    Attack("a device as lock", link("rye.lock", "/dev/zero"), said("not-a-file")),
-    Attack("a link to itself as lock", link("rye.lock", "rye.lock"), said("unreadable")),
     Attack(
-        "a lock that is a link",
-        moved_out("rye.lock"),
-        {"install": "symlink-in-the-way", "repair": "symlink-in-the-way", "read": "ok"},
+        name="a folder as lock",
+        act=instead("rye.lock", lambda clone: clone.path("rye.lock").mkdir()),
+        outcomes=said("not-a-file"),
+    ),
+    Attack(
+        name="a pipe as lock",
+        act=instead("rye.lock", lambda clone: os.mkfifo(clone.path("rye.lock"))),
+        outcomes=said("not-a-file"),
+    ),
+    Attack(name="a device as lock", act=link("rye.lock", "/dev/zero"), outcomes=said("not-a-file")),
+    Attack(name="a link to itself as lock", act=link("rye.lock", "rye.lock"), outcomes=said("unreadable")),
+    Attack(
+        name="a lock that is a link",
+        act=moved_out("rye.lock"),
+        outcomes={"install": "symlink-in-the-way", "repair": "symlink-in-the-way", "read": "ok"},
     ),
 )
 BAD_MANIFEST = said("bad-manifest")
 MANIFESTS = (
     Attack(
-        "an override that names a file",
-        manifest(lambda text: text + f'\n[overrides]\n"{DEPLOY.id}" = {{ path = "evil.md" }}\n'),
-        BAD_MANIFEST,
+        name="an override that names a file",
+        act=manifest(lambda text: text + f'\n[overrides]\n"{DEPLOY.id}" = {{ path = "evil.md" }}\n'),
+        outcomes=BAD_MANIFEST,
     ),
     Attack(
-        "trust in the lock, by the manifest",
-        manifest(lambda text: text.replace("[project]\n", "[project]\ntrust-lock = true\n")),
-        BAD_MANIFEST,
+        name="trust in the lock, by the manifest",
+        act=manifest(lambda text: text.replace("[project]\n", "[project]\ntrust-lock = true\n")),
+        outcomes=BAD_MANIFEST,
     ),
     Attack(
-        "pins by the manifest",
-        manifest(lambda text: text + f'\n[pins]\n"registry.example" = "{"a" * 64}"\n'),
-        BAD_MANIFEST,
-    ),
-    Attack("a policy that nobody knows", manifest(lambda text: text + "\n[policy]\ntrust-lock = true\n"), BAD_MANIFEST),
-    Attack(
-        "a fact that is allowed",
-        manifest(lambda text: text + '\n[policy.facts]\npipe-to-shell = "allow"\n'),
-        BAD_MANIFEST,
+        name="pins by the manifest",
+        act=manifest(lambda text: text + f'\n[pins]\n"registry.example" = "{"a" * 64}"\n'),
+        outcomes=BAD_MANIFEST,
     ),
     Attack(
-        "a tier that does not exist",
-        manifest(lambda text: text + '\n[policy.risk]\n"rye.*" = "harmless"\n'),
-        BAD_MANIFEST,
+        name="a policy that nobody knows",
+        act=manifest(lambda text: text + "\n[policy]\ntrust-lock = true\n"),
+        outcomes=BAD_MANIFEST,
     ),
     Attack(
-        "conflict markers in rye.toml",
-        manifest(lambda text: text.replace("[dependencies]\n", "[dependencies]\n<<<<<<< a\n=======\n>>>>>>> b\n")),
-        BAD_MANIFEST,
+        name="a fact that is allowed",
+        act=manifest(lambda text: text + '\n[policy.facts]\npipe-to-shell = "allow"\n'),
+        outcomes=BAD_MANIFEST,
     ),
     Attack(
-        "lists inside each other in rye.toml",
-        manifest(lambda text: f"{text}\n[x]\ny = {'[' * 20_000}{']' * 20_000}\n"),
-        BAD_MANIFEST,
+        name="a tier that does not exist",
+        act=manifest(lambda text: text + '\n[policy.risk]\n"rye.*" = "harmless"\n'),
+        outcomes=BAD_MANIFEST,
     ),
     Attack(
-        "a key of many parts in rye.toml", manifest(lambda text: f"{'.'.join('a' * 5_000)} = 1\n{text}"), BAD_MANIFEST
+        name="conflict markers in rye.toml",
+        act=manifest(lambda text: text.replace("[dependencies]\n", "[dependencies]\n<<<<<<< a\n=======\n>>>>>>> b\n")),
+        outcomes=BAD_MANIFEST,
     ),
-    Attack("a rye.toml that is not UTF-8", bytes_of("rye.toml", lambda data: data + b"# \xff\n"), BAD_MANIFEST),
     Attack(
-        "a key that steers",
-        manifest(lambda text: text.replace("[project]\n", '[project]\n"\\u001b[2J\\u202e\\u2028" = 1\n')),
-        BAD_MANIFEST,
+        name="lists inside each other in rye.toml",
+        act=manifest(lambda text: f"{text}\n[x]\ny = {'[' * 20_000}{']' * 20_000}\n"),
+        outcomes=BAD_MANIFEST,
+    ),
+    Attack(
+        name="a key of many parts in rye.toml",
+        act=manifest(lambda text: f"{'.'.join('a' * 5_000)} = 1\n{text}"),
+        outcomes=BAD_MANIFEST,
+    ),
+    Attack(
+        name="a rye.toml that is not UTF-8",
+        act=bytes_of("rye.toml", lambda data: data + b"# \xff\n"),
+        outcomes=BAD_MANIFEST,
+    ),
+    Attack(
+        name="a key that steers",
+        act=manifest(lambda text: text.replace("[project]\n", '[project]\n"\\u001b[2J\\u202e\\u2028" = 1\n')),
+        outcomes=BAD_MANIFEST,
         spoken=True,
     ),
     Attack(
-        "a dependency on a path",
-        manifest(lambda text: text.replace("[dependencies]\n", '[dependencies]\n"../../etc/passwd" = "*"\n')),
-        BAD_MANIFEST,
+        name="a dependency on a path",
+        act=manifest(lambda text: text.replace("[dependencies]\n", '[dependencies]\n"../../etc/passwd" = "*"\n')),
+        outcomes=BAD_MANIFEST,
     ),
     Attack(
-        "a rye.toml beyond the limit",
-        lambda clone: os.truncate(clone.path("rye.toml"), PROJECT.manifest_bytes + 1),
-        said("file-too-large"),
+        name="a rye.toml beyond the limit",
+        act=lambda clone: os.truncate(clone.path("rye.toml"), PROJECT.manifest_bytes + 1),
+        outcomes=said("file-too-large"),
     ),
     Attack(
-        "a pipe as rye.toml",
-        instead("rye.toml", lambda clone: os.mkfifo(clone.path("rye.toml"))),
-        said("not-a-file|no-manifest|no-registry|unverified-item"),
+        name="a pipe as rye.toml",
+        act=instead("rye.toml", lambda clone: os.mkfifo(clone.path("rye.toml"))),
+        outcomes=said("not-a-file|no-manifest|no-registry|unverified-item"),
     ),
     Attack(
-        "a device as rye.toml",
-        link("rye.toml", "/dev/zero"),
-        said("not-a-file|no-manifest|no-registry|unverified-item"),
+        name="a device as rye.toml",
+        act=link("rye.toml", "/dev/zero"),
+        outcomes=said("not-a-file|no-manifest|no-registry|unverified-item"),
     ),
     Attack(
-        "two thousand ranges in one",
-        manifest(lambda text: text.replace('deploy" = "^1.0.0"', f'deploy" = "{"^1.0.0 || " * 2_000}*"')),
-        {"install": "lock-does-not-fit", "repair": "bad-range", "check": "G1", "audit": "G1"},
+        name="two thousand ranges in one",
+        act=manifest(lambda text: text.replace('deploy" = "^1.0.0"', f'deploy" = "{"^1.0.0 || " * 2_000}*"')),
+        outcomes={"install": "lock-does-not-fit", "repair": "bad-range", "check": "G1", "audit": "G1"},
     ),
     Attack(
-        "thousands of dependencies",
-        manifest(
+        name="thousands of dependencies",
+        act=manifest(
             lambda text: text.replace(
                 "[dependencies]\n",
                 "[dependencies]\n" + "".join(f'"acme/a/x{number}" = "*"\n' for number in range(3_000)),
             )
         ),
-        {"install": "lock-does-not-fit", "check": "G1"},
+        outcomes={"install": "lock-does-not-fit", "check": "G1"},
     ),
 )
 HARMLESS = (
     Attack(
-        "a name that steers",
-        manifest(lambda text: text.replace('name = "shop"', 'name = "\\u001b[2J\\u202eshop\\u2028"')),
-        everywhere("ok", list="ok|unverified", diff=""),
+        name="a name that steers",
+        act=manifest(lambda text: text.replace('name = "shop"', 'name = "\\u001b[2J\\u202eshop\\u2028"')),
+        outcomes=everywhere("ok", list="ok|unverified", diff=""),
         spoken=True,
         mends=False,
     ),
     Attack(
-        "a comment that ends a line elsewhere",
-        lock(lambda text: text.replace("version = 1\n", "version = 1 # \u2028<<<<<<< x\n")),
-        everywhere("ok", list="ok|unverified", diff=""),
+        name="a comment that ends a line elsewhere",
+        act=lock(lambda text: text.replace("version = 1\n", "version = 1 # \u2028<<<<<<< x\n")),
+        outcomes=everywhere("ok", list="ok|unverified", diff=""),
         spoken=True,
     ),
     Attack(
-        "risk tiers that call everything safe",
-        manifest(lambda text: text + '\n[policy.risk]\n"rye.*" = "safe"\n'),
-        {"install": "ok", "read": "ok"},
-        WIDE,
+        name="risk tiers that call everything safe",
+        act=manifest(lambda text: text + '\n[policy.risk]\n"rye.*" = "safe"\n'),
+        outcomes={"install": "ok", "read": "ok"},
+        item=WIDE,
         mends=False,
     ),
 )

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 def another_registry(clone: Clone) -> str:
     """Another owner's registry, pinned by the reader; returns its address."""
     folder = clone.folder.parent / "other"
-    registry = SimulatedRegistry("other.example", now=now() - timedelta(hours=2))
+    registry = SimulatedRegistry(origin="other.example", now=now() - timedelta(hours=2))
     registry.publish()
     registry.write_to(folder)
     clone.ok("registry", "add", folder.as_uri(), "--fingerprint", registry.fingerprint)

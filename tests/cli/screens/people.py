@@ -221,16 +221,18 @@ def _later_releases(acme: Person, laboratory: Person) -> None:
     run(
         "advisory",
         "publish",
-        f"{LABORATORY}/search/wide",
-        "--number",
-        "NWR-2026-1",
-        "--range",
-        "<1.2.0",
-        "--severity",
-        "high",
-        "--title",
-        "It sends what you search for to a third party",
-        "--yes",
+        *(
+            f"{LABORATORY}/search/wide",
+            "--number",
+            "NWR-2026-1",
+            "--range",
+            "<1.2.0",
+            "--severity",
+            "high",
+            "--title",
+            "It sends what you search for to a third party",
+            "--yes",
+        ),
     )
 
 
@@ -238,14 +240,16 @@ def _install(shop: Person, base: Path) -> None:
     shop.ok(
         "add",
         f"acme/{LONG}",
-        "acme/ops/cleanup@^1",
-        "bundle:acme/starter",
-        "knowledge:acme/team/glossary",
-        f"{LABORATORY}/search/literature",
-        f"{LABORATORY}/search/wide",
-        f"skill:{LABORATORY}/summarize",
-        f"skill:{LABORATORY}/old-notes",
-        "--yes",
+        *(
+            "acme/ops/cleanup@^1",
+            "bundle:acme/starter",
+            "knowledge:acme/team/glossary",
+            f"{LABORATORY}/search/literature",
+            f"{LABORATORY}/search/wide",
+            f"skill:{LABORATORY}/summarize",
+            f"skill:{LABORATORY}/old-notes",
+            "--yes",
+        ),
     )
     drafts = base / "drafts" / "checklist"
     drafts.mkdir(parents=True)
