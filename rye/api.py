@@ -245,7 +245,7 @@ def resolve(requirements: Mapping[str, str], registry: Registry) -> dict[str, Re
     ``no-such-item``, ``bad-range``.
     """
     references = [(identity.parse_reference(key), text) for key, text in requirements.items()]
-    wanted = tuple(manifest.Wanted(reference.id, reference.kind, text) for reference, text in references)
+    wanted = tuple(manifest.Requested(reference.id, reference.kind, text) for reference, text in references)
     project = manifest.Manifest(dependencies=wanted)
     client, context = registry._client, registry._context
     source = sources.Sources(

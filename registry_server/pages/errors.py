@@ -23,7 +23,7 @@ _TITLES = {
 }
 
 
-class ErrorBody(Struct, frozen=True):
+class ShownError(Struct, frozen=True):
     """An error as the API reports it, its texts cut."""
 
     code: str
@@ -35,14 +35,14 @@ class ErrorView(Struct, frozen=True):
     """What an error page shows."""
 
     title: str
-    error: ErrorBody
+    error: ShownError
     sign_in: bool
     """Whether signing in can help."""
 
 
 def error_page(error: RyeError, status: int, site: Site, now: datetime) -> bytes:
     """Return the HTML of an error. It reveals nothing that the reader may not see."""
-    body = ErrorBody(error.code, error.message[:2000], error.hint[:2000] if error.hint else None)
+    body = ShownError(error.code, error.message[:2000], error.hint[:2000] if error.hint else None)
     title = _TITLES.get(status, "The request failed" if status < 500 else "The registry failed")
     page = Page(
         template="error.html",

@@ -48,7 +48,7 @@ _SLOTS: dict[str, Slot] = {
 }
 
 
-class Step(Struct, frozen=True, kw_only=True):
+class MergeStep(Struct, frozen=True, kw_only=True):
     """What one well-formed directive did, for ``--explain``. ``line``: line of its opener in the overrides file.
     ``base_line``: line of its section or key in the target's file, if it is there."""
 
@@ -80,7 +80,7 @@ class MergeResult(Struct, frozen=True):
 
     output: str | None
     diagnostics: tuple[Diagnostic, ...]
-    steps: tuple[Step, ...] = ()
+    steps: tuple[MergeStep, ...] = ()
     origins: tuple[LineOrigin, ...] = ()
     """Where each line of ``output`` was written."""
 
@@ -246,7 +246,7 @@ class _Attempt:
         refused: dict[int, str],
     ):
         self.found: list[Diagnostic] = []
-        self.steps: list[Step] = []
+        self.steps: list[MergeStep] = []
         self.created_frontmatter = False
         self._directives = directives
         self._lines = lines
@@ -283,7 +283,7 @@ class _Attempt:
     def _step(self, directive: Directive, outcome: Outcome, detail: str, base_line: int | None = None) -> None:
         target = directive.target if directive.target is not None else directive.key or ""
         self.steps.append(
-            Step(
+            MergeStep(
                 line=directive.line,
                 operation=directive.operation,
                 target=target,

@@ -41,7 +41,7 @@ class _Value(Struct):
         return next((one for one in self.members or () if one.key == key), None)
 
 
-class _Reader:
+class _MemberReader:
     """Finds the positions of an object's members. Strict except for comments and trailing commas."""
 
     def __init__(self, text: str) -> None:
@@ -166,13 +166,13 @@ class _Reader:
 
 def value_at(text: str, key: Sequence[str]) -> str | None:
     """Return the value of a key as written; None if there is no such key. Raises NotReadable."""
-    found = _find(_Reader(text).document(), key)
+    found = _find(_MemberReader(text).document(), key)
     return None if found is None else text[found.value.start : found.value.end]
 
 
 def keys_at(text: str, key: Sequence[str]) -> tuple[str, ...]:
     """Return the keys of the object at ``key``; none if there is no object. Raises NotReadable."""
-    value = _Reader(text).document()
+    value = _MemberReader(text).document()
     found = _find(value, key) if key else None
     inner = value if not key else found.value if found is not None else None
     return tuple(one.key for one in inner.members or ()) if inner is not None else ()
@@ -180,7 +180,7 @@ def keys_at(text: str, key: Sequence[str]) -> tuple[str, ...]:
 
 def is_empty_object(text: str, key: Sequence[str]) -> bool:
     """Whether there is an object without members at ``key``. Raises NotReadable."""
-    found = _find(_Reader(text).document(), key)
+    found = _find(_MemberReader(text).document(), key)
     return found is not None and found.value.members == []
 
 
@@ -189,7 +189,7 @@ def put(text: str, key: Sequence[str], value: str) -> tuple[str, tuple[str, ...]
 
     Raises NotReadable, also if something above the key is not an object.
     """
-    document = _Reader(text).document()
+    document = _MemberReader(text).document()
     present = _find(document, key)
     if present is not None:
         return f"{text[: present.value.start]}{value}{text[present.value.end :]}", None
@@ -209,7 +209,7 @@ def put(text: str, key: Sequence[str], value: str) -> tuple[str, tuple[str, ...]
 
 def take_out(text: str, key: Sequence[str]) -> str:
     """Return the text without the key; unchanged if the key does not exist. Raises NotReadable."""
-    document = _Reader(text).document()
+    document = _MemberReader(text).document()
     member = _find(document, key)
     if member is None:
         return text

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from rye.deployment.bound_server import bound_server
 from rye.deployment.items import Argument, DeployableItem
-from rye.deployment.rights import Rights, rights_of
+from rye.deployment.rights import AgentRights, rights_of
 from rye.deployment.targets.protocol import (
     AgentDraft,
     OutFile,
     Places,
     Refusal,
-    Rendered,
+    RenderedFiles,
     SharedEdit,
     Target,
     TargetOptions,
@@ -47,7 +47,7 @@ def slot(item: DeployableItem) -> str | None:
     return None
 
 
-def render(target: Target, item: DeployableItem, options: TargetOptions) -> Rendered:
+def render(target: Target, item: DeployableItem, options: TargetOptions) -> RenderedFiles:
     """Return the files and edits for an item, the widenings they need, and refusals and notes."""
     places = target.places[options.scope]
     match item.value:
@@ -63,11 +63,11 @@ def render(target: Target, item: DeployableItem, options: TargetOptions) -> Rend
             return _wrapper(item, places, options)
         case Formula():
             if not item.body:
-                return Rendered(notes=("this formula has no steps and is only part of other formulas",))
+                return RenderedFiles(notes=("this formula has no steps and is only part of other formulas",))
             return _wrapper(item, places, options)
         case Knowledge():
             return _knowledge(item, item.value, places)
-    return Rendered()
+    return RenderedFiles()
 
 
 def mark(item: DeployableItem) -> str:
@@ -85,7 +85,7 @@ _RUNS = {
 }
 
 
-def _skill(item: DeployableItem, skill: Skill, places: Places, options: TargetOptions) -> Rendered:
+def _skill(item: DeployableItem, skill: Skill, places: Places, options: TargetOptions) -> RenderedFiles:
     folder = f"{places.skills}/{options.name}"
     files = tuple(OutFile(f"{folder}/{file.path}", file.data, file.executable) for file in item.files)
     found = []
@@ -94,7 +94,7 @@ def _skill(item: DeployableItem, skill: Skill, places: Places, options: TargetOp
         message = f"allowed-tools makes the agent program use {tools} without asking."
         found.append(Widening("allowed-tools", "deploy-widening", message, tools))
     found += _starts(item.metadata.runs)
-    return Rendered(files, widenings=tuple(found))
+    return RenderedFiles(files, widenings=tuple(found))
 
 
 def _starts(runs: Sequence[Run]) -> list[Widening]:
@@ -109,13 +109,13 @@ def _starts(runs: Sequence[Run]) -> list[Widening]:
     return found
 
 
-def _wrapper(item: DeployableItem, places: Places, options: TargetOptions) -> Rendered:
+def _wrapper(item: DeployableItem, places: Places, options: TargetOptions) -> RenderedFiles:
     """Write a text as a skill. Programs execute the inline commands of every skill, whatever kind of item it was written as."""
     body = _with_inputs(item)
     description = one_line(item.metadata.description or options.name, DEPLOY.description_characters)
     text = frontmatter(mark(item), {"name": options.name, "description": description}, body)
     files = (OutFile(f"{places.skills}/{options.name}/SKILL.md", text),)
-    return Rendered(files, widenings=tuple(_starts(inline_runs(text.decode(), "SKILL.md"))))
+    return RenderedFiles(files, widenings=tuple(_starts(inline_runs(text.decode(), "SKILL.md"))))
 
 
 def _with_inputs(item: DeployableItem) -> str:
@@ -132,7 +132,7 @@ def _inputs(arguments: Sequence[Argument]) -> str:
 # -- agents ------------------------------------------------------------------------------------------------------------
 
 
-def _agent(target: Target, item: DeployableItem, draft: AgentDraft, options: TargetOptions) -> Rendered:
+def _agent(target: Target, item: DeployableItem, draft: AgentDraft, options: TargetOptions) -> RenderedFiles:
     places = target.places[options.scope]
     made = target.agent(draft, options)
     refusals = list(made.refusals)
@@ -156,7 +156,7 @@ def _agent(target: Target, item: DeployableItem, draft: AgentDraft, options: Tar
     files: tuple[OutFile, ...] = ()
     if made.data is not None:
         files = (OutFile(f"{places.agents}/{options.name}{places.agent_suffix}", made.data),)
-    return Rendered(files, made.edits, tuple(refusals), made.widenings, tuple(notes))
+    return RenderedFiles(files, made.edits, tuple(refusals), made.widenings, tuple(notes))
 
 
 def _agent_draft(item: DeployableItem, agent: Agent, options: TargetOptions) -> AgentDraft:
@@ -181,7 +181,7 @@ def _role_draft(item: DeployableItem, role: Role, options: TargetOptions) -> Age
     invoked = role.section(_INVOKED)
     said = " ".join(part for part in (role.tagline or "", invoked.text if invoked is not None else "") if part)
     description = one_line(said or role.name, DEPLOY.description_characters)
-    return AgentDraft(name=options.name, description=description, body=item.body, mark=mark(item), rights=Rights())
+    return AgentDraft(name=options.name, description=description, body=item.body, mark=mark(item), rights=AgentRights())
 
 
 def _bound_draft(target: Target, item: DeployableItem, directive: Directive, options: TargetOptions) -> AgentDraft:
@@ -191,7 +191,7 @@ def _bound_draft(target: Target, item: DeployableItem, directive: Directive, opt
         description=one_line(item.metadata.description or options.name, DEPLOY.description_characters),
         body=_with_inputs(item),
         mark=mark(item),
-        rights=Rights(()),
+        rights=AgentRights(()),
         server=bound_server(options.name, item.identity.id, item.version, target.binding),
         limits=limits,
         model=directive.model.tier if directive.model is not None else None,
@@ -201,7 +201,7 @@ def _bound_draft(target: Target, item: DeployableItem, directive: Directive, opt
 # -- knowledge ---------------------------------------------------------------------------------------------------------
 
 
-def _knowledge(item: DeployableItem, knowledge: Knowledge, places: Places) -> Rendered:
+def _knowledge(item: DeployableItem, knowledge: Knowledge, places: Places) -> RenderedFiles:
     path = f"{places.knowledge}/{item.identity.id}.md"
     data = _marked(item) if item.is_customized else item.files[0].data
     edits: tuple[SharedEdit, ...] = ()
@@ -209,7 +209,7 @@ def _knowledge(item: DeployableItem, knowledge: Knowledge, places: Places) -> Re
         described = one_line(item.metadata.description, DEPLOY.listed_characters)
         line = f"- **{plain(knowledge.title)}** (`{path}`){f': {plain(described)}' if described else ''}"
         edits = (SharedEdit((places.index,), "markdown", (item.identity.id,), line),)
-    return Rendered((OutFile(path, data),), edits)
+    return RenderedFiles((OutFile(path, data),), edits)
 
 
 def _marked(item: DeployableItem) -> bytes:

@@ -17,7 +17,7 @@ READ_ONLY = frozenset(("Read", "Glob", "Grep"))
 ALL_FILES = READ_ONLY | {"Write", "Edit", "Bash"}
 
 
-class Rights(Struct, frozen=True):
+class AgentRights(Struct, frozen=True):
     """The tools of the agent program that an item may use."""
 
     allowed: tuple[str, ...] | None = None
@@ -44,12 +44,12 @@ class Rights(Struct, frozen=True):
         return "Bash" in self.names if self.allowed is not None else "Bash" not in self.blocked
 
 
-def rights_of(tools: AgentTools | None) -> Rights:
+def rights_of(tools: AgentTools | None) -> AgentRights:
     """Return the rights of an item. One that lists no tools, or ``*``, may use all."""
     if tools is None:
-        return Rights()
+        return AgentRights()
     allowed = None if tools.allowed is not None and EVERY in tools.allowed else tools.allowed
-    return Rights(allowed, tools.blocked, tools.commands, tools.patterns)
+    return AgentRights(allowed, tools.blocked, tools.commands, tools.patterns)
 
 
 class Worded(Struct, frozen=True):
@@ -60,7 +60,7 @@ class Worded(Struct, frozen=True):
     """Allowed tools that no word can express."""
 
 
-def worded(rights: Rights, words: Mapping[str, Sequence[str]]) -> Worded:
+def worded(rights: AgentRights, words: Mapping[str, Sequence[str]]) -> Worded:
     """Return the program's words for the allowed tools, in the order of ``words``: each word with all tools it stands for."""
     names = rights.names
     said = {word: tools for word, tools in words.items() if names.issuperset(tools)}

@@ -25,7 +25,7 @@ from rye.deployment.rendering import render, slot
 from rye.deployment.request import Scope
 from rye.deployment.selection import asked_for, excluded, included
 from rye.deployment.state import Allowed, FileRow, State, is_ours, parse_state
-from rye.deployment.targets.protocol import Form, Rendered, Target, TargetOptions, Widening, target
+from rye.deployment.targets.protocol import Form, RenderedFiles, Target, TargetOptions, Widening, target
 from rye.errors import RyeError
 from rye.installation.audit import Finding
 from rye.installation.graph import chains
@@ -255,7 +255,7 @@ def _is_installed(row: LockedItem, present: Mapping[str, Present]) -> bool:
 
 def _render_all(
     one: Target, items: Sequence[DeployableItem], scope: Scope, prefix: str
-) -> list[tuple[DeployableItem, str, Rendered]]:
+) -> list[tuple[DeployableItem, str, RenderedFiles]]:
     slots = {item.identity: found for item in items if (found := slot(item)) is not None}
     names = chosen_names(slots.items(), prefix)
     return [
@@ -265,7 +265,9 @@ def _render_all(
     ]
 
 
-def _clashing(made: Sequence[tuple[DeployableItem, str, Rendered]], one: Target, read: ReadProject) -> list[Refused]:
+def _clashing(
+    made: Sequence[tuple[DeployableItem, str, RenderedFiles]], one: Target, read: ReadProject
+) -> list[Refused]:
     """Refuse all items that would have the same name in the same folder. Knowledge keeps its full id, so it never clashes."""
     slots = {item.identity: str(slot(item)) for item, _, _ in made if slot(item) != "knowledge"}
     names = {item.identity: name for item, name, _ in made if item.identity in slots}
@@ -303,7 +305,7 @@ def _unapproved(one: Widened) -> Refused:
     )
 
 
-def _wanted(one: Target, item: DeployableItem, rendered: Rendered, disk: FolderDisk) -> list[Wanted]:
+def _wanted(one: Target, item: DeployableItem, rendered: RenderedFiles, disk: FolderDisk) -> list[Wanted]:
     def entry(path: str, data: bytes, executable: bool, form: Form | None = None, key: tuple[str, ...] = ()) -> Wanted:
         return Wanted(
             path=path,
@@ -325,7 +327,9 @@ def _wanted(one: Target, item: DeployableItem, rendered: Rendered, disk: FolderD
     return entries
 
 
-def _unseen(one: Target, item: DeployableItem, rendered: Rendered, disk: FolderDisk, scope: Scope) -> Iterator[Note]:
+def _unseen(
+    one: Target, item: DeployableItem, rendered: RenderedFiles, disk: FolderDisk, scope: Scope
+) -> Iterator[Note]:
     """Note a shared file that is so long that the program may not read the block at its end."""
     most, index = one.places[scope].index_bytes, one.places[scope].index
     if most is not None and index is not None and any(edit.paths == (index,) for edit in rendered.shared_edits):

@@ -88,7 +88,7 @@ class Area(Struct, frozen=True):
     """Sorted by name."""
 
 
-class _Row(Struct, frozen=True, forbid_unknown_fields=True):
+class _CodeRow(Struct, frozen=True, forbid_unknown_fields=True):
     exit: int
     title: str
     text: str
@@ -106,7 +106,7 @@ def read(name: str, text: str) -> Area:
     """Parse the text of one area's file. Raises msgspec.ValidationError for a malformed row."""
     written: dict[str, Any] = tomllib.loads(text)
     title, page = written.pop("title"), written.pop("page")
-    rows = msgspec.convert(written, dict[str, _Row])
+    rows = msgspec.convert(written, dict[str, _CodeRow])
     codes = (
         Code(code=code, exit=row.exit, title=row.title, text=row.text, page=row.page or page, area=name, what=row.what)
         for code, row in rows.items()

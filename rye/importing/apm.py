@@ -16,12 +16,12 @@ from rye.importing import git_words
 from rye.importing.foreign import (
     Cannot,
     Digest,
-    Entry,
     Foreign,
+    ForeignEntry,
+    ForeignRow,
     GitPlace,
     LeftOut,
     Place,
-    Row,
     bad_file,
     folder_here,
     folder_in,
@@ -97,13 +97,15 @@ def read_apm(manifest: bytes | None, lock: bytes | None) -> Foreign:
             continue
         if lock is not None and isinstance(entry.place, GitPlace):
             where = "another folder of it" if entry.place.url in repositories else "nothing of it"
-            entry = Entry(**{**_fields(entry), "note": f"{LOCK} has {where}: nothing says which commit was meant"})
+            entry = ForeignEntry(
+                **{**_fields(entry), "note": f"{LOCK} has {where}: nothing says which commit was meant"}
+            )
         more.append(entry)
     return Foreign((*locked.entries, *more), (*locked.left_out, *declared.left_out), locked.installed)
 
 
-def _fields(entry: Entry) -> dict[str, Any]:
-    return {name: getattr(entry, name) for name in Entry.__struct_fields__}
+def _fields(entry: ForeignEntry) -> dict[str, Any]:
+    return {name: getattr(entry, name) for name in ForeignEntry.__struct_fields__}
 
 
 def _key(place: Place) -> tuple[str, str]:
@@ -121,7 +123,7 @@ def _read_lock(data: bytes) -> Foreign:
     rows = table.get("dependencies") or []
     if not isinstance(rows, list) or len(rows) > IMPORTS.entries:
         raise bad_file(LOCK, "its dependencies are not a list, or are too many")
-    entries: list[Entry] = []
+    entries: list[ForeignEntry] = []
     left_out: list[LeftOut] = []
     for value in rows:
         name = _shown_name(value)
@@ -148,8 +150,8 @@ def _shown_name(value: object) -> str:
     return shown(f"{value.get('repo_url', '?')}{f'/{path}' if path else ''}")
 
 
-def _locked(value: object) -> Entry:
-    row = Row(value, _LOCK_KEYS)
+def _locked(value: object) -> ForeignEntry:
+    row = ForeignRow(value, _LOCK_KEYS)
     name = _shown_name(value)
     group = "dev" if row.flag("is_dev") else "main"
     only = row.texts("skill_subset")
@@ -160,7 +162,7 @@ def _locked(value: object) -> Entry:
         if row.text("local_path") == ".":
             raise Cannot("it is the project itself, whose own items need no source")
         path = row.text("anchored_local_path") or row.required("local_path")
-        return Entry(file=LOCK, name=name, place=folder_here(path), digests=digests, group=group, only=only)
+        return ForeignEntry(file=LOCK, name=name, place=folder_here(path), digests=digests, group=group, only=only)
     if row.text("source") not in (None, "git") or row.has("resolved_url"):
         raise Cannot("it comes from a registry of apm packages, which is not a git repository")
     if row.text("registry_prefix") or row.has("port"):
@@ -178,10 +180,10 @@ def _locked(value: object) -> Entry:
     )
     if place.commit is None:
         note = "the lock has no commit for it"
-    return Entry(file=LOCK, name=name, place=place, digests=digests, group=group, only=only, note=note)
+    return ForeignEntry(file=LOCK, name=name, place=place, digests=digests, group=group, only=only, note=note)
 
 
-def _digests(row: Row) -> tuple[tuple[Digest, ...], str | None]:
+def _digests(row: ForeignRow) -> tuple[tuple[Digest, ...], str | None]:
     found = row.text("content_hash")
     if found is None:
         return (), "the lock has no digest for it; its commit is the one in the lock"
@@ -207,7 +209,7 @@ def _repository(word: str, host: str) -> str:
 
 def _read_manifest(data: bytes) -> Foreign:
     table = yaml_object(MANIFEST, data)
-    entries: list[Entry] = []
+    entries: list[ForeignEntry] = []
     left_out: list[LeftOut] = []
     for key, group in (("dependencies", "main"), ("devDependencies", "dev")):
         found = table.get(key) or {}
@@ -231,16 +233,16 @@ def _read_manifest(data: bytes) -> Foreign:
     return Foreign(tuple(entries), tuple(left_out))
 
 
-def _declared(value: object, group: str) -> Entry:
+def _declared(value: object, group: str) -> ForeignEntry:
     if isinstance(value, str):
         if len(value) > IMPORTS.text_characters or not value.isprintable():
             raise Cannot("it is too long or has control characters")
-        return Entry(file=MANIFEST, name=shown(value), place=_place(value), group=group)
-    row = Row(value, _OBJECT_KEYS)
+        return ForeignEntry(file=MANIFEST, name=shown(value), place=_place(value), group=group)
+    row = ForeignRow(value, _OBJECT_KEYS)
     only = row.texts("skills")
     if not row.has("git"):
         if row.has("path") and not row.has("id"):
-            return Entry(
+            return ForeignEntry(
                 file=MANIFEST,
                 name=row.required("path"),
                 place=folder_here(row.required("path")),
@@ -260,7 +262,7 @@ def _declared(value: object, group: str) -> Entry:
         raise Cannot("its git is not a repository")
     ref = git_words.ref(row.text("ref")) or place.ref
     found = GitPlace(place.url, _no_range(ref), folder=folder_in(path) if path else place.folder)
-    return Entry(file=MANIFEST, name=shown(named), place=found, group=group, only=only)
+    return ForeignEntry(file=MANIFEST, name=shown(named), place=found, group=group, only=only)
 
 
 def _place(word: str) -> Place:

@@ -52,7 +52,7 @@ class FolderPlace(Struct, frozen=True):
 Place: TypeAlias = GitPlace | FolderPlace
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class ForeignEntry(Struct, frozen=True, kw_only=True):
     """One entry of a foreign file that rye.toml can express."""
 
     file: str
@@ -83,7 +83,7 @@ class LeftOut(Struct, frozen=True, order=True):
 class Foreign(Struct, frozen=True):
     """The entries of one foreign file, or of a manifest with its lock."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[ForeignEntry, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     installed: frozenset[str] = frozenset()
     """Names of skills that the other tool copied into agents' folders. A skill of that name there is a copy."""
@@ -140,7 +140,7 @@ def _refuse_markers(file: str, data: bytes) -> None:
         raise bad_file(file, "it contains git conflict markers")
 
 
-class Row:
+class ForeignRow:
     """Typed access to the fields of one entry. Errors are Cannot, with a reason that ends a sentence about the entry."""
 
     def __init__(self, value: object, known: Iterable[str]) -> None:

@@ -12,12 +12,12 @@ from typing import Any
 from rye.importing import git_words
 from rye.importing.foreign import (
     Cannot,
-    Entry,
     Foreign,
+    ForeignEntry,
+    ForeignRow,
     GitPlace,
     LeftOut,
     Place,
-    Row,
     bad_file,
     folder_here,
     folder_in,
@@ -41,14 +41,14 @@ def read_marketplace(data: bytes, file: str = MARKETPLACE) -> Foreign:
     root = metadata.get("pluginRoot", "") if isinstance(metadata, dict) else ""
     if not isinstance(root, str):
         raise bad_file(file, "its pluginRoot is not text")
-    entries: list[Entry] = []
+    entries: list[ForeignEntry] = []
     left_out: list[LeftOut] = []
     for plugin in plugins:
         if not isinstance(plugin, dict):
             raise bad_file(file, "a plugin in it is not an object")
         name = shown(plugin.get("name", "?"))
         try:
-            entries.append(Entry(file=file, name=name, place=_place(plugin, root), is_plugin=True))
+            entries.append(ForeignEntry(file=file, name=name, place=_place(plugin, root), is_plugin=True))
         except Cannot as error:
             left_out.append(LeftOut(file, name, str(error)))
         beside = [key for key in _NOT_ITEMS if plugin.get(key)]
@@ -66,7 +66,7 @@ def _place(plugin: dict[str, Any], root: str) -> Place:
         if not inner:
             raise Cannot("it is the project itself, whose own items need no source")
         return folder_here(inner)
-    row = Row(source, _SOURCE_KEYS)
+    row = ForeignRow(source, _SOURCE_KEYS)
     sort = row.required("source")
     ref, sha = git_words.ref(row.text("ref")), git_words.commit(row.text("sha"))
     if sort == "github":

@@ -14,12 +14,12 @@ from rye.importing import git_words
 from rye.importing.foreign import (
     Cannot,
     Digest,
-    Entry,
     Foreign,
+    ForeignEntry,
+    ForeignRow,
     GitPlace,
     LeftOut,
     Place,
-    Row,
     bad_file,
     folder_here,
     json_object,
@@ -56,7 +56,9 @@ def read_user_lock(data: bytes, file: str = USER_LOCK) -> Foreign:
     return _read(file, data, 3, known, _user_entry)
 
 
-def _read(file: str, data: bytes, version: int, known: set[str], entry: Callable[[str, str, object], Entry]) -> Foreign:
+def _read(
+    file: str, data: bytes, version: int, known: set[str], entry: Callable[[str, str, object], ForeignEntry]
+) -> Foreign:
     table = json_object(file, data)
     if table.get("version") != version or isinstance(table.get("version"), bool):
         raise bad_file(file, f"it is of version {shown(table.get('version'), 20)}; this Rye reads version {version}")
@@ -66,7 +68,7 @@ def _read(file: str, data: bytes, version: int, known: set[str], entry: Callable
     skills = table.get("skills")
     if not isinstance(skills, dict) or len(skills) > IMPORTS.entries:
         raise bad_file(file, f"it has no skills, or more than {IMPORTS.entries}")
-    entries: list[Entry] = []
+    entries: list[ForeignEntry] = []
     left_out: list[LeftOut] = []
     for name in sorted(skills):
         try:
@@ -76,25 +78,27 @@ def _read(file: str, data: bytes, version: int, known: set[str], entry: Callable
     return Foreign(tuple(entries), tuple(left_out), frozenset(skills))
 
 
-def _project_entry(file: str, name: str, value: object) -> Entry:
-    row = Row(value, _PROJECT_KEYS)
+def _project_entry(file: str, name: str, value: object) -> ForeignEntry:
+    row = ForeignRow(value, _PROJECT_KEYS)
     digest = Digest("skills-folder", git_words.hex_digest(row.required("computedHash")))
-    return Entry(file=file, name=name, place=_place(row), digests=(digest,), only=(name,), is_one=True)
+    return ForeignEntry(file=file, name=name, place=_place(row), digests=(digest,), only=(name,), is_one=True)
 
 
-def _user_entry(file: str, name: str, value: object) -> Entry:
-    row = Row(value, _USER_KEYS)
+def _user_entry(file: str, name: str, value: object) -> ForeignEntry:
+    row = ForeignRow(value, _USER_KEYS)
     place, digest = _place(row), row.text("skillFolderHash")
     if not digest:
-        return Entry(file=file, name=name, place=place, only=(name,), is_one=True, note="the lock has no digest for it")
+        return ForeignEntry(
+            file=file, name=name, place=place, only=(name,), is_one=True, note="the lock has no digest for it"
+        )
     if len(digest) == 40:
         found = Digest("git-tree", git_words.hex_digest(digest, 40))
     else:
         found = Digest("skills-folder", git_words.hex_digest(digest))
-    return Entry(file=file, name=name, place=place, digests=(found,), only=(name,), is_one=True)
+    return ForeignEntry(file=file, name=name, place=place, digests=(found,), only=(name,), is_one=True)
 
 
-def _place(row: Row) -> Place:
+def _place(row: ForeignRow) -> Place:
     source, sort, url = row.required("source"), row.required("sourceType"), row.text("sourceUrl")
     path, ref = row.text("skillPath"), git_words.ref(row.text("ref"))
     if sort == "local":

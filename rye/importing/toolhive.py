@@ -12,11 +12,11 @@ from rye.importing import git_words
 from rye.importing.foreign import (
     Cannot,
     Digest,
-    Entry,
     Foreign,
+    ForeignEntry,
+    ForeignRow,
     GitPlace,
     LeftOut,
-    Row,
     bad_file,
     folder_in,
     shown,
@@ -50,7 +50,7 @@ def read_toolhive(data: bytes, file: str = LOCK) -> Foreign:
     unknown = sorted(str(key) for key in table if key not in ("version", "skills", "plugins"))
     if unknown:
         raise bad_file(file, f"this version of Rye does not know its key {shown(unknown[0])!r}")
-    entries: list[Entry] = []
+    entries: list[ForeignEntry] = []
     left_out: list[LeftOut] = []
     for name, value in _rows(file, table, "skills"):
         try:
@@ -74,8 +74,8 @@ def _rows(file: str, table: dict[str, Any], key: str) -> list[tuple[str, Any]]:
     return [(shown(row.get("name", "?") if isinstance(row, dict) else "?"), row) for row in rows]
 
 
-def _entry(file: str, value: object) -> Entry:
-    row = Row(value, _KEYS)
+def _entry(file: str, value: object) -> ForeignEntry:
+    row = ForeignRow(value, _KEYS)
     name = row.required("name")
     reference = row.text("resolvedReference") or row.required("source")
     if not reference.startswith(_GIT):
@@ -91,7 +91,7 @@ def _entry(file: str, value: object) -> Entry:
     notes = []
     if row.has("provenance"):
         notes.append("its provenance was not checked: Rye trusts keys, not certificates")
-    return Entry(
+    return ForeignEntry(
         file=file, name=name, place=place, digests=digests, only=(name,), is_one=True, note="; ".join(notes) or None
     )
 

@@ -32,7 +32,7 @@ from rye.permissions.containment import diff
 from rye.project.forced_versions import forced_range
 from rye.project.freshness import source_key, wanted_key, wanted_ranges, wrongly_forced
 from rye.project.lock import Lock, LockedItem
-from rye.project.manifest import Manifest, Wanted
+from rye.project.manifest import Manifest, Requested
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Version
 
@@ -140,7 +140,7 @@ class _Graph:
         """The range that applies: the forced one if there is one, otherwise the requested one."""
         return forced_range(self.overrides, identity) or wanted
 
-    def _candidates(self, line: Wanted) -> list[Identity]:
+    def _candidates(self, line: Requested) -> list[Identity]:
         """Return the items that a line can mean: without a kind, any locked kind of that id."""
         return [item.identity for item in self.lock.items if item.id == line.id and line.kind in (None, item.kind)]
 
@@ -205,7 +205,7 @@ def _dependencies_are_locked(manifest: Manifest, graph: _Graph) -> Iterator[Prob
         yield Problem("G1", key, "rye.lock was made for a rye.toml that asks for it, but this one does not")
 
 
-def _unlocked(line: Wanted, meant: Sequence[LockedItem], graph: _Graph) -> str | None:
+def _unlocked(line: Requested, meant: Sequence[LockedItem], graph: _Graph) -> str | None:
     """Return why a line of the manifest is not satisfied; None if it is."""
     if not meant:
         return f"{line.file} asks for {line.range}, but it is not locked"

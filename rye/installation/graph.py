@@ -10,7 +10,7 @@ from msgspec import Struct
 from rye.errors import RyeError, UsageError
 from rye.items.identity import Identity, lookup_key, parse_reference
 from rye.project.lock import Lock, LockedItem
-from rye.project.manifest import Manifest, Wanted
+from rye.project.manifest import Manifest, Requested
 from rye.text.spelling import close_words
 
 MOST_CHAINS = 1000
@@ -30,9 +30,9 @@ class Node(Struct, frozen=True):
     mark: Mark
 
 
-def roots(lock: Lock, manifest: Manifest) -> list[tuple[Wanted, Identity]]:
+def roots(lock: Lock, manifest: Manifest) -> list[tuple[Requested, Identity]]:
     """Return the manifest's direct dependencies that are locked, as (line, identity)."""
-    found: list[tuple[Wanted, Identity]] = []
+    found: list[tuple[Requested, Identity]] = []
     for wanted in manifest.dependencies:
         matches = [i.identity for i in lock.items if i.id == wanted.id and wanted.kind in (None, i.kind)]
         found.extend((wanted, identity) for identity in matches)
@@ -79,7 +79,9 @@ def tree(lock: Lock, manifest: Manifest) -> Iterator[Node]:
             stack.append((child, (*last, number == len(below) - 1), (*above, identity)))
 
 
-def chains(lock: Lock, manifest: Manifest, target: Identity) -> tuple[list[tuple[Wanted, tuple[Identity, ...]]], bool]:
+def chains(
+    lock: Lock, manifest: Manifest, target: Identity
+) -> tuple[list[tuple[Requested, tuple[Identity, ...]]], bool]:
     """Return every chain to ``target``: (the manifest's line, the identities down to the target), shortest first.
 
     The second value says whether there are more than :data:`MOST_CHAINS`. A chain never visits an item twice.
@@ -88,10 +90,10 @@ def chains(lock: Lock, manifest: Manifest, target: Identity) -> tuple[list[tuple
     for item in lock.items:
         for name in item.dependencies:
             dependents.setdefault(_identity(name), []).append(item.identity)
-    lines: dict[Identity, list[Wanted]] = {}
+    lines: dict[Identity, list[Requested]] = {}
     for line, identity in roots(lock, manifest):
         lines.setdefault(identity, []).append(line)
-    found: list[tuple[Wanted, tuple[Identity, ...]]] = []
+    found: list[tuple[Requested, tuple[Identity, ...]]] = []
     waiting: list[tuple[Identity, ...]] = [(target,)]
     reach = _ancestors(dependents, target)
     position = 0

@@ -8,7 +8,7 @@ from rye.errors import RyeError
 from rye.installation.resolving import identify
 from rye.installation.sources import Sources, fetch_logged
 from rye.items.identity import Identity, Reference
-from rye.project.manifest import Wanted
+from rye.project.manifest import Requested
 from rye.registry.trust.records import ReleaseRecord, check_installable
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Version
@@ -17,7 +17,7 @@ from rye.verified.release import VerifiedItem, verify_files
 
 def identify_one(reference: Reference, sources: Sources) -> Identity:
     """Return the item that a reference means in the registries. Raises RyeError ``no-such-item``, UsageError ``ambiguous``."""
-    wanted = Wanted(reference.id, reference.kind, "*")
+    wanted = Requested(reference.id, reference.kind, "*")
     return identify([wanted], sources)[wanted]
 
 

@@ -19,7 +19,7 @@ from rye.items.identity import Identity
 from rye.project.forced_versions import ForcedVersion, forced_range
 from rye.project.freshness import Unlock, wanted_key
 from rye.project.lock import Lock, LockedItem
-from rye.project.manifest import Manifest, Wanted
+from rye.project.manifest import Manifest, Requested
 from rye.registry.protocol.statements import Relation
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, check_installable, find_locked
 from rye.registry.trust.trust_error import TrustError
@@ -139,7 +139,7 @@ def _requirement(relation: Relation) -> Requirement[Package]:
     return Requirement(relation.identity, Range.parse(relation.range))
 
 
-def identify(wanted: Sequence[Wanted], sources: Sources, lock: Lock | None = None) -> dict[Wanted, Identity]:
+def identify(wanted: Sequence[Requested], sources: Sources, lock: Lock | None = None) -> dict[Requested, Identity]:
     """Return the item that each line of the manifest means: of the given kind, of the only kind that exists, or of the kind
     that the line is locked to. If someone publishes another kind under the id, projects that use it must not break.
 
@@ -163,7 +163,7 @@ def identify(wanted: Sequence[Wanted], sources: Sources, lock: Lock | None = Non
     return found
 
 
-def _unknown(line: Wanted, sources: Sources) -> RyeError:
+def _unknown(line: Requested, sources: Sources) -> RyeError:
     if sources.book is not None and sources.is_source(line.id.split("/", 1)[0]):
         return sources.book.unknown_item(line.id)
     client = sources.client(line.id.split("/", 1)[0])
@@ -231,7 +231,7 @@ def resolve(
     }
 
 
-def _require_exact(identity: Identity, version: str, lines: Sequence[Wanted], sources: Sources) -> None:
+def _require_exact(identity: Identity, version: str, lines: Sequence[Requested], sources: Sources) -> None:
     """Require that a version exists and that rye.toml allows it. Raises RyeError ``no-such-version``, ``outside-range``."""
     history = sources.histories([identity]).get(identity)
     if history is not None and all(record.version != version for record in history.records):
@@ -280,7 +280,7 @@ def no_such_version(identity: Identity, wanted: str, history: History) -> RyeErr
     )
 
 
-def _range(line: Wanted, sources: Sources) -> Range:
+def _range(line: Requested, sources: Sources) -> Range:
     try:
         parsed = Range.parse(line.range)
     except RyeError as error:

@@ -153,7 +153,7 @@ class Writer:
         needed = self._needed(changes)
         if not needed and not folders and then is None:
             return 0
-        rows: list[_Row] = []
+        rows: list[_JournalRow] = []
         try:
             self._make(needed, rows)
             _remove_folders(self._project.root, folders)
@@ -176,7 +176,7 @@ class Writer:
         ordered = sorted(changes, key=lambda change: change.data is not None)
         return [change for change in ordered if self._differs(change)]
 
-    def _make(self, changes: Sequence[Change], rows: list[_Row]) -> None:
+    def _make(self, changes: Sequence[Change], rows: list[_JournalRow]) -> None:
         """Make one round of changes, and append its rows to ``rows``, the journal so far."""
         if not changes:
             return
@@ -186,12 +186,12 @@ class Writer:
         self._write_journal(rows)
         self._switch(changes, first)
 
-    def _row(self, change: Change) -> _Row:
+    def _row(self, change: Change) -> _JournalRow:
         made = [] if change.data is None or change.path.startswith(".ai/") else self._missing_folders(change.path)
         digest = None
         if change.data is not None and is_deploy_place(change.path):
             digest = hashlib.sha256(change.data).hexdigest()
-        return _Row(change.path, _is_something(self._target(change)), tuple(made), digest)
+        return _JournalRow(change.path, _is_something(self._target(change)), tuple(made), digest)
 
     def _missing_folders(self, path: str) -> list[str]:
         """Return the folders above a file that do not exist yet, outermost first."""
@@ -254,7 +254,7 @@ class Writer:
                 if change.mode is not None and os.name == "posix":
                     os.fchmod(stream.fileno(), change.mode)
 
-    def _write_journal(self, rows: Sequence[_Row]) -> None:
+    def _write_journal(self, rows: Sequence[_JournalRow]) -> None:
         draft = self._work / "journal.new"
         self._step("journal")
         with draft.open("w", encoding="utf-8") as stream:
@@ -324,7 +324,7 @@ def recover(project: Project) -> bool:
     return True
 
 
-class _Row(Struct, frozen=True):
+class _JournalRow(Struct, frozen=True):
     """One file in a journal."""
 
     path: str
@@ -349,7 +349,7 @@ class _Row(Struct, frozen=True):
         )
 
 
-def _read_journal(work: Path) -> list[_Row] | None:
+def _read_journal(work: Path) -> list[_JournalRow] | None:
     """Read the rows of the journal; None if there is no journal.
 
     A hostile repository can contain one, with "old" files for any path, so only paths that Rye itself writes are accepted.
@@ -371,16 +371,16 @@ def _read_journal(work: Path) -> list[_Row] | None:
     return rows
 
 
-def _row_of(row: dict[str, object]) -> _Row:
+def _row_of(row: dict[str, object]) -> _JournalRow:
     path, existed, made, digest = row["path"], row["existed"], row.get("made", []), row.get("sha256")
     if not isinstance(path, str) or not isinstance(existed, bool) or not isinstance(made, list):
         raise ValueError
     if not all(isinstance(folder, str) for folder in made) or not isinstance(digest, str | None):
         raise ValueError
-    return _Row(path, existed, tuple(made), digest)
+    return _JournalRow(path, existed, tuple(made), digest)
 
 
-def _require_written(row: _Row, target: Path) -> None:
+def _require_written(row: _JournalRow, target: Path) -> None:
     """Require that a deployed file is what the interrupted run wrote: a journal from a hostile repository cannot know the
     content of this user's own files. Raises TransactionError ``journal-damaged``."""
     if not is_deploy_place(row.path) or not os.path.lexists(target):

@@ -54,7 +54,7 @@ _KINDS = {
 _TRIGGERS = ["<", '"', "{", ":", "/", ".", " "]
 
 
-class Document:
+class OpenDocument:
     """An open document and its findings."""
 
     def __init__(self, uri: str, version: int, text: Text) -> None:
@@ -88,7 +88,7 @@ class Desk:
     """The open documents, and a cache of the names in their projects."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        self.documents: dict[str, Document] = {}
+        self.documents: dict[str, OpenDocument] = {}
         self.encoding: Encoding = "utf-16"
         self.environment = environment
         self._names: dict[tuple[str, str], tuple[float, list[str]]] = {}
@@ -106,7 +106,7 @@ class Desk:
             self._names[key] = known = (now, found)
         return known[1]
 
-    def offers(self, document: Document, offset: int) -> list[Offer]:
+    def offers(self, document: OpenDocument, offset: int) -> list[Offer]:
         """Return the completions at an offset."""
         text = document.text.text
 
@@ -187,7 +187,7 @@ class Server(LanguageServer):
 
     def _open(self, params: types.DidOpenTextDocumentParams) -> None:
         item = params.text_document
-        self.desk.documents[item.uri] = Document(item.uri, item.version, Text(item.text, self.desk.encoding))
+        self.desk.documents[item.uri] = OpenDocument(item.uri, item.version, Text(item.text, self.desk.encoding))
         self._check_soon(item.uri, 0)
 
     def _change(self, params: types.DidChangeTextDocumentParams) -> None:
@@ -246,7 +246,7 @@ class Server(LanguageServer):
         document.findings, document.checked = findings, version
         self._publish(uri, version, [_diagnostic(text, finding) for finding in findings])
 
-    def _is_current(self, document: Document, version: int) -> bool:
+    def _is_current(self, document: OpenDocument, version: int) -> bool:
         return self.desk.documents.get(document.uri) is document and document.version == version
 
     def _publish(self, uri: str, version: int | None, found: list[types.Diagnostic]) -> None:
@@ -254,7 +254,7 @@ class Server(LanguageServer):
 
     # -- questions -----------------------------------------------------------------------------------------------------
 
-    def _at(self, uri: str, position: types.Position) -> tuple[Document, int] | None:
+    def _at(self, uri: str, position: types.Position) -> tuple[OpenDocument, int] | None:
         document = self.desk.documents.get(uri)
         if document is None or len(document.text.text) > EDITOR.text_characters:
             return None
@@ -318,7 +318,7 @@ class Server(LanguageServer):
                     actions.append(self._action(document, repair, types.CodeActionKind.SourceFixAll))
         return actions
 
-    def _action(self, document: Document, repair: Repair, kind: types.CodeActionKind) -> types.CodeAction:
+    def _action(self, document: OpenDocument, repair: Repair, kind: types.CodeActionKind) -> types.CodeAction:
         text = document.text
         edits = [types.TextEdit(_range(text, edit.start, edit.end), edit.text) for edit in repair.edits]
         target = types.OptionalVersionedTextDocumentIdentifier(document.uri, document.version)

@@ -18,7 +18,7 @@ from rye.items.capabilities import required_capability
 from rye.permissions.containment import contained
 
 
-class Decision(Struct, frozen=True):
+class CheckAnswer(Struct, frozen=True):
     """The answer of ``rye permissions check``."""
 
     allowed: bool
@@ -50,7 +50,7 @@ def search_allowed_by(capabilities: Iterable[str], item_type: str) -> str | None
     return None
 
 
-def check(chain: Sequence[Sequence[str]], primary: str, item_type: str, item_id: str | None = None) -> Decision:
+def check(chain: Sequence[Sequence[str]], primary: str, item_type: str, item_id: str | None = None) -> CheckAnswer:
     """Decide one action for a chain of callers, each given as its capabilities, root first.
 
     An empty chain denies. Raises UsageError for an unknown primary or item type, and for a malformed or missing id.
@@ -61,4 +61,4 @@ def check(chain: Sequence[Sequence[str]], primary: str, item_type: str, item_id:
     else:
         levels = tuple(allowed_by(capabilities, required) for capabilities in chain)
     allowed = bool(levels) and None not in levels
-    return Decision(allowed, required, levels[-1] if allowed else None, levels)
+    return CheckAnswer(allowed, required, levels[-1] if allowed else None, levels)

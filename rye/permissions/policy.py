@@ -18,11 +18,11 @@ from msgspec import Struct
 
 from rye.items.agent_tools import AgentTools
 from rye.permissions.containment import Granted, TooComplex, find_readable
-from rye.permissions.risk import Row, Tier, highest, tier, tiers, tools_tier
+from rye.permissions.risk import RiskRow, Tier, highest, tier, tiers, tools_tier
 from rye.permissions.source_scale import Allowed, strictest
 
 _T = TypeVar("_T")
-BUILT_IN: tuple[tuple[Row, ...], ...] = ((),)
+BUILT_IN: tuple[tuple[RiskRow, ...], ...] = ((),)
 """The risk tables of a policy that counts tiers without rows of its own."""
 
 
@@ -40,14 +40,14 @@ class Policy(Struct, frozen=True, kw_only=True):
     """Seconds that a release must have been public."""
     facts: frozenset[str] = frozenset()
     """Facts that no item may mention (:mod:`rye.text.facts`)."""
-    tables: tuple[tuple[Row, ...], ...] = ()
+    tables: tuple[tuple[RiskRow, ...], ...] = ()
     """Risk tables in the order of :func:`rye.permissions.risk.rows`, each taking precedence over the built-in one, which is
     the empty table."""
     sources: Allowed = "path"
     """Where items can come from, besides registries."""
 
     @property
-    def counting_tables(self) -> tuple[tuple[Row, ...], ...]:
+    def counting_tables(self) -> tuple[tuple[RiskRow, ...], ...]:
         """The tables that must count for this policy to hold: with a maximum tier, at least the built-in one."""
         return self.tables or (BUILT_IN if self.maximum_tier < Tier.UNRESTRICTED else ())
 

@@ -48,7 +48,7 @@ class Tier(IntEnum):
         raise ValueError(f"{name!r} is not a tier; tiers are {', '.join(map(str, cls))}")
 
 
-class Row(Struct, frozen=True):
+class RiskRow(Struct, frozen=True):
     """One row of a risk table: actions that match ``pattern`` have ``tier``."""
 
     pattern: str
@@ -66,27 +66,27 @@ ELEVATED_SEGMENTS = (
 EXECUTE = "rye.execute.*"
 
 _FIRST_ROWS = (
-    Row("rye.execute.tool.rye.file-system.*", Tier.WRITE),
-    Row("rye.search.*", Tier.SAFE),
-    Row("rye.load.*", Tier.SAFE),
-    Row("rye.sign.*", Tier.WRITE),
+    RiskRow("rye.execute.tool.rye.file-system.*", Tier.WRITE),
+    RiskRow("rye.search.*", Tier.SAFE),
+    RiskRow("rye.load.*", Tier.SAFE),
+    RiskRow("rye.sign.*", Tier.WRITE),
 )
 _SEGMENT_ROWS = tuple(
-    Row(f"{EXECUTE}.{segment}{end}", Tier.ELEVATED) for segment in ELEVATED_SEGMENTS for end in ("", ".*")
+    RiskRow(f"{EXECUTE}.{segment}{end}", Tier.ELEVATED) for segment in ELEVATED_SEGMENTS for end in ("", ".*")
 )
-TABLE = (*_FIRST_ROWS, *_SEGMENT_ROWS, Row(EXECUTE, Tier.WRITE))
+TABLE = (*_FIRST_ROWS, *_SEGMENT_ROWS, RiskRow(EXECUTE, Tier.WRITE))
 """The built-in table, most specific first."""
 
 
-def rows(table: Mapping[str, str]) -> tuple[Row, ...]:
+def rows(table: Mapping[str, str]) -> tuple[RiskRow, ...]:
     """Return a policy's table of ``pattern = tier``, most specific first: a row comes before every row that contains
     it; of other rows the higher tier comes first. Rows too complex to compare count as containing nothing. Raises
     ValueError for an unknown tier.
     """
-    given = [Row(pattern, Tier.named(name)) for pattern, name in table.items()]
+    given = [RiskRow(pattern, Tier.named(name)) for pattern, name in table.items()]
     budget = Budget()
 
-    def place(row: Row) -> tuple[int, int, str]:
+    def place(row: RiskRow) -> tuple[int, int, str]:
         wider = sum(contained(row.pattern, [other.pattern], budget) for other in given)
         return -wider, -row.tier, row.pattern
 
@@ -94,12 +94,12 @@ def rows(table: Mapping[str, str]) -> tuple[Row, ...]:
 
 
 @lru_cache(maxsize=4096)
-def tier(capability: str, overrides: tuple[Row, ...] = ()) -> Tier:
+def tier(capability: str, overrides: tuple[RiskRow, ...] = ()) -> Tier:
     """Return the tier of one capability; ``overrides`` are a policy's rows in the order of :func:`rows`."""
     return _within(capability, overrides, Budget())
 
 
-def _within(capability: str, overrides: tuple[Row, ...], budget: Budget) -> Tier:
+def _within(capability: str, overrides: tuple[RiskRow, ...], budget: Budget) -> Tier:
     if not has_wildcards(capability):
         return _of_action(capability, (*overrides, *TABLE))
     try:
@@ -108,7 +108,7 @@ def _within(capability: str, overrides: tuple[Row, ...], budget: Budget) -> Tier
         return Tier.UNRESTRICTED
 
 
-def tiers(capabilities: Iterable[str], overrides: tuple[Row, ...] = ()) -> dict[str, Tier]:
+def tiers(capabilities: Iterable[str], overrides: tuple[RiskRow, ...] = ()) -> dict[str, Tier]:
     """Return the tier of each member of a set, like :func:`tier`.
 
     The members share a budget for comparisons, because authors may be hostile and a set may be long: once it is spent,
@@ -119,13 +119,13 @@ def tiers(capabilities: Iterable[str], overrides: tuple[Row, ...] = ()) -> dict[
 
 
 @lru_cache(maxsize=1024)
-def _tiers(capabilities: tuple[str, ...], overrides: tuple[Row, ...]) -> tuple[Tier, ...]:
+def _tiers(capabilities: tuple[str, ...], overrides: tuple[RiskRow, ...]) -> tuple[Tier, ...]:
     steps = PERMISSIONS.containment_steps + PERMISSIONS.tier_steps * len(capabilities)
     budget = Budget(min(steps, PERMISSIONS.tiers_steps))
     return tuple(_within(capability, overrides, budget) for capability in capabilities)
 
 
-def highest(capabilities: Iterable[str], overrides: tuple[Row, ...] = ()) -> Tier:
+def highest(capabilities: Iterable[str], overrides: tuple[RiskRow, ...] = ()) -> Tier:
     """Return the tier of a set: the highest of its members, and unrestricted if together they grant every execute
     action.
     """
@@ -136,7 +136,7 @@ def highest(capabilities: Iterable[str], overrides: tuple[Row, ...] = ()) -> Tie
     return found
 
 
-def by_tier(capabilities: Iterable[str], overrides: tuple[Row, ...] = ()) -> dict[Tier, tuple[str, ...]]:
+def by_tier(capabilities: Iterable[str], overrides: tuple[RiskRow, ...] = ()) -> dict[Tier, tuple[str, ...]]:
     """Group capabilities for display: highest tier first, sorted inside, without empty tiers."""
     groups: dict[Tier, list[str]] = {}
     for capability, level in tiers(capabilities, overrides).items():
@@ -144,13 +144,13 @@ def by_tier(capabilities: Iterable[str], overrides: tuple[Row, ...] = ()) -> dic
     return {group: tuple(groups[group]) for group in sorted(groups, reverse=True)}
 
 
-def _of_action(action: str, table: Sequence[Row]) -> Tier:
+def _of_action(action: str, table: Sequence[RiskRow]) -> Tier:
     if not is_action(action):
         return Tier.ELEVATED
     return next((row.tier for row in table if glob_matches(action, row.pattern)), Tier.ELEVATED)
 
 
-def _of_pattern(capability: str, table: Sequence[Row], budget: Budget) -> Tier:
+def _of_pattern(capability: str, table: Sequence[RiskRow], budget: Budget) -> Tier:
     reached: list[Tier] = []
     spoken_for: list[str] = []
     for row in table:

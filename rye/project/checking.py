@@ -14,7 +14,7 @@ from rye.items.kinds import KINDS
 from rye.items.placeholder_text import placeholder_text
 from rye.items.reading import Reading, ReadOptions
 from rye.items.rights import Caller
-from rye.project.context import Found
+from rye.project.context import FileToRead
 from rye.project.item_file import ItemFile, load_item
 from rye.project.same_ids import same_ids
 from rye.text.diagnostics import Diagnostic, in_order
@@ -30,7 +30,7 @@ class Checked(Struct, frozen=True):
     item: ItemFile | None
 
 
-def check_files(found: Iterable[Found], kind: str | None, options: ReadOptions) -> list[Checked]:
+def check_files(found: Iterable[FileToRead], kind: str | None, options: ReadOptions) -> list[Checked]:
     """Validate every file. An unreadable file is a finding, unless it is the only file: then its error is raised."""
     entries = list(found)
     checked: list[Checked] = []

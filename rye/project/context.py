@@ -33,7 +33,7 @@ MAX_FILES = 100_000
 """The most files that one folder argument can hold."""
 
 
-class Found(Struct, frozen=True):
+class FileToRead(Struct, frozen=True):
     """One file to read as an item. ``set_root``: the folder argument it was found in; None: the file itself was named."""
 
     path: Path
@@ -41,28 +41,28 @@ class Found(Struct, frozen=True):
     set_root: Path | None = None
 
 
-def expand(arguments: Iterable[str], base: Path) -> list[Found]:
+def expand(arguments: Iterable[str], base: Path) -> list[FileToRead]:
     """Return the item files that the arguments name, without duplicates, in argument order. Raises RyeError if one is missing."""
-    found: dict[Path, Found] = {}
+    found: dict[Path, FileToRead] = {}
     for argument in arguments:
         for entry in _expand_one(argument, base):
             found.setdefault(entry.path, entry)
     return list(found.values())
 
 
-def _expand_one(argument: str, base: Path) -> Iterator[Found]:
+def _expand_one(argument: str, base: Path) -> Iterator[FileToRead]:
     if not argument:
         raise RyeError("no-such-file", "A path is empty.", "Name a file, a folder or a pattern.")
     path = base / argument
     if _is_folder(path):
         main = main_file_in(path)
         if main is not None:
-            yield Found(main, argument)
+            yield FileToRead(main, argument)
             return
         before = True
         for file in walk(path):
             before = False
-            yield Found(file, str(Path(argument) / file.relative_to(path)), set_root=path)
+            yield FileToRead(file, str(Path(argument) / file.relative_to(path)), set_root=path)
         if before:
             raise RyeError(
                 "no-items",
@@ -71,7 +71,7 @@ def _expand_one(argument: str, base: Path) -> Iterator[Found]:
                 what="items",
             )
     elif path.exists() or path.is_symlink():
-        yield Found(path, argument)
+        yield FileToRead(path, argument)
     elif any(character in argument for character in "*?["):
         yield from _matching(argument, base)
     else:
@@ -98,7 +98,7 @@ def _similar_items(argument: str, base: Path) -> list[str]:
     return list(dict.fromkeys(paths[name] for name in near))[:2]
 
 
-def _matching(pattern: str, base: Path) -> Iterator[Found]:
+def _matching(pattern: str, base: Path) -> Iterator[FileToRead]:
     """Expand a pattern like a shell does: a file is itself, a folder is walked."""
     root, relative = (base, pattern) if not Path(pattern).is_absolute() else (Path("/"), pattern.lstrip("/"))
     try:
@@ -120,12 +120,12 @@ def _matching(pattern: str, base: Path) -> Iterator[Found]:
         shown = str(match.relative_to(base)) if match.is_relative_to(base) else str(match)
         if not _is_folder(match):
             none = False
-            yield Found(match, shown)
+            yield FileToRead(match, shown)
             continue
         main = main_file_in(match)
         for file in walk(match) if main is None else [main]:
             none = False
-            yield Found(file, str(Path(shown) / file.relative_to(match)), set_root=match)
+            yield FileToRead(file, str(Path(shown) / file.relative_to(match)), set_root=match)
     if none:
         raise RyeError("no-such-file", f"No item matches {pattern!r}.", "Check the pattern.")
 
@@ -238,7 +238,7 @@ def read_options(start: Path, *, publishing: bool = False) -> ReadOptions:
     return ReadOptions(tools=tools, publishing=publishing)
 
 
-def arguments_or_own_items(cwd: Path, arguments: Sequence[str]) -> list[Found]:
+def arguments_or_own_items(cwd: Path, arguments: Sequence[str]) -> list[FileToRead]:
     """The files that the arguments name or, without any, the project's own items."""
     if arguments:
         return expand(arguments, cwd)
@@ -255,4 +255,4 @@ def arguments_or_own_items(cwd: Path, arguments: Sequence[str]) -> list[Found]:
         raise RyeError(
             "no-items", "This project has no items of its own.", "Create one with `rye new directive ID`.", what="items"
         )
-    return [Found(path, os.path.relpath(path, cwd), set_root=project.ai) for path in paths]
+    return [FileToRead(path, os.path.relpath(path, cwd), set_root=project.ai) for path in paths]

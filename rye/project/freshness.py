@@ -13,10 +13,10 @@ from rye.items.identity import Identity
 from rye.project.declared_sources import PathSource
 from rye.project.forced_versions import forced_range
 from rye.project.lock import Lock, LockedItem
-from rye.project.manifest import Manifest, Wanted
+from rye.project.manifest import Manifest, Requested
 
 
-def wanted_key(line: Wanted) -> str:
+def wanted_key(line: Requested) -> str:
     """Return a line's key in the lock: ``group/key`` outside the main group, so that moving a line to another group
     counts as a change. For a workspace member the folder comes first: ``services/api: key``.
     """

@@ -121,7 +121,7 @@ BYTE_ORDER_MARK = "\ufeff"
 """Some editors put one at the start of a file; it is ignored."""
 
 
-class Wanted(Struct, frozen=True):
+class Requested(Struct, frozen=True):
     """One line of ``[dependencies]`` or of a group."""
 
     id: str
@@ -206,7 +206,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
     name: str | None = None
     namespace: str | None = None
     registry: str | None = None
-    dependencies: tuple[Wanted, ...] = ()
+    dependencies: tuple[Requested, ...] = ()
     """The lines of all groups, sorted by group and key."""
     registries: Mapping[str, str] = field(default_factory=dict)
     sources: Mapping[str, Source] = field(default_factory=dict)
@@ -251,7 +251,7 @@ def parse_manifest(text: str, source: str = "rye.toml") -> Manifest:
             hint = "Resolve the conflict and delete the lines with <<<<<<<, ======= and >>>>>>>."
             raise ManifestError("it contains git's conflict markers.", hint, source) from None
         raise ManifestError(f"not valid TOML: {error}.", "Fix that line.", source) from None
-    reader = _Reader(source)
+    reader = _TableReader(source)
     reader.known(table, "", _TABLES)
     project = reader.table(table, "project")
     reader.known(project, "project", {"name", "namespace", "registry"})
@@ -304,7 +304,7 @@ _IGNORE_HINT = 'Write ignore = [{ id = "yanked:directive:acme/work/item", until 
 _SOURCE_HINT = 'Write team = { git = "https://…", rev = "v1.4.0", path = "items" } or shared = { path = "../items" }.'
 
 
-class _Reader:
+class _TableReader:
     """Typed access to a TOML table; every error names the key."""
 
     def __init__(self, source: str) -> None:
@@ -344,7 +344,7 @@ class _Reader:
             raise self.fail(f"[{where}] {key} must be true or false.")
         return value
 
-    def dependencies(self, table: Mapping[str, Any], group: str) -> list[Wanted]:
+    def dependencies(self, table: Mapping[str, Any], group: str) -> list[Requested]:
         where = "dependencies" if group == MAIN_GROUP else f"groups.{group}"
         found = []
         for key, value in table.items():
@@ -356,7 +356,7 @@ class _Reader:
                 value = value.get("version", "*")
             if not isinstance(value, str):
                 raise self.fail(f"[{where}] {key!r} must be a version range or a table with one.")
-            found.append(Wanted(identifier, kind, value.strip() or "*", group, pre_release))
+            found.append(Requested(identifier, kind, value.strip() or "*", group, pre_release))
         return found
 
     def overrides(self, table: Mapping[str, Any]) -> tuple[ForcedVersion, ...]:

@@ -16,7 +16,7 @@ from rye.signing.verification import Verification, verify
 from rye.storage.safe_files import read_bytes
 
 
-class Judged(Struct, frozen=True):
+class JudgedFile(Struct, frozen=True):
     """One file's kind (None if unknown) and verdict."""
 
     kind: str | None
@@ -25,11 +25,11 @@ class Judged(Struct, frozen=True):
 
 def verify_file(
     path: Path, shown: str, kind: str | None, trusted: Iterable[PublicKey], revoked: Iterable[PublicKey]
-) -> Judged:
+) -> JudgedFile:
     """Verify the signature of the file at ``path``. Raises RyeError if it cannot be read or its kind is unknown."""
     data = read_bytes(path, CONTENT.item_bytes)
     if len(data) > CONTENT.item_bytes:
-        return Judged(kind, Verification("malformed", f"The file has more than {CONTENT.item_bytes:,} bytes."))
+        return JudgedFile(kind, Verification("malformed", f"The file has more than {CONTENT.item_bytes:,} bytes."))
     location = place(path, data.decode("utf-8", "replace").replace("\r\n", "\n"), kind)
     if location is None:
         raise UsageError(
@@ -37,4 +37,4 @@ def verify_file(
             f"Cannot tell what kind of item {shown!r} is.",
             f"Name it with --kind ({KINDS.names()}).",
         )
-    return Judged(location.kind, verify(data, location.kind, path.name, trusted, revoked))
+    return JudgedFile(location.kind, verify(data, location.kind, path.name, trusted, revoked))

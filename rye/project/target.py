@@ -19,7 +19,7 @@ from rye.resolution.versions import Version
 from rye.storage.home import Home
 
 
-class Target(Struct, frozen=True):
+class NamedItem(Struct, frozen=True):
     """The item that an argument names. ``entry`` is None if the argument is a path."""
 
     item: ItemFile
@@ -38,7 +38,7 @@ ReadEditable = Callable[[Entry, Project, ReadOptions], ItemFile]
 
 def find_target(
     home: Home, argument: str, cwd: Path, kind: str | None = None, read_editable: ReadEditable | None = None
-) -> Target:
+) -> NamedItem:
     """Read the item that the argument names, **unchecked**: only :mod:`rye.workspace.items.effective_item` calls this.
 
     ``read_editable``: if None, items of editable folders are not found. Raises RyeError unless exactly one item matches.
@@ -48,7 +48,7 @@ def find_target(
     options = ReadOptions(tools=manifest.tools if manifest else frozenset())
     if looks_like_path(argument, cwd):
         item = load_item(cwd / argument, shown=argument, kind=kind, options=options)
-        return Target(item, None, project)
+        return NamedItem(item, None, project)
     reference = parse_reference(argument if kind is None or ":" in argument else f"{kind}:{argument}")
     entry = find(home, reference, project, manifest.namespace if manifest else None)
     if entry.editable and project is not None and read_editable is not None:
@@ -56,7 +56,7 @@ def find_target(
     else:
         item = load_item(entry.path, shown=str(entry.path), kind=entry.location.kind, options=options)
     _check_version(item, reference.range, argument)
-    return Target(item, entry, project)
+    return NamedItem(item, entry, project)
 
 
 def _check_version(item: ItemFile, wanted: str | None, argument: str) -> None:

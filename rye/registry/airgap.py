@@ -291,7 +291,7 @@ def _snapshot_day(airgap: AirgapFile, origin: str) -> str:
 # -- writing ----------------------------------------------------------------------------------------------------
 
 
-class Wanted(Struct, frozen=True):
+class WantedPart(Struct, frozen=True):
     """One registry's part of a bundle: the releases that the lock names."""
 
     address: str
@@ -303,7 +303,7 @@ class Wanted(Struct, frozen=True):
 def write_airgap(
     path: Path,
     lock: bytes,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[WantedPart],
     open_transport: Callable[[str], Transport],
     store: StateStore,
     advance: Callable[[int], None] = lambda amount: None,
@@ -361,7 +361,7 @@ class _Recorder:
         self._inner.close()
 
 
-def _collect(part: Wanted, recorder: _Recorder, store: StateStore) -> None:
+def _collect(part: WantedPart, recorder: _Recorder, store: StateStore) -> None:
     state = store.load(part.origin)
     if state is None:
         raise RyeError(

@@ -17,7 +17,7 @@ from msgspec import Struct
 from rye.errors import UsageError
 from rye.items.directive.expressions import holds, look_up
 from rye.items.directive.model import Hook
-from rye.permissions.matching import Decision, check
+from rye.permissions.matching import CheckAnswer, check
 from rye.rendering.interpolation import text_of
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*)\}")
@@ -95,7 +95,7 @@ def evaluate_hooks(
     return Evaluation(tuple(actions), tuple(skipped))
 
 
-def permission(hook: Hook, capabilities: Sequence[str]) -> Decision | None:
+def permission(hook: Hook, capabilities: Sequence[str]) -> CheckAnswer | None:
     """Whether ``capabilities`` cover the action of ``hook``; None if its type or id is invalid, so that nothing can cover it."""
     try:
         return check([capabilities], "execute", hook.item_type, hook.item_id)

@@ -17,7 +17,7 @@ from rye.items.directive.input_values import compact_json
 from rye.items.directive.placeholders import find
 
 
-class Missing(Struct, frozen=True):
+class MissingValue(Struct, frozen=True):
     """A required placeholder without a value. ``line`` counts from 1 in the file; None: unknown."""
 
     name: str
@@ -33,11 +33,13 @@ def text_of(value: object) -> str:
     return compact_json(value)
 
 
-def interpolate(text: str, values: Mapping[str, object], lines: Sequence[int] = ()) -> tuple[str, tuple[Missing, ...]]:
+def interpolate(
+    text: str, values: Mapping[str, object], lines: Sequence[int] = ()
+) -> tuple[str, tuple[MissingValue, ...]]:
     """Fill the placeholders of ``text`` from ``values`` (which include declared defaults). Return the text, and the placeholders
     that have no value and remain as written. ``lines``: the file's line for each line of ``text``, if known."""
     pieces: list[str] = []
-    missing: list[Missing] = []
+    missing: list[MissingValue] = []
     position = index = 0
     for placeholder in find(text):
         pieces.append(text[position : placeholder.start])
@@ -47,7 +49,7 @@ def interpolate(text: str, values: Mapping[str, object], lines: Sequence[int] = 
             pieces.append(text_of(values[placeholder.name]))
         elif placeholder.required:
             pieces.append(written)
-            missing.append(Missing(placeholder.name, lines[index] if index < len(lines) else None))
+            missing.append(MissingValue(placeholder.name, lines[index] if index < len(lines) else None))
         else:
             pieces.append(placeholder.default or "")
         index += written.count("\n")
@@ -65,7 +67,7 @@ def own_file(line: int) -> tuple[str | None, int]:
     return None, line
 
 
-def missing_values(missing: Iterable[Missing], place: Place = own_file) -> RyeError:
+def missing_values(missing: Iterable[MissingValue], place: Place = own_file) -> RyeError:
     """The error for required placeholders without a value, each with its line in the file where it was written."""
     found = list(dict.fromkeys(missing))
     shown: list[str] = []

@@ -13,11 +13,11 @@ from msgspec import Struct
 
 from rye.items.directive.model import Directive, LegacyOutputs, Output
 from rye.items.directive.text_lines import consecutive
-from rye.rendering.interpolation import Missing, Place, interpolate, missing_values, own_file
+from rye.rendering.interpolation import MissingValue, Place, interpolate, missing_values, own_file
 from rye.rendering.returns import legacy_returns_block, returns_block
 
 
-class Part(Struct, frozen=True):
+class PromptPart(Struct, frozen=True):
     """Text from the file. ``lines``: the file's line for each of its lines, if known."""
 
     text: str
@@ -27,7 +27,7 @@ class Part(Struct, frozen=True):
 class PromptSource(Struct, frozen=True):
     """The parts of a prompt."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[PromptPart, ...]
     """In the order of the prompt; blank parts are skipped."""
     outputs: tuple[Output, ...] | LegacyOutputs = ()
 
@@ -35,12 +35,12 @@ class PromptSource(Struct, frozen=True):
 def source_of(directive: Directive) -> PromptSource:
     """Return the parts of a directive that its prompt shows. If the Markdown has no description, the metadata's is used."""
     title_lines = (directive.title_line,) if directive.title_line is not None else ()
-    parts = [Part(f"# {directive.title}" if directive.title else "", title_lines)]
+    parts = [PromptPart(f"# {directive.title}" if directive.title else "", title_lines)]
     if directive.introduction:
-        parts.append(Part(directive.introduction, directive.introduction_lines))
+        parts.append(PromptPart(directive.introduction, directive.introduction_lines))
     else:
-        parts.append(Part(directive.description, directive.description_lines))
-    parts.append(Part(directive.body, consecutive(directive.body, directive.body_line)))
+        parts.append(PromptPart(directive.description, directive.description_lines))
+    parts.append(PromptPart(directive.body, consecutive(directive.body, directive.body_line)))
     return PromptSource(tuple(parts), directive.outputs)
 
 
@@ -64,7 +64,7 @@ def render(source: PromptSource, values: Mapping[str, object], place: Place = ow
     Raises RyeError ``missing-input`` with the line of every required placeholder without a value, as mapped by ``place``.
     """
     texts: list[str] = []
-    missing: list[Missing] = []
+    missing: list[MissingValue] = []
     for part in source.parts:
         if not part.text.strip():
             continue

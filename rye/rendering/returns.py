@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from rye.items.directive.model import LegacyOutputs, Output
-from rye.rendering.interpolation import Missing, interpolate
+from rye.rendering.interpolation import MissingValue, interpolate
 
 _TEXT = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 _ESCAPES = str.maketrans(_TEXT)
@@ -35,10 +35,10 @@ def returns_block(outputs: Iterable[Output] | Mapping[str, str]) -> str:
     )
 
 
-def legacy_returns_block(outputs: LegacyOutputs, values: Mapping[str, object]) -> tuple[str, tuple[Missing, ...]]:
+def legacy_returns_block(outputs: LegacyOutputs, values: Mapping[str, object]) -> tuple[str, tuple[MissingValue, ...]]:
     """Return the block for legacy messages, filled in from ``values``, and their placeholders without a value."""
     lines: list[str] = []
-    missing: list[Missing] = []
+    missing: list[MissingValue] = []
     messages = (
         ("success", outputs.success, outputs.success_lines),
         ("failure", outputs.failure, outputs.failure_lines),

@@ -25,7 +25,7 @@ from rye.resolution.ranges import Range
 from rye.resolution.versions import Key, Version, VersionSet
 
 
-class Facts(Struct, frozen=True):
+class PackageDemands(Struct, frozen=True):
     """What the releases of one package demand, with masks of the releases that do. Sorted, so that runs are reproducible."""
 
     dependencies: tuple[tuple[int, int, Range], ...]
@@ -112,7 +112,7 @@ class Universe(Generic[P]):
         self.forced: set[int] = set()
         """The requested packages whose range the root forces (rule 4)."""
         self._releases: dict[int, Releases] = {0: Releases([Candidate(Version.of(0, 0, 0))])}
-        self._facts: dict[int, Facts] = {0: self._group([(1, root.requirements, root.conflicts, ())])}
+        self._facts: dict[int, PackageDemands] = {0: self._group([(1, root.requirements, root.conflicts, ())])}
 
     def index(self, package: P) -> int:
         """The number of a package; a new package gets the next one."""
@@ -141,7 +141,7 @@ class Universe(Generic[P]):
         """The releases of a package that is known to be fetched."""
         return self._releases[index]
 
-    def facts(self, index: int) -> Facts:
+    def facts(self, index: int) -> PackageDemands:
         """The demands of all releases of a fetched package."""
         known = self._facts.get(index)
         if known is None:
@@ -156,7 +156,7 @@ class Universe(Generic[P]):
 
     def _group(
         self, asked: Iterable[tuple[int, Iterable[Requirement[P]], Iterable[Requirement[P]], Iterable[str]]]
-    ) -> Facts:
+    ) -> PackageDemands:
         """Group equal demands (rule 3)."""
         dependencies: dict[tuple[int, Range], int] = {}
         conflicts: dict[tuple[int, Range], int] = {}
@@ -170,7 +170,7 @@ class Universe(Generic[P]):
                 conflicts[refused] = conflicts.get(refused, 0) | bit
             for feature in lacks:
                 features[feature] = features.get(feature, 0) | bit
-        return Facts(
+        return PackageDemands(
             self._sorted(dependencies),
             self._sorted(conflicts),
             tuple((features[name], name) for name in sorted(features)),

@@ -10,7 +10,7 @@ from rye.errors import RyeError
 from rye.items.identity import Reference
 from rye.items.reading import ReadOptions
 from rye.project.checking import check_files
-from rye.project.context import Found, load_manifest
+from rye.project.context import FileToRead, load_manifest
 from rye.project.layout import Project
 from rye.project.spaces import Entry, find
 from rye.runtime.effects import OwnFile
@@ -59,7 +59,7 @@ class OwnSigner:
         """Return the bytes and the kind of an item that has no errors. Raises RyeError ``invalid-item``."""
         shown = os.path.relpath(entry.path, self.project.root)
         options = ReadOptions(tools=load_manifest(self.project).tools)
-        (checked,) = check_files([Found(entry.path, shown)], entry.location.kind, options)
+        (checked,) = check_files([FileToRead(entry.path, shown)], entry.location.kind, options)
         errors = [finding for finding in checked.diagnostics if finding.severity == "error"]
         if errors or checked.item is None:
             first = errors[0].message if errors else "it cannot be read"

@@ -6,7 +6,7 @@ out, and nothing else of its line: the hash and the rest could still hide one.
 
 from __future__ import annotations
 
-from rye.signing.signature_line import Found, find, layout_of, text_of
+from rye.signing.signature_line import FoundLine, find, layout_of, text_of
 from rye.text.secrets import find_secrets, secrets_in_file
 
 
@@ -23,7 +23,7 @@ def secrets_in_item(kind: str, suffix: str, data: bytes) -> list[tuple[int, str]
     except UnicodeDecodeError:
         return found
     signed = find(text, layout_of(kind, f"x{suffix}"))
-    if not isinstance(signed, Found) or signed.line is None:
+    if not isinstance(signed, FoundLine) or signed.line is None:
         return found
     lines = text.split("\n")
     before, _, key_id = lines[signed.number - 1].rsplit(":", 2)  # see SignatureLine.render

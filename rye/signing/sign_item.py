@@ -17,7 +17,7 @@ from rye.errors import RyeError
 from rye.signing.keys import PrivateKey
 from rye.signing.signature_line import (
     Absent,
-    Found,
+    FoundLine,
     Layout,
     Malformed,
     SignatureLine,
@@ -43,7 +43,7 @@ def sign(text: str, kind: str, file_name: str, key: PrivateKey, now: datetime) -
     if "\r\n" in text:
         raise RyeError("not-lf", f"{file_name} has CR LF line endings and cannot be signed.", _FIX)
     found = find(text, layout)
-    if isinstance(found, Found) and found.line and _is_current(found.line, found.rest, key):
+    if isinstance(found, FoundLine) and found.line and _is_current(found.line, found.rest, key):
         return text
     rest = completed(_without_line(found, file_name), layout)
     digest = content_hash(rest)
@@ -76,7 +76,7 @@ def _is_current(line: SignatureLine, rest: str, key: PrivateKey) -> bool:
     )
 
 
-def _without_line(found: Found | Absent | Malformed, file_name: str) -> str:
+def _without_line(found: FoundLine | Absent | Malformed, file_name: str) -> str:
     if found.rest is None:
         detail = found.detail if isinstance(found, Malformed) else ""
         message = f"{file_name} cannot be signed: its signature line is broken ({detail})."

@@ -134,7 +134,7 @@ class SignatureLine(Struct, frozen=True):
         return f"rye:signed:{self.timestamp}:{self.hash}:{encode_signature(self.signature)}:{self.key_id}"
 
 
-class Found(Struct, frozen=True):
+class FoundLine(Struct, frozen=True):
     """The line in the canonical place; ``line`` is None for a placeholder.
 
     ``rest`` is everything else, which is hashed.
@@ -198,11 +198,11 @@ class _Candidate(Struct, frozen=True):
     """The text without the line."""
 
 
-def find(text: str, layout: Layout) -> Found | Absent | Malformed:
+def find(text: str, layout: Layout) -> FoundLine | Absent | Malformed:
     """Look for the signature line in its canonical place (and, for the later form, above ``---``)."""
     if text.startswith("\ufeff"):
         behind = find(text.lstrip("\ufeff"), layout)
-        if isinstance(behind, Malformed) or (isinstance(behind, Found) and behind.line):
+        if isinstance(behind, Malformed) or (isinstance(behind, FoundLine) and behind.line):
             return Malformed("line 1: the file begins with a byte order mark", 1, None)
         return Absent(text)
     candidate = _candidate(text, layout)
@@ -226,7 +226,7 @@ def _candidate(text: str, layout: Layout) -> _Candidate | None:
     return _Candidate(line, leading, after, text[:head_end] + after[1:])
 
 
-def _above_first_line(text: str, candidate: _Candidate, layout: Layout) -> Found | Absent | Malformed:
+def _above_first_line(text: str, candidate: _Candidate, layout: Layout) -> FoundLine | Absent | Malformed:
     """The line is above one that must be first. Only the later form counts there, above ``---``; a broken line there
     is reported, because it may have been one.
     """
@@ -240,7 +240,7 @@ def _above_first_line(text: str, candidate: _Candidate, layout: Layout) -> Found
     return Absent(text) if broken else Absent(candidate.rest, misplaced=True)
 
 
-def _in_place(candidate: _Candidate, parsed: SignatureLine | str | None, style: CommentStyle) -> Found | Malformed:
+def _in_place(candidate: _Candidate, parsed: SignatureLine | str | None, style: CommentStyle) -> FoundLine | Malformed:
     line, after, number = candidate.line, candidate.after, candidate.leading + 1
     if isinstance(parsed, str):
         lone = (
@@ -254,7 +254,7 @@ def _in_place(candidate: _Candidate, parsed: SignatureLine | str | None, style: 
     if not after.startswith("\n"):
         detail = f"line {number}: the signature line does not end with LF"
         return Malformed(detail, number, candidate.rest if not after else None)
-    return Found(parsed, candidate.rest, number)
+    return FoundLine(parsed, candidate.rest, number)
 
 
 def insert(rest: str, line: SignatureLine, layout: Layout) -> str:

@@ -16,7 +16,7 @@ from rye.project.lock import LockedItem, LockedSource
 from rye.project.manifest import ManifestError, parse_manifest
 from rye.registry.protocol.derivation import derived_lines, note_description
 from rye.registry.protocol.statements import AttachedFile, FileEntry, Release
-from rye.sources.finding import Found
+from rye.sources.finding import FoundItem
 from rye.sources.item import Judged
 from rye.sources.opening import Opener, OpenSource
 from rye.sources.record import SourceHistory, SourceRecord
@@ -102,7 +102,7 @@ class SourceBook:
         """Whether rye.toml has the source of this name at this origin."""
         return namespace in self._sources and self._sources[namespace].origin == origin
 
-    def _record(self, opened: OpenSource, found: Found, kinds_of: KindsOf) -> SourceRecord:
+    def _record(self, opened: OpenSource, found: FoundItem, kinds_of: KindsOf) -> SourceRecord:
         name = opened.source.name
         key = (name, name in self._moving, found.kind, found.local_id)
         if key not in self._records:
@@ -112,7 +112,7 @@ class SourceBook:
             self._records[key] = self._made(opened, found, judged, kinds_of)
         return self._records[key]
 
-    def _made(self, opened: OpenSource, found: Found, judged: Judged, kinds_of: KindsOf) -> SourceRecord:
+    def _made(self, opened: OpenSource, found: FoundItem, judged: Judged, kinds_of: KindsOf) -> SourceRecord:
         metadata = _with_own_names(judged.metadata, opened)
 
         def resolve(candidates: tuple[Identity, ...]) -> Identity | None:
@@ -159,7 +159,7 @@ class SourceBook:
         )
 
 
-def unusable(opened: OpenSource, found: Found, why: str) -> SourceError:
+def unusable(opened: OpenSource, found: FoundItem, why: str) -> SourceError:
     """The error for an item that cannot be used."""
     return SourceError(
         "source-item-unusable",

@@ -9,7 +9,7 @@ from msgspec import Struct
 from rye.limits import SOURCES
 from rye.sources.git_cache import Objects
 from rye.sources.git_objects import FOLDER, require_object, too_large, tree_entries, tree_of
-from rye.sources.listing import Entry, Listing, What, is_entered, is_name
+from rye.sources.listing import Listing, TreeEntry, What, is_entered, is_name
 from rye.sources.source_error import SourceError, shown
 
 _WHATS: Mapping[str, What] = {"file": "file", "executable": "executable", "link": "link", "submodule": "submodule"}
@@ -39,7 +39,7 @@ def read_snapshot(objects: Objects, commit: str, base: str) -> Snapshot:
                 "no-such-folder", f"The commit {commit} has {what} at {path!r}.", "Check path in [sources] in rye.toml."
             )
         here = found.object
-    files: dict[str, Entry] = {}
+    files: dict[str, TreeEntry] = {}
     waiting, trees = {"": here}, 0
     while waiting:
         trees += len(waiting)
@@ -52,12 +52,12 @@ def read_snapshot(objects: Objects, commit: str, base: str) -> Snapshot:
                 name = row.name if row.name is not None and is_name(row.name) else None
                 path = f"{folder}/{name if name is not None else shown(repr(row.name))}".removeprefix("/")
                 if name is None:
-                    files[path] = Entry("special")
+                    files[path] = TreeEntry("special")
                 elif row.what == FOLDER:
                     if is_entered(path):
                         below[path] = row.object
                 else:
-                    files[path] = Entry(_WHATS.get(row.what, "special"), row.object)
+                    files[path] = TreeEntry(_WHATS.get(row.what, "special"), row.object)
             if len(files) > SOURCES.entries:
                 raise too_large(f"more than {SOURCES.entries:,} files")
         waiting = below

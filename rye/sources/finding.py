@@ -42,7 +42,7 @@ _SKILLS = (".claude/skills", ".agents/skills")
 _AGENTS = ".claude/agents"
 
 
-class Found(Struct, frozen=True):
+class FoundItem(Struct, frozen=True):
     """One item of a source. Paths are relative to the source's own folder."""
 
     kind: str
@@ -69,7 +69,7 @@ class Found(Struct, frozen=True):
 class Inventory(Struct, frozen=True):
     """The items of a source."""
 
-    items: tuple[Found, ...]
+    items: tuple[FoundItem, ...]
     """By kind and id."""
     notes: tuple[str, ...] = ()
     """What was skipped, and why."""
@@ -103,7 +103,7 @@ class _Search:
     def __init__(self, files: Listing, texts: Mapping[str, bytes]) -> None:
         self.files = files
         self.texts = texts
-        self.found: dict[tuple[str, str], Found] = {}
+        self.found: dict[tuple[str, str], FoundItem] = {}
         self.places: set[str] = set()
         self.notes: list[str] = []
         self.by_folder = _by_folder(files)
@@ -218,7 +218,7 @@ class _Search:
         attached: tuple[str, ...] = ()
         if row.main_file is not None and problem is None:
             attached, problem = self.attached(place.rpartition("/")[0])
-        self.found[key] = Found(kind, local_id, suffix, place, attached, problem)
+        self.found[key] = FoundItem(kind, local_id, suffix, place, attached, problem)
 
     def attached(self, folder: str) -> tuple[tuple[str, ...], str | None]:
         """Return the files attached to a skill, by the rules of :func:`rye.items.attached.attached_files`, or a problem."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from rye.limits import SOURCES
 from rye.project.declared_sources import PathSource
 from rye.sources.git_objects import too_large
-from rye.sources.listing import Entry, Listing, is_entered, is_name
+from rye.sources.listing import Listing, TreeEntry, is_entered, is_name
 from rye.sources.source_error import SourceError, shown
 
 
@@ -43,7 +43,7 @@ def source_folder(project: Path, source: PathSource, hint: str = "Check [sources
 
 def read_folder(root: Path) -> Listing:
     """List the files below a folder, links as links. Raises SourceError ``source-too-large``, ``unreadable``."""
-    files: dict[str, Entry] = {}
+    files: dict[str, TreeEntry] = {}
     waiting, folders = [""], 0
     while waiting:
         relative = waiting.pop()
@@ -59,17 +59,17 @@ def read_folder(root: Path) -> Listing:
             path = f"{relative}/{row.name}".removeprefix("/")
             if not is_name(row.name):
                 if row.name != ".git":
-                    files[f"{relative}/{shown(repr(row.name))}".removeprefix("/")] = Entry("special")
+                    files[f"{relative}/{shown(repr(row.name))}".removeprefix("/")] = TreeEntry("special")
             elif row.is_symlink():
-                files[path] = Entry("link")
+                files[path] = TreeEntry("link")
             elif row.is_dir(follow_symlinks=False):
                 if is_entered(path):
                     waiting.append(path)
             elif row.is_file(follow_symlinks=False):
                 executable = bool(row.stat(follow_symlinks=False).st_mode & stat.S_IXUSR)
-                files[path] = Entry("executable" if executable else "file")
+                files[path] = TreeEntry("executable" if executable else "file")
             else:
-                files[path] = Entry("special")
+                files[path] = TreeEntry("special")
     return files
 
 

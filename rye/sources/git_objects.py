@@ -36,7 +36,7 @@ class TreeEntry(Struct, frozen=True):
     name: str | None
     """None: the name is not UTF-8."""
     what: str
-    """As in :class:`rye.sources.listing.Entry`, or :data:`FOLDER`."""
+    """As in :class:`rye.sources.listing.TreeEntry`, or :data:`FOLDER`."""
     object: str
 
 

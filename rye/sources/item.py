@@ -19,7 +19,7 @@ from rye.limits import CONTENT
 from rye.resolution.versions import comparable
 from rye.signing.keys import PublicKey
 from rye.signing.verification import verify
-from rye.sources.finding import Found
+from rye.sources.finding import FoundItem
 
 _BROKEN = frozenset({"modified", "bad-signature", "revoked", "partial"})
 
@@ -52,7 +52,7 @@ class Keys(Struct, frozen=True):
 
 
 def judge(
-    namespace: str, found: Found, data: bytes, attached: Sequence[SourceFile], keys: Keys, build: str
+    namespace: str, found: FoundItem, data: bytes, attached: Sequence[SourceFile], keys: Keys, build: str
 ) -> Judged | str:
     """Return the item, or why it cannot be used, as the end of a sentence. ``build``: build metadata if it has no version."""
     if found.problem is not None:

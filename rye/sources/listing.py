@@ -20,7 +20,7 @@ _NOT_ITEMS = frozenset({"packages", "cache", ".rye"})
 """Folders in ``.ai`` with installed items and rye's own files."""
 
 
-class Entry(Struct, frozen=True):
+class TreeEntry(Struct, frozen=True):
     """One file, link or submodule."""
 
     what: What
@@ -33,7 +33,7 @@ class Entry(Struct, frozen=True):
         return self.what in ("file", "executable")
 
 
-Listing: TypeAlias = Mapping[str, Entry]
+Listing: TypeAlias = Mapping[str, TreeEntry]
 """By path."""
 
 

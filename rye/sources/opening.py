@@ -16,7 +16,7 @@ from rye.project.declared_sources import HEAD, GitSource, PathSource, Source, is
 from rye.project.lock import LockedSource
 from rye.sources import folder
 from rye.sources.commit import read_blobs, read_snapshot
-from rye.sources.finding import AGENTS, MANIFEST, Found, Inventory, find_items, small_files
+from rye.sources.finding import AGENTS, MANIFEST, FoundItem, Inventory, find_items, small_files
 from rye.sources.git_cache import GitCache, Objects
 from rye.sources.item import Judged, Keys, SourceFile, commit_build, folder_build, judge
 from rye.sources.listing import Listing
@@ -55,7 +55,7 @@ class OpenSource:
         )
         self.items = {(item.kind, item.local_id): item for item in self.inventory.items}
 
-    def place_of(self, found: Found) -> LockedSource:
+    def place_of(self, found: FoundItem) -> LockedSource:
         """Return the item's source as the lock records it."""
         base = self.source.path if isinstance(self.source, GitSource) else ""
         return LockedSource(
@@ -68,7 +68,7 @@ class OpenSource:
             editable=self.state.editable,
         )
 
-    def judge(self, wanted: Iterable[Found]) -> dict[tuple[str, str], Judged | str]:
+    def judge(self, wanted: Iterable[FoundItem]) -> dict[tuple[str, str], Judged | str]:
         """Return each item, or why it cannot be used. Reads all files in two batches."""
         keys = [(found.kind, found.local_id) for found in wanted]
         open_ones = [self.items[key] for key in dict.fromkeys(keys) if key not in self._judged]
@@ -198,11 +198,11 @@ def _own_name(source: Source) -> str:
     return path.rstrip("/").rsplit("/", 1)[-1].removesuffix(".git")
 
 
-def _paths(found: Found) -> list[str]:
+def _paths(found: FoundItem) -> list[str]:
     return [found.place, *map(found.path_of, found.attached)]
 
 
-def _too_large(found: Found, sizes: Mapping[str, int]) -> str | None:
+def _too_large(found: FoundItem, sizes: Mapping[str, int]) -> str | None:
     """Return why an item cannot be used, judging by file sizes alone, or None."""
     if found.place not in sizes or any(found.path_of(path) not in sizes for path in found.attached):
         return "one of its files is not in the repository"

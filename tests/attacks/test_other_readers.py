@@ -13,7 +13,7 @@ import pytest
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from rye.deployment.rights import Rights, rights_of
+from rye.deployment.rights import AgentRights, rights_of
 from rye.deployment.targets.protocol import AgentDraft, TargetOptions, target
 from rye.deployment.written_forms import Yaml, frontmatter
 from rye.items.agent_tools import agent_tools
@@ -112,7 +112,7 @@ def test_no_author_ends_the_frontmatter_before_an_agents_restrictions(name: str,
         "mark": "rye:deployed agent:a/x@1.0.0",
     } | more
     rights = rights_of(agent_tools(["Read"], ["Bash"]))
-    assert rights != Rights()
+    assert rights != AgentRights()
     made = target(name).agent(AgentDraft(**given, rights=rights), TargetOptions("project", given["name"]))
     assert made.data is not None
     text = made.data.decode()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rye.deployment.bound_server import bound_server
-from rye.deployment.rights import Rights, rights_of
+from rye.deployment.rights import AgentRights, rights_of
 from rye.deployment.targets.protocol import AgentDraft, AgentText, TargetOptions, all_targets, target
 from rye.errors import UsageError
 from rye.items.agent_tools import agent_tools
@@ -24,7 +24,7 @@ FILES = ("Bash", "Edit", "Glob", "Grep", "Read", "Write")
 EVERY = (*FILES, "WebFetch", "WebSearch")
 
 
-def draft(rights: Rights, **more: Any) -> AgentDraft:
+def draft(rights: AgentRights, **more: Any) -> AgentDraft:
     return AgentDraft(
         name="x",
         description='Says "hello": --- and\tmore',
@@ -35,7 +35,7 @@ def draft(rights: Rights, **more: Any) -> AgentDraft:
     )
 
 
-def made(name: str, rights: Rights, **more: Any) -> tuple[dict[str, Any], AgentText]:
+def made(name: str, rights: AgentRights, **more: Any) -> tuple[dict[str, Any], AgentText]:
     """The fields that the program reads, and all written fields."""
     found = target(name).agent(draft(rights, **more), OPTIONS)
     assert found.data is not None
@@ -52,14 +52,14 @@ def made(name: str, rights: Rights, **more: Any) -> tuple[dict[str, Any], AgentT
 
 @pytest.mark.parametrize("name", program_names())
 def test_what_an_author_wrote_stays_in_its_field(name: str) -> None:
-    fields, _ = made(name, Rights())
+    fields, _ = made(name, AgentRights())
     assert fields["description"] == 'Says "hello": --- and\tmore'
     assert fields.get("name", "x") == "x"
 
 
 @pytest.mark.parametrize("name", program_names())
 def test_an_agent_without_tools_names_none(name: str) -> None:
-    fields, found = made(name, Rights())
+    fields, found = made(name, AgentRights())
     assert not {"tools", "disallowedTools", "sandbox_mode", "permission", "readonly"} & set(fields)
     assert found.widenings == ()
 
@@ -86,14 +86,14 @@ def test_an_agent_without_tools_names_none(name: str) -> None:
     ],
 )
 def test_reading_alone_can_be_said_everywhere(name: str, expected: dict[str, Any]) -> None:
-    fields, found = made(name, Rights(READ))
+    fields, found = made(name, AgentRights(READ))
     assert {key: fields[key] for key in expected} == expected
     assert found.widenings == ()
 
 
 def test_order_matters_to_opencode() -> None:
     """The last matching pattern wins: first deny everything; secrets come after the read permission."""
-    fields, _ = made("opencode", Rights(READ))
+    fields, _ = made("opencode", AgentRights(READ))
     assert next(iter(fields["permission"])) == "*"
     assert list(fields["permission"]["read"])[:3] == ["*", "*.env", "*.env.*"]
 
@@ -105,7 +105,7 @@ def test_no_program_gets_a_tool_that_is_not_allowed_without_a_question(name: str
     """For every set of tools: the file grants exactly the set, or the deploy is refused until someone agrees."""
     for number in range(2 ** len(EVERY)):
         allowed = tuple(tool for bit, tool in enumerate(EVERY) if number >> bit & 1)
-        rights = Rights(allowed, blocked)
+        rights = AgentRights(allowed, blocked)
         fields, found = made(name, rights)
         if not found.widenings:
             assert granted(name, fields) == set(rights.names), (allowed, fields)
@@ -162,31 +162,31 @@ def granted(name: str, fields: dict[str, Any]) -> set[str]:
 @pytest.mark.parametrize(
     ("name", "rights", "field"),
     [
-        ("claude", Rights(("Bash(git:*)", "Read")), "tools.allowed"),
-        ("claude", Rights(None, ("Bash(rm:*)",)), "tools.blocked"),
-        ("copilot", Rights(("Read", "Write")), "tools.allowed"),
-        ("copilot", Rights(("Glob",)), "tools.allowed"),
-        ("copilot", Rights(("TodoWrite",)), "tools.allowed"),
-        ("opencode", Rights(("Edit",)), "tools.allowed"),
-        ("gemini", Rights(("Task",)), "tools.allowed"),
-        ("codex", Rights(("Read",)), "tools.allowed"),
-        ("codex", Rights((*READ, "WebFetch")), "tools.allowed"),
-        ("cursor", Rights(("Read", "Write")), "tools.allowed"),
-        ("copilot", Rights(None, ("Bash",)), "tools.blocked"),
-        ("codex", Rights(None, ("Bash",)), "tools.blocked"),
-        ("cursor", Rights(None, ("Bash",)), "tools.blocked"),
-        ("gemini", Rights(None, ("Bash",)), "tools.blocked"),
-        ("opencode", Rights(None, ("TodoWrite",)), "tools.blocked"),
+        ("claude", AgentRights(("Bash(git:*)", "Read")), "tools.allowed"),
+        ("claude", AgentRights(None, ("Bash(rm:*)",)), "tools.blocked"),
+        ("copilot", AgentRights(("Read", "Write")), "tools.allowed"),
+        ("copilot", AgentRights(("Glob",)), "tools.allowed"),
+        ("copilot", AgentRights(("TodoWrite",)), "tools.allowed"),
+        ("opencode", AgentRights(("Edit",)), "tools.allowed"),
+        ("gemini", AgentRights(("Task",)), "tools.allowed"),
+        ("codex", AgentRights(("Read",)), "tools.allowed"),
+        ("codex", AgentRights((*READ, "WebFetch")), "tools.allowed"),
+        ("cursor", AgentRights(("Read", "Write")), "tools.allowed"),
+        ("copilot", AgentRights(None, ("Bash",)), "tools.blocked"),
+        ("codex", AgentRights(None, ("Bash",)), "tools.blocked"),
+        ("cursor", AgentRights(None, ("Bash",)), "tools.blocked"),
+        ("gemini", AgentRights(None, ("Bash",)), "tools.blocked"),
+        ("opencode", AgentRights(None, ("TodoWrite",)), "tools.blocked"),
         *[
-            (name, Rights(EVERY, commands=("git",)), "tools.bashFilter.allowedCommands")
+            (name, AgentRights(EVERY, commands=("git",)), "tools.bashFilter.allowedCommands")
             for name in program_names()
             if name != "opencode"
         ],
-        *[(name, Rights(EVERY, patterns=("rm -rf",)), "tools.bashFilter.blockedPatterns") for name in program_names()],
-        *[(name, Rights(patterns=("sudo",)), "tools.bashFilter.blockedPatterns") for name in program_names()],
+        *[(name, AgentRights(EVERY, patterns=("rm -rf",)), "tools.bashFilter.blockedPatterns") for name in program_names()],
+        *[(name, AgentRights(patterns=("sudo",)), "tools.bashFilter.blockedPatterns") for name in program_names()],
     ],
 )  # fmt: skip
-def test_what_a_program_cannot_say_is_a_widening(name: str, rights: Rights, field: str) -> None:
+def test_what_a_program_cannot_say_is_a_widening(name: str, rights: AgentRights, field: str) -> None:
     found = target(name).agent(draft(rights), OPTIONS)
     assert field in {one.field for one in found.widenings}
     assert {one.code for one in found.widenings} == {"deploy-inexpressible"}
@@ -194,16 +194,16 @@ def test_what_a_program_cannot_say_is_a_widening(name: str, rights: Rights, fiel
 
 def test_a_filter_of_bash_is_nothing_to_an_agent_without_bash() -> None:
     for name in program_names():
-        assert target(name).agent(draft(Rights(READ, commands=("git",), patterns=("x",))), OPTIONS).widenings == ()
+        assert target(name).agent(draft(AgentRights(READ, commands=("git",), patterns=("x",))), OPTIONS).widenings == ()
 
 
 def test_a_star_is_every_tool() -> None:
-    assert rights_of(agent_tools(["*"])) == Rights() == rights_of(None)
-    assert rights_of(agent_tools(["*"], ["Bash"])) == Rights(None, ("Bash",))
+    assert rights_of(agent_tools(["*"])) == AgentRights() == rights_of(None)
+    assert rights_of(agent_tools(["*"], ["Bash"])) == AgentRights(None, ("Bash",))
 
 
 def test_opencode_allows_only_the_listed_commands() -> None:
-    fields, found = made("opencode", Rights(("Bash",), commands=("git", "ls")))
+    fields, found = made("opencode", AgentRights(("Bash",), commands=("git", "ls")))
     assert fields["permission"] == {
         "*": "deny",
         "bash": {"*": "deny", "git": "allow", "git *": "allow", "ls": "allow", "ls *": "allow"},
@@ -212,18 +212,18 @@ def test_opencode_allows_only_the_listed_commands() -> None:
 
 
 def test_blocked_tools_of_an_agent_that_has_all_others() -> None:
-    assert made("claude", Rights(None, ("Bash",)))[0]["disallowedTools"] == "Bash"
-    fields, found = made("opencode", Rights(None, ("Bash", "Write")))
+    assert made("claude", AgentRights(None, ("Bash",)))[0]["disallowedTools"] == "Bash"
+    fields, found = made("opencode", AgentRights(None, ("Bash", "Write")))
     assert fields["permission"] == {"*": "allow", "edit": "deny", "bash": "deny"}
     assert "'edit' is denied as a whole" in found.notes[0]
 
 
 def test_no_tools_at_all_is_not_all_tools() -> None:
-    fields, _ = made("claude", Rights(()))
+    fields, _ = made("claude", AgentRights(()))
     assert (fields["tools"], fields["disallowedTools"]) == ("Read", "Read")
-    assert made("copilot", Rights(()))[0]["tools"] == []
-    assert made("gemini", Rights(()))[0]["tools"] == []
-    assert made("opencode", Rights(()))[0]["permission"] == {"*": "deny"}
+    assert made("copilot", AgentRights(()))[0]["tools"] == []
+    assert made("gemini", AgentRights(()))[0]["tools"] == []
+    assert made("opencode", AgentRights(()))[0]["permission"] == {"*": "deny"}
 
 
 SERVER = bound_server("x", "acme/work/ship", "1.0.0", "exclusive")
@@ -231,7 +231,7 @@ SERVER = bound_server("x", "acme/work/ship", "1.0.0", "exclusive")
 
 def test_a_bound_agent_has_the_server_s_tools_and_no_others() -> None:
     def bound(name: str) -> dict[str, Any]:
-        return made(name, Rights(()), server=SERVER)[0]
+        return made(name, AgentRights(()), server=SERVER)[0]
 
     words = ["mcp", "serve", "--as", "acme/work/ship@1.0.0"]
     command = {"command": "rye", "args": words, "env": {"RYE_BINDING": "exclusive"}}
@@ -248,7 +248,7 @@ def test_a_bound_agent_has_the_server_s_tools_and_no_others() -> None:
 
 
 def test_opencode_denies_the_server_s_tools_to_everybody_else() -> None:
-    edits = target("opencode").agent(draft(Rights(()), server=SERVER), OPTIONS).edits
+    edits = target("opencode").agent(draft(AgentRights(()), server=SERVER), OPTIONS).edits
     values = {edit.key: json.loads(edit.text) for edit in edits}
     assert values["permission", "rye-x_*"] == "deny"
     assert values["mcp", "rye-x"]["command"] == ["rye", "mcp", "serve", "--as", "acme/work/ship@1.0.0"]
@@ -257,7 +257,11 @@ def test_opencode_denies_the_server_s_tools_to_everybody_else() -> None:
 
 def test_gemini_is_not_given_a_text_that_it_fills_in_itself() -> None:
     given = AgentDraft(
-        name="x", description="Says x", body="Run ${HOME}/x.", mark="rye:deployed agent:a/x@1.0.0", rights=Rights(())
+        name="x",
+        description="Says x",
+        body="Run ${HOME}/x.",
+        mark="rye:deployed agent:a/x@1.0.0",
+        rights=AgentRights(()),
     )
     found = target("gemini").agent(given, OPTIONS)
     assert found.data is None
@@ -266,13 +270,13 @@ def test_gemini_is_not_given_a_text_that_it_fills_in_itself() -> None:
 
 
 def test_cursor_cannot_hold_a_bound_agent() -> None:
-    found = target("cursor").agent(draft(Rights(()), server=SERVER), OPTIONS)
+    found = target("cursor").agent(draft(AgentRights(()), server=SERVER), OPTIONS)
     assert found.data is None
     assert found.refusals[0].code == "deploy-inexpressible"
 
 
 def test_codex_says_that_its_shell_stays() -> None:
-    assert "advisory" in target("codex").agent(draft(Rights(()), server=SERVER), OPTIONS).notes[0]
+    assert "advisory" in target("codex").agent(draft(AgentRights(()), server=SERVER), OPTIONS).notes[0]
     assert {one.name for one in all_targets() if one.binding == "advisory"} == {"codex"}
 
 

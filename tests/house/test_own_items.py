@@ -9,7 +9,7 @@ import pytest
 
 from rye.items.reading import ReadOptions
 from rye.project.checking import check_files
-from rye.project.context import Found, own_items
+from rye.project.context import FileToRead, own_items
 from rye.project.signatures import verify_file
 from rye.signing.trust_store import read_key_file
 from rye.text.diagnostics import strict
@@ -28,7 +28,7 @@ def test_there_are_enough_of_each_kind() -> None:
 
 
 def test_all_conform_with_strict() -> None:
-    found = [Found(path, str(path), set_root=REPOSITORY / ".ai") for path in PATHS]
+    found = [FileToRead(path, str(path), set_root=REPOSITORY / ".ai") for path in PATHS]
     errors = {
         entry.shown: [finding.message for finding in strict(entry.diagnostics) if finding.severity == "error"]
         for entry in check_files(found, None, ReadOptions(publishing=True))
@@ -50,7 +50,7 @@ def test_each_part_of_a_directive_can_be_overridden_alone(path: Path) -> None:
 
 def test_every_reference_between_them_leads_somewhere() -> None:
     ids = {f"rye/{path.relative_to(REPOSITORY / '.ai').with_suffix('').as_posix().split('/', 1)[1]}" for path in PATHS}
-    for entry in check_files([Found(path, str(path)) for path in PATHS], None, ReadOptions()):
+    for entry in check_files([FileToRead(path, str(path)) for path in PATHS], None, ReadOptions()):
         assert entry.item is not None
         assert entry.item.reading.metadata is not None
         for dependency in entry.item.reading.metadata.dependencies:

@@ -9,7 +9,7 @@ import pytest
 
 from rye.errors import RyeError
 from rye.importing.apm import read_apm
-from rye.importing.foreign import Digest, Entry, FolderPlace, Foreign, GitPlace
+from rye.importing.foreign import Digest, FolderPlace, Foreign, ForeignEntry, GitPlace
 from rye.importing.marketplace import read_marketplace
 from rye.importing.skills_locks import read_project_lock, read_user_lock
 from rye.importing.toolhive import read_toolhive
@@ -47,7 +47,7 @@ class TestTheProjectsLockOfSkills:
         ).entries
         place = GitPlace("https://github.com/vercel-labs/agent-skills.git", "main", None, "skills/web-design")
         digest = Digest("skills-folder", HASH)
-        assert entry == Entry(
+        assert entry == ForeignEntry(
             file="skills-lock.json",
             name="web-design",
             place=place,

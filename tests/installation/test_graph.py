@@ -10,7 +10,7 @@ from rye.errors import RyeError, UsageError
 from rye.installation.graph import MOST_CHAINS, chains, locked_item, not_installed, tree
 from rye.items.identity import Identity
 from rye.project.lock import Lock, LockedItem
-from rye.project.manifest import Manifest, Wanted
+from rye.project.manifest import Manifest, Requested
 
 
 def item(name: str, *needs: str, kind: str = "directive") -> LockedItem:
@@ -30,7 +30,7 @@ def item(name: str, *needs: str, kind: str = "directive") -> LockedItem:
 
 
 def asked(*names: str) -> Manifest:
-    return Manifest(dependencies=tuple(Wanted(f"acme/{name}", None, "*") for name in names))
+    return Manifest(dependencies=tuple(Requested(f"acme/{name}", None, "*") for name in names))
 
 
 def test_a_circle_ends_where_it_closes() -> None:

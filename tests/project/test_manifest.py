@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from rye.project.manifest import ManifestError, Wanted, parse_manifest
+from rye.project.manifest import ManifestError, Requested, parse_manifest
 from rye.project.manifest_edit import add_dependency, remove_dependency, set_registry
 from rye.project.new_manifest import new_manifest
 
@@ -43,9 +43,9 @@ def test_a_whole_manifest() -> None:
     manifest = parse_manifest(WHOLE)
     assert manifest.namespace == "acme"
     assert manifest.dependencies == (
-        Wanted("acme/checks/review", None, "*", "dev"),
-        Wanted("acme/workflows/deploy", None, "^1.2"),
-        Wanted("acme/shell/docker", "tool", "1.0.3", pre_release=True),
+        Requested("acme/checks/review", None, "*", "dev"),
+        Requested("acme/workflows/deploy", None, "^1.2"),
+        Requested("acme/shell/docker", "tool", "1.0.3", pre_release=True),
     )
     assert manifest.groups == ("dev", "main")
     assert manifest.registries == {"other": "https://other.example"}
@@ -89,7 +89,7 @@ def test_what_a_manifest_does_not_know_is_an_error_that_names_it(text: str, name
 def test_adding_keeps_comments_and_order() -> None:
     edited = add_dependency(WHOLE, "acme/new/thing", "^2")
     assert [line for line in edited.splitlines() if "new/thing" not in line] == WHOLE.splitlines()
-    assert Wanted("acme/new/thing", None, "^2") in parse_manifest(edited).dependencies
+    assert Requested("acme/new/thing", None, "^2") in parse_manifest(edited).dependencies
 
 
 def test_adding_what_is_there_changes_only_its_range() -> None:
@@ -101,8 +101,8 @@ def test_adding_what_is_there_changes_only_its_range() -> None:
 
 def test_adding_to_a_new_group_and_to_an_empty_manifest() -> None:
     edited = add_dependency(new_manifest("x", "acme", None), "acme/a/b", "*", group="dev")
-    assert parse_manifest(edited).dependencies == (Wanted("acme/a/b", None, "*", "dev"),)
-    assert parse_manifest(add_dependency("", "acme/a/b", "*")).dependencies == (Wanted("acme/a/b", None, "*"),)
+    assert parse_manifest(edited).dependencies == (Requested("acme/a/b", None, "*", "dev"),)
+    assert parse_manifest(add_dependency("", "acme/a/b", "*")).dependencies == (Requested("acme/a/b", None, "*"),)
 
 
 def test_removing_gives_back_the_text_before_adding() -> None:

@@ -8,20 +8,20 @@ import pytest
 
 from rye.items.reading import ReadOptions
 from rye.project.checking import check_files
-from rye.project.context import Found
+from rye.project.context import FileToRead
 
 PYTHON = '__version__ = "1.0.0"\n__category__ = "text"\n__tool_description__ = "Counts words"\nprint("{}")\n'
 SCRIPT = 'const __version__ = "1.0.0";\nconst __category__ = "text";\nconst __tool_description__ = "Counts words";\n'
 
 
-def put(folder: Path, name: str, text: str) -> Found:
+def put(folder: Path, name: str, text: str) -> FileToRead:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
     path.write_text(text)
-    return Found(path, name)
+    return FileToRead(path, name)
 
 
-def codes(found: list[Found]) -> dict[str, list[str]]:
+def codes(found: list[FileToRead]) -> dict[str, list[str]]:
     return {
         one.shown: [finding.message for finding in one.diagnostics if finding.code == "ambiguous-id"]
         for one in check_files(found, None, ReadOptions())

@@ -14,7 +14,15 @@ from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.limits import MirrorLimits
 from rye.registry import airgap as bundle
-from rye.registry.airgap import AirgapError, AirgapFile, Wanted, decode_airgap, encode_airgap, open_airgap, open_client
+from rye.registry.airgap import (
+    AirgapError,
+    AirgapFile,
+    WantedPart,
+    decode_airgap,
+    encode_airgap,
+    open_airgap,
+    open_client,
+)
 from rye.registry.client import RegistryClient
 from rye.registry.protocol import wire
 from rye.registry.store.cache import Cache
@@ -50,7 +58,7 @@ def pinned(registry: SimulatedRegistry, folder: Path) -> StateStore:
 
 
 def written(registry: SimulatedRegistry, base: Path, name: str = "b.rye-bundle") -> Path:
-    wanted = [Wanted(ADDRESS, registry.origin, ((ONE, "1.0.0"), (SKILL, "1.0.0")))]
+    wanted = [WantedPart(ADDRESS, registry.origin, ((ONE, "1.0.0"), (SKILL, "1.0.0")))]
     store = pinned(registry, base / "writer")
     bundle.write_airgap(base / name, LOCK, wanted, lambda _: MemoryTransport(registry.files), store)
     return base / name
@@ -119,7 +127,7 @@ class TestRoundTrip:
 
     def test_a_release_that_the_registry_does_not_have_makes_no_bundle(self, tmp_path: Path) -> None:
         registry = filled()
-        wanted = [Wanted(ADDRESS, registry.origin, ((ONE, "9.9.9"),))]
+        wanted = [WantedPart(ADDRESS, registry.origin, ((ONE, "9.9.9"),))]
         store = pinned(registry, tmp_path / "writer")
         with pytest.raises(RyeError) as error:
             bundle.write_airgap(tmp_path / "b", LOCK, wanted, lambda _: MemoryTransport(registry.files), store)
@@ -128,7 +136,7 @@ class TestRoundTrip:
 
     def test_a_registry_that_is_not_pinned_makes_no_bundle(self, tmp_path: Path) -> None:
         registry = filled()
-        wanted = [Wanted(ADDRESS, registry.origin, ((ONE, "1.0.0"),))]
+        wanted = [WantedPart(ADDRESS, registry.origin, ((ONE, "1.0.0"),))]
         with pytest.raises(RyeError) as error:
             bundle.write_airgap(
                 tmp_path / "b", LOCK, wanted, lambda _: MemoryTransport(registry.files), StateStore(tmp_path / "empty")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rye.rendering.interpolation import Missing, interpolate, missing_values, text_of
+from rye.rendering.interpolation import MissingValue, interpolate, missing_values, text_of
 
 
 def filled(text: str, **values: object) -> str:
@@ -52,7 +52,7 @@ def test_what_a_value_brings_in_is_never_expanded() -> None:
 def test_missing_values_have_their_lines() -> None:
     text = "one\n{input:a} {input:b:two\nlines} {input:c?}\n{input:d}{input:a}"
     result, missing = interpolate(text, {}, range(10, 20))
-    assert missing == (Missing("a", 11), Missing("d", 13), Missing("a", 13))
+    assert missing == (MissingValue("a", 11), MissingValue("d", 13), MissingValue("a", 13))
     assert result == "one\n{input:a} two\nlines \n{input:d}{input:a}"
     error = missing_values(missing)
     assert error.code == "missing-input"
@@ -63,7 +63,7 @@ def test_missing_values_have_their_lines() -> None:
 
 
 def test_an_unknown_first_line_gives_no_lines() -> None:
-    assert interpolate("\n{input:a}", {})[1] == (Missing("a", None),)
+    assert interpolate("\n{input:a}", {})[1] == (MissingValue("a", None),)
 
 
 @given(st.text(), st.text())

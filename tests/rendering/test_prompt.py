@@ -8,7 +8,7 @@ from rye.errors import RyeError
 from rye.items.directive.model import LegacyOutputs, Output
 from rye.items.directive.reader import read
 from rye.items.reading import ReadOptions, Source
-from rye.rendering.prompt import Part, PromptSource, render, source_of
+from rye.rendering.prompt import PromptPart, PromptSource, render, source_of
 from tests.scenes.parsed import parsed
 
 PROCESS = """<process>
@@ -20,10 +20,10 @@ PROCESS = """<process>
 CRITERIA = "<success_criteria>\n<criterion>Deployed to {input:environment}</criterion>\n</success_criteria>"
 SOURCE = PromptSource(
     (
-        Part("# Deploy {input:what:all}", (3,)),
-        Part("Deploy it.", (5,)),
-        Part(PROCESS, range(30, 36)),
-        Part(CRITERIA, range(37, 40)),
+        PromptPart("# Deploy {input:what:all}", (3,)),
+        PromptPart("Deploy it.", (5,)),
+        PromptPart(PROCESS, range(30, 36)),
+        PromptPart(CRITERIA, range(37, 40)),
     ),
     (Output("deployment_id", "ID of {input:what}"),),
 )
@@ -96,29 +96,36 @@ def test_a_directive_from_its_file() -> None:
 
 
 def test_blank_parts_are_left_out_and_edges_keep_the_line_count() -> None:
-    source = PromptSource((Part(""), Part("\n \n"), Part("\n\n  kept  \n\n", range(1, 6)), Part("\n{input:a}", (5, 6))))
+    source = PromptSource(
+        (
+            PromptPart(""),
+            PromptPart("\n \n"),
+            PromptPart("\n\n  kept  \n\n", range(1, 6)),
+            PromptPart("\n{input:a}", (5, 6)),
+        )
+    )
     assert render(source, {"a": "v"}) == "  kept  \n\nv"
     with pytest.raises(RyeError, match="line 6"):
         render(source, {})
 
 
 def test_a_value_keeps_its_own_line_ends() -> None:
-    assert render(PromptSource((Part("{input:a}", (1,)),)), {"a": "\n\nx\n"}) == "\n\nx\n"
+    assert render(PromptSource((PromptPart("{input:a}", (1,)),)), {"a": "\n\nx\n"}) == "\n\nx\n"
 
 
 def test_no_outputs_no_block() -> None:
-    assert render(PromptSource((Part("x"),)), {}) == "x"
+    assert render(PromptSource((PromptPart("x"),)), {}) == "x"
 
 
 def test_legacy_messages_end_the_prompt() -> None:
-    source = PromptSource((Part("x"),), LegacyOutputs("Made {input:name}", None, 19, (20,)))
+    source = PromptSource((PromptPart("x"),), LegacyOutputs("Made {input:name}", None, 19, (20,)))
     assert render(source, {"name": "<y>"}).endswith("<returns>\n  <success>Made &lt;y&gt;</success>\n</returns>")
     with pytest.raises(RyeError, match="line 20"):
         render(source, {})
 
 
 def test_a_value_cannot_fake_a_placeholder_anywhere() -> None:
-    source = PromptSource((Part("{input:a}"), Part("{input:b}")), LegacyOutputs("{input:a}"))
+    source = PromptSource((PromptPart("{input:a}"), PromptPart("{input:b}")), LegacyOutputs("{input:a}"))
     text = render(source, {"a": "{input:b}", "b": "secret"})
     assert text.count("secret") == 1
     assert text.count("{input:b}") == 2

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from rye.items.directive.model import LegacyOutputs, Output
-from rye.rendering.interpolation import Missing
+from rye.rendering.interpolation import MissingValue
 from rye.rendering.returns import legacy_returns_block, returns_block
 
 
@@ -58,7 +58,7 @@ def test_legacy_messages_are_filled_and_then_escaped() -> None:
 
 
 def test_legacy_placeholders_without_a_value_are_missing() -> None:
-    assert legacy_returns_block(LegacyOutputs("{input:a}", None, 6, (7,)), {})[1] == (Missing("a", 7),)
+    assert legacy_returns_block(LegacyOutputs("{input:a}", None, 6, (7,)), {})[1] == (MissingValue("a", 7),)
 
 
 xml_text = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Cn")) | st.sampled_from('\n\t\r<>&"'))

@@ -15,7 +15,7 @@ from rye.errors import RyeError, UsageError
 from rye.signing.signature_line import (
     MARKDOWN,
     Absent,
-    Found,
+    FoundLine,
     Malformed,
     SignatureLine,
     completed,
@@ -45,12 +45,12 @@ def fields(time: str = TIME, hash: str = HASH, signature: str = SIGNATURE, key: 
     return f"{marker}:signed:{time}:{hash}:{signature}:{key}"
 
 
-def markdown(signature: str, rest: str = "# Title\n") -> Found | Absent | Malformed:
+def markdown(signature: str, rest: str = "# Title\n") -> FoundLine | Absent | Malformed:
     return find(f"<!-- {signature} -->\n{rest}", MARKDOWN)
 
 
-def found(result: Found | Absent | Malformed) -> Found:
-    assert isinstance(result, Found), result
+def found(result: FoundLine | Absent | Malformed) -> FoundLine:
+    assert isinstance(result, FoundLine), result
     return result
 
 
@@ -62,7 +62,7 @@ class TestPlace:
         line = signed.split("\n")[sample.line - 1]
         assert line.startswith(sample.prefix + "rye:signed:")
         assert line.endswith(" -->" if sample.prefix == "<!-- " else KEY)
-        assert find(signed, layout) == Found(LINE, sample.text, sample.line)
+        assert find(signed, layout) == FoundLine(LINE, sample.text, sample.line)
 
     @pytest.mark.parametrize("kind", ["directive", "knowledge", "agent", "role", "skill", "formula", "bundle"])
     def test_only_a_tools_suffix_matters(self, kind: str) -> None:
@@ -268,7 +268,7 @@ def test_hypothesis_what_is_inserted_is_found_with_the_rest_unchanged(text: str,
     layout = layout_of(sample.kind, sample.file_name)
     rest = completed(text, layout)
     result = find(insert(rest, LINE, layout), layout)
-    assert isinstance(result, Found)
+    assert isinstance(result, FoundLine)
     assert (result.line, result.rest) == (LINE, rest)
 
 
@@ -277,7 +277,7 @@ def test_hypothesis_what_is_inserted_is_found_with_the_rest_unchanged(text: str,
 def test_hypothesis_what_counts_is_exactly_where_inserting_it_puts_it(text: str, sample: Sample) -> None:
     layout = layout_of(sample.kind, sample.file_name)
     result = find(text, layout)
-    if isinstance(result, Found) and result.line:
+    if isinstance(result, FoundLine) and result.line:
         assert insert(result.rest, result.line, layout) == text
 
 
@@ -285,7 +285,7 @@ def test_hypothesis_what_counts_is_exactly_where_inserting_it_puts_it(text: str,
     "text", ["\ufeff" * 300_000, "<!-- rye:signed:" + ":" * 300_000, "<!-- rye:signed:" + "a:" * 200]
 )
 def test_hostile_first_lines_cost_nothing(text: str) -> None:
-    assert not isinstance(find(text, MARKDOWN), Found)
+    assert not isinstance(find(text, MARKDOWN), FoundLine)
 
 
 def test_the_module_needs_no_cryptography() -> None:

@@ -8,7 +8,7 @@ from rye.errors import UsageError
 from rye.signing.signature_line import (
     MARKDOWN,
     Absent,
-    Found,
+    FoundLine,
     Layout,
     Malformed,
     SignatureLine,
@@ -79,8 +79,8 @@ def test_the_line_is_counted_from_one() -> None:
     assert find(f"---\n# {fields()}", MARKDOWN) == Malformed(
         "line 2: the signature line does not end with LF", 2, "---\n"
     )
-    assert find(f"#!/bin/sh\n# {fields()}\n", PY) == Found(LINE, "#!/bin/sh\n", 2)
-    assert find(f"# {fields()}\n", PY) == Found(LINE, "", 1)
+    assert find(f"#!/bin/sh\n# {fields()}\n", PY) == FoundLine(LINE, "#!/bin/sh\n", 2)
+    assert find(f"# {fields()}\n", PY) == FoundLine(LINE, "", 1)
 
 
 # Whether the line can be replaced
@@ -150,7 +150,7 @@ def test_a_yaml_tool_may_begin_with_a_shebang_or_with_dashes() -> None:
     for first in ("#!/usr/bin/env tool\n", "---\n"):
         rest = f"{first}name: a\n"
         assert insert(rest, LINE, YAML) == f"{first}# {fields()}\nname: a\n"
-        assert find(insert(rest, LINE, YAML), YAML) == Found(LINE, rest, 2)
+        assert find(insert(rest, LINE, YAML), YAML) == FoundLine(LINE, rest, 2)
 
 
 def test_above_frontmatter_the_current_form_is_misplaced_and_a_broken_line_is_told() -> None:
@@ -159,7 +159,7 @@ def test_above_frontmatter_the_current_form_is_misplaced_and_a_broken_line_is_to
         assert find(comment.format(fields()) + "\n" + rest, MARKDOWN) == Absent(rest, misplaced=True)
         assert find(comment.format(PLACEHOLDER) + "\n" + rest, MARKDOWN) == Absent(rest, misplaced=True)
         later = SignatureLine(TIME, HASH, bytes(64), LATER)
-        assert find(comment.format(fields(key=LATER)) + "\n" + rest, MARKDOWN) == Found(later, rest, 1)
+        assert find(comment.format(fields(key=LATER)) + "\n" + rest, MARKDOWN) == FoundLine(later, rest, 1)
         broken = find(comment.format(fields(key="x")) + "\n" + rest, MARKDOWN)
         assert isinstance(broken, Malformed)
         assert (broken.number, broken.rest) == (1, rest)
@@ -180,7 +180,7 @@ def test_key_ids_have_16_or_64_digits() -> None:
         assert isinstance(find(f"<!-- {fields(key='a' * length)} -->\n", MARKDOWN), Malformed)
     for length, later in ((16, False), (64, True)):
         found = find(f"<!-- {fields(key='a' * length)} -->\n", MARKDOWN)
-        assert isinstance(found, Found)
+        assert isinstance(found, FoundLine)
         assert found.line is not None
         assert (found.line.later_form, found.line.signature) == (later, bytes(64))
 
@@ -191,11 +191,11 @@ def test_key_ids_have_16_or_64_digits() -> None:
 def test_the_providers_word_is_short(name: str, good: bool) -> None:
     for attested in (f"{name}@leo", f"rye@{name}"):
         found = find(f"<!-- {fields()}|{attested} -->\n", MARKDOWN)
-        assert isinstance(found, Found) == good
+        assert isinstance(found, FoundLine) == good
 
 
 def test_every_padding_that_is_not_canonical_is_refused() -> None:
-    assert isinstance(find(f"<!-- {fields(signature=SIGNATURE)} -->\n", MARKDOWN), Found)
+    assert isinstance(find(f"<!-- {fields(signature=SIGNATURE)} -->\n", MARKDOWN), FoundLine)
     for signature in (SIGNATURE[:-1], SIGNATURE[:-2], SIGNATURE + "=", "A" * 87 + "=", "=" * 88):
         for key in (KEY, LATER):
             if key == LATER and signature == SIGNATURE[:-2]:
@@ -210,7 +210,7 @@ def test_every_padding_that_is_not_canonical_is_refused() -> None:
 def test_only_formats_that_know_a_first_line_keep_it_first(layout: Layout, first: str) -> None:
     rest = f"{first}\nmore\n"
     assert insert(rest, LINE, layout) == f"{layout.style.wrap(LINE.render())}\n{rest}"
-    assert find(insert(rest, LINE, layout), layout) == Found(LINE, rest, 1)
+    assert find(insert(rest, LINE, layout), layout) == FoundLine(LINE, rest, 1)
 
 
 @pytest.mark.parametrize("first", ["---~", "---x", "--", "----", "\t---", "--- -"])

@@ -17,7 +17,7 @@ from rye.signing.keys import PrivateKey, PublicKey, read_public_key
 from rye.signing.sign_item import sign, sign_bytes, unsigned_text
 from rye.signing.signature_line import (
     MARKDOWN,
-    Found,
+    FoundLine,
     SignatureLine,
     content_hash,
     encode_signature,
@@ -311,7 +311,7 @@ class TestAnyChange:
     def test_each_field_of_the_line(self, sample: Sample) -> None:
         text = signed_sample(sample.name)
         found = find(text, layout_of(sample.kind, sample.file_name))
-        assert isinstance(found, Found)
+        assert isinstance(found, FoundLine)
         assert found.line
         line = found.line
         signature = encode_signature(line.signature)

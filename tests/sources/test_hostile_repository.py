@@ -17,7 +17,7 @@ from rye.limits import SOURCES
 from rye.sources import commit as commit_module
 from rye.sources import git_cache, git_program
 from rye.sources.finding import MARKETPLACE, find_items
-from rye.sources.listing import Entry
+from rye.sources.listing import TreeEntry
 from tests.scenes.person import Person, Result
 from tests.sources.git_server import GitServer, Repository
 from tests.sources.texts import skill
@@ -224,7 +224,7 @@ def test_what_steers_a_terminal_in_a_name_is_escaped(server: GitServer, person: 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"plugins": 1}'])
 def test_a_marketplace_that_is_none_harms_nobody(text: str) -> None:
-    files = {"good/SKILL.md": Entry("file"), MARKETPLACE: Entry("file")}
+    files = {"good/SKILL.md": TreeEntry("file"), MARKETPLACE: TreeEntry("file")}
     found = find_items(files, "x", {MARKETPLACE: text.encode()})
     assert [item.local_id for item in found.items] == ["good"]
     assert found.notes == (f"{MARKETPLACE} is not a list of plugins",)

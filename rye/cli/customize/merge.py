@@ -15,7 +15,7 @@ import click
 from rye.cli.console import printable
 from rye.cli.customize.dates import parse_date
 from rye.cli.options import Session, command
-from rye.customization.merge import Step
+from rye.customization.merge import MergeStep
 from rye.errors import RyeError, UsageError
 from rye.text.diagnostics import Diagnostic
 from rye.workspace.customizing.merging import Merged, MergeRequest, migrate
@@ -162,7 +162,7 @@ def report(session: Session, diagnostics: Iterable[Diagnostic], name: str) -> No
             click.echo(printable(f"  Hint: {finding.hint}"), err=True)
 
 
-def explain_steps(session: Session, steps: Iterable[Step], base_name: str) -> None:
+def explain_steps(session: Session, steps: Iterable[MergeStep], base_name: str) -> None:
     """Print what each directive did and where, on stderr; it was asked for, so even with ``--quiet``."""
     for step in steps:
         where = f" ({base_name}, line {step.base_line})" if step.base_line is not None else ""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rye.deployment.rights import Rights, worded
+from rye.deployment.rights import AgentRights, worded
 from rye.deployment.targets.protocol import Widening
 
 
-def filters(rights: Rights, title: str, *, says_commands: bool = False) -> tuple[Widening, ...]:
+def filters(rights: AgentRights, title: str, *, says_commands: bool = False) -> tuple[Widening, ...]:
     """Return the lost restrictions of Bash. ``says_commands``: whether the program has a list of allowed commands."""
     if not rights.uses_bash:
         return ()
@@ -22,7 +22,7 @@ def filters(rights: Rights, title: str, *, says_commands: bool = False) -> tuple
     return tuple(found)
 
 
-def tools(rights: Rights, title: str, words: Mapping[str, Sequence[str]]) -> tuple[Widening, ...]:
+def tools(rights: AgentRights, title: str, words: Mapping[str, Sequence[str]]) -> tuple[Widening, ...]:
     """Return what is lost in a program that only has a list of allowed tools. ``words``: its words for tools."""
     if rights.allowed is None:
         return blocked(rights, title)
@@ -39,7 +39,7 @@ def tools(rights: Rights, title: str, words: Mapping[str, Sequence[str]]) -> tup
     return (_lost("tools.allowed", f"{title} cannot allow exactly {', '.join(parts)}.", lost),)
 
 
-def blocked(rights: Rights, title: str) -> tuple[Widening, ...]:
+def blocked(rights: AgentRights, title: str) -> tuple[Widening, ...]:
     """Return what is lost in a program that cannot block single tools."""
     if not rights.blocked:
         return ()
@@ -47,7 +47,7 @@ def blocked(rights: Rights, title: str) -> tuple[Widening, ...]:
     return (_lost("tools.blocked", message, rights.blocked),)
 
 
-def patterns(rights: Rights, title: str) -> tuple[Widening, ...]:
+def patterns(rights: AgentRights, title: str) -> tuple[Widening, ...]:
     """Return what is lost in a program that lists tools by name: ``Bash(git:*)`` might be treated as the whole tool."""
     found = []
     for field, names in (("tools.allowed", rights.allowed or ()), ("tools.blocked", rights.blocked)):
@@ -58,13 +58,13 @@ def patterns(rights: Rights, title: str) -> tuple[Widening, ...]:
     return tuple(found)
 
 
-def inexact(rights: Rights, title: str, can: str) -> Widening:
+def inexact(rights: AgentRights, title: str, can: str) -> Widening:
     """Return what is lost in a program that has a few fixed sets of rights. ``can``: says which."""
     names = ", ".join(sorted(rights.names)) or "no tools"
     return _lost("tools.allowed", f"{title} cannot allow exactly {names}: {can}.", sorted(rights.names))
 
 
-def nearest(rights: Rights, words: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+def nearest(rights: AgentRights, words: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Return the fewest words that cover all allowed tools, and possibly more. Written after the widening was agreed to."""
     return tuple(word for word, names in words.items() if rights.names.intersection(names))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from rye.deployment.rights import Rights
+from rye.deployment.rights import AgentRights
 from rye.deployment.targets import losses
 from rye.deployment.targets.protocol import AgentDraft, AgentText, Places, SharedEdit, Target, TargetOptions, Widening
 from rye.deployment.written_forms import Yaml, frontmatter
@@ -45,7 +45,7 @@ def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
     return AgentText(frontmatter(draft.mark, fields, draft.body), widenings, notes=notes)
 
 
-def _allowed(word: str, rights: Rights) -> Yaml:
+def _allowed(word: str, rights: AgentRights) -> Yaml:
     if word == "read":
         return _READ
     if word == "bash" and rights.commands:
@@ -53,14 +53,14 @@ def _allowed(word: str, rights: Rights) -> Yaml:
     return "allow"
 
 
-def _commands(rights: Rights) -> Yaml:
+def _commands(rights: AgentRights) -> Yaml:
     only: dict[str, Yaml] = {"*": "deny"}
     for command in rights.commands:
         only |= {command: "allow", f"{command} *": "allow"}
     return only
 
 
-def _all_but(rights: Rights) -> tuple[Yaml, tuple[str, ...], tuple[Widening, ...]]:
+def _all_but(rights: AgentRights) -> tuple[Yaml, tuple[str, ...], tuple[Widening, ...]]:
     """Allow everything except what is blocked. A word that covers a blocked tool is denied as a whole: never more than was
     asked for."""
     permission: dict[str, Yaml] = {"*": "allow"}
@@ -75,7 +75,7 @@ def _all_but(rights: Rights) -> tuple[Yaml, tuple[str, ...], tuple[Widening, ...
             permission[word] = _commands(rights)
     known = {name for names in _WORDS.values() for name in names}
     unknown = tuple(name for name in rights.blocked if name not in known)
-    lost = losses.blocked(Rights(blocked=unknown), _TITLE)
+    lost = losses.blocked(AgentRights(blocked=unknown), _TITLE)
     return permission, tuple(notes), lost
 
 

@@ -13,7 +13,7 @@ from typing import Literal, cast
 from msgspec import Struct
 
 from rye.deployment.request import Scope
-from rye.deployment.rights import Rights
+from rye.deployment.rights import AgentRights
 from rye.errors import UsageError
 from rye.project.agent_programs import PROGRAMS, program_names
 from rye.text.spelling import close_words
@@ -76,7 +76,7 @@ class AgentDraft(Struct, frozen=True, kw_only=True):
     body: str
     mark: str
     """The text of the comment in a generated file."""
-    rights: Rights
+    rights: AgentRights
     server: Server | None = None
     """For a bound agent: the server with its only tools. ``rights`` is unused then."""
     turns: int | None = None
@@ -137,7 +137,7 @@ class AgentText(Struct, frozen=True):
     edits: tuple[SharedEdit, ...] = ()
 
 
-class Rendered(Struct, frozen=True):
+class RenderedFiles(Struct, frozen=True):
     """What a target writes for an item."""
 
     files: tuple[OutFile, ...] = ()

@@ -47,7 +47,7 @@ PROVIDERS = ("claude", "copilot")
 _LARGEST = 2**53 - 1
 
 
-class _Checks(YamlFindings):
+class _AgentChecks(YamlFindings):
     """The checks that agents' rules share."""
 
     def keys(self, value: dict[str, Any], known: tuple[str, ...], *path: str) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def read(source: Source, options: ReadOptions) -> Reading[Agent]:
         what = "empty" if document.value is None else _kind(document.value)
         message = f"The frontmatter must be a mapping, not {what}."
         return Reading(None, None, (Diagnostic("error", "A01", message, parts.yaml_line),))
-    checks = _Checks(document)
+    checks = _AgentChecks(document)
     data = document.value
     extra = checks.keys(data, _TOP)
     name = _name(data, source, options, checks)
@@ -179,7 +179,7 @@ def read(source: Source, options: ReadOptions) -> Reading[Agent]:
     return Reading(agent, known, diagnostics)
 
 
-def _name(data: dict[str, Any], source: Source, options: ReadOptions, checks: _Checks) -> str | None:
+def _name(data: dict[str, Any], source: Source, options: ReadOptions, checks: _AgentChecks) -> str | None:
     if "name" not in data:
         checks.report(
             "error", "A02", "name is missing.", hint="Add `name: my-agent`, matching the file's name without .md."
@@ -212,7 +212,7 @@ def _name(data: dict[str, Any], source: Source, options: ReadOptions, checks: _C
     return name
 
 
-def _when_to_use(data: dict[str, Any], checks: _Checks) -> str | None:
+def _when_to_use(data: dict[str, Any], checks: _AgentChecks) -> str | None:
     if "whenToUse" not in data:
         checks.report("error", "A03", "whenToUse is missing.", hint="Say when to choose this agent.")
         return None
@@ -233,7 +233,7 @@ def _when_to_use(data: dict[str, Any], checks: _Checks) -> str | None:
     return value
 
 
-def _tools(data: dict[str, Any], options: ReadOptions, checks: _Checks) -> dict[str, Any] | None:
+def _tools(data: dict[str, Any], options: ReadOptions, checks: _AgentChecks) -> dict[str, Any] | None:
     tools = checks.section(data, "tools")
     if tools is None:
         return None
@@ -281,7 +281,7 @@ def _restricted(tools: dict[str, Any] | None) -> AgentTools:
     )
 
 
-def _transitions(data: dict[str, Any], checks: _Checks) -> dict[str, Any] | None:
+def _transitions(data: dict[str, Any], checks: _AgentChecks) -> dict[str, Any] | None:
     value = data.get("transitions")
     if not isinstance(value, dict):
         what = "is missing" if "transitions" not in data else f"must be a mapping, not {_kind(value)}"
@@ -299,7 +299,7 @@ def _transitions(data: dict[str, Any], checks: _Checks) -> dict[str, Any] | None
     return dict(value) if ok else None
 
 
-def _limits(data: dict[str, Any], checks: _Checks) -> dict[str, Any] | None:
+def _limits(data: dict[str, Any], checks: _AgentChecks) -> dict[str, Any] | None:
     limits = checks.section(data, "limits")
     if limits is None:
         return None
@@ -319,7 +319,7 @@ def _limits(data: dict[str, Any], checks: _Checks) -> dict[str, Any] | None:
     return limits
 
 
-def _provider(data: dict[str, Any], checks: _Checks) -> dict[str, Any] | None:
+def _provider(data: dict[str, Any], checks: _AgentChecks) -> dict[str, Any] | None:
     provider = checks.section(data, "provider")
     if provider is None:
         return None
@@ -333,7 +333,7 @@ def _provider(data: dict[str, Any], checks: _Checks) -> dict[str, Any] | None:
     return provider
 
 
-def _metadata(data: dict[str, Any], checks: _Checks) -> dict[str, Any] | None:
+def _metadata(data: dict[str, Any], checks: _AgentChecks) -> dict[str, Any] | None:
     metadata = checks.section(data, "metadata")
     if metadata is None:
         return None

@@ -83,7 +83,7 @@ class Logical(Struct, frozen=True):
     operands: tuple[Node, ...]
 
 
-class Comparison(Struct, frozen=True):
+class OperatorComparison(Struct, frozen=True):
     """``left operator right``; gives a boolean."""
 
     operator: str
@@ -98,7 +98,7 @@ class Arithmetic(Struct, frozen=True):
     rest: tuple[tuple[str, Node], ...]
 
 
-Node = Constant | Name | Not | Negative | Logical | Comparison | Arithmetic
+Node = Constant | Name | Not | Negative | Logical | OperatorComparison | Arithmetic
 
 
 class Expression(Struct, frozen=True):
@@ -299,7 +299,7 @@ class _Parser:
         column = self.token.column
         if self.comparison_operator() is not None:
             raise ExpressionError("comparisons cannot be chained; join them with 'and'", column)
-        return Comparison(operator, left, right)
+        return OperatorComparison(operator, left, right)
 
     def comparison_operator(self) -> str | None:
         if self.token.kind == "operator" and self.token.text in _COMPARISONS:
@@ -389,7 +389,7 @@ def _value(node: Node, context: Mapping[str, object]) -> object:
             return all(_value(operand, context) is True for operand in operands)
         case Logical(_, operands):
             return any(_value(operand, context) is True for operand in operands)
-        case Comparison(operator, left, right):
+        case OperatorComparison(operator, left, right):
             return _compared(operator, _value(left, context), _value(right, context))
         case Arithmetic(first, rest):
             result = _value(first, context)

@@ -185,7 +185,7 @@ def _fences(text: str) -> list[tuple[int, int]]:
 
 def read_sections(text: str, first_line: int, findings: Findings) -> Sections:
     """Read the sections of ``text``, which begins on line ``first_line`` of the file, right after the directive's fence."""
-    return _Reader(text=text, findings=findings).run(tags(text, first_line))
+    return _ProcessReader(text=text, findings=findings).run(tags(text, first_line))
 
 
 class _OpenStep(Struct):
@@ -194,7 +194,7 @@ class _OpenStep(Struct):
     description: str | None = None
 
 
-class _Reader(Struct, kw_only=True):
+class _ProcessReader(Struct, kw_only=True):
     text: str
     findings: Findings
     process: Tag | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from rye.items.role.sections import Mention, Section
+from rye.items.role.sections import Mention, RoleSection
 
 
 class Role(Struct, frozen=True, kw_only=True):
@@ -14,13 +14,13 @@ class Role(Struct, frozen=True, kw_only=True):
     """As in the title, e.g. ``Release Manager``."""
     slug: str
     tagline: str | None
-    sections: tuple[Section, ...]
+    sections: tuple[RoleSection, ...]
     tier: int | None
     tier_name: str | None
     receives_from: tuple[Mention, ...]
     hands_off_to: tuple[Mention, ...]
     inputs: tuple[Mention, ...]
 
-    def section(self, name: str) -> Section | None:
+    def section(self, name: str) -> RoleSection | None:
         """Return the section of that name, or None."""
         return next((section for section in self.sections if section.name == name), None)

@@ -42,7 +42,7 @@ from rye.items.reading import Metadata, Reading, ReadOptions, Source
 from rye.items.role.model import Role
 from rye.items.role.sections import (
     Mention,
-    Section,
+    RoleSection,
     handoffs_of,
     headings_of,
     inputs_of,
@@ -153,9 +153,9 @@ def _check_start(scan: Outline, found: _Found) -> int | None:
     return title
 
 
-def _check_sections(sections: list[Section], found: _Found) -> dict[str, Section]:
+def _check_sections(sections: list[RoleSection], found: _Found) -> dict[str, RoleSection]:
     """Check N10 to N14: presence, repetition and order. Return the first section of each name."""
-    by_name: dict[str, Section] = {}
+    by_name: dict[str, RoleSection] = {}
     for section in sections:
         if section.name in by_name:
             message = f"The section {section.name!r} is a duplicate; the first is on line {by_name[section.name].line}."
@@ -180,7 +180,7 @@ def _check_sections(sections: list[Section], found: _Found) -> dict[str, Section
     return by_name
 
 
-def _check_permissions(scan: Outline, section: Section | None, found: _Found) -> tuple[int | None, str | None]:
+def _check_permissions(scan: Outline, section: RoleSection | None, found: _Found) -> tuple[int | None, str | None]:
     """Check N20 to N23: the tier line, and what the role may, may not and must ask. Return the tier's number and name."""
     if section is None:
         return None, None
@@ -206,7 +206,7 @@ def _check_permissions(scan: Outline, section: Section | None, found: _Found) ->
 
 
 def _check_handoffs(
-    scan: Outline, section: Section | None, found: _Found
+    scan: Outline, section: RoleSection | None, found: _Found
 ) -> tuple[tuple[Mention, ...], tuple[Mention, ...]]:
     receives, hands_off = handoffs_of(scan, section)
     if section is not None:
@@ -217,7 +217,7 @@ def _check_handoffs(
     return receives, hands_off
 
 
-def _check_lists(scan: Outline, by_name: dict[str, Section], found: _Found) -> None:
+def _check_lists(scan: Outline, by_name: dict[str, RoleSection], found: _Found) -> None:
     """Check N40 to N42: output formats, the number of principles, the form of triggers."""
     if section := by_name.get("Output Contract"):
         titles = [heading.text for heading in headings_of(scan, section, 3)]
@@ -236,7 +236,7 @@ def _check_lists(scan: Outline, by_name: dict[str, Section], found: _Found) -> N
                 found.add("warning", "N42", message, item.line + 1)
 
 
-def _check_profiles(scan: Outline, section: Section | None, found: _Found) -> None:
+def _check_profiles(scan: Outline, section: RoleSection | None, found: _Found) -> None:
     """Check N50: the profile table has exactly the four profiles, in order, as rows or as columns."""
     if section is None:
         return

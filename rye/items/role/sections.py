@@ -23,7 +23,7 @@ _MOST_NAMES = 100
 _NOTHING = frozenset(["", "none", "nobody", "no one", "n/a", "—", "-"])
 
 
-class Section(Struct, frozen=True):
+class RoleSection(Struct, frozen=True):
     """One H2 section. ``line`` is the heading's, from 1; ``text`` is trimmed."""
 
     name: str
@@ -41,31 +41,31 @@ class Mention(Struct, frozen=True):
     line: int
 
 
-def sections_of(scan: Outline) -> list[Section]:
+def sections_of(scan: Outline) -> list[RoleSection]:
     """Return every H2 section in order. A section ends at the next H2 (or H1)."""
     tops = [heading for heading in scan.headings if heading.level <= 2]
-    found: list[Section] = []
+    found: list[RoleSection] = []
     for index, heading in enumerate(tops):
         if heading.level != 2:
             continue
         end = tops[index + 1].line if index + 1 < len(tops) else len(scan.lines)
         text = scan.text(heading.line + 1, end).strip()
-        found.append(Section(heading.text, text, heading.line + 1, heading.line + 1, end))
+        found.append(RoleSection(heading.text, text, heading.line + 1, heading.line + 1, end))
     return found
 
 
-def lines_of(scan: Outline, section: Section) -> list[tuple[int, str]]:
+def lines_of(scan: Outline, section: RoleSection) -> list[tuple[int, str]]:
     """Return the section's lines outside fences and comments, numbered from 1."""
     opaque = scan.opaque  # a property that computes its value: read once, or this is quadratic
     return [(n + 1, scan.lines[n]) for n in range(section.start, section.end) if n not in opaque]
 
 
-def items_of(scan: Outline, section: Section) -> list[ListItem]:
+def items_of(scan: Outline, section: RoleSection) -> list[ListItem]:
     """Return the list items in a section."""
     return [item for item in scan.items if section.start <= item.line < section.end]
 
 
-def headings_of(scan: Outline, section: Section, level: int) -> list[Heading]:
+def headings_of(scan: Outline, section: RoleSection, level: int) -> list[Heading]:
     """Return the headings of ``level`` in a section."""
     return [h for h in scan.headings if h.level == level and section.start <= h.line < section.end]
 
@@ -85,7 +85,7 @@ def tagline_of(scan: Outline, title_line: int) -> str | None:
     return None
 
 
-def handoffs_of(scan: Outline, section: Section | None) -> tuple[tuple[Mention, ...], tuple[Mention, ...]]:
+def handoffs_of(scan: Outline, section: RoleSection | None) -> tuple[tuple[Mention, ...], tuple[Mention, ...]]:
     """Return the names that the role receives work from, and those it hands off to."""
     receives: list[Mention] = []
     hands_off: list[Mention] = []
@@ -115,14 +115,14 @@ def _names(text: str) -> list[str]:
     return list(names)
 
 
-def inputs_of(scan: Outline, section: Section | None) -> tuple[Mention, ...]:
+def inputs_of(scan: Outline, section: RoleSection | None) -> tuple[Mention, ...]:
     """Return the sources that the input contract names in bullets such as ``**From the Orchestrator:** …``."""
     lines = lines_of(scan, section) if section else ()
     found = ((number, _INPUT.match(line)) for number, line in lines)
     return tuple(Mention(match[1].strip(), number) for number, match in found if match)
 
 
-def tables_of(scan: Outline, section: Section) -> list[tuple[int, list[list[str]]]]:
+def tables_of(scan: Outline, section: RoleSection) -> list[tuple[int, list[list[str]]]]:
     """Return the section's pipe tables: the header's line (from 1) and the rows of cells, without the delimiter row."""
     rows = [(number, _cells(line)) for number, line in lines_of(scan, section)]
     found: list[tuple[int, list[list[str]]]] = []

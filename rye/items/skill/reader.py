@@ -64,7 +64,7 @@ class Skill(Struct, frozen=True, kw_only=True):
     """The targets of relative links in the body, as paths from the skill's folder."""
 
 
-class _Checks(YamlFindings):
+class _SkillChecks(YamlFindings):
     def text(self, data: dict[str, Any], key: str, code: str) -> str | None:
         value = data.get(key)
         if key not in data or isinstance(value, str):
@@ -86,7 +86,7 @@ def read(source: Source, options: ReadOptions) -> Reading[Skill]:
     data = document.value
     if not isinstance(data, dict):
         return Reading(None, None, (Diagnostic("error", "S01", "The frontmatter must be a mapping.", parts.yaml_line),))
-    checks = _Checks(document)
+    checks = _SkillChecks(document)
     for feature, line in dict.fromkeys(document.features):
         message = f"A YAML {feature} is not allowed: other readers of skills refuse it."
         hint = "Write lists and maps as indented lines." if feature == "flow collection" else "Write the value out."
@@ -147,7 +147,7 @@ def read(source: Source, options: ReadOptions) -> Reading[Skill]:
     return Reading(skill, described, in_order(checks.found))
 
 
-def _name(data: dict[str, Any], source: Source, options: ReadOptions, checks: _Checks) -> str | None:
+def _name(data: dict[str, Any], source: Source, options: ReadOptions, checks: _SkillChecks) -> str | None:
     value = data.get("name")
     if not isinstance(value, str) or not value.strip():
         what = "is missing" if "name" not in data else "must be a non-blank string"
@@ -176,7 +176,7 @@ def _name(data: dict[str, Any], source: Source, options: ReadOptions, checks: _C
     return name
 
 
-def _description(data: dict[str, Any], checks: _Checks) -> str | None:
+def _description(data: dict[str, Any], checks: _SkillChecks) -> str | None:
     value = data.get("description")
     if not isinstance(value, str) or not value.strip():
         what = "is missing" if "description" not in data else "must be a non-blank string"
@@ -189,7 +189,7 @@ def _description(data: dict[str, Any], checks: _Checks) -> str | None:
     return value.strip()
 
 
-def _allowed_tools(data: dict[str, Any], checks: _Checks) -> tuple[str, ...]:
+def _allowed_tools(data: dict[str, Any], checks: _SkillChecks) -> tuple[str, ...]:
     value = data.get("allowed-tools")
     if "allowed-tools" not in data:
         return ()
@@ -203,7 +203,7 @@ def _allowed_tools(data: dict[str, Any], checks: _Checks) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_TOOL.findall(value)))
 
 
-def _metadata(data: dict[str, Any], checks: _Checks) -> dict[str, Any]:
+def _metadata(data: dict[str, Any], checks: _SkillChecks) -> dict[str, Any]:
     value = data.get("metadata")
     if value in (None, ""):
         return {}

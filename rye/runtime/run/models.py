@@ -35,7 +35,7 @@ Dialect = Literal["anthropic", "openai"]
 _MILLION = Decimal(1_000_000)
 
 
-class _Row(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+class _ModelRow(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """One table as written."""
 
     dialect: Dialect
@@ -94,7 +94,7 @@ def _example(tier: str = "") -> str:
 
 def _model(tier: str, written: object, where: str) -> Model:
     try:
-        row = msgspec.convert(written, _Row, strict=True)
+        row = msgspec.convert(written, _ModelRow, strict=True)
     except msgspec.ValidationError as error:
         raise RyeError("bad-config", f"{where}: [models.{tier}]: {error}.", _example(tier)) from None
     _check_address(tier, row.url, where)

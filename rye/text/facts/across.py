@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from rye.limits import FACTS
 from rye.text.facts import calls
 from rye.text.facts.flow import Flow, Sources
-from rye.text.facts.source import Found, Origin, Source
+from rye.text.facts.source import Origin, RuleMatch, Source
 
 
-def across(sources: Sequence[Source], fact: str, find_source: Sources) -> Iterator[tuple[Source, Found]]:
+def across(sources: Sequence[Source], fact: str, find_source: Sources) -> Iterator[tuple[Source, RuleMatch]]:
     """Yield where one file runs what another one saved, by commands or by a program's calls. The sources were read before."""
     for source, files in _foreign(sources, fact):
         commands = Flow(source, fact, frozenset(), find_source, files).run()

@@ -8,7 +8,7 @@ from typing import Final
 
 from rye.text.facts import shell
 from rye.text.facts.fact import COMMAND
-from rye.text.facts.source import Found, Source
+from rye.text.facts.source import RuleMatch, Source
 from rye.text.facts.tables import word_set
 
 SHELL_LANGUAGES: Final = word_set(
@@ -47,7 +47,7 @@ _CALLS = re.compile(
 )
 
 
-def find(source: Source) -> Iterator[Found]:
+def find(source: Source) -> Iterator[RuleMatch]:
     """Yield the programs, each once per file."""
     seen: set[str] = set()
     for name, line, column in _named(source):
@@ -60,7 +60,7 @@ def find(source: Source) -> Iterator[Found]:
             and program.strip("._-/~")
         ):
             seen.add(program)
-            yield Found(COMMAND, program, line, column)
+            yield RuleMatch(COMMAND, program, line, column)
 
 
 def _named(source: Source) -> Iterator[tuple[str, int, int]]:

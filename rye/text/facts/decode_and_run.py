@@ -10,7 +10,7 @@ from rye.text.facts.across import across
 from rye.text.facts.fact import DECODE_AND_RUN
 from rye.text.facts.flow import Flow
 from rye.text.facts.shell import shown
-from rye.text.facts.source import Found, Origin, Source
+from rye.text.facts.source import Origin, RuleMatch, Source
 from rye.text.facts.tables import triggers, word_set
 
 _TRIGGERS = triggers(
@@ -47,7 +47,7 @@ _ESCAPED_RUNS = re.compile(
 )
 
 
-def find(source: Source) -> Iterator[Found]:
+def find(source: Source) -> Iterator[RuleMatch]:
     """Yield every place where something decoded is run."""
     words = _TRIGGERS
     if b"tr" in source.words and (b"n-z" in source.lowered or b"a-m" in source.lowered):
@@ -66,7 +66,7 @@ def find(source: Source) -> Iterator[Found]:
     yield from calls.find(source, calls.DECODED, DECODE_AND_RUN)
 
 
-def find_across(sources: Sequence[Source]) -> Iterator[tuple[Source, Found]]:
+def find_across(sources: Sequence[Source]) -> Iterator[tuple[Source, RuleMatch]]:
     """Yield what one file of the item decodes and another runs."""
     return across(sources, DECODE_AND_RUN, _decodes)
 
@@ -97,7 +97,7 @@ def _shown(words: list[shell.Word]) -> str:
 _POWERSHELL_WORDS = triggers("powershell pwsh frombase64string gzipstream deflatestream enc encodedcommand ec encoded")
 
 
-def _encoded_commands(source: Source) -> Iterator[Found]:
+def _encoded_commands(source: Source) -> Iterator[RuleMatch]:
     """PowerShell: any abbreviation of ``-EncodedCommand``, and ``FromBase64String`` on a line that also runs something."""
     if not source.has(_POWERSHELL_WORDS):
         return
@@ -106,12 +106,12 @@ def _encoded_commands(source: Source) -> Iterator[Found]:
             has_shell = "powershell" in text.lower() or "pwsh" in text.lower()
             for match in _ENCODED_OPTION.finditer(text) if not has_shell else _encoded_after_shell(text):
                 value = shown(f"-EncodedCommand {match['payload']}")
-                yield Found(DECODE_AND_RUN, value, *source.place(line, offset + match.start(), match[0].split()[0]))
+                yield RuleMatch(DECODE_AND_RUN, value, *source.place(line, offset + match.start(), match[0].split()[0]))
             decoded = _FROM_BASE64.search(text)
             if decoded is not None and _POWERSHELL_RUNS.search(text):
                 start = max(0, decoded.start() - 200)
                 value = shown(text[start : decoded.end() + 2000])
-                yield Found(DECODE_AND_RUN, value, *source.place(line, offset + decoded.start(), decoded[0]))
+                yield RuleMatch(DECODE_AND_RUN, value, *source.place(line, offset + decoded.start(), decoded[0]))
 
 
 _AFTER_SHELL = re.compile(
@@ -127,7 +127,7 @@ def _encoded_after_shell(text: str) -> Iterator[re.Match[str]]:
     yield from _AFTER_SHELL.finditer(text, start)
 
 
-def _escapes(source: Source) -> Iterator[Found]:
+def _escapes(source: Source) -> Iterator[RuleMatch]:
     """A run of hex, octal or Unicode escapes on a line that runs text."""
     for number, raw in enumerate(source.lines):
         if "\\" not in raw:
@@ -135,4 +135,4 @@ def _escapes(source: Source) -> Iterator[Found]:
         for text, offset in shell.pieces(raw):
             match = _ESCAPED.search(text)
             if match is not None and _ESCAPED_RUNS.search(text):
-                yield Found(DECODE_AND_RUN, shown(match[0]), number, offset + match.start())
+                yield RuleMatch(DECODE_AND_RUN, shown(match[0]), number, offset + match.start())

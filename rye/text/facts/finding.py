@@ -21,9 +21,9 @@ from rye.text.facts import (
     unpinned_fetch,
 )
 from rye.text.facts.fact import FACTS, NOTE, Fact, severity
-from rye.text.facts.source import Found, Source
+from rye.text.facts.source import RuleMatch, Source
 
-RULES: Final[tuple[Callable[[Source], Iterator[Found]], ...]] = (
+RULES: Final[tuple[Callable[[Source], Iterator[RuleMatch]], ...]] = (
     hosts.find,
     commands.find,
     pipe_to_shell.find,
@@ -38,7 +38,7 @@ RULES: Final[tuple[Callable[[Source], Iterator[Found]], ...]] = (
 
 """Rules that look at one file at a time."""
 
-ACROSS: Final[tuple[Callable[[Sequence[Source]], Iterator[tuple[Source, Found]]], ...]] = (
+ACROSS: Final[tuple[Callable[[Sequence[Source]], Iterator[tuple[Source, RuleMatch]]], ...]] = (
     pipe_to_shell.find_across,
     decode_and_run.find_across,
 )
@@ -79,7 +79,7 @@ class _Listed:
         self.lines: set[tuple[str, str, int]] = set()
         self.places: Counter[tuple[str, str]] = Counter()
 
-    def add(self, found: Found) -> None:
+    def add(self, found: RuleMatch) -> None:
         level = found.level or FACTS[found.fact]
         value = _short(found.value)
         key, place = (found.fact, value), (found.fact, value, found.line)

@@ -13,7 +13,7 @@ from typing import Final
 
 from rye.text.facts import interpreters, shell
 from rye.text.facts.shell import BREAK, shown
-from rye.text.facts.source import Found, Line, Origin, Source
+from rye.text.facts.source import Line, Origin, RuleMatch, Source
 from rye.text.facts.tables import word_set
 
 _NAME = re.compile(r"\$(?:\{?(?:env:)?)([A-Za-z_]\w{0,80})")
@@ -57,9 +57,9 @@ class Flow:
         self.names: dict[str, Origin] = {}
         self.ready: set[str] = set()
         self.unpacked: tuple[Origin, int] | None = None
-        self.found: list[Found] = []
+        self.found: list[RuleMatch] = []
 
-    def run(self) -> list[Found]:
+    def run(self) -> list[RuleMatch]:
         """Return every place where what the sources bring in is run."""
         numbers = set(self.source.lines_with(self.triggers))
         if not numbers and not self.files:
@@ -297,7 +297,7 @@ class Flow:
             place = self.source.place(line, command.words[0].start, command.words[0].text)
         else:
             place = (origin.line, origin.column)
-        self.found.append(Found(self.fact, value, *place))
+        self.found.append(RuleMatch(self.fact, value, *place))
 
 
 def _reads_owners_input(group: shell.Group) -> bool:

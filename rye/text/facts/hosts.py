@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rye.text.facts import addresses, shell
 from rye.text.facts.fact import ALARM, HOST
-from rye.text.facts.source import Found, Source
+from rye.text.facts.source import RuleMatch, Source
 from rye.text.facts.tables import triggers, word_set
 
 _NETWORK_WORDS = triggers("curl wget ssh scp sftp rsync nc ncat netcat telnet ping iwr irm ftp socat")
@@ -26,7 +26,7 @@ _FILES = word_set(
 )
 
 
-def find(source: Source) -> Iterator[Found]:
+def find(source: Source) -> Iterator[RuleMatch]:
     """Yield the hosts, each once per line."""
     text = source.text
     seen: set[tuple[str, int]] = set()
@@ -53,8 +53,8 @@ def find(source: Source) -> Iterator[Found]:
                         yield _found(host, value, number, column)
 
 
-def _found(host: str, value: str, line: int, column: int) -> Found:
-    return Found(HOST, value, line, column, ALARM if addresses.is_public_ip(host) else "")
+def _found(host: str, value: str, line: int, column: int) -> RuleMatch:
+    return RuleMatch(HOST, value, line, column, ALARM if addresses.is_public_ip(host) else "")
 
 
 def _arguments(command: shell.Command) -> Iterator[tuple[str, str, int]]:

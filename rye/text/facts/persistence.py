@@ -12,7 +12,7 @@ from typing import Final
 
 from rye.text.facts.fact import PERSISTENCE
 from rye.text.facts.shell import shown
-from rye.text.facts.source import Found, Source
+from rye.text.facts.source import RuleMatch, Source
 from rye.text.facts.tables import ByWord, triggers
 
 _HOME = r"(?:(?:~|\$\{?HOME\}?|\$\{?\w{1,30}\}?|%\w{1,30}%|/(?:home|Users)/[\w.$*-]{1,60}|/root|\.)/)?"
@@ -150,7 +150,7 @@ _HOME_VALUE = re.compile(r"^(?:\$\{?HOME\}?|/(?:home|Users)/[^/]{1,60}|/root|%US
 _COMMENTS: Final = ("#", "//", "*", "--")
 
 
-def find(source: Source) -> Iterator[Found]:
+def find(source: Source) -> Iterator[RuleMatch]:
     """Yield what is written to outlive the session, each once per line."""
     yield from _written(source)
     for index in _REGISTERS_BY_WORD.rows(source.words):
@@ -158,10 +158,10 @@ def find(source: Source) -> Iterator[Found]:
         for number in source.lines_with(words):
             for match in pattern.finditer(source.lines[number]):
                 at = match.lastindex or 0
-                yield Found(PERSISTENCE, shown(match[at]).strip("| "), number, match.start(at))
+                yield RuleMatch(PERSISTENCE, shown(match[at]).strip("| "), number, match.start(at))
 
 
-def _written(source: Source) -> Iterator[Found]:
+def _written(source: Source) -> Iterator[RuleMatch]:
     """Yield the targets that the text says are written."""
     marks = {mark for word in source.words & _TARGET_WORDS.keys() for mark in _TARGET_WORDS[word]}
     numbers = sorted({number for mark in marks for number in source.lines_of_bytes(mark)})
@@ -176,7 +176,7 @@ def _written(source: Source) -> Iterator[Found]:
             comment = raw.lstrip().startswith(_COMMENTS)
             if (writes_somewhere and not comment and _is_written_in_code(match[0])) or _is_written(source, number):
                 value = _HOME_VALUE.sub("~", shown(match[0])).removeprefix("./").rstrip("/.")
-                yield Found(PERSISTENCE, value, number, 0 if joined else match.start())
+                yield RuleMatch(PERSISTENCE, value, number, 0 if joined else match.start())
 
 
 def _is_written_in_code(path: str) -> bool:

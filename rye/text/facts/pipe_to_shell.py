@@ -12,7 +12,7 @@ from rye.text.facts.across import across
 from rye.text.facts.fact import PIPE_TO_SHELL
 from rye.text.facts.flow import Flow
 from rye.text.facts.shell import shown
-from rye.text.facts.source import Found, Origin, Source
+from rye.text.facts.source import Origin, RuleMatch, Source
 from rye.text.facts.tables import triggers, word_set
 
 #: Very common words that fetch something only in the spellings below.
@@ -67,7 +67,7 @@ _SHELLS: Final = word_set("sh bash cmd zsh powershell")
 _NC_RUNS = re.compile(r"-[a-z]*[ec]")
 
 
-def find(source: Source) -> Iterator[Found]:
+def find(source: Source) -> Iterator[RuleMatch]:
     """Yield every place where something fetched is run."""
     words = _TRIGGERS
     for spellings, more in _SPELLINGS:
@@ -80,13 +80,13 @@ def find(source: Source) -> Iterator[Found]:
     if source.has(_SELF_RUNNING_WORDS) and "://" in source.text:
         for line in source.logical_lines(_SELF_RUNNING_WORDS):
             for match in _SELF_RUNNING.finditer(line.text):
-                yield Found(PIPE_TO_SHELL, shown(match[0]), *source.place(line, match.start(), match[0].split()[0]))
+                yield RuleMatch(PIPE_TO_SHELL, shown(match[0]), *source.place(line, match.start(), match[0].split()[0]))
     if source.has(_CONNECTION_WORDS):
         yield from _reverse_shells(source)
     yield from calls.find(source, calls.FETCHED, PIPE_TO_SHELL)
 
 
-def find_across(sources: Sequence[Source]) -> Iterator[tuple[Source, Found]]:
+def find_across(sources: Sequence[Source]) -> Iterator[tuple[Source, RuleMatch]]:
     """Yield what one file of the item fetches and another runs."""
     return across(sources, PIPE_TO_SHELL, _fetches)
 
@@ -114,13 +114,13 @@ _SELF_RUNNING = re.compile(
 _CONNECTION_WORDS = triggers(("tcp", "udp", "nc", "ncat", "netcat", "socat"))
 
 
-def _reverse_shells(source: Source) -> Iterator[Found]:
+def _reverse_shells(source: Source) -> Iterator[RuleMatch]:
     """A shell whose input is a connection runs what the other end sends."""
     for line in source.logical_lines(_CONNECTION_WORDS):
         text = line.text
         match = _REVERSE.search(text)
         if match is not None and re.search(r"\b(?:sh|bash|zsh|exec|eval|cat|source)\b", text):
-            yield Found(PIPE_TO_SHELL, match[0], *source.place(line, match.start(), "/dev/"))
+            yield RuleMatch(PIPE_TO_SHELL, match[0], *source.place(line, match.start(), "/dev/"))
             continue
         for commands in source.commands(line):
             for command, _ in commands:
@@ -128,7 +128,7 @@ def _reverse_shells(source: Source) -> Iterator[Found]:
                 index = next((at for at, name in enumerate(names) if name in _CONNECTORS), -1)
                 if index >= 0 and _hands_over(command.texts()[index + 1 :]):
                     place = source.place(line, command.start, names[index])
-                    yield Found(PIPE_TO_SHELL, _shown(command.words[index:]), *place)
+                    yield RuleMatch(PIPE_TO_SHELL, _shown(command.words[index:]), *place)
 
 
 def _hands_over(arguments: list[str]) -> bool:

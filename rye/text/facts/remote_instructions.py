@@ -13,7 +13,7 @@ from typing import Final
 from rye.limits import FACTS
 from rye.text.facts import addresses
 from rye.text.facts.fact import REMOTE_INSTRUCTIONS
-from rye.text.facts.source import Found, Source
+from rye.text.facts.source import RuleMatch, Source
 from rye.text.facts.tables import triggers
 
 _ORDER_WORDS = triggers(
@@ -98,7 +98,7 @@ _OWN_BLOCK = re.compile(
 )
 
 
-def find(source: Source) -> Iterator[Found]:
+def find(source: Source) -> Iterator[RuleMatch]:
     """Yield the addresses that a reader is told to obey."""
     if not source.has(_ORDER_WORDS):
         return
@@ -112,7 +112,7 @@ def find(source: Source) -> Iterator[Found]:
             line = source.line_at(start)
             if (address, line) not in seen:
                 seen.add((address, line))
-                yield Found(REMOTE_INSTRUCTIONS, address, line, start - source.text_starts[line])
+                yield RuleMatch(REMOTE_INSTRUCTIONS, address, line, start - source.text_starts[line])
 
 
 def _references(text: str) -> tuple[dict[str, str], set[int]]:

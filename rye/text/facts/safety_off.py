@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from rye.text.facts.fact import SAFETY_OFF
 from rye.text.facts.shell import shown
-from rye.text.facts.source import Found, Source
+from rye.text.facts.source import RuleMatch, Source
 from rye.text.facts.tables import ByWord, triggers
 
 
@@ -143,7 +143,7 @@ _GUARDS: Final = (
 _BY_WORD: Final = ByWord(guard.words for guard in _GUARDS)
 
 
-def find(source: Source) -> Iterator[Found]:
+def find(source: Source) -> Iterator[RuleMatch]:
     """Yield every safeguard that is disabled, each once per line."""
     seen: set[tuple[str, int]] = set()
     for index in _BY_WORD.rows(source.words):
@@ -157,4 +157,4 @@ def find(source: Source) -> Iterator[Found]:
                 value = guard.value or shown(match[0]).lstrip("| ")
                 if (value, number) not in seen:
                     seen.add((value, number))
-                    yield Found(SAFETY_OFF, value, number, match.start())
+                    yield RuleMatch(SAFETY_OFF, value, number, match.start())

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from rye.text.facts.fact import SECRET_NAME
-from rye.text.facts.source import Found, Source
+from rye.text.facts.source import RuleMatch, Source
 from rye.text.facts.tables import word_set
 
 #: In capitals, anywhere.
@@ -41,7 +41,7 @@ _PLAIN_WORDS: Final = word_set(
 """Words that are also headings or shouts: they count only where they are used as variables."""
 
 
-def find(source: Source) -> Iterator[Found]:
+def find(source: Source) -> Iterator[RuleMatch]:
     """Yield the names of secrets, each once per file."""
     text, starts = source.text, source.text_starts
     seen: set[str] = set()
@@ -56,7 +56,7 @@ def find(source: Source) -> Iterator[Found]:
                 if name in seen or (pattern is _NAME and name in _PLAIN_WORDS and not _is_used(text, match)):
                     continue
                 seen.add(name)
-                yield Found(SECRET_NAME, name, number, match.start(match.lastindex or 0) - starts[number])
+                yield RuleMatch(SECRET_NAME, name, number, match.start(match.lastindex or 0) - starts[number])
 
 
 def _is_used(text: str, match: re.Match[str]) -> bool:

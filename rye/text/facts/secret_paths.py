@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 
 from rye.text.facts.fact import SECRET_PATH
 from rye.text.facts.shell import shown
-from rye.text.facts.source import Found, Source
+from rye.text.facts.source import RuleMatch, Source
 from rye.text.facts.tables import ByWord, triggers
 
 
-class Place(NamedTuple):
+class SecretPlace(NamedTuple):
     """Where one kind of secret is kept."""
 
     words: frozenset[bytes]
@@ -30,8 +30,8 @@ _HOME: Final = re.compile(
 _PREFIX = r"(?<![\w.])(?:(?:~|\$\{?\w{1,30}\}?|%\w{1,30}%|/(?:home|Users)/[\w.$*{}-]{1,60}|/root)/)?"
 
 
-def _place(words: str, pattern: str) -> Place:
-    return Place(triggers(words.split()), re.compile(pattern, re.IGNORECASE))
+def _place(words: str, pattern: str) -> SecretPlace:
+    return SecretPlace(triggers(words.split()), re.compile(pattern, re.IGNORECASE))
 
 
 _PLACES: Final = (
@@ -135,14 +135,14 @@ _BY_WORD: Final = ByWord(place.words for place in _PLACES)
 _JOINED = re.compile(r"[\"']\s*(?:/|,)\s*[\"']")
 
 
-def find(source: Source) -> Iterator[Found]:
+def find(source: Source) -> Iterator[RuleMatch]:
     """Yield every place of secrets, each once per line."""
     yield from _paths(source)
     if b"254" in source.words or "://" in source.text:
         yield from _metadata(source)
 
 
-def _paths(source: Source) -> Iterator[Found]:
+def _paths(source: Source) -> Iterator[RuleMatch]:
     for index in _BY_WORD.rows(source.words):
         place = _PLACES[index]
         for number in source.lines_with(place.words):
@@ -156,11 +156,11 @@ def _paths(source: Source) -> Iterator[Found]:
                 value = _HOME.sub("~", shown(match[0])).rstrip("/.,")
                 if value and value not in seen:
                     seen.add(value)
-                    yield Found(SECRET_PATH, value, number, 0 if joined else match.start())
+                    yield RuleMatch(SECRET_PATH, value, number, 0 if joined else match.start())
 
 
-def _metadata(source: Source) -> Iterator[Found]:
+def _metadata(source: Source) -> Iterator[RuleMatch]:
     for address in source.addresses:
         if address.host in _METADATA:
             line = source.line_at(address.start)
-            yield Found(SECRET_PATH, address.host, line, address.start - source.text_starts[line])
+            yield RuleMatch(SECRET_PATH, address.host, line, address.start - source.text_starts[line])

@@ -87,7 +87,7 @@ class Origin(NamedTuple):
     """Whether another file of the item brought it in. If so, the place that runs it is reported."""
 
 
-class Found(NamedTuple):
+class RuleMatch(NamedTuple):
     """What a rule found: a value, and its line and column (from 0). ``level`` is set only if it differs from the fact's."""
 
     fact: str

@@ -17,7 +17,7 @@ from rye.text.facts.fact import UNPINNED_FETCH
 from rye.text.facts.packages.containers import is_open_image
 from rye.text.facts.packages.repositories import COMMIT
 from rye.text.facts.shell import plain, shown
-from rye.text.facts.source import Found, Source
+from rye.text.facts.source import RuleMatch, Source
 from rye.text.facts.tables import triggers, word_set
 
 _TRIGGERS = triggers(packages.TOOLS - word_set("go python python3 py uv docker git gh"))
@@ -53,7 +53,7 @@ _CONFIGURED = re.compile(
 )
 
 
-def find(source: Source) -> Iterator[Found]:
+def find(source: Source) -> Iterator[RuleMatch]:
     """Yield every fetch by a name that is not pinned."""
     words = _TRIGGERS
     for spellings, more in _SPELLINGS:
@@ -68,13 +68,13 @@ def find(source: Source) -> Iterator[Found]:
             for command, _ in shell.walk(shell.read(text)):
                 for value in _command(command, source):
                     line = source.line_at(match.start())
-                    yield Found(UNPINNED_FETCH, value, line, match.start() - source.text_starts[line])
+                    yield RuleMatch(UNPINNED_FETCH, value, line, match.start() - source.text_starts[line])
     if source.has(_IMAGE_TRIGGERS):
         yield from _files(source)
 
 
-def _commands(source: Source, words: frozenset[bytes]) -> Iterator[Found]:
-    clones: list[tuple[Found, str]] = []
+def _commands(source: Source, words: frozenset[bytes]) -> Iterator[RuleMatch]:
+    clones: list[tuple[RuleMatch, str]] = []
     for line in source.logical_lines(words):
         if _VERB.search(line.text) is None:
             continue
@@ -90,7 +90,9 @@ def _commands(source: Source, words: frozenset[bytes]) -> Iterator[Found]:
                         continue
                 for value in _command(command, source, names):
                     last = value.rpartition(" ")[2]
-                    found = Found(UNPINNED_FETCH, value, *source.place(line, command.words[0].start, _word_in(value)))
+                    found = RuleMatch(
+                        UNPINNED_FETCH, value, *source.place(line, command.words[0].start, _word_in(value))
+                    )
                     if value.startswith(("git clone ", "gh repo clone ")):
                         clones.append((found, last.rstrip("/").rpartition("/")[2].removesuffix(".git")))
                         if len(clones) > FACTS.saved_files:
@@ -101,7 +103,7 @@ def _commands(source: Source, words: frozenset[bytes]) -> Iterator[Found]:
         yield found
 
 
-def _without_pinned(clones: list[tuple[Found, str]], words: list[str]) -> list[tuple[Found, str]]:
+def _without_pinned(clones: list[tuple[RuleMatch, str]], words: list[str]) -> list[tuple[RuleMatch, str]]:
     """The clones that remain unpinned after this checkout of a full commit. It pins the clone it names, or the last one."""
     if not clones or not any(word in ("checkout", "reset", "switch", "clone", "fetch") for word in words):
         return clones
@@ -131,7 +133,7 @@ def _is_listed(texts: list[str], index: int) -> bool:
     return listed and index + 1 < len(texts) and not texts[index + 1].startswith("-")
 
 
-def _files(source: Source) -> Iterator[Found]:
+def _files(source: Source) -> Iterator[RuleMatch]:
     """Yield unpinned images and actions that a configuration names."""
     if b"image:" in source.lowered or b"image :" in source.lowered:
         for match in _YAML_IMAGE.finditer(source.text):
@@ -145,7 +147,7 @@ def _files(source: Source) -> Iterator[Found]:
                 yield _at(source, match, f"uses {match[1]}@{match[2]}")
 
 
-def _dockerfile(source: Source) -> Iterator[Found]:
+def _dockerfile(source: Source) -> Iterator[RuleMatch]:
     """Yield unpinned images that ``FROM`` names, except stages of the file itself."""
     path = source.path.lower()
     in_dockerfile = "dockerfile" in path or "containerfile" in path
@@ -162,7 +164,7 @@ def _is_dockerfile_block(source: Source, line: int) -> bool:
     return source.markdown and source.fences[line] in ("dockerfile", "docker", "containerfile")
 
 
-def _at(source: Source, match: re.Match[str], value: str) -> Found:
+def _at(source: Source, match: re.Match[str], value: str) -> RuleMatch:
     start = match.start(1)
     line = source.line_at(start)
-    return Found(UNPINNED_FETCH, shown(value), line, start - source.text_starts[line])
+    return RuleMatch(UNPINNED_FETCH, shown(value), line, start - source.text_starts[line])

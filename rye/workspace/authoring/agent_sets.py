@@ -15,7 +15,7 @@ from rye.items.agent.migration import migrate as as_markdown
 from rye.items.agent.model import Agent
 from rye.limits import CONTENT
 from rye.project.checking import Checked, check_files
-from rye.project.context import Found, expand, read_options
+from rye.project.context import FileToRead, expand, read_options
 from rye.project.item_file import ItemFile, load_item, place
 from rye.project.layout import find_project
 from rye.storage.safe_files import read_bytes
@@ -61,7 +61,7 @@ def read_agents(context: Context, folder: str | None = None) -> AgentSet:
     return AgentSet(checked, tuple(value for value in values if isinstance(value, Agent)))
 
 
-def _agent_files(context: Context, folder: str | None) -> list[Found]:
+def _agent_files(context: Context, folder: str | None) -> list[FileToRead]:
     if folder is None:
         project = find_project(context.cwd)
         root = project.root if project is not None else context.cwd
@@ -78,7 +78,7 @@ def _agent_files(context: Context, folder: str | None) -> list[Found]:
     if not path.is_dir():
         raise RyeError("no-such-folder", f"The folder {folder!r} does not exist.", "Name a folder of agents.")
     direct = [
-        Found(file, os.path.join(folder, file.name), path) for file in sorted(path.glob("*.md")) if file.is_file()
+        FileToRead(file, os.path.join(folder, file.name), path) for file in sorted(path.glob("*.md")) if file.is_file()
     ]
     if direct and path.name == "agents":
         return direct

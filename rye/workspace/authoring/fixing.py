@@ -23,7 +23,7 @@ from rye.workspace.authoring.proposed_change import Agree, ProposedChange, break
 
 if TYPE_CHECKING:
     from rye.items.location import Location
-    from rye.project.context import Found
+    from rye.project.context import FileToRead
     from rye.workspace.context import Context
 
 
@@ -51,7 +51,7 @@ def fix_items(context: Context, paths: Sequence[str], kind: str | None, agree: A
     return FixOutcome(tuple(proposed), write_agreed(context, proposed, agree))
 
 
-def _propose_fix(entry: Found, kind: str | None) -> ProposedChange | None:
+def _propose_fix(entry: FileToRead, kind: str | None) -> ProposedChange | None:
     """The change that fixes one file; None if nothing can be fixed (validation says why)."""
     try:
         data = read_bytes(entry.path, CONTENT.item_bytes)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from rye.signing.signature_line import Found, content_hash, find, layout_of, text_of
+from rye.signing.signature_line import FoundLine, content_hash, find, layout_of, text_of
 from rye.storage.atomic import Replacement, replace_files
 from rye.text import content
 
@@ -63,9 +63,11 @@ def breaks_signature(old: bytes, new: bytes, kind: str, file_name: str) -> bool:
     """Whether ``old`` has a signature line whose signed text differs in ``new``."""
     layout = layout_of(kind, file_name)
     before, after = find(text_of(old), layout), find(text_of(new), layout)
-    if not isinstance(before, Found) or before.line is None:
+    if not isinstance(before, FoundLine) or before.line is None:
         return False
-    return not isinstance(after, Found) or after.line is None or content_hash(before.rest) != content_hash(after.rest)
+    return (
+        not isinstance(after, FoundLine) or after.line is None or content_hash(before.rest) != content_hash(after.rest)
+    )
 
 
 def write_agreed(context: Context, proposed: Sequence[ProposedChange], agree: Agree) -> bool:

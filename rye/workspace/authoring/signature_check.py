@@ -14,7 +14,7 @@ from rye.items.kinds import KINDS
 from rye.items.location import locate
 from rye.project.context import arguments_or_own_items, require_project
 from rye.project.lock_file import read_lock
-from rye.project.signatures import Judged, verify_file
+from rye.project.signatures import JudgedFile, verify_file
 from rye.signing.keys import PublicKey
 from rye.signing.verification import Verification
 from rye.verified.installed import attached_problem
@@ -51,14 +51,14 @@ def verify_items(
         except RyeError as error:
             if len(found) == 1:
                 raise
-            judged = Judged(kind, Verification("malformed", f"{error.message} {error.hint or ''}".strip()))
+            judged = JudgedFile(kind, Verification("malformed", f"{error.message} {error.hint or ''}".strip()))
         results.append(VerifiedFile(entry.shown, judged.kind, judged.verification))
     return results
 
 
 def _judge(
     context: Context, path: Path, shown: str, kind: str | None, keys: Trusted, keysets: dict[str, Keyset | None]
-) -> Judged:
+) -> JudgedFile:
     location = locate(path.absolute())
     namespace = location.namespace if location is not None else None
     keyset = _keyset(context, namespace, keysets) if namespace is not None else None
@@ -94,7 +94,7 @@ def _revoked(context: Context, path: Path, keyset: Keyset) -> list[PublicKey]:
     return [PublicKey(gone.key) for gone in keyset.revoked if not meant or meant[0] >= gone.position]
 
 
-def _with_attached(path: Path, judged: Judged) -> Judged:
+def _with_attached(path: Path, judged: JudgedFile) -> JudgedFile:
     """The verdict on a whole installed folder: a changed, missing or extra file makes it ``modified``."""
     if judged.kind is None or KINDS[judged.kind].main_file is None or not judged.verification.ok:
         return judged

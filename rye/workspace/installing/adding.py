@@ -14,7 +14,7 @@ from rye.installation.updates import latest_version
 from rye.items.identity import Identity, Reference, is_segment, lookup_key, parse_reference
 from rye.project.freshness import Unlock
 from rye.project.layout import Project, find_project
-from rye.project.manifest import Manifest, Wanted, parse_manifest
+from rye.project.manifest import Manifest, Requested, parse_manifest
 from rye.project.manifest_edit import add_dependency, set_registry
 from rye.project.members import find_member, member_around
 from rye.project.new_manifest import new_manifest
@@ -180,7 +180,7 @@ def _find(sources: Sources, reference: Reference) -> Identity:
     there = [one for one in spellings if (kinds[one] if kind is None else kind in kinds[one])]
     if kind is not None and not there:
         _refuse_another_kind(kind, kinds)
-    wanted = Wanted(there[0] if there else identifier, kind if there else None, "*")
+    wanted = Requested(there[0] if there else identifier, kind if there else None, "*")
     return identify([wanted], sources)[wanted]
 
 

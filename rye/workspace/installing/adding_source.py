@@ -12,7 +12,7 @@ from rye.project.declared_sources import PathSource
 from rye.project.freshness import Unlock
 from rye.project.layout import Project
 from rye.project.manifest_edit import add_dependencies, add_source
-from rye.sources.finding import Found
+from rye.sources.finding import FoundItem
 from rye.sources.folder import source_folder
 from rye.sources.opening import OpenSource
 from rye.text.spelling import close_words
@@ -80,7 +80,7 @@ def add_from_source(
 
 
 def _with(
-    session: InstallSession, opened: OpenSource, chosen: Sequence[Found], group: str, member: str
+    session: InstallSession, opened: OpenSource, chosen: Sequence[FoundItem], group: str, member: str
 ) -> InstallSession:
     keys = [f"{found.kind}:{opened.source.name}/{found.local_id}" for found in chosen]
     lines = session.manifest.dependencies
@@ -89,7 +89,7 @@ def _with(
     return session.with_manifest(text, member)
 
 
-def _chosen(context: Context, opened: OpenSource, wanted: SourceRequest) -> list[Found]:
+def _chosen(context: Context, opened: OpenSource, wanted: SourceRequest) -> list[FoundItem]:
     """The named items, or all usable ones."""
     for note in opened.inventory.notes:
         context.tell(f"{opened.source.origin}: {note}")
@@ -110,7 +110,7 @@ def _chosen(context: Context, opened: OpenSource, wanted: SourceRequest) -> list
     raise _choose(opened, usable)
 
 
-def _one(opened: OpenSource, item: str) -> Found:
+def _one(opened: OpenSource, item: str) -> FoundItem:
     kind, _, name = item.rpartition(":")
     local_id = name.removeprefix(f"{opened.source.name}/")
     found = [one for one in opened.inventory.items if one.local_id == local_id and kind in ("", one.kind)]
@@ -126,7 +126,7 @@ def _one(opened: OpenSource, item: str) -> Found:
     return found[0]
 
 
-def _choose(opened: OpenSource, usable: Sequence[Found]) -> UsageError:
+def _choose(opened: OpenSource, usable: Sequence[FoundItem]) -> UsageError:
     names = [f"{found.kind}:{found.local_id}" for found in usable]
     listed = "\n".join(f"  {name}" for name in names[:_LISTED])
     more = f"\n  and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
@@ -138,7 +138,7 @@ def _choose(opened: OpenSource, usable: Sequence[Found]) -> UsageError:
     )
 
 
-def _nothing(opened: OpenSource, refused: Sequence[Found], why: Sequence[str]) -> RyeError:
+def _nothing(opened: OpenSource, refused: Sequence[FoundItem], why: Sequence[str]) -> RyeError:
     if not refused:
         hint = "A source is a Rye project (.ai/…), a folder of skills, .claude/skills, .agents/skills, or a plugin marketplace."
         return RyeError("no-such-item", f"{opened.source.spec} has no items.", hint)

@@ -12,7 +12,7 @@ from rye.errors import RyeError, UsageError
 from rye.importing.apm import LOCK as APM_LOCK
 from rye.importing.apm import MANIFEST as APM_MANIFEST
 from rye.importing.apm import read_apm
-from rye.importing.foreign import Entry, FolderPlace, Foreign, LeftOut, bad_file, shown
+from rye.importing.foreign import FolderPlace, Foreign, ForeignEntry, LeftOut, bad_file, shown
 from rye.importing.marketplace import MARKETPLACE, read_marketplace
 from rye.importing.skills_locks import PROJECT_LOCK, USER_LOCK, read_project_lock, read_user_lock
 from rye.importing.toolhive import LOCK as TOOLHIVE_LOCK
@@ -77,7 +77,7 @@ def _bytes(path: Path) -> bytes:
 
 def _inside(part: Foreign, files: dict[str, Path], root: Path) -> Foreign:
     """Leave out folders that belong to another machine's or project's file."""
-    kept: list[Entry] = []
+    kept: list[ForeignEntry] = []
     left_out = list(part.left_out)
     for entry in part.entries:
         path = files.get(entry.file)
@@ -107,7 +107,9 @@ def _folders(root: Path, folders: Sequence[str], installed: frozenset[str]) -> l
                 if f"{folder}/{name}/" not in deployed:
                     names.append(name)
         if names:
-            found.append(Foreign((Entry(file=folder, name=folder, place=FolderPlace(folder), only=tuple(names)),)))
+            found.append(
+                Foreign((ForeignEntry(file=folder, name=folder, place=FolderPlace(folder), only=tuple(names)),))
+            )
     return found
 
 
@@ -142,7 +144,15 @@ def _agents(root: Path) -> list[Foreign]:
         ):
             names.append(name.removesuffix(".md"))
     return (
-        [Foreign((Entry(file=AGENT_FOLDER, name=AGENT_FOLDER, place=FolderPlace(AGENT_FOLDER), only=tuple(names)),))]
+        [
+            Foreign(
+                (
+                    ForeignEntry(
+                        file=AGENT_FOLDER, name=AGENT_FOLDER, place=FolderPlace(AGENT_FOLDER), only=tuple(names)
+                    ),
+                )
+            )
+        ]
         if names
         else []
     )

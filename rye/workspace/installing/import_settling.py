@@ -10,11 +10,11 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.importing.composing import source_name
 from rye.importing.digests import folder_digest
-from rye.importing.foreign import Digest, Entry, FolderPlace, GitPlace, LeftOut, shown
+from rye.importing.foreign import Digest, FolderPlace, ForeignEntry, GitPlace, LeftOut, shown
 from rye.project.declared_sources import GitSource, PathSource, Source, is_commit
 from rye.project.lock import LockedSource
 from rye.project.manifest import Manifest
-from rye.sources.finding import AGENTS, Found
+from rye.sources.finding import AGENTS, FoundItem
 from rye.sources.git_cache import GitCache
 from rye.sources.opening import Opener, OpenSource
 from rye.sources.refs import target
@@ -36,7 +36,7 @@ class Settled(Struct, frozen=True, kw_only=True):
     local_id: str
     suffix: str
     group: str
-    entry: Entry
+    entry: ForeignEntry
 
     @property
     def key(self) -> str:
@@ -81,7 +81,7 @@ class Settling:
         self.left_out: list[LeftOut] = []
         self.notes: list[str] = []
 
-    def settle(self, entries: Iterable[Entry]) -> list[Settled]:
+    def settle(self, entries: Iterable[ForeignEntry]) -> list[Settled]:
         """The items of each entry. Raises SourceError, and RyeError ``digest-does-not-hold`` with every wrong digest."""
         found: dict[str, Settled] = {}
         for entry in entries:
@@ -104,7 +104,7 @@ class Settling:
 
     # -- repositories --------------------------------------------------------------------------------------------------------
 
-    def _git(self, entry: Entry) -> list[Settled]:
+    def _git(self, entry: ForeignEntry) -> list[Settled]:
         assert isinstance(entry.place, GitPlace)
         at = self._at(entry, entry.place)
         base = self._opened(self._source(at, ""), at)
@@ -117,7 +117,9 @@ class Settling:
         rows = [*self._many(entry, base, folder), *self._agents(entry, at, base, folder, folder)]
         return rows or self._inner(entry, at, folder, told=_has_any(base, folder))
 
-    def _agents(self, entry: Entry, at: _At | None, opened: OpenSource, inner: str, folder: str) -> list[Settled]:
+    def _agents(
+        self, entry: ForeignEntry, at: _At | None, opened: OpenSource, inner: str, folder: str
+    ) -> list[Settled]:
         """A plugin's agents, if its folder does not say that it is a plugin. ``inner``: the plugin's folder in the source;
         ``folder``: in the repository or the project."""
         place = f"{inner}/{AGENTS}/".removeprefix("/")
@@ -131,7 +133,7 @@ class Settling:
                 raise
         return []
 
-    def _inner(self, entry: Entry, at: _At | None, folder: str, *, told: bool) -> list[Settled]:
+    def _inner(self, entry: ForeignEntry, at: _At | None, folder: str, *, told: bool) -> list[Settled]:
         """The skills in a package's own hidden folder, which sources do not search by themselves. ``told``: whether the reason
         why nothing else can be used was already reported."""
         rows: list[Settled] = []
@@ -145,7 +147,7 @@ class Settling:
             raise _Unusable("it has no skill or agent that Rye can use")
         return rows
 
-    def _at(self, entry: Entry, place: GitPlace) -> _At:
+    def _at(self, entry: ForeignEntry, place: GitPlace) -> _At:
         """The state to use: the foreign lock's commit, or else the ref's current commit."""
         if place.ref is not None and is_commit(place.ref):
             return self._fetched(_At(place.url, place.ref, place.ref, place.ref))
@@ -177,7 +179,7 @@ class Settling:
     def _commit_folder(self, at: _At, folder: str, with_files: bool) -> WholeFolder:
         return commit_folder(self._cache.objects(at.url, at.commit), at.commit, folder, with_files=with_files)
 
-    def _one(self, entry: Entry, at: _At, base: OpenSource, folder: str) -> Settled:
+    def _one(self, entry: ForeignEntry, at: _At, base: OpenSource, folder: str) -> Settled:
         """The skill in a folder, from the whole repository if found there, or else from a separate source."""
         place = f"{folder}/SKILL.md".removeprefix("/")
         found = next((one for one in base.inventory.items if one.place == place), None)
@@ -194,7 +196,7 @@ class Settling:
 
     # -- folders -------------------------------------------------------------------------------------------------------------
 
-    def _folder(self, entry: Entry) -> list[Settled]:
+    def _folder(self, entry: ForeignEntry) -> list[Settled]:
         assert isinstance(entry.place, FolderPlace)
         place = entry.place.folder
         try:
@@ -209,7 +211,7 @@ class Settling:
 
     # -- both ----------------------------------------------------------------------------------------------------------------
 
-    def _many(self, entry: Entry, opened: OpenSource, folder: str) -> list[Settled]:
+    def _many(self, entry: ForeignEntry, opened: OpenSource, folder: str) -> list[Settled]:
         """The items below a folder: the wanted ones, or all usable ones."""
         there = [one for one in opened.inventory.items if not folder or one.place.startswith(f"{folder}/")]
         only = set(entry.only) if not entry.is_one else set()
@@ -227,7 +229,7 @@ class Settling:
                 self.left_out.append(LeftOut(entry.file, f"{shown(entry.name)}: {one.kind}:{shown(one.local_id)}", why))
         return rows
 
-    def _settled(self, entry: Entry, opened: OpenSource, found: Found) -> Settled:
+    def _settled(self, entry: ForeignEntry, opened: OpenSource, found: FoundItem) -> Settled:
         if opened.source not in self.new and opened.source.name not in self._known:
             self.new.append(opened.source)
         place = opened.place_of(found)
@@ -268,7 +270,7 @@ class Settling:
             self._open[source.name] = self._opener.open(source, locked)
         return self._open[source.name]
 
-    def _compare(self, entry: Entry, read: Callable[[bool], WholeFolder], where: str) -> None:
+    def _compare(self, entry: ForeignEntry, read: Callable[[bool], WholeFolder], where: str) -> None:
         """Compare each digest of the foreign lock with the folder's, and record those that differ."""
         if not entry.digests:
             return
@@ -295,7 +297,7 @@ def _digest(digest: Digest, folder: WholeFolder) -> str | None:
     return folder.tree if digest.sort == "git-tree" else folder_digest(digest.sort, folder.files)
 
 
-def _problem(opened: OpenSource, found: Found) -> str | None:
+def _problem(opened: OpenSource, found: FoundItem) -> str | None:
     judged = opened.judge([found])[(found.kind, found.local_id)]
     return judged.rstrip(".") if isinstance(judged, str) else None
 
@@ -309,7 +311,7 @@ def _has_skill(opened: OpenSource, folder: str) -> bool:
     return bool(folder) and any(one.place == place for one in opened.inventory.items)
 
 
-def _folder_of_skill(opened: OpenSource, entry: Entry) -> str:
+def _folder_of_skill(opened: OpenSource, entry: ForeignEntry) -> str:
     """The folder of a skill, given only its name."""
     named = [one for one in opened.inventory.items if one.kind == "skill" and one.local_id in entry.only]
     if named:

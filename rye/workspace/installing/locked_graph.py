@@ -12,7 +12,7 @@ from rye.project.context import load_manifest, require_project
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import read_lock
-from rye.project.manifest import Wanted
+from rye.project.manifest import Requested
 from rye.project.members import selected
 from rye.storage.home import Home
 from rye.workspace.context import Context
@@ -23,7 +23,7 @@ class Reasons(Struct, frozen=True):
     """Why an item is locked: chains from a line of rye.toml, or of a member's."""
 
     item: LockedItem
-    chains: tuple[tuple[Wanted, tuple[Identity, ...]], ...]
+    chains: tuple[tuple[Requested, tuple[Identity, ...]], ...]
     more: bool
     """Whether there are more chains than these."""
     versions: Mapping[Identity, str]

@@ -9,7 +9,7 @@ from msgspec import Struct
 from rye.errors import UsageError
 from rye.items.consented import HookAction
 from rye.items.directive.model import Directive, Hook
-from rye.permissions.matching import Decision
+from rye.permissions.matching import CheckAnswer
 from rye.rendering.hooks import Evaluation, evaluate_hooks, permission
 from rye.workspace.context import Context
 from rye.workspace.findings import FileFindings
@@ -22,7 +22,7 @@ class JudgedHook(Struct, frozen=True):
     """One hook, as it would run here."""
 
     hook: Hook
-    decision: Decision | None
+    decision: CheckAnswer | None
     """Whether the directive's own rights cover it; None: its type or id is invalid, so no right can cover it."""
     approved: bool | None
     """None: the directive was not installed, so it needs no approval: its author is its user."""

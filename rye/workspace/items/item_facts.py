@@ -17,7 +17,7 @@ from rye.items.identity import is_segment
 from rye.items.kinds import KINDS
 from rye.items.location import Location
 from rye.limits import CONTENT
-from rye.project.context import Found, expand, load_manifest
+from rye.project.context import FileToRead, expand, load_manifest
 from rye.project.item_file import place
 from rye.project.spaces import looks_like_path
 from rye.storage.home import Home
@@ -84,7 +84,7 @@ def _of_argument(context: Context, argument: str) -> list[ItemFacts]:
         return [_of_editable(context, found)]
     path = found.item.path
     shown = str(path.relative_to(context.cwd)) if path.is_relative_to(context.cwd) else str(path)
-    return [_of_file(context, Found(path, shown), found)]
+    return [_of_file(context, FileToRead(path, shown), found)]
 
 
 def _customizing_texts(home: Home, found: EffectiveItem) -> dict[str, str]:
@@ -114,7 +114,7 @@ def _of_editable(context: Context, found: EffectiveItem) -> ItemFacts:
     return ItemFacts(found.item.shown, found.id, placed)
 
 
-def _of_file(context: Context, entry: Found, used: EffectiveItem | None = None) -> ItemFacts:
+def _of_file(context: Context, entry: FileToRead, used: EffectiveItem | None = None) -> ItemFacts:
     """The facts of a file. ``used``: the item as it is used; then the facts are those of its text with customizations."""
     data = _read(entry.path, CONTENT.item_bytes)
     if used is not None and used.overrides:
@@ -153,7 +153,7 @@ def _read(path: Path, limit: int) -> bytes:
     return data
 
 
-def _shown(entry: Found) -> str:
+def _shown(entry: FileToRead) -> str:
     """The path of the item's own file, as the user would write it: a skill is named by its folder, so the file is added."""
     shown = Path(entry.shown)
     return (shown / entry.path.name if shown.name != entry.path.name else shown).as_posix()

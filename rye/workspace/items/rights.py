@@ -17,7 +17,7 @@ from rye.errors import RyeError
 from rye.items.agent_tools import AgentTools
 from rye.items.consented import Run
 from rye.permissions.containment import Diff, diff
-from rye.permissions.matching import Decision
+from rye.permissions.matching import CheckAnswer
 from rye.permissions.matching import check as decide
 from rye.permissions.risk import Tier, tiers, tools_tier
 from rye.project.item_runs import runs_of
@@ -73,7 +73,7 @@ class Rights(Struct, frozen=True, kw_only=True):
 class ActionDecision(Struct, frozen=True):
     """Whether an action is allowed, for a chain of callers."""
 
-    decision: Decision
+    decision: CheckAnswer
     callers: tuple[Rights, ...]
     reason: str | None = None
     """Why it is denied, if the item's text would allow it and only this user's consent is missing."""

@@ -12,7 +12,7 @@ from rye.project.context import require_project
 from rye.project.lock import Lock
 from rye.project.lock_file import read_lock
 from rye.registry import mirroring
-from rye.registry.airgap import Wanted, write_airgap
+from rye.registry.airgap import WantedPart, write_airgap
 from rye.registry.mirroring import Mirrored
 from rye.registry.store.state import StateStore
 from rye.registry.transport.factory import open_transport
@@ -88,7 +88,7 @@ def _refuse_offline(context: Context) -> None:
         raise RyeError("offline", "Copying a registry needs the network, and --offline forbids it.", "Omit --offline.")
 
 
-def _wanted(context: Context, lock: Lock) -> list[Wanted]:
+def _wanted(context: Context, lock: Lock) -> list[WantedPart]:
     """The items to take from each registry. Each registry is contacted once, to pin it and check its origin against the lock."""
     where = configured(context)
     parts = []
@@ -109,5 +109,5 @@ def _wanted(context: Context, lock: Lock) -> list[Wanted]:
                     f"{items[0].identity} is locked to the registry {origin}, but {address} is {client.origin}.",
                     "Map the namespace to its registry in [registries] of rye.toml.",
                 )
-        parts.append(Wanted(address, origin, tuple((item.identity, item.version) for item in items)))
+        parts.append(WantedPart(address, origin, tuple((item.identity, item.version) for item in items)))
     return parts

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from rye.limits import FACTS
-from rye.text.facts.calls.following import NAME, NAMES, Followed, Place, base
+from rye.text.facts.calls.following import NAME, NAMES, ContentOrigin, Followed, base
 from rye.text.facts.calls.kinds import DECODED, FETCHED, Kind
 from rye.text.facts.shell import plain, shown
-from rye.text.facts.source import Found, Origin, Source
+from rye.text.facts.source import Origin, RuleMatch, Source
 from rye.text.facts.tables import triggers
 
 #: Calls that run their text argument. An attribute (``pattern.exec(text)``, ``model.eval()``) counts only with these owners.
@@ -98,7 +98,7 @@ _QUOTES: Final = ("'", '"', "f'", 'f"', "`")
 _ADDRESSES: Final = ("'http", '"http', "`http")
 
 
-def find(source: Source, kind: Kind, fact: str) -> Iterator[Found]:
+def find(source: Source, kind: Kind, fact: str) -> Iterator[RuleMatch]:
     """Yield every call that runs what a source of this kind brings in."""
     if not (source.has(kind.words) or any(mark in source.text for mark in kind.marks)):
         return
@@ -130,7 +130,7 @@ def find(source: Source, kind: Kind, fact: str) -> Iterator[Found]:
             yield _found(source, fact, match, window, origin)
 
 
-def starts(source: Source, fact: str, files: Mapping[str, Origin]) -> Iterator[Found]:
+def starts(source: Source, fact: str, files: Mapping[str, Origin]) -> Iterator[RuleMatch]:
     """Yield every call that starts one of ``files``, which another file of the item brought in."""
     if not source.has(run_words(source)):
         return
@@ -141,7 +141,7 @@ def starts(source: Source, fact: str, files: Mapping[str, Origin]) -> Iterator[F
         if origin is not None:
             line = source.line_at(match.start())
             value = f"{shown(plain(origin.text))} ; {shown(plain(match[0].lstrip() + window))}"
-            yield Found(fact, value, line, match.start() - source.text_starts[line])
+            yield RuleMatch(fact, value, line, match.start() - source.text_starts[line])
 
 
 def _calls(source: Source) -> tuple[list[re.Match[str]], list[re.Match[str]]]:
@@ -190,7 +190,7 @@ def _is_direct(kind: Kind, sources: list[int], start: int, window: str) -> bool:
     return inside or (kind is FETCHED and window.startswith(_ADDRESSES))
 
 
-def _evaluated(window: str, followed: Followed) -> Place | None:
+def _evaluated(window: str, followed: Followed) -> ContentOrigin | None:
     """The origin of what an evaluating call is given by name or through a file it opens."""
     words = NAMES.findall(window)
     for name in words if followed.names else ():
@@ -202,7 +202,7 @@ def _evaluated(window: str, followed: Followed) -> Place | None:
     return None
 
 
-def _started(window: str, followed: Followed) -> Place | None:
+def _started(window: str, followed: Followed) -> ContentOrigin | None:
     """The origin of the first argument of a call that starts a program: a name, a file, or a script for an interpreter."""
     argument = _FIRST_ARGUMENT.match(window)
     if argument is None:
@@ -220,12 +220,12 @@ def _starts_source(kind: Kind, window: str) -> bool:
     return kind.pattern.search(first) is not None and not first.lstrip(" [\n\t").startswith(_QUOTES)
 
 
-def _found(source: Source, fact: str, match: re.Match[str], window: str, origin: Place | None) -> Found:
+def _found(source: Source, fact: str, match: re.Match[str], window: str, origin: ContentOrigin | None) -> RuleMatch:
     call = shown(plain(match[0].lstrip() + window))
     at = match.start() if origin is None else origin.offset
     line = source.line_at(at)
     value = call if origin is None else f"{shown(plain(origin.text))} ; {call}"
-    return Found(fact, value + _payload(value, source.values), line, at - source.text_starts[line])
+    return RuleMatch(fact, value + _payload(value, source.values), line, at - source.text_starts[line])
 
 
 def _payload(value: str, values: Mapping[str, str]) -> str:

@@ -38,7 +38,7 @@ _SOCKET: Final = triggers(("recv_into",))
 _MOST_HANDLES: Final = 64
 
 
-class Place(NamedTuple):
+class ContentOrigin(NamedTuple):
     """Where foreign content came from: its text, and the line."""
 
     offset: int
@@ -50,11 +50,11 @@ class Followed:
 
     def __init__(self, source: Source, kind: Kind, sources: list[int], fetched: bool) -> None:
         self.kind = kind
-        self.names: dict[str, Place] = {}
-        self.files: dict[str, Place] = {}
+        self.names: dict[str, ContentOrigin] = {}
+        self.files: dict[str, ContentOrigin] = {}
         self._handles: dict[str, str] = {}
         if fetched and source.has(_SOCKET):
-            self.names["__socket__"] = Place(0, "")
+            self.names["__socket__"] = ContentOrigin(0, "")
         for raw, offset in zip(source.lines, source.text_starts, strict=False):
             at = bisect_left(sources, offset)
             here = at < len(sources) and sources[at] <= offset + len(raw)
@@ -64,7 +64,7 @@ class Followed:
 
     def _read(self, line: str, offset: int, here: bool) -> None:
         found = self.kind.pattern.search(line) if here else None
-        origin = Place(offset + found.start(), line.strip()[:300]) if found is not None else self._carried(line)
+        origin = ContentOrigin(offset + found.start(), line.strip()[:300]) if found is not None else self._carried(line)
         if origin is not None:
             self._assign(line, origin, found)
             self._write(line, origin)
@@ -73,19 +73,19 @@ class Followed:
                 path = base(match[1] or match[5] or "") or match[2] or match[6] or ""
                 self._handles[match[3] or match[4]] = path
 
-    def _carried(self, line: str) -> Place | None:
+    def _carried(self, line: str) -> ContentOrigin | None:
         if not self.names:
             return None
         return next((self.names[name] for name in NAMES.findall(line) if name in self.names), None)
 
-    def _assign(self, line: str, origin: Place, found: re.Match[str] | None) -> None:
+    def _assign(self, line: str, origin: ContentOrigin, found: re.Match[str] | None) -> None:
         for match in _ASSIGNED.finditer(line):
             name = next((group for group in match.groups() if group), "")
             behind = found is not None and found.start() < match.start() and match[1] is not None
             if name and not behind and name not in _COMMON:
                 self.names.setdefault(name, origin)
 
-    def _write(self, line: str, origin: Place) -> None:
+    def _write(self, line: str, origin: ContentOrigin) -> None:
         for match in _WRITES.finditer(line):
             for group in match.groups():
                 if group:

@@ -14,7 +14,7 @@ from rye.text.facts.tables import word_set
 _NEVER: Final = re.compile(r"(?!)")
 
 
-class Row(NamedTuple):
+class ManagerCall(NamedTuple):
     """How one package manager is called."""
 
     tools: frozenset[str]
@@ -28,28 +28,28 @@ class Row(NamedTuple):
 
 
 ROWS: Final = (
-    Row(
+    ManagerCall(
         word_set("conda mamba micromamba"),
         word_set("install create"),
         PYTHON_VALUES,
         re.compile(r"^[\w.:-]+={1,2}\d[\w.]*(?:=\w+)?$"),
     ),
-    Row(
+    ManagerCall(
         word_set("gem"),
         word_set("install"),
         word_set("-v --version --source"),
         re.compile(r":\d+\.\d+|\.gem$"),
         re.compile(r"(?:-v|--version)[ =]=?v?\d+\.\d+[\w.+-]*(?!\S)"),
     ),
-    Row(word_set("brew"), word_set("install tap reinstall"), word_set("--version -v --source -e --id")),
-    Row(
+    ManagerCall(word_set("brew"), word_set("install tap reinstall"), word_set("--version -v --source -e --id")),
+    ManagerCall(
         word_set("choco scoop winget"),
         word_set("install tap reinstall"),
         word_set("--version -v --source -e --id"),
         settled=re.compile(r"(?:^| )(?:--version|-v)"),
     ),
-    Row(word_set("composer"), word_set("require"), exact=re.compile(r":\d+\.\d+\.\d+$")),
-    Row(
+    ManagerCall(word_set("composer"), word_set("require"), exact=re.compile(r":\d+\.\d+\.\d+$")),
+    ManagerCall(
         word_set("cargo"),
         word_set("install binstall add"),
         word_set("--version --git --rev --branch --tag --features -F --root --target --vers -p --package"),
@@ -75,7 +75,7 @@ def unpinned(tool: str, words: list[str], _: Mapping[str, str]) -> Iterator[str]
     return _by_row(row, f"{tool} {said}", rest) if said in row.verbs else iter(())
 
 
-def _by_row(row: Row, command: str, rest: list[str]) -> Iterator[str]:
+def _by_row(row: ManagerCall, command: str, rest: list[str]) -> Iterator[str]:
     if row.settled.search(" ".join(rest)):
         return
     repository = next((after for word, after in pairwise(rest) if word == "--git"), "")

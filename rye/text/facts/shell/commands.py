@@ -78,13 +78,13 @@ class Group:
 
 def read(text: str, offset: int = 0) -> Group:
     """Return the commands of a logical line; positions count from ``offset``."""
-    reader = _Reader(offset)
+    reader = _CommandReader(offset)
     for match in _TOKEN.finditer(text):
         _STEPS[match.lastgroup or ""](reader, match[0], match.start() + offset, match.end() + offset)
     return reader.stack[0]
 
 
-class _Reader:
+class _CommandReader:
     """The open groups, the current command, and the redirection that still expects its word."""
 
     __slots__ = ("command", "expect", "stack")
@@ -173,16 +173,16 @@ class _Reader:
         """A here-document's marker: its text follows on separate lines."""
 
 
-_STEPS: Final[dict[str, Callable[[_Reader, str, int, int], None]]] = {
-    "word": _Reader.word,
-    "open": _Reader.opened,
-    "close": _Reader.closed,
-    "tick": _Reader.tick,
-    "here": _Reader.redirected,
-    "heredoc": _Reader.skipped,
-    "redirect": _Reader.redirected,
-    "pipe": _Reader.piped,
-    "end": _Reader.ended,
+_STEPS: Final[dict[str, Callable[[_CommandReader, str, int, int], None]]] = {
+    "word": _CommandReader.word,
+    "open": _CommandReader.opened,
+    "close": _CommandReader.closed,
+    "tick": _CommandReader.tick,
+    "here": _CommandReader.redirected,
+    "heredoc": _CommandReader.skipped,
+    "redirect": _CommandReader.redirected,
+    "pipe": _CommandReader.piped,
+    "end": _CommandReader.ended,
 }
 
 
