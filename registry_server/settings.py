@@ -228,13 +228,18 @@ class Settings:
         """Folder of uploaded blobs that are not published yet. Nothing in it is served."""
         return self.data / "uploads"
 
+    @property
+    def analyses(self) -> Path:
+        """Folder of what pages say about released files. Nothing in it is served."""
+        return self.data / "analyses"
+
     def open_to_others(self) -> list[Path]:
         """The private parts of the data folder that other users of the machine can read, because an earlier version made
-        them or someone opened them: the database, staged and uploaded files, and with private reading all files.
+        them or someone opened them: the database, staged, uploaded and analysed files, and with private reading all files.
         """
         if os.name == "nt" or not self.data.is_dir() or not self.data.stat().st_mode & 0o001:
             return []
-        folders = [self.staged, self.uploads, *([self.public] if self.read != "public" else [])]
+        folders = [self.staged, self.uploads, self.analyses, *([self.public] if self.read != "public" else [])]
         folders += [] if self.database else [self.database_file]
         return [path for path in folders if path.exists() and path.stat().st_mode & 0o005]
 

@@ -7,6 +7,7 @@ requests are examined here. A worker's findings are trusted like our own: it run
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import sys
@@ -19,9 +20,10 @@ import msgspec
 
 from registry_server.accounts.tokens import Account
 from registry_server.api.examination import Examination
-from registry_server.api.worker import LENGTH_BYTES, Done, Start, Work, frame
+from registry_server.api.worker import LENGTH_BYTES, Analyst, Done, Released, Start, Work, frame
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.settings import Settings
+from registry_server.storage.bounded_threads import BoundedThreads
 from rye.errors import RyeError
 
 _log = logging.getLogger("rye.registry")
@@ -30,12 +32,20 @@ BUSY = 4
 """Concurrent examinations before starting a worker pays off."""
 QUEUED = 64
 """Requests that can wait for one worker; further ones are examined here."""
+NOBODY = Account(token="", name="", namespaces=())
+"""For work that is no request."""
+ANALYSING = 8
+"""Requests in a worker's queue from which on it is given no releases to analyse."""
+LATER = 1_000
+"""Publishes whose releases can wait for the thread that analyses them."""
 AGAIN_SECONDS = 10.0
 """The shortest time between two starts."""
 START_SECONDS = 20.0
 """The longest time from a worker's start to its first answer."""
 STUCK_SECONDS = 20.0
 """How long a worker may take for one request; after that it is killed and the request refused."""
+CLOSING_SECONDS = 1.0
+"""How long closing waits for an analysis."""
 COMMAND = (sys.executable, "-P", "-m", "registry_server.api.worker")
 
 
@@ -50,8 +60,13 @@ class TookTooLong(Exception):
 class Examiners:
     """Belongs to one event loop."""
 
-    def __init__(self, examination: Examination, origin: str, settings: Settings) -> None:
+    def __init__(
+        self, examination: Examination, origin: str, settings: Settings, analyst: Analyst | None = None
+    ) -> None:
+        """``analyst`` None: releases are analysed in workers only."""
         self._examination = examination
+        self._analyst = analyst
+        self._analysing = BoundedThreads("rye-analyses", 1, LATER, "Too many releases wait for their analysis.")
         self._origin = origin
         self._settings = settings
         self._most = min(settings.examiners, max((os.cpu_count() or 1) - 1, 1))
@@ -75,8 +90,25 @@ class Examiners:
         finally:
             self._under_way -= 1
 
+    def analyse(self, released: Sequence[Released]) -> None:
+        """Analyse releases that have just been logged, without anyone waiting.
+
+        A worker that has little else to do does it, or without workers a thread when nothing is published. What is too
+        much is left to the first views of the pages.
+        """
+        worker = self._choose()
+        if worker is not None and len(worker.waiting) < ANALYSING:
+            worker.ask(Work(NOBODY, released=list(released))).add_done_callback(asyncio.Future.exception)
+        elif not self._workers and (analyst := self._analyst) is not None:
+            with contextlib.suppress(RyeError):  # too many are waiting
+                self._analysing.submit(lambda: analyst.analyse(released))
+
     async def close(self) -> None:
-        """End the workers."""
+        """End the workers, and wait a moment for the analysis that is being made."""
+        self._analysing.close()
+        until = time.monotonic() + CLOSING_SECONDS
+        while self._analysing.taken and time.monotonic() < until:
+            await asyncio.sleep(0.01)
         if self._starting is not None:
             self._starting.cancel()
         await asyncio.gather(*(worker.end() for worker in self._workers))
@@ -103,7 +135,7 @@ class Examiners:
             worker = None
             try:
                 worker = await _Worker.start(start)
-                await asyncio.wait_for(worker.ask(Work(Account(token="", name="", namespaces=()), [])), START_SECONDS)
+                await asyncio.wait_for(worker.ask(Work(NOBODY)), START_SECONDS)
             except (OSError, Gone, TimeoutError, asyncio.CancelledError) as error:
                 if worker is not None:
                     await worker.end()

@@ -25,8 +25,9 @@ from registry_server.pages.home import home_page
 from registry_server.pages.item import item_page
 from registry_server.pages.limits import PAGES
 from registry_server.pages.negotiation import wants_html
-from registry_server.pages.page_cache import Answer, Asked, Maker
-from registry_server.pages.registry_view import Reader
+from registry_server.pages.page_cache import Answer, PageRequest
+from registry_server.pages.page_context import Reader
+from registry_server.pages.page_drafts import Maker
 from registry_server.pages.search import Wanted, search_page
 from registry_server.pages.source import source_page
 from rye.errors import RyeError
@@ -45,18 +46,18 @@ async def page(
     ``path``: canonical, with the part of the query that matters; ``prepare``: writes what the page needs for a log of
     the given size.
     """
-    wanted = replace(asked(request, path), prepare=prepare)
+    wanted = replace(page_request(request, path), prepare=prepare)
     return sent(request, await service_of(request).pages.answer(wanted, make))
 
 
 async def page_after(request: _Request, path: str, prepare: Callable[[], Awaitable[Maker]]) -> Response[bytes]:
     """Answer like :func:`page` when something must be looked up first."""
-    return sent(request, await service_of(request).pages.answer_after(asked(request, path), prepare))
+    return sent(request, await service_of(request).pages.answer_after(page_request(request, path), prepare))
 
 
-def asked(request: _Request, path: str) -> Asked:
+def page_request(request: _Request, path: str) -> PageRequest:
     """Return the parts of a request that determine the page."""
-    return Asked(
+    return PageRequest(
         path, reader_of_page(request), header_of(request, b"accept"), header_of(request, b"if-none-match")
     )  # fmt: skip
 
@@ -98,7 +99,7 @@ async def _home(request: _Request) -> Response[bytes]:
         raise RyeError(
             "not-found", "There is nothing at /.", "docs/reference/protocol.md lists what a registry serves."
         )
-    return await page(request, "/", home_page)
+    return await page(request, "/", home_page())
 
 
 @route("/-/search", http_method=_READ)

@@ -73,14 +73,14 @@ async def _feed(request: _Request) -> Response[bytes]:
 
 @route("/robots.txt", http_method=_READ)
 async def _robots(request: _Request) -> Response[bytes]:
-    return await page(request, "/robots.txt", crawlers.robots_page)
+    return await page(request, "/robots.txt", crawlers.robots_page())
 
 
 @route("/sitemap.xml", http_method=_READ)
 async def _sitemap(request: _Request) -> Response[bytes]:
     after = request.query_params.get("after")
     if after is None:
-        return await page(request, "/sitemap.xml", crawlers.sitemap_index)
+        return await page(request, "/sitemap.xml", crawlers.sitemap_index())
     if after and not is_item_name(after, after.partition(":")[2].partition("/")[0]):
         raise RyeError("bad-request", "`after` must be the name of an item.", None)
     return await page(request, crawlers.part_path(after), crawlers.sitemap_part(after))

@@ -28,24 +28,26 @@ from registry_server.api.metrics import Metrics
 from registry_server.api.readiness import Readiness
 from registry_server.api.sign_in import SignIn
 from registry_server.api.staging import Staging
+from registry_server.api.worker import Analyst, Released
 from registry_server.interop.interop_pool import InteropPool
 from registry_server.migrations import opening
-from registry_server.pages.analysis_store import FILE, AnalysisStore
-from registry_server.pages.analyst import Analyst
+from registry_server.pages.analysis_store import AnalysisStore, remove_taken_down
 from registry_server.pages.page_cache import PageCache
-from registry_server.search.search_pool import SearchPool
+from registry_server.search.search_pool import SearchPool, search_engine
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.objects import Folder
-from registry_server.storage.store_factory import public_objects, staged_objects, upload_objects
+from registry_server.storage.store_factory import analysed_objects, public_objects, staged_objects, upload_objects
 from rye.errors import RyeError
 from rye.registry.protocol import wire
-from rye.registry.protocol.statements import Keyset
+from rye.registry.protocol.statements import Keyset, Release
 
 _log = logging.getLogger("rye.registry")
+_FORMER_ANALYSES = "analyses.sqlite"
+"""The file of an older version: it may contain texts that are taken down."""
 _NOTED_SECONDS = 300.0
 """Precision of a token's last use."""
 _NOTED_TOKENS = 10_000
@@ -70,13 +72,18 @@ class Service:
         self.uploads = upload_objects(settings)
         log_keys = registry_keys.in_folder(settings.keys, "log")
         self.metrics = Metrics()
+        self._writing = 0
         stores = (self.public, self.uploads)
         measured: dict[str, Any] = {"fault": self.metrics.step, "taken": self.metrics.batch}
         self.sequencer = Sequencer(self.engine, *stores, log_keys, settings, **measured)
         self.answers: Answers[Receipt] = Answers()
         self.staged = staged_objects(settings)
         examination = Examination(self.engine, self.origin, self.public, self.uploads, settings)
-        self.examiners = Examiners(examination, self.origin, settings)
+        self.analysed = analysed_objects(settings)
+        self._reading = search_engine(settings)
+        analyses = AnalysisStore(self.analysed, self._reading)
+        analyst = Analyst(self._reading, self.public, analyses, self._is_publishing)
+        self.examiners = Examiners(examination, self.origin, settings, analyst)
         self.staging = Staging(self.engine, self.origin, *stores, self.staged, examination, settings)
         self.token_lookup = TokenLookup(self.engine)
         self.issuers = Issuers()
@@ -87,9 +94,6 @@ class Service:
         self.form_rate = RateLimit(settings.form_tries)
         self.exchange = Exchange(self.engine, self.issuers, settings.read != "public")
         self.searches = SearchPool(settings)
-        self._writing = 0
-        analyses = AnalysisStore(settings.data / FILE)
-        self.analyst = Analyst(self.engine, self.public, analyses, self._is_publishing)
         self.pages = PageCache(
             settings, self.engine, self.public, lambda: self.address, self._is_publishing, analyses=analyses
         )
@@ -110,17 +114,18 @@ class Service:
 
     def start(self) -> None:
         """Repair what a crash left behind, then accept writes."""
-        for store in (self.public, self.uploads, self.staged):
+        for store in (self.public, self.uploads, self.staged, self.analysed):
             if isinstance(store, Folder):
                 store.remove_leftovers()
         self.sequencer.recover()
+        remove_taken_down(self.engine, self.analysed)
+        (self.settings.data / _FORMER_ANALYSES).unlink(missing_ok=True)
         self.public.put(
             "config.json", wire.encode_config(wire.Config(wire.PROTOCOL_VERSION, self.origin, self.settings.api))
         )
         self._sweep()
         self.staging.sweep()
         self.sequencer.start()
-        self.analyst.start()
         if self.settings.webhooks:
             self.deliverer.start()
 
@@ -128,11 +133,11 @@ class Service:
         """Finish pending work, for at most ``seconds``."""
         self.searches.close()
         self.pages.close()
-        self.analyst.stop()
         self.issuer_calls.close()
         self.interop_pool.close()
         self.deliverer.stop()
         self.sequencer.stop(seconds)
+        self._reading.dispose()
         self.engine.dispose()
 
     def _is_publishing(self) -> bool:
@@ -271,9 +276,15 @@ class Service:
             return Ledger(connection).taken_down([sha256]).get(sha256)
 
     def counted(self, candidates: Sequence[Candidate], receipt: Receipt) -> None:
-        """Count appended statements."""
+        """Count appended statements, and analyse the releases among them for their pages."""
         self.metrics.counted(candidates, receipt)
-        self.analyst.published()
+        released = [
+            Released(statement.identity.kind, statement.identity.id, statement.version)
+            for candidate, result in zip(candidates, receipt.results, strict=True)
+            if isinstance(statement := candidate.statement, Release) and not result.duplicate
+        ]
+        if released:
+            self.examiners.analyse(released)
 
     def refused(self, code: str) -> None:
         """Count a refused request."""

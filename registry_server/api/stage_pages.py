@@ -23,7 +23,8 @@ from registry_server.api.sessions import AnyRequest, address_of, form_of, one, r
 from registry_server.pages.account import HOME, stages_page
 from registry_server.pages.comparison import Side
 from registry_server.pages.item import files_of
-from registry_server.pages.registry_view import Reader, RegistryView
+from registry_server.pages.page_context import Reader
+from registry_server.pages.registry_view import RegistryView
 from registry_server.pages.stage import Content, Staged, content_of, stage_page
 from registry_server.storage import database
 from rye.errors import RyeError
@@ -97,11 +98,11 @@ def _content(service: Service, account: Account, identifier: str) -> tuple[Stage
 
     data, attached = file(release.file.sha256), {entry.path: file(entry.sha256) for entry in release.attached}
     with database.reader(service.engine) as connection:
-        look = RegistryView(connection, service.public, service.pages.site(), Reader(), service.pages.hour())
-        links = look.chain(release.identity.namespace).current(look.published.time)
-        history = look.history(release.identity)
+        view = RegistryView(connection, service.public, service.pages.site(), Reader(), service.pages.hour())
+        links = view.chain(release.identity.namespace).current(view.published.time)
+        history = view.history(release.identity)
         last = latest_release(history) if history is not None else None
-        files = files_of(look, last) if last is not None else {}
+        files = files_of(view, last)[0] if last is not None else {}
     keys = links.keyset.keys if links is not None else ()
     there = {path: content for path, content in files.items() if content is not None}
     before = Side(last, there) if last is not None else None

@@ -1,4 +1,4 @@
-"""A process that examines requests for the server: ``python -m registry_server.api.worker``.
+"""A process that examines requests for the server and analyses releases: ``python -m registry_server.api.worker``.
 
 It reads frames from standard input and answers each, in order, on standard output: four bytes of length, then JSON. The
 first frame holds the settings. It ends when its input does, so none is left behind when the server is killed. Its input
@@ -7,22 +7,33 @@ comes from untrusted clients; its answers are plain data, which the server decod
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import msgspec
+import sqlalchemy as sa
 from msgspec import Meta, Struct
 
 from registry_server.accounts.tokens import Account
 from registry_server.api.examination import Examination
+from registry_server.pages.analysis_store import AnalysisStore
+from registry_server.pages.item import analyse_release
 from registry_server.settings import Settings
 from registry_server.storage import database
-from registry_server.storage.store_factory import public_objects, upload_objects
+from registry_server.storage.objects import Objects
+from registry_server.storage.store_factory import analysed_objects, public_objects, upload_objects
 from rye.errors import RyeError
+from rye.items.identity import Identity
 
+_log = logging.getLogger("rye.registry")
 LENGTH_BYTES = 4
+QUIET_SECONDS = 0.05
+"""How long nothing must be published before a release is analysed in the process that publishes: publishes come in series."""
 
 
 class Start(Struct, frozen=True):
@@ -33,11 +44,20 @@ class Start(Struct, frozen=True):
     settings: dict[str, str | int | float | bool | tuple[str, ...]]
 
 
+class Released(Struct, frozen=True):
+    """A release that is in the log."""
+
+    kind: str
+    id: str
+    version: str
+
+
 class Work(Struct, frozen=True):
-    """The statements of one request, which the server has already parsed."""
+    """The statements of one request, which the server has already parsed, or releases to analyse."""
 
     account: Account
-    notes: list[str]
+    notes: list[str] = []
+    released: list[Released] = []
 
 
 class FileContent(Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,8 +92,33 @@ def read_frame(stream: BinaryIO) -> bytes | None:
     return data if len(data) == size else None
 
 
-def answer(examination: Examination, work: Work) -> Done:
-    """Examine one request."""
+class Analyst(Struct, frozen=True):
+    """Analyses releases for the first views of their pages."""
+
+    engine: sa.Engine
+    public: Objects
+    analyses: AnalysisStore
+    is_publishing: Callable[[], bool] = lambda: False
+    """Whether this process is publishing, which comes first."""
+
+    def analyse(self, released: Sequence[Released]) -> None:
+        """Analyse and store, each after a moment without a publish. What fails is left to the first view."""
+        for release in released:
+            until = time.monotonic()
+            while self.is_publishing() or time.monotonic() < until:
+                if self.is_publishing():
+                    until = time.monotonic() + QUIET_SECONDS
+                time.sleep(QUIET_SECONDS / 10)
+            try:
+                identity = Identity(release.kind, release.id)
+                analyse_release(self.engine, self.public, self.analyses, identity, release.version)
+            except RyeError as error:
+                _log.info("%s is not analysed ahead: %s", release, error)
+
+
+def answer(examination: Examination, analyst: Analyst, work: Work) -> Done:
+    """Examine one request, or analyse releases."""
+    analyst.analyse(work.released)
     try:
         candidates = examination.look_into(work.account, examination.read(work.notes))
     except RyeError as error:
@@ -93,9 +138,11 @@ def main() -> None:
     engine = database.engine_of(
         settings.database_url, wait_seconds=settings.database_wait_seconds, idle_seconds=settings.leader_seconds
     )
-    examination = Examination(engine, start.origin, public_objects(settings), upload_objects(settings), settings)
+    public = public_objects(settings)
+    examination = Examination(engine, start.origin, public, upload_objects(settings), settings)
+    analyst = Analyst(engine, public, AnalysisStore(analysed_objects(settings), engine))
     while (data := read_frame(inward)) is not None:
-        outward.write(frame(answer(examination, msgspec.json.decode(data, type=Work))))
+        outward.write(frame(answer(examination, analyst, msgspec.json.decode(data, type=Work))))
         outward.flush()
 
 

@@ -10,9 +10,10 @@ from registry_server.accounts import audit_events, registry_keys
 from registry_server.accounts.times import now_text
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import sequencer_of, settings_of
+from registry_server.pages.analysis_store import remove_taken_down
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
-from registry_server.storage.store_factory import staged_objects
+from registry_server.storage.store_factory import analysed_objects, staged_objects
 from registry_server.upkeep import takedown
 from rye.errors import RyeError, UsageError
 
@@ -85,6 +86,7 @@ def takedown_command(
                 audit_events.record(
                     connection, now_text(), "takedown", f"{receipt.identity}@{receipt.version}", detail=detail
                 )
+        remove_taken_down(sequencer.engine, analysed_objects(settings))
     files = sorted({sha256 for statement in done for sha256 in statement.files})
     staged_objects(settings).delete_all(files)
     releases = [f"{statement.identity}@{statement.version}" for statement in done]

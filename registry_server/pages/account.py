@@ -17,9 +17,8 @@ from registry_server.accounts.scopes import SCOPES
 from registry_server.accounts.tokens import LIFETIME, Account, is_over
 from registry_server.pages import page_layout
 from registry_server.pages.addresses import namespace_path
+from registry_server.pages.page_context import Now, Site
 from registry_server.pages.page_layout import Headers, Page
-from registry_server.pages.reads import Now
-from registry_server.pages.registry_view import Site
 from rye.registry.protocol.wire import StageRow
 
 HOME = "/-/account"

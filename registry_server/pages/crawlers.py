@@ -11,7 +11,7 @@ from msgspec import Struct
 from registry_server.pages.addresses import item_path
 from registry_server.pages.limits import RECORDS
 from registry_server.pages.name_ranges import offered_names, part_ends, stretches
-from registry_server.pages.page_cache import Maker
+from registry_server.pages.page_drafts import Draft, Maker, for_each_head
 from registry_server.pages.page_layout import Document, Page
 from registry_server.pages.registry_view import RegistryView
 from rye.items.identity import Identity
@@ -28,8 +28,12 @@ class Listed(Struct, frozen=True):
     addresses: tuple[str, ...]
 
 
-def robots_page(registry: RegistryView) -> Page:
-    """Return ``/robots.txt``."""
+def robots_page() -> Maker:
+    """Return the maker of ``/robots.txt``, which depends on nothing in the log."""
+    return lambda registry: Draft((), lambda: _robots(registry))
+
+
+def _robots(registry: RegistryView) -> Page:
     rules = [f"Disallow: {path}" for path in (("/",) if registry.reader.is_private else _CLOSED)]
     sitemap = [] if registry.reader.is_private else ["", f"Sitemap: {registry.site.address}/sitemap.xml"]
     text = "\n".join(["User-agent: *", *rules, *sitemap, ""])
@@ -43,8 +47,12 @@ def robots_page(registry: RegistryView) -> Page:
     )
 
 
-def sitemap_index(registry: RegistryView) -> Page:
-    """Return ``/sitemap.xml``: the index of the parts, each of which begins after a name."""
+def sitemap_index() -> Maker:
+    """Return the maker of ``/sitemap.xml``: the index of the parts, each of which begins after a name."""
+    return for_each_head(_sitemap_index)
+
+
+def _sitemap_index(registry: RegistryView) -> Page:
     where = stretches(registry.reader.namespaces)
     ends = part_ends(registry.connection, where, RECORDS.sitemap_names, RECORDS.sitemap_parts - 1)
     addresses = [f"{registry.site.address}{part_path(after)}" for after in ("", *ends)]
@@ -63,7 +71,7 @@ def sitemap_part(after: str) -> Maker:
         addresses = [registry.site.address + path for path in ([] if after else ["/"]) + pages]
         return _page(part_path(after), "urlset", "url", addresses)
 
-    return make
+    return for_each_head(make)
 
 
 def part_path(after: str) -> str:

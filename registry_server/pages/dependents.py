@@ -12,14 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
-from msgspec import Struct
 
+from registry_server.pages.item_view import Dependent, Dependents
 from registry_server.pages.limits import PAGES
 from registry_server.pages.lru_cache import LruCache
 from registry_server.pages.registry_view import RegistryView
 from registry_server.storage import database
 from registry_server.storage.prepared import Prepared
-from registry_server.storage.schema import dependents, log_entries, registry, releases
+from registry_server.storage.schema import dependents, log_entries, releases
+from registry_server.storage.schema import registry as facts
 from rye.items.identity import Identity
 from rye.registry.protocol import notes, statements
 from rye.registry.protocol.statements import Release
@@ -28,28 +29,10 @@ _CURSOR = "dependents"
 _MARKS = (b"\ndepends_on ", b"\nrequires ")
 
 
-class Dependent(Struct, frozen=True, order=True):
-    """A release that depends on or requires another item."""
-
-    name: str
-    """``kind:id``."""
-    version: str
-
-
-class Dependents(Struct, frozen=True):
-    """The dependents that the reader may see: the newest release of each item, sorted by name."""
-
-    rows: tuple[Dependent, ...]
-    more: bool
-    """Whether there are more beyond the limit."""
-    is_whole: bool
-    """Whether the whole log was searched. If not, some may be missing."""
-
-
 def catch_up(engine: sa.Engine, size: int) -> None:
     """Read new entries of a log of ``size`` into the table, for a bounded time."""
-    known = _filled.get(engine)
-    if known is not None and size - known < PAGES.catch_up_entries:
+    filled = _filled.get(engine)
+    if filled is not None and size - filled < PAGES.catch_up_entries:
         return
     until = time.monotonic() + PAGES.catch_up_seconds
     while _fill(engine) and time.monotonic() < until:
@@ -60,48 +43,50 @@ _filled: WeakKeyDictionary[sa.Engine, int] = WeakKeyDictionary()
 """How many entries of each log the table is known to cover. The number only grows."""
 
 
-def dependents_of(look: RegistryView, identity: Identity) -> Dependents:
+def dependents_of(registry: RegistryView, identity: Identity) -> Dependents:
     """Return what depends on an item now. Withdrawn releases do not count."""
-    return look.ask(lambda quiet: _dependents_of(quiet, str(identity)))
-
-
-def entries_read(look: RegistryView) -> int:
-    """Return how many log entries are searched for dependents."""
-    return min(look.head.size, _cursor(look.connection) + PAGES.catch_up_entries)
-
-
-def _dependents_of(look: RegistryView, target: str) -> Dependents:
-    cursor, end = _cursor(look.connection), entries_read(look)
-    found = _OF.rows(look.connection, {"target": target})
-    is_complete = len(found) < PAGES.dependents
-    for name, version in _tail(look, cursor, end).get(target, ()):
-        found += _RELEASED.rows(look.connection, {"name": name, "version": version})
+    target = str(identity)
+    cursor = _cursor(registry.connection)
+    end = _end(registry, cursor)
+    rows = _OF.rows(registry.connection, {"target": target})
+    is_complete = len(rows) < PAGES.dependents
+    for name, version in _tail(registry, cursor, end).get(target, ()):
+        rows += _RELEASED.rows(registry.connection, {"name": name, "version": version})
     newest: dict[str, tuple[int, str]] = {}
-    for name, version, position in found:
-        if look.may_read(name.partition(":")[2].partition("/")[0]) and position > newest.get(name, (-1, ""))[0]:
+    for name, version, position in rows:
+        if registry.may_read(name.partition(":")[2].partition("/")[0]) and position > newest.get(name, (-1, ""))[0]:
             newest[name] = (position, version)
     listed = [Dependent(name, newest[name][1]) for name in sorted(newest)]
     is_more = len(listed) > PAGES.rows or not is_complete
-    return Dependents(tuple(listed[: PAGES.rows]), is_more, end == look.head.size)
+    return Dependents(tuple(listed[: PAGES.rows]), is_more, end == registry.published.size)
+
+
+def entries_read(registry: RegistryView) -> int:
+    """Return how many log entries are searched for dependents."""
+    return _end(registry, _cursor(registry.connection))
+
+
+def _end(registry: RegistryView, cursor: int) -> int:
+    return min(registry.published.size, cursor + PAGES.catch_up_entries)
 
 
 _Tail = Mapping[str, Sequence[tuple[str, str]]]
 """By name, ``(name, version)`` of the releases that depend on it."""
 
 
-def _tail(look: RegistryView, start: int, end: int) -> _Tail:
+def _tail(registry: RegistryView, start: int, end: int) -> _Tail:
     """Return the relations in entries that are not in the table yet."""
     if end <= start:
         return {}
-    key = (look.site.origin, look.site.fingerprint, start, end)
-    known = _tails.get(key)
-    if known is None:
-        made: dict[str, list[tuple[str, str]]] = {}
-        for target, name, version in _relations(look.leaves(start, end)):
-            made.setdefault(target, []).append((name, version))
-        known = made
-        _tails.put(key, known)
-    return known
+    key = (registry.site.origin, registry.site.fingerprint, start, end)
+    tail = _tails.get(key)
+    if tail is None:
+        relations: dict[str, list[tuple[str, str]]] = {}
+        for target, name, version in _relations(registry.leaves(start, end)):
+            relations.setdefault(target, []).append((name, version))
+        tail = relations
+        _tails.put(key, tail)
+    return tail
 
 
 _tails: LruCache[tuple[str, str, int, int], _Tail] = LruCache(8)
@@ -129,13 +114,13 @@ def _fill(engine: sa.Engine) -> bool:
     if len(leaves) < PAGES.catch_up_entries:
         _filled[engine] = first
         return False  # a partial batch is read again for each head instead
-    found = sorted(set(_relations(leaves)))
+    relations = sorted(set(_relations(leaves)))
     with database.change(engine) as connection:
-        for target, name, version in found:
+        for target, name, version in relations:
             connection.execute(_INSERT, {"target": target, "name": name, "version": version})
         if _cursor(connection) == first:  # otherwise another process has written the same rows meanwhile
-            connection.execute(registry.delete().where(registry.c.key == _CURSOR))
-            connection.execute(registry.insert().values(key=_CURSOR, value=str(first + len(leaves))))
+            connection.execute(facts.delete().where(facts.c.key == _CURSOR))
+            connection.execute(facts.insert().values(key=_CURSOR, value=str(first + len(leaves))))
     return True
 
 
@@ -147,7 +132,7 @@ def _cursor(connection: sa.Connection) -> int:
 _INSERT = sa.text(
     "INSERT INTO dependents (target, name, version) VALUES (:target, :name, :version) ON CONFLICT DO NOTHING"
 )
-_READ_SO_FAR = Prepared(sa.select(registry.c.value).where(registry.c.key == sa.bindparam("key")))
+_READ_SO_FAR = Prepared(sa.select(facts.c.value).where(facts.c.key == sa.bindparam("key")))
 _OF = Prepared(
     sa.select(releases.c.name, releases.c.version, releases.c.position)
     .join(

@@ -11,13 +11,13 @@ from registry_server.pages.comparison import Comparison, Side, compare_sides
 from registry_server.pages.comparison_pages import Paged, paged
 from registry_server.pages.limits import COMPARISON
 from registry_server.pages.lru_cache import LruCache
-from registry_server.pages.page_cache import Maker
+from registry_server.pages.page_drafts import Draft, Maker
 from registry_server.pages.page_layout import Page
 from registry_server.pages.registry_view import RegistryView
+from registry_server.pages.version_order import in_order, newest_offered, version_before
 from rye.errors import RyeError
 from rye.items.identity import Identity
-from rye.registry.trust.records import ItemHistory, ReleaseRecord
-from rye.resolution.versions import Version, comparable
+from rye.registry.trust.records import ItemHistory, ReleaseRecord, release_files
 
 
 class OtherDiff(Struct, frozen=True):
@@ -51,13 +51,19 @@ def diff_page(address: ItemAddress, number: int = 1) -> Maker:
     """Return the maker of ``…/diff/A..B``, and of ``…@VERSION/diff`` against the previous version. ``number``: the
     part, from 1."""
 
-    def make(registry: RegistryView) -> Page:
-        identity = address.identity
-        history = registry.history(identity)
+    def draft(registry: RegistryView) -> Draft:
+        history = registry.history(address.identity)
         if history is None:
             raise registry.missing(address.path)
         old, new = chosen(registry, address, history)
-        view = diff_view(_compared(registry, old, new), number, [record.version for record in history.records])
+        gone = registry.taken_down(release_files(old.release) | release_files(new.release))
+        versions = [record.version for record in history.records]
+        return Draft((registry.basis(address.identity), gone), lambda: make(registry, old, new, versions))
+
+    def make(registry: RegistryView, old: ReleaseRecord, new: ReleaseRecord, versions: Sequence[str]) -> Page:
+        identity = address.identity
+        (before, is_before_short), (after, is_after_short) = _side(registry, old), _side(registry, new)
+        view = diff_view(_compared(registry, before, after), number, versions)
         if not 1 <= number <= view.pages:
             raise registry.missing(address.path)
         path = diff_path(identity, old.version, new.version)
@@ -70,9 +76,10 @@ def diff_page(address: ItemAddress, number: int = 1) -> Maker:
             description=f"{words}{'; '.join(view.summary)}.",
             path=part_path(path, number),
             is_indexed=False,
+            is_short=is_before_short or is_after_short,
         )
 
-    return make
+    return draft
 
 
 def chosen(registry: RegistryView, address: ItemAddress, history: ItemHistory) -> tuple[ReleaseRecord, ReleaseRecord]:
@@ -96,51 +103,26 @@ def chosen(registry: RegistryView, address: ItemAddress, history: ItemHistory) -
     return records[before], records[version]
 
 
-def newest_offered(history: ItemHistory) -> str:
-    """Return the highest version that is not withdrawn, or the highest of all if every version is.
-
-    Pre-releases count only if there is no other version.
-    """
-    offered = [record.version for record in history.records if not record.is_withdrawn]
-    versions = in_order(offered or [record.version for record in history.records])
-    stable = [version for version in versions if (parsed := comparable(version)) and not parsed.is_prerelease]
-    return (stable or versions or [""])[-1]
-
-
-def version_before(versions: Sequence[str], version: str) -> str | None:
-    """Return the previous version in SemVer order; None for the first."""
-    ordered = in_order(versions)
-    at = ordered.index(version)
-    return ordered[at - 1] if at else None
-
-
-def in_order(versions: Sequence[str]) -> list[str]:
-    """Sort versions from lowest to highest. Those that are not SemVer come first."""
-    lowest = Version.of(0, 0, 0, "0")
-    return sorted(versions, key=lambda text: (comparable(text) is not None, comparable(text) or lowest, text))
-
-
 _kept: LruCache[tuple[object, ...], Paged[Comparison]] = LruCache(COMPARISON.kept_bytes)
 """Recent comparisons: computing one page of a comparison costs as much as computing all its pages."""
 
 
-def _compared(registry: RegistryView, old: ReleaseRecord, new: ReleaseRecord) -> Paged[Comparison]:
+def _compared(registry: RegistryView, old: Side, new: Side) -> Paged[Comparison]:
     """Return the comparison, for a reader who may see both versions.
 
-    It depends only on the item's history and on the bytes that exist. The bytes are read even on a cache hit, so that
-    the look records whether they still exist.
+    It depends only on the item's history and on the bytes that exist.
     """
-    sides = _side(registry, old), _side(registry, new)
-    there = tuple(tuple(sorted(side.files)) for side in sides)
-    key = (registry.origin, str(old.identity), *registry.basis(old.identity), old.version, new.version, there)
-    found = _kept.get(key)
-    if found is None:
-        namespace = old.identity.namespace
-        found = paged(compare_sides(*sides, registry.chain(namespace), registry.since(namespace)))
+    sides, identity = (old, new), old.record.identity
+    versions = tuple((side.record.version, tuple(sorted(side.files))) for side in sides)
+    key = (registry.origin, str(identity), *registry.basis(identity), *versions)
+    comparison = _kept.get(key)
+    if comparison is None:
+        namespace = identity.namespace
+        comparison = paged(compare_sides(*sides, registry.chain(namespace), registry.since(namespace)))
         size = sum(len(data) for side in sides for data in side.files.values())
-        rows = sum(map(len, found.pages))
-        _kept.put(key, found, COMPARISON.kept_factor * size + COMPARISON.kept_row_bytes * rows + 10_000)
-    return found
+        rows = sum(map(len, comparison.pages))
+        _kept.put(key, comparison, COMPARISON.kept_factor * size + COMPARISON.kept_row_bytes * rows + 10_000)
+    return comparison
 
 
 def diff_view(compared: Paged[Comparison], number: int, versions: Sequence[str]) -> DiffView:
@@ -205,9 +187,10 @@ def _summary(whole: Comparison) -> Iterator[str]:
         yield "not everything could be compared"
 
 
-def _side(registry: RegistryView, record: ReleaseRecord) -> Side:
-    release, namespace = record.release, record.identity.namespace
-    hashes = {record.release.file_name: release.file.sha256}
-    hashes.update((entry.path, entry.sha256) for entry in release.attached)
-    found = registry.files(namespace, list(dict.fromkeys(hashes.values())))
-    return Side(record, {path: data for path, sha256 in hashes.items() if (data := found[sha256]) is not None})
+def _side(registry: RegistryView, record: ReleaseRecord) -> tuple[Side, bool]:
+    """Return one side, and whether the store lacks some of its bytes that it may have again."""
+    release = record.release
+    hashes = {release.file_name: release.file.sha256, **{e.path: e.sha256 for e in release.attached}}
+    files = registry.files(record.identity.namespace, list(dict.fromkeys(hashes.values())))
+    present = {path: data for path, sha256 in hashes.items() if (data := files[sha256]) is not None}
+    return Side(record, present), registry.is_short(files)

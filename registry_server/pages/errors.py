@@ -7,9 +7,8 @@ from datetime import datetime
 from msgspec import Struct
 
 from registry_server.pages import page_layout
+from registry_server.pages.page_context import Now, Site
 from registry_server.pages.page_layout import Page
-from registry_server.pages.reads import Now
-from registry_server.pages.registry_view import Site
 from rye.errors import RyeError
 
 _TITLES = {

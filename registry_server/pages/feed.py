@@ -18,7 +18,7 @@ from registry_server.pages.limits import RECORDS
 from registry_server.pages.log import logged_time
 from registry_server.pages.name_ranges import newest_positions, stretches
 from registry_server.pages.namespace import feed_path
-from registry_server.pages.page_cache import Maker
+from registry_server.pages.page_drafts import Maker, for_each_head
 from registry_server.pages.page_layout import Document, Page
 from registry_server.pages.registry_view import RegistryView
 from rye.items.identity import Identity, is_segment
@@ -78,7 +78,7 @@ def feed_page(namespace: str | None = None) -> Maker:
             document=Document(atom(feed), "application/atom+xml"),
         )
 
-    return make
+    return for_each_head(make)
 
 
 def feed_of(registry: RegistryView, path: str, namespace: str | None) -> Feed:

@@ -10,8 +10,10 @@ from msgspec import Struct
 
 from registry_server.pages.addresses import item_path
 from registry_server.pages.limits import PAGES
+from registry_server.pages.page_context import Site
+from registry_server.pages.page_drafts import Maker, for_each_head
 from registry_server.pages.page_layout import Page
-from registry_server.pages.registry_view import RegistryView, Site
+from registry_server.pages.registry_view import RegistryView
 from registry_server.storage.prepared import Prepared
 from registry_server.storage.schema import log_entries, releases
 from rye.errors import RyeError
@@ -45,8 +47,12 @@ class HomeView(Struct, frozen=True):
     """Newest first, without those that were withdrawn."""
 
 
-def home_page(registry: RegistryView) -> Page:
-    """Return the page at ``/``."""
+def home_page() -> Maker:
+    """Return the maker of ``/``."""
+    return for_each_head(_home)
+
+
+def _home(registry: RegistryView) -> Page:
     view = home_view(registry.site, registry.head.size, newest(registry))
     words = f"{view.origin} is a registry of signed text for software agents: directives, skills, tools, agents."
     return Page(template="home.html", view=view, title="Registry", description=words, path="/", feed="/feed.atom")

@@ -12,13 +12,12 @@ from datetime import datetime
 from msgspec import Struct
 
 from registry_server.pages.addresses import diff_path, entry_path, item_path, namespace_path
-from registry_server.pages.dependents import Dependents
-from registry_server.pages.diff import in_order
 from registry_server.pages.directive_tables import Shape
 from registry_server.pages.examined import Examined, Facts
+from registry_server.pages.key_rows import KeyRow, keys_in_force
 from registry_server.pages.limits import PAGES
-from registry_server.pages.namespace import KeyRow, keys_in_force
 from registry_server.pages.page_budget import Rows, fitting, line_cost, rows
+from registry_server.pages.version_order import in_order
 from rye.items.agent_tools import shown
 from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
@@ -240,7 +239,25 @@ _RUN_WORDS = {
 }
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class Dependent(Struct, frozen=True, order=True):
+    """A release that depends on or requires another item."""
+
+    name: str
+    """``kind:id``."""
+    version: str
+
+
+class Dependents(Struct, frozen=True):
+    """The dependents that the reader may see: the newest release of each item, sorted by name."""
+
+    rows: tuple[Dependent, ...]
+    more: bool
+    """Whether there are more beyond the limit."""
+    is_whole: bool
+    """Whether the whole log was searched. If not, some may be missing."""
+
+
+class ItemSource(Struct, frozen=True, kw_only=True):
     """Everything that was read for the page of one release."""
 
     history: ItemHistory
@@ -255,17 +272,17 @@ class Found(Struct, frozen=True, kw_only=True):
     """How many log entries were searched; 0: all."""
 
 
-def item_view(found: Found, snapshot: datetime) -> ItemView:
+def item_view(source: ItemSource, snapshot: datetime) -> ItemView:
     """Return the view. ``snapshot``: the time that decides which keysets are in effect, or the latest recovery before
     it."""
-    record, release, identity = found.record, found.record.release, found.record.identity
-    effective = found.chain.effective(snapshot)
+    record, release, identity = source.record, source.record.release, source.record.identity
+    effective = source.chain.effective(snapshot)
     keys = tuple(keys_in_force(effective))
-    pending = found.chain.pending(snapshot)
-    deprecation = found.history.deprecation
+    pending = source.chain.pending(snapshot)
+    deprecation = source.history.deprecation
     signer = PublicKey(record.signers[0]).fingerprint if record.signers else ""
     reference = f"{identity}@{record.version}"
-    is_latest = record.version == found.latest
+    is_latest = record.version == source.latest
     advisories = tuple(AdvisoryRow(a.number, a.severity, a.range, a.title, a.keyset is None) for a in record.advisories)
     return ItemView(
         kind=identity.kind,
@@ -276,8 +293,8 @@ def item_view(found: Found, snapshot: datetime) -> ItemView:
         namespace_page=namespace_path(identity.namespace),
         page=item_path(identity, record.version),
         is_latest=is_latest,
-        latest=found.latest,
-        latest_page=item_path(identity, found.latest),
+        latest=source.latest,
+        latest_page=item_path(identity, source.latest),
         install=f"rye add {identity if is_latest else reference}",
         info=item_info(release),
         time=release.time,
@@ -297,9 +314,9 @@ def item_view(found: Found, snapshot: datetime) -> ItemView:
         if deprecation is not None
         else None,
         advisories=rows(advisories, lambda row: 200 + line_cost(row.title)),
-        may=found.may,
-        shape=found.shape,
-        content=found.content,
+        may=source.may,
+        shape=source.shape,
+        content=source.content,
         files=attached_files(release),
         proof=_proof(record),
         dependencies=rows(
@@ -310,9 +327,11 @@ def item_view(found: Found, snapshot: datetime) -> ItemView:
             ),
             lambda row: 120 + 3 * len(row.reference) + len(row.range),
         ),
-        dependents=_dependents(found.dependents),
-        dependents_entries=found.dependents_entries,
-        versions=rows(tuple(_versions(found.history)), lambda row: 330 + line_cost(row.yanked or row.taken_down or "")),
+        dependents=_dependents(source.dependents),
+        dependents_entries=source.dependents_entries,
+        versions=rows(
+            tuple(_versions(source.history)), lambda row: 330 + line_cost(row.yanked or row.taken_down or "")
+        ),
     )
 
 

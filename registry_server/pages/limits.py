@@ -45,29 +45,18 @@ class PageLimits(Struct, frozen=True, kw_only=True):
     """Rendered pages in the cache."""
     rendered_bytes: int = 16 * MIB
     """Rendered texts in the cache, including their sources."""
+    heads: int = 8
+    """Heads whose root statements are cached."""
+    chains: int = 2_000
+    """Keyset chains in the cache."""
     judged_bytes: int = 32 * MIB
     """Statements of the item histories in the cache."""
     examined: int = 4_000
     """Examined releases of search results in the cache."""
     analysis_bytes: int = 4 * MIB
     """A stored analysis, before compression. A larger one is computed for each page."""
-    analyses_bytes: int = 1024 * MIB
-    """The file of stored analyses: about 200,000 of a usual size."""
-    analyses_kept_bytes: int = 16 * MIB
-    """AnalysisStore cached in memory."""
-    analyses_waiting_bytes: int = 8 * MIB
-    """AnalysisStore that wait to be written. More are not stored."""
-    analysed_entries: int = 200_000
-    """The newest log entries, whose releases are analysed ahead of time."""
-    analysed_at_once: int = 64
-    """Log entries that are read in one batch for that."""
-    analysis_quiet_seconds: float = 0.25
-    """How long nothing must be published and no page may need an analysis before releases are analysed ahead of
-    time."""
-    analysis_share: float = 0.5
-    """The largest share of a thread's time that this takes."""
-    analysis_look_seconds: float = 30.0
-    """Time between two looks for entries that another process appended."""
+    recent_analyses_bytes: int = 16 * MIB
+    """Analyses cached in memory."""
     head_seconds: float = 0.2
     """How long the head counts as the newest."""
     accept_characters: int = 1_000

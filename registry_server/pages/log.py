@@ -14,7 +14,7 @@ from registry_server.pages.addresses import entry_path, item_path, namespace_pat
 from registry_server.pages.entry_words import EntryWords, entry_words
 from registry_server.pages.limits import RECORDS
 from registry_server.pages.page_budget import fitting, line_cost
-from registry_server.pages.page_cache import Maker
+from registry_server.pages.page_drafts import Maker, for_each_head
 from registry_server.pages.page_layout import Document, Page
 from registry_server.pages.registry_view import RegistryView
 from registry_server.storage.prepared import Prepared
@@ -135,7 +135,7 @@ def log_page(before: int | None = None) -> Maker:
         )
         return Page(template="log.html", view=view, title="Log", description=words, path=path)
 
-    return make
+    return for_each_head(make)
 
 
 def entry_page(position: int) -> Maker:
@@ -151,7 +151,7 @@ def entry_page(position: int) -> Maker:
             path=entry_path(position),
         )
 
-    return make
+    return for_each_head(make)
 
 
 def proof_file(position: int) -> Maker:
@@ -170,7 +170,7 @@ def proof_file(position: int) -> Maker:
             document=document,
         )
 
-    return make
+    return for_each_head(make)
 
 
 def log_path(before: int | None) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import hashlib
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -11,27 +12,19 @@ from msgspec.structs import replace
 
 from registry_server.accounts import roles
 from registry_server.pages.addresses import entry_path, item_path, namespace_path
+from registry_server.pages.key_rows import KeyRow, keys_in_force
 from registry_server.pages.limits import RECORDS
 from registry_server.pages.name_ranges import item_rows, stretches
 from registry_server.pages.page_budget import fitting, line_cost
-from registry_server.pages.page_cache import Maker
+from registry_server.pages.page_drafts import Draft, Maker
 from registry_server.pages.page_layout import Page
 from registry_server.pages.registry_view import RegistryView
+from registry_server.storage.prepared import Row
 from rye.items.identity import Identity, is_segment
 from rye.registry.trust.keysets import KeysetChain, Link
 from rye.signing.keys import PublicKey
 
 KeysetState = Literal["in-force", "past", "pending"]
-
-
-class KeyRow(Struct, frozen=True):
-    """A key that may publish now."""
-
-    fingerprint: str
-    since: datetime
-    """When the key joined the namespace's keysets; it has been in every keyset since."""
-    keyset: int
-    """The number of that keyset."""
 
 
 class RevokedKey(Struct, frozen=True):
@@ -113,16 +106,21 @@ def namespace_page(namespace: str, after: str, owners: Sequence[roles.Given]) ->
     """Return the maker of ``/-/namespaces/NS``. ``after``: the list of items continues after this name; empty: from the
     start."""
 
-    def make(registry: RegistryView) -> Page:
-        path = page_path(namespace, after)
+    path = page_path(namespace, after)
+
+    def draft(registry: RegistryView) -> Draft:
         if not is_segment(namespace) or not registry.may_read(namespace):
             raise registry.missing(path)
         chain = registry.chain(namespace)
         if not chain.links:
             raise registry.missing(path)
         rows = item_rows(registry.connection, stretches([namespace]), after, RECORDS.items + 1)
+        basis = registry.chain_basis(namespace), hashlib.sha256(repr(rows).encode()).digest()
+        return Draft(basis, lambda: make(chain, registry.since(namespace), rows))
+
+    def make(chain: KeysetChain, since: datetime, rows: Sequence[Row]) -> Page:
         items = fitting([_item(*row) for row in rows[: RECORDS.items]], RECORDS.list_characters, _item_cost)
-        view = namespace_view(chain, registry.since(namespace), owners, items)
+        view = namespace_view(chain, since, owners, items)
         if len(rows) > len(items):
             view = replace(view, next_page=page_path(namespace, rows[len(items) - 1][0]))
         words = f"Who may publish as {namespace}: {_count(len(view.keys), 'key')}. Claimed on {view.claimed:%Y-%m-%d}."
@@ -135,7 +133,7 @@ def namespace_page(namespace: str, after: str, owners: Sequence[roles.Given]) ->
             feed=view.feed,
         )
 
-    return make
+    return draft
 
 
 def page_path(namespace: str, after: str = "") -> str:
@@ -221,17 +219,6 @@ def _keyset(link: Link, before: Link | None, state: KeysetState) -> KeysetRow:
         ),
         recovery=keyset.recovery,
     )
-
-
-def keys_in_force(effective: Sequence[Link]) -> Iterable[KeyRow]:
-    """Yield the keys in force, each with the first keyset of its unbroken series."""
-    for key in effective[-1].keyset.keys if effective else ():
-        since = effective[-1]
-        for link in reversed(effective):
-            if key not in link.keyset.keys:
-                break
-            since = link
-        yield KeyRow(PublicKey(key).fingerprint, since.keyset.recovery or since.keyset.time, since.keyset.number)
 
 
 def _item_cost(row: ItemRow) -> int:

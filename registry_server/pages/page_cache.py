@@ -2,8 +2,8 @@
 
 At most ``page_threads`` pages are made at the same time and ``page_waiting`` wait. Any more are refused at once
 (``busy``: 503 with ``Retry-After``). A cached page needs no thread as long as head and hour are the same. Under another
-head it is still valid if everything that it was made from is the same (:mod:`registry_server.pages.reads`); then only
-its foot is new. The head is read a few times a second.
+head or in another hour, its maker says again what the page depends on (:mod:`registry_server.pages.page_drafts`); if
+that is the same, only its foot is new. The head is read a few times a second.
 
 Publishing comes first. During a publish, pages take turns ``pace_seconds`` apart, and one that would wait longer than
 ``turn_seconds`` is refused.
@@ -16,19 +16,21 @@ import hashlib
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import sqlalchemy as sa
 from msgspec import Struct
 from msgspec.structs import replace
 
 from registry_server.pages import page_layout
+from registry_server.pages.analysis_store import AnalysisStore
 from registry_server.pages.limits import PAGES
 from registry_server.pages.lru_cache import LruCache
 from registry_server.pages.negotiation import Form, form_of
-from registry_server.pages.page_layout import Headers, Page, Rendered
-from registry_server.pages.reads import Now, Reads
-from registry_server.pages.registry_view import Head, Reader, RegistryView, Site, head_of
+from registry_server.pages.page_context import Head, Reader, Site
+from registry_server.pages.page_drafts import Maker
+from registry_server.pages.page_layout import Headers, Rendered
+from registry_server.pages.registry_view import RegistryView, head_of
 from registry_server.search.search_pool import search_engine
 from registry_server.sequencer.ledger import Ledger
 from registry_server.settings import Settings
@@ -37,15 +39,10 @@ from registry_server.storage.bounded_threads import BoundedThreads
 from registry_server.storage.objects import Objects
 from rye.errors import RyeError
 
-if TYPE_CHECKING:
-    from registry_server.pages.analysis_store import AnalysisStore
-
-Maker = Callable[[RegistryView], Page]
-"""A function that makes one page. Its RyeErrors, such as ``not-found``, become error pages."""
 _T = TypeVar("_T")
 
 
-class Asked(Struct, frozen=True):
+class PageRequest(Struct, frozen=True):
     """The parts of a request that determine the page."""
 
     path: str
@@ -65,7 +62,7 @@ class Answer(Struct, frozen=True):
     body: bytes
 
 
-class _Made(Struct, frozen=True, kw_only=True):
+class _Kept(Struct, frozen=True, kw_only=True):
     """A page and what it was made from."""
 
     head: Head
@@ -75,13 +72,8 @@ class _Made(Struct, frozen=True, kw_only=True):
     page: Rendered
     sha256: str
     """SHA-256 of the page's body."""
-    reads: Reads | None
-    """None: it was made from something that is not recorded, so it is valid only for this head."""
-    now: Now
-
-    def holds(self, look: RegistryView, hour: datetime) -> bool:
-        """Whether this look would give the same page, apart from its foot."""
-        return self.reads is not None and self.now.is_same(hour) and look.hold(self.reads)
+    basis: object
+    """What the page depends on, compared with ``==``. None: it is valid for this head only."""
 
 
 class PageCache:
@@ -112,52 +104,50 @@ class PageCache:
         self._threads = BoundedThreads(
             "rye-pages", settings.page_threads, settings.page_waiting, "The registry is making too many pages."
         )
-        self._made: LruCache[tuple[object, ...], _Made] = LruCache(PAGES.cached_bytes)
+        self._kept: LruCache[tuple[object, ...], _Kept] = LruCache(PAGES.cached_bytes)
         self._fixed: tuple[str, str] | None = None
         self._head: tuple[float, Head] | None = None
         self._looking: asyncio.Task[Head] | None = None
         with database.reader(self._engine) as connection:  # error pages need it before any page is made here
             self._know(Ledger(connection))
 
-    async def answer(self, asked: Asked, make: Maker) -> Answer:
+    async def answer(self, request: PageRequest, make: Maker) -> Answer:
         """Answer a GET. Raises RyeError ``busy``, and what the maker raises."""
 
-        async def known() -> Maker:
+        async def made() -> Maker:
             return make
 
-        return await self._answer(asked, known, is_noted=True)
+        return await self._answer(request, made)
 
-    async def answer_after(self, asked: Asked, prepare: Callable[[], Awaitable[Maker]]) -> Answer:
+    async def answer_after(self, request: PageRequest, prepare: Callable[[], Awaitable[Maker]]) -> Answer:
         """Answer a GET that must ask something first, such as a search. ``prepare`` returns the maker.
 
-        What it asks is not recorded, so the page is valid for one head only.
+        What it asks is not asked in the page's transaction, so the page is cached only if no head came meanwhile.
         """
-        return await self._answer(asked, prepare, is_noted=False)
+        return await self._answer(request, prepare, is_asked_before=True)
 
-    async def _answer(self, asked: Asked, prepare: Callable[[], Awaitable[Maker]], *, is_noted: bool) -> Answer:
+    async def _answer(
+        self, request: PageRequest, prepare: Callable[[], Awaitable[Maker]], *, is_asked_before: bool = False
+    ) -> Answer:
         await self._turn()
-        form = form_of(asked.accept)
-        key = (asked.path, form, asked.reader.namespaces, self._address())
+        form = form_of(request.accept)
+        key = (request.path, form, request.reader.namespaces, self._address())
         head, hour = await self._newest(), self._hour()
-        made = self._made.get(key)
-        if made is None or (made.head.tag, made.hour) != (head.tag, hour):
-            before, make, began = made, await prepare(), time.monotonic()
-            made = await self._in_thread(lambda: self._make(asked, form, make, before, is_noted=is_noted))
-            if made.tag:
-                reads = len(made.reads.ran) if made.reads is not None else 0
-                self._made.put(key, made, len(made.page.body) + 400 * reads + 1_000)
-            if made.head.size > head.size:  # a newer head appeared meanwhile
-                self._head = (began, made.head)
-        media_type = made.page.media_type
-        headers = page_layout.headers(form, is_private=asked.reader.is_private, tag=made.tag, media_type=media_type)
-        if (
-            made.tag
-            and asked.if_none_match
-            and made.page.status == 200
-            and page_layout.is_same(asked.if_none_match, made.tag)
-        ):
+        kept = self._kept.get(key)
+        if kept is None or (kept.head.tag, kept.hour) != (head.tag, hour):
+            before, make, began = kept, await prepare(), time.monotonic()
+            kept = await self._in_thread(lambda: self._make(request, form, make, before))
+            if kept.tag and (kept.head.tag == head.tag or not is_asked_before):
+                self._kept.put(key, kept, len(kept.page.body) + 3_000)
+            if kept.head.size > head.size:  # a newer head appeared meanwhile
+                self._head = (began, kept.head)
+        headers = page_layout.headers(
+            form, is_private=request.reader.is_private, tag=kept.tag, media_type=kept.page.media_type
+        )
+        is_same = kept.page.status == 200 and page_layout.is_same(request.if_none_match, kept.tag)
+        if kept.tag and request.if_none_match and is_same:
             return Answer(304, headers, b"")
-        return Answer(made.page.status, headers, made.page.whole(self._site(made.head)))
+        return Answer(kept.page.status, headers, kept.page.whole(self._site(kept.head)))
 
     def site(self) -> Site:
         """Return what is known of the registry without reading the database."""
@@ -187,33 +177,40 @@ class PageCache:
 
     # -- in the threads --------------------------------------------------------------------------------------------------
 
-    def _make(self, asked: Asked, form: Form, make: Maker, before: _Made | None, *, is_noted: bool) -> _Made:
-        """Make the page, or return ``before`` with a new tag if it is still valid."""
+    def _make(self, request: PageRequest, form: Form, make: Maker, before: _Kept | None) -> _Kept:
+        """Make the page, or return ``before`` with a new tag if it depends on the same."""
         hour = self._hour()
-        if asked.prepare is not None and self._head is not None:
-            asked.prepare(self._writing, self._head[1].size)
+        if request.prepare is not None and self._head is not None:
+            request.prepare(self._writing, self._head[1].size)
         with database.reader(self._engine) as connection:
-            look = RegistryView(connection, self._store, self._site(None), asked.reader, hour, self._analyses)
-            head = look.newest()
-            if before is not None and before.holds(look, hour):
-                tag = self._tag(asked, form, head, before.sha256)
+            registry = RegistryView(connection, self._store, self._site(None), request.reader, hour, self._analyses)
+            head, draft = registry.head, make(registry)
+            json_fields = draft.json_fields() if form == "json" else {}
+            basis = (draft.basis, json_fields, hour)
+            if before is not None and before.basis == basis:
+                tag = self._tag(request, form, head, before.sha256)
                 return replace(before, head=head, hour=hour, tag=tag)
-            noting = look.noting()
-            page = make(noting)
-            rendered = page_layout.render(page, form, noting.site, noting.now)
-            reads = noting.reads() if is_noted else None
+            page = draft.make()
+            rendered = page_layout.render(page, form, registry.site, registry.now, json_fields)
         sha256 = hashlib.sha256(rendered.body).hexdigest()
-        tag = self._tag(asked, form, head, sha256) if not page.is_partial else ""
-        return _Made(head=head, hour=hour, tag=tag, page=rendered, sha256=sha256, reads=reads, now=noting.now)
+        tag = self._tag(request, form, head, sha256) if not page.is_partial else ""
+        return _Kept(
+            head=head,
+            hour=hour,
+            tag=tag,
+            page=rendered,
+            sha256=sha256,
+            basis=None if page.is_short else basis,
+        )
 
-    def _tag(self, asked: Asked, form: Form, head: Head, sha256: str) -> str:
+    def _tag(self, request: PageRequest, form: Form, head: Head, sha256: str) -> str:
         """Return the entity tag: a hash of head, code and templates, reader, and everything above the foot."""
         parts = (
             head.tag,
             page_layout.version(),
-            asked.path,
+            request.path,
             form,
-            repr(asked.reader.namespaces),
+            repr(request.reader.namespaces),
             self._address(),
             sha256,
         )
@@ -255,9 +252,8 @@ class PageCache:
             await asyncio.sleep(turn - now)
 
     async def _newest(self) -> Head:
-        known = self._head
-        if known is not None and time.monotonic() - known[0] <= PAGES.head_seconds:
-            return known[1]
+        if self._head is not None and time.monotonic() - self._head[0] <= PAGES.head_seconds:
+            return self._head[1]
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look_again())
         return await asyncio.shield(self._looking)

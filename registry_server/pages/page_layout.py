@@ -1,8 +1,9 @@
 """The frame of every page: what a page is, how it becomes bytes, and which headers it is sent with.
 
-To add a page, write a *maker*: a function from a :class:`registry_server.pages.registry_view.RegistryView` to a
-:class:`Page`. It reads what it needs, builds a frozen ``Struct`` (the *view*) with a pure function, and names the
-template that shows it. The view is the whole content: the template gets it as ``view`` and adds only words and markup,
+To add a page, write a *maker* (:mod:`registry_server.pages.page_drafts`): a function from a
+:class:`registry_server.pages.registry_view.RegistryView` to a draft, which says what the page depends on and makes the
+:class:`Page`. Making it builds a frozen ``Struct`` (the *view*) with a pure function, and names the template that shows
+it. The view is the whole content: the template gets it as ``view`` and adds only words and markup,
 and a request for JSON gets exactly the view. A route passes the maker to
 :func:`registry_server.api.page_routes.page`, which does the rest: negotiation, entity tags, ``HEAD``, caching, access,
 concurrency limits and errors. :mod:`registry_server.pages.home` is a small example.
@@ -22,7 +23,7 @@ filters:
 ``number``       1,234
 ``bytes``        1.2 kB
 
-``now`` is the page's hour. What a page derives from it, such as ``now.is_past(time)``, is recorded.
+``now`` is the page's hour.
 
 ``macros.html`` has what pages share: tier badges, notices, code to copy. A page that exceeds its size limit is rendered
 again with a smaller ``share``: a factor of at most 1 by which templates multiply the room for long texts.
@@ -31,7 +32,7 @@ again with a smaller ``share``: a factor of at most 1 by which templates multipl
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from pathlib import Path
@@ -47,8 +48,7 @@ from registry_server.pages import addresses, directive_text, escaped_text, markd
 from registry_server.pages.limits import PAGES
 from registry_server.pages.lru_cache import LruCache
 from registry_server.pages.negotiation import Form
-from registry_server.pages.reads import Now
-from registry_server.pages.registry_view import Site
+from registry_server.pages.page_context import Now, Site
 from rye.registry.protocol.lines import write_time
 from rye.signing.sign_item import unsigned_text
 from rye.signing.signature_line import layout_of
@@ -86,10 +86,10 @@ class Page(Struct, frozen=True, kw_only=True):
     """Sent instead of template and view, whatever form was requested."""
     is_partial: bool = False
     """Whether content is missing that could be read later. Such a page is not cached, and its template can say so."""
+    is_short: bool = False
+    """Whether the store lacked bytes that it may have again. Such a page is made again for each head."""
     parts: Callable[[float], object] | None = None
     """Returns HTML that was made before, which the template gets as ``parts``, for a ``share`` of the room."""
-    json_fields: Callable[[], dict[str, object]] | None = None
-    """Fields that only the JSON has. Called only for JSON."""
 
 
 class Rendered(Struct, frozen=True):
@@ -108,12 +108,12 @@ class Rendered(Struct, frozen=True):
         return self.body + foot(site) if self.has_foot else self.body
 
 
-def render(page: Page, form: Form, site: Site, now: Now) -> Rendered:
-    """Render a page in the requested form."""
+def render(page: Page, form: Form, site: Site, now: Now, json_fields: Mapping[str, object] | None = None) -> Rendered:
+    """Render a page in the requested form. ``json_fields``: what only its JSON has."""
     if page.document is not None:
         return Rendered(page.document.body, page.status, page.document.media_type)
     if form == "json":
-        view = replace(page.view, **page.json_fields()) if page.json_fields is not None else page.view
+        view = replace(page.view, **json_fields) if json_fields else page.view
         return Rendered(msgspec.json.encode(view) + b"\n", page.status)
     return Rendered(_html(page, site, now), page.status, has_foot=True)
 

@@ -1,25 +1,20 @@
 """One transaction's view of the registry: everything that a page is made from.
 
-Only a :class:`RegistryView` knows what its reader may see. For anything that belongs to a namespace, makers ask it and never
-the tables: :meth:`RegistryView.may_read`, :meth:`RegistryView.history`, :meth:`RegistryView.file`.
-
-A look records everything that it is asked (:mod:`registry_server.pages.reads`), so that a page can be cached as long as
-none of it changes. A page whose maker asks for the head is valid only for that head; ``look.ask`` records a narrower
-question.
+Only a :class:`RegistryView` knows what its reader may see. For anything that belongs to a namespace, makers ask it and
+never the tables: :meth:`RegistryView.may_read`, :meth:`RegistryView.history`, :meth:`RegistryView.files`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import sqlalchemy as sa
-from msgspec import Struct
 
+from registry_server.pages.analysis_store import AnalysisStore
 from registry_server.pages.limits import PAGES
 from registry_server.pages.lru_cache import LruCache
-from registry_server.pages.reads import Asked, Listening, Now, Reads
+from registry_server.pages.page_context import Head, Now, Reader, Site
 from registry_server.sequencer.ledger import Ledger, Published
 from registry_server.storage.objects import Objects
 from registry_server.storage.prepared import Among, Prepared
@@ -29,51 +24,9 @@ from rye.items.identity import Identity
 from rye.registry.protocol import wire
 from rye.registry.protocol.statements import Root
 from rye.registry.trust.keysets import KeysetChain
-from rye.registry.trust.records import ItemHistory, ReleaseRecord, judge, release_files
+from rye.registry.trust.records import ItemHistory, judge
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import read_line
-
-if TYPE_CHECKING:
-    from registry_server.pages.analysis_store import AnalysisStore
-    from registry_server.pages.release_analysis import Analysis
-
-T = TypeVar("T")
-
-
-class Head(Struct, frozen=True):
-    """The newest head, as the foot of every page shows it."""
-
-    size: int
-    """The size of the log."""
-    time: datetime
-    """The time of its snapshot."""
-    tag: str
-    """A text that is different for every head."""
-
-
-class Site(Struct, frozen=True):
-    """What every page says about the registry."""
-
-    origin: str
-    fingerprint: str
-    """SHA-256 of root 1: what clients pin."""
-    address: str
-    """The registry's address, without a trailing slash."""
-    head: Head | None = None
-    """Only the foot of a page shows it. None: no head is known, or the site belongs to a look."""
-
-
-class Reader(Struct, frozen=True):
-    """The properties of a reader that pages depend on."""
-
-    namespaces: tuple[str, ...] | None = None
-    """The namespaces whose items the reader may see, sorted; None: all."""
-    is_private: bool = False
-    """Whether the registry is not public: shared caches must not store its pages."""
-
-    def may_read(self, namespace: str) -> bool:
-        """Whether the reader may see a namespace's items."""
-        return self.namespaces is None or namespace in self.namespaces
 
 
 class RegistryView:
@@ -85,76 +38,28 @@ class RegistryView:
         store: Objects,
         site: Site,
         reader: Reader,
-        now: datetime,
+        hour: datetime,
         analyses: AnalysisStore | None = None,
     ) -> None:
-        """``now``: rounded to the hour, so that ages are the same for everyone who gets the page; ``analyses`` None:
-        none stored."""
+        """``analyses`` None: none are stored."""
         self._ledger = Ledger(connection)
         published = self._ledger.published()
         if published is None:
             raise RyeError("database-unavailable", "The registry has no head.", "rye-registry verify")
-        self._published: Published = published
         self._store = store
-        self._analyses = analyses
-        self._connection = connection
-        self._listening: Listening | None = None
-        self._asked: list[Asked[Any]] = []
-        self._notes_nothing: RegistryView | None = None
-        self._chains: dict[str, KeysetChain] = {}
+        self._indexes: dict[str, str] = {}
+        """The SHA-256 of index files that were asked for, by name. Empty: there is no such name."""
+        self.published: Published = published
+        """The newest head."""
+        self.analyses = analyses
         self.connection = connection
         self.reader = reader
-        self.now = Now(now)
+        self.now = Now(hour)
         self.site = site
-
-    def noting(self) -> RegistryView:
-        """Return the same look in the same transaction, but one that records what it is asked."""
-        made = RegistryView.__new__(RegistryView)
-        made.__dict__.update(self.__dict__)
-        made._listening = Listening(self._connection)
-        made._asked = []
-        made._notes_nothing = self
-        made.connection = cast(sa.Connection, made._listening)
-        made._ledger = self._ledger.beside(made.connection)
-        made._chains = {}
-        made.now = Now(self.now.hour)
-        return made
-
-    # -- what was read ---------------------------------------------------------------------------------------------------
-
-    def ask(self, question: Callable[[RegistryView], T]) -> T:
-        """Answer a question, and record question and answer. The question must depend only on the given look."""
-        answer = question(self._quiet)
-        if self._listening is not None:
-            self._asked.append(Asked(question, answer))
-        return answer
-
-    def reads(self) -> Reads:
-        """Return everything that was asked so far."""
-        return Reads(tuple(self._listening.ran) if self._listening is not None else (), tuple(self._asked))
-
-    def hold(self, reads: Reads) -> bool:
-        """Whether a page for this reader that was made from these reads is still valid."""
-        return reads.hold(self._quiet, self._connection)
-
-    def newest(self) -> Head:
-        """Return the head of this look for the cache, without recording it."""
-        return head_of(self._published)
-
-    @property
-    def _quiet(self) -> RegistryView:
-        return self._notes_nothing or self
-
-    # -- the registry ----------------------------------------------------------------------------------------------------
-
-    @property
-    def published(self) -> Published:
-        """The newest head."""
-        return self.ask(_published)
 
     @property
     def head(self) -> Head:
-        """The newest head, for the foot of a page."""
+        """The newest head, for the foot of a page, and the basis of a page that is made for each head."""
         return head_of(self.published)
 
     @property
@@ -170,9 +75,15 @@ class RegistryView:
         """Return the error for a page that does not exist or that this reader may not see."""
         return RyeError("not-found", f"There is nothing at {path[:200]}.", None)
 
+    # -- the log ---------------------------------------------------------------------------------------------------------
+
     def roots(self) -> list[Root]:
         """Return the root statements, oldest first."""
-        return self._ledger.roots()
+        roots = _roots.get(self.published.checkpoint)
+        if roots is None:
+            roots = self._ledger.roots()
+            _roots.put(self.published.checkpoint, roots)
+        return roots
 
     def leaves(self, start: int, end: int) -> list[bytes]:
         """Return the log entries from position ``start`` up to ``end``."""
@@ -188,15 +99,36 @@ class RegistryView:
 
     def full_tile(self, path: str) -> bytes | None:
         """Return a full tile, which never changes; None if the store does not have it yet."""
-        return self._stored([path])[0]
+        return self._store.get(path)
+
+    # -- namespaces and items --------------------------------------------------------------------------------------------
 
     def chain(self, namespace: str) -> KeysetChain:
         """Return the keysets of a namespace. An unclaimed namespace has no links."""
-        found = self._chains.get(namespace)
-        if found is None:
-            found = self._chains[namespace] = self._ledger.chain(namespace)
-            self._quiet._chains[namespace] = found  # never the other way: the maker's own look must note what it read
-        return found
+        key = (self.published.checkpoint, namespace)
+        chain = _chains.get(key)
+        if chain is None:
+            chain = self._ledger.chain(namespace)
+            _chains.put(key, chain)
+        return chain
+
+    def since(self, namespace: str) -> datetime:
+        """Return the time of the latest recovery in effect at the head. Between recoveries, time does not change what
+        counts."""
+        recoveries = (link.keyset.recovery for link in self.chain(namespace).links)
+        return max((at for at in recoveries if at is not None and at <= self.published.time), default=_BEGINNING)
+
+    def chain_basis(self, namespace: str) -> tuple[object, ...]:
+        """Return what the state of a namespace's keys depends on. If it is equal, so is everything about them."""
+        links = self.chain(namespace).links
+        return links[-1].sha256 if links else "", len(links), len(self.roots()), self.since(namespace)
+
+    def basis(self, identity: Identity) -> tuple[object, ...]:
+        """Return what the check of an item's history depends on: the hash of its index, and its namespace's keys.
+
+        If it is equal, the history is the same, with its yanks, deprecation, advisories and takedowns.
+        """
+        return self._index_hashes([str(identity)])[str(identity)], *self.chain_basis(identity.namespace)
 
     def history(self, identity: Identity) -> ItemHistory | None:
         """Return an item's history, checked as clients check it; None if it has none or this reader may not see it.
@@ -207,18 +139,19 @@ class RegistryView:
 
     def histories(self, identities: list[Identity]) -> dict[Identity, ItemHistory]:
         """Return several histories, without those that are missing, hidden from this reader or refused by clients."""
-        wanted = {str(identity): identity for identity in identities if self.may_read(identity.namespace)}
-        found: dict[Identity, ItemHistory] = {}
+        readable = {str(identity): identity for identity in identities if self.may_read(identity.namespace)}
+        histories: dict[Identity, ItemHistory] = {}
         unread: dict[str, tuple[object, ...]] = {}
-        for name, sha256 in _INDEXES.rows(self.connection, {"some": sorted(wanted)}):
-            key = (sha256, *self._basis(wanted[name].namespace))
-            known = _judged.get(key)
-            if known is not None:
-                found[wanted[name]] = known
-            else:
-                unread[name] = key
-        for name, lines in self._quiet._ledger.index_lines(unread):  # the recorded hash determines them
-            identity = wanted[name]
+        for name, sha256 in self._index_hashes(readable).items():
+            if sha256:
+                basis = self.basis(readable[name])
+                judged = _judged.get(basis)
+                if judged is not None:
+                    histories[readable[name]] = judged
+                else:
+                    unread[name] = basis
+        for name, lines in self._ledger.index_lines(unread):
+            identity = readable[name]
             try:
                 entries = [read_line(line, name) for line in lines]
                 judged = judge(
@@ -228,65 +161,40 @@ class RegistryView:
                 if len(identities) == 1:
                     raise
                 continue
-            found[identity] = judged
+            histories[identity] = judged
             _judged.put(unread[name], judged, sum(len(line.note) for line in lines))
-        return found
+        return histories
 
-    def since(self, namespace: str) -> datetime:
-        """Return the time of the latest recovery in effect at the head. Between recoveries, time does not change what
-        counts."""
-        return self.ask(lambda look: _latest_recovery(look.chain(namespace), look.published.time))
+    def _index_hashes(self, wanted: Collection[str]) -> Mapping[str, str]:
+        """Return the SHA-256 of the index file of each name; empty if there is no such name."""
+        unread = [name for name in wanted if name not in self._indexes]
+        if unread:
+            self._indexes.update(dict.fromkeys(unread, ""))
+            self._indexes.update(_INDEXES.rows(self.connection, {"some": sorted(unread)}))
+        return {name: self._indexes[name] for name in wanted}
 
-    def basis(self, identity: Identity) -> tuple[object, ...]:
-        """Return what the check of an item's history depends on. If it is equal, the result is the same."""
-        rows = _INDEXES.rows(self.connection, {"some": [str(identity)]})
-        return (*(row[1] for row in rows), *self._basis(identity.namespace))
+    # -- bytes -----------------------------------------------------------------------------------------------------------
 
-    def _basis(self, namespace: str) -> tuple[object, ...]:
-        """Return what the check of a history depends on besides the index."""
-        links = self.chain(namespace).links
-        return links[-1].sha256 if links else "", len(links), len(self.roots()), self.since(namespace)
-
-    def analysis(self, record: ReleaseRecord) -> Analysis | None:
-        """Return the stored analysis of a release; None if it has none, files were taken down, or the reader may not
-        see it.
-
-        Takedowns count as soon as the log has them: the stored analysis is removed a moment later.
-        """
-        if self._analyses is None or record.takedown is not None or not self.may_read(record.identity.namespace):
-            return None
-        if self._ledger.taken_down(release_files(record.release)):
-            return None
-        return self._analyses.get(record)
-
-    def keep_analysis(self, record: ReleaseRecord, analysis: Analysis) -> None:
-        """Store an analysis that was made from all files of a release."""
-        if self._analyses is not None:
-            self._analyses.put(record, analysis)
-
-    def file(self, namespace: str, sha256: str) -> bytes | None:
-        """Return the bytes of a released file; None if they are gone or the reader may not see them."""
-        return self.files(namespace, [sha256])[sha256]
+    def taken_down(self, hashes: Iterable[str]) -> frozenset[str]:
+        """Return those of the files that were taken down, as soon as the log says so."""
+        return frozenset(self._ledger.taken_down(hashes))
 
     def files(self, namespace: str, hashes: list[str]) -> dict[str, bytes | None]:
-        """Return the bytes of several files, read in parallel if that is faster.
+        """Return the bytes of released files; None: they were taken down or are gone, or the reader may not see them.
 
-        A file that was taken down is gone as soon as the log says so: the store has it a moment longer, and pages are
-        cached.
+        The store has a file that was taken down a moment longer than the log allows, and pages are cached.
         """
-        found: dict[str, bytes | None] = dict.fromkeys(hashes)
+        files: dict[str, bytes | None] = dict.fromkeys(hashes)
         if self.may_read(namespace):
-            gone = self._ledger.taken_down(hashes)
-            wanted = [sha256 for sha256 in found if sha256 not in gone]
-            found.update(zip(wanted, self._stored(list(map(wire.blob_path, wanted))), strict=True))
-        return found
+            gone = self.taken_down(hashes)
+            present = [sha256 for sha256 in files if sha256 not in gone]
+            files.update(zip(present, self._store.get_all(list(map(wire.blob_path, present))), strict=True))
+        return files
 
-    def _stored(self, paths: Iterable[str]) -> list[bytes | None]:
-        """Read from the store by names that determine every byte. A missing file may exist under another head."""
-        found = self._store.get_all(list(paths))
-        if None in found:
-            self.ask(_published)
-        return found
+    def is_short(self, files: Mapping[str, bytes | None]) -> bool:
+        """Whether the store lacks one of these files that was not taken down: it may come back."""
+        missing = [sha256 for sha256, data in files.items() if data is None]
+        return bool(missing) and len(self.taken_down(missing)) < len(missing)
 
 
 def head_of(published: Published) -> Head:
@@ -294,15 +202,9 @@ def head_of(published: Published) -> Head:
     return Head(published.size, published.time, f"{published.size}-{published.map[:16]}")
 
 
-def _published(look: RegistryView) -> Published:
-    return look._published
-
-
-def _latest_recovery(chain: KeysetChain, time: datetime) -> datetime:
-    recoveries = (link.keyset.recovery for link in chain.links)
-    return max((at for at in recoveries if at is not None and at <= time), default=_BEGINNING)
-
-
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 _INDEXES = Prepared(sa.select(names.c.name, names.c.index_sha256).where(Among(names.c.name)))
 _judged: LruCache[tuple[object, ...], ItemHistory] = LruCache(PAGES.judged_bytes)
+_roots: LruCache[bytes, list[Root]] = LruCache(PAGES.heads)
+_chains: LruCache[tuple[bytes, str], KeysetChain] = LruCache(PAGES.chains)
+"""Under a checkpoint, the tables say the same to everyone."""

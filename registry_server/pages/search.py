@@ -10,7 +10,7 @@ from msgspec import Struct
 from registry_server.pages.addresses import item_path, search_path
 from registry_server.pages.item import Outline, outline_of
 from registry_server.pages.limits import PAGES
-from registry_server.pages.page_cache import Maker
+from registry_server.pages.page_drafts import Maker, for_each_head
 from registry_server.pages.page_layout import Page
 from registry_server.pages.registry_view import RegistryView
 from registry_server.search.finding import Hit, SearchResults
@@ -81,7 +81,7 @@ class SearchView(Struct, frozen=True, kw_only=True):
 
 
 def search_page(wanted: Wanted, found: SearchResults | None, problem: str | None = None) -> Maker:
-    """Return the maker of ``/-/search``. ``found``: the search pool's answer; None: no search was made."""
+    """Return the maker of ``/-/search``. ``found``: what the search found at the same head; None: no search was made."""
 
     def make(registry: RegistryView) -> Page:
         hits = found.hits if found is not None else ()
@@ -106,7 +106,7 @@ def search_page(wanted: Wanted, found: SearchResults | None, problem: str | None
             is_indexed=False,
         )
 
-    return make
+    return for_each_head(make)
 
 
 def result_row(registry: RegistryView, hit: Hit, history: ItemHistory | None) -> ResultRow:

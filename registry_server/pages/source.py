@@ -7,7 +7,7 @@ from msgspec import Struct
 from registry_server.pages.addresses import ItemAddress, item_path
 from registry_server.pages.item import chosen
 from registry_server.pages.limits import PAGES
-from registry_server.pages.page_cache import Maker
+from registry_server.pages.page_drafts import Draft, Maker
 from registry_server.pages.page_layout import Page
 from registry_server.pages.registry_view import RegistryView
 from rye.errors import RyeError
@@ -42,15 +42,20 @@ class SourceView(Struct, frozen=True, kw_only=True):
 def source_page(address: ItemAddress) -> Maker:
     """Return the maker of ``…@VERSION/source[/PATH]``."""
 
-    def make(registry: RegistryView) -> Page:
+    def draft(registry: RegistryView) -> Draft:
         _, record = chosen(registry, address)
+        sha256 = _file(registry, record, address)[2]
+        basis = registry.basis(record.identity), registry.taken_down([sha256])
+        return Draft(basis, lambda: make(registry, record))
+
+    def make(registry: RegistryView, record: ReleaseRecord) -> Page:
         path, size, sha256, executable = _file(registry, record, address)
         if record.takedown is not None:
             raise RyeError(
                 "taken-down", f"The registry's owners took this release down: {record.takedown.reason}", None
             )
-        data = registry.file(record.identity.namespace, sha256)
-        text, why = _text(data)
+        files = registry.files(record.identity.namespace, [sha256])
+        text, why = _text(files[sha256])
         identity = record.identity
         view = SourceView(
             kind=identity.kind,
@@ -76,9 +81,10 @@ def source_page(address: ItemAddress) -> Maker:
             path=address.path,
             is_whole_source=True,
             is_indexed=False,
+            is_short=registry.is_short(files),
         )
 
-    return make
+    return draft
 
 
 def _file(registry: RegistryView, record: ReleaseRecord, address: ItemAddress) -> tuple[str, int, str, bool]:

@@ -87,19 +87,6 @@ class Ledger:
         if len(answers) > 1:
             self._published = _read_head(answers[1])
 
-    def beside(self, connection: sa.Connection) -> Ledger:
-        """The same transaction's view through another connection object. It reads everything again."""
-        other = Ledger.__new__(Ledger)
-        other.connection = connection
-        other._pending = PendingWrites()
-        other._roots = other._published = None
-        other._recovered = {}
-        other._changes = StatementBatch()
-        other.fence, other.is_fenced = None, False
-        other.touched = set()
-        other.origin, other.size = self.origin, self.size
-        return other
-
     def prepare(self, candidates: Iterable[Candidate], earlier: datetime, now: datetime) -> None:
         """Read what :func:`registry_server.sequencer.admission.admit` needs for a batch's releases at once.
 

@@ -21,6 +21,11 @@ def staged_objects(settings: Settings) -> Objects:
     return _open(settings, settings.staged, "staged", private=True)
 
 
+def analysed_objects(settings: Settings) -> Objects:
+    """Return the store of what pages say about releases. It is never served: readers may be allowed to see less."""
+    return _open(settings, settings.analyses, "analyses", private=True)
+
+
 def upload_objects(settings: Settings) -> Objects:
     """Return the store of blobs that nothing refers to yet.
 

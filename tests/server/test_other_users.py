@@ -40,8 +40,9 @@ def test_the_database_and_what_is_not_published_are_the_servers_own(local: Local
     answer = local.post("/api/v1/stages", token, json={"drafts": [acme.release("work/waits", waits).text()]})
     assert answer.status_code == 201, answer.text
     assert local.blob(uploaded, token).status_code in (200, 201)
+    local.service.analysed.put("00/analysis", b"")
     assert {path.name: mode(path) for path in local.data.iterdir() if path.name != "registry.toml"} == {
-        "analyses.sqlite": 0o600,
+        "analyses": 0o700,
         "keys": 0o700,
         "public": 0o755,  # a proxy may serve it
         "registry.db": 0o600,
@@ -55,12 +56,12 @@ def test_the_database_and_what_is_not_published_are_the_servers_own(local: Local
 
 def test_serve_names_what_an_earlier_version_left_open(local: LocalRegistry) -> None:
     data = local.data
-    for name in ("staged", "uploads"):
+    for name in ("staged", "uploads", "analyses"):
         (data / name).mkdir(exist_ok=True)
         (data / name).chmod(0o755)
     (data / "registry.db").chmod(0o644)
     settings = load(data, {}, {})
-    assert settings.open_to_others() == [data / "staged", data / "uploads", data / "registry.db"]
+    assert settings.open_to_others() == [data / "staged", data / "uploads", data / "analyses", data / "registry.db"]
     assert data / "public" in replace(settings, read="members").open_to_others()
     data.chmod(0o700)
     assert settings.open_to_others() == []

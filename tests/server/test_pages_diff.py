@@ -13,9 +13,10 @@ import pytest
 from lxml import html
 
 from registry_server.accounts import registry_keys
-from registry_server.pages.diff import in_order, newest_offered, version_before
 from registry_server.pages.limits import PAGES
-from registry_server.pages.registry_view import Reader, RegistryView, Site
+from registry_server.pages.page_context import Reader, Site
+from registry_server.pages.registry_view import RegistryView
+from registry_server.pages.version_order import in_order, newest_offered, version_before
 from registry_server.sequencer import search_offers
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
