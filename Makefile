@@ -119,11 +119,11 @@ error-pages: $(VENV)/.dev
 	$(BIN)/python -m rye.explaining.pages docs/reference/errors
 	$(BIN)/python -m tests.explaining.frozen_codes
 
-# Build the wheel reproducibly: the same commit gives the same bytes. It depends only on the client's packages; `rye[server]`, `rye[mcp]`
-# and `rye[lsp]` add the rest.
+# Build the wheel reproducibly: the same commit gives the same bytes. It depends only on the client's packages; the extras `server`,
+# `mcp` and `lsp` add the rest.
 dist: $(VENV)/.runtime
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m hatchling build -t wheel -d dist
-	cd dist && sha256sum rye-*.whl
+	cd dist && sha256sum rye_registry-*.whl
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

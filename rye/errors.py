@@ -50,5 +50,5 @@ def extra_missing(package: str, extra: str) -> RyeError:
     return RyeError(
         "extra-missing",
         f"The package {package} is not installed; this needs rye's extra {extra!r}.",
-        f"Install rye with its extra: pip install 'rye[{extra}]'.",
+        f"Install rye with its extra: pip install 'rye-registry[{extra}]'.",
     )

@@ -325,7 +325,7 @@ def test_the_page_says_what_make_dist_builds() -> None:
     project = (ROOT / "pyproject.toml").read_text("utf-8")
     version = re.search(r'^version = "([^"]+)"', project, re.MULTILINE)
     assert version is not None
-    assert set(re.findall(r"rye-([0-9.]+)-py3", block("wheel"))) == {version[1]}
+    assert set(re.findall(r"rye_registry-([0-9.]+)-py3", block("wheel"))) == {version[1]}
     assert "dist:" in (ROOT / "Makefile").read_text("utf-8")
     assert set(re.findall(r"`rye ([a-z]+)", PAGE)) <= set(COMMANDS)
     assert os.path.exists(ROOT / "requirements/runtime.txt")

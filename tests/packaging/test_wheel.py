@@ -74,7 +74,7 @@ def test_the_wheel_has_what_the_programs_read_and_nothing_else(wheel: Path) -> N
     assert {"rye/py.typed", "registry_server/py.typed"} <= set(names)
     assert [name for name in names if name.endswith("licenses/LICENSE")]
     tops = {name.split("/")[0] for name in names}
-    assert tops == {"rye", "registry_server", f"rye-{PROJECT['version']}.dist-info"}
+    assert tops == {"rye", "registry_server", f"rye_registry-{PROJECT['version']}.dist-info"}
     assert not [name for name in names if name.endswith((".pyc", ".pem", ".key", "~"))]
 
 
@@ -223,5 +223,5 @@ def test_what_needs_an_extra_says_what_to_install(
     env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     done = run(installed / words[0], *words[1:], "--json", env=env, cwd=tmp_path)
     assert done.returncode == 1, done
-    assert f"rye[{extra}]" in json.loads(done.stdout or done.stderr)["error"]["hint"]
+    assert f"rye-registry[{extra}]" in json.loads(done.stdout or done.stderr)["error"]["hint"]
     assert "Traceback" not in done.stderr

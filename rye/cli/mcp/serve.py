@@ -25,7 +25,7 @@ def serve(session: Session, as_: str | None, http: str | None, expand: bool, rea
         raise RyeError(
             "extra-missing",
             "The Python package mcp, which `rye mcp serve` needs, is not installed.",
-            "Install it: pip install 'rye[mcp]'.",
+            "Install it: pip install 'rye-registry[mcp]'.",
         )
     from rye.mcp.serving import ServeRequest  # the SDK takes a second, and may not be installed
     from rye.mcp.serving import serve as run_server
