@@ -14,9 +14,10 @@ from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
 from rye.items.signed_release import SignedRelease
 from rye.project.lock import LockedFile, LockedItem, LockedSource
+from rye.storage.home import Home
 from rye.storage.verdicts import Verdicts
 from rye.verified.basis import Basis
-from rye.verified.memory import Memory
+from rye.verified.memory import Memory, user_memory
 
 FILES = (LockedFile("a.md", 1, "01" * 32), LockedFile("b.py", 4, "ef" * 32, executable=True))
 HOOK = HookAction("always", "tool", "acme/log", ())
@@ -156,3 +157,40 @@ def test_a_row_of_an_editable_folder_is_never_remembered(verdicts: Verdicts) -> 
     Memory(verdicts, Asked()).remember([(editable, SIGNED), (OF_FOLDER, SIGNED)])
     assert Memory(verdicts, Asked()).known([editable]) == {}
     assert Memory(verdicts, Asked()).known([OF_FOLDER]) == {OF_FOLDER.identity: SIGNED}
+
+
+# whole locks
+
+WHOLE: tuple[bytes, str, str, list[LockedItem]] = (b"lock", "manifests", "policies", [ROW])
+
+
+def test_a_whole_lock_is_known_under_exactly_its_basis(tmp_path: Path) -> None:
+    Memory(Verdicts(tmp_path / "verdicts", b"code"), Asked()).remember_whole(*WHOLE)
+    verdicts = Verdicts(tmp_path / "verdicts", b"code")  # it was written at once
+    assert Memory(verdicts, Asked()).knows_whole(*WHOLE)
+    for other in ((b"x", *WHOLE[1:]), (b"lock", "x", *WHOLE[2:]), (b"lock", "manifests", "x", [ROW])):
+        assert not Memory(verdicts, Asked()).knows_whole(*other)
+    assert not Memory(verdicts, Asked(Basis(rules=1, root="2"))).knows_whole(*WHOLE)
+    assert not Memory(Verdicts(tmp_path / "verdicts", b"other code"), Asked()).knows_whole(*WHOLE)
+
+
+def test_a_whole_lock_with_a_row_that_has_no_basis_is_neither_remembered_nor_known(verdicts: Verdicts) -> None:
+    Memory(verdicts, Asked(None)).remember_whole(*WHOLE)
+    assert not Memory(verdicts, Asked(None)).knows_whole(*WHOLE)
+    Memory(verdicts, Asked()).remember_whole(*WHOLE)
+    assert not Memory(verdicts, Asked(None)).knows_whole(*WHOLE)
+
+
+def test_the_memory_of_a_user_is_in_their_own_folder(tmp_path: Path) -> None:
+    """And it is closed at the end, so that other programs can write it."""
+    home, other = (
+        Home(tmp_path / name / "config", tmp_path / name / "data", tmp_path / name / "cache") for name in ("one", "two")
+    )
+    with user_memory(home) as memory:
+        memory.remember([(OF_GIT, SIGNED)])
+        memory.remember_whole(b"lock", "", "", [OF_GIT])
+    with user_memory(home) as memory:
+        assert memory.known([OF_GIT]) == {OF_GIT.identity: SIGNED}
+        assert memory.knows_whole(b"lock", "", "", [OF_GIT])
+    with user_memory(other) as memory:
+        assert memory.known([OF_GIT]) == {}

@@ -1,0 +1,179 @@
+"""What a verdict depends on, read from this user's files; whatever cannot be determined is None."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from rye.project.lock import LockedItem
+from rye.registry.store.pins import Pinned, addresses_path, remember_removal, remember_withdrawn, state_path
+from rye.storage.home import Home
+from rye.text.facts.fact import RULES_VERSION
+from rye.verified.basis import (
+    Basis,
+    lock_basis,
+    policies_hash,
+    registry_basis,
+    source_basis,
+    stored_basis,
+    trusted_keys_hash,
+)
+
+ORIGIN = "registry.example"
+ROOT = "a root\n"
+PINNED = Pinned(
+    fingerprint="f",
+    removal="r",
+    keysets={"acme": "k"},
+    withdrawn=frozenset({"tool:acme/b 1.0.0", "tool:acme/a 2.0.0", "tool:acme-more/c 1.0.0"}),
+)
+GIT = "git+https://git.example/pdf"
+ROW = LockedItem("tool", "acme/a", "1.0.0", 3, "cd" * 32, ".py", ORIGIN, 9, 2, "SHA256:abc")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A user who pinned a registry and has a trust store."""
+    made = Home(tmp_path / "config", tmp_path / "data", tmp_path / "cache", named_policy=tmp_path / "policy.toml")
+    made.config.mkdir()
+    (made.config / "trusted-keys.toml").write_text("# keys\n")
+    state = state_path(made.registries, ORIGIN)
+    state.parent.mkdir(parents=True)
+    state.write_text(
+        json.dumps({"origin": ORIGIN, "roots": [f"{ROOT}\nsigned\n"], "keysets": {"acme": {"sha256": "k"}}})
+    )
+    addresses_path(made.registries).write_text(json.dumps({"https://registry.example": ORIGIN}))
+    return made
+
+
+def test_a_release_depends_on_pin_keyset_takedowns_and_rules() -> None:
+    assert registry_basis(PINNED, "acme") == Basis(
+        rules=RULES_VERSION,
+        root="f",
+        removal="r",
+        keyset="k",
+        withdrawn=("tool:acme/a 2.0.0", "tool:acme/b 1.0.0"),
+    )
+    assert registry_basis(PINNED, "acme-more").withdrawn == ("tool:acme-more/c 1.0.0",)
+    assert registry_basis(PINNED, "zeta") == Basis(rules=RULES_VERSION, root="f", removal="r")
+    unknown = replace(PINNED, withdrawn=frozenset("?"))
+    assert registry_basis(unknown, "zeta").withdrawn == ("?",)
+
+
+def test_an_item_of_a_source_depends_on_the_trust_store_and_rules() -> None:
+    assert source_basis("keys") == Basis(rules=RULES_VERSION, keys="keys")
+    assert source_basis(None) is None
+
+
+def test_bases_have_the_same_bytes_only_if_they_are_equal() -> None:
+    one = Basis(rules=1, root="a", withdrawn=("b", "c"))
+    others = [
+        replace(one, rules=2), replace(one, root="", removal="a"), replace(one, withdrawn=("b c",)),
+        replace(one, withdrawn=("b",), keys="c"), replace(one, keyset="a"),
+    ]  # fmt: skip
+    assert len({one.encoded(), *(other.encoded() for other in others)}) == 6
+    assert one.encoded() == Basis(rules=1, root="a", withdrawn=("b", "c")).encoded()
+
+
+def test_the_stored_basis_is_what_the_users_files_say(home: Home) -> None:
+    basis = stored_basis(home)(ORIGIN, "acme")
+    assert basis == Basis(rules=RULES_VERSION, root=hashlib.sha256(ROOT.encode()).hexdigest(), keyset="k")
+    remember_withdrawn(home.registries, ORIGIN, ["tool:acme/a 1.0.0"])
+    remember_removal(home.registries, ORIGIN)
+    later = stored_basis(home)(ORIGIN, "acme")
+    assert basis is not None
+    assert later is not None
+    assert (basis.withdrawn, later.withdrawn) == ((), ("tool:acme/a 1.0.0",))
+    assert (basis.removal, len(later.removal)) == ("", 64)
+    assert stored_basis(home)(GIT, "pdf") == Basis(rules=RULES_VERSION, keys=hashlib.sha256(b"# keys\n").hexdigest())
+
+
+def test_each_file_is_read_once(home: Home) -> None:
+    basis = stored_basis(home)
+    before = [basis(ORIGIN, "acme"), basis(GIT, "pdf")]
+    addresses_path(home.registries).unlink()
+    (home.config / "trusted-keys.toml").unlink()
+    assert [basis(ORIGIN, "acme"), basis(GIT, "pdf")] == before
+    assert basis(ORIGIN, "zeta") is not None
+    assert None not in before
+
+
+@pytest.mark.parametrize("file", ["addresses", "state"])
+@pytest.mark.parametrize("damage", ["gone", "torn", "of others", "a folder"])
+def test_a_registry_whose_pin_cannot_be_read_has_no_basis(home: Home, file: str, damage: str) -> None:
+    path = addresses_path(home.registries) if file == "addresses" else state_path(home.registries, ORIGIN)
+    if damage == "torn":
+        path.write_bytes(path.read_bytes()[:-5])
+    elif damage == "of others":
+        path.chmod(0o666)
+    else:
+        path.unlink()
+        if damage == "a folder":
+            path.mkdir()
+    assert stored_basis(home)(ORIGIN, "acme") is None
+
+
+@pytest.mark.parametrize("state", [{"origin": "other.example", "roots": ["x\n\ny\n"]}, {"origin": ORIGIN, "roots": []}])
+def test_a_state_of_another_registry_or_without_a_root_is_no_pin(home: Home, state: dict[str, object]) -> None:
+    state_path(home.registries, ORIGIN).write_text(json.dumps(state))
+    assert stored_basis(home)(ORIGIN, "acme") is None
+
+
+def test_a_registry_that_was_never_pinned_has_no_basis(home: Home) -> None:
+    assert stored_basis(home)("other.example", "acme") is None
+
+
+def test_a_removal_that_cannot_be_read_is_another_one_each_time(home: Home) -> None:
+    remember_removal(home.registries, ORIGIN)
+    path = state_path(home.registries, ORIGIN).with_name("removed-pin")
+    assert stored_basis(home)(ORIGIN, "acme") == stored_basis(home)(ORIGIN, "acme")
+    path.chmod(0o666)
+    assert stored_basis(home)(ORIGIN, "acme") != stored_basis(home)(ORIGIN, "acme")
+
+
+def test_a_trust_store_that_is_not_there_is_empty_and_one_that_cannot_be_believed_is_none(home: Home) -> None:
+    store = home.config / "trusted-keys.toml"
+    read = trusted_keys_hash(home)
+    store.chmod(0o666)
+    assert trusted_keys_hash(home) is None
+    assert stored_basis(home)(GIT, "pdf") is None
+    store.unlink()
+    assert trusted_keys_hash(home) not in (None, read)
+    store.mkdir()
+    assert trusted_keys_hash(home) is None
+
+
+def test_both_policies_count_and_neither_stands_for_the_other(home: Home) -> None:
+    hashes = [policies_hash(home)]
+    home.policy_file.write_text("[policy]\n")
+    hashes.append(policies_hash(home))
+    home.organization_policy.write_text("[policy]\n")
+    hashes.append(policies_hash(home))
+    home.policy_file.unlink()
+    hashes.append(policies_hash(home))
+    home.organization_policy.write_text("")
+    hashes.append(policies_hash(home))
+    assert len(set(hashes)) == 5
+
+
+def test_a_whole_lock_depends_on_the_basis_of_each_origin_and_namespace(home: Home) -> None:
+    rows = [replace(ROW, id="zeta/b"), ROW, replace(ROW, id="acme/c")]
+    stored = stored_basis(home)
+    whole = lock_basis(b"lock", "manifests", "policies", rows, stored)
+    assert whole is not None
+    assert (whole.lock, whole.manifests, whole.policies) == (b"lock", "manifests", "policies")
+    assert whole.rows == ((ORIGIN, "acme", stored(ORIGIN, "acme")), (ORIGIN, "zeta", stored(ORIGIN, "zeta")))
+    others = [
+        lock_basis(b"other", "manifests", "policies", rows, stored), lock_basis(b"lock", "other", "policies", rows, stored),
+        lock_basis(b"lock", "manifests", "other", rows, stored), lock_basis(b"lock", "manifests", "policies", rows[1:], stored),
+    ]  # fmt: skip
+    assert len({whole.encoded(), *(other.encoded() for other in others if other is not None)}) == 5
+
+
+def test_one_row_without_a_basis_leaves_the_whole_lock_without_one(home: Home) -> None:
+    rows = [ROW, replace(ROW, id="zeta/b", registry="unpinned.example")]
+    assert lock_basis(b"lock", "manifests", "policies", rows, stored_basis(home)) is None
