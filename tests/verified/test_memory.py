@@ -16,7 +16,7 @@ from rye.items.signed_release import SignedRelease
 from rye.project.lock import LockedFile, LockedItem, LockedSource
 from rye.storage.home import Home
 from rye.storage.verdicts import Verdicts
-from rye.verified.basis import Basis
+from rye.verified.basis import Basis, LockBasis
 from rye.verified.memory import Memory, user_memory
 
 FILES = (LockedFile("a.md", 1, "01" * 32), LockedFile("b.py", 4, "ef" * 32, executable=True))
@@ -174,6 +174,24 @@ def test_a_whole_lock_is_known_under_exactly_its_basis(tmp_path: Path) -> None:
     assert not Memory(Verdicts(tmp_path / "verdicts", b"other code"), Asked()).knows_whole(*WHOLE)
 
 
+def test_a_whole_lock_is_one_row_without_content(verdicts: Verdicts) -> None:
+    memory = Memory(verdicts, Asked())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verdicts, "flush", lambda: None)
+        memory.remember_whole(*WHOLE)
+    basis = LockBasis(
+        lock=b"lock", manifests="manifests", policies="policies", rows=(("registry.example", "acme", BASIS),)
+    )
+    key = verdicts.key("whole lock", basis.encoded())
+    assert verdicts.get([key]) == {key: b""}
+
+
+def test_a_whole_lock_without_a_basis_is_not_looked_up(verdicts: Verdicts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdicts, "get", lambda keys: dict.fromkeys(keys, b""))
+    assert Memory(verdicts, Asked()).knows_whole(*WHOLE) is True
+    assert Memory(verdicts, Asked(None)).knows_whole(*WHOLE) is False
+
+
 def test_a_whole_lock_with_a_row_that_has_no_basis_is_neither_remembered_nor_known(verdicts: Verdicts) -> None:
     Memory(verdicts, Asked(None)).remember_whole(*WHOLE)
     assert not Memory(verdicts, Asked(None)).knows_whole(*WHOLE)
@@ -181,8 +199,11 @@ def test_a_whole_lock_with_a_row_that_has_no_basis_is_neither_remembered_nor_kno
     assert not Memory(verdicts, Asked(None)).knows_whole(*WHOLE)
 
 
-def test_the_memory_of_a_user_is_in_their_own_folder(tmp_path: Path) -> None:
-    """And it is closed at the end, so that other programs can write it."""
+def test_the_memory_of_a_user_is_in_their_own_folder_and_closed_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[Verdicts] = []
+    monkeypatch.setattr(Verdicts, "close", lambda self: closed.append(self))
     home, other = (
         Home(tmp_path / name / "config", tmp_path / name / "data", tmp_path / name / "cache") for name in ("one", "two")
     )
@@ -194,3 +215,4 @@ def test_the_memory_of_a_user_is_in_their_own_folder(tmp_path: Path) -> None:
         assert memory.knows_whole(b"lock", "", "", [OF_GIT])
     with user_memory(other) as memory:
         assert memory.known([OF_GIT]) == {}
+    assert len(closed) == 3
