@@ -32,14 +32,13 @@ EXTRA = {("cli", "registry_server")}
 
 def imports(path: Path) -> tuple[tuple[int, str], ...]:
     """Line and full name of every module of this project that the file imports, anywhere in it."""
-    return _read(path.read_text("utf-8"))[0]
+    return _read(path.read_text("utf-8"))
 
 
 @cache
-def _read(source: str) -> tuple[tuple[tuple[int, str], ...], frozenset[str]]:
-    """What :func:`imports` and :func:`names_imported` find. The trees are not kept: they would fill 150 MB."""
-    tree = ast.parse(source)
-    return tuple(_imports(tree)), frozenset(names_imported(tree))
+def _read(source: str) -> tuple[tuple[int, str], ...]:
+    """What :func:`imports` finds. The trees are not kept: they would fill 150 MB."""
+    return tuple(_imports(ast.parse(source)))
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:
@@ -188,14 +187,12 @@ def in_circles(needs: Mapping[str, Set[str]]) -> list[list[str]]:
     return sorted(list(circle) for circle in circles)
 
 
-def circles_of(room: Path, *, through_types: bool = False) -> list[list[str]]:
+def circles_of(room: Path) -> list[list[str]]:
+    """The circles of imports among the modules of a room: at the top, in functions, and for types only."""
     modules = modules_of(room)
-    needs = {}
-    for name, path in modules.items():
-        source = path.read_text("utf-8")
-        imported = _all_imports(source) if through_types else _read(source)[1]
-        needs[name] = imported.intersection(modules) - {name}
-    return in_circles(needs)
+    return in_circles(
+        {name: _all_imports(path.read_text("utf-8")).intersection(modules) - {name} for name, path in modules.items()}
+    )
 
 
 ROOMS = sorted(
@@ -208,12 +205,6 @@ def test_modules_of_a_room_import_each_other_in_one_direction(room: Path) -> Non
     assert circles_of(room) == []
 
 
-@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.relative_to(ROOT).as_posix())
-def test_their_types_need_each_other_in_one_direction_too(room: Path) -> None:
-    circles = circles_of(room, through_types=True)
-    assert [circle for circle in circles if not all(name.startswith("registry_server.pages.") for name in circle)] == []
-
-
 @pytest.mark.parametrize(("package", "floors"), [(rye, FLOOR), (registry_server, SERVER_FLOOR)])
 def test_the_docstring_of_a_package_lists_each_room_once(package: ModuleType, floors: dict[str, int]) -> None:
     folder = ROOT / package.__name__
@@ -223,16 +214,17 @@ def test_the_docstring_of_a_package_lists_each_room_once(package: ModuleType, fl
     assert list(floors) == listed
 
 
-def test_a_circle_is_seen_through_functions_and_through_types_if_asked_for(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_circle_is_seen_through_functions_and_types(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(globals(), "ROOT", tmp_path)
     room = tmp_path / "room"
     room.mkdir()
     (room / "a.py").write_text("from room.b import x\n")
     (room / "b.py").write_text("def f():\n    from room import c\n")
-    (room / "c.py").write_text("if TYPE_CHECKING:\n    from room.a import y\nelse:\n    import os\n")
+    (room / "c.py").write_text("import os\n")
     assert circles_of(room) == []
-    assert circles_of(room, through_types=True) == [["room.a", "room.b", "room.c"]]
-    (room / "c.py").write_text("if TYPE_CHECKING:\n    pass\nelse:\n    import room.a\n")
-    assert circles_of(room) == [["room.a", "room.b", "room.c"]]
+    for text in (
+        "if TYPE_CHECKING:\n    from room.a import y\n",
+        "if TYPE_CHECKING:\n    pass\nelse:\n    import room.a\n",
+    ):
+        (room / "c.py").write_text(text)
+        assert circles_of(room) == [["room.a", "room.b", "room.c"]]

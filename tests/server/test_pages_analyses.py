@@ -458,7 +458,8 @@ from registry_server.pages.release_analysis import Analysis, Parts, decode, enco
 from registry_server.pages.page_budget import Rows
 from registry_server.pages.item_view import MayDo
 none = Rows()
-data, _ = encode(Analysis(MayDo(None, none, none, (), none, none, none, none, None), None, None, Parts("", "", "")))
+lists = dict.fromkeys(("rights", "agent_tools", "hooks", "runs", "facts", "unread"), none)
+data, _ = encode(Analysis(MayDo(tier=None, agent_limits=(), problem=None, **lists), None, None, Parts("", "", "")))
 sys.setswitchinterval(1e-5)
 
 def read(barrier):
