@@ -9,6 +9,7 @@ import pytest
 
 from rye.errors import RyeError
 from rye.signing.sealing import seal
+from rye.storage.home import Home
 from rye.workspace.trusting.own_keys import OwnKeys
 from tests.scenes.person import Person
 
@@ -111,26 +112,26 @@ def test_what_is_no_key_is_an_error(tmp_path: Path) -> None:
 class Terminal:
     """Answers the questions of a run in this process."""
 
-    def __init__(self, *answers: str):
+    def __init__(self, home: Home, *answers: str):
+        self.home = home
         self.answers = list(answers)
         self.environment: dict[str, str] = {}
         self.interactive = True
         self.assume_yes = False
 
 
-def own_keys_with(*answers: str, **environment: str) -> OwnKeys:
-    terminal: Any = Terminal(*answers)
+def own_keys_with(home: Home, *answers: str, **environment: str) -> OwnKeys:
+    terminal: Any = Terminal(home, *answers)
     terminal.environment = environment
     return OwnKeys(terminal, lambda question: terminal.answers.pop(0))
 
 
-def test_a_new_passphrase_is_asked_twice_and_must_be_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RYE_CONFIG_DIR", str(tmp_path))
-    assert own_keys_with("one", "one").new_passphrase() == "one"
+def test_a_new_passphrase_is_asked_twice_and_must_be_the_same(home: Home) -> None:
+    assert own_keys_with(home, "one", "one").new_passphrase() == "one"
     with pytest.raises(RyeError) as caught:
-        own_keys_with("one", "two").new_passphrase()
+        own_keys_with(home, "one", "two").new_passphrase()
     assert caught.value.code == "passphrase-mismatch"
-    assert own_keys_with(RYE_PASSPHRASE="from the environment").new_passphrase() == "from the environment"
+    assert own_keys_with(home, RYE_PASSPHRASE="from the environment").new_passphrase() == "from the environment"
 
 
 def test_a_passphrase_is_changed_and_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -221,6 +221,20 @@ def no_pins(clone: Clone) -> None:
     del clone.environment["RYE_PINS"]
 
 
+def other_pins(*, origin: str = "", fingerprint: str = "") -> Callable[[Clone], None]:
+    """``RYE_PINS`` names another registry at the address than this machine has pinned."""
+
+    def change(clone: Clone) -> None:
+        clone.ok("ci")  # pins it
+        upstream = clone.upstream
+        line = f"{origin or upstream.registry.origin} {fingerprint or upstream.fingerprint} {upstream.url}\n"
+        pins = clone.home / "other-pins"
+        pins.write_text(line)
+        clone.environment["RYE_PINS"] = str(pins)
+
+    return change
+
+
 def no_trust(clone: Clone) -> None:
     del clone.environment["RYE_TRUST_LOCK"]
 
@@ -238,6 +252,8 @@ def of_another_user(clone: Clone) -> None:
 
 CODES: Mapping[str, Callable[[Clone], object]] = {
     "registry-unpinned": no_pins,
+    "root-fingerprint": other_pins(fingerprint="0" * 64),
+    "root-origin": other_pins(origin="other.example"),
     "foreign-project": of_another_user,
     "project-not-accepted": no_trust,
     "consent-needed": lambda clone: clone.edit_row(SKILL, approved=but(run=())),
