@@ -254,13 +254,13 @@ def _fitting(text: str, begin: int, stop: int, width: int) -> int:
 
 def _words(text: str, most: int) -> list[tuple[int, int]]:
     """Start and end of each word with the spaces before it. A command in backticks is one word if it fits on one line."""
-    found = []
+    spans = []
     for word in re.finditer(_WORD, text.rstrip(" ")):
         begin, end = word.span()
         if columns(word[0].lstrip()) <= most:
-            found.append((begin, end))
+            spans.append((begin, end))
         else:
-            found.extend((begin + part.start(), begin + part.end()) for part in re.finditer(_PART, word[0]))
-    if found and found[-1][1] < len(text):  # spaces at the end
-        found[-1] = (found[-1][0], len(text))
-    return found
+            spans.extend((begin + part.start(), begin + part.end()) for part in re.finditer(_PART, word[0]))
+    if spans and spans[-1][1] < len(text):  # spaces at the end
+        spans[-1] = (spans[-1][0], len(text))
+    return spans

@@ -147,7 +147,7 @@ def _new_errors(
     An error on a line that came from another file names that file and line (DECISIONS Directives 20).
     """
     had = Counter(finding.code for finding in before.diagnostics if finding.severity == "error")
-    found: list[Diagnostic] = []
+    errors: list[Diagnostic] = []
     for finding in after.diagnostics:
         if finding.severity != "error":
             continue
@@ -161,7 +161,7 @@ def _new_errors(
                 line = origin.line
             else:
                 message += f" ({visible(origin.shown)}:{origin.line})"
-        found.append(Diagnostic("error", finding.code, message, line, hint=finding.hint))
-    if before.value is not None and after.value is None and not found:
-        found.append(Diagnostic("error", "does-not-parse", "The result could not be read."))
-    return found
+        errors.append(Diagnostic("error", finding.code, message, line, hint=finding.hint))
+    if before.value is not None and after.value is None and not errors:
+        errors.append(Diagnostic("error", "does-not-parse", "The result could not be read."))
+    return errors

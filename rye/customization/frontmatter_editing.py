@@ -180,7 +180,7 @@ class _Event(Struct, frozen=True, kw_only=True):
 def _top_level(events: list[_Event], lines: list[str]) -> list[tuple[str, int, int, Tokens]]:
     """``(key, first line, last line, value)`` for each entry of the mapping in ``events``."""
     column = events[0].column
-    found: list[tuple[str, int, int, Tokens]] = []
+    spans: list[tuple[str, int, int, Tokens]] = []
     index = 1
     while events[index].kind != "end":
         key = events[index]
@@ -201,8 +201,8 @@ def _top_level(events: list[_Event], lines: list[str]) -> list[tuple[str, int, i
         last = min(last, len(lines) - 1)
         while last > key.line and is_blank(lines[last]):
             last -= 1
-        found.append((key.text, key.line, last, tuple(event.token() for event in events[start:index])))
-    return found
+        spans.append((key.text, key.line, last, tuple(event.token() for event in events[start:index])))
+    return spans
 
 
 def _value_tokens(value: list[str]) -> tuple[Tokens, bool]:

@@ -94,7 +94,7 @@ def sources(
     if kind not in KINDS.overridable():
         return ()
     known = tuple(ids)
-    found: list[OverrideSource] = []
+    sources_found: list[OverrideSource] = []
     for folder in places.overrides:
         paths = paths_for(folder, kind, known, is_meant)
         if len(paths) > 1:
@@ -103,8 +103,8 @@ def sources(
         for path in paths:
             text = folder.text(path)
             if text is not None:
-                found.append(OverrideSource(folder.level, path, folder.shown(path), text))
-    return tuple(found)
+                sources_found.append(OverrideSource(folder.level, path, folder.shown(path), text))
+    return tuple(sources_found)
 
 
 def entry_sources(

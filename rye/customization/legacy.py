@@ -60,7 +60,7 @@ def migrate_legacy(
     lines, _ = split_lines(body)
     end = frontmatter_end(lines)
     start = end or 0
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     try:
         opener = first_opener(lines, start)
     except TooDeep as error:
@@ -73,19 +73,19 @@ def migrate_legacy(
     except FrontmatterError as error:
         message = f"The frontmatter cannot be read: {visible(str(error))}."
         return Migration(None, (Diagnostic("error", "bad-frontmatter", message, 1),))
-    head = _head(frontmatter, agent, base_version, today, found)
-    directives = _frontmatter_directives(frontmatter, found)
-    preamble, sections, targets = _sections(lines, start, found)
-    if not targets and not has_errors(found):
-        found.append(Diagnostic("error", "not-old-format", "The file has no H2 section to migrate."))
-    if has_errors(found):
-        return Migration(None, tuple(found))
+    head = _head(frontmatter, agent, base_version, today, diagnostics)
+    directives = _frontmatter_directives(frontmatter, diagnostics)
+    preamble, sections, targets = _sections(lines, start, diagnostics)
+    if not targets and not has_errors(diagnostics):
+        diagnostics.append(Diagnostic("error", "not-old-format", "The file has no H2 section to migrate."))
+    if has_errors(diagnostics):
+        return Migration(None, tuple(diagnostics))
     count = f"{len(targets)} H2 section{'' if len(targets) == 1 else 's'}"
     message = f"Wrote {count} as 'replace' directives; give each a reason that says why it is there."
-    found.append(Diagnostic("notice", "migrated", message))
+    diagnostics.append(Diagnostic("notice", "migrated", message))
     parts = [head, *([preamble] if preamble else []), *directives, *sections]
     output = "\n\n".join("\n".join(part) for part in parts) + "\n"
-    return Migration(form.write(output), tuple(found), tuple(targets))
+    return Migration(form.write(output), tuple(diagnostics), tuple(targets))
 
 
 def _head(

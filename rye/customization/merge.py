@@ -196,7 +196,7 @@ def _check_fit(
     today: date | None,
 ) -> list[Diagnostic]:
     """Check that the overrides are for this target and its version, and were reviewed recently (DECISIONS Overrides 5, 19)."""
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
 
     def value(key: str) -> str | None:
         entry = frontmatter.get(key) if frontmatter else None
@@ -205,7 +205,7 @@ def _check_fit(
     name = value("name") or base_name
     if name and file.agent != name:
         message = f"The overrides are for {visible(file.agent)!r}, but the target is {visible(name)!r}."
-        found.append(
+        diagnostics.append(
             Diagnostic("error", "wrong-agent", message, 1, hint="Check 'agent' in the overrides' frontmatter.")
         )
     version = value("x-plan-version") or value("version") or base_version
@@ -215,12 +215,12 @@ def _check_fit(
             f"the target's is {visible(version)!r}."
         )
         hint = "Read the target's changes, then set 'base-version' and 'last-reviewed'."
-        found.append(Diagnostic("warning", "stale-base-version", message, 1, hint=hint))
+        diagnostics.append(Diagnostic("warning", "stale-base-version", message, 1, hint=hint))
     if today is not None and (age := (today - file.last_reviewed).days) > OVERRIDES.review_days:
         message = f"The overrides were last reviewed {age} days ago, on {file.last_reviewed.isoformat()}."
         hint = "Check that every directive is still wanted, then set 'last-reviewed'."
-        found.append(Diagnostic("warning", "stale-review", message, 1, hint=hint))
-    return found
+        diagnostics.append(Diagnostic("warning", "stale-review", message, 1, hint=hint))
+    return diagnostics
 
 
 def _becomes_frontmatter(composed: Composed) -> int | None:

@@ -124,24 +124,24 @@ def read_overlay(data: bytes | str) -> OverlayReading:
         message = f"The file is not TOML: {visible(error.message)}."
         return OverlayReading(None, (Diagnostic("error", "malformed-toml", message, error.line, error.column),))
     document = read.value
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for key in document:
         if key != ENTRIES:
             hint = (
                 f"Write [[{ENTRIES}]]." if _close(key, (ENTRIES,)) else f"An overlay holds only [[{ENTRIES}]] tables."
             )
             message = f"{visible(key)!r} is not a key of an overlay."
-            found.append(Diagnostic("error", "unknown-key", message, read.line(key), hint=hint))
+            diagnostics.append(Diagnostic("error", "unknown-key", message, read.line(key), hint=hint))
     entries = document.get(ENTRIES, [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         message = f"{ENTRIES!r} is not an array of tables."
         hint = f"Write [[{ENTRIES}]] with two brackets."
-        found.append(Diagnostic("error", "bad-entry", message, read.line(ENTRIES), hint=hint))
-        return OverlayReading(None, tuple(found))
-    overrides = [_entry(entry, index, read, found) for index, entry in enumerate(entries)]
-    if has_errors(found):
-        return OverlayReading(None, tuple(found))
-    return OverlayReading(Overlay(tuple(override for override in overrides if override)), tuple(found))
+        diagnostics.append(Diagnostic("error", "bad-entry", message, read.line(ENTRIES), hint=hint))
+        return OverlayReading(None, tuple(diagnostics))
+    overrides = [_entry(entry, index, read, diagnostics) for index, entry in enumerate(entries)]
+    if has_errors(diagnostics):
+        return OverlayReading(None, tuple(diagnostics))
+    return OverlayReading(Overlay(tuple(override for override in overrides if override)), tuple(diagnostics))
 
 
 def _entry(entry: dict[str, Any], index: int, read: TomlDocument, found: list[Diagnostic]) -> StepOverride | None:

@@ -24,23 +24,23 @@ def widenings(base: Metadata | None, effective: Metadata | None) -> tuple[Diagno
         return ()
 
     hint = "Only rye.toml and your own policy.toml together allow this: allow-override-widening = true in [policy]."
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     old = base.capabilities if base is not None else ()
     for change in diff(old, effective.capabilities).widened:
         shown = f", for example {visible(change.witness)}" if change.witness is not None else ""
         message = f"It would widen what the item may do: {visible(change.pattern)}{shown}."
-        found.append(Diagnostic("error", "override-widens", message, hint=hint))
+        diagnostics.append(Diagnostic("error", "override-widens", message, hint=hint))
     for tool in widened(base.agent_tools if base is not None else None, effective.agent_tools):
         message = f"It would widen which tools of the agent program the item may use: {visible(tool)}."
-        found.append(Diagnostic("error", "override-widens", message, hint=hint))
+        diagnostics.append(Diagnostic("error", "override-widens", message, hint=hint))
     for run in set(effective.runs) - set(base.runs if base is not None else ()):
         message = f"It would have an agent program start something: {visible(run.where)}: {visible(run.action)}."
-        found.append(Diagnostic("error", "override-widens", message, hint=hint))
+        diagnostics.append(Diagnostic("error", "override-widens", message, hint=hint))
     more = Counter(effective.hooks) - Counter(base.hooks if base is not None else ())
     for hook in more:
         message = f"It would add a hook: {_action(hook)}."
-        found.append(Diagnostic("error", "override-adds-hook", message, hint=hint))
-    return tuple(found)
+        diagnostics.append(Diagnostic("error", "override-adds-hook", message, hint=hint))
+    return tuple(diagnostics)
 
 
 def _action(hook: HookAction) -> str:

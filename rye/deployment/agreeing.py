@@ -56,11 +56,11 @@ def unapproved_items(
     """Return those of the items that ``rye install`` would ask about or refuse, each with the first reason. ``signed``: their
     releases."""
     policy = policy_in_force(manifest, read_other_policies(home))
-    found: dict[Identity, Finding] = {}
+    findings: dict[Identity, Finding] = {}
     for finding in (*_pending(rows), *audit_lock(rows, policy), *audit_runs(rows, signed, policy)):
         if finding.item is not None and finding.severity == "error":
-            found.setdefault(finding.item.identity, finding)
-    return found
+            findings.setdefault(finding.item.identity, finding)
+    return findings
 
 
 def _pending(rows: Sequence[LockedItem]) -> Iterator[Finding]:

@@ -269,16 +269,16 @@ class _Planned(Struct, frozen=True, kw_only=True):
     def prints(self) -> dict[str, str]:
         """Return the print of every file that is deployed or contains an entry of ours, as this run leaves it."""
         written = {one.path: one for one in self.plan.writes}
-        found = {}
+        prints_by_name = {}
         for row in self.plan.state.files:
             path = place_of(row.path)
             if not is_entry(row):
-                found[path] = print_of(row.sha256, executable=row.mode == "0755")
+                prints_by_name[path] = print_of(row.sha256, executable=row.mode == "0755")
             else:
                 here = self.disk.read(path)
                 data = written[path].data if path in written else here.data
-                found[path] = print_of(sha256(data or b"").hexdigest(), executable=here.executable)
-        return found
+                prints_by_name[path] = print_of(sha256(data or b"").hexdigest(), executable=here.executable)
+        return prints_by_name
 
     def transaction(self) -> list[Change]:
         """Return the changes of files and state file, each conditional on what was read before."""
@@ -397,12 +397,12 @@ def _allowed(lock: Lock, given: str) -> str:
 
 def _without(wanted: Sequence[Wanted], pairs: set[tuple[str, str]]) -> tuple[Wanted, ...]:
     """Remove the refused pairs of item and target."""
-    found = []
+    kept = []
     for one in wanted:
         owners = tuple(owner for owner in one.owners if (one.item, owner[0]) not in pairs)
         if owners:
-            found.append(replace(one, owners=owners))
-    return tuple(found)
+            kept.append(replace(one, owners=owners))
+    return tuple(kept)
 
 
 def _is_known(one: Allowed, found: Survey) -> bool:
@@ -470,10 +470,10 @@ def _inside(context: Context, root: Project, given: str) -> str:
 def _labels(state: State, items: Sequence[str]) -> list[str]:
     """Return the labels of the named deployed items. Raises RyeError ``not-deployed``."""
     known = sorted({row.item for row in state.files})
-    found = []
+    labels = []
     for given in items:
         meant = [label for label in known if given in (label, label.partition(":")[2])]
         if not meant:
             raise RyeError("not-deployed", f"{given!r} is not deployed.", f"Deployed: {', '.join(known) or 'nothing'}.")
-        found += meant
-    return found
+        labels += meant
+    return labels

@@ -121,16 +121,16 @@ def exported(
 
 def _skills(one: Target, namespace: str, files: Sequence[Wanted], descriptions: Mapping[str, str]) -> list[SharedSkill]:
     folder = f"{one.places['project'].skills}/"
-    found: dict[str, dict[str, SharedFile]] = {}
+    files_by_skill: dict[str, dict[str, SharedFile]] = {}
     of: dict[str, Wanted] = {}
     for file in files:
         if file.path.startswith(folder):
             name, _, rest = file.path.removeprefix(folder).partition("/")
-            found.setdefault(name, {})[rest] = SharedFile(file.data, file.executable)
+            files_by_skill.setdefault(name, {})[rest] = SharedFile(file.data, file.executable)
             of[name] = file
     return [
         SharedSkill(namespace, name, of[name].version, descriptions.get(of[name].item, ""), parts)
-        for name, parts in found.items()
+        for name, parts in files_by_skill.items()
     ]
 
 

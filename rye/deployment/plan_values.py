@@ -186,9 +186,9 @@ def is_entry(row: FileRow) -> bool:
 
 def with_owners(wanted: Iterable[Wanted]) -> list[Wanted]:
     """Merge what several targets want: one value per path and item, from the first target, with all owners."""
-    found: dict[tuple[str, str], Wanted] = {}
+    entries: dict[tuple[str, str], Wanted] = {}
     for one in wanted:
         key = (one.row_path, one.item)
-        known = found.get(key)
-        found[key] = one if known is None else replace(known, owners=(*known.owners, *one.owners))
-    return list(found.values())
+        known = entries.get(key)
+        entries[key] = one if known is None else replace(known, owners=(*known.owners, *one.owners))
+    return list(entries.values())

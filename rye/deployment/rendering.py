@@ -88,25 +88,25 @@ _RUNS = {
 def _skill(item: DeployableItem, skill: Skill, places: Places, options: TargetOptions) -> RenderedFiles:
     folder = f"{places.skills}/{options.name}"
     files = tuple(OutFile(f"{folder}/{file.path}", file.data, file.executable) for file in item.files)
-    found = []
+    widenings = []
     if skill.allowed_tools:
         tools = " ".join(skill.allowed_tools)
         message = f"allowed-tools makes the agent program use {tools} without asking."
-        found.append(Widening("allowed-tools", "deploy-widening", message, tools))
-    found += _starts(item.metadata.runs)
-    return RenderedFiles(files, widenings=tuple(found))
+        widenings.append(Widening("allowed-tools", "deploy-widening", message, tools))
+    widenings += _starts(item.metadata.runs)
+    return RenderedFiles(files, widenings=tuple(widenings))
 
 
 def _starts(runs: Sequence[Run]) -> list[Widening]:
     """Return the widenings for what an agent program starts by itself when it has the skill."""
-    found = []
+    widenings = []
     for what, (field, says) in _RUNS.items():
         alike = [run for run in runs if run.what == what]
         if alike:
             shown = "; ".join(f"{run.where}: {one_line(run.action, 200)}" for run in alike)
             value = "\n".join(f"{run.where} {run.sha256}" for run in alike)
-            found.append(Widening(field, "deploy-widening", f"{field} {says}: {shown}", value))
-    return found
+            widenings.append(Widening(field, "deploy-widening", f"{field} {says}: {shown}", value))
+    return widenings
 
 
 def _wrapper(item: DeployableItem, places: Places, options: TargetOptions) -> RenderedFiles:

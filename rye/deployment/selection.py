@@ -21,18 +21,18 @@ def matches(identity: Identity, patterns: Iterable[str]) -> bool:
 def asked_for(lock: Lock, manifest: Manifest) -> frozenset[Identity]:
     """Return the items that rye.toml asks for, including the members of bundles."""
     rows = lock.by_identity()
-    found: set[Identity] = set()
+    identities: set[Identity] = set()
     waiting = [identity for _, identity in roots(lock, manifest)]
     while waiting:
         identity = waiting.pop()
-        if identity in found:
+        if identity in identities:
             continue
-        found.add(identity)
+        identities.add(identity)
         row = rows.get(identity)
         if row is not None and row.kind == "bundle":
             parts = (name.partition(":") for name in row.dependencies)
             waiting += [Identity(kind, identifier) for kind, _, identifier in parts]
-    return frozenset(found)
+    return frozenset(identities)
 
 
 def included(lock: Lock, manifest: Manifest) -> list[LockedItem]:

@@ -271,7 +271,7 @@ def _clashing(
     """Refuse all items that would have the same name in the same folder. Knowledge keeps its full id, so it never clashes."""
     slots = {item.identity: str(slot(item)) for item, _, _ in made if slot(item) != "knowledge"}
     names = {item.identity: name for item, name, _ in made if item.identity in slots}
-    found = []
+    refusals = []
     for name, wanting in clashes(names, slots):
         ways = "; ".join(_chain(read, identity) for identity in wanting)
         message = f"{len(wanting)} items would be named {name!r} in {one.title}: {ways}."
@@ -279,11 +279,11 @@ def _clashing(
         hint = f"Leave one out: [deploy.{one.name}] exclude in rye.toml" + (
             "." if fixed else ', or prefix = "on-clash" in [deploy].'
         )
-        found += [
+        refusals += [
             Refused(item=str(each), target=one.name, field="name", code="deploy-name-clash", message=message, hint=hint)
             for each in wanting
         ]
-    return found
+    return refusals
 
 
 def _chain(read: ReadProject, identity: Identity) -> str:
@@ -376,12 +376,12 @@ def read_state_file(root: Path, scope: Scope) -> Remembered:
 
 def _one_each(root: Path, rows: Sequence[FileRow]) -> tuple[FileRow, ...]:
     """Keep one row for each file. If a merge left two, keep the one with the hash of the bytes on disk."""
-    found: dict[tuple[str, str], FileRow] = {}
+    rows_by_place: dict[tuple[str, str], FileRow] = {}
     for row in rows:
         key = (row.path, row.item)
-        if key not in found or read_present(f"{root}/{place_of(row.path)}").sha256 == row.sha256:
-            found[key] = row
-    return tuple(found.values())
+        if key not in rows_by_place or read_present(f"{root}/{place_of(row.path)}").sha256 == row.sha256:
+            rows_by_place[key] = row
+    return tuple(rows_by_place.values())
 
 
 def shadowed(root: Path, wanted: Sequence[Wanted]) -> list[Refused]:
@@ -396,15 +396,15 @@ def shadowed(root: Path, wanted: Sequence[Wanted]) -> list[Refused]:
             continue
         for row in rows:
             outer.setdefault(row.path, (row.sha256, str(folder)))
-    found = []
+    refusals = []
     for one in wanted:
         known = outer.get(one.path) if one.form is None else None
         if known is None or known[0] == sha256(one.data).hexdigest():
             continue
         message = f"The surrounding project {known[1]} also deploys {one.path}, with different content."
         hint = "Use the same version in both, or leave it out of one with `exclude`."
-        found += [
+        refusals += [
             Refused(item=one.item, target=name, field=one.path, code="deploy-shadowed", message=message, hint=hint)
             for name in sorted(one.targets)
         ]
-    return found
+    return refusals

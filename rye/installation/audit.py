@@ -252,7 +252,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 def audit_disk(items: Iterable[LockedItem], present: Mapping[str, Present]) -> list[Finding]:
     """Compare files with the lock. ``present``: the result of :func:`rye.verified.on_disk.scan`."""
-    found = []
+    findings = []
     for entry in drift(items, present):
         name = f" of {entry.item.identity} {entry.item.version}" if entry.item is not None else ""
         if entry.state == "extra":
@@ -264,18 +264,18 @@ def audit_disk(items: Iterable[LockedItem], present: Mapping[str, Present]) -> l
             finding = Finding(
                 rule=rule, severity="error", message=f"{entry.path}{name} {verb}.", path=entry.path, item=entry.item
             )
-        found.append(finding)
-    return found
+        findings.append(finding)
+    return findings
 
 
 def audit_lock(items: Iterable[LockedItem], policy: Policy) -> list[Finding]:
     """Report rights and hooks that no one approved, and what the policy forbids."""
-    found = []
+    findings = []
     for item in items:
         path, name = item_path(item), f"{item.identity} {item.version}"
         for change in diff(item.approved.of("right"), item.capabilities).widened:
             message = f"{name} has the right {change.pattern}, which no one approved."
-            found.append(
+            findings.append(
                 Finding(
                     rule="unapproved-right",
                     severity="error",
@@ -289,21 +289,21 @@ def audit_lock(items: Iterable[LockedItem], policy: Policy) -> list[Finding]:
             if hook not in item.approved.of("hook"):
                 message = f"{name} has a hook that no one approved: when {hook.when}, execute {hook.item_type} {hook.item_id}."
                 hint = f"It is denied; `rye hooks approve {item.identity}` approves it."
-                found.append(
+                findings.append(
                     Finding(
                         rule="unapproved-hook", severity="warning", message=message, path=path, item=item, hint=hint
                     )
                 )
-        found.extend(
+        findings.extend(
             Finding(rule="policy", severity="error", message=f"{name}: {violation.message}.", path=path, item=item)
             for violation in (*violations(policy, item.capabilities), *tool_violations(policy, item.tools))
         )
-    return found
+    return findings
 
 
 def audit_runs(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRelease], policy: Policy) -> list[Finding]:
     """Report code that can run, agent tools and alarms that no one approved, and facts that the policy forbids."""
-    found = []
+    findings = []
     ask = "`rye install` asks for it."
     for item in items:
         words = signed.get(item.identity)
@@ -311,18 +311,18 @@ def audit_runs(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRele
         for run in words.runs if words is not None else item.runs:
             if run not in item.approved.of("run"):
                 message = f"{name} contains code that can run and that no one approved: {run.what} {run.where}."
-                found.append(
+                findings.append(
                     Finding(rule="unapproved-run", severity="error", message=message, path=path, item=item, hint=ask)
                 )
         for tool in widened_tools(item.approved.tools, words.tools if words is not None else item.tools):
             message = f"{name} has tools of the agent program that no one approved: {tool}."
-            found.append(
+            findings.append(
                 Finding(rule="unapproved-tool", severity="error", message=message, path=path, item=item, hint=ask)
             )
         mentioned = (words.mentions or ()) if words is not None else ()
         for mention in refused_alarms(item, mentioned):
             message = f"{name} mentions {mention.fact}, which no one approved: {mention.value}."
-            found.append(
+            findings.append(
                 Finding(
                     rule="unapproved-fact",
                     severity="error",
@@ -335,7 +335,7 @@ def audit_runs(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRele
         for mention in late_alarms(item, mentioned):
             message = f"{name} mentions {mention.fact}, which the rules did not detect when it was approved:  {mention.value}."
             approve = f"`rye install --approve {item.identity}@{item.version}` approves it."
-            found.append(
+            findings.append(
                 Finding(
                     rule="unapproved-fact",
                     severity="warning",
@@ -345,11 +345,11 @@ def audit_runs(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRele
                     hint=approve,
                 )
             )
-        found.extend(
+        findings.extend(
             Finding(rule="policy", severity="error", message=f"{name}: {violation.message}.", path=path, item=item)
             for violation in fact_violations(policy, ((mention.fact, mention.value) for mention in mentioned))
         )
-    return found
+    return findings
 
 
 def mention_path(item: LockedItem, mention: Mention) -> str:
@@ -381,11 +381,11 @@ def audit_forced(manifest: Manifest, lock: Lock, signed: Mapping[Identity, Signe
     """Report what ``[overrides]`` forces: a warning if the version is outside a range that something asks for."""
     items = lock.by_identity()
     needs = {identity: tuple(words.needs(manifest.provides)) for identity, words in signed.items() if identity in items}
-    found = []
+    findings = []
     for one in overruled(manifest, {identity: item.version for identity, item in items.items()}, needs):
         severity: Literal["warning", "info"] = "warning" if one.askers else "info"
         hint = HELP["forced-version"] if one.askers else None
-        found.append(
+        findings.append(
             Finding(
                 rule="forced-version",
                 severity=severity,
@@ -397,7 +397,7 @@ def audit_forced(manifest: Manifest, lock: Lock, signed: Mapping[Identity, Signe
         )
     for override in unused(manifest.overrides, items):
         message, hint = override.unused
-        found.append(
+        findings.append(
             Finding(
                 rule="unused-override",
                 severity="warning",
@@ -408,7 +408,7 @@ def audit_forced(manifest: Manifest, lock: Lock, signed: Mapping[Identity, Signe
                 about=override.key,
             )
         )
-    return found
+    return findings
 
 
 def audit_shadows(found: Iterable[Shadow]) -> list[Finding]:
@@ -423,12 +423,12 @@ def audit_shadows(found: Iterable[Shadow]) -> list[Finding]:
 
 def audit_words(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRelease]) -> list[Finding]:
     """Report hooks and agent tools in the lock that differ from the release's verified bytes."""
-    found = []
+    findings = []
     for item in items:
         try:
             check_words([item], signed)
         except RyeError as error:
-            found.append(
+            findings.append(
                 Finding(
                     rule="lock-mismatch",
                     severity="error",
@@ -438,12 +438,12 @@ def audit_words(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRel
                     hint=error.hint,
                 )
             )
-    return found
+    return findings
 
 
 def audit_origin(items: Iterable[LockedItem], sources: Sources) -> list[Finding]:
     """Report items that are locked to a different registry than their namespace is mapped to."""
-    found = []
+    findings = []
     for item in items:
         if item.source is not None:
             continue
@@ -452,7 +452,7 @@ def audit_origin(items: Iterable[LockedItem], sources: Sources) -> list[Finding]
         except RyeError as error:
             if error.code != "other-registry":
                 raise
-            found.append(
+            findings.append(
                 Finding(
                     rule="lock-mismatch",
                     severity="error",
@@ -462,13 +462,13 @@ def audit_origin(items: Iterable[LockedItem], sources: Sources) -> list[Finding]
                     hint=error.hint,
                 )
             )
-    return found
+    return findings
 
 
 def audit_refused(refused: Iterable[tuple[LockedItem, RyeError]]) -> list[Finding]:
     """Report rows that could not be verified. An item whose bytes could not be fetched is reported as not examined, because
     the release's note alone lacks hooks' conditions and what can run."""
-    found = []
+    findings = []
     for item, error in refused:
         rule, message = "not-examined", f"{item.identity} {item.version} could not be checked: {error.message}"
         if error.code == "source-changed":
@@ -476,10 +476,10 @@ def audit_refused(refused: Iterable[tuple[LockedItem, RyeError]]) -> list[Findin
         elif error.code == "lock-mismatch" or (isinstance(error, TrustError) and error.code != "blob-missing"):
             rule = "lock-mismatch" if error.code == "lock-mismatch" else "changed-release"
             message = error.message
-        found.append(
+        findings.append(
             Finding(rule=rule, severity="error", message=message, path=item_path(item), item=item, hint=error.hint)
         )
-    return found
+    return findings
 
 
 def audit_registry(
@@ -487,14 +487,14 @@ def audit_registry(
 ) -> list[Finding]:
     """Report statements about these releases since they were locked, violations of the current policy, and differences
     between the lock and the releases."""
-    found = []
+    findings = []
     for item in items:
         path, name = item_path(item), f"{item.identity} {item.version}"
         update = f"`rye update {item.identity}` looks for another version."
         try:
             record = find_locked(histories.get(item.identity), item.identity, item.version, item.sha256)
         except RyeError as error:
-            found.append(
+            findings.append(
                 Finding(
                     rule="changed-release",
                     severity="error",
@@ -505,20 +505,22 @@ def audit_registry(
                 )
             )
             continue
-        found.extend(_hidden_by_lock(item, record, path, name))
-        found.extend(_mismatches(item, record, path, name))
+        findings.extend(_hidden_by_lock(item, record, path, name))
+        findings.extend(_mismatches(item, record, path, name))
         excluded = environment.exclusions(record)
         if Exclusion.REVOKED in excluded:
             message = f"{name} is signed with a key that was revoked."
-            found.append(
+            findings.append(
                 Finding(rule="revoked-key", severity="error", message=message, path=path, item=item, hint=update)
             )
         if Exclusion.OTHER_SIGNER in excluded:
             message = f"{name} is not signed by a key that the policy requires."
-            found.append(Finding(rule="policy", severity="error", message=message, path=path, item=item, hint=update))
+            findings.append(
+                Finding(rule="policy", severity="error", message=message, path=path, item=item, hint=update)
+            )
         if (why := excluded.get(Exclusion.TOO_NEW)) is not None:
             message = f"{name} is younger than the policy's minimum-release-age ({why})."
-            found.append(
+            findings.append(
                 Finding(
                     rule="policy",
                     severity="error",
@@ -529,7 +531,7 @@ def audit_registry(
                 )
             )
         if record.yank is not None:
-            found.append(
+            findings.append(
                 Finding(
                     rule="yanked",
                     severity="warning",
@@ -543,13 +545,13 @@ def audit_registry(
             instead = record.deprecation.replacement
             hint = f"Use {instead} instead." if instead else None
             message = f"{item.identity} is deprecated: {record.deprecation.reason}"
-            found.append(
+            findings.append(
                 Finding(rule="deprecated", severity="warning", message=message, path=path, item=item, hint=hint)
             )
         for advisory in record.advisories:
             message = f"{name}: advisory {advisory.number} ({advisory.severity}): {advisory.title}"
             severity: Literal["error", "warning"] = "warning" if advisory.severity == "low" else "error"
-            found.append(
+            findings.append(
                 Finding(
                     rule="advisory",
                     severity=severity,
@@ -560,34 +562,36 @@ def audit_registry(
                     advisory=advisory.number,
                 )
             )
-    return found
+    return findings
 
 
 def audit_sources(
     items: Iterable[LockedItem], signed: Mapping[Identity, SignedRelease], policy: Policy
 ) -> list[Finding]:
     """Report unsigned items, and items whose source the policy does not allow."""
-    found = []
+    findings = []
     for item in with_signers([item for item in items if item.source is not None], signed):
         path, name = item_path(item), f"{item.identity} {item.version}"
         if item.is_unsigned:
-            found.append(
+            findings.append(
                 Finding(rule="unsigned", severity="info", message=f"{name} is {item.how_signed}.", path=path, item=item)
             )
         if item.is_editable:
             message = f"{name} is used straight from the folder {item.registry}; nothing is verified."
-            found.append(Finding(rule="editable-source", severity="warning", message=message, path=path, item=item))
+            findings.append(Finding(rule="editable-source", severity="warning", message=message, path=path, item=item))
         refused = source_refused(policy, item)
         if refused is None and not policy.accepts_signer([item.signer]):
             refused = "it is not signed by a key that the policy requires"
         if refused is not None:
-            found.append(Finding(rule="policy", severity="error", message=f"{name}: {refused}.", path=path, item=item))
-    return found
+            findings.append(
+                Finding(rule="policy", severity="error", message=f"{name}: {refused}.", path=path, item=item)
+            )
+    return findings
 
 
 def audit_recoveries(pending: Iterable[Link]) -> list[Finding]:
     """Report namespaces that are about to get other keys, so that a different owner signs their later releases."""
-    found = []
+    findings = []
     for link in pending:
         namespace = link.keyset.namespace
         assert link.keyset.recovery is not None
@@ -597,8 +601,8 @@ def audit_recoveries(pending: Iterable[Link]) -> list[Finding]:
         hint = (
             f"Ask its owners whether they lost their keys. If not, they can object: `rye namespace object {namespace}`."
         )
-        found.append(Finding(rule="pending-recovery", severity="warning", message=message, path=LOCK, hint=hint))
-    return found
+        findings.append(Finding(rule="pending-recovery", severity="warning", message=message, path=LOCK, hint=hint))
+    return findings
 
 
 def _hidden_by_lock(item: LockedItem, record: ReleaseRecord, path: str, name: str) -> list[Finding]:

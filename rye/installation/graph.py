@@ -32,24 +32,24 @@ class Node(Struct, frozen=True):
 
 def roots(lock: Lock, manifest: Manifest) -> list[tuple[Requested, Identity]]:
     """Return the manifest's direct dependencies that are locked, as (line, identity)."""
-    found: list[tuple[Requested, Identity]] = []
+    pairs: list[tuple[Requested, Identity]] = []
     for wanted in manifest.dependencies:
         matches = [i.identity for i in lock.items if i.id == wanted.id and wanted.kind in (None, i.kind)]
-        found.extend((wanted, identity) for identity in matches)
-    return found
+        pairs.extend((wanted, identity) for identity in matches)
+    return pairs
 
 
 def reached(lock: Lock, manifest: Manifest) -> set[Identity]:
     """Return the locked items that the manifest needs, directly or indirectly."""
     items = lock.by_identity()
-    found: set[Identity] = set()
+    identities: set[Identity] = set()
     waiting = [identity for _, identity in roots(lock, manifest)]
     while waiting:
         identity = waiting.pop()
-        if identity in items and identity not in found:
-            found.add(identity)
+        if identity in items and identity not in identities:
+            identities.add(identity)
             waiting.extend(_identity(name) for name in items[identity].dependencies)
-    return found
+    return identities
 
 
 def tree(lock: Lock, manifest: Manifest) -> Iterator[Node]:
@@ -93,21 +93,21 @@ def chains(
     lines: dict[Identity, list[Requested]] = {}
     for line, identity in roots(lock, manifest):
         lines.setdefault(identity, []).append(line)
-    found: list[tuple[Requested, tuple[Identity, ...]]] = []
+    paths: list[tuple[Requested, tuple[Identity, ...]]] = []
     waiting: list[tuple[Identity, ...]] = [(target,)]
     reach = _ancestors(dependents, target)
     position = 0
     while position < len(waiting):
-        if len(found) > MOST_CHAINS or len(waiting) > 100 * MOST_CHAINS:
-            return found[:MOST_CHAINS], True
+        if len(paths) > MOST_CHAINS or len(waiting) > 100 * MOST_CHAINS:
+            return paths[:MOST_CHAINS], True
         chain = waiting[position]
         position += 1
         tops = sorted(lines.get(chain[0], []), key=lambda line: (line.member, line.group))
-        found.extend((line, chain) for line in tops)
+        paths.extend((line, chain) for line in tops)
         for above in sorted(dependents.get(chain[0], [])):
             if above not in chain and above in reach:
                 waiting.append((above, *chain))
-    return found, False
+    return paths, False
 
 
 def _ancestors(dependents: Mapping[Identity, list[Identity]], target: Identity) -> set[Identity]:

@@ -26,13 +26,13 @@ def signed_hash(entry: Drift) -> tuple[str, int] | None:
 def cached_bytes(home: Home, entries: Iterable[Drift]) -> dict[str, bytes]:
     """Return the locked bytes of these files that are in the user's cache, by path. Uses no network."""
     cache = Cache(home.registry_cache)
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for entry in entries:
         known = signed_hash(entry)
         data = cache.get(known[0]) if known is not None else None
         if data is not None:
-            found[entry.path] = data
-    return found
+            contents[entry.path] = data
+    return contents
 
 
 def edit_diff(project: Project, entry: Drift, signed: bytes | None) -> tuple[str, ...]:

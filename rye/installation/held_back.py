@@ -49,15 +49,15 @@ def held_back(
     environment: Environment,
 ) -> tuple[HeldBack, ...]:
     """Return the chosen items that others keep below their newest usable version, by identity."""
-    found = []
+    withheld = []
     for identity, entry in sorted(chosen.items()):
         latest = latest_version(histories.get(identity), environment)
         if latest is None or Version.parse(latest) <= Version.parse(entry.record.version):
             continue
         by = tuple(_holders(identity, Version.parse(latest), manifest, chosen.values()))
         if by:
-            found.append(HeldBack(identity, entry.record.version, latest, by))
-    return tuple(found)
+            withheld.append(HeldBack(identity, entry.record.version, latest, by))
+    return tuple(withheld)
 
 
 def _holders(identity: Identity, latest: Version, manifest: Manifest, chosen: Iterable[Chosen]) -> Iterator[str]:

@@ -60,11 +60,13 @@ def mentions(files: Mapping[str, bytes]) -> tuple[Mention, ...]:
     """Return the cautions and alarms of one item, alarms first, each at its first position; then one note of each kind, for
     policies. ``files``: bytes by path."""
     texts = {path: readable_text(data) for path, data in files.items()}
-    found: dict[object, Mention] = {}
+    mentions_by_word: dict[object, Mention] = {}
     for fact in facts.find_facts(texts):
         key = fact.fact if fact.level == facts.NOTE else fact.key
-        found.setdefault(key, Mention(fact.fact, fact.value, fact.level, fact.path, fact.line))
-    return tuple(sorted(found.values(), key=lambda m: (-facts.severity(m.level), m.fact, m.path, m.line, m.value)))
+        mentions_by_word.setdefault(key, Mention(fact.fact, fact.value, fact.level, fact.path, fact.line))
+    return tuple(
+        sorted(mentions_by_word.values(), key=lambda m: (-facts.severity(m.level), m.fact, m.path, m.line, m.value))
+    )
 
 
 class Prepared(Struct, frozen=True):
@@ -155,12 +157,12 @@ def _with_histories(plan: Plan, chosen: Mapping[Identity, Chosen], sources: Sour
     ]
     names = sorted({change.identity.namespace for change, _ in shown})
     chains = {name: sources.client(name).keysets([name])[name] for name in names}
-    found = {}
+    dated = {}
     for change, record in shown:
         name = change.identity.namespace
         now = sources.client(name).head.snapshot.time
-        found[change.identity] = signer_history(chains[name], record, now, change.signer_before)
-    return Plan(tuple(replace(change, history=found.get(change.identity)) for change in plan.changes))
+        dated[change.identity] = signer_history(chains[name], record, now, change.signer_before)
+    return Plan(tuple(replace(change, history=dated.get(change.identity)) for change in plan.changes))
 
 
 def check_rows(rows: Iterable[LockedItem], verified: Mapping[Identity, VerifiedItem]) -> None:
@@ -284,7 +286,7 @@ def changes(
 
     ``removable``: paths below ``.ai/packages`` that are removed if the new state does not have them.
     """
-    found: list[Change] = []
+    writes: list[Change] = []
     keep: set[str] = set()
     here = [item for item in new.items if item.identity in items]
     for item in here:
@@ -292,16 +294,16 @@ def changes(
             continue
         verified = items[item.identity]
         keep.update(item_files(item))
-        found.append(Change(item_path(item), verified.data))
-        found.extend(
+        writes.append(Change(item_path(item), verified.data))
+        writes.extend(
             Change(f"{item_folder(item)}/{entry.path}", verified.attached[entry.path], entry.executable)
             for entry in item.attached
         )
-    found.extend(Change(path, None) for path in sorted(set(removable) - keep))
-    found.append(Change(INSTALLED, written_text(here).encode()))
-    found.append(Change("rye.lock", lock_text(new).encode()))
-    found.extend(Change(file, text.encode()) for file, text in (manifests or {}).items())
-    return found
+    writes.extend(Change(path, None) for path in sorted(set(removable) - keep))
+    writes.append(Change(INSTALLED, written_text(here).encode()))
+    writes.append(Change("rye.lock", lock_text(new).encode()))
+    writes.extend(Change(file, text.encode()) for file, text in (manifests or {}).items())
+    return writes
 
 
 def unapproved(

@@ -52,7 +52,7 @@ def find_release(identity: Identity, wanted: str | None, sources: Sources) -> Re
 
 def fetch_releases(records: Sequence[ReleaseRecord], sources: Sources) -> list[VerifiedItem]:
     """Return the verified items of these releases, in the same order."""
-    found: dict[int, VerifiedItem] = {}
+    items: dict[int, VerifiedItem] = {}
     groups: dict[int, list[int]] = {}
     for number, record in enumerate(records):
         check_installable(record)
@@ -60,5 +60,5 @@ def fetch_releases(records: Sequence[ReleaseRecord], sources: Sources) -> list[V
     for numbers in groups.values():
         wanted = [records[number] for number in numbers]
         for number, files in zip(numbers, fetch_logged(sources.client_of(wanted[0]), wanted), strict=True):
-            found[number] = verify_files(files, (), ())
-    return [found[number] for number in range(len(records))]
+            items[number] = verify_files(files, (), ())
+    return [items[number] for number in range(len(records))]

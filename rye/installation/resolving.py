@@ -336,7 +336,7 @@ def locked_records(lock: Lock, sources: Sources, environment: Environment) -> di
     """
     sources.go_by(lock, Unlock.nothing())
     histories = sources.histories(item.identity for item in lock.items)
-    found: dict[Identity, Record] = {}
+    records: dict[Identity, Record] = {}
     for item in lock.items:
         record = locked_choice(item, histories.get(item.identity), sources)
         reasons = [why for kind, why in environment.exclusions(record).items() if kind is not Exclusion.YANKED]
@@ -346,8 +346,8 @@ def locked_records(lock: Lock, sources: Sources, environment: Environment) -> di
                 f"{item.identity} {item.version} in rye.lock cannot be installed: {reasons[0]}.",
                 "`rye update` looks for another version. Policies: [policy] of rye.toml, your own, your organization's.",
             )
-        found[item.identity] = record
-    return found
+        records[item.identity] = record
+    return records
 
 
 def locked_choice(item: LockedItem, history: History | None, sources: Sources) -> Record:

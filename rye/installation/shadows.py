@@ -72,14 +72,14 @@ def shadow_of(entry: Entry, items: Iterable[LockedItem], root: Path) -> Shadow |
 def shadows(own: Iterable[Entry], items: Iterable[LockedItem], root: Path) -> list[Shadow]:
     """Return a shadow for each own item with the id of a locked one, sorted by file. Takes linear time."""
     locked: Mapping[tuple[str, str], LockedItem] = {(item.kind, lookup_key(item.id)): item for item in items}
-    found = []
+    hiding = []
     for entry in own:
         names = (entry.id, entry.location.local_id)
         keys = ((entry.location.kind, lookup_key(name)) for name in names)
         item = next((locked[key] for key in keys if key in locked), None)
         if item is not None:
-            found.append(Shadow(_shown(entry.path, root), item))
-    return sorted(found, key=lambda shadow: shadow.own)
+            hiding.append(Shadow(_shown(entry.path, root), item))
+    return sorted(hiding, key=lambda shadow: shadow.own)
 
 
 def project_shadows(home: Home, project: Project, namespace: str | None, items: Sequence[LockedItem]) -> list[Shadow]:

@@ -104,41 +104,43 @@ class Sources:
     def histories(self, identities: Iterable[Identity]) -> dict[Identity, History]:
         """Return everything stated about these items, without those that do not exist. One wave of requests per registry."""
         wanted = list(identities)
-        found: dict[Identity, History] = {}
+        by_identity: dict[Identity, History] = {}
         if self.book is not None:
             given = [identity for identity in wanted if self.book.answers_for(identity.namespace)]
             if given:
-                found.update(self.book.histories(given, self.kinds_of))
+                by_identity.update(self.book.histories(given, self.kinds_of))
                 wanted = [identity for identity in wanted if not self.book.answers_for(identity.namespace)]
-        found.update(self.releases(wanted))
-        return found
+        by_identity.update(self.releases(wanted))
+        return by_identity
 
     def releases(self, identities: Iterable[Identity]) -> dict[Identity, ItemHistory]:
         """Return the same, but only for items in registries."""
-        found: dict[Identity, ItemHistory] = {}
+        by_identity: dict[Identity, ItemHistory] = {}
         for client, group in self._by_client(identities, lambda identity: identity.namespace):
-            found.update(client.histories(group))
-        return found
+            by_identity.update(client.histories(group))
+        return by_identity
 
     def kinds_of(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
         """Return the kinds under which each qualified id exists."""
-        found: dict[str, tuple[str, ...]] = {}
+        kinds: dict[str, tuple[str, ...]] = {}
         if self.book is not None:
             wanted = list(ids)
-            found.update({one: self.book.kinds_of(one) for one in wanted if self.is_source(one.split("/", 1)[0])})
-            ids = [one for one in wanted if one not in found]
+            kinds.update({one: self.book.kinds_of(one) for one in wanted if self.is_source(one.split("/", 1)[0])})
+            ids = [one for one in wanted if one not in kinds]
         for client, group in self._by_client(ids, lambda identifier: identifier.split("/", 1)[0]):
-            found.update(client.kinds_of(group))
-        return found
+            kinds.update(client.kinds_of(group))
+        return kinds
 
     def pending_recoveries(self, namespaces: Iterable[str]) -> list[Link]:
         """Return the published recoveries of these namespaces that have not taken effect at the snapshot's time."""
-        found: list[Link] = []
+        recoveries: list[Link] = []
         asked = sorted(name for name in set(namespaces) if not self.is_source(name))
         for client, group in self._by_client(asked, lambda namespace: namespace):
             now = client.head.snapshot.time
-            found.extend(link for chain in client.keysets(group).values() if (link := chain.pending(now)) is not None)
-        return found
+            recoveries.extend(
+                link for chain in client.keysets(group).values() if (link := chain.pending(now)) is not None
+            )
+        return recoveries
 
     def basis(self, origin: str, namespace: str) -> Basis | None:
         """Return what releases are checked against in this run; None if the registry was not asked."""

@@ -195,12 +195,12 @@ class Writer:
 
     def _missing_folders(self, path: str) -> list[str]:
         """Return the folders above a file that do not exist yet, outermost first."""
-        found = []
+        folders = []
         folder = path.rpartition("/")[0]
         while folder and not os.path.isdir(f"{self._project.root}/{folder}"):
-            found.append(folder)
+            folders.append(folder)
             folder = folder.rpartition("/")[0]
-        return found[::-1]
+        return folders[::-1]
 
     def _differs(self, change: Change) -> bool:
         target = self._target(change)

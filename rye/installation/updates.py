@@ -41,7 +41,7 @@ def newer_versions(manifest: Manifest, lock: Lock, sources: Sources, environment
     """
     wanted = _wanted(manifest, lock, sources, environment)
     histories = sources.histories(item.identity for item in lock.items)
-    found = []
+    updates = []
     for item in lock.items:
         history = histories.get(item.identity)
         latest = latest_version(history, environment)
@@ -51,8 +51,8 @@ def newer_versions(manifest: Manifest, lock: Lock, sources: Sources, environment
             allowed = None
         if refused is not None or (allowed or item.version, latest or item.version) != (item.version, item.version):
             forced = forced_range(manifest.overrides, item.identity)
-            found.append(Newer(item.identity, item.version, allowed, latest, refused, forced))
-    return sorted(found, key=lambda newer: newer.identity)
+            updates.append(Newer(item.identity, item.version, allowed, latest, refused, forced))
+    return sorted(updates, key=lambda newer: newer.identity)
 
 
 def _wanted(manifest: Manifest, lock: Lock, sources: Sources, environment: Environment) -> dict[Identity, str]:

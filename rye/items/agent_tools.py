@@ -119,13 +119,13 @@ def _covered(name: str, old: AgentTools) -> bool:
 def _filter_widened(old: AgentTools, new: AgentTools) -> Iterable[str]:
     if old.filtered and not new.filtered:
         return ["Bash without bashFilter"]
-    found = []
+    lost = []
     if old.commands and not new.commands:
-        found.append("Bash with every command")
+        lost.append("Bash with every command")
     elif old.commands:
-        found += [f"Bash with the command {command}" for command in new.commands if command not in old.commands]
-    found += [f"Bash without the blocked pattern {p!r}" for p in old.patterns if p not in new.patterns]
-    return found
+        lost += [f"Bash with the command {command}" for command in new.commands if command not in old.commands]
+    lost += [f"Bash without the blocked pattern {p!r}" for p in old.patterns if p not in new.patterns]
+    return lost
 
 
 def _name(name: str) -> str:

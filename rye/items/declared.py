@@ -83,7 +83,7 @@ def dependencies_of(
         message = f"{shown} lists more than {_DEPENDENCIES} dependencies."
         diagnostics.append(Diagnostic("error", code, message, line_of(*path)))
         return ()
-    found: list[Dependency] = []
+    dependencies: list[Dependency] = []
     for index, entry in enumerate(value):
         line = line_of(*path, index)
         dependency = parse_dependency(entry, line) if isinstance(entry, str) else None
@@ -91,8 +91,8 @@ def dependencies_of(
             message = f"{shown}[{index}] is not a reference: {_short(entry)}."
             diagnostics.append(Diagnostic("error", code, message, line, hint=hint))
         else:
-            found.append(dependency)
-    return tuple(found)
+            dependencies.append(dependency)
+    return tuple(dependencies)
 
 
 def _short(value: Any) -> str:

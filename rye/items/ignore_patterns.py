@@ -39,7 +39,7 @@ class IgnorePatterns(Struct, frozen=True):
 
 def parse_ignore(text: str) -> IgnorePatterns:
     """Parse the text of a ``.ryeignore``. Lines beyond a thousand, or with more than 32 parts, are ignored."""
-    found: list[_Pattern] = []
+    patterns: list[_Pattern] = []
     for line in text.split("\n")[:_MOST_PATTERNS]:
         line = line.rstrip(" \t\r")
         if not line or line.startswith("#"):
@@ -50,8 +50,8 @@ def parse_ignore(text: str) -> IgnorePatterns:
         anchored = "/" in body
         parts = tuple(part for part in body.split("/") if part)
         if parts and len(parts) <= _MOST_PARTS:
-            found.append(_Pattern(parts if anchored else ("**", *parts), negated, folders_only))
-    return IgnorePatterns(tuple(found))
+            patterns.append(_Pattern(parts if anchored else ("**", *parts), negated, folders_only))
+    return IgnorePatterns(tuple(patterns))
 
 
 def _matches(parts: tuple[str, ...], names: tuple[str, ...]) -> bool:

@@ -67,27 +67,29 @@ def read(source: Source, options: ReadOptions) -> Reading[Knowledge]:
     data = document.value
     if not isinstance(data, dict):
         return Reading(None, None, (Diagnostic("error", "K01", "The metadata must be a mapping.", parts.yaml_line),))
-    found: list[Diagnostic] = []
-    texts = {key: _text(data, key, document, found) for key in ("name", "title", "entry_type", "category", "author")}
-    texts |= {key: _text(data, key, document, found) for key in ("created_at", "description")}
-    lists = {key: _texts(data, key, document, found) for key in ("tags", "references")}
-    version = version_of(data.get("version"), "K02", "version", document.line("version"), found)
-    dependencies = dependencies_of(data.get("dependencies"), "K02", document.line, found, "dependencies")
+    diagnostics: list[Diagnostic] = []
+    texts = {
+        key: _text(data, key, document, diagnostics) for key in ("name", "title", "entry_type", "category", "author")
+    }
+    texts |= {key: _text(data, key, document, diagnostics) for key in ("created_at", "description")}
+    lists = {key: _texts(data, key, document, diagnostics) for key in ("tags", "references")}
+    version = version_of(data.get("version"), "K02", "version", document.line("version"), diagnostics)
+    dependencies = dependencies_of(data.get("dependencies"), "K02", document.line, diagnostics, "dependencies")
     for key in data:
         if key not in _KEYS and (meant := near_miss(key, _KEYS)):
             message = f"The key {key} is unknown and has no effect."
-            found.append(Diagnostic("warning", "K03", message, document.line(key), hint=f"Did you mean {meant}?"))
+            diagnostics.append(Diagnostic("warning", "K03", message, document.line(key), hint=f"Did you mean {meant}?"))
     for key in _EXPECTED:
         if key not in data:
-            found.append(Diagnostic("warning", "K03", f"{key} is missing.", parts.yaml_line))
+            diagnostics.append(Diagnostic("warning", "K03", f"{key} is missing.", parts.yaml_line))
     if not parts.body.strip():
-        found.append(Diagnostic("warning", "K05", "There is no text below the metadata.", parts.body_line))
+        diagnostics.append(Diagnostic("warning", "K05", "There is no text below the metadata.", parts.body_line))
     name = texts["name"]
     if name is None:
         if "name" not in data:
-            found.append(Diagnostic("error", "K02", "name is missing.", parts.yaml_line))
-        return Reading(None, None, in_order(found))
-    found += _placed(source, options, name, texts["category"], document)
+            diagnostics.append(Diagnostic("error", "K02", "name is missing.", parts.yaml_line))
+        return Reading(None, None, in_order(diagnostics))
+    diagnostics += _placed(source, options, name, texts["category"], document)
     entry = Knowledge(
         name=name,
         title=texts["title"] or name,
@@ -107,7 +109,7 @@ def read(source: Source, options: ReadOptions) -> Reading[Knowledge]:
     metadata = Metadata(
         name=name, version=version, description=described, category=texts["category"], dependencies=dependencies
     )
-    return Reading(entry, metadata, in_order(found))
+    return Reading(entry, metadata, in_order(diagnostics))
 
 
 def _parts(text: str) -> Frontmatter:
@@ -166,7 +168,7 @@ def check_set(
 ) -> dict[str, tuple[Diagnostic, ...]]:
     """Report K06 by path, in path order. References with a slash or dot are paths or ids elsewhere and are not checked."""
     names = {lookup_key(reading.value.name) for reading in readings.values() if reading.value is not None}
-    found: dict[str, tuple[Diagnostic, ...]] = {}
+    diagnostics: dict[str, tuple[Diagnostic, ...]] = {}
     for path in sorted(readings):
         entry = readings[path].value
         if entry is None:
@@ -177,8 +179,8 @@ def check_set(
             if "/" not in reference and "." not in reference and lookup_key(reference) not in names
         )
         if here:
-            found[path] = here
-    return found
+            diagnostics[path] = here
+    return diagnostics
 
 
 def as_json(entry: Knowledge) -> dict[str, object]:

@@ -42,12 +42,12 @@ def placeholder_text(text: str) -> tuple[Diagnostic, ...]:
     """Return a ``placeholder-text`` warning for each line that still has a template's text, up to a limit."""
     if not any(phrase in text for phrase in PHRASES):
         return ()
-    found = []
+    diagnostics = []
     for number, line in enumerate(text.split("\n"), 1):
         phrase = next((phrase for phrase in PHRASES if phrase in line), None)
         if phrase is not None:
             shown = phrase.removeprefix("- ").strip().removesuffix(".")
             message = f"This is still the template's text: {shown!r}."
             hint = "Replace it with your own words, or delete it."
-            found.append(Diagnostic("warning", PLACEHOLDER_TEXT, message, number, hint=hint))
-    return tuple(found[:_LISTED])
+            diagnostics.append(Diagnostic("warning", PLACEHOLDER_TEXT, message, number, hint=hint))
+    return tuple(diagnostics[:_LISTED])

@@ -29,12 +29,12 @@ FRONTMATTER_KEYS: dict[str, RunKind] = {"hooks": "frontmatter-hook", "mcpServers
 
 def attached_runs(files: Iterable[tuple[str, bool, str, bytes]]) -> tuple[Run, ...]:
     """Return the attached files that can run. ``files``: path, execute bit, SHA-256 and at least the first bytes of each."""
-    found = []
+    runs = []
     for path, executable, digest, head in files:
         action = _runnable(path, executable, head[: RUNS.head_bytes])
         if action is not None:
-            found.append(Run("attached-file", path, action, digest))
-    return tuple(sorted(found))
+            runs.append(Run("attached-file", path, action, digest))
+    return tuple(sorted(runs))
 
 
 def frontmatter_runs(data: dict[str, Any]) -> tuple[Run, ...]:

@@ -205,12 +205,12 @@ def inputs_of(text: str) -> dict[str, str]:
     fence = fence_of(text)
     if fence is None:
         return {}
-    found: dict[str, str] = {}
+    inputs: dict[str, str] = {}
     for declared in _INPUT.finditer(text, *fence):
         given = {key: first or second for key, first, second in _ATTRIBUTES.findall(declared[1])}
         if given.get("name"):
-            found.setdefault(given["name"], given.get("type", ""))
-    return found
+            inputs.setdefault(given["name"], given.get("type", ""))
+    return inputs
 
 
 _ID = re.compile(r"(?:[a-z]+:)?[a-z0-9][a-z0-9_-]*(?:/[a-z0-9][a-z0-9_-]*)+")

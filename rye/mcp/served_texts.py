@@ -76,13 +76,13 @@ def _rendered(opened: Opened, item: UsableItem, arguments: dict[str, str]) -> st
 def _values(item: UsableItem, arguments: dict[str, str]) -> dict[str, object]:
     """Convert prompt arguments, which are texts, to the types of the directive's inputs."""
     types_ = {each.name: each.type for each in item.directive.inputs} if item.directive is not None else {}
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for name, text in arguments.items():
         try:
-            found[name] = from_text(types_[name], text) if name in types_ else text
+            values[name] = from_text(types_[name], text) if name in types_ else text
         except ValueError:
-            found[name] = text  # rendering reports the expected type
-    return found
+            values[name] = text  # rendering reports the expected type
+    return values
 
 
 def resource(opened: Opened, item_id: str) -> types.Resource | None:

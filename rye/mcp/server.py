@@ -66,20 +66,20 @@ class Face:
         return types.ListToolsResult(tools=tools)
 
     def _single_tools(self, opened: Opened) -> list[types.Tool]:
-        found = []
+        tools = []
         for name, item_id in self._names(opened).items():
             try:
                 description = opened.items.read("tool", item_id, runs=False).description
             except RyeError:  # do not offer items that cannot be used
                 continue
-            found.append(
+            tools.append(
                 types.Tool(
                     name=name,
                     description=cut(f"{description} (tool:{item_id}, runs in a sandbox)".strip(), 1000),
                     input_schema={"type": "object", "properties": {}, "additionalProperties": True},
                 )
             )
-        return found
+        return tools
 
     def _names(self, opened: Opened) -> dict[str, str]:
         """Return the ids of the tools that the chain may execute, by their names under ``expand``."""

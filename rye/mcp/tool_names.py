@@ -18,10 +18,10 @@ def tool_names(ids: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
     wanted = {item_id: item_id.replace("/", "__") for item_id in sorted(set(ids))}
     often = Counter([*wanted.values(), *taken])
     most = RUNTIME.tool_name_characters
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for item_id, name in wanted.items():
         if len(name) > most or often[name] > 1:
             digest = sha256(item_id.encode()).hexdigest()[:_HASH]
             name = f"{name[: most - _HASH - 1]}_{digest}"
-        found[name] = item_id
-    return found
+        names[name] = item_id
+    return names

@@ -120,14 +120,14 @@ def _class_end(pattern: str, start: int) -> int | None:
 @lru_cache(maxsize=4096)
 def _class_intervals(text: str) -> Intervals:
     cuts = sorted({0, LAST_CODE_POINT + 1, *(ord(c) for c in text), *(ord(c) + 1 for c in text)})
-    found: list[tuple[int, int]] = []
+    intervals: list[tuple[int, int]] = []
     for start, after in pairwise(cuts):
         if fnmatchcase(chr(start), text):
-            if found and found[-1][1] == start - 1:
-                found[-1] = (found[-1][0], after - 1)
+            if intervals and intervals[-1][1] == start - 1:
+                intervals[-1] = (intervals[-1][0], after - 1)
             else:
-                found.append((start, after - 1))
-    return tuple(found)
+                intervals.append((start, after - 1))
+    return tuple(intervals)
 
 
 def cut_alphabet(globs: Iterable[Glob]) -> list[str]:

@@ -107,19 +107,19 @@ def violations(policy: Policy, capabilities: Iterable[str]) -> tuple[Violation, 
     """
     granted = sorted(set(capabilities))
     levels = policy.tiers(granted)
-    found: list[Violation] = []
+    broken: list[Violation] = []
     for capability in granted:
-        found += _not_allowed(policy, capability)
-        found += _forbidden(policy, capability)
+        broken += _not_allowed(policy, capability)
+        broken += _forbidden(policy, capability)
         own = levels[capability]
         if own > policy.maximum_tier:
             message = f"{capability} is {own}; the policy allows at most {policy.maximum_tier}"
-            found.append(Violation("maximum-tier", capability, message))
+            broken.append(Violation("maximum-tier", capability, message))
     together = policy.highest(granted)
-    if together > policy.maximum_tier and not any(violation.rule == "maximum-tier" for violation in found):
+    if together > policy.maximum_tier and not any(violation.rule == "maximum-tier" for violation in broken):
         message = f"together the capabilities are {together}; the policy allows at most {policy.maximum_tier}"
-        found.append(Violation("maximum-tier", ", ".join(granted), message))
-    return tuple(found)
+        broken.append(Violation("maximum-tier", ", ".join(granted), message))
+    return tuple(broken)
 
 
 def tool_violations(policy: Policy, tools: AgentTools | None) -> tuple[Violation, ...]:

@@ -35,21 +35,21 @@ def check_calls(caller: Caller) -> tuple[Diagnostic, ...]:
 def compare(permissions: Sequence[Permission], calls: Iterable[Call]) -> tuple[Diagnostic, ...]:
     """Return the findings for ``calls`` against ``permissions``, in the order of the file."""
     comparison = _Comparison(permission.capability for permission in permissions)
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for call in calls:
         try:
             if not comparison.covers(call):
-                found.append(_uncovered(call))
+                diagnostics.append(_uncovered(call))
         except TooComplex:
             message = "There are too many calls and capabilities to compare all of them."
-            found.append(Diagnostic("warning", "D703", message, call.line, call.column, "Split the directive."))
-            return in_order(found)
+            diagnostics.append(Diagnostic("warning", "D703", message, call.line, call.column, "Split the directive."))
+            return in_order(diagnostics)
     for permission in permissions:
         if permission.capability not in comparison.used:
             message = f"No call in the process uses {permission.capability}."
             hint = "Remove it unless something else needs it: fewer capabilities are safer."
-            found.append(Diagnostic("info", "D702", message, permission.line, permission.column, hint))
-    return in_order(found)
+            diagnostics.append(Diagnostic("info", "D702", message, permission.line, permission.column, hint))
+    return in_order(diagnostics)
 
 
 class _Comparison:

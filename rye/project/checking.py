@@ -86,9 +86,9 @@ def _static(item: ItemFile) -> tuple[Diagnostic, ...]:
 def _across(
     sets: Mapping[tuple[Path, str], Mapping[str, Reading[object]]], options: ReadOptions
 ) -> dict[str, tuple[Diagnostic, ...]]:
-    found: dict[str, tuple[Diagnostic, ...]] = {}
+    diagnostics: dict[str, tuple[Diagnostic, ...]] = {}
     for (_, kind), readings in sets.items():
         rules = KINDS[kind].load_set_rules()
         if rules is not None:
-            found.update(rules.check_set(readings, options))
-    return found
+            diagnostics.update(rules.check_set(readings, options))
+    return diagnostics

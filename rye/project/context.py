@@ -43,11 +43,11 @@ class FileToRead(Struct, frozen=True):
 
 def expand(arguments: Iterable[str], base: Path) -> list[FileToRead]:
     """Return the item files that the arguments name, without duplicates, in argument order. Raises RyeError if one is missing."""
-    found: dict[Path, FileToRead] = {}
+    files: dict[Path, FileToRead] = {}
     for argument in arguments:
         for entry in _expand_one(argument, base):
-            found.setdefault(entry.path, entry)
-    return list(found.values())
+            files.setdefault(entry.path, entry)
+    return list(files.values())
 
 
 def _expand_one(argument: str, base: Path) -> Iterator[FileToRead]:
@@ -194,14 +194,14 @@ def _shows_kind(path: Path) -> bool:
 
 def own_items(ai: Path) -> list[Path]:
     """Return the item files in a project's ``.ai`` folder, sorted, without installed items and customizations."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for kind in KINDS.values():
         folder = ai / kind.folder
         if folder.is_dir() and not folder.is_symlink():
-            found.extend(
+            paths.extend(
                 path for path in walk(folder) if (place := locate(path.absolute())) and place.kind == kind.name
             )
-    return sorted(found)
+    return sorted(paths)
 
 
 def require_project(start: Path) -> Project:

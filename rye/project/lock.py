@@ -356,14 +356,14 @@ def _quote(text: str) -> str:
 
 def row_lines(text: str) -> dict[str, int]:
     """Return the first line of each item's row by ``kind:id``. Only finds rows in the form that rye writes."""
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     lines = text.split("\n")
     for number, line in enumerate(lines, 1):
         if line == "[[item]]" and number + 1 < len(lines):
             kind, identifier = lines[number], lines[number + 1]
             if kind.startswith('kind = "') and identifier.startswith('id = "'):
-                found[f"{kind[8:-1]}:{identifier[6:-1]}"] = number
-    return found
+                numbers[f"{kind[8:-1]}:{identifier[6:-1]}"] = number
+    return numbers
 
 
 def is_conflicted(text: str) -> bool:

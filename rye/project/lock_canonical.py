@@ -53,13 +53,13 @@ def _is_plain(text: str) -> bool:
 def _wanted(head: str) -> dict[str, str] | None:
     if not head.startswith("\n[wanted]\n"):
         return None
-    found: dict[str, str] = {}
+    wanted: dict[str, str] = {}
     for line in head.removeprefix("\n[wanted]\n").removesuffix("\n").removesuffix("\n").split("\n"):
         parts = line.split('"')
-        if len(parts) != 5 or parts[0::2] != ["", " = ", ""] or parts[1] in found:
+        if len(parts) != 5 or parts[0::2] != ["", " = ", ""] or parts[1] in wanted:
             return None
-        found[parts[1]] = parts[3]
-    return found
+        wanted[parts[1]] = parts[3]
+    return wanted
 
 
 def _item(chunk: str) -> dict[str, Any] | None:
@@ -134,10 +134,10 @@ def _texts(inside: str) -> list[str] | None:
 
 def _runs(inside: str) -> list[dict[str, str]] | None:
     """The runs of a list, one on each line."""
-    found = []
+    runs = []
     for line in inside.split("\n"):
         parts = line.split('"')
         if len(parts) != 9 or parts[0::2] != _AROUND_RUN:
             return None
-        found.append(dict(zip(_RUN_KEYS, parts[1::2], strict=True)))
-    return found
+        runs.append(dict(zip(_RUN_KEYS, parts[1::2], strict=True)))
+    return runs

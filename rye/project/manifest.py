@@ -346,7 +346,7 @@ class _TableReader:
 
     def dependencies(self, table: Mapping[str, Any], group: str) -> list[Requested]:
         where = "dependencies" if group == MAIN_GROUP else f"groups.{group}"
-        found = []
+        requests = []
         for key, value in table.items():
             kind, identifier = self.item_name(where, key)
             pre_release = False
@@ -356,24 +356,24 @@ class _TableReader:
                 value = value.get("version", "*")
             if not isinstance(value, str):
                 raise self.fail(f"[{where}] {key!r} must be a version range or a table with one.")
-            found.append(Requested(identifier, kind, value.strip() or "*", group, pre_release))
-        return found
+            requests.append(Requested(identifier, kind, value.strip() or "*", group, pre_release))
+        return requests
 
     def overrides(self, table: Mapping[str, Any]) -> tuple[ForcedVersion, ...]:
         """``[overrides]``: ``"[kind:]id" = "range"``."""
-        found = []
+        forced = []
         for key, value in table.items():
             kind, identifier = self.item_name("overrides", key)
             if not isinstance(value, str) or not value.strip():
                 raise self.fail(f"[overrides] {key!r} must be a version or a range.", f'Write "{key}" = "1.2.3".')
-            found.append(ForcedVersion(identifier, kind, value.strip()))
-        twice = contradicting(found)
+            forced.append(ForcedVersion(identifier, kind, value.strip()))
+        twice = contradicting(forced)
         if twice is not None:
             raise self.fail(
                 f"[overrides] has {twice!r} both with a kind and without one.",
                 "Keep one line, or put the kind in each.",
             )
-        return tuple(sorted(found, key=lambda override: override.key))
+        return tuple(sorted(forced, key=lambda override: override.key))
 
     def workspace(self, table: Mapping[str, Any]) -> tuple[str, ...]:
         """``[workspace]``: ``members``."""
@@ -480,15 +480,15 @@ class _TableReader:
     def limits(self, table: Mapping[str, Any]) -> dict[str, int | str]:
         """``[policy.limits]``: ``NAME = NUMBER``."""
         self.known(table, "policy.limits", set(LIMITS))
-        found: dict[str, int | str] = {}
+        bounds: dict[str, int | str] = {}
         for name, value in table.items():
             money = name == "spend"
             fits = type(value) is int or (money and type(value) is float)
             if not fits or not 0 <= value < _MOST:
                 wanted = "a number of dollars" if money else "a whole number"
                 raise self.fail(f"[policy.limits] {name} = {value!r} is not a limit.", f"Write {wanted}, at least 0.")
-            found[name] = str(value) if money else int(value)
-        return found
+            bounds[name] = str(value) if money else int(value)
+        return bounds
 
     def approval(self, table: Mapping[str, Any]) -> dict[str, str]:
         """``[policy.approval]``: ``"PATTERN" = "ask"``."""
@@ -531,15 +531,15 @@ class _TableReader:
 
     def sandbox(self, table: Mapping[str, Any]) -> dict[str, Needs]:
         """``[sandbox."tool:acme/net/fetch"]``: for each tool the keys of ``__needs__``."""
-        found = {}
+        grants = {}
         for key, rows in table.items():
             if not key.startswith(_TOOL) or not is_id(key.removeprefix(_TOOL)) or not isinstance(rows, dict):
                 raise self.fail(f"[sandbox] {key!r} is not a tool.", 'Write [sandbox."tool:acme/net/fetch"].')
             try:
-                found[key] = parse_needs(rows)
+                grants[key] = parse_needs(rows)
             except BadNeeds as error:
                 raise self.fail(f'[sandbox."{key}"]: {error}.', "See docs/how-to/tools.md, Needs and grants.") from None
-        return found
+        return grants
 
     def ignored(self, table: Mapping[str, Any]) -> tuple[Ignored, ...]:
         """``[audit] ignore``: tables with exactly ``id``, ``until`` and ``reason``."""

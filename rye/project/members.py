@@ -61,14 +61,14 @@ def read_members(root: Path, manifest: Manifest) -> tuple[MemberText, ...]:
     """Read the members of a workspace, sorted by path. Raises RyeError ``bad-member``."""
     if manifest.workspace is None:
         return ()
-    found: dict[str, MemberText] = {}
+    members: dict[str, MemberText] = {}
     places: dict[tuple[int, int], str] = {}
     left = [WORKSPACE.folders]
     total = 0
     for pattern in manifest.workspace:
         must_be = not any(map(is_wild, pattern.split("/")))
         for path in _folders(root, pattern, left):
-            if path in found:
+            if path in members:
                 continue
             data = _manifest_of(root, path)
             if data is None:
@@ -76,14 +76,14 @@ def read_members(root: Path, manifest: Manifest) -> tuple[MemberText, ...]:
                     raise _bad(path, f"it has no {MANIFEST}", f"Run `rye init {path}`, or remove it from members.")
                 continue
             total += len(data)
-            _require_member(root, path, len(found), total)
+            _require_member(root, path, len(members), total)
             other = places.setdefault(_identity(root / path), path)
             if other != path:
                 raise _bad(path, f"it is the same folder as {other}", "Name it only once.")
-            found[path] = MemberText(path, _decoded(path, data))
-        if must_be and pattern not in found:
+            members[path] = MemberText(path, _decoded(path, data))
+        if must_be and pattern not in members:
             raise _bad(pattern, "the folder does not exist", f"Run `rye init {pattern}`, or remove it from members.")
-    return tuple(sorted(found.values()))
+    return tuple(sorted(members.values()))
 
 
 @lru_cache(maxsize=4)
@@ -206,17 +206,17 @@ def _require_member(root: Path, path: str, count: int, total: int) -> None:
 def _folders(root: Path, pattern: str, left: list[int]) -> Iterator[str]:
     """Yield the folders that match a pattern, sorted. ``left``: how many more entries can be visited."""
     waiting = [((), tuple(pattern.split("/")))]  # type: list[tuple[tuple[str, ...], tuple[str, ...]]]
-    found: list[str] = []
+    folders: list[str] = []
     while waiting:
         here, parts = waiting.pop()
         if not parts:
-            found.append("/".join(here))
+            folders.append("/".join(here))
             continue
         names = _names(root.joinpath(*here), parts[0], left) if is_wild(parts[0]) else [parts[0]]
         for name in names:
             if _is_real_folder(root, (*here, name), named=not is_wild(parts[0]), last=len(parts) == 1):
                 waiting.append(((*here, name), parts[1:]))
-    yield from sorted(found)
+    yield from sorted(folders)
 
 
 def _names(folder: Path, part: str, left: list[int]) -> list[str]:

@@ -21,7 +21,7 @@ from rye.text.diagnostics import Diagnostic
 def same_ids(items: Iterable[ItemFile]) -> dict[str, tuple[Diagnostic, ...]]:
     """Return a finding, by shown path, for each item that shares its id with another file in its folder."""
     folders: dict[Path, dict[tuple[str, str], list[str]]] = {}
-    found: dict[str, tuple[Diagnostic, ...]] = {}
+    diagnostics: dict[str, tuple[Diagnostic, ...]] = {}
     for item in items:
         kind, location = KINDS[item.location.kind], item.location
         if kind.main_file is not None or location.category is None or location.namespace is not None:
@@ -32,8 +32,8 @@ def same_ids(items: Iterable[ItemFile]) -> dict[str, tuple[Diagnostic, ...]]:
         names = folders[folder].get((kind.name, lookup_key(location.name)), [])
         others = [name for name in names if name != item.path.name]
         if others and item.path.name in names:
-            found[item.shown] = (_finding(kind.name, location.local_id, [item.path.name, *others]),)
-    return found
+            diagnostics[item.shown] = (_finding(kind.name, location.local_id, [item.path.name, *others]),)
+    return diagnostics
 
 
 def _finding(kind: str, identifier: str, names: list[str]) -> Diagnostic:

@@ -65,14 +65,14 @@ def entries_of(home: Home, space: str, project: Project | None, namespace: str |
 
 
 def _entries(space: str, ai: Path, namespace: str | None) -> list[Entry]:
-    found = []
+    entries = []
     for path in own_items(ai):
         location = locate(path.absolute())
         if location is not None and space != "installed" and shared_folder(location):
             location = _by_title(location, path)
         if location is not None:
-            found.append(Entry(space, path, location, namespace))
-    return found
+            entries.append(Entry(space, path, location, namespace))
+    return entries
 
 
 def _by_title(location: Location, path: Path) -> Location:

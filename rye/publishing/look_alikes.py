@@ -29,7 +29,7 @@ class NameIndex:
 
     def near(self, new: Identity) -> list[Identity]:
         """Return existing items in other namespaces that ``new`` could be confused with, sorted."""
-        found = set()
+        identities = set()
         for name in (new.id, new.local_id):
             if name == new.local_id and len(name) < _SHORTEST:
                 continue
@@ -41,8 +41,8 @@ class NameIndex:
                     # Names that fold to the same letters share a "=" bucket; in the others, check only for one letter.
                     alike = is_close if bucket.startswith("=") else _one_apart
                     if name != other and (is_whole or len(other) >= _SHORTEST) and alike(name, other):
-                        found.add(identity)
-        return sorted(found)
+                        identities.add(identity)
+        return sorted(identities)
 
 
 def _buckets(name: str) -> set[str]:

@@ -27,7 +27,7 @@ def uncommitted(paths: Sequence[Path], folder: Path) -> list[str]:
     _refuse_committed_repositories(folder)
     if _git(folder, "rev-parse", "--is-inside-work-tree") is None:
         return []
-    found = []
+    changed = []
     absolute = [str(path.absolute()) for path in paths]
     for start in range(0, len(absolute), _AT_ONCE):
         part = absolute[start : start + _AT_ONCE]
@@ -44,8 +44,8 @@ def uncommitted(paths: Sequence[Path], folder: Path) -> list[str]:
         )
         if listed is None:
             raise _failed("`git status` failed")
-        found += [entry[3:] for entry in listed.split("\0") if entry]
-    return found
+        changed += [entry[3:] for entry in listed.split("\0") if entry]
+    return changed
 
 
 def _refuse_committed_repositories(folder: Path) -> None:

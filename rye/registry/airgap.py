@@ -405,7 +405,7 @@ def _complete(client: RegistryClient, recorder: _Recorder) -> None:
         recorder.files[f"root/{number}"] = note.encode()
     wanted = tiles.all_tiles(size)
     fetched = recorder.fetch_many([Request(tile.path, tile.bytes) for tile in wanted])
-    found = {}
+    missing = {}
     for tile, data in zip(wanted, fetched, strict=True):
         if isinstance(data, FetchError) and data.code == "fetch-not-found" and tile != tile.full:
             full = recorder.fetch_many([Request(tile.full.path, tile.full.bytes)])[0]
@@ -413,9 +413,9 @@ def _complete(client: RegistryClient, recorder: _Recorder) -> None:
             data = tiles.clip(tile, full) if isinstance(full, bytes) else full
         if isinstance(data, FetchError):
             raise data
-        found[tile] = data
-    tiles.VerifiedTiles(found, size, root_hash)
-    recorder.files.update({tile.path: data for tile, data in found.items()})
+        missing[tile] = data
+    tiles.VerifiedTiles(missing, size, root_hash)
+    recorder.files.update({tile.path: data for tile, data in missing.items()})
     # Drop tiles that were fetched for other sizes of the log.
     exact = {tile.path for tile in wanted}
     for name in [name for name in recorder.files if name.startswith("tile/") and name not in exact]:

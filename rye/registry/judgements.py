@@ -32,13 +32,13 @@ class Judgements:
         if not self._verdicts.remembers:
             return {}
         keys = {key: identity for identity in identities if (key := self._key(identity, state, entry)) is not None}
-        found = {}
+        histories = {}
         for key, data in self._verdicts.get(keys).items():
             judged = decode_judged(data)
             # A verdict stays valid for a larger log and a later time, but not for a smaller or earlier one.
             if judged is not None and judged.last < head.checkpoint.size and judged.since <= head.snapshot.time:
-                found[keys[key]] = judged.history
-        return found
+                histories[keys[key]] = judged.history
+        return histories
 
     def remember(
         self,

@@ -110,22 +110,22 @@ def well_known(skills: Sequence[SharedSkill], base: str = "") -> Export:
     counts: dict[str, int] = defaultdict(int)
     for skill in skills:
         counts[skill.name] += 1
-    found: Export = {}
+    export: Export = {}
     rows = []
     for skill in sorted(skills, key=lambda one: one.name):
         if counts[skill.name] > 1:
             continue
         names = sorted(skill.files, key=lambda path: (path != "SKILL.md", path))
-        found |= {f"{WELL_KNOWN}/{skill.name}/{path}": skill.files[path] for path in names}
+        export |= {f"{WELL_KNOWN}/{skill.name}/{path}": skill.files[path] for path in names}
         if len(names) == 1:
             artifact = skill.files["SKILL.md"].data
         else:
             artifact = archive(skill.files)
-            found[f"{WELL_KNOWN}/{skill.name}.tar.gz"] = SharedFile(artifact)
+            export[f"{WELL_KNOWN}/{skill.name}.tar.gz"] = SharedFile(artifact)
         digest = sha256(artifact).hexdigest()
         rows.append(WellKnownSkill(skill.name, skill.version, skill.description, tuple(names), digest))
-    found[f"{WELL_KNOWN}/index.json"] = SharedFile(well_known_index(rows, base))
-    return found
+    export[f"{WELL_KNOWN}/index.json"] = SharedFile(well_known_index(rows, base))
+    return export
 
 
 class WellKnownSkill(Struct, frozen=True):
@@ -193,13 +193,13 @@ def _tar(files: Mapping[str, SharedFile], form: int) -> bytes:
 
 
 def _plugin_folders(skills: Iterable[SharedSkill], agents: Iterable[SharedAgent]) -> Export:
-    found: Export = {}
+    export: Export = {}
     for skill in skills:
         for path, file in skill.files.items():
-            found[f"plugins/{skill.namespace}/skills/{skill.name}/{path}"] = file
+            export[f"plugins/{skill.namespace}/skills/{skill.name}/{path}"] = file
     for agent in agents:
-        found[f"plugins/{agent.namespace}/agents/{agent.file_name}"] = SharedFile(agent.data)
-    return found
+        export[f"plugins/{agent.namespace}/agents/{agent.file_name}"] = SharedFile(agent.data)
+    return export
 
 
 def _plugins(skills: Sequence[SharedSkill], agents: Sequence[SharedAgent]) -> list[tuple[str, str, str]]:
@@ -208,7 +208,7 @@ def _plugins(skills: Sequence[SharedSkill], agents: Sequence[SharedAgent]) -> li
     parts = [(one.namespace, one.name, one.version) for one in skills]
     parts += [(one.namespace, one.file_name, one.version) for one in agents]
     folders = _plugin_folders(skills, agents)
-    found = []
+    plugins = []
     for namespace in sorted({namespace for namespace, _, _ in parts}):
         own = sorted(f"{name}@{version}" for of, name, version in parts if of == namespace)
         versions = [version for of, _, version in parts if of == namespace]
@@ -219,8 +219,8 @@ def _plugins(skills: Sequence[SharedSkill], agents: Sequence[SharedAgent]) -> li
         digest = sha256("\n".join(hashes).encode()).hexdigest()[:12]
         more = f" and {len(own) - _LISTED} more" if len(own) > _LISTED else ""
         described = f"What {namespace} publishes: {', '.join(own[:_LISTED])}{more}"
-        found.append((namespace, f"{_newest(versions)}+{digest}", described))
-    return found
+        plugins.append((namespace, f"{_newest(versions)}+{digest}", described))
+    return plugins
 
 
 def _plain(name: str) -> str:

@@ -327,15 +327,15 @@ def _entry_bundles(
     transport: Transport, wanted: list[Tile], hashes: Mapping[Tile, bytes], files: MirrorFolder
 ) -> list[list[bytes]]:
     """Return the entries for these tiles of level 0, each checked against its hash in the tile."""
-    found: dict[Tile, list[bytes]] = {}
+    bundles: dict[Tile, list[bytes]] = {}
     for tile in wanted:
         data = files.read(tile.entries_path)
         if data is not None:
             try:
-                found[tile] = _check_entry_bundle(tile, tiles.decode_bundle(data, tile.width), hashes[tile])
+                bundles[tile] = _check_entry_bundle(tile, tiles.decode_bundle(data, tile.width), hashes[tile])
             except RyeError:
                 continue  # damaged: fetched again
-    absent = [tile for tile in wanted if tile not in found]
+    absent = [tile for tile in wanted if tile not in bundles]
     most = 2 + tiles.MAX_ENTRY_BYTES
     requests = [
         (tile.entries_path, tile.full.entries_path, tile.width * most, tile.full.width * most) for tile in absent
@@ -350,8 +350,8 @@ def _entry_bundles(
                     "bundle-malformed", f"{tile.entries_path} is not a bundle of entries.", _ELSEWHERE
                 ) from None
             bundle = tiles.decode_bundle(data, WIDTH)[: tile.width]
-        found[tile] = _check_entry_bundle(tile, bundle, hashes[tile])
-    return [found[tile] for tile in wanted]
+        bundles[tile] = _check_entry_bundle(tile, bundle, hashes[tile])
+    return [bundles[tile] for tile in wanted]
 
 
 def _check_entry_bundle(tile: Tile, bundle: list[bytes], hashes: bytes) -> list[bytes]:

@@ -31,14 +31,14 @@ class Waves:
     def blobs(self, blobs: Iterable[tuple[str, int]]) -> dict[str, bytes]:
         """Return content by (SHA-256, size), from the cache or in one wave, all verified. Raises the first error."""
         sizes = dict(blobs)
-        found: dict[str, bytes] = {}
+        contents: dict[str, bytes] = {}
         missing: list[str] = []
         for sha256, size in sizes.items():
             data = self._cache.get(sha256)
             if data is None:
                 missing.append(sha256)
             else:
-                found[sha256] = check_blob(sha256, size, data)
+                contents[sha256] = check_blob(sha256, size, data)
         requests = [Request(wire.blob_path(sha256), sizes[sha256]) for sha256 in missing]
         for sha256, fetched in zip(missing, self.transport.fetch_many(requests), strict=True):
             if isinstance(fetched, FetchError):
@@ -50,23 +50,23 @@ class Waves:
                     message = f"The file {sha256} is larger than the {sizes[sha256]} bytes that its release states."
                     raise TrustError("blob-size", message, sha256=sha256)
                 raise fetched
-            found[sha256] = check_blob(sha256, sizes[sha256], fetched)
+            contents[sha256] = check_blob(sha256, sizes[sha256], fetched)
             self._cache.put(fetched)
-        return found
+        return contents
 
     def addressed(self, requests: Mapping[str, Request], missing: str) -> dict[str, bytes]:
         """Return files by their hash, from the cache or in one wave. The caller checks what was fetched."""
-        found: dict[str, bytes] = {}
+        contents: dict[str, bytes] = {}
         for sha256 in requests:
             data = self._cache.get(sha256)
             if data is not None:
-                found[sha256] = data
-        absent = [sha256 for sha256 in requests if sha256 not in found]
+                contents[sha256] = data
+        absent = [sha256 for sha256 in requests if sha256 not in contents]
         for sha256, fetched in zip(absent, self.transport.fetch_many([requests[s] for s in absent]), strict=True):
             if isinstance(fetched, FetchError) and fetched.code == "fetch-not-found":
                 raise TrustError(missing, f"The registry does not serve {requests[sha256].path}, which its head names.")
-            found[sha256] = or_raise(fetched)
-        return found
+            contents[sha256] = or_raise(fetched)
+        return contents
 
     def tiles(self, origin: str, needed: Sequence[Tile], size: int, root_hash: bytes) -> dict[Tile, bytes]:
         """Return tiles from the cache and in one wave, verified against a root hash before they are cached.
@@ -94,7 +94,7 @@ class Waves:
 
     def _download(self, wanted: Sequence[Tile]) -> dict[Tile, bytes]:
         """Fetch one wave. A partial tile that the full one has replaced costs a second."""
-        found: dict[Tile, bytes] = {}
+        tiles_read: dict[Tile, bytes] = {}
         replaced: list[Tile] = []
         for tile, fetched in zip(
             wanted, self.transport.fetch_many([Request(t.path, t.bytes) for t in wanted]), strict=True
@@ -102,11 +102,11 @@ class Waves:
             if isinstance(fetched, FetchError) and fetched.code == "fetch-not-found" and tile != tile.full:
                 replaced.append(tile)
             else:
-                found[tile] = _tile_or_raise(tile, fetched)
+                tiles_read[tile] = _tile_or_raise(tile, fetched)
         requests = [Request(tile.full.path, tile.full.bytes) for tile in replaced]
         for tile, fetched in zip(replaced, self.transport.fetch_many(requests), strict=True):
-            found[tile] = tiles.clip(tile, _tile_or_raise(tile, fetched))
-        return found
+            tiles_read[tile] = tiles.clip(tile, _tile_or_raise(tile, fetched))
+        return tiles_read
 
 
 def _tile_or_raise(tile: Tile, fetched: bytes | FetchError) -> bytes:

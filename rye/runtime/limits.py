@@ -138,12 +138,12 @@ def in_dollars(spend: Spend) -> bool:
 def minimum(all_limits: Iterable[Limits]) -> Limits:
     """Return the smallest of each limit."""
     given = tuple(all_limits)
-    found: dict[str, Number] = {}
+    least: dict[str, Number] = {}
     for name in LIMITS:
         values = [value for each in given if (value := getattr(each, name)) is not None]
         if values:
-            found[name] = min(values)
-    return Limits(**found)  # type: ignore[arg-type]  # each value came out of a field of the same name
+            least[name] = min(values)
+    return Limits(**least)  # type: ignore[arg-type]  # each value came out of a field of the same name
 
 
 def crossed(bounds: Iterable[Bound], used: Used, names: Iterable[str] = LIMITS) -> Crossing | None:

@@ -179,15 +179,15 @@ class ProjectItems:
             raise RyeError("not-locked", f"{kind}:{entry.id} is not in rye.lock.", "Install it with `rye add`.")
         if row.is_editable:
             return dict(installed_item(self.context, self.project, row, self._manifest).attached)
-        found = {}
+        contents = {}
         for file in row.attached:
             data = read_bytes(folder / file.path, CONTENT.attached_bytes)
             if sha256(data).hexdigest() != file.sha256:
                 message = f"{file.path} of {kind}:{entry.id} was changed after it was installed."
                 hint = "`rye install --discard-local-edits` restores the installed file."
                 raise RyeError("modified-item", message, hint)
-            found[file.path] = data
-        return found
+            contents[file.path] = data
+        return contents
 
     def manifest(self) -> Manifest:
         """Return the current rye.toml. Raises RyeError."""

@@ -86,7 +86,7 @@ class SourceBook:
 
     def histories(self, identities: Iterable[Identity], kinds_of: KindsOf) -> dict[Identity, SourceHistory]:
         """Return the items; those that their source does not have are left out. Raises SourceError ``source-item-unusable``."""
-        found: dict[Identity, SourceHistory] = {}
+        by_identity: dict[Identity, SourceHistory] = {}
         groups: dict[str, list[Identity]] = {}
         for identity in identities:
             groups.setdefault(identity.namespace, []).append(identity)
@@ -95,8 +95,8 @@ class SourceBook:
             there = {i: opened.items[(i.kind, i.local_id)] for i in group if (i.kind, i.local_id) in opened.items}
             opened.judge(there.values())
             for identity, item in there.items():
-                found[identity] = SourceHistory(identity, (self._record(opened, item, kinds_of),))
-        return found
+                by_identity[identity] = SourceHistory(identity, (self._record(opened, item, kinds_of),))
+        return by_identity
 
     def has(self, origin: str, namespace: str) -> bool:
         """Whether rye.toml has the source of this name at this origin."""

@@ -224,7 +224,7 @@ class _Search:
         """Return the files attached to a skill, by the rules of :func:`rye.items.attached.attached_files`, or a problem."""
         prefix = f"{folder}/" if folder else ""
         ignored = self.ignored(prefix)
-        found: list[str] = []
+        paths: list[str] = []
         folded = {_MAIN.lower()}
         for path in self.below(folder):
             relative = path.removeprefix(prefix)
@@ -240,10 +240,10 @@ class _Search:
             if key in folded or above & folded:
                 return (), f"{shown(relative, 80)!r} and another of its files have the same name on some systems"
             folded.add(key)
-            found.append(relative)
-            if len(found) > CONTENT.attached_files:
+            paths.append(relative)
+            if len(paths) > CONTENT.attached_files:
                 return (), f"it has more than {CONTENT.attached_files} attached files"
-        return tuple(sorted(found)), None
+        return tuple(sorted(paths)), None
 
     def ignored(self, prefix: str) -> IgnorePatterns:
         data = self.texts.get(f"{prefix}{IGNORE_FILE}", b"")

@@ -75,18 +75,18 @@ def read_folder(root: Path) -> Listing:
 
 def sizes(root: Path, paths: Iterable[str]) -> dict[str, int]:
     """Return sizes in bytes; missing files are left out."""
-    found = {}
+    bytes_by_path = {}
     for path in paths:
         try:
-            found[path] = (root / path).lstat().st_size
+            bytes_by_path[path] = (root / path).lstat().st_size
         except OSError:
             continue
-    return found
+    return bytes_by_path
 
 
 def read_files(root: Path, paths: Iterable[str], most_bytes: int) -> dict[str, bytes]:
     """Return the bytes of regular files, each at most ``most_bytes``. Raises SourceError."""
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     left = SOURCES.content_bytes
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
     for path in paths:
@@ -95,13 +95,13 @@ def read_files(root: Path, paths: Iterable[str], most_bytes: int) -> dict[str, b
                 if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                     raise SourceError("unreadable", f"{path!r} is no longer a regular file.")
                 _require_inside(root, path, os.fstat(stream.fileno()))
-                found[path] = stream.read(most_bytes + 1)
+                contents[path] = stream.read(most_bytes + 1)
         except OSError as error:
             raise _unreadable(path, error) from None
-        left -= len(found[path])
-        if len(found[path]) > most_bytes or left < 0:
+        left -= len(contents[path])
+        if len(contents[path]) > most_bytes or left < 0:
             raise too_large(f"a file of more than {most_bytes:,} bytes")
-    return found
+    return contents
 
 
 def _require_inside(root: Path, path: str, opened: os.stat_result) -> None:

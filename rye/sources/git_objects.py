@@ -74,7 +74,7 @@ def tree_entries(tree: str, data: bytes) -> list[TreeEntry]:
     Raises SourceError ``source-forged``, ``source-malformed``.
     """
     require_object(tree, "tree", data)
-    found: list[TreeEntry] = []
+    entries: list[TreeEntry] = []
     seen: set[bytes] = set()
     at, width, before = 0, len(tree) // 2, b""
     while at < len(data):
@@ -89,11 +89,11 @@ def tree_entries(tree: str, data: bytes) -> list[TreeEntry]:
             raise _malformed(f"the tree {tree} has a duplicate name, or names out of order")
         seen.add(name)
         before = key
-        found.append(TreeEntry(_text(name), what, data[end + 1 : end + 1 + width].hex()))
+        entries.append(TreeEntry(_text(name), what, data[end + 1 : end + 1 + width].hex()))
         at = end + 1 + width
-        if len(found) > SOURCES.entries:
+        if len(entries) > SOURCES.entries:
             raise too_large(f"a folder of more than {SOURCES.entries:,} entries")
-    return found
+    return entries
 
 
 def too_large(what: str) -> SourceError:

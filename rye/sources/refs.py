@@ -32,7 +32,7 @@ class Target(Struct, frozen=True):
 
 def read_refs(text: str) -> dict[str, str]:
     """Map ref → commit, with annotated tags peeled. Other lines are ignored."""
-    found: dict[str, str] = {}
+    refs: dict[str, str] = {}
     peeled: dict[str, str] = {}
     for line in text.split("\n"):
         match = _LINE.fullmatch(line)
@@ -42,10 +42,10 @@ def read_refs(text: str) -> dict[str, str]:
         if name.endswith("^{}"):
             peeled[name[:-3]] = match[1]
         elif name == HEAD or _is_ref(name):
-            found[name] = match[1]
-        if len(found) > SOURCES.refs:
+            refs[name] = match[1]
+        if len(refs) > SOURCES.refs:
             raise too_large(f"more than {SOURCES.refs:,} branches and tags")
-    return found | {name: commit for name, commit in peeled.items() if name in found}
+    return refs | {name: commit for name, commit in peeled.items() if name in refs}
 
 
 def _is_ref(name: str) -> bool:

@@ -147,12 +147,12 @@ def decode(data: bytes, limits: ContentLimits = CONTENT) -> Decoded:
     had_crlf = "\r\n" in text
     if had_crlf:
         text = text.replace("\r\n", "\n")
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     if had_bom:
-        found.append(Diagnostic("notice", "C09", "The file starts with a byte order mark.", 1, 1, FIX_HINT))
+        diagnostics.append(Diagnostic("notice", "C09", "The file starts with a byte order mark.", 1, 1, FIX_HINT))
     if had_crlf:
-        found.append(Diagnostic("notice", "C10", "The file has CR LF line endings.", hint=FIX_HINT))
-    return Decoded(text, (*found, *check_text(text)), had_bom, had_crlf)
+        diagnostics.append(Diagnostic("notice", "C10", "The file has CR LF line endings.", hint=FIX_HINT))
+    return Decoded(text, (*diagnostics, *check_text(text)), had_bom, had_crlf)
 
 
 def fixed(data: bytes) -> bytes:
@@ -172,11 +172,11 @@ def check_text(text: str, exempt: re.Pattern[str] | None = None) -> tuple[Diagno
 def _characters(text: str, exempt: re.Pattern[str] | None) -> list[Diagnostic]:
     if text.isascii() and _SUSPECT.search(text) is None:
         return []
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     more = 0
     line, line_start, counted = 1, 0, 0
     for at in hidden_characters(text, exempt):
-        if len(found) == MAX_LISTED:
+        if len(diagnostics) == MAX_LISTED:
             more += 1
             continue
         line += text.count("\n", counted, at)
@@ -184,12 +184,12 @@ def _characters(text: str, exempt: re.Pattern[str] | None) -> list[Diagnostic]:
         counted = at
         code, why = _judge(text[at])
         message = f"{describe(text[at])} at column {at - line_start + 1}: {why}"
-        found.append(Diagnostic("error", code, message, line, at - line_start + 1, "Delete the character."))
+        diagnostics.append(Diagnostic("error", code, message, line, at - line_start + 1, "Delete the character."))
     if more:
-        found.append(
+        diagnostics.append(
             Diagnostic("error", "C12", f"There are {more:,} more of these characters.", hint="Delete them all.")
         )
-    return found
+    return diagnostics
 
 
 def hidden_characters(text: str, exempt: re.Pattern[str] | None = None) -> list[int]:

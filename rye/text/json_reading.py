@@ -72,12 +72,12 @@ def _check_depth(text: str) -> None:
 
 
 def _unique(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
-    found: dict[str, object] = {}
+    members: dict[str, object] = {}
     for key, value in pairs:
-        if key in found:
+        if key in members:
             raise JsonError(f"duplicate key {key[:80]!r}")
-        found[key] = value
-    return found
+        members[key] = value
+    return members
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -44,7 +44,7 @@ class Link(Struct, frozen=True):
 
 def links(outline: Outline) -> list[Link]:
     """Every link destination, in order."""
-    found: list[Link] = []
+    targets: list[Link] = []
     opaque = outline.opaque  # a property that computes its value: read once, or this loop is quadratic
     for number, raw in enumerate(outline.lines):
         if number in opaque:
@@ -52,15 +52,15 @@ def links(outline: Outline) -> list[Link]:
         line = without_code_spans(raw)
         if definition := _DEFINITION.match(line):
             group = 1 if definition[1] is not None else 2
-            found.append(Link(definition[group], number, definition.start(group) + 1))
+            targets.append(Link(definition[group], number, definition.start(group) + 1))
         at = line.find("](")
         while at != -1:
             destination, end = _destination(line, at + 2)
-            found.append(Link(destination, number, at + 3))
+            targets.append(Link(destination, number, at + 3))
             at = line.find("](", end)  # not from inside the destination, which would be quadratic
         if "<" in line:
-            found += [Link(match[2].strip(), number, match.start(2) + 1) for match in _ATTRIBUTE.finditer(line)]
-    return found
+            targets += [Link(match[2].strip(), number, match.start(2) + 1) for match in _ATTRIBUTE.finditer(line)]
+    return targets
 
 
 def _destination(line: str, start: int) -> tuple[str, int]:

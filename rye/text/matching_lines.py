@@ -206,7 +206,7 @@ def _shortest(
 def _walked_back(
     history: Sequence[dict[int, int]], x: int, y: int, old_offset: int, new_offset: int
 ) -> list[tuple[int, int, int]]:
-    found: list[tuple[int, int, int]] = []
+    steps: list[tuple[int, int, int]] = []
     for changes in range(len(history) - 1, -1, -1):
         furthest, diagonal = history[changes], x - y
         down = diagonal == -changes or (
@@ -217,16 +217,16 @@ def _walked_back(
         from_y = from_x - before if changes else 0
         start_x = from_x if down or not changes else from_x + 1
         if x > start_x:
-            found.append((old_offset + start_x, new_offset + start_x - diagonal, x - start_x))
+            steps.append((old_offset + start_x, new_offset + start_x - diagonal, x - start_x))
         x, y = from_x, from_y
-    return found
+    return steps
 
 
 def _joined(pairs: Sequence[tuple[int, int, int]]) -> tuple[Match, ...]:
-    found: list[Match] = []
+    matches: list[Match] = []
     for old, new, length in pairs:
-        if found and found[-1].old + found[-1].length == old and found[-1].new + found[-1].length == new:
-            found[-1] = Match(found[-1].old, found[-1].new, found[-1].length + length)
+        if matches and matches[-1].old + matches[-1].length == old and matches[-1].new + matches[-1].length == new:
+            matches[-1] = Match(matches[-1].old, matches[-1].new, matches[-1].length + length)
         else:
-            found.append(Match(old, new, length))
-    return tuple(found)
+            matches.append(Match(old, new, length))
+    return tuple(matches)

@@ -54,7 +54,7 @@ class Drift(Struct, frozen=True):
 
 def scan(project: Project) -> dict[str, Present]:
     """Hash every file below ``.ai/packages``."""
-    found: dict[str, Present] = {}
+    files: dict[str, Present] = {}
     waiting = [(str(project.packages), ".ai/packages")]
     if os.path.islink(waiting[0][0]):
         return {waiting[0][1]: Present(None)}
@@ -65,15 +65,15 @@ def scan(project: Project) -> dict[str, Present]:
         except FileNotFoundError:
             continue
         except OSError:
-            found[shown] = Present(None)
+            files[shown] = Present(None)
             continue
         for entry in entries:
             path = f"{shown}/{entry.name}"
             if entry.is_dir(follow_symlinks=False):
                 waiting.append((entry.path, path))
             else:
-                found[path] = read_present(entry.path) if entry.is_file(follow_symlinks=False) else Present(None)
-    return found
+                files[path] = read_present(entry.path) if entry.is_file(follow_symlinks=False) else Present(None)
+    return files
 
 
 def read_present(path: str) -> Present:
@@ -102,20 +102,20 @@ def read_present(path: str) -> Present:
 
 def drift(items: Iterable[LockedItem], present: Mapping[str, Present]) -> list[Drift]:
     """Return every difference between the result of :func:`scan` and these items, sorted by path."""
-    found = []
+    differences = []
     left = set(present)
     for item in items:
         for path, (sha256, executable) in item_files(item).items():
             left.discard(path)
             here = present.get(path)
             if here is None:
-                found.append(Drift(path, "missing", item))
+                differences.append(Drift(path, "missing", item))
             elif here.sha256 != sha256:
-                found.append(Drift(path, "changed", item))
+                differences.append(Drift(path, "changed", item))
             elif here.executable != executable and os.name == "posix":
-                found.append(Drift(path, "wrong-flag", item))
-    found.extend(Drift(path, "extra", None) for path in left)
-    return sorted(found, key=lambda entry: entry.path)
+                differences.append(Drift(path, "wrong-flag", item))
+    differences.extend(Drift(path, "extra", None) for path in left)
+    return sorted(differences, key=lambda entry: entry.path)
 
 
 def find_drift(project: Project, items: Iterable[LockedItem]) -> list[Drift]:

@@ -38,12 +38,12 @@ def split_words(line: str) -> list[str]:
     lexer = shlex.shlex(line, posix=True)
     lexer.whitespace_split = True
     lexer.commenters = ""
-    found: list[str] = []
+    words: list[str] = []
     try:
-        found.extend(lexer)
+        words.extend(lexer)
     except ValueError:  # an open quote, or a backslash at the end
-        found.append(lexer.token or "")
-    return found
+        words.append(lexer.token or "")
+    return words
 
 
 def typed(line: str, index: int | None) -> tuple[list[str], str]:

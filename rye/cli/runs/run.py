@@ -35,13 +35,13 @@ _WORDS = {
 
 
 def _choices(given: tuple[str, ...]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    choices: dict[str, str] = {}
     for word in given:
         tier, equals, value = word.partition("=")
         if not equals or not tier or not value:
             raise UsageError("usage", f"--model {word!r} is not TIER=MODEL.", "Write --model TIER=MODEL.")
-        found[tier] = value
-    return found
+        choices[tier] = value
+    return choices
 
 
 def _dollars(given: str | None) -> Decimal | None:

@@ -12,14 +12,14 @@ def filters(rights: AgentRights, title: str, *, says_commands: bool = False) -> 
     """Return the lost restrictions of Bash. ``says_commands``: whether the program has a list of allowed commands."""
     if not rights.uses_bash:
         return ()
-    found = []
+    widenings = []
     if rights.commands and not says_commands:
         message = f"{title} cannot limit Bash to {', '.join(rights.commands)}."
-        found.append(_lost("tools.bashFilter.allowedCommands", message, rights.commands))
+        widenings.append(_lost("tools.bashFilter.allowedCommands", message, rights.commands))
     if rights.patterns:
         message = f"{title} cannot refuse commands that contain {', '.join(map(repr, rights.patterns))}."
-        found.append(_lost("tools.bashFilter.blockedPatterns", message, rights.patterns))
-    return tuple(found)
+        widenings.append(_lost("tools.bashFilter.blockedPatterns", message, rights.patterns))
+    return tuple(widenings)
 
 
 def tools(rights: AgentRights, title: str, words: Mapping[str, Sequence[str]]) -> tuple[Widening, ...]:
@@ -49,13 +49,13 @@ def blocked(rights: AgentRights, title: str) -> tuple[Widening, ...]:
 
 def patterns(rights: AgentRights, title: str) -> tuple[Widening, ...]:
     """Return what is lost in a program that lists tools by name: ``Bash(git:*)`` might be treated as the whole tool."""
-    found = []
+    widenings = []
     for field, names in (("tools.allowed", rights.allowed or ()), ("tools.blocked", rights.blocked)):
         odd = [name for name in names if not name.replace("_", "").replace("-", "").isalnum()]
         if odd:
             message = f"{title} accepts only names of tools, and {', '.join(odd)} is more than a name."
-            found.append(_lost(field, message, odd))
-    return tuple(found)
+            widenings.append(_lost(field, message, odd))
+    return tuple(widenings)
 
 
 def inexact(rights: AgentRights, title: str, can: str) -> Widening:

@@ -24,7 +24,7 @@ def check_set(
     places: dict[str, list[str]] = defaultdict(list)
     for path, agent in agents.items():
         places[agent.name.lower()].append(path)
-    found: dict[str, tuple[Diagnostic, ...]] = {}
+    diagnostics: dict[str, tuple[Diagnostic, ...]] = {}
     for path, agent in agents.items():
         here: list[Diagnostic] = []
         others = [other for other in places[agent.name.lower()] if other != path]
@@ -43,5 +43,5 @@ def check_set(
                 hint = unknown_tool_hint(tool, known_tools)
                 here.append(Diagnostic("error", "A08", message, agent.lines.get(f"tool:{tool}"), hint=hint))
         if here:
-            found[path] = in_order(here)
-    return found
+            diagnostics[path] = in_order(here)
+    return diagnostics

@@ -45,7 +45,7 @@ def is_input_name(text: str) -> bool:
 
 def find(text: str) -> list[Placeholder]:
     """Return all placeholders of ``text`` in order, without overlaps. Linear in the length of the text."""
-    found: list[Placeholder] = []
+    placeholders: list[Placeholder] = []
     position = 0
     while (opener := _OPENER.search(text, position)) is not None:
         name, form = opener.group(1), opener.group(2)
@@ -56,5 +56,5 @@ def find(text: str) -> list[Placeholder]:
             if close < 0:
                 break  # no closing brace is left for this or any later default
             default, position = text[position:close], close + 1
-        found.append(Placeholder(opener.start(), position, name, form == "?}", default))
-    return found
+        placeholders.append(Placeholder(opener.start(), position, name, form == "?}", default))
+    return placeholders

@@ -11,11 +11,11 @@ from rye.text.spelling import near_miss
 
 def ids_of(steps: Iterable[Step]) -> list[str]:
     """Return every id that a need can name: those of steps and, in containers, of their children, in order."""
-    found: list[str] = []
+    ids: list[str] = []
     for step in steps:
-        found.append(step.id)
-        found += [child for child in _children(step) if child]
-    return found
+        ids.append(step.id)
+        ids += [child for child in _children(step) if child]
+    return ids
 
 
 def _children(step: Step) -> Iterator[str]:

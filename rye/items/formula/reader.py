@@ -228,7 +228,7 @@ def _type(data: dict[str, Any], extends: tuple[str, ...], checks: _Checks) -> st
 
 
 def _steps(data: dict[str, Any], key: str, checks: _Checks) -> tuple[Step, ...]:
-    found: list[Step] = []
+    steps: list[Step] = []
     seen: dict[str, int] = {}
     for index, table in enumerate(checks.tables(data, key)):
         path = (key, index)
@@ -254,8 +254,8 @@ def _steps(data: dict[str, Any], key: str, checks: _Checks) -> tuple[Step, ...]:
                 message = f"{shown(path)}: the id {name!r} is already used by {key}[{seen[name]}]."
                 checks.report("error", "F04", message, *path, "id")
             seen.setdefault(name, index)
-        found.append(step)
-    return tuple(found)
+        steps.append(step)
+    return tuple(steps)
 
 
 def _synthesis(data: dict[str, Any], legs: tuple[Step, ...], checks: _Checks) -> Step | None:
@@ -289,7 +289,7 @@ def _vars(data: dict[str, Any], checks: _Checks) -> tuple[Var, ...]:
     if not isinstance(table, dict):
         checks.report("error", "F02", "vars must be a table.", "vars")
         return ()
-    found: list[Var] = []
+    variables: list[Var] = []
     for name, value in table.items():
         if not _VAR_NAME.fullmatch(name):
             checks.report(
@@ -300,7 +300,7 @@ def _vars(data: dict[str, Any], checks: _Checks) -> tuple[Var, ...]:
                 name,
             )
         if isinstance(value, str):
-            found.append(Var(name, default=value))
+            variables.append(Var(name, default=value))
             continue
         if not isinstance(value, dict):
             message = f"vars.{name} must be a string (its default) or a table."
@@ -319,8 +319,8 @@ def _vars(data: dict[str, Any], checks: _Checks) -> tuple[Var, ...]:
             checks.report("warning", "F06", message, "vars", name)
         rest = {key: part for key, part in value.items() if key not in ("description", "required", "default")}
         description = checks.text(value, "description", "vars", name) or ""
-        found.append(Var(name, description, required, default, rest))
-    return tuple(found)
+        variables.append(Var(name, description, required, default, rest))
+    return tuple(variables)
 
 
 def _compose(data: dict[str, Any], checks: _Checks) -> tuple[tuple[ExpandRule, ...], tuple[str, ...], dict[str, Any]]:

@@ -44,14 +44,14 @@ class Mention(Struct, frozen=True):
 def sections_of(scan: Outline) -> list[RoleSection]:
     """Return every H2 section in order. A section ends at the next H2 (or H1)."""
     tops = [heading for heading in scan.headings if heading.level <= 2]
-    found: list[RoleSection] = []
+    sections: list[RoleSection] = []
     for index, heading in enumerate(tops):
         if heading.level != 2:
             continue
         end = tops[index + 1].line if index + 1 < len(tops) else len(scan.lines)
         text = scan.text(heading.line + 1, end).strip()
-        found.append(RoleSection(heading.text, text, heading.line + 1, heading.line + 1, end))
-    return found
+        sections.append(RoleSection(heading.text, text, heading.line + 1, heading.line + 1, end))
+    return sections
 
 
 def lines_of(scan: Outline, section: RoleSection) -> list[tuple[int, str]]:
@@ -125,7 +125,7 @@ def inputs_of(scan: Outline, section: RoleSection | None) -> tuple[Mention, ...]
 def tables_of(scan: Outline, section: RoleSection) -> list[tuple[int, list[list[str]]]]:
     """Return the section's pipe tables: the header's line (from 1) and the rows of cells, without the delimiter row."""
     rows = [(number, _cells(line)) for number, line in lines_of(scan, section)]
-    found: list[tuple[int, list[list[str]]]] = []
+    tables: list[tuple[int, list[list[str]]]] = []
     index = 0
     while index + 1 < len(rows):
         header, delimiter = rows[index][1], rows[index + 1][1]
@@ -134,11 +134,11 @@ def tables_of(scan: Outline, section: RoleSection) -> list[tuple[int, list[list[
             while at < len(rows) and rows[at][1]:
                 table.append(rows[at][1])
                 at += 1
-            found.append((rows[index][0], table))
+            tables.append((rows[index][0], table))
             index = at
         else:
             index += 1
-    return found
+    return tables
 
 
 def _cells(line: str) -> list[str]:

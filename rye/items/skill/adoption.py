@@ -110,11 +110,11 @@ def _is_script(entry: AdoptableFile) -> bool:
 
 def _dead_links(path: str, text: str, attached: tuple[str, ...]) -> list[tuple[str, str, int]]:
     base = PurePosixPath(path).parent
-    found: list[tuple[str, str, int]] = []
+    dead: list[tuple[str, str, int]] = []
     for link in links(outline(text)):
         if not link.relative:
             continue
         target = inside(replace(link, destination=str(base / link.destination)))
         if target is None or (target and not is_attached(target, attached)):
-            found.append((path, link.destination, link.line + 1))
-    return found
+            dead.append((path, link.destination, link.line + 1))
+    return dead

@@ -145,13 +145,13 @@ def verify(note: SignedNote, keys: Iterable[VerifierKey], threshold: int = 1) ->
     Raises NoteError: ``note-signature-wrong`` if a signature that names a known key does not verify, ``note-threshold``
     if fewer than ``threshold`` distinct 32-byte keys signed.
     """
-    known: dict[tuple[str, bytes], list[VerifierKey]] = {}
+    verifiers: dict[tuple[str, bytes], list[VerifierKey]] = {}
     for key in keys:
-        known.setdefault((key.name, key.key_id), []).append(key)
+        verifiers.setdefault((key.name, key.key_id), []).append(key)
     message = note.text.encode()
     signed: set[VerifierKey] = set()
     for signature in note.signatures:
-        candidates = known.get((signature.name, signature.key_id))
+        candidates = verifiers.get((signature.name, signature.key_id))
         if candidates is None:
             continue
         # Several known keys share a name and an ID only if someone made them collide. Any of them can then match the line.

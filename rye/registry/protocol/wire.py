@@ -364,16 +364,16 @@ def encode_index(entries: Iterable[IndexLine]) -> bytes:
 
 def decode_index(data: bytes) -> tuple[IndexLine, ...]:
     """Decode an index file; positions must ascend. Raises WireError (``index-malformed``)."""
-    found: list[IndexLine] = []
+    lines: list[IndexLine] = []
     for number, line in enumerate(_text_lines(data, "index-malformed"), 1):
         match = _LINE.fullmatch(line)
         if match is None or int(match[1]) > MAX_NUMBER:
             raise WireError("index-malformed", f"Line {number} of the index file is malformed.")
         log = int(match[1])
-        if found and log <= found[-1].log:
+        if lines and log <= lines[-1].log:
             raise WireError("index-malformed", f"Line {number} of the index file is not in the log's order.")
-        found.append(IndexLine(log, _ESCAPED.sub(lambda escape: _UNESCAPE[escape[1]], match[2])))
-    return tuple(found)
+        lines.append(IndexLine(log, _ESCAPED.sub(lambda escape: _UNESCAPE[escape[1]], match[2])))
+    return tuple(lines)
 
 
 def namespace_name(namespace: str) -> str:

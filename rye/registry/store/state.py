@@ -161,13 +161,13 @@ class StateStore(Struct, frozen=True):
 
     def origins(self) -> list[str]:
         """Return the pinned registries, sorted."""
-        found = []
+        names = []
         for path in sorted(self.folder.glob("*/state.json")):
             try:
-                found.append(decode(read_trusted(path), path).origin)
+                names.append(decode(read_trusted(path), path).origin)
             except Exposed as error:
                 raise _exposed(error) from error
-        return sorted(found)
+        return sorted(names)
 
     def path(self, origin: str) -> Path:
         """Return the file of a registry."""

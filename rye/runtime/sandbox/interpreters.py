@@ -127,7 +127,7 @@ def _call(tool: ToolRun) -> tuple[bytes, dict[str, Any]]:
 def shell_variables(parameters: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Return a variable ``RYE_PARAM_X`` for every scalar except null and texts that are too long. Raises RyeError
     ``invalid-parameters`` if two names map to the same variable, or a text contains NUL."""
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for name, value in parameters.items():
         if isinstance(value, bool):
             text = "true" if value else "false"
@@ -136,13 +136,13 @@ def shell_variables(parameters: Mapping[str, Any]) -> tuple[tuple[str, str], ...
         else:
             continue
         variable = f"RYE_PARAM_{re.sub(r'[^A-Z0-9_]', '_', name.upper())}"
-        if variable in found or "\x00" in text or len(name) > 128:
+        if variable in variables or "\x00" in text or len(name) > 128:
             message = f"The parameter {name!r} cannot be passed as the variable {variable}."
             hint = "Use names that differ in letters or digits, and texts without NUL."
             raise RyeError("invalid-parameters", message, hint)
         if len(text) <= SANDBOX.parameter_characters:
-            found[variable] = text
-    return tuple(sorted(found.items()))
+            variables[variable] = text
+    return tuple(sorted(variables.items()))
 
 
 # -- Python ------------------------------------------------------------------------------------------------------------

@@ -359,13 +359,13 @@ class Watcher:
         """Return the ids of all running processes of the tool."""
         if self.plan["namespace"]:
             return [int(name) for name in os.listdir("/proc") if name.isdigit() and name != "1"]
-        found: list[int] = []
+        numbers: list[int] = []
         waiting = [os.getpid()]
         while waiting:
             children = self.children_of(waiting.pop())
-            found += children
+            numbers += children
             waiting += children
-        return found
+        return numbers
 
     def children_of(self, pid: int) -> list[int]:
         """Return a process's children from the kernel's list; without one, by checking the parent of every process."""

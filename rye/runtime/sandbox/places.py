@@ -33,11 +33,11 @@ def around(root: Path, holes: Sequence[Path]) -> tuple[Path, ...]:
         return (root,)
     if root in inside:
         return ()
-    found: list[Path] = []
+    paths: list[Path] = []
     try:
         entries = sorted(entry.name for entry in os.scandir(root) if not entry.is_symlink())
     except OSError:
         return ()
     for name in entries:
-        found += around(root / name, inside)
-    return tuple(found)
+        paths += around(root / name, inside)
+    return tuple(paths)

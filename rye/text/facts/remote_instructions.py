@@ -144,10 +144,10 @@ def _referred(text: str, references: dict[str, str]) -> Iterator[tuple[int, int,
 
 def _lines_with_domains(source: Source) -> list[int]:
     """The lines that contain a domain with a path, with or without a scheme."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for word in _DOMAIN_WORDS & source.words:
-        found.update(source.lines_of_bytes(b"." + word + b"/"))
-    return sorted(found)
+        numbers.update(source.lines_of_bytes(b"." + word + b"/"))
+    return sorted(numbers)
 
 
 def _has_order_near(source: Source, number: int) -> bool:

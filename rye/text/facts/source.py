@@ -160,7 +160,7 @@ class Source:
     @cached_property
     def blocks(self) -> list[tuple[str, int, int]]:
         """The non-empty fenced blocks: language, first line, and the line after the last one, from 0."""
-        found: list[tuple[str, int, int]] = []
+        spans: list[tuple[str, int, int]] = []
         inside: str | None = None
         mark, begun = "", 0
         for number in self._lines_with_fences():
@@ -170,11 +170,11 @@ class Source:
             if inside is None:
                 inside, mark, begun = match[2].lower(), match[1], number + 1
             else:
-                found.append((inside, begun, number))
+                spans.append((inside, begun, number))
                 inside = None
         if inside is not None:
-            found.append((inside, begun, len(self.lines)))
-        return [block for block in found if block[1] < block[2]]
+            spans.append((inside, begun, len(self.lines)))
+        return [block for block in spans if block[1] < block[2]]
 
     def _lines_with_fences(self) -> list[int]:
         return sorted({*self.lines_of_bytes(b"```"), *self.lines_of_bytes(b"~~~")})
@@ -198,21 +198,21 @@ class Source:
 
     def _lines_of(self, word: bytes) -> list[int]:
         """The lines of one word, computed once for all rules."""
-        known = self._rows.get(word)
-        if known is None:
+        numbers = self._rows.get(word)
+        if numbers is None:
             text, starts, size = self.lowered, self._starts, len(word)
-            known = self._rows[word] = []
+            numbers = self._rows[word] = []
             at = text.find(word)
             while at >= 0:
                 if (at == 0 or text[at - 1] in _EDGE) and (at + size == len(text) or text[at + size] in _EDGE):
                     number = bisect_right(starts, at) - 1
-                    known.append(number)
+                    numbers.append(number)
                     at = text.find(word, starts[number + 1])
                 else:
                     at = text.find(word, at + size)
             if word in self._hidden:
-                known[:] = sorted({*known, *self._hidden[word]})
-        return known
+                numbers[:] = sorted({*numbers, *self._hidden[word]})
+        return numbers
 
     def lines_of_bytes(self, mark: bytes) -> Iterator[int]:
         """The numbers (from 0) of the lines whose ``lowered`` text contains ``mark``."""
@@ -229,33 +229,33 @@ class Source:
 
     def _hidden_words(self, disguised: set[int]) -> dict[bytes, list[int]]:
         """The words that a line contains only once its disguise is removed, with those lines."""
-        found: dict[bytes, list[int]] = {}
+        numbers_by_word: dict[bytes, list[int]] = {}
         seen = -1
         for number in sorted(disguised):
             line = self.logical(number)
             if line.first > seen:
                 seen = line.first
                 for word in _words(_lowered(line.text)) - _words(_lowered(self.lines[number])):
-                    found.setdefault(word, []).append(number)
-        return found
+                    numbers_by_word.setdefault(word, []).append(number)
+        return numbers_by_word
 
     def _disguised_lines(self) -> set[int]:
         text = self.text
-        found: set[int] = set()
+        numbers: set[int] = set()
         if "\\\n" in text:
-            found.update(self.line_at(match.start()) for match in _SPLIT_WORD.finditer(text))
+            numbers.update(self.line_at(match.start()) for match in _SPLIT_WORD.finditer(text))
         if "echo" in text or "printf" in text:
-            found.update(self.line_at(match.start()) for match in _BUILT_WORD.finditer(text))
+            numbers.update(self.line_at(match.start()) for match in _BUILT_WORD.finditer(text))
         values = self.names.values
         if values:
-            found.update(self.line_at(match.start()) for match in _VARIABLE.finditer(text) if match[1] in values)
+            numbers.update(self.line_at(match.start()) for match in _VARIABLE.finditer(text) if match[1] in values)
         for name in self.names.commands:
-            found.update(self._lines_of(name.lower().encode()))
+            numbers.update(self._lines_of(name.lower().encode()))
         if "`" in text and (self.path.lower().endswith(".ps1") or not _POWERSHELL.isdisjoint(self.words)):
-            found.update(
+            numbers.update(
                 number for match in _TICK_IN_WORD.finditer(text) if self.is_code(number := self.line_at(match.start()))
             )
-        return found
+        return numbers
 
     @cached_property
     def _starts(self) -> list[int]:

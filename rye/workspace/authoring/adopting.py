@@ -116,15 +116,15 @@ def _skills(folder: NamedFile) -> list[tuple[Path, str]]:
         )
     if (root / MAIN).is_file():
         return [(root, folder.shown)]
-    found: list[Path] = []
+    folders: list[Path] = []
     for path in walk(root):
-        if path.name == MAIN and not any(path.is_relative_to(other) for other in found):
-            found.append(path.parent)
-    if not found:
+        if path.name == MAIN and not any(path.is_relative_to(other) for other in folders):
+            folders.append(path.parent)
+    if not folders:
         raise RyeError(
             "no-items", f"{folder.shown!r} contains no {MAIN}.", "Name a folder that contains skills.", what="skills"
         )
-    return [(path, os.path.join(folder.shown, path.relative_to(root))) for path in found]
+    return [(path, os.path.join(folder.shown, path.relative_to(root))) for path in folders]
 
 
 def _look(folder: Path, shown: str, in_place: bool) -> FoundSkill:

@@ -24,19 +24,19 @@ def names(kind: str, folder: str, environment: Mapping[str, str], begun: str = "
     source = _SOURCES.get(what.removesuffix("-or-file"))
     if source is None:
         return []
-    found: set[str] = set()
+    ids: set[str] = set()
     short: set[str] = set()
     try:
         for name in _load(source)(Place(folder, of_kind, environment)):
             if name.startswith(begun):
-                found.add(name)
+                ids.add(name)
             elif name.partition("/")[2].startswith(begun):
                 short.add(name.partition("/")[2])
-            if len(found) >= COMPLETION.names:
+            if len(ids) >= COMPLETION.names:
                 break
     except OSError:  # what cannot be read gives no names
         pass
-    shown = sorted(name for name in found or short if name.isprintable() and len(name) <= COMPLETION.name_characters)
+    shown = sorted(name for name in ids or short if name.isprintable() and len(name) <= COMPLETION.name_characters)
     return shown[: COMPLETION.names]
 
 

@@ -128,12 +128,12 @@ def _orphans(context: Context) -> list[Finding]:
 
 
 def _mentioned(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRelease]) -> tuple[Mentioned, ...]:
-    found = []
+    rows = []
     for item in items:
         words = signed.get(item.identity)
         for mention in (words.mentions or ()) if words is not None else ():
-            found.append(Mentioned(str(item.identity), item.version, mention_path(item, mention), mention))
-    return tuple(found)
+            rows.append(Mentioned(str(item.identity), item.version, mention_path(item, mention), mention))
+    return tuple(rows)
 
 
 def _new_words(findings: Sequence[Finding], more: Sequence[Finding]) -> list[Finding]:

@@ -94,10 +94,10 @@ def _folders(root: Path, folders: Sequence[str], installed: frozenset[str]) -> l
     """The skills in agents' folders that neither another tool nor a deploy put there."""
     deployed = _deployed(root)
     seen = set(installed)
-    found = []
+    foreign = []
     for folder in folders:
         if _is_reached_by_link(root, folder):
-            found.append(Foreign((), (LeftOut(folder, folder, "it is reached through a link"),)))
+            foreign.append(Foreign((), (LeftOut(folder, folder, "it is reached through a link"),)))
             continue
         names = []
         for name in _names(root / folder):
@@ -107,10 +107,10 @@ def _folders(root: Path, folders: Sequence[str], installed: frozenset[str]) -> l
                 if f"{folder}/{name}/" not in deployed:
                     names.append(name)
         if names:
-            found.append(
+            foreign.append(
                 Foreign((ForeignEntry(file=folder, name=folder, place=FolderPlace(folder), only=tuple(names)),))
             )
-    return found
+    return foreign
 
 
 def _is_reached_by_link(root: Path, folder: str) -> bool:

@@ -83,7 +83,7 @@ class Settling:
 
     def settle(self, entries: Iterable[ForeignEntry]) -> list[Settled]:
         """The items of each entry. Raises SourceError, and RyeError ``digest-does-not-hold`` with every wrong digest."""
-        found: dict[str, Settled] = {}
+        settled: dict[str, Settled] = {}
         for entry in entries:
             try:
                 rows = self._git(entry) if isinstance(entry.place, GitPlace) else self._folder(entry)
@@ -93,14 +93,14 @@ class Settling:
             if rows and entry.note:
                 self.notes.append(f"{entry.file}: {shown(entry.name)}: {entry.note}")
             for row in rows:
-                present = found.get(row.key)
+                present = settled.get(row.key)
                 if present is None or (present.group, row.group) == ("dev", "main"):
-                    found[row.key] = row
+                    settled[row.key] = row
         if self._wrong:
             raise _does_not_hold(self._wrong)
-        used = {row.source.name for row in found.values()}
+        used = {row.source.name for row in settled.values()}
         self.new = [source for source in self.new if source.name in used]
-        return list(found.values())
+        return list(settled.values())
 
     # -- repositories --------------------------------------------------------------------------------------------------------
 

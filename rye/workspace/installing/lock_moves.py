@@ -44,7 +44,7 @@ class Moved(Struct, frozen=True):
 def lock_moves(before: Lock, after: Iterable[LockedItem]) -> tuple[Moved, ...]:
     """The items whose release differs between two locks."""
     old, new = before.by_identity(), {item.identity: item for item in after}
-    found = []
+    moves = []
     for identity in sorted({*old, *new}):
         was, now = old.get(identity), new.get(identity)
         if (
@@ -52,5 +52,5 @@ def lock_moves(before: Lock, after: Iterable[LockedItem]) -> tuple[Moved, ...]:
             or now is None
             or (was.version, was.sha256, was.registry) != (now.version, now.sha256, now.registry)
         ):
-            found.append(Moved(identity, was.version if was else None, now.version if now else None))
-    return tuple(found)
+            moves.append(Moved(identity, was.version if was else None, now.version if now else None))
+    return tuple(moves)

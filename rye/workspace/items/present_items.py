@@ -22,10 +22,10 @@ def entries_of(context: Context, kind: str) -> Iterator[Entry]:
 
 def names_of(context: Context, kind: str) -> dict[str, str]:
     """The names of the items of one kind, sorted, each with the first space that has it."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for entry in entries_of(context, kind):
-        found.setdefault(entry.location.name, entry.space)
-    return dict(sorted(found.items()))
+        names.setdefault(entry.location.name, entry.space)
+    return dict(sorted(names.items()))
 
 
 def exists(context: Context, reference: str) -> bool:

@@ -336,15 +336,15 @@ def _resolver(
             for candidate in candidates(item.identity, dependency.reference):
                 spellings = {candidate.id, candidate.id.replace("-", "_"), candidate.id.replace("_", "-")}
                 wanted.setdefault(candidate.namespace, set()).update(spellings)
-    known: dict[tuple[str, str], Identity] = {}
+    identities: dict[tuple[str, str], Identity] = {}
     for namespace, ids in wanted.items():
-        known.update(_known(context, where, client, namespace, sorted(ids)))
+        identities.update(_known(context, where, client, namespace, sorted(ids)))
 
     def resolve(options: tuple[Identity, ...]) -> Identity | None:
         for option in options:
             key = (option.kind, lookup_key(option.id))
-            if key in batch or key in known:
-                return batch.get(key) or known[key]
+            if key in batch or key in identities:
+                return batch.get(key) or identities[key]
         return None
 
     return resolve
@@ -378,10 +378,10 @@ def _stage(context: Context, api: RegistryApi, batch: Batch) -> tuple[str, ...]:
     """Upload the bytes and the notes for maintainers to sign. Return the stage of each release."""
     _upload(context, api, batch.items)
     drafts = [release.text() for release in batch.releases]
-    found: list[str] = []
+    addresses: list[str] = []
     for start in range(0, len(drafts), PUBLISHING.request_statements):
-        found += [row.id for row in api.post_stages(drafts[start : start + PUBLISHING.request_statements]).stages]
-    return tuple(found)
+        addresses += [row.id for row in api.post_stages(drafts[start : start + PUBLISHING.request_statements]).stages]
+    return tuple(addresses)
 
 
 # -- into the log ---------------------------------------------------------------------------------------------------------

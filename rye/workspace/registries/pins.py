@@ -91,7 +91,7 @@ def given_pins(context: Context) -> Mapping[str, GivenPin]:
         raise _bad(f"{named!r} is not ASCII text.") from error
     if len(data) > MOST_BYTES:
         raise _bad(f"{named!r} is larger than {MOST_BYTES:,} bytes.")
-    found: dict[str, GivenPin] = {}
+    pins: dict[str, GivenPin] = {}
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else []
     for number, line in enumerate(lines, 1):
         match = re.fullmatch(_LINE, line)
@@ -101,11 +101,11 @@ def given_pins(context: Context) -> Mapping[str, GivenPin]:
             address = normal_address(match[3], context.cwd)
         except RyeError as error:
             raise _bad(f"line {number} of {named!r}: {error.message}") from error
-        if address in found:
+        if address in pins:
             raise _bad(f"line {number} of {named!r} names {address} again.")
-        found[address] = GivenPin(match[1], match[2])
-    _require_own_pins(context.home, found)
-    return found
+        pins[address] = GivenPin(match[1], match[2])
+    _require_own_pins(context.home, pins)
+    return pins
 
 
 def refuse_other_pins(context: Context) -> None:

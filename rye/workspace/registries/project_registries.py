@@ -40,21 +40,21 @@ def locked_elsewhere(context: Context, manifest: Manifest, lock: Lock, root: Pat
     """
     where = project_registries(context, manifest, root)
     pinned = read_addresses(context.home.registries)
-    found = []
+    rows = []
     for item in lock.items:
         source = manifest.sources.get(item.identity.namespace)
         if source is not None:
             if source.origin != item.registry:
-                found.append(Elsewhere(item, source.origin, source.origin))
+                rows.append(Elsewhere(item, source.origin, source.origin))
             continue
         if item.source is not None:
-            found.append(Elsewhere(item, "no source with that name", "none"))
+            rows.append(Elsewhere(item, "no source with that name", "none"))
             continue
         address = where.by_namespace.get(item.identity.namespace) or where.default or ""
         origin = pinned.get(address, item.registry)
         if origin != item.registry:
-            found.append(Elsewhere(item, address, origin))
-    return found
+            rows.append(Elsewhere(item, address, origin))
+    return rows
 
 
 def same_registries(context: Context, manifest: Manifest, lock: Lock, root: Path) -> bool:

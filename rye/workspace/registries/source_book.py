@@ -62,11 +62,11 @@ def pinned_namespaces(home: Home) -> dict[str, str]:
         origins = sorted(set(read_addresses(folder).values()))
     except (OSError, msgspec.MsgspecError):  # opening that registry reports the error
         return {}
-    found: dict[str, str] = {}
+    namespaces: dict[str, str] = {}
     for origin in origins:
         pinned = read_pinned(folder, origin)
-        found.update(dict.fromkeys(pinned.keysets if pinned is not None else (), origin))
-    return found
+        namespaces.update(dict.fromkeys(pinned.keysets if pinned is not None else (), origin))
+    return namespaces
 
 
 def source_opener(context: Context, root: Path, *, offline: bool, asks: bool = True, contacts: bool = False) -> Opener:

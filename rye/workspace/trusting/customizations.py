@@ -60,18 +60,18 @@ def customizations(
     if not items:
         return ()
     places = rye_places(home, project)
-    found: list[Customization] = []
+    changes: list[Customization] = []
     overrides = places.of(places.overrides, "project")
     if overrides is not None:
-        found.extend(_overrides(home, overrides, project, namespace, items))
+        changes.extend(_overrides(home, overrides, project, namespace, items))
     for folders, suffix, kind, sort in (
         (places.overlays, OVERLAY_SUFFIX, "formula", "overlay"),
         (places.role_directives, DIRECTIVE_SUFFIX, "role", "role-directives"),
     ):
         folder = places.of(folders, "project")
         if folder is not None:
-            found.extend(_by_name(folder, suffix, [item for item in items if item.kind == kind], sort))  # type: ignore[arg-type]
-    return tuple(sorted(found))
+            changes.extend(_by_name(folder, suffix, [item for item in items if item.kind == kind], sort))  # type: ignore[arg-type]
+    return tuple(sorted(changes))
 
 
 def _overrides(

@@ -21,7 +21,7 @@ def known_advisories(
 
     A registry without trusted state or index on this machine is skipped; `rye audit` asks it.
     """
-    found: dict[Identity, str] = {}
+    advisories: dict[Identity, str] = {}
     by_namespace: dict[str, list[LockedItem]] = {}
     for row in rows:
         if row.source is not None:  # no registry has advisories for sources
@@ -40,7 +40,7 @@ def known_advisories(
                 continue
             for advisory in record.advisories:
                 if advisory.severity != "low":
-                    found.setdefault(
+                    advisories.setdefault(
                         item.identity, f"advisory {advisory.number} ({advisory.severity}): {advisory.title}"
                     )
-    return found
+    return advisories

@@ -78,14 +78,14 @@ def changed_names(old: str, new: str, read: Read) -> dict[str, MapEntry]:
 
 
 def _below(places: Sequence[Place], data: Sequence[bytes], names: dict[str, MapEntry]) -> dict[str, Place]:
-    found: dict[str, Place] = {}
+    nodes: dict[str, Place] = {}
     for place, one in zip(places, data, strict=True):
         node = open_node(place, one)
         if isinstance(node, Leaf):
             names.update(node.entries)
         else:
-            found.update((below.sha256, below) for below in places_below(node))
-    return found
+            nodes.update((below.sha256, below) for below in places_below(node))
+    return nodes
 
 
 _Change = tuple[bytes, MapEntry]

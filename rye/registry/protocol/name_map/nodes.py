@@ -332,12 +332,12 @@ def find(root: str, name: str, nodes: Mapping[str, Node]) -> MapEntry | Place | 
 
 def missing(root: str, names: Iterable[str], nodes: Mapping[str, Node]) -> list[Place]:
     """Return the nodes needed next to look these names up, each once; empty if everything is known."""
-    found: dict[str, Place] = {}
+    places: dict[str, Place] = {}
     for name in names:
         place = find(root, name, nodes)
         if isinstance(place, Place):
-            found[place.sha256] = place
-    return list(found.values())
+            places[place.sha256] = place
+    return list(places.values())
 
 
 def load(

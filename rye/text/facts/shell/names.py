@@ -83,15 +83,15 @@ def used_values_in(text: str) -> dict[str, str]:
 
 def commands_in(text: str) -> dict[str, str]:
     """Return aliases, and functions of one command, with the words they expand to; at most ``FACTS.named_commands``."""
-    found: dict[str, str] = {}
+    commands: dict[str, str] = {}
     if "lias" in text:
         for match in islice(_ALIAS.finditer(text), FACTS.named_commands):
-            found[match[1]] = match[2] or match[3] or match[4]
+            commands[match[1]] = match[2] or match[3] or match[4]
     for mark in ("() {", "(){") if "()" in text else ():
         at = text.find(mark)
-        while at >= 0 and len(found) < FACTS.named_commands:
+        while at >= 0 and len(commands) < FACTS.named_commands:
             function = _FUNCTION.match(text, max(text.rfind("\n", 0, at), at - _HEAD_CHARACTERS) + 1)
             if function is not None:
-                found[function[1]] = _ARGUMENTS.sub("", function[2]).strip()
+                commands[function[1]] = _ARGUMENTS.sub("", function[2]).strip()
             at = text.find(mark, text.find("\n", at) + 1 or len(text))
-    return found
+    return commands
