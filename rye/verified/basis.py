@@ -71,11 +71,12 @@ def source_basis(keys: str | None) -> Basis | None:
 def trusted_keys_hash(home: Home) -> str | None:
     """A hash of the user's trust store; None if it cannot be read, or if others can write it."""
     try:
-        return hashlib.sha256(read_trusted(home.config / TRUSTED_KEYS)).hexdigest()
+        content = read_trusted(home.config / TRUSTED_KEYS)
     except FileNotFoundError:
         return _ABSENT
     except OSError:
         return None
+    return hashlib.sha256(content).hexdigest()
 
 
 def stored_basis(home: Home) -> BasisOf:

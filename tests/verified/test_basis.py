@@ -186,6 +186,14 @@ def test_a_whole_lock_depends_on_the_basis_of_each_origin_and_namespace(home: Ho
     assert len({whole.encoded(), *(other.encoded() for other in others if other is not None)}) == 5
 
 
+def test_the_order_of_the_rows_does_not_matter(home: Home) -> None:
+    rows = [replace(ROW, id=f"{name}/b") for name in "hgfedcba"]
+    bases = [lock_basis(b"lock", "manifests", "policies", order, stored_basis(home)) for order in (rows, rows[::-1])]
+    assert bases[0] == bases[1]
+    assert bases[0] is not None
+    assert [namespace for _, namespace, _ in bases[0].rows] == list("abcdefgh")
+
+
 def test_one_row_without_a_basis_leaves_the_whole_lock_without_one(home: Home) -> None:
     rows = [ROW, replace(ROW, id="zeta/b", registry="unpinned.example")]
     assert lock_basis(b"lock", "manifests", "policies", rows, stored_basis(home)) is None
