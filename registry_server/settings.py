@@ -12,7 +12,7 @@ import difflib
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -30,7 +30,6 @@ class Settings:
     """The settings of one server process. ``data`` is the folder that contains everything."""
 
     data: Path
-    _: KW_ONLY
 
     # Where it listens, and its public address.
     host: str = "127.0.0.1"
