@@ -141,6 +141,6 @@ def test_a_folder_called_otherwise_is_copied_under_the_skills_name(rye: Person) 
 
 def test_folders_without_skills(rye: Person) -> None:
     rye.path("empty").mkdir()
-    assert rye.run("adopt", "empty", "--json").error["code"] == "no-items"
+    assert rye.run("adopt", "empty", "--json").refusal == "no-items skills"
     missing = rye.run("adopt", "nowhere", "--json")
     assert (missing.code, missing.error["code"]) == (1, "no-such-folder")

@@ -63,7 +63,7 @@ def test_folders_without_agents(rye: Person) -> None:
 
 def test_another_programs_folder_is_found(tmp_path: Path) -> None:
     rye = Person(tmp_path)
-    assert rye.run("agent", "graph", "--json").error["code"] == "no-items"
+    assert rye.run("agent", "graph", "--json").refusal == "no-items agents"
     path = rye.new("agent", "planner")
     rye.write(".rawko/agents/planner.md", path.read_text())
     path.unlink()
@@ -112,7 +112,7 @@ def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
     rye = Person(tmp_path)
     rye.write("planner.yaml", YAML)
     rye.write("planner.md", "mine")
-    assert rye.run("agent", "migrate", "planner.yaml", "--json").error["code"] == "already-exists"
+    assert rye.run("agent", "migrate", "planner.yaml", "--json").refusal == "already-exists file"
     assert rye.path("planner.md").read_text() == "mine"
     assert rye.run("agent", "migrate", "planner.md", "--json").code == 2
     rye.write("bomb.yaml", "a: &a [x]\n" + "".join(f"b{n}: *a\n" for n in range(100)))

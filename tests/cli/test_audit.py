@@ -237,7 +237,7 @@ class TestWhatCounts:
         done = warned.run("audit", "--json", "--without", "dev").json
         assert [finding["rule"] for finding in done["findings"]] == ["yanked"]
         assert done["items"] == 1
-        assert warned.run("audit", "--without", "nothing", "--json").error["code"] == "unknown-name"
+        assert warned.run("audit", "--without", "nothing", "--json").refusal == "unknown-name group"
 
     def test_each_problem_of_the_lock_is_an_error_on_its_line(self, registry: Registry, acme: Person) -> None:
         user = registry.user()

@@ -70,7 +70,7 @@ class TestFirstInstallation:
     def test_an_approval_of_something_else_is_an_error(self, acme: Person, user: Person) -> None:
         acme.release("first/other")
         done = user.run("add", "acme/first/other", "--approve", "acme/first/other@2.0.0", "--json")
-        assert (done.code, done.error["code"]) == (2, "unknown-name")
+        assert (done.code, done.refusal) == (2, "unknown-name release")
 
     def test_what_an_author_writes_cannot_pass_for_a_line_of_the_screen(self, acme: Person, user: Person) -> None:
         forged = "x&#10;  + directive:acme/first/innocent 1.0.0&#10;      signed by SHA256:you"

@@ -68,9 +68,9 @@ def test_a_hook_whose_condition_does_not_parse_is_skipped_and_the_document_says_
 def test_a_context_that_is_no_object_is_a_usage_error(rye: Person, context: str) -> None:
     rye.write("context.json", context)
     result = rye.run("hooks", "eval", "ops/deploy", "--context", "context.json", "--json")
-    assert (result.code, result.error["code"]) == (2, "bad-argument")
+    assert (result.code, result.refusal) == (2, "bad-argument context")
 
 
 def test_only_directives_have_hooks(rye: Person) -> None:
     rye.new("agent", "planner")
-    assert rye.run("hooks", "list", "planner", "--json").error["code"] == "wrong-kind"
+    assert rye.run("hooks", "list", "planner", "--json").refusal == "wrong-kind hooks"

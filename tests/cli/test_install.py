@@ -491,7 +491,7 @@ class TestGroups:
             assert user.ok("lock").stdout == said
 
     def test_an_unknown_group_is_an_error(self, user: Person) -> None:
-        assert user.run("install", "--without", "nope", "--json").error["code"] == "unknown-name"
+        assert user.run("install", "--without", "nope", "--json").refusal == "unknown-name group"
 
 
 class TestSeveralRegistries:
@@ -717,9 +717,9 @@ def test_a_range_that_cannot_be_meant_is_refused_before_anything_is_written(
 
 def test_init_refuses_a_second_project_and_a_bad_namespace(tmp_path: Path) -> None:
     person = Person(tmp_path)
-    assert person.run("init", "--namespace", "Not A Name", "--json").error["code"] == "bad-argument"
+    assert person.run("init", "--namespace", "Not A Name", "--json").refusal == "bad-argument namespace"
     person.ok("init", "--namespace", "acme")
-    assert person.run("init", "--json").error["code"] == "already-exists"
+    assert person.run("init", "--json").refusal == "already-exists project"
     assert person.ok("install", "--json").json["changes"] == []
 
 

@@ -54,7 +54,7 @@ def test_export_and_import(tmp_path: Path) -> None:
     assert public.startswith("-----BEGIN PUBLIC KEY-----\n")
     rye.ok("keys", "export", "--private", "-o", "key.pem")
     assert rye.path("key.pem").stat().st_mode & 0o777 == 0o600
-    assert rye.run("keys", "export", "-o", "key.pem", "--json").error["code"] == "already-exists"
+    assert rye.run("keys", "export", "-o", "key.pem", "--json").refusal == "already-exists file"
     imported = other.ok("keys", "import", str(rye.path("key.pem")), "--name", "mine", "--json").json
     assert imported["fingerprint"] == made["fingerprint"]
 
@@ -72,7 +72,7 @@ def test_a_sealed_key_needs_its_passphrase(tmp_path: Path) -> None:
     rye.ok("sign", env=secret)
     rye.ok("verify")
     refused = rye.run("keys", "generate", "--name", "x", "--passphrase", "--json", env={"RYE_PASSPHRASE": ""})
-    assert (refused.code, refused.error["code"]) == (2, "missing-argument")
+    assert (refused.code, refused.refusal) == (2, "missing-argument passphrase")
 
 
 def test_a_key_that_others_can_read_is_reported(tmp_path: Path) -> None:

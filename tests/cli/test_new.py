@@ -68,7 +68,7 @@ def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
     rye = in_project(tmp_path)
     path = rye.write(PLACES["directive"][1], "mine")
     result = rye.run("new", "directive", "workflows/deploy", "--json")
-    assert (result.code, result.error["code"]) == (1, "already-exists")
+    assert (result.code, result.refusal) == (1, "already-exists file")
     assert path.read_text() == "mine"
     path.unlink()
     path.symlink_to("/nonexistent/target")
@@ -102,7 +102,7 @@ def test_a_name_that_the_format_refuses_is_refused(tmp_path: Path, kind: str, id
 
 def test_an_unknown_kind_is_answered_with_the_nearest(tmp_path: Path) -> None:
     result = in_project(tmp_path).run("new", "directiv", "a/b", "--json")
-    assert (result.code, result.error["code"], result.error["hint"]) == (2, "unknown-name", "Did you mean 'directive'?")
+    assert (result.code, result.refusal, result.error["hint"]) == (2, "unknown-name kind", "Did you mean 'directive'?")
 
 
 def test_items_go_into_the_project_around_the_folder(tmp_path: Path) -> None:

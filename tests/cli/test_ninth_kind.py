@@ -86,12 +86,12 @@ class TestAnAuthor:
         assert (shown["kind"], shown["version"], shown["tasks"]) == ("checklist", "0.1.0", ["Say what has to be done"])
         assert rye.ok("render", "release").stdout == PROMPT + "\n"
         result = rye.run("render", "release", "--input", "a=b", "--json")
-        assert result.error["code"] == "wrong-kind"
+        assert result.refusal == "wrong-kind inputs"
 
     def test_has_nothing_to_draw_or_override(self, rye: Person) -> None:
         rye.new("checklist", "release")
-        assert rye.run("show", "release", "--mermaid", "--json").error["code"] == "wrong-kind"
-        assert rye.run("override", "new", "release", "--json").error["code"] == "wrong-kind"
+        assert rye.run("show", "release", "--mermaid", "--json").refusal == "wrong-kind graph"
+        assert rye.run("override", "new", "release", "--json").refusal == "wrong-kind sections"
 
     def test_finds_the_kind_in_every_list_of_kinds(self, rye: Person) -> None:
         assert "checklist" in rye.run("new", "checklists", "x", "--json").error["hint"]

@@ -281,7 +281,7 @@ def test_gastown_folders(person: Person, tmp_path: Path) -> None:
     (town / "rig" / "formula-overlays" / "flow.toml").write_text(entry("b", "skip"))
     shown = person.ok("overlay", "show", "flow", *words, "--rig", "rig").json
     assert (shown["source"], shown["path"]) == ("project", "rig/formula-overlays/flow.toml")
-    assert person.run("overlay", "show", "flow", *words, "--rig", "../gt").error["code"] == "bad-argument"
+    assert person.run("overlay", "show", "flow", *words, "--rig", "../gt").refusal == "bad-argument rig"
     assert person.run("overlay", "show", "flow", *words, "--rig", "none").code == 1
     assert person.run("overlay", "show", "flow", "--rig", "rig").code == 2
     assert person.run("overlay", "show", "flow", "--layout", "gastown").code == 2

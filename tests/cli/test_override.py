@@ -353,7 +353,7 @@ def test_new_in_the_user_s_space_and_for_the_text_that_it_made(person: Person) -
 
 def test_new_of_a_section_that_is_not_there_says_what_was_meant(person: Person) -> None:
     result = person.run("override", "new", "sage", "### Ruls", "--json")
-    assert (result.code, result.error["code"]) == (1, "no-such-entry")
+    assert (result.code, result.refusal) == (1, "no-such-entry section")
     assert "'### Rules'" in result.error["hint"]
     assert not person.path(".ai/overrides").exists()
     assert person.run("override", "new", "sage", "Rules", "--json").error["code"] == "bad-target"
@@ -377,7 +377,7 @@ def test_new_escapes_a_closing_line_in_the_section(person: Person) -> None:
 def test_formulas_tools_and_skills_take_no_overrides(person: Person) -> None:
     person.new("formula", "flow")
     result = person.run("override", "new", "flow", "## X", "--json")
-    assert (result.code, result.error["code"]) == (2, "wrong-kind")
+    assert (result.code, result.refusal) == (2, "wrong-kind sections")
     assert "rye overlay edit" in result.error["hint"]
 
 

@@ -60,7 +60,7 @@ class TestLogin:
         user.fails("whoami", code="not-logged-in")
         user.ok("whoami", env={"RYE_TOKEN": registry.token})
         user.ok("login", registry.url, env={"RYE_TOKEN": registry.token})
-        user.fails("login", registry.url, "--token", "-", code="missing-argument", exit_code=2)
+        user.fails("login", registry.url, "--token", "-", code="missing-argument token", exit_code=2)
 
     def test_on_a_terminal_it_asks_and_does_not_show_what_is_typed(self, registry: Registry) -> None:
         user = registry.reader()
@@ -87,7 +87,7 @@ class TestLogin:
     def test_a_wrong_token_is_not_stored(self, registry: Registry) -> None:
         user = registry.reader()
         user.fails("login", registry.url, "--token", "rye_0000000000000000_" + "A" * 43, code="unauthorized")
-        user.fails("login", registry.url, "--token", "two words", code="invalid-value")
+        user.fails("login", registry.url, "--token", "two words", code="invalid-value token")
         assert not (user.home / "config" / "credentials.toml").exists()
 
     def test_logging_out_twice(self, registry: Registry) -> None:

@@ -41,7 +41,7 @@ class TestClaim:
 
     def test_a_threshold_that_nobody_can_reach(self, registry: Registry) -> None:
         user = registry.owner("lonely", claim=False)
-        user.fails("namespace", "claim", "lonely", "--threshold", "2", code="bad-argument", exit_code=2)
+        user.fails("namespace", "claim", "lonely", "--threshold", "2", code="bad-argument threshold", exit_code=2)
 
 
 class TestThreeOwnersOnThreeMachines:
@@ -117,7 +117,14 @@ class TestChangesOfKeys:
         user.fails("namespace", "revoke", "robbed", user.fingerprint(), code="last-key")
         user.ok("namespace", "keys", "add", "robbed", new.public_key())
         new.fails(
-            "namespace", "revoke", "robbed", user.fingerprint(), "--from", "999999", code="bad-argument", exit_code=2
+            "namespace",
+            "revoke",
+            "robbed",
+            user.fingerprint(),
+            "--from",
+            "999999",
+            code="bad-argument position",
+            exit_code=2,
         )
         new.ok("namespace", "revoke", "robbed", user.fingerprint(), "--from", str(stolen), "--yes")
         shown = new.ok("namespace", "show", "robbed", "--json").json
@@ -146,7 +153,9 @@ class TestChangesOfKeys:
         two.ok("namespace", "sign", "c.note")
         two.ok("namespace", "submit", "c.note")
         for words in (("keys", "remove"), ("revoke",)):
-            error = one.fails("namespace", *words, "strict", two.fingerprint(), code="bad-argument", exit_code=2)
+            error = one.fails(
+                "namespace", *words, "strict", two.fingerprint(), code="bad-argument threshold", exit_code=2
+            )
             assert "--threshold 1" in error["hint"]
 
 

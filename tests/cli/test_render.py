@@ -178,7 +178,7 @@ def test_what_has_no_prompt_says_why(rye: Person, kind: str, identifier: str) ->
 
 def test_kinds_without_inputs_refuse_them(rye: Person) -> None:
     rye.new("agent", "planner")
-    assert rye.run("render", "planner", "--input", "a=b", "--json").error["code"] == "wrong-kind"
+    assert rye.run("render", "planner", "--input", "a=b", "--json").refusal == "wrong-kind inputs"
 
 
 def test_what_does_not_parse_is_refused_and_other_findings_are_warnings(rye: Person) -> None:

@@ -63,7 +63,7 @@ def test_show_names_its_sources(person: Person) -> None:
 def test_an_unknown_role_says_what_was_meant(person: Person) -> None:
     for words in (["role", "show", "clrek"], ["role", "edit", "clrek"], ["prime", "clrek"]):
         result = person.run(*words, "--json", env={"EDITOR": "true"})
-        assert (result.code, result.error["code"]) == (1, "no-such-entry")
+        assert (result.code, result.refusal) == (1, "no-such-entry role")
         assert "clerk" in result.error["hint"]
     assert not person.path(".ai/role-directives").exists()
 
@@ -73,7 +73,7 @@ def test_without_any_role_the_hint_makes_one(tmp_path: Path) -> None:
     person.write("rye.toml", "[project]\n")
     for words in (["role", "show", "clerk"], ["prime", "clerk"]):
         result = person.run(*words, "--json")
-        assert result.error["code"] == "no-such-entry"
+        assert result.refusal == "no-such-entry role"
         assert result.error["hint"] == "There are no roles here. `rye new role clerk` makes one."
 
 
@@ -81,7 +81,7 @@ def test_without_any_role_the_hint_makes_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [["role", "show"], ["role", "edit"], ["prime"]])
 def test_names_have_no_path_parts(person: Person, name: str, words: list[str]) -> None:
     result = person.run(*words, name, "--json", env={"EDITOR": "true"})
-    assert (result.code, result.error["code"]) == (2, "bad-argument")
+    assert (result.code, result.refusal) == (2, "bad-argument item name")
 
 
 def test_list(person: Person) -> None:

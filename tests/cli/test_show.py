@@ -106,7 +106,7 @@ def test_mermaid(rye: Person) -> None:
     rye.new("directive", "ops/deploy")
     assert rye.ok("show", "tidy", "--mermaid").stdout.startswith("flowchart TD\n")
     assert rye.ok("show", "tidy", "--mermaid", "--json").json["mermaid"].startswith("flowchart TD\n")
-    assert rye.run("show", "ops/deploy", "--mermaid", "--json").error["code"] == "wrong-kind"
+    assert rye.run("show", "ops/deploy", "--mermaid", "--json").refusal == "wrong-kind graph"
 
 
 def test_what_an_author_wrote_does_not_steer_the_terminal(rye: Person) -> None:

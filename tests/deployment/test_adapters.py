@@ -283,7 +283,11 @@ def test_codex_says_that_its_shell_stays() -> None:
 def test_a_target_that_is_none_is_named_with_the_ones_there_are() -> None:
     with pytest.raises(UsageError) as caught:
         target("claud")
-    assert (caught.value.code, caught.value.hint) == ("unknown-name", "Did you mean 'claude'?")
+    assert (caught.value.code, caught.value.details["what"], caught.value.hint) == (
+        "unknown-name",
+        "target",
+        "Did you mean 'claude'?",
+    )
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)

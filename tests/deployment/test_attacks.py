@@ -163,7 +163,7 @@ def test_folders_that_a_state_file_claims_stay(shop: Person, made: str) -> None:
 def test_a_state_file_that_is_none_is_an_error(text: bytes) -> None:
     with pytest.raises(RyeError) as caught:
         parse_state(text)
-    assert caught.value.code == "bad-lock"
+    assert (caught.value.code, caught.value.details["what"]) == ("bad-lock", "deployment")
 
 
 def test_the_state_file_reads_back_as_it_was_written() -> None:

@@ -168,7 +168,7 @@ def test_unknown_words_in_rye_toml_are_errors(shop: Person, text: str, code: str
 def test_without_targets_the_programs_that_are_here_count_with_yes(shop: Person) -> None:
     install(shop, "skill", "acme/pdf", skill("pdf"))
     write_manifest(shop, "")
-    assert shop.run("deploy", "-y", "--json").error["code"] == "unknown-name"
+    assert shop.run("deploy", "-y", "--json").refusal == "unknown-name target"
     shop.path(".cursor").mkdir()
     refused = shop.run("deploy", "--json").error
     assert refused["code"] == "unknown-name"
@@ -202,7 +202,7 @@ def test_ids_and_targets_limit_a_run(shop: Person) -> None:
     assert not shop.path(".claude/skills").exists()
     assert shop.path(".agents/skills/pdf/SKILL.md").exists()
     assert shop.run("deploy", "acme/nothing", "--json").error["code"] == "not-installed"
-    assert shop.run("deploy", "--target", "claud", "--json").error["code"] == "unknown-name"
+    assert shop.run("deploy", "--target", "claud", "--json").refusal == "unknown-name target"
 
 
 # -- existing files --------------------------------------------------------------------------------------------------
@@ -639,7 +639,7 @@ def test_a_state_file_with_conflict_markers_is_both_sides(shop: Person) -> None:
     assert {row["change"] for row in done["changes"]} == {"unchanged"}
     assert shop.path(".ai/deploy.lock").read_text() == theirs
     shop.write(".ai/deploy.lock", conflicted.replace("=======\n", ""))
-    assert shop.run("deploy", "--target", "claude", "--json").error["code"] == "bad-lock"
+    assert shop.run("deploy", "--target", "claude", "--json").refusal == "bad-lock deployment"
 
 
 # -- nested projects and other scopes --------------------------------------------------------------------------------

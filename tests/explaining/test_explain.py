@@ -45,7 +45,7 @@ def test_the_document(rye: Person) -> None:
 )
 def test_a_typo_is_answered_with_what_was_meant(rye: Person, typo: str, meant: str) -> None:
     result = rye.run("explain", typo, "--json")
-    assert (result.code, result.error["code"]) == (2, "unknown-name")
+    assert (result.code, result.refusal) == (2, "unknown-name code")
     assert meant in result.error["hint"]
 
 
@@ -129,7 +129,7 @@ def test_a_small_letter_begins_every_kind_of_code(rye: Person) -> None:
 
 @pytest.mark.parametrize("typed", ["", " ", "``", "[]", "%", "S0\x1b[2J"])
 def test_nothing_and_nonsense_begin_no_code(rye: Person, typed: str) -> None:
-    assert rye.run("explain", typed, "--json").error["code"] == "unknown-name"
+    assert rye.run("explain", typed, "--json").refusal == "unknown-name code"
 
 
 @pytest.mark.processes

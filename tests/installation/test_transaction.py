@@ -200,7 +200,7 @@ def test_a_second_run_is_told_that_the_project_is_busy(tmp_path: Path, monkeypat
         assert other.stdout.readline() == "held\n"
         with pytest.raises(TransactionError) as caught, exclusive(project):
             pass
-        assert caught.value.code == "in-use"
+        assert (caught.value.code, caught.value.details["what"]) == ("in-use", "project")
     finally:
         other.communicate(timeout=10)
 

@@ -147,23 +147,33 @@ def test_placeholders_in_the_targets_own_text_are_not_filled_in() -> None:
 @pytest.mark.parametrize(
     ("toml", "others", "code", "words"),
     [
-        ('formula = "a"\nextends = ["b"]\n', ['formula = "b"\nextends = ["a"]\n'], "formula-cycle", "a → b → a"),
-        ('formula = "a"\nextends = ["a"]\n', [], "formula-cycle", "a → a"),
+        (
+            'formula = "a"\nextends = ["b"]\n',
+            ['formula = "b"\nextends = ["a"]\n'],
+            "formula-cycle formulas",
+            "a → b → a",
+        ),
+        ('formula = "a"\nextends = ["a"]\n', [], "formula-cycle formulas", "a → a"),
         ('formula = "a"\nextends = ["gone"]\n', [], "unknown-formula", "a extends 'gone'"),
         (BASE + '[[compose.expand]]\ntarget = "load"\nwith = "gone"\n', [], "unknown-formula", "'gone'"),
-        (BASE + '[[compose.expand]]\ntarget = "laod"\nwith = "tdd"\n', [TDD], "unknown-step", "'laod'"),
-        (BASE + '[[compose.expand]]\ntarget = "load"\nwith = "base"\n', [BASE], "formula-cycle", "base → base"),
+        (BASE + '[[compose.expand]]\ntarget = "laod"\nwith = "tdd"\n', [TDD], "unknown-step rule", "'laod'"),
+        (
+            BASE + '[[compose.expand]]\ntarget = "load"\nwith = "base"\n',
+            [BASE],
+            "formula-cycle formulas",
+            "base → base",
+        ),
         (
             BASE + '[[compose.expand]]\ntarget = "load"\nwith = "w"\n',
             ['formula = "w"\n' + steps("x")],
-            "wrong-formula-type",
+            "wrong-formula-type expansion",
             "workflow",
         ),
-        ('formula = "a"\nextends = ["base"]\n' + steps("x: nowhere"), [BASE], "unknown-step", "steps[3].needs[0]"),
+        ('formula = "a"\nextends = ["base"]\n' + steps("x: nowhere"), [BASE], "unknown-step need", "steps[3].needs[0]"),
         (
             'formula = "a"\nextends = ["base"]\n' + steps("load: submit"),
             [BASE],
-            "formula-cycle",
+            "formula-cycle steps",
             "load → submit → implement → load",
         ),
         (
@@ -185,7 +195,7 @@ def test_errors_name_the_path(toml: str, others: list[str], code: str, words: st
     known = {**library(*others), value.formula: value}
     with pytest.raises(RyeError) as caught:
         resolve(value, known.get)
-    assert caught.value.code == code
+    assert " ".join((caught.value.code, *map(str, caught.value.details.values()))) == code
     assert words in caught.value.message
 
 

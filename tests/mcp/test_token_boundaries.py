@@ -153,7 +153,7 @@ def test_lifetimes(text: str, seconds: int) -> None:
 def test_a_lifetime_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(UsageError) as raised:
         parse_ttl(text)
-    assert raised.value.code == "bad-argument"
+    assert (raised.value.code, raised.value.details["what"]) == ("bad-argument", "lifetime")
     assert raised.value.hint == f"Use 30m, 8h or 1d; at most {RUNTIME.token_seconds // 86_400}d."
 
 

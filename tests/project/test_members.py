@@ -122,7 +122,11 @@ class TestTheWhole:
         assert [line.range for line in of_member(manifest, "services/web").dependencies] == ["^2"]
         with pytest.raises(UsageError) as caught:
             find_member(manifest, "fronte")
-        assert (caught.value.code, caught.value.hint) == ("unknown-name", "Did you mean front?")
+        assert (caught.value.code, caught.value.details["what"], caught.value.hint) == (
+            "unknown-name",
+            "member",
+            "Did you mean front?",
+        )
 
     def test_a_name_of_two_members_is_ambiguous(self, root: Path) -> None:
         write(root, {"services/web/rye.toml": MEMBER.format(name="api", range="*")})

@@ -23,7 +23,8 @@ from rye.project.registries import normal_address
 def test_a_host_is_answered_with_its_address(tmp_path: Path, typed: str, hint: str) -> None:
     with pytest.raises(UsageError) as caught:
         normal_address(typed, tmp_path)
-    assert (caught.value.code, caught.value.hint) == ("bad-argument", hint)
+    assert (caught.value.code, caught.value.details) == ("bad-argument", {"what": "registry"})
+    assert caught.value.hint == hint
     assert normal_address(hint.removeprefix("Write "), tmp_path)
 
 

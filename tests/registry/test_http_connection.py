@@ -90,7 +90,7 @@ def test_a_host_that_can_have_no_address_is_unreachable() -> None:
 def test_a_token_adds_no_header(token: str) -> None:
     with pytest.raises(RyeError) as raised:
         HttpTransport("http://127.0.0.1:1", ONCE, token=token)
-    assert raised.value.code == "invalid-value"
+    assert (raised.value.code, raised.value.details["what"]) == ("invalid-value", "token")
 
 
 @pytest.mark.parametrize(

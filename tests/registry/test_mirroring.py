@@ -277,14 +277,14 @@ class TestRefused:
         registry.write_to(tmp_path / "public")
         with pytest.raises(RyeError) as error:
             run(registry, tmp_path / "public")
-        assert error.value.code == "wrong-folder"
+        assert (error.value.code, error.value.details["what"]) == ("wrong-folder", "mirror")
 
     def test_a_mirror_of_another_registry(self, tmp_path: Path) -> None:
         run(filled(), tmp_path / "copy")
         other = SimulatedRegistry(origin="other.example")
         with pytest.raises(RyeError) as error:
             run(other, tmp_path / "copy")
-        assert error.value.code == "wrong-folder"
+        assert (error.value.code, error.value.details["what"]) == ("wrong-folder", "mirror")
 
     def test_two_programs_do_not_write_to_one_folder(self, tmp_path: Path) -> None:
         from filelock import FileLock
@@ -293,7 +293,7 @@ class TestRefused:
         run(registry, tmp_path / "copy")
         with FileLock(tmp_path / "copy" / ".rye-mirror.lock"), pytest.raises(RyeError) as error:
             run(registry, tmp_path / "copy")
-        assert error.value.code == "in-use"
+        assert (error.value.code, error.value.details["what"]) == ("in-use", "mirror")
 
 
 class TestFolder:
@@ -339,7 +339,7 @@ class TestFolder:
         registry.publish()
         with pytest.raises(RyeError) as error:
             run(registry, tmp_path / "copy", MirrorLimits(stale_seconds=0))
-        assert error.value.code == "wrong-folder"
+        assert (error.value.code, error.value.details["what"]) == ("wrong-folder", "mirror")
         assert [path.name for path in outside.iterdir()] == ["letter"]
         assert not (tmp_path / "new").exists()
 

@@ -341,7 +341,7 @@ def test_redirects_stay_on_the_host_so_the_token_does(site: Site) -> None:
 def test_an_address_that_is_not_safe_is_refused(address: str) -> None:
     with pytest.raises(UsageError) as raised:
         open_transport(address)
-    assert raised.value.code == "bad-argument"
+    assert (raised.value.code, raised.value.details["what"]) == ("bad-argument", "registry")
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,16 @@ class Result:
         """The error of ``--json``."""
         return self.json["error"]
 
+    @property
+    def refusal(self) -> str:
+        """The code of the error of ``--json``, and after a space what it is about if several things share the code."""
+        return refusal(self.error)
+
+
+def refusal(error: Mapping[str, Any]) -> str:
+    """The code of an error document, and after a space its ``what`` if it has one."""
+    return " ".join((error["code"], *([error["what"]] if "what" in error else [])))
+
 
 class Person:
     """A user with a home folder and a project folder (``folder``) below ``base``. ``namespace``: of the project, which
@@ -169,11 +179,14 @@ class Person:
         return result
 
     def fails(self, *arguments: str, code: str, exit_code: int = 1, **options: Any) -> dict[str, Any]:
-        """Run with ``--json``; it must fail with this code, a message and a single document. Return the error."""
+        """Run with ``--json``; it must fail with this code, a message and a single document. Return the error.
+
+        ``code``: also ``CODE WHAT``, if several things share the code.
+        """
         result = self.run(*arguments, "--json", **options)
         assert result.code == exit_code, result
         error: dict[str, Any] = result.error
-        assert error["code"] == code, error
+        assert code in (error["code"], refusal(error)), error
         assert error["message"]
         assert "Traceback" not in result.stderr
         return error

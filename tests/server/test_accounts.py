@@ -20,6 +20,7 @@ from registry_server.storage.schema import audit_events as events_table
 from registry_server.storage.schema import metadata
 from rye.errors import RyeError
 from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.person import refusal
 from tests.scenes.publisher import Publisher, error_code
 from tests.scenes.registry_process import init, run
 
@@ -309,15 +310,15 @@ class TestCommands:
     @pytest.mark.parametrize(
         ("words", "code"),
         [
-            (["--scope", "root"], "invalid-value"),
-            (["--expires", "soon"], "invalid-value"),
-            (["--account", "nobody"], "no-such-entry"),
-            (["--namespace", "Not One"], "invalid-value"),
+            (["--scope", "root"], "invalid-value scope"),
+            (["--expires", "soon"], "invalid-value time span"),
+            (["--account", "nobody"], "no-such-entry account"),
+            (["--namespace", "Not One"], "invalid-value namespace"),
         ],
     )
     def test_what_is_no_scope_or_span_is_refused(self, data: str, words: list[str], code: str) -> None:
         done = run("token", "create", *words, "--data", data, "--json", check=False)
-        assert (done.returncode, json.loads(done.stdout)["error"]["code"]) == (1, code)
+        assert (done.returncode, refusal(json.loads(done.stdout)["error"])) == (1, code)
 
     def test_accounts_teams_and_roles_from_beginning_to_end(self, data: str) -> None:
         made = json.loads(

@@ -22,6 +22,7 @@ from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.protocol.lines import read_time
 from rye.registry.protocol.statements import FileEntry, Keyset, Release, Yank
+from tests.scenes.person import refusal
 
 EARLIER, NOW, LATER = "2026-01-02T03:04:04Z", "2026-01-02T03:04:05Z", "2026-01-02T03:04:06Z"
 
@@ -42,9 +43,10 @@ def db(engine: sa.Engine) -> Iterator[sa.Connection]:
 
 
 def refused(code: str, act: Any, *given: Any, **named: Any) -> RyeError:
+    """``code``: the code, and after a space what the error is about if several things share it."""
     with pytest.raises(RyeError) as raised:
         act(*given, **named)
-    assert raised.value.code == code
+    assert refusal({"code": raised.value.code, **raised.value.details}) == code
     return raised.value
 
 
@@ -177,12 +179,15 @@ def test_two_tokens_have_nothing_in_common(db: sa.Connection) -> None:
 
 @pytest.mark.parametrize("name", ["", "a\nb", "x" * 101])
 def test_a_name_that_cannot_be_shown_is_refused(db: sa.Connection, name: str) -> None:
-    refused("invalid-value", tokens.create, db, name, (), NOW)
+    refused("invalid-value token name", tokens.create, db, name, (), NOW)
 
 
 def test_a_token_needs_a_scope_and_namespaces_that_can_be(db: sa.Connection) -> None:
-    assert "Not A Namespace" in refused("invalid-value", tokens.create, db, "ci", ["a", "Not A Namespace"], NOW).message
-    refused("invalid-value", tokens.create, db, "ci", (), NOW, scopes=())
+    assert (
+        "Not A Namespace"
+        in refused("invalid-value namespace", tokens.create, db, "ci", ["a", "Not A Namespace"], NOW).message
+    )
+    refused("invalid-value scope", tokens.create, db, "ci", (), NOW, scopes=())
     assert tokens.count(db) == 0
     assert checked(db, tokens.create(db, "x" * 100, (), NOW)).name == "x" * 100
 
@@ -268,13 +273,13 @@ def test_an_account_has_room_for_a_number_of_good_tokens(db: sa.Connection) -> N
     revoked = tokens.create(db, "gone", (), NOW, account=alice)
     tokens.revoke(db, revoked, NOW)
     tokens.check_room(db, alice, 1, NOW)
-    refused("too-many", tokens.check_room, db, alice, 1, EARLIER)
+    refused("too-many tokens", tokens.check_room, db, alice, 1, EARLIER)
     tokens.create(db, "ends", (), NOW, seconds=60, account=alice)
     tokens.create(db, "never", (), NOW, account=alice)
-    assert "2 tokens" in refused("too-many", tokens.check_room, db, alice, 2, NOW).message
-    refused("too-many", tokens.check_room, db, alice, 1, NOW)
+    assert "2 tokens" in refused("too-many tokens", tokens.check_room, db, alice, 2, NOW).message
+    refused("too-many tokens", tokens.check_room, db, alice, 1, NOW)
     tokens.check_room(db, alice, 3, NOW)
-    refused("too-many", tokens.check_room, db, bob, 0, NOW)
+    refused("too-many tokens", tokens.check_room, db, bob, 0, NOW)
 
 
 def test_tokens_are_counted_and_listed_by_account_and_page(db: sa.Connection) -> None:
@@ -295,8 +300,8 @@ def test_a_token_is_revoked_once_by_its_id_or_itself_and_only_by_its_account(db:
     alice, bob = (members.create(db, name, NOW).id for name in ("alice", "bob"))
     token = tokens.create(db, "ci", (), NOW, account=alice)
     other = tokens.create(db, "other", (), NOW, account=alice)
-    assert token[4:20] in refused("no-such-entry", tokens.revoke, db, token, NOW, bob).message
-    refused("no-such-entry", tokens.revoke, db, "0" * 16, NOW)
+    assert token[4:20] in refused("no-such-entry token", tokens.revoke, db, token, NOW, bob).message
+    refused("no-such-entry token", tokens.revoke, db, "0" * 16, NOW)
     assert tokens.check(db, token, NOW) is not None
     assert tokens.revoke(db, token, NOW, alice).revoked == NOW
     assert tokens.revoke(db, token[4:20], LATER).revoked == NOW
@@ -327,11 +332,11 @@ def test_scopes_are_words_in_one_order(db: sa.Connection) -> None:
     assert parse_scopes(["claim,read", "read stage"]) == ("read", "stage", "claim")
     assert parse_scopes([]) == parse_scopes([" ,"]) == ()
     assert parse_scopes(reversed(DEFAULT_SCOPES)) == DEFAULT_SCOPES == ("read", "publish", "stage", "yank", "claim")
-    error = refused("invalid-value", parse_scopes, ["read", "x" * 90])
+    error = refused("invalid-value scope", parse_scopes, ["read", "x" * 90])
     assert error.message == f"'{'x' * 80}' is not a scope."
     assert error.hint == "Scopes: read, publish, stage, yank, claim, admin."
     for word in ("Read", "read;admin", "*", "readadmin"):
-        refused("invalid-value", parse_scopes, [word])
+        refused("invalid-value scope", parse_scopes, [word])
 
 
 def test_each_statement_needs_its_own_scope() -> None:
@@ -456,13 +461,15 @@ def test_a_namespace_and_a_role_that_cannot_be_are_refused_and_nothing_is_taken(
     db: sa.Connection, people: dict[str, str]
 ) -> None:
     roles.give(db, "acme", "owner", account=people["alice"])
-    assert "'Acme'" in refused("invalid-value", roles.give, db, "Acme", "owner", account=people["alice"]).message
-    error = refused("invalid-value", roles.give, db, "acme", "admin", account=people["alice"])
+    assert (
+        "'Acme'" in refused("invalid-value namespace", roles.give, db, "Acme", "owner", account=people["alice"]).message
+    )
+    error = refused("invalid-value role", roles.give, db, "acme", "admin", account=people["alice"])
     assert error.hint == "Roles: owner, publisher, reader."
     assert roles.role_of(db, "acme", account=people["alice"]) == "owner"
-    long = refused("invalid-value", roles.give, db, "acme", "x" * 90, account=people["alice"])
+    long = refused("invalid-value role", roles.give, db, "acme", "x" * 90, account=people["alice"])
     assert long.message == f"'{'x' * 80}' is not a role."
-    long = refused("invalid-value", roles.give, db, "X" * 90, "owner", account=people["alice"])
+    long = refused("invalid-value namespace", roles.give, db, "X" * 90, "owner", account=people["alice"])
     assert long.message == f"'{'X' * 80}' is not a namespace."
 
 
@@ -519,20 +526,21 @@ def test_a_team_that_is_deleted_takes_its_roles_and_memberships_along(
 
 def test_a_team_that_is_not_there_is_named(db: sa.Connection, people: dict[str, str]) -> None:
     for act, given in ((roles.delete_team, ()), (roles.join, (people["eve"],)), (roles.leave, (people["alice"],))):
-        error = refused("no-such-entry", act, db, "none", *given)
+        error = refused("no-such-entry team", act, db, "none", *given)
         assert error.hint == "Create it: rye-registry team create none"
     assert (
-        refused("no-such-entry", roles.require_team, db, "No Team").hint == "`rye-registry team list` shows all teams."
+        refused("no-such-entry team", roles.require_team, db, "No Team").hint
+        == "`rye-registry team list` shows all teams."
     )
-    assert refused("no-such-entry", roles.require_team, db, "x" * 90).message == f"There is no team '{'x' * 80}'."
+    assert refused("no-such-entry team", roles.require_team, db, "x" * 90).message == f"There is no team '{'x' * 80}'."
     roles.require_team(db, "web")
 
 
 def test_a_team_has_a_name_of_its_own_that_can_be_one(db: sa.Connection) -> None:
     roles.create_team(db, "web", NOW)
-    refused("already-exists", roles.create_team, db, "web", NOW)
+    refused("already-exists team", roles.create_team, db, "web", NOW)
     assert (
-        refused("invalid-value", roles.create_team, db, "W" * 90, NOW).message
+        refused("invalid-value team", roles.create_team, db, "W" * 90, NOW).message
         == f"'{'W' * 80}' is not a valid team name."
     )
     assert list(roles.team_listing(db)) == ["web"]

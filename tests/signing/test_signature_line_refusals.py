@@ -68,7 +68,7 @@ def test_a_line_of_the_wrong_shape_is_told_what_a_line_has() -> None:
 def test_an_unknown_kind_has_its_code_and_the_kinds(kind: str, name: str) -> None:
     with pytest.raises(UsageError, match="is not a kind of item") as raised:
         layout_of(kind, name)
-    assert raised.value.code == "unknown-name"
+    assert (raised.value.code, raised.value.details["what"]) == ("unknown-name", "kind")
     assert "directive" in (raised.value.hint or "")
 
 

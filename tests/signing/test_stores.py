@@ -77,7 +77,7 @@ class TestOwnKeys:
         first = store.generate("work", NOW)
         with pytest.raises(RyeError) as caught:
             store.generate("work", NOW)
-        assert caught.value.code == "already-exists"
+        assert (caught.value.code, caught.value.details["what"]) == ("already-exists", "key")
         assert store.get("work") == first
         assert store.trust.trusted() == (first.public,)
 

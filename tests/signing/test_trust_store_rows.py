@@ -119,7 +119,7 @@ def test_the_shortest_and_the_longest_label(trust: TrustStore, label: str) -> No
 def test_what_is_no_label_has_a_code_and_nothing_is_written(trust: TrustStore, label: str) -> None:
     with pytest.raises(RyeError) as caught:
         trust.add(ONE, label, "x", NOW)
-    assert caught.value.code == "invalid-value"
+    assert (caught.value.code, caught.value.details["what"]) == ("invalid-value", "label")
     assert not trust.path.exists()
 
 

@@ -273,7 +273,7 @@ def test_a_list_of_refs_cannot_name_an_option(server: GitServer, person: Person,
         f"# pack-refs with: peeled fully-peeled sorted \n{commit} refs/tags/--upload-pack=x\n"
     )
     refused = add(person, server, rev="#--upload-pack=x")
-    assert refused.error["code"] == "bad-argument"
+    assert refused.refusal == "bad-argument source"
     assert add(person, server, rev="#v9").error["code"] == "no-such-rev"
 
 

@@ -24,14 +24,22 @@ def test_a_bare_address_is_told_with_what_to_write(word: str, better: str) -> No
     assert is_source_word(word)
     with pytest.raises(UsageError) as refused:
         read_source(word)
-    assert (refused.value.code, refused.value.hint) == ("bad-argument", f"Write {better}")
+    assert (refused.value.code, refused.value.details["what"], refused.value.hint) == (
+        "bad-argument",
+        "source",
+        f"Write {better}",
+    )
 
 
 def test_a_file_address_is_answered_with_the_folder() -> None:
     assert is_source_word("file:///srv/kit")
     with pytest.raises(UsageError) as refused:
         read_source("file:///srv/kit")
-    assert (refused.value.code, refused.value.hint) == ("bad-argument", "Write /srv/kit")
+    assert (refused.value.code, refused.value.details["what"], refused.value.hint) == (
+        "bad-argument",
+        "source",
+        "Write /srv/kit",
+    )
 
 
 def test_a_rev_after_an_at_sign_is_answered_with_one_after_a_hash() -> None:
