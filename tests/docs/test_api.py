@@ -100,6 +100,7 @@ def test_each_function_and_method_has_an_example() -> None:
     assert {name for name in called if not re.search(rf"\b{name}\b", CODE)} == set()
 
 
+@pytest.mark.processes
 def test_importing_it_loads_next_to_nothing() -> None:
     code = "import sys; import rye.api; print(*sorted(name for name in sys.modules if '.' in name or name.startswith('rye')))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
@@ -117,6 +118,7 @@ _START_UP = ("__editables", "_virtualenv", "coverage", "distutils")
 """Packages that a ``.pth`` file of the environment loads before any program."""
 
 
+@pytest.mark.processes
 def test_reading_and_checking_a_file_loads_no_network_and_no_command_line(tmp_path: Path) -> None:
     code = (
         "import sys; from rye.api import parse_item, verify_file;"
