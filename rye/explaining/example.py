@@ -78,8 +78,8 @@ def code_of(name: str) -> str:
 
 
 def example_of(written: Mapping[str, Example], code: str, what: str | None = None) -> Example | None:
-    """The example of a code in one area: the one about ``what`` if there is one, else the first."""
-    names = [f"{code} {what}", *(name for name in written if code_of(name) == code)]
+    """The example of a code in one area: the one about ``what``; if nothing is named, the first."""
+    names = [f"{code} {what}", code] if what else [name for name in written if code_of(name) == code]
     return next((written[name] for name in names if name in written), None)
 
 

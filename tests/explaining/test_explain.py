@@ -63,6 +63,11 @@ def test_a_code_that_became_one_of_several_is_explained_with_its_own_example(rye
     assert "what: agents, items, skills" in shown.stdout.splitlines()
 
 
+def test_a_code_that_became_one_of_several_has_no_example_about_something_else(rye: Person) -> None:
+    assert rye.ok("explain", "unknown-team", "--json").json["bad"] is None
+    assert rye.ok("explain", "no-such-entry", "--json").json["bad"] is not None
+
+
 def test_every_code_of_an_earlier_version_leads_to_a_row() -> None:
     table = by_code(load())
     assert former().keys() & table.keys() == set()
