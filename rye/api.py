@@ -149,8 +149,8 @@ def verify_file(data: bytes, keys: Iterable[PublicKey | str], path: str | os.Pat
     name, which tells the place of the signature line.
 
     The result's ``ok`` is true only if one of the keys signed exactly these bytes; ``verdict`` and ``detail`` say why not.
-    No content of ``data`` raises. Raises RyeError ``bad-key`` for a text that is no key, ``unknown-kind-of-file`` for a path
-    of no kind.
+    Broken content raises nothing. Raises RyeError ``bad-key`` for a text that is no key, and ``unknown-kind-of-file`` if
+    neither the path nor the content tells the kind.
     """
     trusted = [signing_keys.read_pem(key) if isinstance(key, str) else key for key in keys]
     item = parse_item(data, path)

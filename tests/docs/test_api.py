@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_type
 from unittest import mock
 
 import pytest
@@ -128,6 +128,21 @@ def test_reading_and_checking_a_file_loads_no_network_and_no_command_line(tmp_pa
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     heavy = {"click", "httpx", "sqlite3", "rye.cli", "rye.workspace.context", "rye.registry.client"}
     assert heavy.isdisjoint(loaded.stdout.split())
+
+
+def typed(home: rye.api.Home, folder: Path) -> None:
+    """mypy checks here that a name of the front door is what it says, and not Any."""
+    project = rye.api.Project.find(folder)
+    assert_type(rye.api.read_lock(project.lock_path).items, tuple[rye.api.LockedItem, ...])
+    assert_type(rye.api.verify_file(b"", ()).ok, bool)
+    assert_type(rye.api.parse_item(b"", "x.md").text, str | None)
+    assert_type(rye.api.render(project, "x", home=home).prompt, str)
+    assert_type(rye.api.effective_item(project, "x", home=home).id, str)
+    with rye.api.Registry.open("", home) as registry:
+        [release] = assert_type(registry.releases("x"), tuple[rye.api.Release, ...])
+        assert_type(registry.fetch(release), rye.api.VerifiedItem)
+        assert_type(registry.prove(release).text, str)
+        assert_type(rye.api.resolve({}, registry), dict[str, rye.api.Release])
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -24,6 +24,16 @@ READERS = {
     "registry_server/embedded.py": "the environment of the server's own process",
 }
 """The files that read the process's variables, and why each must."""
+HOME_READERS = {
+    "rye/storage/places.py": "where the user's folders are by default",
+    "rye/project/layout.py": "``~/.ai`` makes no project of the home folder of whoever runs the process",
+    "rye/project/ownership.py": "shows a folder as ``~/…``",
+    "rye/cli/completing/answer.py": "what the shell typed",
+    "rye/cli/deploy/deploy.py": "``rye deploy --scope user`` writes where agent programs of this process's user read",
+    "rye/deployment/deploying.py": "the same",
+    "rye/deployment/survey.py": "the same",
+}
+"""The files that ask for the home folder of the process's user, which is ``HOME``."""
 FOLDER_VARIABLES = (
     "RYE_CONFIG_DIR",
     "RYE_DATA_DIR",
@@ -55,6 +65,19 @@ def _is_os(node: ast.expr) -> bool:
 
 def test_the_process_s_variables_are_read_at_the_edge_only() -> None:
     assert {path for path, module in sources().items() if reads_environment(module)} == READERS.keys()
+
+
+def asks_for_home(module: ast.Module) -> bool:
+    calls = (node.func for node in ast.walk(module) if isinstance(node, ast.Call))
+    return any(
+        isinstance(call, ast.Attribute)
+        and (call.attr == "expanduser" or (call.attr == "home" and ast.unparse(call.value) == "Path"))
+        for call in calls
+    )
+
+
+def test_few_ask_for_the_home_folder() -> None:
+    assert {path for path, module in sources().items() if asks_for_home(module)} == HOME_READERS.keys()
 
 
 def test_one_module_knows_the_variables_of_the_user_s_folders() -> None:

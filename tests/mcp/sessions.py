@@ -73,14 +73,14 @@ def own_knowledge(person: Person, name: str) -> None:
 
 def opened(person: Person, as_: str | None = "acme/work/ship", **more: Any) -> Opened:
     """Open a run in the person's project."""
-    with person.here() as context:
-        return open_session(
-            context,
-            as_,
-            lambda items: SandboxedTools(context, items),
-            not_enforced=UNCOUNTED_UNDER_MCP,
-            **more,
-        )
+    context = person.library
+    return open_session(
+        context,
+        as_,
+        lambda items: SandboxedTools(context, items),
+        not_enforced=UNCOUNTED_UNDER_MCP,
+        **more,
+    )
 
 
 def runs_of(person: Person) -> list[Path]:
@@ -135,9 +135,8 @@ async def serving(
 ) -> AsyncIterator[Caller]:
     start = opened.session.start()
     server = build_server(OneRun(opened), expand=expand, instructions=json.dumps(start), start=start)
-    with person.here():
-        async with Client(server, mode=mode, **more) as client:
-            yield Caller(client, opened)
+    async with Client(server, mode=mode, **more) as client:
+        yield Caller(client, opened)
 
 
 def play(
@@ -165,5 +164,4 @@ def play(
 
 
 def items(person: Person) -> ProjectItems:
-    with person.here() as context:
-        return ProjectItems(context, person.project)
+    return ProjectItems(person.library, person.project)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from unittest import mock
 
 import anyio
 import httpx2
@@ -129,15 +127,14 @@ class Running:
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Person:
     made = project_with_key(tmp_path_factory.mktemp("http"))
     own_directive(made, "work/ship")
     own_directive(made, "work/read", "<load><knowledge>acme/notes/*</knowledge></load>")
     own_tool(made, "fs/write")
     own_tool(made, "shell/run")
     own_knowledge(made, "style")
-    with mock.patch.dict(os.environ, made.environment, clear=True):
-        yield made
+    return made
 
 
 @pytest.fixture(scope="module")

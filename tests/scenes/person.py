@@ -15,8 +15,8 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,11 +99,10 @@ class Person:
     def project(self) -> Project:
         return Project(self.folder)
 
-    @contextmanager
-    def here(self) -> Iterator[LibraryContext]:
+    @property
+    def library(self) -> LibraryContext:
         """For calls of use cases, as by a program that is started in the project."""
-        with mock.patch.dict(os.environ, self.environment, clear=True):
-            yield LibraryContext(cwd=self.folder, home=self.folders, environment=dict(self.environment))
+        return LibraryContext(cwd=self.folder, home=self.folders, environment=dict(self.environment))
 
     def path(self, relative: str) -> Path:
         return self.folder / relative

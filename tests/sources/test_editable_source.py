@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
@@ -64,13 +64,6 @@ def items_of(user: Person) -> ProjectItems:
     return ProjectItems(LibraryContext(cwd=user.folder, home=user.folders), Project(user.folder))
 
 
-@pytest.fixture
-def as_user(user: Person) -> Iterator[None]:
-    """Library calls with the user's folders."""
-    with mock.patch.dict(os.environ, user.environment, clear=True):
-        yield
-
-
 READERS: tuple[tuple[str, ...], ...] = (
     ("render", "shared/pdf"),
     ("show", "shared/pdf"),
@@ -91,15 +84,14 @@ def refusals(user: Person) -> set[str]:
         found.add(_code(result))
     assert "shared/pdf" not in user.run("search", "pdf", "--json").stdout
     assert not user.path(".claude").exists()
-    with mock.patch.dict(os.environ, user.environment, clear=True):
-        items = items_of(user)
-        for read in (
-            lambda: items.read("skill", "shared/pdf", runs=False),
-            lambda: items.attached("skill", "shared/pdf"),
-        ):
-            with pytest.raises(RyeError) as refused:
-                read()
-            found.add(refused.value.code)
+    items = items_of(user)
+    for read in (
+        lambda: items.read("skill", "shared/pdf", runs=False),
+        lambda: items.attached("skill", "shared/pdf"),
+    ):
+        with pytest.raises(RyeError) as refused:
+            read()
+        found.add(refused.value.code)
     return found
 
 
@@ -215,7 +207,7 @@ class TestWhatIsFixedHasNone:
 
 
 class TestTheTextAsItIs:
-    def test_an_edit_is_used_at_once(self, user: Person, shared: Path, as_user: None) -> None:
+    def test_an_edit_is_used_at_once(self, user: Person, shared: Path) -> None:
         user.ok("deploy", "--target", "claude")
         write(shared, {"pdf/SKILL.md": skill("pdf", body="Read it twice."), "pdf/guide.md": "# Better guide\n"})
         assert "Read it twice." in user.ok("render", "shared/pdf").stdout
@@ -288,12 +280,11 @@ class TestTheTextAsItIs:
         tools = person.folder.parent / "kit"
         write(tools, {".ai/tools/text/count.py": code})
         person.ok("add", "../kit", "tool:text/count", "--editable", "-y")
-        with mock.patch.dict(os.environ, person.environment, clear=True):
-            items = items_of(person)
-            assert items.read("tool", "kit/text/count", runs=True).text == code
-            write(tools, {".ai/tools/text/count.py": code.replace("return 1", "return 2  # SECRET")})
-            with pytest.raises(RyeError) as refused:
-                items.read("tool", "kit/text/count", runs=True)
+        items = items_of(person)
+        assert items.read("tool", "kit/text/count", runs=True).text == code
+        write(tools, {".ai/tools/text/count.py": code.replace("return 1", "return 2  # SECRET")})
+        with pytest.raises(RyeError) as refused:
+            items.read("tool", "kit/text/count", runs=True)
         assert refused.value.code == "consent-needed"
         assert "SECRET" not in refused.value.message
 
@@ -354,7 +345,7 @@ class TestHostileFolders:
             source_folder.read_files(inside, ["pdf/SKILL.md"], 100)
         assert refused.value.code == "unreadable"
 
-    def test_other_items_of_the_folder_are_not_in_reach(self, user: Person, shared: Path, as_user: None) -> None:
+    def test_other_items_of_the_folder_are_not_in_reach(self, user: Person, shared: Path) -> None:
         write(shared, {"extra/SKILL.md": skill("extra", body="SECRET")})
         for name in ("shared/docx", "shared/extra", "docx", "extra"):
             result = user.run("render", name, "--json")

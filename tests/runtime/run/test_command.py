@@ -105,7 +105,7 @@ def test_no_tool_gets_the_key(made: Person, granted: str, given: bool) -> None:
 
 def test_a_server_gives_no_tool_the_key_of_a_model_either(made: Person) -> None:
     models(made, "http://127.0.0.1:1")
-    with in_manifest(made, '[sandbox."tool:acme/fs/environ"]\nenv = ["MODEL_KEY"]\n'), made.here():
+    with in_manifest(made, '[sandbox."tool:acme/fs/environ"]\nenv = ["MODEL_KEY"]\n'):
         environment = {**made.environment, "MODEL_KEY": KEY, "RYE_TRUST_LOCK": "1"}
         context = LibraryContext(cwd=made.folder, home=made.folders, environment=environment)
         session = open_run(context, "acme/work/ship", read_only=False).session
