@@ -17,11 +17,11 @@ from pathlib import Path
 from threading import Event
 
 from rye.errors import RyeError
-from rye.runtime.sandbox.choosing import backend
 from rye.runtime.sandbox.interpreters import own_python
 from rye.runtime.sandbox.profile import profile_for
 from rye.runtime.sandbox.running import fresh_work
 from rye.runtime.sandbox.tool_run import Backend, Suffix, ToolRun
+from rye.runtime.sandboxed_tools import backend
 
 BOUNDS_MS = {"bubblewrap": 60.0, "landlock": 15.0}
 FILES = 5_000

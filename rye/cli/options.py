@@ -268,7 +268,7 @@ def write_examples(ctx: click.Context, formatter: click.HelpFormatter) -> None:
 
 def _warn_of_deprecated(ctx: click.Context, session: Session) -> None:
     """One warning for each row of the table that this run uses; what the command does stays the same."""
-    from rye.workspace.manifest_keys import manifest_keys  # only while something is deprecated
+    from rye.workspace.installing.interrupted import manifest_keys  # only while something is deprecated
 
     def keys(_file: str) -> Mapping[str, object]:
         return manifest_keys(session.cwd)

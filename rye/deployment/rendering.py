@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
-from rye.deployment.bound_server import bound_server
 from rye.deployment.items import Argument, DeployableItem
 from rye.deployment.rights import AgentRights, rights_of
 from rye.deployment.targets.protocol import (
@@ -13,6 +13,7 @@ from rye.deployment.targets.protocol import (
     Places,
     Refusal,
     RenderedFiles,
+    Server,
     SharedEdit,
     Target,
     TargetOptions,
@@ -29,6 +30,20 @@ from rye.items.runs import inline_runs
 from rye.items.skill.reader import Skill
 from rye.limits import DEPLOY
 from rye.text.frontmatter import has_frontmatter
+
+BINDING = "RYE_BINDING"
+"""The variable from which `rye mcp serve` reads the binding (:mod:`rye.mcp.serving`)."""
+
+
+def bound_server(name: str, identifier: str, version: str, binding: Literal["exclusive", "advisory"]) -> Server:
+    """Return the server entry for one directive. ``name``: the agent's name in the program; ``binding``: the target's.
+
+    Each server has a unique name. With a shared name, another server of the session could take its place, and the agent would
+    get that server's rights.
+    """
+    arguments = ("mcp", "serve", "--as", f"{identifier}@{version}")
+    return Server(f"rye-{name}", "rye", arguments, {BINDING: binding})
+
 
 _INVOKED = "When This Agent Is Invoked"
 

@@ -2,12 +2,15 @@
 
 The process reads questions from standard input and writes answers to standard output until the input ends, for example because
 the server exits. A question is the path and the text, each after its length; an answer is JSON after its length.
+
+The error in a rye.toml has a position, too: the parser's message names the line or the key.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -20,7 +23,7 @@ import msgspec
 
 from rye.errors import RyeError
 from rye.limits import EDITOR
-from rye.lsp.manifest_findings import manifest_findings
+from rye.project.manifest import parse_manifest
 from rye.text.diagnostics import Diagnostic
 from rye.workspace.authoring.validating import Members, validate_text
 
@@ -118,3 +121,31 @@ def work() -> None:
         answer = msgspec.json.encode(check(Path(path), text, members))
         out.write(_LENGTH.pack(len(answer)) + answer)
         out.flush()
+
+
+_PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
+_QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"|\[([A-Za-z][\w.-]*)\]")
+
+
+def manifest_findings(text: str) -> tuple[Diagnostic, ...]:
+    """Return the error of a manifest, if it has one; the parser stops at the first."""
+    try:
+        parse_manifest(text.replace("\r\n", "\n"))
+    except RyeError as error:
+        line, column = _place(text, error.message)
+        message = error.message.removeprefix("rye.toml: ")
+        return (Diagnostic("error", error.code, message, line, column, error.hint),)
+    return ()
+
+
+def _place(text: str, message: str) -> tuple[int | None, int | None]:
+    said = _PLACE.search(message)
+    if said is not None:
+        return int(said[1]), int(said[2])
+    plain = text.replace("\r\n", "\n").removeprefix("\ufeff")
+    words = [next(filter(None, groups)) for groups in _QUOTED.findall(message)]
+    for word in words:
+        found = re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", plain)
+        if found is not None:
+            return plain.count("\n", 0, found.start()) + 1, found.start() - plain.rfind("\n", 0, found.start())
+    return None, None

@@ -1,6 +1,6 @@
 """The entries in agent programs' settings that start the server, for `rye mcp config`. Pure.
 
-With them, every agent of a project can search and load. The server of a bound agent is :mod:`rye.deployment.bound_server`.
+With them, every agent of a project can search and load. The server of a bound agent is :mod:`rye.deployment.rendering`.
 """
 
 from __future__ import annotations

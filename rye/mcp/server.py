@@ -6,14 +6,18 @@ text or has an effect goes through :meth:`rye.runtime.session.Session.act` and r
 Lists show what may be requested. Errors reach the caller as the error document of a call, never as a traceback.
 
 The SDK's loop serves both protocol generations: 2025 with handshakes, and 2026-07-28 without sessions.
+
+Under ``--expand``, tools have names of their own: ``acme/fs/write`` becomes ``acme__fs__write``, unique, at most 64 characters.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from hashlib import sha256
 from typing import Any, TypeVar
 
 import anyio.to_thread
@@ -29,11 +33,28 @@ from rye.mcp import skills
 from rye.mcp.asking import Asking, Context
 from rye.mcp.hosting import Runs
 from rye.mcp.tokens import Grant
-from rye.mcp.tool_names import tool_names
 from rye.runtime.calls import TOOLS, CallError, cut
 from rye.runtime.chain import READ_ONLY
 from rye.runtime.effects import BY_THE_CLIENT, BY_THE_HOST
 from rye.runtime.opening import Opened
+
+_HASH = 8
+
+
+def tool_names(ids: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
+    """Return the ids by name. A name ends in a hash of the id if it is too long, in ``taken``, or would stand for two ids
+    (``a__b/c`` and ``a/b/c``)."""
+    wanted = {item_id: item_id.replace("/", "__") for item_id in sorted(set(ids))}
+    often = Counter([*wanted.values(), *taken])
+    most = RUNTIME.tool_name_characters
+    names: dict[str, str] = {}
+    for item_id, name in wanted.items():
+        if len(name) > most or often[name] > 1:
+            digest = sha256(item_id.encode()).hexdigest()[:_HASH]
+            name = f"{name[: most - _HASH - 1]}_{digest}"
+        names[name] = item_id
+    return names
+
 
 _T = TypeVar("_T")
 _PAGE = 100

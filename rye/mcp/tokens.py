@@ -27,9 +27,14 @@ from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
 from rye.limits import RUNTIME
+from rye.project.context import require_project
 from rye.project.layout import Project
+from rye.runtime.event_log import timestamp
+from rye.runtime.opening import read_directive
+from rye.runtime.project_items import ProjectItems
 from rye.storage.home import Home
 from rye.storage.private_files import Exposed, make_folder, read_secret, write_new
+from rye.workspace.context import Context
 
 _PREFIX = "rye1."
 _KEY_BYTES = 32
@@ -177,3 +182,28 @@ def _decoded(text: str) -> bytes | None:
     except (binascii.Error, ValueError):
         return None
     return data if _encoded(data) == text else None
+
+
+class MadeToken(Struct, frozen=True):
+    """A new token."""
+
+    token: str
+    label: str
+    """``directive:ID@VERSION``."""
+    expires: str
+    """The time at which it expires, in UTC."""
+
+
+def make_token(context: Context, reference: str, ttl: str, *, may_approve: bool = False) -> MadeToken:
+    """Create a token for a directive. ``may_approve``: whether its holder's client may answer for a person.
+
+    Raises RyeError if the directive may not be used, UsageError ``bad-argument``.
+    """
+    life = parse_ttl(ttl)
+    project = require_project(context.cwd)
+    item, _ = read_directive(ProjectItems(context, project), reference)
+    now = context.now()
+    token = issue(
+        token_key(context.home), project, item.id, item.version, item.sha256, now, life, may_approve=may_approve
+    )
+    return MadeToken(token, item.label, timestamp(now + life))

@@ -4,6 +4,7 @@ docs/explanation/runtime.md).
 An installed item must match rye.lock and its release, this user must have agreed to the rights and hooks it comes with, and
 it must not have an advisory above low severity. An own item must have a valid signature by a trusted key to be executed. To
 be read it may be unsigned, and then has no signer, but it must not have been changed after it was signed.
+Advisories are those that this machine already knows; nothing is fetched.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from rye.items.tool.reader import Tool
 from rye.limits import CONTENT
 from rye.project.context import load_manifest
 from rye.project.layout import Project
-from rye.project.lock import Lock
+from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import read_lock
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry, entries, find
+from rye.registry.trust.records import find_locked
 from rye.rendering.inputs import resolve
 from rye.rendering.prompt import first_uses, render, source_of
 from rye.runtime.chain import Level
@@ -44,7 +46,7 @@ from rye.workspace.items.effective_item import EffectiveItem, effective_entry
 from rye.workspace.items.installed_items import installed_item
 from rye.workspace.items.local_search import score
 from rye.workspace.items.rights import capabilities_here
-from rye.workspace.trusting.known_advisories import known_advisories
+from rye.workspace.registries.project_sources import project_sources
 from rye.workspace.trusting.trusted_keys import trusted_keys
 
 _LIMIT_CODES = frozenset({"D013", "D020", "D021", "R07"})
@@ -306,3 +308,35 @@ def _refused(shown: str, judged: Verification) -> RyeError:
         f"{shown} is {judged.verdict}: {judged.detail}",
         f"To execute it, sign it with `rye sign {shown}`, or trust its signer's key with `rye trust add FILE`.",
     )
+
+
+def known_advisories(
+    context: Context, project: Project, manifest: Manifest, rows: Sequence[LockedItem]
+) -> dict[Identity, str]:
+    """The worst advisory about each row, in words. Low severity and rows without advisories are omitted.
+
+    A registry without trusted state or index on this machine is skipped; `rye audit` asks it.
+    """
+    advisories: dict[Identity, str] = {}
+    by_namespace: dict[str, list[LockedItem]] = {}
+    for row in rows:
+        if row.source is not None:  # no registry has advisories for sources
+            continue
+        by_namespace.setdefault(row.identity.namespace, []).append(row)
+    for items in by_namespace.values():
+        try:
+            with project_sources(context, manifest, project.root, offline=True, asks=False) as sources:
+                histories = sources.releases([item.identity for item in items])
+        except (RyeError, OSError):
+            continue
+        for item in items:
+            try:
+                record = find_locked(histories.get(item.identity), item.identity, item.version, item.sha256)
+            except RyeError:
+                continue
+            for advisory in record.advisories:
+                if advisory.severity != "low":
+                    advisories.setdefault(
+                        item.identity, f"advisory {advisory.number} ({advisory.severity}): {advisory.title}"
+                    )
+    return advisories

@@ -1,25 +1,112 @@
-"""Runs a project's tools in this machine's sandbox, with what the operator grants them (docs/how-to/tools.md)."""
+"""Runs a project's tools in this machine's sandbox, with what the operator grants them (docs/how-to/tools.md).
+
+The sandbox is the one that ``RYE_SANDBOX`` names, otherwise the first that works on this machine.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Event
 from typing import cast, get_args
 
-from rye.errors import RyeError
+from rye.errors import RyeError, UsageError
 from rye.items.needs import Needs
 from rye.limits import SANDBOX
 from rye.runtime.calls import CallError, from_rye_error
 from rye.runtime.effects import ToolResult, UsableItem
 from rye.runtime.project_items import ProjectItems
-from rye.runtime.sandbox.choosing import backend
+from rye.runtime.sandbox import landlock
+from rye.runtime.sandbox.bubblewrap import Bubblewrap
+from rye.runtime.sandbox.landlock import Landlock
+from rye.runtime.sandbox.probing import why_not
 from rye.runtime.sandbox.profile import profile_for
-from rye.runtime.sandbox.results import value_of
 from rye.runtime.sandbox.running import fresh_work
-from rye.runtime.sandbox.tool_run import Backend, Suffix, ToolRun
+from rye.runtime.sandbox.seatbelt import Seatbelt
+from rye.runtime.sandbox.tool_run import Backend, Outcome, SandboxUnavailable, Suffix, ToolRun
+from rye.text.json_reading import JsonError, read_json
 from rye.workspace.context import Context
 from rye.workspace.trusting.grants import grants_in_force, require_granted
+
+_LAST_LINES = 3
+_LINE_CHARACTERS = 300
+
+
+def value_of(outcome: Outcome, item: str) -> object:
+    """Return the JSON value that the tool returned. Raises RyeError ``cancelled``, ``tool-timeout``, ``output-too-large``,
+    ``tool-failed``."""
+    if outcome.ended == "cancelled":
+        raise RyeError("cancelled", f"{item} was cancelled after {outcome.seconds:.1f} s.")
+    if outcome.ended == "timeout":
+        message = f"{item} exceeded its time limit and was killed after {outcome.seconds:.1f} s."
+        raise RyeError("tool-timeout", message, "Make it do less in one call.")
+    if outcome.truncated or outcome.ended == "output":
+        message = f"{item} wrote more than {SANDBOX.output_bytes} bytes, or far too many messages, and was killed."
+        raise RyeError("output-too-large", message, "Make it write to a granted folder and return the path.")
+    if outcome.ended == "killed":
+        raise RyeError("tool-failed", f"{item} was killed: {outcome.reason or 'unknown reason'}.", _said(outcome))
+    if outcome.refused:
+        message = f"{item} created files that no tool may create; they were renamed to refused-by-rye-…: "
+        message += f"{', '.join(outcome.refused[:5])}."
+        raise RyeError("tool-failed", message, "Do not use this tool, or remove the folder from its write grants.")
+    if outcome.unlisted:
+        message = f"{item} left folders that cannot be looked into: {', '.join(outcome.unlisted[:5])}."
+        raise RyeError("tool-failed", message, "Delete them, and do not use this tool with write grants.")
+    if outcome.exit != 0:
+        raise RyeError("tool-failed", f"{item} failed with exit status {outcome.exit}.", _said(outcome))
+    try:
+        return read_json(outcome.output)
+    except JsonError as error:
+        what = "nothing" if not outcome.output.strip() else "something that is not a JSON value"
+        message = f"{item} returned {what}: {error}."
+        raise RyeError(
+            "tool-failed", message, "A tool must return exactly one JSON value; write messages to stderr."
+        ) from None
+
+
+def _said(outcome: Outcome) -> str | None:
+    """Return the end of the tool's messages, on one line. The text is untrusted."""
+    text = outcome.stderr.decode("utf-8", "replace")
+    lines = ["".join(each if each.isprintable() else " " for each in line).strip() for line in text.split("\n")]
+    last = " / ".join([line for line in lines if line][-_LAST_LINES:])
+    return f"Its last messages: {last[-_LINE_CHARACTERS:]}" if last else None
+
+
+_KINDS: dict[str, Callable[[Mapping[str, str]], Backend]] = {
+    "bubblewrap": Bubblewrap,
+    "landlock": lambda environ: Landlock(environ, landlock.version()),
+    "seatbelt": Seatbelt,
+}
+NAMES = tuple(_KINDS)
+"""The sandboxes, in the order in which they are tried."""
+
+_probed: dict[str, str | None] = {}
+"""What this process found wrong with each sandbox; None: it works."""
+
+
+def backend(environ: Mapping[str, str]) -> Backend:
+    """Return a sandbox that passed the probe in this process: it refused and allowed what it should.
+
+    Raises SandboxUnavailable if none works, or the one in ``RYE_SANDBOX`` does not, and UsageError for an unknown name.
+    """
+    demanded = environ.get("RYE_SANDBOX", "")
+    if demanded and demanded not in NAMES:
+        raise UsageError("usage", f"RYE_SANDBOX={demanded!r} is not a sandbox.", f"Set one of {', '.join(NAMES)}.")
+    wrong: list[str] = []
+    for name in (demanded,) if demanded else NAMES:
+        found = _KINDS[name](environ)
+        if name not in _probed:
+            _probed[name] = why_not(found)
+        if _probed[name] is None:
+            return found
+        wrong.append(f"{name}: {_probed[name]}")
+    what = f"The sandbox {demanded}, which RYE_SANDBOX requires, does not" if demanded else "No sandbox"
+    works = "work" if demanded else "works"
+    raise SandboxUnavailable(
+        f"{what} {works} on this machine, so no tool can run. {' '.join(each.rstrip('.') + '.' for each in wrong)}",
+        "Install bubblewrap (Debian: apt install bubblewrap), or use Linux 6.2 or later, where Landlock is enough.",
+    )
 
 
 class SandboxedTools:

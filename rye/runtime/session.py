@@ -8,37 +8,80 @@ The checks, in this order:
 3. Do all levels of the chain and the policy allow it?  no: ``denied``              :mod:`rye.runtime.deciding`
 4. Does the item exist, unchanged since it was installed or signed?  no: ``unknown-item``, ``modified``, ``untrusted``,
    ``revoked`` …
-5. Must a person approve it?                     not yet: ``approval-required``     :mod:`rye.runtime.asking`
+5. Must a person approve it?                     not yet: ``approval-required``     :mod:`rye.runtime.session`
 6. Is it logged, on disk?                        no: nothing happens                :mod:`rye.runtime.recording`
 7. The effect.                                                                      :mod:`rye.runtime.executing`
 
 Calls are decided one at a time; tools run concurrently. After a person answers, the call is decided again, because the
 chain may have grown in the meantime.
+While the question is unanswered, the caller gets a reply that says so.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Literal, TypeVar
 
 from msgspec.structs import replace
 
 from rye.errors import RyeError
-from rye.runtime.approvals import ApprovalStore
+from rye.runtime.approvals import ApprovalStore, Question
 from rye.runtime.asked import Allowed, Asked, read_call
-from rye.runtime.asking import question_about, waiting
 from rye.runtime.calls import CallError, ReturnCall, from_rye_error
 from rye.runtime.chain import Chain, decide
 from rye.runtime.deciding import Deciding, MustAsk, denied
 from rye.runtime.effects import Ask, Reply, UsableItem, World
-from rye.runtime.event_log import EventLog
+from rye.runtime.event_log import EventLog, timestamp
 from rye.runtime.executing import Executing, Made, Returned
 from rye.runtime.limits import Bound, Limits, Used
 from rye.runtime.meter import Meter
 from rye.runtime.outputs import Declared
 from rye.runtime.recording import Recording
 from rye.runtime.rules import Rules
+
+
+def question_about(run: str, asked: Asked, allowed: Allowed, now: datetime) -> Question:
+    """Return the question in the form that may be stored in a file: without secrets."""
+    assert allowed.sha256 is not None
+    return Question(
+        run=run,
+        call=asked.number,
+        tool=asked.name,
+        item=allowed.label or asked.item,
+        sha256=allowed.sha256,
+        params_sha256=asked.params_sha256,
+        params=asked.params,
+        required=allowed.decision.required,
+        asked=timestamp(now),
+        whole=asked.params == asked.given,
+    )
+
+
+def waiting(question: Question, asked: Asked, allowed: Allowed, store: ApprovalStore) -> CallError:
+    """Return the error ``approval-required``. Store the question for `rye approve`, unless it cannot show the whole
+    call: people only agree to what they can see. Raises RyeError ``declined`` if too many calls are waiting."""
+    details: dict[str, object] = {"run": question.run}
+    if question.whole:
+        number = store.ask(question)
+        command = f"rye approve {question.run} {number}"
+        details |= {"call": number, "command": command}
+        message = f"A person must approve {question.item} with exactly these parameters."
+        hint = f"`{command}` approves it once, for ten minutes. Then make the same call again."
+    else:
+        message = f"A person must approve {question.item}, but these parameters cannot be shown in full."
+        hint = "They are too long for the log, or contain what looks like a secret. Make a shorter call without it."
+    return CallError(
+        "approval-required",
+        message,
+        hint,
+        required=allowed.decision.required,
+        chain=allowed.decision.levels,
+        resource=asked.item,
+        details=details,
+    )
+
 
 _T = TypeVar("_T")
 Binding = Literal["exclusive", "advisory"]

@@ -29,7 +29,15 @@ from functools import cache
 from pathlib import Path
 
 import rye
-from rye.storage.unusable import UnusableError
+
+
+class UnusableError(Exception):
+    """``damaged``: the file itself is bad, so that a new one can replace it."""
+
+    def __init__(self, reason: str, *, damaged: bool) -> None:
+        super().__init__(reason)
+        self.damaged = damaged
+
 
 VERDICTS = "verdicts.sqlite"
 """The file's name in the user's data folder."""

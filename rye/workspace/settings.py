@@ -29,3 +29,10 @@ def setting(home: Home, name: str) -> str | bool:
     if found is None:
         raise RyeError("not-set", f"{name!r} is not set.", "`rye config list` shows all settings.")
     return found
+
+
+def change_setting(home: Home, name: str, value: str | None) -> object:
+    """Set one setting, or unset it with None. Return the stored value. Raises RyeError for an invalid value."""
+    from rye.project.user_config_writing import set_setting  # needs a TOML editor
+
+    return set_setting(home, name, value)

@@ -17,9 +17,8 @@ from pathlib import Path
 import pytest
 
 from rye.cli.completing import table
-from rye.cli.completing.answer import candidates, formatted
+from rye.cli.completing.answer import candidates, formatted, stored_table
 from rye.cli.completing.command_line import at_cursor, split_words, typed
-from rye.cli.completing.stored import stored_table
 from rye.cli.main import COMMANDS, program
 from rye.limits import COMPLETION
 from tests.scenes.person import Person

@@ -11,7 +11,7 @@ import pytest
 
 from rye.cli.use import browser
 from rye.items.identity import Identity
-from rye.workspace.registries.item_page import page_address
+from rye.workspace.registries.item_info import page_address
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 

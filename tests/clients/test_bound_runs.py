@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rye.errors import RyeError
-from rye.runtime.sandbox.choosing import backend
+from rye.runtime.sandboxed_tools import backend
 from tests.clients import test_claude, test_copilot, test_gemini
 from tests.clients.model import Provider
 from tests.clients.program import PROGRAMS, Seat

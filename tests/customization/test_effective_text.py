@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rye.customization.effective_diff import effective_diff
-from rye.customization.effective_text import Effective, effective, reader
+from rye.customization.effective_text import Effective, effective, reader, widenings
 from rye.customization.item_overrides import OverrideSource
-from rye.customization.widening import widenings
 from rye.items.agent_tools import AgentTools, agent_tools
 from rye.items.consented import HookAction, Run
 from rye.items.location import Location

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rye.deployment.bound_server import bound_server
+from rye.deployment.rendering import bound_server
 from rye.deployment.rights import AgentRights, rights_of
 from rye.deployment.targets.protocol import AgentDraft, AgentText, TargetOptions, all_targets, target
 from rye.errors import UsageError

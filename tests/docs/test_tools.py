@@ -14,10 +14,9 @@ from rye.items.reading import ReadOptions, Source
 from rye.items.tool.reader import read
 from rye.limits import MIB, SANDBOX
 from rye.project.manifest import parse_manifest
-from rye.runtime.sandbox.choosing import NAMES, backend
-from rye.runtime.sandbox.results import value_of
 from rye.runtime.sandbox.running import WORK_ENTRIES
 from rye.runtime.sandbox.tool_run import SandboxUnavailable
+from rye.runtime.sandboxed_tools import NAMES, backend, value_of
 from tests.sandbox.calling import call
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "tools.md").read_text(encoding="utf-8")

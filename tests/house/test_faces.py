@@ -43,7 +43,7 @@ VALUES = frozenset(
 )
 """What the command line shows or gets: tiers, plans, findings, a lock's graph, the user's settings. A use case decides."""
 OPEN_FILES = {
-    "rye/cli/completing/stored.py": "the table of commands is a file of the program itself",
+    "rye/cli/completing/answer.py": "the table of commands is a file of the program itself",
     "rye/cli/main.py": "the standard streams that its caller closed become the null device",
     "rye/cli/unchanged.py": "answers before anything is imported, from a file of its own",
     "rye/cli/registry/demo.py": "plays the people of its story: an author who writes files, an attacker who changes one",

@@ -10,9 +10,9 @@ import pytest
 from rye.items.reading import ReadOptions
 from rye.project.checking import check_files
 from rye.project.context import FileToRead, own_items
-from rye.project.signatures import verify_file
 from rye.signing.trust_store import read_key_file
 from rye.text.diagnostics import strict
+from rye.workspace.authoring.signature_check import verify_file
 
 pytestmark = pytest.mark.processes
 

@@ -65,7 +65,7 @@ ACCEPTED = {
     ),
     "`rye prime` joins one role and one formula into a prompt: the parts have these names.": (
         "rye/cli/customize/prime.py",
-        "rye/customization/prime.py",
+        "rye/workspace/customizing/priming.py",
         "rye/workspace/customizing/priming.py",
     ),
     "Hooks are a part of directives' language, and the listing reads their source.": (

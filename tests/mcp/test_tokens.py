@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from rye.errors import RyeError, UsageError
+from rye.mcp.server import tool_names
 from rye.mcp.tokens import TokenRefused, issue, parse_ttl, read_token, token_key
-from rye.mcp.tool_names import tool_names
 from rye.project.layout import Project
 from rye.storage.home import Home
 

@@ -8,7 +8,7 @@ from lxml import etree
 
 from rye.items.directive.model import LegacyOutputs, Output
 from rye.rendering.interpolation import MissingValue
-from rye.rendering.returns import legacy_returns_block, returns_block
+from rye.rendering.prompt import legacy_returns_block, returns_block
 
 
 def test_byte_for_byte() -> None:

@@ -10,8 +10,8 @@ import pytest
 from rye.errors import RyeError
 from rye.project.manifest import parse_manifest
 from rye.runtime.limits import Limits
+from rye.runtime.opening import rules_in_force
 from rye.runtime.rules import Rules
-from rye.runtime.rules_in_force import rules_in_force
 from rye.storage.home import Home
 from rye.workspace.context import LibraryContext
 from rye.workspace.trusting.acceptance import remember

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rye.runtime.sandbox.choosing import backend
 from rye.runtime.sandbox.tool_run import SandboxUnavailable
+from rye.runtime.sandboxed_tools import backend
 from tests.scenes.person import Person
 
 DOCS = (Path(__file__).resolve().parents[2] / "docs/how-to/tools.md").read_text("utf-8")

@@ -12,10 +12,10 @@ import msgspec
 import pytest
 
 from rye.items.needs import parse_needs
-from rye.runtime.sandbox.choosing import backend
 from rye.runtime.sandbox.profile import profile_for
 from rye.runtime.sandbox.running import fresh_work
 from rye.runtime.sandbox.tool_run import Backend, Outcome, SandboxUnavailable, Suffix, ToolRun
+from rye.runtime.sandboxed_tools import backend
 
 LINUX = ("bubblewrap", "landlock")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rye.errors import RyeError
-from rye.runtime.sandbox.choosing import backend
 from rye.runtime.sandbox.tool_run import Backend
+from rye.runtime.sandboxed_tools import backend
 from tests.sandbox.calling import LINUX, demanded
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from rye.errors import RyeError, UsageError
-from rye.runtime.sandbox import choosing, starting
+from rye.runtime import sandboxed_tools
+from rye.runtime.sandbox import starting
 from rye.runtime.sandbox.interpreters import node_version, shell_variables
-from rye.runtime.sandbox.results import value_of
 from rye.runtime.sandbox.tool_run import Backend, Outcome
+from rye.runtime.sandboxed_tools import value_of
 from tests.sandbox.calling import LINUX, call, demanded
 
 pytestmark = pytest.mark.processes
@@ -202,13 +203,13 @@ def test_a_fork_of_rye_has_a_waiting_launcher_of_its_own(tmp_path: Path) -> None
 
 def test_an_unknown_sandbox_is_a_mistake() -> None:
     with pytest.raises(UsageError, match="RYE_SANDBOX"):
-        choosing.backend({"RYE_SANDBOX": "none"})
+        sandboxed_tools.backend({"RYE_SANDBOX": "none"})
 
 
 def test_without_a_working_sandbox_no_tool_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choosing, "_probed", dict.fromkeys(choosing.NAMES, "it lets everything through"))
+    monkeypatch.setattr(sandboxed_tools, "_probed", dict.fromkeys(sandboxed_tools.NAMES, "it lets everything through"))
     with pytest.raises(RyeError, match="bubblewrap: it lets everything through") as caught:
-        choosing.backend({})
+        sandboxed_tools.backend({})
     assert caught.value.code == "sandbox-unavailable"
 
 
@@ -225,8 +226,8 @@ def test_a_sandbox_that_lets_something_through_is_not_used(
 
 @pytest.mark.parametrize("name", LINUX)
 def test_a_demanded_sandbox_is_the_only_one_tried(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    others = {other: None for other in choosing.NAMES if other != name}
-    monkeypatch.setattr(choosing, "_probed", {**others, name: "it lets everything through"})
+    others = {other: None for other in sandboxed_tools.NAMES if other != name}
+    monkeypatch.setattr(sandboxed_tools, "_probed", {**others, name: "it lets everything through"})
     with pytest.raises(RyeError, match=f"The sandbox {name}, which RYE_SANDBOX requires") as caught:
-        choosing.backend({"RYE_SANDBOX": name})
+        sandboxed_tools.backend({"RYE_SANDBOX": name})
     assert caught.value.code == "sandbox-unavailable"

@@ -16,8 +16,8 @@ import pytest
 
 from rye.runtime.sandbox.bubblewrap import Bubblewrap
 from rye.runtime.sandbox.landlock import Landlock
-from rye.runtime.sandbox.results import value_of
 from rye.runtime.sandbox.tool_run import Backend
+from rye.runtime.sandboxed_tools import value_of
 from tests.sandbox.calling import call, demanded
 from tests.sandbox.surroundings import HIDDEN, PROTECTED, SECRET, SHOWN, Surroundings, received, surroundings
 

@@ -14,8 +14,8 @@ import pytest
 from rye.errors import RyeError
 from rye.limits import SANDBOX
 from rye.runtime.sandbox import running as running_module
-from rye.runtime.sandbox.results import value_of
 from rye.runtime.sandbox.tool_run import Backend, Outcome
+from rye.runtime.sandboxed_tools import value_of
 from tests.sandbox.calling import call
 from tests.sandbox.test_escapes import running
 

@@ -25,9 +25,9 @@ from pathlib import Path
 from threading import Event
 from rye.errors import RyeError
 from rye.items.needs import parse_needs
-from rye.runtime.sandbox.choosing import backend
+from rye.runtime.sandboxed_tools import backend
 from rye.runtime.sandbox.profile import profile_for
-from rye.runtime.sandbox.results import value_of
+from rye.runtime.sandboxed_tools import value_of
 from rye.runtime.sandbox.running import fresh_work
 from rye.runtime.sandbox.tool_run import ToolRun
 

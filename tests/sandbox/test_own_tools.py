@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rye.runtime.sandbox.results import value_of
 from rye.runtime.sandbox.tool_run import Backend
+from rye.runtime.sandboxed_tools import value_of
 from tests.sandbox.calling import call
 
 pytestmark = pytest.mark.processes

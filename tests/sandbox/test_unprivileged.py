@@ -16,7 +16,7 @@ pytestmark = pytest.mark.processes
 PYTHON = "/usr/bin/python3"
 NOBODY = 65534
 CODE = """
-from rye.runtime.sandbox.choosing import backend
+from rye.runtime.sandboxed_tools import backend
 print(backend({"RYE_SANDBOX": NAME}).name)
 """
 

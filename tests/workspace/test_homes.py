@@ -19,7 +19,7 @@ from rye.workspace.installing.install_request import InstallRequest
 from rye.workspace.registries.pinned_registries import pinned_registries
 from rye.workspace.registries.pinning import PinRequest, pin_registry
 from rye.workspace.trusting.own_keys import OwnKeys
-from rye.workspace.trusting.trust_list import trust_entries, trust_key
+from rye.workspace.trusting.trusted_keys import trust_entries, trust_key
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 

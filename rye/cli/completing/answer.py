@@ -4,17 +4,29 @@ The shell passes the line in ``COMP_WORDS`` and, as click's scripts do, the numb
 ``COMP_CWORD``; without a number, the line ends at the cursor. The answer has one line ``TYPE,VALUE`` for each candidate
 (bash), three lines TYPE, VALUE and HELP (zsh), or one line ``TYPE,VALUE<TAB>HELP`` (fish). TYPE is ``plain``, or ``file`` or
 ``dir`` where the shell should offer those itself.
+The commands are in a stored table, which :mod:`rye.cli.completing.table` writes.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Mapping
+from functools import cache
+from typing import Any
 
 from rye.cli.completing.command_line import at_cursor, typed
-from rye.cli.completing.stored import stored_table
 from rye.workspace.completion.names import names, takes_files
+
+
+@cache
+def stored_table() -> dict[str, Any]:
+    """The rows of all commands, keyed by their words."""
+    with open(os.path.join(os.path.dirname(__file__), "commands.json"), encoding="utf-8") as stream:
+        loaded: dict[str, Any] = json.load(stream)
+    return loaded
+
 
 SHELLS = ("bash", "zsh", "fish")
 

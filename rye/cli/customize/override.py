@@ -17,8 +17,14 @@ from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.text.diagnostics import has_errors, to_mend
 from rye.text.diagnostics import strict as as_errors
-from rye.workspace.customizing.override_content import content_lines
-from rye.workspace.customizing.overriding import NewOverride, check_overrides, new_override, overridable, override_file
+from rye.workspace.customizing.overriding import (
+    NewOverride,
+    check_overrides,
+    content_lines,
+    new_override,
+    overridable,
+    override_file,
+)
 from rye.workspace.named_file import NamedFile
 
 _user = click.option("--user", is_flag=True, help="Use your own space, for all your projects.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rye.cli.options import Session, command
-from rye.mcp.token_making import make_token
+from rye.mcp.tokens import make_token
 
 
 @command("token")

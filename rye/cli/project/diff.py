@@ -114,7 +114,7 @@ def _edited(session: Session) -> None:
 
 def _effective(session: Session, item: str) -> None:
     """Print how the overrides change the item."""
-    from rye.workspace.items.effective_changes import effective_changes
+    from rye.workspace.installing.differences import effective_changes
 
     found = effective_changes(session, item)
     rights = found.rights

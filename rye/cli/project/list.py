@@ -16,7 +16,6 @@ from rye.cli.options import Session, command
 from rye.cli.project.installing import install_options
 from rye.project.layout import find_project
 from rye.workspace.installing.item_rows import SPACES, item_rows
-from rye.workspace.registries.pins import refuse_other_pins
 
 if TYPE_CHECKING:
     from rye.layout import Cell
@@ -36,7 +35,10 @@ _plain = attrgetter(*_COLUMNS)
 @click.pass_obj
 def list_items(session: Session, kind: str | None, space: str | None, member: str | None) -> None:
     """List installed items with version, tier and signer, and the items of the other spaces."""
-    refuse_other_pins(session)
+    if session.environment.get("RYE_PINS"):
+        from rye.workspace.registries.pins import refuse_other_pins  # slow to import, and only build servers set it
+
+        refuse_other_pins(session)
     rows = item_rows(session.home, session.cwd, kind, space, member)
     if session.json:
         session.console.document({"items": [asdict(row) for row in rows]})

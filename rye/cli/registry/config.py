@@ -49,7 +49,7 @@ def get(session: Session, name: str) -> None:
 @click.pass_obj
 def set_(session: Session, name: str, value: str) -> None:
     """Set one setting."""
-    from rye.workspace.setting_changes import change_setting  # loads a TOML editor, which reading settings never needs
+    from rye.workspace.settings import change_setting  # loads a TOML editor, which reading settings never needs
 
     stored = change_setting(session.home, name, value)
     if session.json:
@@ -61,7 +61,7 @@ def set_(session: Session, name: str, value: str) -> None:
 @click.pass_obj
 def unset(session: Session, name: str) -> None:
     """Restore a setting's default."""
-    from rye.workspace.setting_changes import change_setting
+    from rye.workspace.settings import change_setting
 
     change_setting(session.home, name, None)
     if session.json:

@@ -1,22 +1,24 @@
-"""``rye run``: run a directive with a model of the user's choice, from its first turn to its return."""
+"""``rye run``: run a directive with a model of the user's choice, from its first turn to its return;
+``rye run tool:ID``: call a tool once by hand.
+"""
 
 from __future__ import annotations
 
 import json
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rye.cli.console import one_line, printable
 from rye.cli.json_argument import read_object
 from rye.cli.options import Session, command
-from rye.errors import UsageError
+from rye.errors import RyeError, UsageError
 from rye.limits import RUN
 from rye.rendering.inputs import parse_assignments
 from rye.runtime.approvals import Question
@@ -24,6 +26,10 @@ from rye.runtime.effects import Reply
 from rye.runtime.run.loop import Progress
 from rye.runtime.run.result import RunResult
 from rye.runtime.run.running import Faces, RunRequest, run_directive
+from rye.runtime.trying import Tried, try_tool
+
+if TYPE_CHECKING:
+    from threading import Event
 
 _WORDS = {
     "ok": "done",
@@ -108,7 +114,6 @@ def run(
             raise UsageError(
                 "usage", "A tool has parameters, but no inputs and no model.", "Use --arg K=V or --json-args FILE."
             )
-        from rye.cli.runs.run_tool import run_tool  # neither needs the other's modules
 
         with _interrupts(cancel):
             return run_tool(session, target, parse_assignments(arguments, "--arg"), given, cancel)
@@ -192,3 +197,38 @@ def _summary(result: RunResult) -> str:
     lines.append(f"  {turns}, {used.tokens} tokens, {spend}, {used.duration:.1f} s; {calls}")
     lines.append(f"  log: {result.log}")
     return printable("\n".join(lines))
+
+
+def run_tool(
+    session: Session,
+    target: str,
+    texts: Mapping[str, str],
+    values: Callable[[], Mapping[str, Any]],
+    cancel: Event,
+) -> int:
+    """Run a tool; show what it returned, wrote and was refused; return the exit code. ``texts`` override ``values``."""
+    tried = try_tool(session, target, {**values(), **texts}, cancel)
+    if session.json:
+        session.console.document(tried.as_json())
+        return 0 if tried.result.error is None else 1
+    _show_tool(session, tried)
+    failed = tried.result.error
+    if failed is not None:
+        session.console.error(RyeError(failed.code, failed.message, failed.hint))
+        return 1
+    session.console.data(printable(json.dumps(tried.result.output, ensure_ascii=False, indent=2)))
+    return 0
+
+
+def _show_tool(session: Session, tried: Tried) -> None:
+    """Print everything but the result, on stderr."""
+    for line in tried.result.stderr.split("\n"):
+        if line:
+            session.console.say(f"  {one_line(line)}", "dim")
+    granted = ", ".join(f"{key} {value}" for key, value in tried.grants.lines()) or "nothing beyond its work folder"
+    session.console.say(f"{tried.item.label}: {tried.result.seconds:.2f} s; granted {granted}")
+    for what in tried.result.refused:
+        key, _, value = what.partition(" ")
+        session.console.warn(
+            f"Refused: {key} {one_line(value)}", f'`[sandbox."tool:{tried.item.id}"]` in rye.toml grants {key}.'
+        )

@@ -7,7 +7,7 @@ import click
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.errors import RyeError
-from rye.workspace.trusting.trust_list import (
+from rye.workspace.trusting.trusted_keys import (
     forget_key,
     key_of_file,
     offered_keys,

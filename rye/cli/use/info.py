@@ -15,9 +15,7 @@ from rye.permissions.risk import tiers
 from rye.registry.protocol.lines import write_time
 from rye.signing.keys import PublicKey
 from rye.workspace.installing.consent import mention_document, run_document
-from rye.workspace.items.source_info import SourceInfo, source_info
-from rye.workspace.registries.item_info import ItemContent, item_info
-from rye.workspace.registries.item_page import item_page, page_address
+from rye.workspace.registries.item_info import ItemContent, SourceInfo, item_info, item_page, page_address, source_info
 from rye.workspace.registries.published_items import registry_of
 
 

@@ -28,7 +28,7 @@ class ToolRun(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """How a call ended. ``rye.runtime.sandbox.results`` converts it to a value or an error."""
+    """How a call ended. ``rye.runtime.sandboxed_tools`` converts it to a value or an error."""
 
     exit: int | None
     """The tool's exit status; None if it was killed."""

@@ -2,27 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.errors import RyeError
+from rye.errors import RyeError, UsageError
 from rye.items.kinds import KINDS
 from rye.items.location import locate
+from rye.limits import CONTENT
 from rye.project.context import arguments_or_own_items, require_project
+from rye.project.item_file import place
 from rye.project.lock_file import read_lock
-from rye.project.signatures import JudgedFile, verify_file
 from rye.signing.keys import PublicKey
-from rye.signing.verification import Verification
+from rye.signing.verification import Verification, verify
+from rye.storage.safe_files import read_bytes
 from rye.verified.installed import attached_problem
 from rye.workspace.trusting.trusted_keys import Trusted, trusted_keys
 
 if TYPE_CHECKING:
     from rye.registry.protocol.statements import Keyset
     from rye.workspace.context import Context
+
+
+class JudgedFile(Struct, frozen=True):
+    """One file's kind (None if unknown) and verdict."""
+
+    kind: str | None
+    verification: Verification
+
+
+def verify_file(
+    path: Path, shown: str, kind: str | None, trusted: Iterable[PublicKey], revoked: Iterable[PublicKey]
+) -> JudgedFile:
+    """Verify the signature of the file at ``path``. Raises RyeError if it cannot be read or its kind is unknown."""
+    data = read_bytes(path, CONTENT.item_bytes)
+    if len(data) > CONTENT.item_bytes:
+        return JudgedFile(kind, Verification("malformed", f"The file has more than {CONTENT.item_bytes:,} bytes."))
+    location = place(path, data.decode("utf-8", "replace").replace("\r\n", "\n"), kind)
+    if location is None:
+        raise UsageError(
+            "unknown-kind-of-file",
+            f"Cannot tell what kind of item {shown!r} is.",
+            f"Name it with --kind ({KINDS.names()}).",
+        )
+    return JudgedFile(location.kind, verify(data, location.kind, path.name, trusted, revoked))
 
 
 class VerifiedFile(Struct, frozen=True):

@@ -26,10 +26,11 @@ from rye.customization.item_overrides import (
 )
 from rye.customization.overlay_health import Status
 from rye.customization.override_writing import described, directive_text, new_file, section_of, with_directive
-from rye.customization.places import Folder, rye_places
+from rye.customization.places import Folder, decode, rye_places
 from rye.errors import RyeError, UsageError
 from rye.items.identity import Reference, is_id
 from rye.items.kinds import KINDS
+from rye.limits import OVERRIDES
 from rye.project.context import load_manifest
 from rye.project.layout import Project, find_project
 from rye.project.manifest import Manifest
@@ -37,11 +38,14 @@ from rye.project.spaces import Entry, find
 from rye.storage.atomic import replace_file
 from rye.storage.home import Home
 from rye.text.diagnostics import Diagnostic
+from rye.text.line_form import read_form, split_lines
 from rye.workspace.context import Context
 from rye.workspace.customizing.editing import Editable
+from rye.workspace.given_file import ReadStream, given_bytes
 from rye.workspace.items.applied_overrides import apply_overrides
 from rye.workspace.items.effective_item import EffectiveItem, effective_item, entry_of_file
 from rye.workspace.items.present_items import exists
+from rye.workspace.named_file import NamedFile
 from rye.workspace.trusting.customizations import remember_made_here
 
 
@@ -375,3 +379,12 @@ def _check_file(
             continue
         applied = next(file for file in result.files if file.source.path == path)
         yield OverrideChecked(shown, level, identifier, item.name, applied.diagnostics, applied)
+
+
+def content_lines(file: NamedFile, stream: ReadStream) -> tuple[str, ...]:
+    """The file's lines, without line endings. Raises RyeError ``file-too-large``, ``unreadable``."""
+    limit = OVERRIDES.file_bytes
+    data = given_bytes(file, stream, limit)
+    if len(data) > limit:
+        raise RyeError("file-too-large", f"{file.shown!r} has more than {limit:,} bytes.", "Make it shorter.")
+    return tuple(split_lines(read_form(decode(data, repr(file.shown)))[0])[0])

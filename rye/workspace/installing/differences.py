@@ -1,4 +1,7 @@
-"""Comparing two releases, and installed files with the signed bytes."""
+"""Comparing two releases, installed files with the signed bytes, and an item with and without the overrides in force.
+
+Releases are found by name, without a project's lock. They are proved and verified as in an installation.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,29 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from rye.customization.effective_diff import EffectiveDiff, effective_diff
+from rye.errors import RyeError
 from rye.installation.graph import locked_item
 from rye.installation.hand_edits import edit_diff, signed_hash
-from rye.installation.released import fetch_releases, find_release, identify_one
-from rye.installation.sources import Sources, differs, expect_origin, locked_source_record, source_item
-from rye.items.identity import parse_reference
+from rye.installation.resolving import identify
+from rye.installation.sources import Sources, differs, expect_origin, fetch_logged, locked_source_record, source_item
+from rye.items.identity import Identity, Reference, parse_reference
 from rye.permissions.comparing import Comparison, Version, compare
+from rye.permissions.containment import Diff, diff
 from rye.project.freshness import Unlock
 from rye.project.layout import Project, find_project
 from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import item_folder
-from rye.project.manifest import Manifest
-from rye.registry.trust.records import ReleaseRecord, find_locked
+from rye.project.manifest import Manifest, Requested
+from rye.registry.trust.records import ReleaseRecord, check_installable, find_locked
+from rye.resolution.ranges import Range
+from rye.resolution.versions import Version as ReleaseVersion
 from rye.sources.record import SourceHistory
 from rye.verified.on_disk import Drift, edited, scan
-from rye.verified.release import VerifiedItem
+from rye.verified.release import VerifiedItem, verify_files
 from rye.workspace.context import Context
 from rye.workspace.installing.project_state import read_state
+from rye.workspace.items.effective_item import effective_item, overridden
 from rye.workspace.registries.project_sources import project_sources
 
 
@@ -131,3 +140,72 @@ def _signed_bytes(
             blobs = client.fetch_blobs((sha256, size) for _, sha256, size in files)
             signed.update({path: blobs[sha256] for path, sha256, _ in files})
     return signed
+
+
+def identify_one(reference: Reference, sources: Sources) -> Identity:
+    """Return the item that a reference means in the registries. Raises RyeError ``no-such-item``, UsageError ``ambiguous``."""
+    wanted = Requested(reference.id, reference.kind, "*")
+    return identify([wanted], sources)[wanted]
+
+
+def find_release(identity: Identity, wanted: str | None, sources: Sources) -> ReleaseRecord:
+    """Return the newest release in a range (None: any). Withdrawn ones and pre-releases are chosen only if there is no other."""
+    if sources.is_source(identity.namespace):
+        raise RyeError(
+            "source-has-one-version",
+            f"{identity} comes from [sources], so it has no releases, only the versions in its repository.",
+            f"`rye diff {identity.id}` compares what is installed with what its source has now.",
+        )
+    history = sources.releases([identity]).get(identity)
+    records = history.records if history is not None else ()
+    if wanted is not None:
+        allowed = Range.parse(wanted)
+        exact = [record for record in records if record.version == wanted.lstrip("=v ")]
+        records = tuple(exact or [record for record in records if ReleaseVersion.parse(record.version) in allowed])
+    if not records:
+        there = ", ".join(record.version for record in (history.records if history else ())[-8:])
+        raise RyeError(
+            "no-such-version",
+            f"The registry has no {identity}{'@' + wanted if wanted else ''}.",
+            f"Available: {there}." if there else f"`rye search {identity.id.rsplit('/', 1)[-1]}` looks for it.",
+        )
+
+    def rank(record: ReleaseRecord) -> tuple[bool, bool, ReleaseVersion]:
+        version = ReleaseVersion.parse(record.version)
+        return not record.is_withdrawn, not version.is_prerelease, version
+
+    return max(records, key=rank)
+
+
+def fetch_releases(records: Sequence[ReleaseRecord], sources: Sources) -> list[VerifiedItem]:
+    """Return the verified items of these releases, in the same order."""
+    items: dict[int, VerifiedItem] = {}
+    groups: dict[int, list[int]] = {}
+    for number, record in enumerate(records):
+        check_installable(record)
+        groups.setdefault(id(sources.client_of(record)), []).append(number)
+    for numbers in groups.values():
+        wanted = [records[number] for number in numbers]
+        for number, files in zip(numbers, fetch_logged(sources.client_of(wanted[0]), wanted), strict=True):
+            items[number] = verify_files(files, (), ())
+    return [items[number] for number in range(len(records))]
+
+
+class EffectiveChanges(Struct, frozen=True):
+    """``text``: the diff from the published text to the effective one."""
+
+    id: str
+    kind: str
+    text: EffectiveDiff
+    rights: Diff
+
+
+def effective_changes(context: Context, argument: str) -> EffectiveChanges:
+    """The changes of the item ``FILE|ID``. Raises RyeError as :func:`rye.workspace.items.effective_item.effective_item`."""
+    target = effective_item(context, argument, base=True)
+    result = overridden(context.home, target, context.now().date())
+    before = target.item.reading.metadata
+    after = result.reading.metadata if result is not None else before
+    rights = diff(before.capabilities if before else (), after.capabilities if after else ())
+    text = effective_diff(result, target.id) if result is not None else EffectiveDiff("", (), ())
+    return EffectiveChanges(target.id, target.item.kind.name, text, rights)

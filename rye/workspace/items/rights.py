@@ -15,12 +15,16 @@ from rye.consent.agreement import ItemAgreement
 from rye.consent.ask import Ask, run_text
 from rye.errors import RyeError
 from rye.items.agent_tools import AgentTools
+from rye.items.attached import attached_files
 from rye.items.consented import Run
+from rye.items.runs import attached_runs
+from rye.limits import RUNS
 from rye.permissions.containment import Diff, diff
 from rye.permissions.matching import CheckAnswer
 from rye.permissions.matching import check as decide
 from rye.permissions.risk import Tier, tiers, tools_tier
-from rye.project.item_runs import runs_of
+from rye.project.item_file import ItemFile
+from rye.storage.safe_files import read_bytes
 from rye.workspace.context import Context
 from rye.workspace.findings import FileFindings
 from rye.workspace.items.agreement import item_agreement
@@ -162,3 +166,16 @@ def decide_action(
     why = next((error for error in stopping if error is not None), None)
     reason = f"{why.code}: {why.message} {why.hint}" if why is not None else None
     return ActionDecision(decision, callers, reason)
+
+
+def runs_of(item: ItemFile) -> tuple[Run, ...]:
+    """Return the parts of an item on disk that can run, attached files included. Raises RyeError for an unreadable file."""
+    metadata = item.reading.metadata
+    own = metadata.runs if metadata is not None else ()
+    if item.kind.main_file is None or item.path.name != item.kind.main_file:
+        return own
+    found = [
+        (file.path, file.executable, file.sha256, read_bytes(item.path.parent / file.path, RUNS.head_bytes))
+        for file in attached_files(item.path)[0]
+    ]
+    return tuple(sorted({*own, *attached_runs(found)}))

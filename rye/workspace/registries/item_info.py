@@ -1,4 +1,7 @@
-"""Everything that a registry says about a published item."""
+"""Everything that a registry says about a published item, and where its web page is.
+
+A locked item of ``[sources]`` was not published, so what is said about it comes from rye.lock and its bytes.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,26 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rye.errors import RyeError
+from rye.installation.graph import locked_item
 from rye.installation.install import mentions
 from rye.items.agent_tools import AgentTools
 from rye.items.consented import Run
-from rye.items.identity import Identity
-from rye.items.signed_release import Mention
+from rye.items.identity import Identity, parse_reference
+from rye.items.signed_release import Mention, SignedRelease
+from rye.project.context import load_manifest
+from rye.project.layout import Project, find_project
+from rye.project.lock import LockedItem
+from rye.project.lock_file import read_lock
 from rye.registry.client import RegistryClient
+from rye.registry.protocol.page_paths import item_page_path
 from rye.registry.trust.keysets import Link
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, latest_release
 from rye.resolution.ranges import Range
 from rye.resolution.versions import comparable
 from rye.verified.release import item_runs, judge_files
-from rye.workspace.registries.published_items import published, registry_of
+from rye.workspace.registries.published_items import published, published_release, registry_of
 from rye.workspace.registries.registry_access import open_registry
+from rye.workspace.trusting.verified_items import require_verified
 
 if TYPE_CHECKING:
     from rye.workspace.context import Context
@@ -80,3 +90,65 @@ def _chosen(history: ItemHistory, wanted: str | None, name: str) -> ReleaseRecor
         versions = ", ".join(record.version for record in history.records[-10:])
         raise RyeError("no-such-version", f"{name} has no version {wanted or ''}.", f"Its versions: {versions}.")
     return found
+
+
+class ItemPage(Struct, frozen=True):
+    """An item and the address of its page."""
+
+    identity: Identity
+    address: str
+
+
+def item_page(context: Context, reference: str) -> ItemPage:
+    """The page of ``[kind:]id[@version]``, which must be published.
+
+    Raises RyeError ``no-such-item``, ``no-such-version`` and, for a registry that is read from a folder, ``no-page``.
+    """
+    registry = registry_of(context, reference)
+    with open_registry(context, registry) as client:
+        identity, version = published(client, reference)
+        if version is not None:
+            version = published_release(client, reference).version
+    address = page_address(registry, identity, version)
+    if address is None:
+        raise RyeError(
+            "no-page",
+            f"{registry} is a folder. Only a registry server has pages.",
+            f"Name the server: `rye info {reference} --web --registry https://ADDRESS`.",
+        )
+    return ItemPage(identity, address)
+
+
+def page_address(registry: str, identity: Identity, version: str | None = None) -> str | None:
+    """The address of an item's page; None for a registry without a web address. ``version``: None for the newest."""
+    if not registry.startswith(("https://", "http://")):
+        return None
+    return registry.rstrip("/") + item_page_path(identity, version)
+
+
+class SourceInfo(Struct, frozen=True):
+    """A locked item and the facts of its bytes."""
+
+    row: LockedItem
+    """The row, with the signer of the verified release."""
+    words: SignedRelease
+
+
+def source_info(context: Context, reference: str) -> SourceInfo | None:
+    """The locked item of ``reference`` (``[kind:]id``); None if its namespace is not a source of the enclosing project.
+
+    Raises RyeError ``not-installed``, ``unverified-item``.
+    """
+    project = find_project(context.cwd)
+    if project is None or not project.manifest_path.exists():
+        return None
+    manifest = load_manifest(project)
+    if parse_reference(reference).id.partition("/")[0] not in manifest.sources:
+        return None
+    return _of(context, project, reference)
+
+
+def _of(context: Context, project: Project, reference: str) -> SourceInfo:
+    row = locked_item(read_lock(project), reference.partition("@")[0])
+    words = require_verified(context, project, [row])[row.identity]
+    return SourceInfo(row.with_signer(words.signed_by), words)

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from rye.project.layout import find_project
 from rye.signing.keys import PublicKey
-from rye.signing.trust_store import TrustStore, read_key_file
+from rye.signing.trust_store import Proposal, TrustedKey, TrustStore, proposals, read_key_file
 from rye.storage.home import Home
+from rye.workspace.context import Context
 
 
 class Trusted(Struct, frozen=True):
@@ -24,3 +26,39 @@ def trusted_keys(home: Home, files: Iterable[Path]) -> Trusted:
     named = tuple(read_key_file(file)[0] for file in files)
     store = TrustStore(home.config)
     return Trusted((*named, *store.trusted()), store.revoked())
+
+
+def key_of_file(path: Path) -> tuple[PublicKey, str | None]:
+    """The key in a file (PEM or key TOML), and the owner named there. Raises RyeError ``bad-key``."""
+    return read_key_file(path)
+
+
+def trust_key(context: Context, key: PublicKey, label: str, source: str) -> TrustedKey:
+    """Trust a key: its signatures count from now on."""
+    return _store(context.home).add(key, label, source, context.now())
+
+
+def trust_entries(home: Home) -> tuple[TrustedKey, ...]:
+    """The trusted and revoked keys."""
+    return tuple(_store(home).entries())
+
+
+def offered_keys(context: Context) -> list[Proposal]:
+    """Keys in the enclosing project that the user has neither trusted nor revoked."""
+    project = find_project(context.cwd)
+    known = {entry.key for entry in trust_entries(context.home)}
+    return [p for p in (proposals(project.root) if project else ()) if p.key is not None and p.key not in known]
+
+
+def forget_key(home: Home, name: str) -> TrustedKey:
+    """Forget a key (label, key id or fingerprint)."""
+    return _store(home).remove(name)
+
+
+def revoke_key(context: Context, name: str) -> TrustedKey:
+    """Mark a key as revoked."""
+    return _store(context.home).revoke(name, context.now())
+
+
+def _store(home: Home) -> TrustStore:
+    return TrustStore(home.config)
