@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from rye.storage.places import home_folder, place_of
 
@@ -25,7 +26,7 @@ ORGANIZATION_POLICY = Path("/etc/rye/policy.toml")
 
 
 class Home(Struct, frozen=True):
-    """The folders of one user. All paths are absolute."""
+    """The folders of one user. A relative path starts at the folder that is current when the value is made."""
 
     config: Path
     """The folder for keys, the trust store, user settings and customizations."""
@@ -39,6 +40,13 @@ class Home(Struct, frozen=True):
     """Items that an administrator provides to all users."""
     named_policy: Path | None = None
     """The organization's policy, which must exist; None: :data:`ORGANIZATION_POLICY`, if it exists."""
+
+    def __post_init__(self) -> None:
+        """Fix relative paths, so that a later change of the current folder leads to no other folders."""
+        for name in self.__struct_fields__:
+            path = getattr(self, name)
+            if path is not None and not path.is_absolute():
+                force_setattr(self, name, path.absolute())
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Home:

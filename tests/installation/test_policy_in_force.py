@@ -5,14 +5,18 @@ Anyone who can commit writes the project's.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from rye.errors import RyeError
 from rye.installation.environment import policy_in_force, policy_of
-from rye.installation.policy_files import OtherPolicies
+from rye.installation.policy_files import OtherPolicies, read_other_policies
 from rye.permissions.policy import Policy, violations
 from rye.permissions.risk import Tier
 from rye.project.manifest import Manifest, PolicyTable, parse_manifest
 from rye.runtime.rules import Rules
+from rye.storage.home import Home
 
 RUN = "rye.execute.tool.acme.shell.run"
 SAFE = '[policy.risk]\n"rye.*" = "safe"\n"rye.execute.*" = "safe"\n'
@@ -87,3 +91,16 @@ pipe-to-shell = "forbid"
     assert policy_of(table("[policy]\nallow = []\n")).allowed == ((),)
     assert policy_of(table('[policy]\nsources = "signed"\n')).sources == "signed"
     assert in_force('[policy]\nsources = "git"\n', '[policy]\nsources = "path"\n').sources == "git"
+
+
+@pytest.mark.parametrize("named", ["rules.toml", "./rules.toml", "../{folder}/rules.toml"])
+def test_a_policy_that_is_named_and_missing_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    home = Home.from_environment({"HOME": str(tmp_path), "RYE_POLICY": named.format(folder=tmp_path.name)})
+    with pytest.raises(RyeError) as caught:
+        read_other_policies(home)
+    assert caught.value.code == "no-policy"
+    (tmp_path / "rules.toml").write_text("[policy]\n")
+    assert len(read_other_policies(home).tables) == 1

@@ -73,6 +73,13 @@ def test_a_home_of_three_folders_looks_nowhere_else_of_the_user_s(tmp_path: Path
     assert (home.system_space, home.organization_policy, home.named_policy) == (SYSTEM_SPACE, ORGANIZATION_POLICY, None)
 
 
+def test_relative_folders_do_not_move_with_the_current_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    home = Home(Path("config"), Path("data"), Path("cache"), own_items=Path("ai"))
+    monkeypatch.chdir("/")
+    assert (home.config, home.user_space) == (tmp_path / "config", tmp_path / "ai")
+
+
 def test_the_environment_of_the_process_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     environment = {"HOME": "/home/user", "RYE_DATA_DIR": "/srv/data", "RYE_CONFIG_DIR": "~"}
     before = Home.from_environment(environment)
