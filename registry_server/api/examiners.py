@@ -93,8 +93,8 @@ class Examiners:
     def analyse(self, released: Sequence[Released]) -> None:
         """Analyse releases that have just been logged, without anyone waiting.
 
-        A worker that has little else to do does it, or without workers a thread when nothing is published. What is too
-        much is left to the first views of the pages.
+        A worker that has little else to do does it, or without workers a thread when it is quiet. What is too much is
+        left to the first views of the pages.
         """
         worker = self._choose()
         if worker is not None and len(worker.waiting) < ANALYSING:

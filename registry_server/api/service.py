@@ -82,7 +82,7 @@ class Service:
         self.analysed = analysed_objects(settings)
         self._reading = search_engine(settings)
         analyses = AnalysisStore(self.analysed, self._reading)
-        analyst = Analyst(self._reading, self.public, analyses, self._is_publishing)
+        analyst = Analyst(self._reading, self.public, analyses, self._is_busy)
         self.examiners = Examiners(examination, self.origin, settings, analyst)
         self.staging = Staging(self.engine, self.origin, *stores, self.staged, examination, settings)
         self.token_lookup = TokenLookup(self.engine)
@@ -142,6 +142,9 @@ class Service:
 
     def _is_publishing(self) -> bool:
         return self._writing > 0
+
+    def _is_busy(self) -> bool:
+        return self._is_publishing() or self.pages.is_making
 
     @contextmanager
     def writing(self, account: Account) -> Iterator[None]:

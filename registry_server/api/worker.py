@@ -33,7 +33,7 @@ from rye.items.identity import Identity
 _log = logging.getLogger("rye.registry")
 LENGTH_BYTES = 4
 QUIET_SECONDS = 0.05
-"""How long nothing must be published before a release is analysed in the process that publishes: publishes come in series."""
+"""How long no one must wait for this process before it analyses a release: publishes come in series."""
 
 
 class Start(Struct, frozen=True):
@@ -98,15 +98,15 @@ class Analyst(Struct, frozen=True):
     engine: sa.Engine
     public: Objects
     analyses: AnalysisStore
-    is_publishing: Callable[[], bool] = lambda: False
-    """Whether this process is publishing, which comes first."""
+    is_busy: Callable[[], bool] = lambda: False
+    """Whether publishers or readers wait for this process: they come first."""
 
     def analyse(self, released: Sequence[Released]) -> None:
-        """Analyse and store, each after a moment without a publish. What fails is left to the first view."""
+        """Analyse and store, each after a quiet moment. What fails is left to the first view."""
         for release in released:
             until = time.monotonic()
-            while self.is_publishing() or time.monotonic() < until:
-                if self.is_publishing():
+            while (is_busy := self.is_busy()) or time.monotonic() < until:
+                if is_busy:
                     until = time.monotonic() + QUIET_SECONDS
                 time.sleep(QUIET_SECONDS / 10)
             try:

@@ -166,6 +166,11 @@ class PageCache:
         site = self.site()
         return Site(site.origin, "", site.address, None) if self._is_private else site
 
+    @property
+    def is_making(self) -> bool:
+        """Whether pages are being made, or wait to be."""
+        return self._threads.taken > 0
+
     def hour(self) -> datetime:
         """Return the current hour, which pages are made for."""
         return self._hour()
