@@ -1,14 +1,15 @@
-"""What a row of rye.lock approves: the one value of consent that a row has."""
+"""What a row of rye.lock approves: the one value of consent that a row has, and the keys by which the file says it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from rye.items.agent_tools import AgentTools, from_words
+from rye.items.consented import HookAction, Run
 
 
 class Approved(Struct, frozen=True):
@@ -65,3 +66,39 @@ def approving(rules: int = 1, signer: str | None = None, /, **given: Iterable[An
 
 NOTHING = Approved()
 """Approves nothing; no one has to agree again to the signer."""
+
+Form = Literal["texts", "runs", "hooks"]
+RULES, SIGNER = "facts-rules", "approved-signer"
+"""Keys that belong to no single sort: :attr:`Approved.rules` and :attr:`Approved.signer`."""
+MOST_RULES = 9999
+_RULES, _SIGNER = RULES.replace("-", "_"), SIGNER.replace("-", "_")
+_TYPES: dict[Form, Any] = {"texts": tuple[str, ...], "runs": tuple[Run, ...], "hooks": tuple[HookAction, ...]}
+
+
+class Key(Struct, frozen=True):
+    """One key of a row that approves something."""
+
+    name: str
+    """As :meth:`rye.consent.approved.Approved.of` takes it."""
+    key: str
+    """As rye.lock writes it."""
+    form: Form = "texts"
+    """What its list has, one on each line. Texts and runs are sorted; hooks keep their order, and stand after the others."""
+    field: str = ""
+    """The name of its field in the type of a row."""
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "field", self.key.replace("-", "_"))
+
+
+def row_fields(keys: Iterable[Key]) -> list[tuple[str, Any, Any]]:
+    """The fields of a row that approve something: name, type and default."""
+    listed = [(key.field, _TYPES[key.form], ()) for key in keys]
+    return [*listed, (_RULES, int, 1), (_SIGNER, str | None, None)]
+
+
+def approved_in(row: object, keys: Iterable[Key]) -> Approved:
+    """What a row with :func:`row_fields` approves."""
+    given = {key.name: values for key in keys if (values := getattr(row, key.field))}
+    rules, signer = getattr(row, _RULES), getattr(row, _SIGNER)
+    return approving(rules, signer, **given) if given or rules != 1 or signer is not None else NOTHING

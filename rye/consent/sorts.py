@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from rye.consent.approved import Key
 from rye.consent.ask import Ask, hook_text, run_text, tool_texts
-from rye.consent.lock_keys import Key
 from rye.items.agent_tools import from_words, widened
+from rye.items.consented import Run, RunKind
 
 if TYPE_CHECKING:
     from rye.consent.approved import Approved
     from rye.consent.rows import Comes, Row
 
+_LISTED = 3
 Values = Mapping[str, tuple[Any, ...]]
 """What one sort has, by the names of its keys."""
 
@@ -42,6 +44,10 @@ def _kept(agreed: Values, wanted: Values) -> Values:
 def _both(ours: Values, theirs: Values) -> Values:
     """What both sides of a merge approve."""
     return _kept(ours, theirs)
+
+
+def _why(asks: Sequence[Ask], update: bool) -> str:
+    return f"{'adds' if update else 'has'} {asks[0].sort}: {some([ask.text for ask in asks])}"
 
 
 class Sort(Struct, frozen=True, kw_only=True):
@@ -72,10 +78,28 @@ class Sort(Struct, frozen=True, kw_only=True):
     """Whether rye.lock approves it; the others are about the project itself."""
     title: str = ""
     """The heading above its texts, where a screen lists what rye.lock approves."""
+    question: str = ""
+    """What the question below a plan calls it."""
+    why: Callable[[Sequence[Ask], bool], str] = _why
+    """Why a change that asks for these waits for a yes; second: whether it is an update."""
+    stops: Callable[[Ask], bool] = lambda ask: True
+    """Whether it stops an update, until a person says yes or an approval names the item. For others ``--yes`` is enough."""
+    stops_always: Callable[[Ask], bool] = lambda ask: False
+    """Whether it stops a first installation as well."""
+    json: str = ""
+    """The list of a change that ``--json`` prints it in."""
+    document: Callable[[Ask], object] = lambda ask: ask.text
+    """One entry of that list."""
 
     def values(self, approved: Approved) -> Values:
         """What of an approval is of this sort."""
         return {key.name: approved.of(key.name) for key in self.keys}
+
+
+def some(names: Sequence[str]) -> str:
+    """The first names, and how many there are besides."""
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"{', '.join(names[:_LISTED])}{more}"
 
 
 def _rights_beyond(agreed: Values, wanted: Values) -> list[str]:
@@ -126,6 +150,56 @@ def _forced_given(sort: Sort, row: Row) -> Iterable[tuple[str, Any]]:
     return [(row.forced, None)] if row.forced is not None else ()
 
 
+def _why_rights(asks: Sequence[Ask], update: bool) -> str:
+    more = ", …" if len(asks) > 1 else ""
+    return f"{'widens its rights' if update else 'asks for rights'} ({asks[0].text}{more})"
+
+
+def _why_tools(asks: Sequence[Ask], update: bool) -> str:
+    return f"{'widens its' if update else 'names'} tools of the agent program ({some([ask.text for ask in asks])})"
+
+
+_RUNS: Mapping[RunKind, str] = {
+    "attached-file": "executables",
+    "frontmatter-hook": "hooks of the agent program",
+    "mcp-server": "MCP servers",
+    "inline-command": "commands that run on loading",
+    "tool-code": "code",
+    "tool-needs": "needs beyond the sandbox",
+}
+
+
+def _why_runs(asks: Sequence[Ask], update: bool) -> str:
+    verb = "adds or changes" if update else "has"
+    named = {what: [_run_name(ask.subject) for ask in asks if ask.subject.what == what] for what in _RUNS}
+    return " and ".join(f"{verb} {_RUNS[what]} ({some(names)})" for what, names in named.items() if names)
+
+
+def _run_name(run: Run) -> str:
+    if run.what == "tool-needs":
+        return f"{run.where} {run.action}"
+    return run.action if run.what == "inline-command" else run.where
+
+
+def _why_facts(asks: Sequence[Ask], update: bool) -> str:
+    named = [f"{m.fact}: {m.value} ({m.path}:{m.line})" for m in (ask.subject for ask in asks)]
+    return f"mentions {some(named)}"
+
+
+def _why_signer(asks: Sequence[Ask], update: bool) -> str:
+    return " and ".join(asks[0].subject.reasons)
+
+
+def _stops_for_signer(ask: Ask) -> bool:
+    """What rye.toml brings in may be the user's own line, so ``--yes`` is enough there."""
+    return bool(ask.subject.changed or ask.subject.unknown)
+
+
+def run_document(run: Run) -> dict[str, str]:
+    """One thing that can run, as ``--json`` prints it."""
+    return {"what": run.what, "where": run.where, "action": run.action, "sha256": run.sha256}
+
+
 SORTS: tuple[Sort, ...] = (
     Sort(
         name="right",
@@ -135,6 +209,14 @@ SORTS: tuple[Sort, ...] = (
         kept=_rights_kept,
         covers=lambda agreed, text: not beyond_patterns(agreed, (text,)),
         title="Rights",
+        question="these rights",
+        why=_why_rights,
+        json="asks",
+        document=lambda ask: {
+            "capability": ask.subject.pattern,
+            "tier": str(ask.subject.tier),
+            "example": ask.subject.witness,
+        },
     ),
     Sort(
         name="hook",
@@ -143,6 +225,15 @@ SORTS: tuple[Sort, ...] = (
         text=hook_text,
         is_denied=True,
         title="Hooks",
+        question="these hooks",
+        why=lambda asks, update: "adds hooks" if update else "has hooks",
+        json="hooks",
+        document=lambda ask: {
+            "when": ask.subject.when,
+            "item_type": ask.subject.item_type,
+            "item_id": ask.subject.item_id,
+            "inputs": dict(ask.subject.inputs),
+        },
     ),
     Sort(
         name="tool",
@@ -153,6 +244,9 @@ SORTS: tuple[Sort, ...] = (
         kept=_tools_kept,
         both=_tools_both,
         title="Tools of the agent program",
+        question="these rights",
+        why=_why_tools,
+        json="agent_tools",
     ),
     Sort(
         name="run",
@@ -160,19 +254,40 @@ SORTS: tuple[Sort, ...] = (
         asked=lambda comes: {"run": comes.runs},
         text=run_text,
         title="What can run",
+        question="its executable code",
+        why=_why_runs,
+        json="runs",
+        document=lambda ask: run_document(ask.subject),
     ),
-    Sort(name="fact", keys=(Key("fact", "approved-facts"),), title="What the texts mention"),
+    Sort(
+        name="fact",
+        keys=(Key("fact", "approved-facts"),),
+        title="What the texts mention",
+        why=_why_facts,
+        stops_always=lambda ask: bool(ask.subject.is_alarm),
+    ),
     Sort(
         name="signer",
         given=_signer_given,
         of=lambda row: row.identity.namespace,
         title="Keys that sign its items",
+        why=_why_signer,
+        stops=_stops_for_signer,
     ),
-    Sort(name="source", given=_signer_given, title="Items without a publisher's signature, and their sources"),
+    Sort(
+        name="source",
+        given=_signer_given,
+        title="Items without a publisher's signature, and their sources",
+        why=_why_signer,
+        stops=_stops_for_signer,
+        stops_always=lambda ask: bool(ask.subject.editable),
+    ),
     Sort(
         name="forced",
         given=_forced_given,
         title="Versions that [overrides] of rye.toml forces, whatever other items require",
+        why=lambda asks, update: f"is forced by [overrides] of rye.toml ({asks[0].text})",
+        stops=lambda ask: False,
     ),
     Sort(name="text", title="Texts that were approved under older rules, by their hash"),
     Sort(name="deploy"),
@@ -186,6 +301,16 @@ SORTS: tuple[Sort, ...] = (
 def sort_of(name: str) -> Sort | None:
     """The row of a name; None for a name that another version of Rye stored."""
     return _by_name(SORTS).get(name)
+
+
+def row_of(ask: Ask) -> Sort:
+    """The row of what a change asks for."""
+    return _by_name(SORTS)[ask.sort]
+
+
+def approves_nothing(approved: Approved) -> bool:
+    """Whether a row approves nothing that could not be denied, as if another version of Rye wrote it."""
+    return not any(approved.of(sort.name) for sort in SORTS if not sort.is_denied)
 
 
 def lock_keys() -> tuple[Key, ...]:

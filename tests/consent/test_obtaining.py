@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from rye.consent.approved import approving
 from rye.consent.ask import Ask
+from rye.consent.changes import Asked
 from rye.errors import RyeError
-from rye.installation.plan import Asked, Consent, ItemChange, Plan
+from rye.installation.plan import Consent, ItemChange, Plan
 from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
 from rye.items.signed_release import Mention
@@ -22,6 +23,7 @@ from rye.project.lock import LockedItem, LockedSource
 from rye.workspace.installing.consent import change_documents, obtain_consent
 from rye.workspace.installing.install_request import InstallRequest, LockUse, Proposal
 from rye.workspace.trusting.acceptance import require_yes
+from tests.scenes.approvals import item_change, with_asks
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 HASH = "ab" * 32
@@ -39,11 +41,11 @@ OLD = LockedItem(
 )
 NEW = replace(OLD, version="1.1.0")
 RIGHT = Asked("rye.execute.*", Tier.UNRESTRICTED, "rye.execute.tool.a")
-ADDED = ItemChange(action="add", identity=OLD.identity, old=None, new=OLD, asks=(RIGHT,))
+ADDED = item_change("add", OLD.identity, None, OLD, asks=(RIGHT,))
 """Needs a yes; ``--yes`` is one."""
-WIDER = ItemChange(action="update", identity=OLD.identity, old=OLD, new=NEW, asks=(RIGHT,))
+WIDER = item_change("update", OLD.identity, OLD, NEW, asks=(RIGHT,))
 """Needs a person, or an approval by name."""
-QUIET = ItemChange(action="update", identity=OLD.identity, old=OLD, new=NEW)
+QUIET = item_change("update", OLD.identity, OLD, NEW)
 LABEL = "tool:acme/fs/read@1.1.0"
 UNSEEN = (Ask("tool:acme/fs/read", "right", "rye.load.*"),)
 
@@ -219,9 +221,9 @@ NOTE = Mention("command", "make", "alarm", "a.md", 3)
 
 
 def reason(**fields: Any) -> str:
-    change = replace(WIDER, asks=(), **fields)
+    change = with_asks(WIDER, asks=(), **fields)
     if not change.needs_consent:
-        change = replace(change, asks=(RIGHT,))
+        change = with_asks(change, asks=(RIGHT,))
     message = refused("consent-needed", lambda: Face().asked(change)).message
     return message.removeprefix(f"Approval required, so nothing was changed: {LABEL} ").removesuffix(".")
 
@@ -293,7 +295,7 @@ def test_rights_are_shown_by_the_first_and_reasons_are_joined() -> None:
     more = replace(RIGHT, pattern="rye.sign.*")
     error = refused(
         "consent-needed",
-        lambda: Face().asked(replace(WIDER, asks=(RIGHT, more), hooks=(HookAction("x", "tool", "a"),))),
+        lambda: Face().asked(with_asks(WIDER, asks=(RIGHT, more), hooks=(HookAction("x", "tool", "a"),))),
     )
     assert error.message.endswith(f"{LABEL} widens its rights (rye.execute.*, …) and adds hooks.")
     error = refused("consent-needed", lambda: Face().asked(replace(WIDER, old=None, pulled_in=True)))
@@ -309,7 +311,7 @@ def test_how_a_signer_changed_is_said() -> None:
 
 
 def test_a_change_is_shown_to_programs_with_everything_that_is_agreed_to() -> None:
-    change = replace(
+    change = with_asks(
         WIDER, hooks=(HookAction("x", "tool", "a", (("k", "v"),)),), tools=("Bash",),
         runs=(RUN, replace(RUN, what="attached-file", where="a.sh")),
         mentions=(NOTE, replace(NOTE, line=9)), new_mentions=(NOTE,), signer_changed=True, signer_new=True, signer_unknown=True,
@@ -330,10 +332,10 @@ def test_a_change_is_shown_to_programs_with_everything_that_is_agreed_to() -> No
 
 
 def test_an_addition_a_removal_and_an_item_of_a_source_are_shown_to_programs() -> None:
-    (added,) = change_documents([replace(ADDED, new=replace(OLD, forced="^1"))])
+    (added,) = change_documents([with_asks(ADDED, new=replace(OLD, forced="^1"))])
     assert (added["from"], added["to"], added["forced"], added["signer_before"]) == (None, "1.0.0", "^1", None)
-    (removed,) = change_documents([ItemChange(action="remove", identity=OLD.identity, old=OLD, new=None)])
+    (removed,) = change_documents([item_change("remove", OLD.identity, OLD, None)])
     shown = ("from", "to", "signer", "source", "needs_approval")
     assert [removed[key] for key in shown] == ["1.0.0", None, None, None, False]
-    (of_source,) = change_documents([replace(QUIET, new=OF_SOURCE)])
+    (of_source,) = change_documents([with_asks(QUIET, new=OF_SOURCE)])
     assert (of_source["signer"], of_source["source"]) == ("none (folder ../shared)", SOURCE.as_json())

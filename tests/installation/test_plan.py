@@ -84,7 +84,7 @@ RUN = Run("attached-file", "run.sh", "executable", "ef" * 32)
 def test_what_can_run_asks_first_and_stops_an_update_that_adds_or_changes_it() -> None:
     runner = replace(SKILL, runs=(RUN,))
     (change,) = make_plan(Lock(), [runner]).changes
-    assert (change.runs, change.needs_consent, change.stops) == ((RUN,), True, False)
+    assert (change.of("run"), change.needs_consent, change.stops) == ((RUN,), True, False)
     (done,) = approved_items(make_plan(Lock(), [runner]), Consent(yes=True))
     assert done.approved.of("run") == (RUN,)
     kept = make_plan(installed(runner), [newer(runner)])
@@ -92,7 +92,7 @@ def test_what_can_run_asks_first_and_stops_an_update_that_adds_or_changes_it() -
     for other in (replace(RUN, sha256="11" * 32), replace(RUN, where="more.sh"), replace(RUN, action="#!/bin/sh")):
         plan = make_plan(installed(runner), [newer(runner, runs=(RUN, other))])
         (change,) = plan.changes
-        assert (change.runs, change.stops) == ((other,), True)
+        assert (change.of("run"), change.stops) == ((other,), True)
         assert refused(plan, Consent(yes=True)) == (change,)
         assert refused(plan, Consent(approved=frozenset({change.label}))) == ()
 
@@ -101,7 +101,7 @@ def test_a_lock_that_says_nothing_of_runs_approves_none() -> None:
     runner = replace(SKILL, runs=(RUN,))
     old = Lock({}, (replace(runner, runs=(), approved=approving(run=())),))
     (change,) = make_plan(old, [runner]).changes
-    assert (change.action, change.runs, change.needs_consent) == ("keep", (RUN,), True)
+    assert (change.action, change.of("run"), change.needs_consent) == ("keep", (RUN,), True)
 
 
 ALARM = Mention("pipe-to-shell", "curl x | sh", "alarm", "SKILL.md", 3)
@@ -111,10 +111,10 @@ NOTE = Mention("host", "example.org", "note", "SKILL.md", 5)
 
 def test_an_alarm_stops_a_first_installation_and_a_caution_does_not() -> None:
     (change,) = make_plan(Lock(), [SKILL], mentions={SKILL.identity: (CAUTION, NOTE)}).changes
-    assert (change.mentions, change.new_mentions, change.needs_consent) == ((CAUTION,), (), False)
+    assert (change.mentions, change.of("fact"), change.needs_consent) == ((CAUTION,), (), False)
     plan = make_plan(Lock(), [SKILL], mentions={SKILL.identity: (ALARM, CAUTION)})
     (change,) = plan.changes
-    assert (change.new_mentions, change.stops) == ((ALARM,), True)
+    assert (change.of("fact"), change.stops) == ((ALARM,), True)
     assert refused(plan, Consent(yes=True)) == (change,)
     (done,) = approved_items(plan, Consent(approved=frozenset({change.label})))
     assert done.approved.of("fact") == (ALARM.word, CAUTION.word)
@@ -131,7 +131,7 @@ def test_yes_approves_no_fact_and_a_new_caution_stops_an_update() -> None:
     added = replace(CAUTION, value="chmod 777")
     both = {SKILL.identity: (CAUTION, added)}
     (change,) = make_plan(lock, [newer(SKILL)], mentions=both, mentions_before=had).changes
-    assert (change.new_mentions, change.stops) == ((added,), True)
+    assert (change.of("fact"), change.stops) == ((added,), True)
 
 
 def test_what_the_old_version_mentioned_counts_only_as_far_as_it_is_known() -> None:
@@ -149,12 +149,12 @@ def test_a_first_item_of_an_unknown_signer_asks_although_it_has_no_rights() -> N
 def test_tools_of_the_agent_program_are_asked_for_and_one_more_stops_an_update() -> None:
     agent = replace(SKILL, kind="agent", id="acme/tester", suffix=".md", attached=(), agent_tools=("Read",))
     (change,) = make_plan(Lock(), [agent]).changes
-    assert (change.tools, change.needs_consent, change.stops) == (("Read",), True, False)
+    assert (change.of("tool"), change.needs_consent, change.stops) == (("Read",), True, False)
     (change,) = make_plan(installed(agent), [newer(agent)]).changes
     assert not change.needs_consent
     plan = make_plan(installed(agent), [newer(agent, agent_tools=("Read", "WebFetch"))])
     (change,) = plan.changes
-    assert (change.tools, change.stops) == (("WebFetch",), True)
+    assert (change.of("tool"), change.stops) == (("WebFetch",), True)
     assert refused(plan, Consent(yes=True)) == (change,)
     assert refused(plan, Consent(approved=frozenset({change.label}))) == ()
 
@@ -166,11 +166,11 @@ def test_a_restriction_that_goes_away_stops_an_update() -> None:
     )
     for fewer in (limits[:2], limits[::2], (*limits, "bash-command npm"), ()):
         (change,) = make_plan(installed(agent), [newer(agent, agent_limits=fewer)]).changes
-        assert (bool(change.tools), change.stops) == (True, True), fewer
+        assert (bool(change.of("tool")), change.stops) == (True, True), fewer
     (change,) = make_plan(installed(agent), [newer(agent, agent_limits=(*limits, "blocked Edit"))]).changes
     assert not change.needs_consent
     (change,) = make_plan(installed(agent), [newer(agent, agent_tools=("*",), agent_limits=limits)]).changes
-    assert change.tools == ("every tool of the agent program",)
+    assert change.of("tool") == ("every tool of the agent program",)
 
 
 def test_a_removal_never_asks() -> None:
@@ -191,7 +191,7 @@ def test_locking_marks_what_nobody_approved() -> None:
     assert third.approved.signer == "SHA256:a"
     (change,) = make_plan(Lock({}, (third,)), [replace(wider, version="1.2.0")]).changes
     assert (change.stops, change.signer_changed) == (True, True)
-    assert [hook.item_id for hook in change.hooks] == ["wipe"]
+    assert [hook.item_id for hook in change.of("hook")] == ["wipe"]
     (done,) = approved_items(make_plan(Lock({}, (third,)), [wider]), Consent(person=True))
     assert done.approved.signer is None
 

@@ -14,6 +14,7 @@ from rye.items.identity import Identity
 from rye.project.lock import Lock, LockedFile, LockedItem, LockedSource
 from rye.text.facts.fact import RULES_VERSION
 from tests.installation.test_plan_values import ALARM, CAUTION, PLAIN, RUN, agreed, change
+from tests.scenes.approvals import item_change, with_asks
 
 KEY, OTHER_KEY = "SHA256:a", "SHA256:b"
 REPOSITORY = "git+https://git.example/pdf"
@@ -43,6 +44,15 @@ def locked(before: LockedItem | None, new: LockedItem) -> LockedItem:
 ELSEWHERE = from_git(address="https://evil.example/pdf")
 
 
+def unsigned_from(found: ItemChange) -> str | None:
+    [why] = (*found.of("signer"), *found.of("source"))
+    return str(why.unsigned_from) if why.unsigned_from is not None else None
+
+
+def is_brought(found: ItemChange) -> bool:
+    return any(why.brought for why in found.of("source"))
+
+
 class TestChangeOfSigner:
     @pytest.mark.parametrize(
         ("old", "new", "before", "words"),
@@ -62,8 +72,7 @@ class TestChangeOfSigner:
         found = change(agreed(old), new)
         assert (found.signer_changed, found.stops) == (True, True)
         assert (found.signer_before, found.signed_before) == (before, words)
-        assert found.unsigned_from == (old.registry if old.is_unsigned else None)
-        assert change(None, new).unsigned_from is None
+        assert unsigned_from(found) == (old.registry if old.is_unsigned else None)
         assert refused(Plan((found,)), Consent(yes=True)) == (found,)
 
     @pytest.mark.parametrize(
@@ -121,7 +130,7 @@ class TestAfterLocking:
         found = change(row, new)
         assert (found.action, found.signer_changed, found.stops) == ("keep", True, True)
         assert found.signed_before == words
-        assert found.unsigned_from == (old.registry if old.is_unsigned else None)
+        assert unsigned_from(found) == (old.registry if old.is_unsigned else None)
         assert refused(Plan((found,)), Consent(yes=True)) == (found,)
 
     def test_the_same_origin_is_none(self) -> None:
@@ -202,15 +211,15 @@ class TestBroughtByTheProject:
         self, old: LockedItem | None, new: LockedItem, brought: bool
     ) -> None:
         found = change(old, new, brought={new.identity})
-        assert (found.brought, found.needs_consent) == (brought, brought)
-        assert change(old, new, brought={Identity("skill", "acme/other")}).brought is False
-        assert change(old, new).brought is False
+        assert (is_brought(found), found.needs_consent) == (brought, brought)
+        assert is_brought(change(old, new, brought={Identity("skill", "acme/other")})) is False
+        assert is_brought(change(old, new)) is False
 
     def test_yes_is_enough_for_a_copy_and_not_for_a_folder_that_can_change_at_any_time(self) -> None:
         for editable in (False, True):
             item = from_folder(editable=editable)
             found = change(None, item, brought={item.identity})
-            assert (found.brought, found.stops) == (True, editable)
+            assert (is_brought(found), found.stops) == (True, editable)
             assert Consent(yes=True).covers(found) is not editable
             assert Consent(approved=frozenset({found.label})).covers(found) is True
             assert change(None, item).stops is False
@@ -236,7 +245,7 @@ class TestVersionsOfASource:
 
 def test_what_an_editable_folder_mentions_is_agreed_to_with_it_but_an_alarm_only_by_name() -> None:
     row = from_folder(editable=True)
-    found = ItemChange(action="add", identity=row.identity, old=None, new=row, mentions=(CAUTION, ALARM))
+    found = item_change("add", row.identity, None, row, mentions=(CAUTION, ALARM))
     for consent, facts in (
         (Consent(yes=True), (CAUTION.word,)),
         (Consent(person=True), (ALARM.word, CAUTION.word)),
@@ -244,7 +253,7 @@ def test_what_an_editable_folder_mentions_is_agreed_to_with_it_but_an_alarm_only
     ):
         (done,) = approved_items(Plan((found,)), consent)
         assert done.approved.of("fact") == facts
-    (done,) = approved_items(Plan((replace(found, new=from_folder()),)), Consent(yes=True))
+    (done,) = approved_items(Plan((with_asks(found, new=from_folder()),)), Consent(yes=True))
     assert done.approved.of("fact") == ()
 
 
@@ -269,15 +278,13 @@ class TestGatheredMentionsOfChanges:
 
     def test_a_first_installation_marks_nothing_since_all_of_it_is_new(self) -> None:
         found = change(None, PLAIN, mentions={PLAIN.identity: (ALARM, CAUTION)})
-        assert found.new_mentions == (ALARM,)
+        assert found.of("fact") == (ALARM,)
         assert self.told(found) == [(ALARM.value, [False]), (CAUTION.value, [False])]
 
     def test_an_unchanged_item_is_silent_unless_something_of_it_needs_an_answer(self) -> None:
-        quiet = ItemChange(
-            action="keep", identity=PLAIN.identity, old=agreed(PLAIN), new=PLAIN, mentions=(CAUTION,), runs=(RUN,)
-        )
+        quiet = item_change("keep", PLAIN.identity, agreed(PLAIN), PLAIN, mentions=(CAUTION,), runs=(RUN,))
         assert self.told(quiet) == []
-        asking = replace(quiet, mentions=(ALARM, CAUTION), new_mentions=(ALARM,))
+        asking = with_asks(quiet, mentions=(ALARM, CAUTION), new_mentions=(ALARM,))
         assert self.told(asking) == [(ALARM.value, [True]), (CAUTION.value, [False])]
         assert self.told(replace(quiet, action="update")) == [(CAUTION.value, [False])]
 
@@ -288,7 +295,5 @@ class TestGatheredMentionsOfChanges:
 
 
 def test_facts_of_a_source_are_recorded_by_todays_rules() -> None:
-    (done,) = approved_items(
-        Plan((ItemChange(action="add", identity=PLAIN.identity, old=None, new=from_git()),)), Consent(yes=True)
-    )
+    (done,) = approved_items(Plan((item_change("add", PLAIN.identity, None, from_git()),)), Consent(yes=True))
     assert (done.approved.rules, done.approved.of("fact")) == (RULES_VERSION, ())

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from rye.consent.approved import Approved, approving
+from rye.consent.changes import Asked
 from rye.installation.plan import (
-    Asked,
     Consent,
     ItemChange,
     Plan,
@@ -18,7 +18,6 @@ from rye.installation.plan import (
     gather_mentions,
     labels_named,
     make_plan,
-    never_approved,
     refused,
 )
 from rye.items.consented import HookAction, Run
@@ -26,7 +25,7 @@ from rye.items.signed_release import Mention
 from rye.permissions.risk import Tier
 from rye.project.lock import Lock, LockedFile, LockedItem
 from rye.text.facts.fact import RULES_VERSION
-from tests.scenes.approvals import but, changed
+from tests.scenes.approvals import but, changed, item_change, with_asks
 
 HOOK = HookAction("cost.current > 1", "tool", "notify")
 OTHER_HOOK = replace(HOOK, item_id="wipe")
@@ -122,39 +121,42 @@ class TestAction:
         assert change(replace(kept, forced="1"), None).forced is None
         assert not change(replace(kept, forced="1"), None).forces_anew
         assert not change(None, replace(kept, forced="1")).forces_anew
-        assert change(None, replace(kept, forced="1")).newly_forced
-        assert not change(replace(kept, forced="1"), kept).newly_forced
+        assert change(None, replace(kept, forced="1")).of("forced")
+        assert not change(replace(kept, forced="1"), kept).of("forced")
         assert not change(replace(kept, forced="1"), replace(kept, forced="1")).needs_consent
 
 
 class TestWhatIsAsked:
     def test_rights_worst_first_then_by_pattern(self) -> None:
         wanted = ("rye.search.tool.b", "rye.search.tool.a", "rye.*", "rye.execute.tool.acme.notes.write")
-        found = change(None, replace(PLAIN, capabilities=wanted)).asks
+        found = change(None, replace(PLAIN, capabilities=wanted)).of("right")
         assert [asked.pattern for asked in found] == [wanted[2], wanted[3], wanted[1], wanted[0]]
         assert [asked.tier for asked in found] == sorted((asked.tier for asked in found), reverse=True)
         assert found[3] == Asked("rye.search.tool.b", Tier.SAFE, "rye.search.tool.b")
 
     def test_an_approved_right_is_not_asked_for_in_another_spelling(self) -> None:
         same = replace(PLAIN, capabilities=("rye.search.*",))
-        assert change(agreed(same), same).asks == ()
+        assert change(agreed(same), same).of("right") == ()
         old = changed(agreed(PLAIN), approved=but(right=("rye.search.*",)))
-        assert change(old, replace(PLAIN, capabilities=("rye.search.tool.*",))).asks == ()
-        assert len(change(old, replace(PLAIN, capabilities=("rye.search.tool.*", "rye.load.tool.a"))).asks) == 1
+        assert change(old, replace(PLAIN, capabilities=("rye.search.tool.*",))).of("right") == ()
+        assert len(change(old, replace(PLAIN, capabilities=("rye.search.tool.*", "rye.load.tool.a"))).of("right")) == 1
 
     def test_hooks_of_the_installed_release_are_known_and_of_a_locked_one_are_not(self) -> None:
         new = replace(PLAIN, hooks=(HOOK, OTHER_HOOK))
-        assert change(replace(PLAIN, hooks=(HOOK,)), new).hooks == (OTHER_HOOK,)
-        assert change(replace(PLAIN, approved=approving(hook=(HOOK,))), new).hooks == (OTHER_HOOK,)
-        assert change(replace(PLAIN, hooks=(HOOK,), approved=approving(1, "SHA256:a")), new).hooks == (HOOK, OTHER_HOOK)
-        assert change(replace(PLAIN, approved=approving(1, "SHA256:a", hook=(HOOK,))), new).hooks == (OTHER_HOOK,)
-        assert change(None, new).hooks == (HOOK, OTHER_HOOK)
+        assert change(replace(PLAIN, hooks=(HOOK,)), new).of("hook") == (OTHER_HOOK,)
+        assert change(replace(PLAIN, approved=approving(hook=(HOOK,))), new).of("hook") == (OTHER_HOOK,)
+        assert change(replace(PLAIN, hooks=(HOOK,), approved=approving(1, "SHA256:a")), new).of("hook") == (
+            HOOK,
+            OTHER_HOOK,
+        )
+        assert change(replace(PLAIN, approved=approving(1, "SHA256:a", hook=(HOOK,))), new).of("hook") == (OTHER_HOOK,)
+        assert change(None, new).of("hook") == (HOOK, OTHER_HOOK)
 
     def test_runs_and_tools_that_are_not_approved(self) -> None:
         new = replace(PLAIN, runs=(RUN, replace(RUN, where="b.sh")), agent_tools=("Read", "Write"))
         old = replace(PLAIN, approved=approving(run=(RUN,), tool=("Read",)))
-        assert (change(old, new).runs, change(old, new).tools) == ((new.runs[1],), ("Write",))
-        assert (change(None, new).runs, change(None, new).tools) == (new.runs, ("Read", "Write"))
+        assert (change(old, new).of("run"), change(old, new).of("tool")) == ((new.runs[1],), ("Write",))
+        assert (change(None, new).of("run"), change(None, new).of("tool")) == (new.runs, ("Read", "Write"))
 
     @pytest.mark.parametrize(
         "field",
@@ -170,14 +172,11 @@ class TestWhatIsAsked:
     )
     def test_each_of_them_alone_needs_consent(self, field: dict[str, Any]) -> None:
         for action in ("add", "update", "keep"):
-            asking = ItemChange(action=action, identity=PLAIN.identity, old=None, new=PLAIN, **field)
+            asking = item_change(action, PLAIN.identity, None, PLAIN, **field)
             assert asking.needs_consent is True
             assert Plan((asking,)).effective == (asking,)
         assert (
-            ItemChange(
-                action="add", identity=PLAIN.identity, old=None, new=PLAIN, signer_new=True, mentions=(ALARM,)
-            ).needs_consent
-            is False
+            item_change("add", PLAIN.identity, None, PLAIN, signer_new=True, mentions=(ALARM,)).needs_consent is False
         )
 
 
@@ -210,9 +209,9 @@ class TestSigner:
         assert change(agreed(PLAIN), PLAIN, known_signers=nobody).signer_unknown is False
 
     def test_an_entry_that_nobody_approved(self) -> None:
-        assert never_approved(PENDING) is True
-        assert never_approved(PLAIN) is False
-        assert never_approved(replace(PLAIN, approved=approving(1, "SHA256:a"))) is False
+        assert PENDING.approved.is_nothing is True
+        assert PLAIN.approved.is_nothing is False
+        assert approving(1, "SHA256:a").is_nothing is False
 
 
 class TestMentions:
@@ -220,7 +219,7 @@ class TestMentions:
         identity = PLAIN.identity
         found = change(old, new, mentions={identity: (ALARM, CAUTION, NOTE)}, mentions_before={identity: before})
         assert found.mentions == (ALARM, CAUTION)
-        return found.new_mentions
+        return found.of("fact")
 
     def test_of_a_first_installation_alarms(self) -> None:
         assert self.asked(None, PLAIN) == (ALARM,)
@@ -255,20 +254,20 @@ class TestMentions:
 
 class TestStops:
     def test_a_first_installation_does_not_unless_it_alarms_or_was_brought_along(self) -> None:
-        asking = ItemChange(action="add", identity=PLAIN.identity, old=None, new=PLAIN, runs=(RUN,))
+        asking = item_change("add", PLAIN.identity, None, PLAIN, runs=(RUN,))
         assert asking.stops is False
         assert replace(asking, pulled_in=True).stops is True
-        assert replace(asking, runs=(), pulled_in=True).stops is False
-        assert replace(asking, new_mentions=(CAUTION,)).stops is False
-        assert replace(asking, new_mentions=(CAUTION, ALARM)).stops is True
+        assert with_asks(asking, runs=(), pulled_in=True).stops is False
+        assert with_asks(asking, new_mentions=(CAUTION,)).stops is False
+        assert with_asks(asking, new_mentions=(CAUTION, ALARM)).stops is True
 
     def test_an_update_does_when_it_asks_for_anything(self) -> None:
-        asking = ItemChange(action="update", identity=PLAIN.identity, old=agreed(PLAIN), new=PLAIN, runs=(RUN,))
+        asking = item_change("update", PLAIN.identity, agreed(PLAIN), PLAIN, runs=(RUN,))
         assert asking.stops is True
-        assert replace(asking, runs=()).stops is False
+        assert with_asks(asking, runs=()).stops is False
         assert replace(asking, old=PENDING).stops is False
-        assert replace(asking, old=PENDING, new_mentions=(ALARM,)).stops is True
-        assert replace(asking, new=None).stops is False
+        assert with_asks(asking, old=PENDING, new_mentions=(ALARM,)).stops is True
+        assert with_asks(asking, new=None).stops is False
 
     @pytest.mark.parametrize(
         ("approved", "stops"),
@@ -282,9 +281,7 @@ class TestStops:
         ],
     )
     def test_what_is_installed_does_once_anything_of_it_was_approved(self, approved: Approved, stops: bool) -> None:
-        kept = ItemChange(
-            action="keep", identity=PLAIN.identity, old=replace(PLAIN, approved=approved), new=PLAIN, hooks=(HOOK,)
-        )
+        kept = item_change("keep", PLAIN.identity, replace(PLAIN, approved=approved), PLAIN, hooks=(HOOK,))
         assert kept.stops is stops
         assert replace(kept, action="replace").stops is True
 
@@ -321,8 +318,8 @@ class TestBroughtAlong:
 
 
 class TestConsent:
-    ASKING = ItemChange(action="add", identity=PLAIN.identity, old=None, new=PLAIN, runs=(RUN,))
-    STOPPING = ItemChange(action="update", identity=PLAIN.identity, old=agreed(PLAIN), new=PLAIN, runs=(RUN,))
+    ASKING = item_change("add", PLAIN.identity, None, PLAIN, runs=(RUN,))
+    STOPPING = item_change("update", PLAIN.identity, agreed(PLAIN), PLAIN, runs=(RUN,))
     LABEL = frozenset({"skill:acme/pdf@1.2.0"})
 
     @pytest.mark.parametrize(
@@ -338,22 +335,20 @@ class TestConsent:
     )
     def test_what_it_covers(self, consent: Consent, asking: bool, stopping: bool) -> None:
         assert (consent.covers(self.ASKING), consent.covers(self.STOPPING)) == (asking, stopping)
-        nothing = ItemChange(action="update", identity=PLAIN.identity, old=agreed(PLAIN), new=PLAIN)
+        nothing = item_change("update", PLAIN.identity, agreed(PLAIN), PLAIN)
         assert consent.covers(nothing) is True
         wanted = tuple(c for c, good in ((self.ASKING, asking), (self.STOPPING, stopping)) if not good)
         assert refused(Plan((nothing, self.ASKING, self.STOPPING)), consent) == wanted
 
     def test_an_approval_names_no_removal(self) -> None:
-        gone = ItemChange(action="remove", identity=PLAIN.identity, old=PLAIN, new=None)
+        gone = item_change("remove", PLAIN.identity, PLAIN, None)
         assert Consent(approved=self.LABEL).names(gone) is False
         assert Consent(approved=self.LABEL).names(self.ASKING) is True
         assert labels_named(Plan((gone,)), "acme/pdf@1.2.0") == ()
         assert labels_named(Plan((self.ASKING,)), "pdf@1.2.0") == ()
 
     def recorded(self, found: ItemChange, consent: Consent) -> LockedItem:
-        (done,) = approved_items(
-            Plan((found, ItemChange(action="remove", identity=PLAIN.identity, old=PLAIN, new=None))), consent
-        )
+        (done,) = approved_items(Plan((found, item_change("remove", PLAIN.identity, PLAIN, None))), consent)
         return done
 
     def test_what_is_recorded(self) -> None:
@@ -361,11 +356,11 @@ class TestConsent:
             PLAIN, capabilities=("rye.*",), hooks=(HOOK, OTHER_HOOK), agent_tools=("Bash",), agent_limits=("blocked Edit",),
             runs=(RUN,), approved=approving(1, "SHA256:z"),
         )  # fmt: skip
-        found = ItemChange(
-            action="update",
-            identity=PLAIN.identity,
-            old=agreed(PLAIN, approved=but(fact=(CAUTION.word,))),
-            new=new,
+        found = item_change(
+            "update",
+            PLAIN.identity,
+            agreed(PLAIN, approved=but(fact=(CAUTION.word,))),
+            new,
             mentions=(CAUTION, ALARM),
         )
         assert found.old is not None
@@ -381,14 +376,14 @@ class TestConsent:
         assert self.recorded(found, Consent(approved=self.LABEL)) == person
 
     def test_a_first_installation_by_yes_approves_neither_hooks_nor_facts(self) -> None:
-        found = replace(self.ASKING, new=replace(PLAIN, hooks=(HOOK,)), mentions=(CAUTION,))
+        found = with_asks(self.ASKING, new=replace(PLAIN, hooks=(HOOK,)), mentions=(CAUTION,))
         done = self.recorded(found, Consent(yes=True))
         assert (done.approved.of("hook"), done.approved.of("fact"), done.approved.rules) == ((), (), RULES_VERSION)
 
     def test_facts_that_other_rules_found_stay_as_they_are_until_a_person_agrees(self) -> None:
         facts = tuple(f"fact {number}" for number in range(10))
         old = changed(agreed(PLAIN, approved=but(fact=facts[::-1])), approved=but(rules=RULES_VERSION - 1))
-        kept = ItemChange(action="keep", identity=PLAIN.identity, old=old, new=PLAIN, mentions=(CAUTION,))
+        kept = item_change("keep", PLAIN.identity, old, PLAIN, mentions=(CAUTION,))
         done = self.recorded(kept, Consent(yes=True))
         assert (done.approved.of("fact"), done.approved.rules) == (facts, RULES_VERSION - 1)
         done = self.recorded(kept, Consent(person=True))
@@ -398,15 +393,15 @@ class TestConsent:
 
     def test_what_is_kept_loses_the_approvals_of_what_it_does_not_mention(self) -> None:
         old = agreed(PLAIN, approved=but(fact=("gone since", CAUTION.word)))
-        kept = ItemChange(action="keep", identity=PLAIN.identity, old=old, new=PLAIN, mentions=(CAUTION, ALARM))
+        kept = item_change("keep", PLAIN.identity, old, PLAIN, mentions=(CAUTION, ALARM))
         assert kept.signer_new is False
         assert self.recorded(kept, Consent(yes=True)).approved.of("fact") == (CAUTION.word,)
 
 
 def test_rights_by_tier_worst_first() -> None:
     safe, worst = Asked("rye.search.tool.a", Tier.SAFE, None), Asked("rye.*", Tier.UNRESTRICTED, None)
-    first = ItemChange(action="add", identity=PLAIN.identity, old=None, new=PLAIN, asks=(safe,))
-    second = ItemChange(action="add", identity=PLAIN.identity, old=None, new=PLAIN, asks=(worst, safe))
+    first = item_change("add", PLAIN.identity, None, PLAIN, asks=(safe,))
+    second = item_change("add", PLAIN.identity, None, PLAIN, asks=(worst, safe))
     found = by_tier([first, second])
     assert list(found.items()) == [(Tier.UNRESTRICTED, [(second, worst)]), (Tier.SAFE, [(first, safe), (second, safe)])]
 

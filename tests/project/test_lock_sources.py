@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rye.consent.approved import approving
-from rye.consent.lock_keys import MOST_RULES
+from rye.consent.approved import MOST_RULES, approving
 from rye.items.agent_tools import AgentTools
 from rye.items.consented import HookAction, Run
 from rye.project.lock import (

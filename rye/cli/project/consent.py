@@ -7,8 +7,8 @@ from datetime import datetime
 
 from rye.cli.console import TIER_STYLE, Console, counted, one_line
 from rye.consent.ask import Ask
-from rye.consent.sorts import of_the_lock
-from rye.installation.plan import Asked, ItemChange, Plan, by_tier, gather_mentions
+from rye.consent.sorts import SORTS, of_the_lock, row_of
+from rye.installation.plan import ItemChange, Plan, by_tier, gather_mentions
 from rye.items.agent_tools import shown
 from rye.items.consented import HookAction, Run
 from rye.layout import Cell
@@ -39,17 +39,10 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
         _show_counts(console, proposal.plan)
 
 
-_UNSEEN_TITLES = {
-    "signer": "Keys that sign its items",
-    "source": "Items without a publisher's signature, and their sources",
-    "right": "Rights",
-    "hook": "Hooks",
-    "run": "What can run",
-    "tool": "Tools of the agent program",
-    "fact": "What the texts mention",
-    "forced": "Versions that [overrides] of rye.toml forces, whatever other items require",
-    "text": "Texts that were approved under older rules, by their hash",
-}
+_FIRST = ("signer", "source", "right", "hook", "run")
+"""The sorts that are listed before the others."""
+_WITH_LINES = frozenset(("right", "hook", "tool", "run", "fact", "signer", "source", "forced"))
+"""The sorts that the plan shows in their own way."""
 
 
 def show_unseen(console: Console, unseen: Sequence[Ask]) -> None:
@@ -67,7 +60,8 @@ def show_unseen(console: Console, unseen: Sequence[Ask]) -> None:
             "This project's rye.lock approves the following, which you have not agreed to on this machine:", "strong"
         )
     levels = tiers(one.text for one in unseen if one.sort == "right")
-    for what, title in _UNSEEN_TITLES.items():
+    titled = {sort.name: sort.title for sort in SORTS if sort.title}
+    for what, title in ({name: titled[name] for name in _FIRST} | titled).items():
         rows = [one for one in unseen if one.sort == what]
         if rows:
             console.tell(f"  {title}:")
@@ -89,6 +83,7 @@ def show_plan(console: Console, plan: Plan, time: datetime) -> None:
         _show_signer(console, change, time, seen)
         _show_tools(console, change)
         _show_runs(console, change)
+        _show_others(console, change)
     _show_mentions(console, plan)
     _show_rights(console, plan)
     _show_hooks(console, plan)
@@ -108,7 +103,7 @@ def _show_signer(console: Console, change: ItemChange, time: datetime, seen: set
     """Print the signer, the key's age and, if the registry changed, the old and new one. An entry that ``rye lock`` wrote is
     treated like any other change. ``seen``: signers already described on this screen; repetition would hide what differs."""
     old, new = change.old, change.new
-    if new is None or (change.action == "keep" and old is not None and old.approved.signer is None):
+    if new is None or (change.action == "keep" and old is not None and not old.approved.is_pending):
         return
     history = change.history
     if change.signed_before is not None:
@@ -165,7 +160,7 @@ def _age(then: datetime, now: datetime, word: str) -> str:
 def _show_tools(console: Console, change: ItemChange) -> None:
     """Print tools of the agent program with their restrictions, never translated (DECISIONS Skills 3)."""
     tools = change.new.tools if change.new is not None else None
-    if tools is None or (change.action == "keep" and not change.tools):
+    if tools is None or (change.action == "keep" and not change.of("tool")):
         return
     risk = tools_tier(tools)
     listed = ", ".join(map(one_line, shown(tools))) or "none"
@@ -173,7 +168,7 @@ def _show_tools(console: Console, change: ItemChange) -> None:
     if risk is Tier.UNRESTRICTED:
         console.tell((f"{_bang(True)}unrestricted: it may run any command", "error"))
     if change.old is not None:
-        for wider in change.tools:
+        for wider in change.of("tool"):
             console.tell((f"      new: {one_line(wider)}", "warning"))
 
 
@@ -194,13 +189,20 @@ _RUN_WORDS = {
 
 def _show_runs(console: Console, change: ItemChange) -> None:
     """Print everything that can run and is not yet approved, each by name."""
-    for run in change.runs:
+    for run in change.of("run"):
         console.tell((f"      {run_line(run)}{_run_mark(change, run)}", "warning"))
 
 
 def run_line(run: Run) -> str:
     """What can run, where, and the exact action, on one line."""
     return f"{_RUN_WORDS[run.what]} {one_line(run.where)}: {one_line(run.action)}"
+
+
+def _show_others(console: Console, change: ItemChange) -> None:
+    """Print what else it asks for, by the headings of the table of sorts."""
+    for ask in change.asks:
+        if ask.sort not in _WITH_LINES:
+            console.tell((f"      {row_of(ask).title}: {one_line(ask.text)}", "warning"))
 
 
 def _run_mark(change: ItemChange, run: Run) -> str:
@@ -231,7 +233,7 @@ def _show_mentions(console: Console, plan: Plan) -> None:
 
 def _show_rights(console: Console, plan: Plan) -> None:
     asked = by_tier(plan.changes)
-    room = _shared_width(console, (_asked(change, right) for rows in asked.values() for change, right in rows))
+    room = _shared_width(console, (_asked(change, right.pattern) for rows in asked.values() for change, right in rows))
     if asked:
         console.gap()
         console.say("Rights asked for:", "strong")
@@ -239,12 +241,15 @@ def _show_rights(console: Console, plan: Plan) -> None:
         console.tell((f"  {level}", TIER_STYLE[str(level)]))
         for change, right in rows:
             example = f"   e.g. {one_line(right.witness)}" if right.witness and right.witness != right.pattern else ""
-            asks = (f"    {_asked(change, right):<{room}}", None if level is Tier.SAFE else TIER_STYLE[str(level)])
+            asks = (
+                f"    {_asked(change, right.pattern):<{room}}",
+                None if level is Tier.SAFE else TIER_STYLE[str(level)],
+            )
             console.tell(asks, f"   {change.identity.id}", (example, "dim"), hang=8, wide=True)
 
 
-def _asked(change: ItemChange, right: Asked) -> str:
-    return one_line(right.pattern) + (" (beyond what was approved)" if change.old is not None else "")
+def _asked(change: ItemChange, pattern: str) -> str:
+    return one_line(pattern) + (" (beyond what was approved)" if change.old is not None else "")
 
 
 _WIDEST_COLUMN = 48
@@ -264,7 +269,7 @@ def _show_counts(console: Console, plan: Plan) -> None:
     asked = by_tier(changes)
     news = gather_mentions(changes, only_new=True)
     commands = sum(
-        tools_tier(change.new.tools) is Tier.UNRESTRICTED for change in changes if change.new and change.tools
+        tools_tier(change.new.tools) is Tier.UNRESTRICTED for change in changes if change.new and change.of("tool")
     )
     alarms = sum(one.is_alarm for one in news)
     told: list[tuple[int, str, str, str | None]] = [
@@ -272,8 +277,8 @@ def _show_counts(console: Console, plan: Plan) -> None:
         *((len(rows), f"{level} right", f"{level} rights", TIER_STYLE[str(level)]) for level, rows in asked.items()),
         (alarms, "alarm", "alarms", "error"),
         (len(news) - alarms, "caution", "cautions", "warning"),
-        (sum(len(change.runs) for change in changes), "thing that can run", "things that can run", "warning"),
-        (sum(len(change.hooks) for change in changes), "hook", "hooks", "warning"),
+        (sum(len(change.of("run")) for change in changes), "thing that can run", "things that can run", "warning"),
+        (sum(len(change.of("hook")) for change in changes), "hook", "hooks", "warning"),
         (len({_signer(c) for c in changes if c.signer_unknown}), "unknown signer", "unknown signers", "warning"),
         (sum(change.signer_changed for change in changes), "change of signer", "changes of signer", "warning"),
     ]
@@ -291,10 +296,10 @@ _SCREEN = 16
 
 def _lines(changes: Sequence[ItemChange]) -> int:
     """About how many lines of a terminal the authors' texts on this screen take."""
-    texts = [right.pattern for change in changes for right in change.asks]
-    texts += [run.action for change in changes for run in change.runs]
+    texts = [right.pattern for change in changes for right in change.of("right")]
+    texts += [run.action for change in changes for run in change.of("run")]
     texts += [mention.value for change in changes for mention in change.mentions]
-    hooks = [hook for change in changes for hook in change.hooks]
+    hooks = [hook for change in changes for hook in change.of("hook")]
     texts += [
         text for hook in hooks for text in (hook.when, hook.item_id, *(f"{name}{text}" for name, text in hook.inputs))
     ]
@@ -306,7 +311,7 @@ def _signer(change: ItemChange) -> str:
 
 
 def _show_hooks(console: Console, plan: Plan) -> None:
-    hooks = [(change, hook) for change in plan.changes for hook in change.hooks]
+    hooks = [(change, hook) for change in plan.changes for hook in change.of("hook")]
     if hooks:
         console.gap()
         console.say("Hooks, denied until approved:", "strong")
@@ -329,12 +334,9 @@ def question(proposal: Proposal) -> str:
     plan = proposal.plan
     if plan is None or not proposal.waiting:
         return question_about(proposal.unseen)
-    shown = [
-        "these rights" if any(change.asks or change.tools for change in plan.changes) else "",
-        "these hooks" if any(change.hooks for change in plan.changes) else "",
-        "its executable code" if any(change.runs for change in plan.changes) else "",
-    ]
-    *first, last = [one for one in shown if one] or [""]
+    asked = {ask.sort for change in plan.changes for ask in change.asks}
+    named = dict.fromkeys(sort.question for sort in SORTS if sort.question and sort.name in asked)
+    *first, last = list(named) or [""]
     with_them = f"{', '.join(first)} and {last}" if first else last
     return f"Install this, with {with_them}?" if with_them else "Install this?"
 

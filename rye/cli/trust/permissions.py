@@ -10,11 +10,11 @@ from rye.cli.options import Session, command
 from rye.cli.project.consent import run_line
 from rye.cli.project.installing import install_options
 from rye.cli.use.findings import show_findings
+from rye.consent.sorts import run_document
 from rye.items.agent_tools import shown
 from rye.layout import Cell, Column
 from rye.permissions.risk import tool_tier
 from rye.workspace.findings import as_json
-from rye.workspace.installing.consent import run_document
 from rye.workspace.items.rights import Rights, compare_rights, decide_action, rights_of
 
 

@@ -11,10 +11,11 @@ from rye.cli.console import TIER_STYLE
 from rye.cli.options import Session, command
 from rye.cli.project.consent import run_line
 from rye.cli.use.indented import indented_lines
+from rye.consent.sorts import run_document
 from rye.permissions.risk import tiers
 from rye.registry.protocol.lines import write_time
 from rye.signing.keys import PublicKey
-from rye.workspace.installing.consent import mention_document, run_document
+from rye.workspace.installing.consent import mention_document
 from rye.workspace.registries.item_info import ItemContent, SourceInfo, item_info, item_page, page_address, source_info
 from rye.workspace.registries.published_items import registry_of
 

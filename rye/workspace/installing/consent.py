@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rye.consent.agreement import not_accepted
 from rye.consent.ask import Ask
 from rye.consent.facts import byte_approvals, late_facts, late_notice
-from rye.consent.sorts import approvals
+from rye.consent.sorts import SORTS, approvals
 from rye.errors import RyeError, UsageError
 from rye.installation.install import new_lock
 from rye.installation.plan import Consent, ItemChange, Plan, approvals_from_lock, labels_named, refused
@@ -25,14 +25,12 @@ if TYPE_CHECKING:
 
     from rye.consent.agreement import Agreement
     from rye.installation.install import Prepared
-    from rye.items.consented import Run
     from rye.items.signed_release import Mention
     from rye.project.lock import LockedItem
     from rye.workspace.context import Context
     from rye.workspace.installing.install_session import InstallSession
 
 _LISTED_LABELS = 8
-_LISTED_NAMES = 3
 
 
 class Terms(Struct, frozen=True):
@@ -227,63 +225,12 @@ def _consent_needed(request: InstallRequest, consent: Consent, waiting: Sequence
 
 
 def _why(change: ItemChange) -> str:
-    update = change.old is not None
     reasons = ["is pulled in by an update"] if change.pulled_in else []
-    if change.asks:
-        more = ", …" if len(change.asks) > 1 else ""
-        reasons.append(f"{'widens its rights' if update else 'asks for rights'} ({change.asks[0].pattern}{more})")
-    if change.hooks:
-        reasons.append("adds hooks" if update else "has hooks")
-    if change.tools:
-        reasons.append(f"{'widens its' if update else 'names'} tools of the agent program ({_some(change.tools)})")
-    reasons += _why_runs(change.runs, update)
-    if change.new_mentions:
-        reasons.append(f"mentions {_some([f'{m.fact}: {m.value} ({m.path}:{m.line})' for m in change.new_mentions])}")
-    if change.signer_unknown and change.new is not None and change.new.source is not None:
-        reasons.append(f"is the first item from a source that you never agreed to ({change.new.registry})")
-    elif change.signer_unknown:
-        reasons.append("is the first item from a signer that you never agreed to")
-    elif change.brought and change.new is not None:
-        reasons.append(f"is a new, unsigned item from {change.new.registry}")
-    if change.signer_changed:
-        reasons.append(_why_signer(change))
-    if change.newly_forced:
-        reasons.append(f"is forced by [overrides] of rye.toml ({change.forced})")
+    for sort in SORTS:
+        asks = [ask for ask in change.asks if ask.sort == sort.name]
+        if asks:
+            reasons.append(sort.why(asks, change.old is not None))
     return " and ".join(reasons)
-
-
-def _why_signer(change: ItemChange) -> str:
-    """How the signer changed; items of sources can have none before, after, or both."""
-    if change.new is None or not change.new.is_unsigned:
-        return "is signed by a different key"
-    if change.unsigned_from is not None:
-        return f"comes from a different source ({change.new.registry}, previously {change.unsigned_from})"
-    return "is no longer signed"
-
-
-def _why_runs(runs: Sequence[Run], update: bool) -> list[str]:
-    verb = "adds or changes" if update else "has"
-    words = {
-        "attached-file": "executables",
-        "frontmatter-hook": "hooks of the agent program",
-        "mcp-server": "MCP servers",
-        "inline-command": "commands that run on loading",
-        "tool-code": "code",
-        "tool-needs": "needs beyond the sandbox",
-    }
-    named = {what: [_named(r) for r in runs if r.what == what] for what in words}
-    return [f"{verb} {words[what]} ({_some(names)})" for what, names in named.items() if names]
-
-
-def _named(run: Run) -> str:
-    if run.what == "tool-needs":
-        return f"{run.where} {run.action}"
-    return run.action if run.what == "inline-command" else run.where
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _LISTED_NAMES} more" if len(names) > _LISTED_NAMES else ""
-    return f"{', '.join(names[:_LISTED_NAMES])}{more}"
 
 
 def change_documents(changes: Iterable[ItemChange]) -> list[dict[str, object]]:
@@ -292,36 +239,33 @@ def change_documents(changes: Iterable[ItemChange]) -> list[dict[str, object]]:
 
 
 def _document(change: ItemChange) -> dict[str, object]:
+    asked = {
+        sort.json: [sort.document(ask) for ask in change.asks if ask.sort == sort.name] for sort in SORTS if sort.json
+    }
+    new = change.new
     return {
         "action": change.action,
         "kind": change.identity.kind,
         "id": change.identity.id,
         "from": change.old.version if change.old else None,
-        "to": change.new.version if change.new else None,
-        "signer": change.new.signed_by if change.new else None,
-        "source": change.new.source.as_json() if change.new and change.new.source else None,
+        "to": new.version if new else None,
+        "signer": new.signed_by if new else None,
+        "source": new.source.as_json() if new and new.source else None,
         "signer_before": change.signer_before,
         "signer_changed": change.signer_changed,
         "signer_new": change.signer_new,
-        "asks": [{"capability": a.pattern, "tier": str(a.tier), "example": a.witness} for a in change.asks],
-        "hooks": [
-            {"when": h.when, "item_type": h.item_type, "item_id": h.item_id, "inputs": dict(h.inputs)}
-            for h in change.hooks
-        ],
+        "asks": asked.pop("asks"),
+        "hooks": asked.pop("hooks"),
         "pulled_in": change.pulled_in,
         **({"forced": change.forced} if change.forced is not None else {}),
         "signer_unknown": change.signer_unknown,
-        "agent_tools": list(change.tools),
-        "executables": [run.where for run in change.runs if run.what == "attached-file"],
-        "runs": [run_document(run) for run in change.runs],
-        "facts": [{**mention_document(m), "new": m in change.new_mentions} for m in change.mentions],
+        "agent_tools": asked.pop("agent_tools"),
+        "executables": [run.where for run in change.of("run") if run.what == "attached-file"],
+        "runs": asked.pop("runs"),
+        "facts": [{**mention_document(m), "new": m in change.of("fact")} for m in change.mentions],
+        **asked,
         "needs_approval": change.stops,
     }
-
-
-def run_document(run: Run) -> dict[str, str]:
-    """One thing that can run, as ``--json`` prints it."""
-    return {"what": run.what, "where": run.where, "action": run.action, "sha256": run.sha256}
 
 
 def mention_document(mention: Mention) -> dict[str, object]:

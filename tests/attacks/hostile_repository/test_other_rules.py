@@ -121,9 +121,9 @@ def test_what_other_rules_approved_opens_no_door_for_the_next_version() -> None:
     new = row(version="1.1.0", sha256="b" * 64)
     mentions: dict[Identity, tuple[Mention, ...]] = {was.identity: (ALARM, OTHER)}
     plan = make_plan(Lock({}, (was,)), [new], mentions=mentions, mentions_before={was.identity: (ALARM,)})
-    assert (plan.changes[0].new_mentions, plan.changes[0].stops) == ((OTHER,), True)
+    assert (plan.changes[0].of("fact"), plan.changes[0].stops) == ((OTHER,), True)
     keep = make_plan(Lock({}, (was,)), [row()], mentions=mentions, mentions_before={})
-    assert keep.changes[0].new_mentions == ()
+    assert keep.changes[0].of("fact") == ()
 
 
 def test_the_lock_says_the_rules_where_they_are_not_the_first() -> None:

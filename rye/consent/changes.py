@@ -1,0 +1,224 @@
+"""What the change of one item asks for, sort by sort (DESIGN 7). Pure.
+
+Only what the lock approved before counts; the new row's own approvals do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+
+from msgspec import Struct
+
+from rye.consent.ask import Ask
+from rye.consent.facts import by_other_rules
+from rye.consent.rows import Row
+from rye.consent.sorts import SORTS, Sort, Values
+from rye.items.signed_release import Mention
+from rye.permissions.containment import diff
+from rye.permissions.risk import Tier, tiers
+from rye.text.facts.fact import RULES_VERSION
+
+
+class Asked(Struct, frozen=True):
+    """A right that is not approved yet. ``witness``: an action that it allows and the approved ones do not; None if not found."""
+
+    pattern: str
+    tier: Tier
+    witness: str | None
+
+
+class NewSigner(Struct, frozen=True, kw_only=True):
+    """Why the signer of an item, or its source, needs a yes."""
+
+    changed: bool = False
+    """Whether it is signed by a different key than the installed version."""
+    unknown: bool = False
+    """Whether it is new here, and this user never agreed to anything that this key signed."""
+    brought: bool = False
+    """Whether it is new here and unsigned, and rye.toml asked for it before this command."""
+    registry: str = ""
+    """The registry's origin, or the source's."""
+    is_source: bool = False
+    is_unsigned: bool = False
+    is_editable: bool = False
+    """Whether it is read from its folder each time: a stranger's rye.toml could name any folder here."""
+    unsigned_from: str | None = None
+    """The source of the approved version, if no one signed that."""
+
+    @property
+    def editable(self) -> bool:
+        """Whether rye.toml brings in a folder to read in place."""
+        return self.brought and self.is_editable
+
+    @property
+    def reasons(self) -> list[str]:
+        """The same in words."""
+        said = []
+        if self.unknown:
+            of = f"source that you never agreed to ({self.registry})" if self.is_source else _UNKNOWN
+            said.append(f"is the first item from a {of}")
+        elif self.brought:
+            said.append(f"is a new, unsigned item from {self.registry}")
+        if self.changed and not self.is_unsigned:
+            said.append("is signed by a different key")
+        elif self.changed and self.unsigned_from is not None:
+            said.append(f"comes from a different source ({self.registry}, previously {self.unsigned_from})")
+        elif self.changed:
+            said.append("is no longer signed")
+        return said
+
+
+_UNKNOWN = "signer that you never agreed to"
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """One item before and after."""
+
+    was: Row | None
+    wanted: Row
+    is_kept: bool = False
+    """Whether the release stays the same."""
+    mentions: tuple[Mention, ...] = ()
+    """Cautions and alarms of the new text."""
+    mentions_before: tuple[Mention, ...] = ()
+    """Those of the old one, as far as known."""
+    approved_signers: frozenset[str] = frozenset()
+    """Signers and sources of the namespace's approved items."""
+    known_signers: frozenset[str] | None = None
+    """Those that this user agreed to before; None: none counts as unknown."""
+    unsigned_from: str | None = None
+    """The source of the approved version, if no one signed that."""
+    is_wanted: bool = False
+    """Whether rye.toml asked for the item before this command."""
+
+    @property
+    def is_first(self) -> bool:
+        """Whether no release of the item was ever approved."""
+        return self.was is None or self.was.approved.is_nothing
+
+
+def asks_of(step: Step) -> tuple[Ask, ...]:
+    """Everything that the change asks for, in the order of the table of sorts."""
+    return tuple(ask for sort in SORTS for ask in _SPECIAL.get(sort.name, _plain)(sort, step))
+
+
+def _plain(sort: Sort, step: Step) -> Iterable[Ask]:
+    """What is asked for beyond what was approved. What can stay denied is not asked for again if the installed version had it."""
+    wanted = sort.asked(step.wanted)
+    if not wanted:
+        return []
+    name = str(step.wanted.identity)
+    return [Ask(name, sort.name, sort.text(value), value) for value in sort.beyond(_agreed(sort, step.was), wanted)]
+
+
+def _agreed(sort: Sort, was: Row | None) -> Values:
+    if was is None:
+        return {key.name: () for key in sort.keys}
+    agreed = sort.values(was.approved)
+    if sort.is_denied and not was.approved.is_pending:
+        had = sort.asked(was)
+        return {name: (*values, *had.get(name, ())) for name, values in agreed.items()}
+    return agreed
+
+
+def _rights(sort: Sort, step: Step) -> Iterable[Ask]:
+    name, was = str(step.wanted.identity), step.was
+    agreed = was.approved.of("right") if was is not None else ()
+    return [Ask(name, "right", right.pattern, right) for right in _judged(agreed, step.wanted.capabilities)]
+
+
+@lru_cache(maxsize=4096)
+def _judged(approved: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[Asked, ...]:
+    """The rights by tier (worst first) and pattern."""
+    if set(wanted) <= set(approved):
+        return ()
+    widened = diff(approved, wanted).widened
+    levels = tiers(change.pattern for change in widened)
+    rights = [Asked(change.pattern, levels[change.pattern], change.witness) for change in widened]
+    return tuple(sorted(rights, key=lambda right: (-right.tier, right.pattern)))
+
+
+def _facts(sort: Sort, step: Step) -> Iterable[Ask]:
+    """Alarms that are not approved and, in an update, cautions that the installed version lacks."""
+    was = step.was
+    if was is not None and step.is_kept and by_other_rules(was):
+        return []  # the text did not change, only the rules (facts.py)
+    had = {mention.word for mention in step.mentions_before}
+    approved = set(was.approved.of("fact")) if was is not None else set()
+    if was is not None and was.approved.rules != RULES_VERSION:
+        approved &= had  # an approval counts only if today's rules find the fact in the approved text
+    first = step.is_first or (step.is_kept and was is not None and not was.approved.is_pending)
+    name = str(step.wanted.identity)
+    return [
+        Ask(name, "fact", mention.word, mention)
+        for mention in step.mentions
+        if mention.word not in approved and (mention.is_alarm or not (first or mention.word in had))
+    ]
+
+
+def _signers(sort: Sort, step: Step) -> Iterable[Ask]:
+    wanted, was = step.wanted, step.was
+    if (wanted.source is not None) is not (sort.name == "source"):
+        return []
+    why = NewSigner(
+        changed=was is not None and _is_another(was, wanted),
+        unknown=step.known_signers is not None and step.is_first and not _is_known(step, step.known_signers),
+        brought=wanted.is_unsigned and step.is_first and step.is_wanted,
+        registry=wanted.registry,
+        is_source=wanted.source is not None,
+        is_unsigned=wanted.is_unsigned,
+        is_editable=wanted.is_editable,
+        unsigned_from=step.unsigned_from,
+    )
+    asked = why.changed or why.unknown or why.brought
+    return [Ask(sort.of(wanted), sort.name, wanted.signer, why)] if asked else []
+
+
+def _is_another(was: Row, wanted: Row) -> bool:
+    """Whether a different signer vouches for it. For an item of a source, approved bytes that did not change, and a first
+    signature by a trusted key, do not count as a change of signer. The bytes of an entry that ``rye lock`` wrote are not
+    approved."""
+    before = was.approved.signer_of(was.signer)
+    if was.source is not None and was.registry == wanted.registry:
+        same = (was.sha256, was.attached, was.approved.is_pending) == (wanted.sha256, wanted.attached, False)
+        return not same and before not in ("", wanted.signer, was.registry)
+    return before not in ("", wanted.signer)
+
+
+def _is_known(step: Step, known: frozenset[str]) -> bool:
+    """Whether this user agreed to the signer. For an item of a source, also to the source: in this project or, for a
+    repository, in any project."""
+    wanted = step.wanted
+    if wanted.source is None:
+        return wanted.signer in known
+    agreed = known | step.approved_signers
+    return wanted.registry in agreed and wanted.signer in agreed
+
+
+def _forced(sort: Sort, step: Step) -> Iterable[Ask]:
+    """A range that ``[overrides]`` forces and rye.lock does not record."""
+    wanted, was = step.wanted, step.was
+    new = wanted.forced is not None and (was is None or was.forced != wanted.forced)
+    return [Ask(sort.of(wanted), sort.name, wanted.forced or "")] if new else []
+
+
+_SPECIAL: dict[str, Callable[[Sort, Step], Iterable[Ask]]] = {
+    "right": _rights,
+    "fact": _facts,
+    "signer": _signers,
+    "source": _signers,
+    "forced": _forced,
+}
+"""The sorts that need more than what a row says before and after."""
+
+
+def approved_signers(rows: Sequence[Row]) -> dict[str, frozenset[str]]:
+    """The signers and sources of approved items, by namespace. The source of an entry that ``rye lock`` wrote is not approved."""
+    agreed: dict[str, set[str]] = {}
+    for row in rows:
+        mine = agreed.setdefault(row.identity.namespace, set())
+        mine.add(row.approved.signer_of(row.signer))
+        if not row.approved.is_pending:
+            mine.add(row.registry)
+    return {namespace: frozenset(names) for namespace, names in agreed.items()}
