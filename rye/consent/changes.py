@@ -72,7 +72,7 @@ class NewSigner(Struct, frozen=True, kw_only=True):
 _UNKNOWN = "signer that you never agreed to"
 
 
-class Step(Struct, frozen=True, kw_only=True):
+class ItemStep(Struct, frozen=True, kw_only=True):
     """One item before and after."""
 
     was: Row | None
@@ -98,12 +98,12 @@ class Step(Struct, frozen=True, kw_only=True):
         return self.was is None or self.was.approved.is_nothing
 
 
-def asks_of(step: Step) -> tuple[Ask, ...]:
+def asks_of(step: ItemStep) -> tuple[Ask, ...]:
     """Everything that the change asks for, in the order of the table of sorts."""
     return tuple(ask for sort in SORTS for ask in _SPECIAL.get(sort.name, _plain)(sort, step))
 
 
-def _plain(sort: Sort, step: Step) -> Iterable[Ask]:
+def _plain(sort: Sort, step: ItemStep) -> Iterable[Ask]:
     """What is asked for beyond what was approved. What can stay denied is not asked for again if the installed version had it."""
     wanted = sort.asked(step.wanted)
     if not wanted:
@@ -122,7 +122,7 @@ def _agreed(sort: Sort, was: Row | None) -> Values:
     return agreed
 
 
-def _rights(sort: Sort, step: Step) -> Iterable[Ask]:
+def _rights(sort: Sort, step: ItemStep) -> Iterable[Ask]:
     name, was = str(step.wanted.identity), step.was
     agreed = was.approved.of("right") if was is not None else ()
     return [Ask(name, "right", right.pattern, right) for right in _judged(agreed, step.wanted.capabilities)]
@@ -139,7 +139,7 @@ def _judged(approved: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[Asked, 
     return tuple(sorted(rights, key=lambda right: (-right.tier, right.pattern)))
 
 
-def _facts(sort: Sort, step: Step) -> Iterable[Ask]:
+def _facts(sort: Sort, step: ItemStep) -> Iterable[Ask]:
     """Alarms that are not approved and, in an update, cautions that the installed version lacks."""
     was = step.was
     if was is not None and step.is_kept and by_other_rules(was):
@@ -157,7 +157,7 @@ def _facts(sort: Sort, step: Step) -> Iterable[Ask]:
     ]
 
 
-def _signers(sort: Sort, step: Step) -> Iterable[Ask]:
+def _signers(sort: Sort, step: ItemStep) -> Iterable[Ask]:
     wanted, was = step.wanted, step.was
     if (wanted.source is not None) is not (sort.name == "source"):
         return []
@@ -186,7 +186,7 @@ def _is_another(was: Row, wanted: Row) -> bool:
     return before not in ("", wanted.signer)
 
 
-def _is_known(step: Step, known: frozenset[str]) -> bool:
+def _is_known(step: ItemStep, known: frozenset[str]) -> bool:
     """Whether this user agreed to the signer. For an item of a source, also to the source: in this project or, for a
     repository, in any project."""
     wanted = step.wanted
@@ -196,14 +196,14 @@ def _is_known(step: Step, known: frozenset[str]) -> bool:
     return wanted.registry in agreed and wanted.signer in agreed
 
 
-def _forced(sort: Sort, step: Step) -> Iterable[Ask]:
+def _forced(sort: Sort, step: ItemStep) -> Iterable[Ask]:
     """A range that ``[overrides]`` forces and rye.lock does not record."""
     wanted, was = step.wanted, step.was
     new = wanted.forced is not None and (was is None or was.forced != wanted.forced)
     return [Ask(sort.of(wanted), sort.name, wanted.forced or "")] if new else []
 
 
-_SPECIAL: dict[str, Callable[[Sort, Step], Iterable[Ask]]] = {
+_SPECIAL: dict[str, Callable[[Sort, ItemStep], Iterable[Ask]]] = {
     "right": _rights,
     "fact": _facts,
     "signer": _signers,

@@ -32,7 +32,7 @@ from msgspec.structs import replace
 
 from rye.consent.approved import approving
 from rye.consent.ask import Ask
-from rye.consent.changes import Asked, NewSigner, Step, approved_signers, asks_of
+from rye.consent.changes import Asked, ItemStep, NewSigner, approved_signers, asks_of
 from rye.consent.facts import by_other_rules
 from rye.consent.sorts import SORTS, approvals, approves_nothing, row_of
 from rye.items.identity import Identity
@@ -68,7 +68,7 @@ class ItemChange(Struct, frozen=True, kw_only=True):
     """Whether it is added only because the new version of an installed item needs it."""
 
     def of(self, sort: str) -> tuple[Any, ...]:
-        """What it asks for of one sort: :class:`~rye.consent.changes.Asked` rights, HookActions, tools in words, Runs, Mentions, or
+        """What it asks for of one sort: Asked rights, HookActions, tools in words, Runs, Mentions, NewSigners, or
         the texts."""
         return tuple(ask.text if ask.subject is None else ask.subject for ask in self.asks if ask.sort == sort)
 
@@ -177,7 +177,7 @@ def make_plan(
             changes.append(ItemChange(action="remove", identity=identity, old=was, new=None))
             continue
         action = _action(was, wanted)
-        step = Step(
+        step = ItemStep(
             was=was,
             wanted=wanted,
             is_kept=action == "keep",
