@@ -41,8 +41,8 @@ print(json.dumps([status, sorted(entered)]))
 """Runs the command line and prints its status and the files with a function that it entered, in any thread. Bodies of modules and
 classes do not count, and neither do lambdas and comprehensions, which stand in a function."""
 ROOT = Path(__file__).parents[2]
-MOST = {"add": 162, "install": 108}
-"""The bounds to reach are 150 and 95."""
+MOST = {"add": 162, "install": 108, "ci": 66}
+"""The bounds to reach are 150 and 95. ``ci`` is one that has nothing to do."""
 SKILL = """---
 name: words
 description: Finds words. Use it for words.
@@ -88,6 +88,8 @@ def test_adding_and_installing_pass_through_few_modules(registry: Registry) -> N
     installing = modules_entered(user, "install")
     assert user.path(".ai/packages/acme/directives/work/base.md").exists()
 
-    trips = {"add": adding, "install": installing}
+    again = modules_entered(user, "ci")  # nothing to do
+
+    trips = {"add": adding, "install": installing, "ci": again}
     too_long = {command: [len(modules), *modules] for command, modules in trips.items() if len(modules) > MOST[command]}
-    assert too_long == {}
+    assert too_long == {}, {c: len(m) for c, m in trips.items()}

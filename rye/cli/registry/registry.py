@@ -41,7 +41,8 @@ def add(session: Session, address: str, fingerprint: str | None, bundle: str | N
 )
 @click.pass_obj
 def remove(session: Session, address: str, forget_trusted_history: bool) -> None:
-    """Unpin an address. The registry's trusted root and log stay unless you add --forget-trusted-history."""
+    """Unpin an address, and forget what was verified under its pin: installed items of the registry no longer count. The
+    registry's trusted root and log stay unless you add --forget-trusted-history."""
     from rye.workspace.registries.pinning import unpin_registry  # as above
 
     done = unpin_registry(session, address, forget_trusted_history=forget_trusted_history)
