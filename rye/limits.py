@@ -73,6 +73,8 @@ class KeyLimits(Struct, frozen=True):
     """The most passes of Argon2id that a sealed key can require."""
     seal_memory: int = 1024 * MIB
     """The most memory that a sealed key can require for Argon2id."""
+    signed_texts: int = 1000
+    """Signed texts that are kept to show what changed since; the oldest go first."""
 
 
 KEYS = KeyLimits()
@@ -468,6 +470,8 @@ class RuntimeLimits(Struct, frozen=True, kw_only=True):
     """One string among a call's parameters in the log. A longer one is cut."""
     logged_bytes: int = 8 * KIB
     """All parameters of a call in the log. The rest is omitted, and the log says how many bytes."""
+    shown_lines: int = 40
+    """Lines of a changed text in a question."""
     asked_characters: int = 4_000
     """Parameters that a host shows to a person. Longer ones cannot be approved there."""
     logged_stderr_characters: int = 4_000

@@ -51,6 +51,8 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     required: str
     asked: str
     """The time of the question, in UTC."""
+    shown: tuple[str, ...] = ()
+    """What a person sees besides the parameters: how the text to be signed changed, and its cautions and alarms."""
     whole: bool
     """Whether ``params`` are complete: nothing cut or replaced. People only agree to what they can see."""
 

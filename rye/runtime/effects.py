@@ -92,6 +92,8 @@ class OwnFile(Struct, frozen=True):
     """Relative to the project's folder."""
     sha256: str
     """The hash of its bytes now."""
+    shown: tuple[str, ...] = ()
+    """What a person is shown of it: the lines that changed since it was signed last, and its cautions and alarms."""
 
 
 class Signer(Protocol):

@@ -32,7 +32,7 @@ from rye.runtime.asked import Allowed, Asked, read_call
 from rye.runtime.calls import CallError, ReturnCall, from_rye_error
 from rye.runtime.chain import Chain, decide
 from rye.runtime.deciding import Deciding, MustAsk, denied
-from rye.runtime.effects import Ask, Reply, UsableItem, World
+from rye.runtime.effects import Ask, OwnFile, Reply, UsableItem, World
 from rye.runtime.event_log import EventLog, timestamp
 from rye.runtime.executing import Executing, Made, Returned
 from rye.runtime.limits import Bound, Limits, Used
@@ -55,6 +55,7 @@ def question_about(run: str, asked: Asked, allowed: Allowed, now: datetime) -> Q
         params=asked.params,
         required=allowed.decision.required,
         asked=timestamp(now),
+        shown=allowed.item.shown if isinstance(allowed.item, OwnFile) else (),
         whole=asked.params == asked.given,
     )
 

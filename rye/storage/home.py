@@ -86,6 +86,11 @@ class Home(Struct, frozen=True):
         return self.cache / "git"
 
     @property
+    def signed_texts(self) -> Path:
+        """The texts that the user signed (:class:`rye.signing.last_signed.LastSigned`)."""
+        return self.cache / "signed"
+
+    @property
     def settings_file(self) -> Path:
         """The user's settings (:mod:`rye.project.user_config`)."""
         return self.config / "config.toml"

@@ -26,6 +26,8 @@ def approve(session: Session, run: str, call: int) -> None:
         session.console.say(f"{one_line(question.tool)} of {one_line(question.item)}")
         session.console.say(f"needs {one_line(question.required)}")
         session.console.say(f"parameters {one_line(json.dumps(question.params))}")
+        for line in question.shown:
+            session.console.say(f"  {one_line(line)}")
 
     question = approve_call(session, run, call, show)
     document = {"run": question.run, "call": question.call, "item": question.item, "sha256": question.sha256}

@@ -181,6 +181,8 @@ def _agree(session: Session, question: Question) -> Reply | None:
     session.console.say(f"{one_line(question.tool)} of {one_line(question.item)} waits for your approval.")
     session.console.say(f"  needs {one_line(question.required)}")
     session.console.say(f"  parameters {one_line(json.dumps(question.params))}")
+    for line in question.shown:
+        session.console.say(f"  {one_line(line)}")
     return Reply(session.ask("Allow it, once?"), "a person")
 
 

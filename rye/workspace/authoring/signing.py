@@ -11,6 +11,7 @@ from rye.errors import RyeError
 from rye.project.checking import Checked, check_files
 from rye.project.context import arguments_or_own_items, read_options
 from rye.signing.keys import PublicKey
+from rye.signing.last_signed import LastSigned
 from rye.signing.sign_item import sign_bytes
 from rye.signing.verification import verify
 from rye.storage.atomic import Replacement, replace_files
@@ -62,6 +63,9 @@ def sign_items(
             signed.append((item, sign_bytes(item.data, found, name, private, now)))
     changed = [(item, data) for item, data in signed if data != item.data]
     replace_files([Replacement(item.path.resolve(), item.shown, item.data, data) for item, data in changed])
+    texts = LastSigned(context.home.signed_texts)
+    for item, data in changed:
+        texts.remember(data, item.location.kind, item.path.name)
     results = [SignedItem(item.shown, item.location.kind, data != item.data, private.public) for item, data in signed]
     return SignOutcome(signed=tuple(results))
 
