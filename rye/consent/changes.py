@@ -83,7 +83,7 @@ class ItemStep(Struct, frozen=True, kw_only=True):
     """Cautions and alarms of the new text."""
     mentions_before: tuple[Mention, ...] = ()
     """Those of the old one, as far as known."""
-    approved_signers: frozenset[str] = frozenset()
+    signers_in_lock: frozenset[str] = frozenset()
     """Signers and sources of the namespace's approved items."""
     known_signers: frozenset[str] | None = None
     """Those that this user agreed to before; None: none counts as unknown."""
@@ -192,7 +192,7 @@ def _is_known(step: ItemStep, known: frozenset[str]) -> bool:
     wanted = step.wanted
     if wanted.source is None:
         return wanted.signer in known
-    agreed = known | step.approved_signers
+    agreed = known | step.signers_in_lock
     return wanted.registry in agreed and wanted.signer in agreed
 
 
@@ -213,7 +213,7 @@ _SPECIAL: dict[str, Callable[[Sort, ItemStep], Iterable[Ask]]] = {
 """The sorts that need more than what a row says before and after."""
 
 
-def approved_signers(rows: Sequence[Row]) -> dict[str, frozenset[str]]:
+def signers_in_lock(rows: Sequence[Row]) -> dict[str, frozenset[str]]:
     """The signers and sources of approved items, by namespace. The source of an entry that ``rye lock`` wrote is not approved."""
     agreed: dict[str, set[str]] = {}
     for row in rows:

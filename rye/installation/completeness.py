@@ -268,11 +268,11 @@ def _approvals_are_asked_for(graph: _Graph, signed: Mapping[Identity, SignedRele
                 message = f"rye.lock approves a hook that it does not have: execute {hook.item_type} {hook.item_id}"
                 yield Problem("G5", str(item.identity), message, chain)
         words = signed.get(item.identity)
-        for more in _approved_beyond(item, words):
+        for more in _beyond_release(item, words):
             yield Problem("G5", str(item.identity), f"rye.lock approves {more}", chain)
 
 
-def _approved_beyond(item: LockedItem, words: SignedRelease | None) -> Iterator[str]:
+def _beyond_release(item: LockedItem, words: SignedRelease | None) -> Iterator[str]:
     """Yield the tools, runs and facts that an entry approves but its release does not have."""
     known = words is not None and words.mentions is not None  # the note alone does not list them
     runs, tools = (words.runs, words.tools) if words is not None and known else (item.runs, item.tools)

@@ -29,7 +29,7 @@ from rye.customization.recheck import findings
 from rye.installation.environment import Environment
 from rye.installation.graph import reached
 from rye.installation.overruled import overruled
-from rye.installation.plan import Consent, Plan, approved_items, make_plan
+from rye.installation.plan import Consent, Plan, agreed_rows, make_plan
 from rye.installation.resolving import Chosen, locked_records
 from rye.installation.sources import Record, Sources, fetch_logged, source_item, with_signers
 from rye.installation.transaction import Change
@@ -273,7 +273,7 @@ def _overruled(manifest: Manifest, chosen: Mapping[Identity, Chosen]) -> Iterabl
 
 def new_lock(prepared: Prepared, consent: Consent) -> Lock:
     """Return the lock after this installation, with its approvals."""
-    return Lock(prepared.wanted, (*approved_items(prepared.plan, consent), *prepared.unasked))
+    return Lock(prepared.wanted, (*agreed_rows(prepared.plan, consent), *prepared.unasked))
 
 
 def changes(

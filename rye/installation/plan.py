@@ -32,7 +32,7 @@ from msgspec.structs import replace
 
 from rye.consent.approved import approving
 from rye.consent.ask import Ask
-from rye.consent.changes import Asked, ItemStep, NewSigner, approved_signers, asks_of
+from rye.consent.changes import Asked, ItemStep, NewSigner, asks_of, signers_in_lock
 from rye.consent.facts import by_other_rules
 from rye.consent.sorts import SORTS, approvals, approves_nothing, row_of
 from rye.items.identity import Identity
@@ -169,7 +169,7 @@ def make_plan(
     """
     before = old.by_identity()
     after = {item.identity: item for item in new}
-    signers = approved_signers(old.items)
+    signers = signers_in_lock(old.items)
     changes = []
     for identity in sorted(before.keys() | after.keys()):
         was, wanted = before.get(identity), after.get(identity)
@@ -183,7 +183,7 @@ def make_plan(
             is_kept=action == "keep",
             mentions=_to_show((mentions or {}).get(identity, ())),
             mentions_before=(mentions_before or {}).get(identity, ()),
-            approved_signers=signers.get(identity.namespace, frozenset()),
+            signers_in_lock=signers.get(identity.namespace, frozenset()),
             known_signers=known_signers,
             unsigned_from=_unsigned_from(was),
             is_wanted=identity in brought,
@@ -196,7 +196,7 @@ def make_plan(
                 new=wanted,
                 asks=asks_of(step),
                 mentions=step.mentions,
-                signer_new=wanted.signer not in step.approved_signers,
+                signer_new=wanted.signer not in step.signers_in_lock,
             )
         )
     return Plan(_mark_pulled_in(changes))
@@ -277,7 +277,7 @@ def refused(plan: Plan, consent: Consent) -> tuple[ItemChange, ...]:
     return tuple(change for change in plan.changes if not consent.covers(change))
 
 
-def approved_items(plan: Plan, consent: Consent) -> tuple[LockedItem, ...]:
+def agreed_rows(plan: Plan, consent: Consent) -> tuple[LockedItem, ...]:
     """Return the new lock's entries with their approvals. Call only if :func:`refused` returns nothing."""
     return tuple(_approve(change, consent) for change in plan.changes if change.new is not None)
 

@@ -40,7 +40,7 @@ from rye.runtime.limits import Limits, of_directive
 from rye.signing.verification import Verification, verify
 from rye.storage.safe_files import read_bytes
 from rye.workspace.context import Context
-from rye.workspace.installing.hook_approval import approved_hooks
+from rye.workspace.installing.hook_approval import agreed_hooks
 from rye.workspace.items.agreement import require_agreed
 from rye.workspace.items.effective_item import EffectiveItem, effective_entry
 from rye.workspace.items.installed_items import installed_item
@@ -208,7 +208,7 @@ class ProjectItems:
         self, found: EffectiveItem, item_id: str, version: str | None, digest: str, directive: Directive
     ) -> Level:
         rights = capabilities_here(self.context, found, directive.capabilities)
-        approved = approved_hooks(self.context, found)
+        approved = agreed_hooks(self.context, found)
         hooks = tuple(HookAction(hook.when, hook.item_type, hook.item_id, hook.inputs) for hook in directive.hooks)
         if approved is not None:
             hooks = tuple(hook for hook in hooks if hook in approved)

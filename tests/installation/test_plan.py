@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from rye.consent.approved import approving
 from rye.installation.install import unapproved
-from rye.installation.plan import Consent, approved_items, labels_named, make_plan, refused
+from rye.installation.plan import Consent, agreed_rows, labels_named, make_plan, refused
 from rye.items.consented import HookAction, Run
 from rye.items.signed_release import Mention
 from rye.project.lock import Lock, LockedFile, LockedItem
@@ -60,9 +60,9 @@ def test_a_first_installation_asks_and_yes_is_enough() -> None:
     (change,) = plan.changes
     assert (change.action, change.needs_consent, change.stops, change.signer_new) == ("add", True, False, True)
     assert refused(plan, Consent()) == (change,)
-    (done,) = approved_items(plan, Consent(yes=True))
+    (done,) = agreed_rows(plan, Consent(yes=True))
     assert (done.approved.of("right"), done.approved.of("hook")) == (ITEM.capabilities, ())
-    (done,) = approved_items(plan, Consent(person=True))
+    (done,) = agreed_rows(plan, Consent(person=True))
     assert done.approved.of("hook") == (HOOK,)
 
 
@@ -85,7 +85,7 @@ def test_what_can_run_asks_first_and_stops_an_update_that_adds_or_changes_it() -
     runner = replace(SKILL, runs=(RUN,))
     (change,) = make_plan(Lock(), [runner]).changes
     assert (change.of("run"), change.needs_consent, change.stops) == ((RUN,), True, False)
-    (done,) = approved_items(make_plan(Lock(), [runner]), Consent(yes=True))
+    (done,) = agreed_rows(make_plan(Lock(), [runner]), Consent(yes=True))
     assert done.approved.of("run") == (RUN,)
     kept = make_plan(installed(runner), [newer(runner)])
     assert refused(kept, Consent()) == ()
@@ -116,13 +116,13 @@ def test_an_alarm_stops_a_first_installation_and_a_caution_does_not() -> None:
     (change,) = plan.changes
     assert (change.of("fact"), change.stops) == ((ALARM,), True)
     assert refused(plan, Consent(yes=True)) == (change,)
-    (done,) = approved_items(plan, Consent(approved=frozenset({change.label})))
+    (done,) = agreed_rows(plan, Consent(approved=frozenset({change.label})))
     assert done.approved.of("fact") == (ALARM.word, CAUTION.word)
 
 
 def test_yes_approves_no_fact_and_a_new_caution_stops_an_update() -> None:
     first = make_plan(Lock(), [SKILL], mentions={SKILL.identity: (CAUTION,)})
-    (done,) = approved_items(first, Consent(yes=True))
+    (done,) = agreed_rows(first, Consent(yes=True))
     assert done.approved.of("fact") == ()
     lock = Lock({}, (done,))
     had = {SKILL.identity: (CAUTION,)}
@@ -192,7 +192,7 @@ def test_locking_marks_what_nobody_approved() -> None:
     (change,) = make_plan(Lock({}, (third,)), [replace(wider, version="1.2.0")]).changes
     assert (change.stops, change.signer_changed) == (True, True)
     assert [hook.item_id for hook in change.of("hook")] == ["wipe"]
-    (done,) = approved_items(make_plan(Lock({}, (third,)), [wider]), Consent(person=True))
+    (done,) = agreed_rows(make_plan(Lock({}, (third,)), [wider]), Consent(person=True))
     assert done.approved.signer is None
 
 

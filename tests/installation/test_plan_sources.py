@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from rye.consent.approved import approving
 from rye.installation.install import unapproved
-from rye.installation.plan import Consent, ItemChange, Plan, approved_items, gather_mentions, make_plan, refused
+from rye.installation.plan import Consent, ItemChange, Plan, agreed_rows, gather_mentions, make_plan, refused
 from rye.items.identity import Identity
 from rye.project.lock import Lock, LockedFile, LockedItem, LockedSource
 from rye.text.facts.fact import RULES_VERSION
@@ -251,9 +251,9 @@ def test_what_an_editable_folder_mentions_is_agreed_to_with_it_but_an_alarm_only
         (Consent(person=True), (ALARM.word, CAUTION.word)),
         (Consent(approved=frozenset({found.label})), (ALARM.word, CAUTION.word)),
     ):
-        (done,) = approved_items(Plan((found,)), consent)
+        (done,) = agreed_rows(Plan((found,)), consent)
         assert done.approved.of("fact") == facts
-    (done,) = approved_items(Plan((with_asks(found, new=from_folder()),)), Consent(yes=True))
+    (done,) = agreed_rows(Plan((with_asks(found, new=from_folder()),)), Consent(yes=True))
     assert done.approved.of("fact") == ()
 
 
@@ -295,5 +295,5 @@ class TestGatheredMentionsOfChanges:
 
 
 def test_facts_of_a_source_are_recorded_by_todays_rules() -> None:
-    (done,) = approved_items(Plan((item_change("add", PLAIN.identity, None, from_git()),)), Consent(yes=True))
+    (done,) = agreed_rows(Plan((item_change("add", PLAIN.identity, None, from_git()),)), Consent(yes=True))
     assert (done.approved.rules, done.approved.of("fact")) == (RULES_VERSION, ())

@@ -13,7 +13,7 @@ from rye.installation.plan import (
     Consent,
     ItemChange,
     Plan,
-    approved_items,
+    agreed_rows,
     by_tier,
     gather_mentions,
     labels_named,
@@ -348,7 +348,7 @@ class TestConsent:
         assert labels_named(Plan((self.ASKING,)), "pdf@1.2.0") == ()
 
     def recorded(self, found: ItemChange, consent: Consent) -> LockedItem:
-        (done,) = approved_items(Plan((found, item_change("remove", PLAIN.identity, PLAIN, None))), consent)
+        (done,) = agreed_rows(Plan((found, item_change("remove", PLAIN.identity, PLAIN, None))), consent)
         return done
 
     def test_what_is_recorded(self) -> None:

@@ -51,11 +51,11 @@ def put(
     *,
     suffix: str = ".md",
     attached: dict[str, bytes] | None = None,
-    approved_facts: tuple[str, ...] = (),
+    facts_in_lock: tuple[str, ...] = (),
 ) -> Path:
     """Write the item's file and attached files, add its row, and return the item's file.
 
-    ``approved_facts``: approved in rye.lock; this user has not agreed to them.
+    ``facts_in_lock``: approved in rye.lock; this user has not agreed to them.
     """
     project = Project(root)
     path = project.packages / place
@@ -78,7 +78,7 @@ def put(
         keyset=1,
         signer="SHA256:" + "A" * 43,
         attached=tuple(rows),
-        approved=approving(fact=approved_facts),
+        approved=approving(fact=facts_in_lock),
     )
     count_as_verified(home, item)
     lock = parse_lock(project.lock_path.read_text()) if project.lock_path.exists() else Lock()

@@ -180,7 +180,7 @@ def test_a_formula_s_parent_needs_this_user_s_agreement_as_well(
         file,
         parent,
         suffix=".formula.toml",
-        approved_facts=facts,
+        facts_in_lock=facts,
     )
     child = b'formula = "flow"\nversion = "1.0.0"\ndescription = "d"\nextends = ["base"]\n'
     put(

@@ -17,8 +17,8 @@ from rye.installation.plan import Consent, ItemChange, Plan, approvals_from_lock
 from rye.project.declared_sources import FOLDER_PREFIXES
 from rye.project.freshness import in_groups
 from rye.project.lock import Lock
-from rye.workspace.installing.install_request import Agree, InstallRequest, Proposal
-from rye.workspace.trusting.acceptance import accepted_before
+from rye.workspace.installing.install_request import Agree, InstallRequest
+from rye.workspace.trusting.acceptance import accepted_before, ask
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -141,13 +141,13 @@ def obtain_consent(
     ``ambiguous``.
     """
     if request.dry_run:
-        agree(Proposal(plan, tuple(notes), (), context.now()))
+        ask(context, agree, plan, notes)
         return Consent()
     if request.lock_use == "frozen":
         return _frozen_consent(context, request, plan, notes, agree, unseen)
     consent = Consent(yes=context.assume_yes, approved=frozenset(_label(plan, name) for name in request.approved))
     waiting = refused(plan, consent)
-    said_yes = agree(Proposal(plan, tuple(notes), waiting, context.now(), unseen))
+    said_yes = ask(context, agree, plan, notes, waiting, unseen)
     if not waiting and not unseen:
         return consent
     if said_yes:
@@ -173,7 +173,7 @@ def _frozen_consent(
 ) -> Consent:
     """Installing exactly the lock approves nothing: either the lock has all approvals, or the installation fails."""
     waiting = refused(plan, Consent())
-    said_yes = agree(Proposal(plan, tuple(notes), (), context.now(), () if waiting else unseen))
+    said_yes = ask(context, agree, plan, notes, unseen=() if waiting else unseen)
     if waiting:
         why = "; ".join(f"{change.label} {_why(change)}" for change in waiting)
         raise RyeError(

@@ -48,7 +48,7 @@ def approve_hooks(context: Context, project: Project, name: str, show: ShowHooks
         )
     require_verified(context, project, [item])
     waiting = WaitingHooks(
-        item, tuple(hook for hook in item.hooks if hook not in approved_here(context, project, item))
+        item, tuple(hook for hook in item.hooks if hook not in agreed_hooks_of(context, project, item))
     )
     if waiting.hooks:
         show(waiting)
@@ -58,16 +58,16 @@ def approve_hooks(context: Context, project: Project, name: str, show: ShowHooks
     return waiting
 
 
-def approved_here(context: Context, project: Project, item: LockedItem) -> list[HookAction]:
+def agreed_hooks_of(context: Context, project: Project, item: LockedItem) -> list[HookAction]:
     """The hooks of an installed item that rye.lock approves and that this user agreed to."""
     waiting = {ask.text for ask in agreement(context, project).new_in([item]) if ask.sort == "hook"}
     return [hook for hook in item.approved.of("hook") if hook_text(hook) not in waiting]
 
 
-def approved_hooks(context: Context, found: EffectiveItem) -> list[HookAction] | None:
+def agreed_hooks(context: Context, found: EffectiveItem) -> list[HookAction] | None:
     """The approved hooks of an item. None for an item that is not installed, whose author is its user."""
     installed = found.installed
-    return approved_here(context, installed.project, installed.row) if installed is not None else None
+    return agreed_hooks_of(context, installed.project, installed.row) if installed is not None else None
 
 
 def _require_consent(context: Context, waiting: WaitingHooks) -> None:

@@ -36,11 +36,10 @@ from rye.verified.require import unverified, verified_before
 from rye.workspace.installing.consent import Agreed, obtain_agreement
 from rye.workspace.installing.following import follow
 from rye.workspace.installing.install_outcome import InstallOutcome
-from rye.workspace.installing.install_request import Proposal
 from rye.workspace.installing.install_session import InstallSession, Look
 from rye.workspace.installing.own_previous import remember_previous
 from rye.workspace.registries.project_sources import Outages, judging_environment, project_sources
-from rye.workspace.trusting.acceptance import remember, require_yes
+from rye.workspace.trusting.acceptance import ask, remember, require_yes
 from rye.workspace.trusting.known_signers import agreed_signers, remember_signers
 
 _LOOKS_AGAIN = frozenset({"source-changed", "lock-does-not-fit"})
@@ -220,7 +219,7 @@ def _override_notes(session: InstallSession, prepared: Prepared, environment: En
         session.context.home, session.before.project, prepared, environment.now.date(), widening
     )
     if findings and session.request.strict_overrides:
-        session.agree(Proposal(prepared.plan, (*prepared.warnings, *findings), (), session.context.now()))
+        ask(session.context, session.agree, prepared.plan, (*prepared.warnings, *findings))
         raise RyeError(
             "overrides-do-not-fit",
             "Overrides do not fit the new versions, so nothing was changed.",

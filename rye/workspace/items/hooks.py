@@ -13,7 +13,7 @@ from rye.permissions.matching import CheckAnswer
 from rye.rendering.hooks import Evaluation, evaluate_hooks, permission
 from rye.workspace.context import Context
 from rye.workspace.findings import FileFindings
-from rye.workspace.installing.hook_approval import approved_hooks
+from rye.workspace.installing.hook_approval import agreed_hooks
 from rye.workspace.items.effective_item import EffectiveItem, effective_item
 from rye.workspace.items.rights import capabilities_here
 
@@ -73,6 +73,6 @@ def hooked_directive(context: Context, argument: str) -> HookedDirective:
         raise UsageError(
             "wrong-kind", f"A {found.item.kind.name} has no hooks.", "Only directives have hooks.", what="hooks"
         )
-    approved = approved_hooks(context, found)
+    approved = agreed_hooks(context, found)
     rights = capabilities_here(context, found, [permission.capability for permission in value.permissions])
     return HookedDirective(found, value, None if approved is None else tuple(approved), rights)

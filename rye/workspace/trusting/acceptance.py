@@ -21,6 +21,7 @@ from rye.project.layout import read_project_file
 from rye.workspace.installing.install_request import Proposal
 
 if TYPE_CHECKING:
+    from rye.installation.plan import ItemChange, Plan
     from rye.project.layout import Project
     from rye.storage.home import Home
     from rye.workspace.context import Context
@@ -48,6 +49,18 @@ def agreement(context: Context, project: Project, trust_lock: bool = False) -> A
     return Agreement(_memory(context.home, project).lines(), trusts_lock(context, trust_lock))
 
 
+def ask(
+    context: Context,
+    agree: Agree,
+    plan: Plan | None = None,
+    notes: Iterable[str] = (),
+    waiting: tuple[ItemChange, ...] = (),
+    unseen: tuple[Ask, ...] = (),
+) -> bool:
+    """Show what is about to happen and, if something needs a yes, ask once. Whether a person said yes."""
+    return agree(Proposal(plan, tuple(notes), waiting, context.now(), unseen))
+
+
 def require_yes(context: Context, asks: tuple[Ask, ...], agree: Agree | None, *, is_shown: bool = False) -> None:
     """Ask about what rye.lock approves and the project changes, and remember a yes to nothing: the caller does.
 
@@ -57,7 +70,7 @@ def require_yes(context: Context, asks: tuple[Ask, ...], agree: Agree | None, *,
     if not asks:
         return
     asked = agree is not None and context.interactive
-    if agree is not None and (asked or is_shown) and agree(Proposal(None, (), (), context.now(), asks)):
+    if agree is not None and (asked or is_shown) and ask(context, agree, unseen=asks):
         return
     raise RyeError("declined", "Nothing was changed.") if asked else not_accepted(asks)
 
