@@ -7,7 +7,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -36,13 +35,6 @@ EXAMPLES = dict(re.findall(r"<!-- example: (.*?) -->\n```\n(.*?)```", TEXT, re.D
 def test_every_field_of_a_document_is_in_its_table_once(name: str) -> None:
     listed = [field for row in TABLES[name].splitlines()[2:] for field in re.findall(r"`(\w+)`", row.split("|")[1])]
     assert sorted(listed) == sorted(VIEWS[name].__struct_fields__)
-
-
-@pytest.fixture
-def registry(tmp_path: Path) -> Iterator[Registry]:
-    started = Registry(tmp_path / "data")
-    yield started
-    started.stop()
 
 
 @pytest.mark.processes

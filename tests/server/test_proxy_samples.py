@@ -54,13 +54,6 @@ def configured(registry: Registry, port: int, folder: Path) -> str:
     )
 
 
-@pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
-    process = Registry(tmp_path_factory.mktemp("proxied") / "data")
-    yield process
-    process.stop()
-
-
 def started(program: str, registry: Registry, folder: Path) -> tuple[int, subprocess.Popen[bytes]]:
     """Run nginx on a free port."""
     port = free_port()
