@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable
 
 import sqlalchemy as sa
 
@@ -95,11 +94,7 @@ def remove_taken_down(engine: sa.Engine, store: Objects) -> None:
     """Remove the stored analyses of all releases that a takedown is about. Raises RyeError."""
     with database.reader(engine) as connection:
         leaves = [bytes(leaf) for (leaf,) in _TAKEN_DOWN.rows(connection)]
-    store.delete_all(_paths(leaves))
-
-
-def _paths(leaves: Iterable[bytes]) -> list[str]:
-    return sorted(set(map(_path, leaves)))
+    store.delete_all(sorted(set(map(_path, leaves))))
 
 
 def _path(leaf: bytes) -> str:

@@ -82,7 +82,7 @@ def _tail(registry: RegistryView, start: int, end: int) -> _Tail:
     tail = _tails.get(key)
     if tail is None:
         relations: dict[str, list[tuple[str, str]]] = {}
-        for target, name, version in _relations(registry.leaves(start, end)):
+        for target, name, version in _relations(registry.log.leaves(start, end)):
             relations.setdefault(target, []).append((name, version))
         tail = relations
         _tails.put(key, tail)

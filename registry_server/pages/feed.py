@@ -142,12 +142,12 @@ def _newest(registry: RegistryView, namespace: str | None) -> Iterator[tuple[int
     if wanted is not None:
         for position in newest_positions(registry.connection, stretches(wanted), 2 * RECORDS.feed_entries):
             if position < size:
-                yield position, registry.leaves(position, position + 1)[0]
+                yield position, registry.log.leaves(position, position + 1)[0]
         return
     least = max(size - RECORDS.feed_looks, 0)
     for end in range(size, least, -RECORDS.feed_entries):
         start = max(end - RECORDS.feed_entries, least)
-        leaves = registry.leaves(start, end)
+        leaves = registry.log.leaves(start, end)
         yield from ((start + at, leaves[at]) for at in range(len(leaves) - 1, -1, -1))
 
 

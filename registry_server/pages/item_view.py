@@ -21,11 +21,14 @@ from registry_server.pages.version_order import in_order
 from rye.items.agent_tools import shown
 from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
+from rye.items.kinds import KINDS
 from rye.permissions.risk import tiers, tool_tier
 from rye.registry.protocol.statements import Relation, Release
+from rye.registry.protocol.wire import blob_path
 from rye.registry.trust.keysets import KeysetChain
 from rye.registry.trust.records import ItemHistory, ReleaseRecord
 from rye.signing.keys import PublicKey
+from rye.text.content import hidden_characters
 from rye.text.facts import Fact
 
 
@@ -347,6 +350,26 @@ def attached_files(release: Release) -> Rows[FileRow]:
         for e in release.attached
     )
     return rows(files, lambda row: 260 + 2 * len(row.path) + len(row.page))
+
+
+def item_content(release: Release, data: bytes) -> Content:
+    """Return the item's own file as its page shows it."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = None
+    shown_text = text[: PAGES.markdown_characters] if text is not None else None
+    return Content(
+        name=release.file_name,
+        size=len(data),
+        lines=text.count("\n") + (not text.endswith("\n")) if text else 0,
+        text=shown_text,
+        is_cut=text is not None and shown_text != text,
+        is_markdown=text is not None and KINDS[release.identity.kind].formats.get(release.file.suffix) == "markdown",
+        hidden=len(hidden_characters(text)) if text else 0,
+        path=item_path(release.identity, release.version, "source"),
+        blob=f"/{blob_path(release.file.sha256)}",
+    )
 
 
 def may_do(examined: Examined, facts: Facts) -> MayDo:

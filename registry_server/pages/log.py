@@ -127,7 +127,7 @@ def log_page(before: int | None = None) -> Maker:
         if not 0 < end <= size:
             raise registry.missing(path)
         start = max(end - RECORDS.log_rows, 0)
-        leaves = registry.leaves(start, end)
+        leaves = registry.log.leaves(start, end)
         rows = [_row(start + number, leaf) for number, leaf in enumerate(leaves)]
         view = log_view(registry, fitting(rows[::-1], RECORDS.list_characters, _cost), end)
         words = (
@@ -206,7 +206,7 @@ def entry_view(registry: RegistryView, position: int) -> EntryView:
     published = registry.published
     if not 0 <= position < published.size:
         raise registry.missing(entry_path(position))
-    (leaf,) = registry.leaves(position, position + 1)
+    (leaf,) = registry.log.leaves(position, position + 1)
     note, checkpoint_note = notes.parse(leaf), notes.parse(published.checkpoint)
     checkpoint = Checkpoint.parse(checkpoint_note.text)
     hashes = inclusion(registry, position, checkpoint)
@@ -266,10 +266,10 @@ def _signed(note: SignedNote, key: VerifierKey) -> bool:
 def _tile(registry: RegistryView, tile: Tile) -> bytes:
     """Return a tile's hashes. Partial tiles and leaves come from the database, which may be ahead of the store."""
     if tile.width < WIDTH:
-        return registry.edge().get(tile.level, b"")
+        return registry.log.edge().get(tile.level, b"")
     if tile.level == 0:
         start = tile.index * WIDTH
-        return b"".join(registry.leaf_hashes(start, start + WIDTH))
+        return b"".join(registry.log.leaf_hashes(start + WIDTH, start))
     data = registry.full_tile(tile.path)
     if data is None or len(data) != WIDTH * HASH_BYTES:
         raise RyeError("busy", "The registry is still writing this part of its log.", "Try again in a moment.")

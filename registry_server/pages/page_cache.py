@@ -132,7 +132,7 @@ class PageCache:
         await self._turn()
         form = form_of(request.accept)
         key = (request.path, form, request.reader.namespaces, self._address())
-        head, hour = await self._newest(), self._hour()
+        head, hour = await self._newest(), self.hour()
         kept = self._kept.get(key)
         if kept is None or (kept.head.tag, kept.hour) != (head.tag, hour):
             before, make, began = kept, await prepare(), time.monotonic()
@@ -173,7 +173,7 @@ class PageCache:
 
     def hour(self) -> datetime:
         """Return the current hour, which pages are made for."""
-        return self._hour()
+        return self._clock().replace(minute=0, second=0, microsecond=0)
 
     def close(self) -> None:
         """Accept no more requests. Running ones finish."""
@@ -184,7 +184,7 @@ class PageCache:
 
     def _make(self, request: PageRequest, form: Form, make: Maker, before: _Kept | None) -> _Kept:
         """Make the page, or return ``before`` with a new tag if it depends on the same."""
-        hour = self._hour()
+        hour = self.hour()
         if request.prepare is not None and self._head is not None:
             request.prepare(self._writing, self._head[1].size)
         with database.reader(self._engine) as connection:
@@ -271,6 +271,3 @@ class PageCache:
 
     async def _in_thread(self, work: Callable[[], _T]) -> _T:
         return await asyncio.wrap_future(self._threads.submit(work))
-
-    def _hour(self) -> datetime:
-        return self._clock().replace(minute=0, second=0, microsecond=0)

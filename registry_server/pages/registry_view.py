@@ -6,7 +6,7 @@ never the tables: :meth:`RegistryView.may_read`, :meth:`RegistryView.history`, :
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
@@ -42,8 +42,9 @@ class RegistryView:
         analyses: AnalysisStore | None = None,
     ) -> None:
         """``analyses`` None: none are stored."""
-        self._ledger = Ledger(connection)
-        published = self._ledger.published()
+        self.log = Ledger(connection)
+        """The log's entries and tree, and nothing of a namespace: that is for :meth:`may_read` to allow."""
+        published = self.log.published()
         if published is None:
             raise RyeError("database-unavailable", "The registry has no head.", "rye-registry verify")
         self._store = store
@@ -65,7 +66,7 @@ class RegistryView:
     @property
     def origin(self) -> str:
         """The registry's origin."""
-        return self._ledger.origin
+        return self.log.origin
 
     def may_read(self, namespace: str) -> bool:
         """Whether the reader may see a namespace's items."""
@@ -81,21 +82,9 @@ class RegistryView:
         """Return the root statements, oldest first."""
         roots = _roots.get(self.published.checkpoint)
         if roots is None:
-            roots = self._ledger.roots()
+            roots = self.log.roots()
             _roots.put(self.published.checkpoint, roots)
         return roots
-
-    def leaves(self, start: int, end: int) -> list[bytes]:
-        """Return the log entries from position ``start`` up to ``end``."""
-        return self._ledger.leaves(start, end)
-
-    def leaf_hashes(self, start: int, end: int) -> Iterator[bytes]:
-        """Yield the leaf hashes from position ``start`` up to ``end``."""
-        return self._ledger.leaf_hashes(end, start)
-
-    def edge(self) -> dict[int, bytes]:
-        """Return the tree's partial tiles by level."""
-        return self._ledger.edge()
 
     def full_tile(self, path: str) -> bytes | None:
         """Return a full tile, which never changes; None if the store does not have it yet."""
@@ -108,7 +97,7 @@ class RegistryView:
         key = (self.published.checkpoint, namespace)
         chain = _chains.get(key)
         if chain is None:
-            chain = self._ledger.chain(namespace)
+            chain = self.log.chain(namespace)
             _chains.put(key, chain)
         return chain
 
@@ -150,7 +139,7 @@ class RegistryView:
                     histories[readable[name]] = judged
                 else:
                     unread[name] = basis
-        for name, lines in self._ledger.index_lines(unread):
+        for name, lines in self.log.index_lines(unread):
             identity = readable[name]
             try:
                 entries = [read_line(line, name) for line in lines]
@@ -177,7 +166,7 @@ class RegistryView:
 
     def taken_down(self, hashes: Iterable[str]) -> frozenset[str]:
         """Return those of the files that were taken down, as soon as the log says so."""
-        return frozenset(self._ledger.taken_down(hashes))
+        return frozenset(self.log.taken_down(hashes))
 
     def files(self, namespace: str, hashes: list[str]) -> dict[str, bytes | None]:
         """Return the bytes of released files; None: they were taken down or are gone, or the reader may not see them.

@@ -17,16 +17,12 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from registry_server.pages import page_layout
-from registry_server.pages.addresses import item_path
 from registry_server.pages.directive_tables import Shape, shape_of
 from registry_server.pages.examined import examine_item, facts_of
-from registry_server.pages.item_view import Content, MayDo, attached_files, item_info, may_do
+from registry_server.pages.item_view import Content, MayDo, attached_files, item_content, item_info, may_do
 from registry_server.pages.limits import PAGES
-from rye.items.kinds import KINDS
 from rye.registry.protocol.statements import Release
-from rye.registry.protocol.wire import blob_path
 from rye.registry.trust.records import ReleaseRecord
-from rye.text.content import hidden_characters
 
 Bytes = Mapping[str, bytes | None]
 """A release's files by path, the item's own file by its name. None: the bytes are gone."""
@@ -64,10 +60,7 @@ def analyse(record: ReleaseRecord, files: Bytes) -> Analysis:
     examined, value = examine_item(release, record.link.keyset.keys, own, attached)
     may = may_do(examined, facts_of(release, own, attached))
     shape = shape_of(release.identity.kind, value) if value is not None else None
-    content = None
-    if own is not None:
-        page = item_path(release.identity, release.version, "source")
-        content = content_of(name, own, page, release.file.sha256, is_markdown(release))
+    content = item_content(release, own) if own is not None else None
     return Analysis(may, shape, content, parts_of(release, may, shape, content))
 
 
@@ -112,28 +105,3 @@ _LEVEL = 1
 
 _DECODER = msgspec.msgpack.Decoder(Analysis)
 """Made here and not on first use: msgspec 0.22 crashes where two threads make the first decoder of a type together."""
-
-
-def is_markdown(release: Release) -> bool:
-    """Whether the item's own file is Markdown."""
-    return KINDS[release.identity.kind].formats.get(release.file.suffix) == "markdown"
-
-
-def content_of(name: str, data: bytes, page: str, sha256: str, is_markdown: bool) -> Content:
-    """Return a file as a page shows it. ``page``: the path of its source page."""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        text = None
-    shown = text[: PAGES.markdown_characters] if text is not None else None
-    return Content(
-        name=name,
-        size=len(data),
-        lines=text.count("\n") + (not text.endswith("\n")) if text else 0,
-        text=shown,
-        is_cut=text is not None and shown is not None and len(shown) < len(text),
-        is_markdown=is_markdown and text is not None,
-        hidden=len(hidden_characters(text)) if text else 0,
-        path=page,
-        blob=f"/{blob_path(sha256)}",
-    )
