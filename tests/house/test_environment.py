@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.house.trees import trees
+
 READERS = {
     "rye/cli/start.py": "answers completion and an unchanged install before anything is imported",
     "rye/cli/options.py": "the command line's edge: the session of a run gets them here",
@@ -46,11 +46,6 @@ PLACES = ("rye/storage/home.py", "rye/cli/unchanged.py", "rye/workspace/completi
 """Who may ask for a folder by the variables; everyone else gets a ``Home``."""
 
 
-def sources() -> dict[str, ast.Module]:
-    files = (path for room in ("rye", "registry_server") for path in sorted((ROOT / room).rglob("*.py")))
-    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_bytes()) for path in files}
-
-
 def reads_environment(module: ast.Module) -> bool:
     return any(
         (isinstance(node, ast.Attribute) and node.attr in ("environ", "environb", "getenv") and _is_os(node.value))
@@ -64,7 +59,7 @@ def _is_os(node: ast.expr) -> bool:
 
 
 def test_the_process_s_variables_are_read_at_the_edge_only() -> None:
-    assert {path for path, module in sources().items() if reads_environment(module)} == READERS.keys()
+    assert {path for path, module in trees().items() if reads_environment(module)} == READERS.keys()
 
 
 def asks_for_home(module: ast.Module) -> bool:
@@ -77,13 +72,13 @@ def asks_for_home(module: ast.Module) -> bool:
 
 
 def test_few_ask_for_the_home_folder() -> None:
-    assert {path for path, module in sources().items() if asks_for_home(module)} == HOME_READERS.keys()
+    assert {path for path, module in trees().items() if asks_for_home(module)} == HOME_READERS.keys()
 
 
 def test_one_module_knows_the_variables_of_the_user_s_folders() -> None:
     naming: set[str] = set()
     asking: set[str] = set()
-    for path, module in sources().items():
+    for path, module in trees().items():
         for node in ast.walk(module):
             if isinstance(node, ast.Constant) and node.value in FOLDER_VARIABLES:
                 naming.add(path)

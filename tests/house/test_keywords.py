@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.house.trees import trees
+
 FIELDS, ARGUMENTS = 7, 10
 _TABLES = ("Table", "Column", "Index", "create_table")
 """SQLAlchemy's: a table is a list of columns, which have names of their own."""
-
-
-@cache
-def _trees() -> tuple[tuple[str, ast.Module], ...]:
-    paths = sorted(path for room in ("rye", "registry_server") for path in (ROOT / room).rglob("*.py"))
-    return tuple((str(path.relative_to(ROOT)), ast.parse(path.read_text("utf-8"))) for path in paths)
 
 
 def positional_values(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -44,11 +37,11 @@ def long_calls(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def test_values_of_many_fields_are_made_by_name() -> None:
-    assert [f"{path}:{line} {name}" for path, tree in _trees() for line, name in positional_values(tree)] == []
+    assert [f"{path}:{line} {name}" for path, tree in trees().items() for line, name in positional_values(tree)] == []
 
 
 def test_no_call_has_many_positional_arguments() -> None:
-    assert [f"{path}:{line} {name}" for path, tree in _trees() for line, name in long_calls(tree)] == []
+    assert [f"{path}:{line} {name}" for path, tree in trees().items() for line, name in long_calls(tree)] == []
 
 
 def test_the_search_sees_both() -> None:

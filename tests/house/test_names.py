@@ -5,18 +5,11 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.house.trees import trees
+
 EMPTY_WORDS = ("found", "one", "known")
 MOST_GATHERED, MOST_OF_ONE_NAME = 25, 2
-
-
-@cache
-def _trees() -> tuple[tuple[str, ast.Module], ...]:
-    paths = sorted(path for room in ("rye", "registry_server") for path in (ROOT / room).rglob("*.py"))
-    return tuple((str(path.relative_to(ROOT)), ast.parse(path.read_text("utf-8"))) for path in paths)
 
 
 def gathered(tree: ast.Module) -> Iterator[int]:
@@ -37,7 +30,7 @@ def _is_empty(value: ast.expr | None) -> bool:
 
 
 def test_what_a_function_gathers_has_its_noun() -> None:
-    places = [f"{path}:{line}" for path, tree in _trees() for line in gathered(tree)]
+    places = [f"{path}:{line}" for path, tree in trees().items() for line in gathered(tree)]
     assert len(places) <= MOST_GATHERED, "\n".join(places)
 
 
@@ -47,5 +40,5 @@ def test_what_is_gathered_is_seen() -> None:
 
 
 def test_few_classes_share_a_name() -> None:
-    names = [node.name for _, tree in _trees() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    names = [node.name for _, tree in trees().items() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     assert {name: count for name, count in Counter(names).items() if count > MOST_OF_ONE_NAME} == {}
