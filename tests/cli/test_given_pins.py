@@ -67,7 +67,16 @@ def test_another_origin_or_fingerprint_is_an_error(registry: Registry, server: P
 def test_another_fingerprint_stops_what_needs_no_registry_any_more(registry: Registry, server: Person) -> None:
     """Everything is installed and was verified here, so nothing would be asked."""
     server.ok("ci", env=pins(server, f"{ORIGIN} {registry.fingerprint} {registry.url}"))
-    for words in (("ci",), ("install",), ("install", "--frozen"), ("render", "acme/work/base"), ("list",), ("sbom",)):
+    for words in (
+        ("ci",),
+        ("install",),
+        ("install", "--frozen"),
+        ("render", "acme/work/base"),
+        ("list",),
+        ("tree",),
+        ("why", "acme/work/base"),
+        ("sbom",),
+    ):
         server.ok(*words, "--offline", env=pins(server, f"{ORIGIN} {registry.fingerprint} {registry.url}"))
         for line, code in (
             (f"{ORIGIN} {'0' * 64} {registry.url}", "root-fingerprint"),

@@ -17,6 +17,7 @@ from rye.project.members import selected
 from rye.storage.home import Home
 from rye.workspace.context import Context
 from rye.workspace.installing.rows_of_items import verified_here, with_found_signers
+from rye.workspace.registries.pins import refuse_other_pins
 
 
 class Reasons(Struct, frozen=True):
@@ -45,6 +46,7 @@ def locked_tree(context: Context, depth: int | None, member: str | None = None) 
 
     ``member``: show only what this member of the workspace needs; None means all members. Raises UsageError ``unknown-name``.
     """
+    refuse_other_pins(context)
     project = require_project(context.cwd)
     lock = _read(context.home, project)
     nodes = tree(lock, selected(load_manifest(project), member))
@@ -65,6 +67,7 @@ def _unverified(home: Home, project: Project, lock: Lock) -> frozenset[Identity]
 def reasons_for(context: Context, name: str, member: str | None = None) -> Reasons:
     """Why the item ``[KIND:]ID`` is locked. ``member``: only why this member needs it. Raises RyeError ``not-installed``,
     UsageError ``unknown-name``."""
+    refuse_other_pins(context)
     project = require_project(context.cwd)
     lock = _read(context.home, project)
     item = locked_item(lock, name)
