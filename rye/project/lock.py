@@ -477,8 +477,7 @@ def _check_item(item: LockedItem) -> None:
         raise LockError(f"{item.id}: a hash is not 64 lower-case hex digits.")
     if item.agent_tools or item.agent_limits or item.approved is not NOTHING:
         try:
-            from_words(item.agent_tools, item.agent_limits)
-            from_words(item.approved.of("tool"), item.approved.of("limit"))
+            _ = item.tools, item.approved.tools  # malformed ones raise
         except ValueError as error:
             raise LockError(f"{item.id}: {error}.") from None
     if not 1 <= item.approved.rules <= MOST_RULES:

@@ -25,6 +25,7 @@ MARKETPLACES = ("registry_server/interop/*.py", "registry_server/upkeep/plugins.
 PAGES = ("registry_server/pages/directive_text.py", "registry_server/pages/page_layout.py")
 ACCOUNTS = (
     "registry_server/accounts/administration.py",
+    "registry_server/accounts/roles.py",
     "registry_server/api/role_pages.py",
     "registry_server/api/service.py",
     "registry_server/cli/account.py",
@@ -106,10 +107,10 @@ ACCEPTED = {
     "Names of commands (`rye agent`, `rye role`), not of kinds.": ("rye/cli/main.py",),
     "Approvals name what was agreed to; their `tool` is one of the agent program's, not an item.": (
         "rye/cli/project/consent.py",
+        "rye/consent/*.py",
         "rye/workspace/items/rights.py",
-        "rye/workspace/trusting/acceptance.py",
-        "rye/workspace/trusting/agreed_here.py",
     ),
+    "The front door offers the values of directives, which other programs read.": ("rye/api.py",),
     "Words of other formats: `tool` in SARIF, in logs of runs and in commands of package managers, `role` in chats.": (
         "rye/cli/registry/demo_model.py",
         "rye/cli/runs/runs.py",
