@@ -207,6 +207,23 @@ def test_a_client_alone_makes_validates_and_installs(installed: Path, registry: 
     assert "json-validate" in rye("schema")
 
 
+def test_a_client_alone_has_the_whole_front_door(installed: Path, registry: Registry, tmp_path: Path) -> None:
+    code = """if True:
+        import sys
+        from pathlib import Path
+        from rye.api import *
+        home = Home(*(Path(sys.argv[3], name) for name in ("config", "data", "cache")))
+        with Registry.open(sys.argv[1], home, fingerprint=sys.argv[2]) as registry:
+            [release] = registry.releases("front/work/door")
+            fetched = registry.fetch(release)
+        print(parse_item(fetched.data, "door.md").reading.value.name, RyeError.__name__)
+    """
+    registry.owner("front").release("work/door")
+    words = ("-c", code, registry.url, registry.fingerprint, str(tmp_path))
+    done = run(installed / "python", *words, env={"PATH": "/usr/bin:/bin"}, cwd=tmp_path)
+    assert (done.stdout, done.returncode) == ("door RyeError\n", 0), done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "extra"),
     [
