@@ -104,10 +104,14 @@ ACCEPTED = {
         "rye/customization/override_file.py",
         "rye/customization/override_writing.py",
     ),
-    "Names of commands (`rye agent`, `rye role`), not of kinds.": ("rye/cli/main.py",),
+    "Names of commands and options (`rye agent`, `rye role`, `--bundle`), not of kinds.": (
+        "rye/cli/main.py",
+        "rye/cli/project/installing.py",
+    ),
     "Approvals name what was agreed to; their `tool` is one of the agent program's, not an item.": (
         "rye/cli/project/consent.py",
         "rye/consent/*.py",
+        "rye/installation/plan.py",
         "rye/workspace/items/rights.py",
     ),
     "The front door offers the values of directives, which other programs read.": ("rye/api.py",),

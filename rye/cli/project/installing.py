@@ -46,7 +46,7 @@ def airgap_given(session: Session, file: str | None) -> Airgap | None:
     if file is None:
         if as_of is not None:
             raise UsageError(
-                "missing-argument", "--bundle-as-of needs --bundle.", "Also give --bundle FILE.", what="bundle file"
+                "missing-argument", "--bundle-as-of needs --bundle.", "Also give --bundle FILE.", what="bundle"
             )
         return None
     from rye.workspace.registries.airgap_access import Airgap
