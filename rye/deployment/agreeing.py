@@ -18,12 +18,12 @@ from rye.consent.facts import by_other_rules
 from rye.deployment.state import Allowed, State
 from rye.installation.audit import Finding, audit_lock, audit_runs
 from rye.installation.environment import policy_in_force
-from rye.installation.policy_files import read_other_policies
 from rye.items.identity import Identity
 from rye.items.signed_release import SignedRelease
 from rye.project.layout import LOCK, Project
 from rye.project.lock import LockedItem
 from rye.project.manifest import Manifest
+from rye.project.user_config import read_other_policies
 from rye.storage.home import Home
 from rye.workspace.context import Context
 from rye.workspace.trusting.acceptance import agreement, remember, remembered, require_yes, trusts_lock

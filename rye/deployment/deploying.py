@@ -39,7 +39,7 @@ from rye.deployment.survey import (
 )
 from rye.deployment.targets.protocol import Target, all_targets, target
 from rye.errors import RyeError, UsageError
-from rye.installation.graph import locked_item
+from rye.installation.completeness import locked_item
 from rye.installation.transaction import NOTHING, Change, Round, TransactionError, exclusive
 from rye.project.agent_programs import PROGRAMS, STATE
 from rye.project.context import load_manifest
@@ -47,7 +47,7 @@ from rye.project.layout import Project
 from rye.project.lock import Lock
 from rye.project.manifest import Manifest
 from rye.project.members import selected
-from rye.verified.basis import stored_basis
+from rye.verified.memory import stored_basis
 from rye.workspace.context import Context
 from rye.workspace.trusting.acceptance import trusts_lock
 

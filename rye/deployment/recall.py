@@ -24,14 +24,14 @@ import msgspec
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.installation.policy_files import other_files
 from rye.limits import DEPLOY
 from rye.project.agent_programs import STATE
 from rye.project.layout import Project
 from rye.project.lock_file import editable_rows
+from rye.project.user_config import other_files
 from rye.storage.home import Home
 from rye.storage.verdicts import running_code
-from rye.verified.basis import Basis, stored_basis
+from rye.verified.memory import Basis, stored_basis
 from rye.verified.on_disk import Present, read_present, scan
 from rye.workspace.installing.project_state import bytes_of, joined_manifests
 from rye.workspace.trusting.acceptance import memory_of

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from rye.deployment.request import Scope
 from rye.deployment.targets.protocol import Target
-from rye.installation.graph import roots
+from rye.installation.completeness import roots
 from rye.items.identity import Identity
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import DeployTable, Manifest

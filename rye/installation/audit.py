@@ -70,8 +70,8 @@ from rye.registry.trust.records import ItemHistory, ReleaseRecord, find_locked
 from rye.registry.trust.trust_error import TrustError
 from rye.resolution.problem import Exclusion
 from rye.signing.keys import PublicKey
+from rye.verified.memory import check_row, check_words
 from rye.verified.on_disk import Present, drift
-from rye.verified.rows import check_row, check_words
 
 if TYPE_CHECKING:
     from rye.installation.environment import Environment

@@ -1,5 +1,5 @@
 """What releases are checked against besides the registry: the features that a project provides, the time, and the policies
-of :mod:`rye.installation.policy_files`, combined into one.
+of :mod:`rye.project.user_config`, combined into one.
 """
 
 from __future__ import annotations
@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.installation.policy_files import OtherPolicies
-from rye.permissions.policy import BUILT_IN, Policy, combined, fact_violations, tool_violations, violations
+from rye.permissions.policy import (
+    BUILT_IN,
+    Policy,
+    combined,
+    fact_violations,
+    source_refusal,
+    tool_violations,
+    violations,
+)
 from rye.permissions.risk import Tier, rows
-from rye.permissions.source_scale import source_refusal
 from rye.project.manifest import Manifest, PolicyTable
+from rye.project.user_config import OtherPolicies
 from rye.resolution.problem import Exclusion
 from rye.signing.keys import PublicKey
 from rye.sources.record import SourceRecord

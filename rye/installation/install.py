@@ -26,8 +26,8 @@ from rye.consent.approved import approving
 from rye.consent.facts import by_other_rules
 from rye.consent.sorts import SORTS
 from rye.customization.recheck import findings
+from rye.installation.completeness import reached
 from rye.installation.environment import Environment
-from rye.installation.graph import reached
 from rye.installation.overruled import overruled
 from rye.installation.plan import Consent, Plan, agreed_rows, make_plan
 from rye.installation.resolving import Chosen, locked_records
@@ -51,9 +51,9 @@ from rye.text import facts
 from rye.text.facts.fact import RULES_VERSION
 from rye.text.facts.source import readable_text
 from rye.text.json_reading import msgpack_decoder
+from rye.verified.memory import check_row
 from rye.verified.on_disk import INSTALLED, written_text
 from rye.verified.release import VerifiedItem, judge_files, judgement_inputs, signed_words, verify_files
-from rye.verified.rows import check_row
 
 
 def mentions(files: Mapping[str, bytes]) -> tuple[Mention, ...]:
@@ -340,7 +340,7 @@ def override_findings(
 ) -> list[str]:
     """Return one line for each finding about an override of an item that changes.
 
-    ``widening_allowed``: as :meth:`rye.installation.policy_files.OtherPolicies.allow_override_widening` says."""
+    ``widening_allowed``: as :meth:`rye.project.user_config.OtherPolicies.allow_override_widening` says."""
     if not project.overrides.is_dir() and not (home.user_space / "overrides").is_dir():
         return []
 

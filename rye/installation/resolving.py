@@ -29,7 +29,7 @@ from rye.resolution.ranges import Range
 from rye.resolution.solver import Resolution
 from rye.resolution.versions import Version
 from rye.text.spelling import close_words
-from rye.verified.rows import mismatch
+from rye.verified.memory import mismatch
 
 _NEWEST = 5
 """The number of versions that an error lists."""

@@ -18,8 +18,7 @@ from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.items.runs import attached_runs
 from rye.items.signed_release import Mention, SignedRelease
-from rye.permissions.policy import Policy
-from rye.permissions.source_scale import source_refusal
+from rye.permissions.policy import Policy, source_refusal
 from rye.project.lock import LockedFile, LockedItem, LockedSource
 from rye.project.registries import Registries
 from rye.registry.client import RegistryClient
@@ -29,8 +28,7 @@ from rye.registry.trust.keysets import Link
 from rye.registry.trust.records import ItemHistory, ReleaseRecord
 from rye.sources.record import SourceHistory, SourceRecord
 from rye.storage.verdicts import Verdicts
-from rye.verified.basis import Basis, registry_basis, source_basis
-from rye.verified.memory import Memory
+from rye.verified.memory import Basis, Memory, registry_basis, source_basis
 from rye.verified.release import VerifiedItem, signed_words
 
 if TYPE_CHECKING:

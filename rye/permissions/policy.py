@@ -19,7 +19,7 @@ from msgspec import Struct
 from rye.items.agent_tools import AgentTools
 from rye.permissions.containment import Granted, TooComplex, find_readable
 from rye.permissions.risk import RiskRow, Tier, highest, tier, tiers, tools_tier
-from rye.permissions.source_scale import Allowed, strictest
+from rye.permissions.source_scale import SOURCE_SCALE, Allowed
 
 _T = TypeVar("_T")
 BUILT_IN: tuple[tuple[RiskRow, ...], ...] = ((),)
@@ -169,3 +169,17 @@ def _forbidden(policy: Policy, capability: str) -> Iterable[Violation]:
 
 def _distinct(values: Iterable[_T]) -> tuple[_T, ...]:
     return tuple(dict.fromkeys(values))
+
+
+def source_refusal(allowed: Allowed, *, is_git: bool, signed: bool) -> str | None:
+    """Return why an item of a source cannot be used; None if it can."""
+    if allowed == "signed" and not signed:
+        return 'the policy allows only sources = "signed", and no key that you trust signed it'
+    if allowed == "git" and not is_git and not signed:
+        return 'the policy allows only sources = "git", and this source is a folder'
+    return None
+
+
+def strictest(given: tuple[Allowed, ...]) -> Allowed:
+    """Return what all of these allow; with none given, everything is allowed."""
+    return min(given, key=SOURCE_SCALE.index, default="path")

@@ -19,11 +19,11 @@ from msgspec.structs import replace
 
 from rye.errors import UsageError
 from rye.installation.environment import policy_in_force
-from rye.installation.policy_files import read_other_policies
 from rye.items.identity import parse_reference
 from rye.project.context import load_manifest, require_project
 from rye.project.layout import Project
 from rye.project.manifest import Manifest, PolicyTable
+from rye.project.user_config import read_other_policies
 from rye.runtime.approvals import Answer
 from rye.runtime.chain import READ_ONLY, Chain, Level
 from rye.runtime.effects import Ask, Children, Tools, UsableItem, World
@@ -36,7 +36,7 @@ from rye.runtime.rules import Rules
 from rye.runtime.session import Binding, Session
 from rye.runtime.ulid import new_ulid
 from rye.workspace.context import Context
-from rye.workspace.trusting.grants import approval_in_force
+from rye.workspace.trusting.project_changes import approval_in_force
 
 RUNS = "runs"
 """The folder of logs below ``.ai``."""

@@ -27,7 +27,7 @@ from rye.runtime.sandbox.seatbelt import Seatbelt
 from rye.runtime.sandbox.tool_run import Backend, Outcome, SandboxUnavailable, Suffix, ToolRun
 from rye.text.json_reading import JsonError, read_json
 from rye.workspace.context import Context
-from rye.workspace.trusting.grants import grants_in_force, require_granted
+from rye.workspace.trusting.project_changes import grants_in_force, require_granted
 
 _LAST_LINES = 3
 _LINE_CHARACTERS = 300

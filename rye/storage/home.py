@@ -102,7 +102,7 @@ class Home(Struct, frozen=True):
 
     @property
     def policy_file(self) -> Path:
-        """The user's policy (:mod:`rye.installation.policy_files`)."""
+        """The user's policy (:mod:`rye.project.user_config`)."""
         return self.config / "policy.toml"
 
     @property

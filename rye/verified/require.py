@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from rye.errors import RyeError
 from rye.storage.home import Home
-from rye.verified.memory import user_memory
-from rye.verified.rows import check_words
+from rye.verified.memory import check_words, user_memory
 
 if TYPE_CHECKING:
     from rye.items.identity import Identity

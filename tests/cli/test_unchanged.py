@@ -16,10 +16,9 @@ from unittest import mock
 import pytest
 
 from rye.cli import unchanged
-from rye.installation.policy_files import read_other_policies
 from rye.installation.transaction import needs_recovery
 from rye.project.layout import Project
-from rye.project.user_config import read_settings
+from rye.project.user_config import read_other_policies, read_settings
 from rye.verified.on_disk import scan
 from rye.workspace.installing.project_state import bytes_of, manifest_text_of
 from tests.scenes.person import Person

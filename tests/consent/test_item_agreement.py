@@ -25,7 +25,7 @@ from rye.verified.installed import CheckedItem
 from rye.workspace.context import LibraryContext
 from rye.workspace.items.agreement import item_agreement
 from rye.workspace.trusting.acceptance import remember, remembered
-from rye.workspace.trusting.grants import approval_in_force, grant_approvals, grants_in_force, require_granted
+from rye.workspace.trusting.project_changes import approval_in_force, grant_approvals, grants_in_force, require_granted
 
 HASH = "0123456789abcdef" * 4
 RUN = Run("tool-code", "run.py", "python", HASH)

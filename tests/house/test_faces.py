@@ -19,7 +19,7 @@ VALUES = frozenset(
         "rye.customization.places",
         "rye.installation.audit_choice",
         "rye.permissions.comparing",
-        "rye.installation.graph",
+        "rye.installation.completeness",
         "rye.installation.plan",
         "rye.items.agent.graph",
         "rye.items.agent_tools",

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from rye.errors import RyeError, UsageError
-from rye.installation.graph import MOST_CHAINS, chains, locked_item, not_installed, tree
+from rye.installation.completeness import MOST_CHAINS, chains, locked_item, not_installed, tree
 from rye.items.identity import Identity
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest, Requested

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rye.registry.protocol import notes
 from rye.registry.protocol.notes import NoteError, NoteSignature, SignedNote, VerifierKey
-from rye.signing.ed25519 import L
+from rye.signing.keys import L
 from tests.registry.simulated_registry import key, signer
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors/notes/notes.json").read_text("utf-8"))

@@ -15,7 +15,7 @@ from rye.runtime.rules import Rules
 from rye.storage.home import Home
 from rye.workspace.context import LibraryContext
 from rye.workspace.trusting.acceptance import remember
-from rye.workspace.trusting.grants import grant_approvals
+from rye.workspace.trusting.project_changes import grant_approvals
 from tests.scenes.person import Person
 
 SHELL = "rye.execute.tool.acme.shell.*"

@@ -21,7 +21,7 @@ from rye.runtime.sandbox.tool_run import Backend
 from rye.runtime.sandboxed_tools import SandboxedTools
 from rye.storage.home import Home
 from rye.workspace.context import LibraryContext
-from rye.workspace.trusting.grants import grants_in_force, require_granted
+from rye.workspace.trusting.project_changes import grants_in_force, require_granted
 from rye.workspace.trusting.trusting_project import accept_project
 
 TOOL = "tool:acme/net/fetch"

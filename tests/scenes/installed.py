@@ -19,8 +19,7 @@ from rye.project.lock_file import item_folder, item_path
 from rye.registry.store.pins import state_path
 from rye.registry.store.state import StateStore
 from rye.storage.home import Home
-from rye.verified.basis import stored_basis
-from rye.verified.memory import Memory
+from rye.verified.memory import Memory, stored_basis
 from rye.workspace.trusting.acceptance import remember
 from tests.scenes.person import Person
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rye.signing.ed25519 import SMALL_ORDER_Y, L, P, is_strict_signature, key_problem
+from rye.signing.keys import SMALL_ORDER_Y, L, P, is_strict_signature, key_problem
 
 D = 0x52036CEE2B6FFE738CC740797779E89800700A4D4141D8AB75EB4DCA135978A3
 """RFC 8032 §5.1."""

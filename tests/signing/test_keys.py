@@ -13,10 +13,14 @@ from hypothesis import strategies as st
 
 from rye.errors import RyeError
 from rye.limits import KEYS
-from rye.signing.ed25519 import SMALL_ORDER_Y, L, P, is_strict_signature, key_problem
 from rye.signing.keys import (
+    SMALL_ORDER_Y,
+    L,
+    P,
     PrivateKey,
     PublicKey,
+    is_strict_signature,
+    key_problem,
     read_pem,
     read_public_key,
 )

@@ -13,7 +13,7 @@ from rye.project.lock import LockedItem
 from rye.registry.store.pins import Pinned, addresses_path, remember_removal, remember_withdrawn, state_path
 from rye.storage.home import Home
 from rye.text.facts.fact import RULES_VERSION
-from rye.verified.basis import (
+from rye.verified.memory import (
     Basis,
     lock_basis,
     policies_hash,

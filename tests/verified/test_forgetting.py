@@ -16,14 +16,13 @@ import pytest
 from msgspec import Struct
 
 import rye
-import rye.verified.basis
+import rye.verified.memory
 import rye.workspace.installing.install
 from rye.registry.store.pins import addresses_path, remember_withdrawn, state_path
 from rye.storage import verdicts
 from rye.storage.verdicts import running_code
-from rye.verified.basis import Basis, LockBasis
-from rye.verified.memory import Memory
-from rye.workspace.installing.up_to_date import up_to_date
+from rye.verified.memory import Basis, LockBasis, Memory
+from rye.workspace.installing.install import up_to_date
 from tests.attacks.simulation import DEPLOY, SKILL, Attack, AttackRunner
 from tests.registry.simulated_registry import key
 from tests.scenes.person import Person
@@ -157,7 +156,7 @@ def other_address(user: VerifiedUser) -> None:
 
 
 FORGETS: dict[str, dict[str, Change]] = {
-    "rules": {"newer rules": lambda user: user.patch.setattr(rye.verified.basis, "RULES_VERSION", 99)},
+    "rules": {"newer rules": lambda user: user.patch.setattr(rye.verified.memory, "RULES_VERSION", 99)},
     "root": {"another root": lambda user: user.edit_state(lambda state: state.update(roots=["another\n\n— sig\n"]))},
     "removal": {
         "the pin is removed": lambda user: user.ok("registry", "remove", user.address),

@@ -16,8 +16,7 @@ from rye.items.signed_release import SignedRelease
 from rye.project.lock import LockedFile, LockedItem, LockedSource
 from rye.storage.home import Home
 from rye.storage.verdicts import Verdicts
-from rye.verified.basis import Basis, LockBasis
-from rye.verified.memory import Memory, user_memory
+from rye.verified.memory import Basis, LockBasis, Memory, user_memory
 
 FILES = (LockedFile("a.md", 1, "01" * 32), LockedFile("b.py", 4, "ef" * 32, executable=True))
 HOOK = HookAction("always", "tool", "acme/log", ())

@@ -12,7 +12,7 @@ from rye.errors import RyeError
 from rye.items.consented import HookAction, Run
 from rye.items.signed_release import SignedRelease
 from rye.project.lock import LockedFile, LockedItem, LockedSource
-from rye.verified.rows import check_row, check_words, mismatch
+from rye.verified.memory import check_row, check_words, mismatch
 
 FILES = (LockedFile("a.md", 1, "01" * 32), LockedFile("b.py", 4, "ef" * 32, executable=True))
 HOOK = HookAction("always", "tool", "acme/log", ())

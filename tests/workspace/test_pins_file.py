@@ -14,7 +14,7 @@ from rye.registry.store.pins import read_pinned, state_path
 from rye.registry.store.state import StateStore
 from rye.registry.trust.trust_error import TrustError
 from rye.storage.home import Home
-from rye.workspace.registries.pins import MOST_BYTES, GivenPin, given_pins
+from rye.workspace.registries.project_registries import MOST_BYTES, GivenPin, given_pins
 
 ONE, TWO = "a1" * 32, "b2" * 32
 LINE = f"registry.example {ONE} https://registry.example"

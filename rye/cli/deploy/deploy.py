@@ -13,7 +13,7 @@ from rye.deployment.recall import recall
 from rye.deployment.request import DeployRequest, Scope, words_of
 from rye.errors import UsageError
 from rye.project.context import require_project
-from rye.workspace.registries.pins import refuse_other_pins
+from rye.workspace.registries.project_registries import refuse_other_pins
 from rye.workspace.trusting.acceptance import trusts_lock
 
 if TYPE_CHECKING:

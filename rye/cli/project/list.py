@@ -36,7 +36,9 @@ _plain = attrgetter(*_COLUMNS)
 def list_items(session: Session, kind: str | None, space: str | None, member: str | None) -> None:
     """List installed items with version, tier and signer, and the items of the other spaces."""
     if session.environment.get("RYE_PINS"):
-        from rye.workspace.registries.pins import refuse_other_pins  # slow to import, and only build servers set it
+        from rye.workspace.registries.project_registries import (
+            refuse_other_pins,  # slow to import, and only build servers set it
+        )
 
         refuse_other_pins(session)
     rows = item_rows(session.home, session.cwd, kind, space, member)

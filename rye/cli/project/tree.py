@@ -9,7 +9,7 @@ import click
 from rye.cli.console import counted, one_line
 from rye.cli.options import Session, command
 from rye.cli.project.installing import install_options
-from rye.installation.graph import Node
+from rye.installation.completeness import Node
 from rye.layout import Cell
 from rye.workspace.installing.locked_graph import locked_tree, reasons_for, signing
 

@@ -18,7 +18,7 @@ from rye.items.identity import Identity, is_id, is_segment
 from rye.items.kinds import KINDS
 from rye.registry.protocol.notes import NoteError, decode_base64, encode_base64
 from rye.resolution.ranges import Range
-from rye.signing.ed25519 import key_problem
+from rye.signing.keys import key_problem
 from rye.text.content import DEFAULT_IGNORABLE
 from rye.text.lazy import lazy_pattern
 

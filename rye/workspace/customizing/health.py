@@ -32,7 +32,7 @@ from rye.workspace.context import Context
 from rye.workspace.customizing.overlaying import OverlayChecked, formula_problems, overlay_checks
 from rye.workspace.customizing.overriding import check_overrides
 from rye.workspace.customizing.roles import known_roles
-from rye.workspace.registries.pins import require_contact
+from rye.workspace.registries.project_registries import require_contact
 from rye.workspace.registries.registry_access import configured, reading_token
 from rye.workspace.trusting.customizations import remember_made_here
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rye.installation.graph import roots
+from rye.installation.completeness import roots
 from rye.installation.sbom import bill_of_materials
 from rye.installation.sources import with_signers
 from rye.project.context import load_manifest

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from rye.customization.effective_diff import EffectiveDiff, effective_diff
 from rye.errors import RyeError
-from rye.installation.graph import locked_item
+from rye.installation.completeness import locked_item
 from rye.installation.hand_edits import edit_diff, signed_hash
 from rye.installation.resolving import identify
 from rye.installation.sources import Sources, differs, expect_origin, fetch_logged, locked_source_record, source_item

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from rye.consent.ask import Ask, hook_text
 from rye.errors import RyeError
-from rye.installation.graph import locked_item
+from rye.installation.completeness import locked_item
 from rye.installation.transaction import Change, exclusive
 from rye.items.consented import HookAction
 from rye.project.layout import LOCK, Project

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from rye.consent.agreement import Agreement
 from rye.consent.ask import Ask
 from rye.errors import RyeError
-from rye.installation.policy_files import OtherPolicies, read_other_policies
 from rye.installation.shadows import project_shadows, shadows_error
 from rye.project.context import members_of
 from rye.project.forced_versions import unused
@@ -23,6 +22,7 @@ from rye.project.lock import LockedItem
 from rye.project.lock_file import item_files
 from rye.project.manifest import Manifest
 from rye.project.members import MemberText, whole_manifest
+from rye.project.user_config import OtherPolicies, read_other_policies
 from rye.storage.home import Home
 from rye.verified.on_disk import Drift, Present, edited
 from rye.workspace.installing.project_state import ProjectState, read_state

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from rye.installation.graph import Node, chains, locked_item, tree
+from rye.installation.completeness import Node, chains, locked_item, tree
 from rye.items.identity import Identity
 from rye.project.context import load_manifest, require_project
 from rye.project.layout import Project
@@ -17,7 +17,7 @@ from rye.project.members import selected
 from rye.storage.home import Home
 from rye.workspace.context import Context
 from rye.workspace.installing.rows_of_items import verified_here, with_found_signers
-from rye.workspace.registries.pins import refuse_other_pins
+from rye.workspace.registries.project_registries import refuse_other_pins
 
 
 class Reasons(Struct, frozen=True):

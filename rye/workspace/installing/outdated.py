@@ -13,8 +13,8 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import Struct
 
+from rye.installation.completeness import reached
 from rye.installation.environment import Environment
-from rye.installation.graph import reached
 from rye.installation.sources import Sources
 from rye.installation.updates import Newer
 from rye.project.layout import Project

@@ -12,7 +12,7 @@ from functools import cache
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.installation.graph import reached
+from rye.installation.completeness import reached
 from rye.installation.shadows import CODE, shadow_of
 from rye.items.agent_tools import AgentTools
 from rye.items.identity import Identity
@@ -23,11 +23,9 @@ from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry
 from rye.storage.home import Home
-from rye.verified.basis import policies_hash
-from rye.verified.memory import user_memory
+from rye.verified.memory import check_words, policies_hash, user_memory
 from rye.verified.on_disk import find_drift
 from rye.verified.require import verified_before
-from rye.verified.rows import check_words
 from rye.workspace.installing.project_state import bytes_of, joined_manifests
 
 _WORST_FIRST = ("changed", "unverified", "missing", "wrong-flag")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rye.errors import RyeError, UsageError
-from rye.installation.graph import not_installed
+from rye.installation.completeness import not_installed
 from rye.items.identity import Identity, parse_reference
 from rye.project.freshness import Unlock
 from rye.project.layout import Project

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from rye.consent.agreement import ItemAgreement, unapproved
-from rye.installation.policy_files import read_other_policies
 from rye.project.context import load_manifest
+from rye.project.user_config import read_other_policies
 from rye.storage.home import Home
 from rye.text import facts
 from rye.text.lazy import lazy_module

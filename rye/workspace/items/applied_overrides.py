@@ -7,10 +7,10 @@ from datetime import date
 from rye.customization.effective_text import Effective, effective, reader, unsigned
 from rye.customization.item_overrides import OverrideSource
 from rye.customization.provenance import file_lines
-from rye.installation.policy_files import read_other_policies
 from rye.items.reading import ReadOptions
 from rye.project.item_file import ItemFile
 from rye.project.manifest import Manifest
+from rye.project.user_config import read_other_policies
 from rye.storage.home import Home
 
 

@@ -16,7 +16,7 @@ from rye.project.lock_file import read_lock
 from rye.registry.airgap import AirgapError, AirgapFile, open_airgap, open_client
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
-from rye.workspace.registries.pins import pin_question
+from rye.workspace.registries.project_registries import pin_question
 
 if TYPE_CHECKING:
     from rye.registry.client import RegistryClient

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.installation.graph import locked_item
+from rye.installation.completeness import locked_item
 from rye.installation.install import mentions
 from rye.items.agent_tools import AgentTools
 from rye.items.consented import Run

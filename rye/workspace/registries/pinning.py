@@ -16,7 +16,7 @@ from rye.project.user_config_writing import forget_credential, set_setting
 from rye.registry.store.state import StateStore
 from rye.workspace.registries.airgap_access import Airgap, open_from_airgap
 from rye.workspace.registries.pinned_registries import PinnedRegistry
-from rye.workspace.registries.pins import pin_question
+from rye.workspace.registries.project_registries import pin_question
 from rye.workspace.registries.registry_access import open_registry
 
 if TYPE_CHECKING:

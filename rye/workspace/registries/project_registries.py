@@ -1,18 +1,37 @@
-"""The registries that a project uses, according to settings, manifest and pins. No registry is contacted."""
+"""The registries that a project uses, according to settings, manifest and pins, and the questions at the first contact with one:
+whether to contact it, and whether it is the right one. No registry is contacted here.
+
+Anyone who can commit can put an address into a project's rye.toml. Its registry is contacted only after this user pinned a
+registry there, or agreed on a terminal (DESIGN 6.1), so inspecting a clone sends no requests.
+
+A build server's pins are in the file named by ``RYE_PINS``, one registry per line (DESIGN 6.1)::
+
+    ORIGIN FINGERPRINT URL
+
+That file has the same effect as the user's answer on a terminal. It pins a registry at the first contact, and a registry with
+another origin or root is refused. A fingerprint in a repository pins nothing. A malformed line is an error, even if
+its registry is not needed, and so is a line that names another origin or fingerprint than this machine has pinned: one of the two
+is wrong, and nobody but the operator can tell which. A registry that is not needed is never contacted.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
+from rye.errors import RyeError
+from rye.project.layout import find_project
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
-from rye.project.registries import Registries, registries
+from rye.project.registries import Registries, normal_address, registries
 from rye.project.user_config import read_settings
-from rye.registry.store.pins import read_addresses
+from rye.registry.store.pins import read_addresses, read_pinned
+from rye.text.lazy import lazy_module
 
 if TYPE_CHECKING:
     from rye.workspace.context import Context
@@ -63,3 +82,157 @@ def same_registries(context: Context, manifest: Manifest, lock: Lock, root: Path
         return not locked_elsewhere(context, manifest, lock, root)
     except (OSError, msgspec.MsgspecError):  # opening the registries reports the error
         return False
+
+
+if TYPE_CHECKING:
+    from rye.registry.first_contact import PinProposal
+    from rye.registry.store import state
+    from rye.registry.trust import trust_error
+    from rye.storage.home import Home
+    from rye.workspace.context import Context
+else:  # every command that reads an installed item comes here, and most need none of the trust code
+    state = lazy_module("rye.registry.store.state")
+    trust_error = lazy_module("rye.registry.trust.trust_error")
+
+VARIABLE = "RYE_PINS"
+MOST_BYTES = 64 * 1024
+_LINE = r"([!-~]{1,255}) ([0-9a-f]{64}) ([!-~]{1,2000})"
+
+
+class GivenPin(Struct, frozen=True):
+    """The origin and fingerprint that the registry at an address must have."""
+
+    origin: str
+    fingerprint: str
+    """SHA-256 of the text of its first root."""
+
+    def require(self, address: str, origin: str, fingerprint: str) -> None:
+        """Require that the registry matches this pin. Raises TrustError ``root-origin`` or ``root-fingerprint``."""
+        if origin != self.origin:
+            message = f"{address} is the registry {origin}, but {VARIABLE} names {self.origin}."
+            raise trust_error.TrustError("root-origin", message)
+        if fingerprint != self.fingerprint:
+            message = (
+                f"{origin} at {address} has the fingerprint {fingerprint}, but {VARIABLE} names {self.fingerprint}."
+            )
+            raise trust_error.TrustError("root-fingerprint", message, pinned=self.fingerprint, found=fingerprint)
+
+
+def given_pins(context: Context) -> Mapping[str, GivenPin]:
+    """The pins by address; empty if the variable is not set.
+
+    Raises RyeError ``bad-pins``, and TrustError ``root-origin`` or ``root-fingerprint`` if this machine has pinned another one.
+    """
+    named = context.environment.get(VARIABLE)
+    if not named:
+        return {}
+    path = context.cwd / named
+    project = find_project(context.cwd)
+    if project is not None and path.resolve().is_relative_to(project.root.resolve()):
+        raise RyeError(
+            "bad-pins",
+            f"{VARIABLE}: {named!r} is inside the project, so anyone who can commit could write it.",
+            "Keep the file outside the checkout, where only the build server writes.",
+        )
+    try:
+        with Path(path).open("rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
+        text = data.decode("ascii")
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise RyeError("bad-pins", f"{VARIABLE}: {named!r} cannot be read: {why}.", f"Correct {VARIABLE}.") from error
+    except UnicodeDecodeError as error:
+        raise _bad(f"{named!r} is not ASCII text.") from error
+    if len(data) > MOST_BYTES:
+        raise _bad(f"{named!r} is larger than {MOST_BYTES:,} bytes.")
+    pins: dict[str, GivenPin] = {}
+    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else []
+    for number, line in enumerate(lines, 1):
+        match = re.fullmatch(_LINE, line)
+        if match is None:
+            raise _bad(f"line {number} of {named!r} is malformed.")
+        try:
+            address = normal_address(match[3], context.cwd)
+        except RyeError as error:
+            raise _bad(f"line {number} of {named!r}: {error.message}") from error
+        if address in pins:
+            raise _bad(f"line {number} of {named!r} names {address} again.")
+        pins[address] = GivenPin(match[1], match[2])
+    _require_own_pins(context.home, pins)
+    return pins
+
+
+def refuse_other_pins(context: Context) -> None:
+    """Stop a command that may contact no registry if ``RYE_PINS`` contradicts what this machine has pinned. Raises as
+    :func:`given_pins` does."""
+    given_pins(context)
+
+
+def _require_own_pins(home: Home, pins: Mapping[str, GivenPin]) -> None:
+    try:
+        addresses = read_addresses(home.registries)
+    except (OSError, msgspec.MsgspecError):  # then nothing counts as pinned, and opening a registry reports why
+        return
+    for address, pin in pins.items():
+        pinned = read_pinned(home.registries, pin.origin)
+        fingerprint = pinned.fingerprint if pinned is not None else pin.fingerprint
+        pin.require(address, addresses.get(address, pin.origin), fingerprint)
+
+
+def _bad(what: str) -> RyeError:
+    return RyeError("bad-pins", f"{VARIABLE}: {what}", "Write one registry per line: ORIGIN FINGERPRINT URL.")
+
+
+def require_contact(context: Context, address: str, *, asks: bool = True) -> None:
+    """Require that this user wants to contact the registry at ``address``: they pinned it, named it, or agree now.
+
+    ``asks``: whether to ask the user. Offline, this does nothing. Raises RyeError ``registry-unpinned`` or ``declined``.
+    """
+    if context.offline or _is_known(context, address):
+        return
+    if not (asks and context.interactive):
+        raise RyeError(
+            "registry-unpinned",
+            f"rye.toml names the registry {address}, which you have not pinned, so rye did not contact it.",
+            f"Run `rye registry add {address}` and compare the fingerprint with the one that its operator publishes. "
+            "On a build server, pin it with RYE_PINS.",
+            details={"address": address},
+        )
+    context.tell(f"This project's rye.toml names the registry {address}, which you have not pinned.", "strong")
+    if not context.ask("Contact it?"):
+        raise RyeError("declined", f"You declined to contact {address}.")
+
+
+def _is_known(context: Context, address: str) -> bool:
+    if state.StateStore(context.home.registries).origin_at(address) is not None or address in given_pins(context):
+        return True
+    named = (context.registry, read_settings(context.home).get("registry"))
+    return address in {normal_address(one, context.cwd) for one in named if one is not None}
+
+
+def pin_question(context: Context, *, asks: bool = True) -> Callable[[PinProposal], bool] | None:
+    """A function that decides whether to pin a new registry, by ``RYE_PINS`` or by asking; None if neither is possible.
+
+    ``asks``: whether to ask the user. The function raises TrustError if ``RYE_PINS`` names a different registry.
+    """
+    pins = given_pins(context)
+    asks = asks and context.interactive
+    if not pins and not asks:
+        return None
+
+    def accept(proposal: PinProposal) -> bool:
+        pin = pins.get(proposal.address)
+        if pin is not None:
+            pin.require(proposal.address, proposal.origin, proposal.fingerprint)
+            return True
+        return asks and _ask(context, proposal)
+
+    return accept
+
+
+def _ask(context: Context, proposal: PinProposal) -> bool:
+    context.tell(f"First contact with the registry {proposal.origin} at {proposal.address}.", "strong")
+    context.tell(f"  root fingerprint  {proposal.fingerprint}")
+    context.tell(f"  owners            {len(proposal.owners)}, {proposal.threshold} of them sign")
+    context.tell("Compare the fingerprint with the one that its operator publishes.")
+    return context.ask("Pin this registry?")

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from rye.installation.environment import Environment, policy_in_force
-from rye.installation.policy_files import OtherPolicies, read_other_policies
 from rye.installation.sources import Sources
 from rye.project.manifest import Manifest
+from rye.project.user_config import OtherPolicies, read_other_policies
 from rye.registry.client import RegistryClient
 from rye.registry.store.cache import WriteBehindCache
 from rye.registry.store.state import StateStore
 from rye.registry.transport.seam import NoAnswer
-from rye.workspace.registries.pins import given_pins, pin_question, require_contact
-from rye.workspace.registries.project_registries import project_registries
+from rye.workspace.registries.project_registries import given_pins, pin_question, project_registries, require_contact
 from rye.workspace.registries.registry_access import reading_token
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rye.errors import RyeError, UsageError
-from rye.installation.graph import similar
+from rye.installation.completeness import similar
 from rye.items.identity import Identity, parse_reference
 from rye.registry.client import RegistryClient
 from rye.registry.trust.records import ReleaseRecord

@@ -16,7 +16,7 @@ from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from rye.registry.transport.api import RegistryApi
 from rye.text.loopback import is_loopback
-from rye.workspace.registries.pins import given_pins, pin_question, require_contact
+from rye.workspace.registries.project_registries import given_pins, pin_question, require_contact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,9 +53,9 @@ def open_registry(
     """A client with a verified head. Its new trusted state is saved if the block ends without an error.
 
     ``named``: whether the user gave this address; otherwise it must be pinned, configured, or agreed to
-    (:func:`rye.workspace.registries.pins.require_contact`). Raises TrustError if ``RYE_PINS`` names a different one,
-    even if the registry is already pinned. ``token``: gets the token to use instead of the stored one. ``accept_root``:
-    decides at the first contact; None: the user.
+    (:func:`rye.workspace.registries.project_registries.require_contact`). Raises TrustError if ``RYE_PINS`` names a
+    different one, even if the registry is already pinned. ``token``: gets the token to use instead of the stored one.
+    ``accept_root``: decides at the first contact; None: the user.
     """
     if not named and fingerprint is None:
         require_contact(context, address)

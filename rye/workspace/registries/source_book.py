@@ -18,7 +18,7 @@ from rye.sources.git_program import Asking
 from rye.sources.item import Keys
 from rye.sources.opening import Opener
 from rye.storage.home import Home
-from rye.verified.basis import trusted_keys_hash
+from rye.verified.memory import trusted_keys_hash
 from rye.workspace.context import Context
 from rye.workspace.trusting.acceptance import trusts_lock
 from rye.workspace.trusting.known_signers import agreed_signers

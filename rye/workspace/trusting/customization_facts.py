@@ -17,7 +17,6 @@ from rye.customization.item_overrides import entry_sources
 from rye.customization.places import rye_places
 from rye.customization.provenance import Origin, file_lines, origin_of
 from rye.errors import RyeError
-from rye.installation.policy_files import read_other_policies
 from rye.items.location import locate
 from rye.items.reading import ReadOptions
 from rye.limits import CONTENT, OVERRIDES
@@ -26,6 +25,7 @@ from rye.project.lock import LockedItem
 from rye.project.lock_file import item_path
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry
+from rye.project.user_config import read_other_policies
 from rye.registry.store.cache import Cache
 from rye.storage.home import Home
 from rye.storage.safe_files import read_bytes

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rye.text.lazy import lazy_module
 from rye.verified.require import require
-from rye.workspace.registries.pins import refuse_other_pins
+from rye.workspace.registries.project_registries import refuse_other_pins
 
 if TYPE_CHECKING:
     from rye.items.identity import Identity
@@ -30,7 +30,7 @@ def require_verified(
     Without ``fetch``, only earlier verifications count.
 
     Raises RyeError ``unverified-item`` if a row cannot be verified, ``lock-mismatch`` or TrustError if it does not match its
-    release, and what :func:`rye.workspace.registries.pins.given_pins` raises.
+    release, and what :func:`rye.workspace.registries.project_registries.given_pins` raises.
     """
 
     refuse_other_pins(context)
