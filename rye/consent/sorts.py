@@ -86,6 +86,8 @@ class Sort(Struct, frozen=True, kw_only=True):
     """Whether it stops an update, until a person says yes or an approval names the item. For others ``--yes`` is enough."""
     stops_always: Callable[[Ask], bool] = lambda ask: False
     """Whether it stops a first installation as well."""
+    extra: Callable[[Any], str] = "something that it does not ask for: {}".format
+    """One value that rye.lock approves beyond the release, in the words of a problem."""
     json: str = ""
     """The list of a change that ``--json`` prints it in."""
     document: Callable[[Ask], object] = lambda ask: ask.text
@@ -211,6 +213,7 @@ SORTS: tuple[Sort, ...] = (
         title="Rights",
         question="these rights",
         why=_why_rights,
+        extra="the right {}, which it does not ask for".format,
         json="asks",
         document=lambda ask: {
             "capability": ask.subject.pattern,
@@ -227,6 +230,7 @@ SORTS: tuple[Sort, ...] = (
         title="Hooks",
         question="these hooks",
         why=lambda asks, update: "adds hooks" if update else "has hooks",
+        extra=lambda hook: f"a hook that it does not have: execute {hook.item_type} {hook.item_id}",
         json="hooks",
         document=lambda ask: {
             "when": ask.subject.when,
@@ -246,6 +250,7 @@ SORTS: tuple[Sort, ...] = (
         title="Tools of the agent program",
         question="these rights",
         why=_why_tools,
+        extra="more of the agent program's tools than it asks for: {}".format,
         json="agent_tools",
     ),
     Sort(
@@ -256,6 +261,7 @@ SORTS: tuple[Sort, ...] = (
         title="What can run",
         question="its executable code",
         why=_why_runs,
+        extra=lambda run: f"code to run that it does not contain: {run.what} {run.where}",
         json="runs",
         document=lambda ask: run_document(ask.subject),
     ),

@@ -48,6 +48,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.consent.facts import late_alarms, refused_alarms
+from rye.consent.sorts import SORTS
 from rye.errors import RyeError
 from rye.installation import completeness, shadows
 from rye.installation.overruled import overruled
@@ -301,6 +302,10 @@ def audit_lock(items: Iterable[LockedItem], policy: Policy) -> list[Finding]:
     return findings
 
 
+_WITH_RULE = frozenset(("right", "hook", "run", "tool", "fact"))
+"""Sorts whose findings have rules of their own; the others have that of rights."""
+
+
 def audit_runs(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRelease], policy: Policy) -> list[Finding]:
     """Report code that can run, agent tools and alarms that no one approved, and facts that the policy forbids."""
     findings = []
@@ -319,6 +324,15 @@ def audit_runs(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRele
             findings.append(
                 Finding(rule="unapproved-tool", severity="error", message=message, path=path, item=item, hint=ask)
             )
+        for sort in SORTS:
+            if sort.name not in _WITH_RULE:
+                for value in sort.beyond(sort.values(item.approved), sort.asked(words if words is not None else item)):
+                    message = f"{name} comes with what no one approved: {sort.name} {sort.text(value)}."
+                    findings.append(
+                        Finding(
+                            rule="unapproved-right", severity="error", message=message, path=path, item=item, hint=ask
+                        )
+                    )
         mentioned = (words.mentions or ()) if words is not None else ()
         for mention in refused_alarms(item, mentioned):
             message = f"{name} mentions {mention.fact}, which no one approved: {mention.value}."

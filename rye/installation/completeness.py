@@ -27,11 +27,10 @@ from typing import Literal
 from msgspec import Struct
 
 from rye.consent.facts import by_other_rules
+from rye.consent.sorts import SORTS
 from rye.errors import RyeError, UsageError
-from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity, lookup_key, parse_reference
 from rye.items.signed_release import SignedRelease, identities_of
-from rye.permissions.containment import diff
 from rye.project.forced_versions import forced_range
 from rye.project.freshness import source_key, wanted_key, wanted_ranges, wrongly_forced
 from rye.project.lock import Lock, LockedItem
@@ -412,27 +411,16 @@ def _approvals_are_asked_for(graph: _Graph, signed: Mapping[Identity, SignedRele
     """G5."""
     for item in graph.lock.items:
         chain = graph.chain(item.identity)
-        for pattern in _beyond(item.capabilities, item.approved.of("right")):
-            message = f"rye.lock approves the right {pattern}, which it does not ask for"
-            yield Problem("G5", str(item.identity), message, chain)
-        for hook in item.approved.of("hook"):
-            if hook not in item.hooks:
-                message = f"rye.lock approves a hook that it does not have: execute {hook.item_type} {hook.item_id}"
-                yield Problem("G5", str(item.identity), message, chain)
-        words = signed.get(item.identity)
-        for more in _beyond_release(item, words):
+        for more in _approved_beyond(item, signed.get(item.identity)):
             yield Problem("G5", str(item.identity), f"rye.lock approves {more}", chain)
 
 
-def _beyond_release(item: LockedItem, words: SignedRelease | None) -> Iterator[str]:
-    """Yield the tools, runs and facts that an entry approves but its release does not have."""
-    known = words is not None and words.mentions is not None  # the note alone does not list them
-    runs, tools = (words.runs, words.tools) if words is not None and known else (item.runs, item.tools)
-    for run in item.approved.of("run"):
-        if run not in runs:
-            yield f"code to run that it does not contain: {run.what} {run.where}"
-    for tool in widened_tools(tools, item.approved.tools):
-        yield f"more of the agent program's tools than it asks for: {tool}"
+def _approved_beyond(item: LockedItem, words: SignedRelease | None) -> Iterator[str]:
+    """Yield what an entry approves but its release does not have. The note alone lists neither runs nor tools."""
+    examined = words if words is not None and words.mentions is not None else item
+    for sort in sorted(SORTS, key=lambda sort: len(sort.keys)):  # what is compared one by one comes first
+        asked = sort.asked(item if sort.name in _CLAIMED else examined)
+        yield from (sort.extra(value) for value in sort.beyond(asked, sort.values(item.approved)) if asked)
     if words is not None and words.mentions is not None and not by_other_rules(item):
         mentioned = {mention.word for mention in words.mentions}
         for fact in item.approved.of("fact"):
@@ -440,11 +428,8 @@ def _beyond_release(item: LockedItem, words: SignedRelease | None) -> Iterator[s
                 yield f"a fact that it does not have: {fact}"
 
 
-def _beyond(asked: tuple[str, ...], approved: tuple[str, ...]) -> Iterable[str]:
-    if set(approved) <= set(asked):
-        return ()
-
-    return [change.pattern for change in diff(asked, approved).widened]
+_CLAIMED = ("right", "hook")
+"""Sorts that an entry must list as its release does, or it is refused before."""
 
 
 def _nothing_conflicts(

@@ -119,6 +119,20 @@ def test_a_build_installs_what_the_lock_approves_and_nothing_else(colleague: Col
             colleague.without_files()
         error = colleague.refused("ci", "--trust-lock")
         assert (error["code"], error["changes"][0]["neighbours"]) == ("consent-needed", [str(BASE)])
+        audited = colleague.person.spawn("audit", "--json")
+        assert "findings" in audited.json, audited
+        found = audited.json["findings"]
+        assert any(row["message"].endswith(f"no one approved: neighbour {BASE}.") for row in found)
+        assert colleague.refused("render", str(TOP))["code"] == ("consent-needed" if files else "no-such-item")
+
+
+def test_an_approval_in_advance_does_not_fit(colleague: Colleague) -> None:
+    colleague.ok("update", f"{TOP}@1.1.0", "--approve", f"{TOP.id}@1.1.0")
+    more = LISTED.replace("]", f'  "{OTHER}",\n]')
+    colleague.person.write("rye.lock", colleague.lock.replace(LISTED, more))
+    error = colleague.refused("ci", "--trust-lock")
+    assert error["code"] == "lock-does-not-fit"
+    assert f"rye.lock approves something that it does not ask for: {OTHER}" in error["message"]
 
 
 def test_what_only_the_lock_approves_is_asked_about_on_each_machine(

@@ -113,6 +113,8 @@ ACCEPTED = {
         "rye/consent/*.py",
         "rye/installation/plan.py",
         "rye/workspace/items/rights.py",
+        "rye/installation/audit.py",
+        "rye/installation/plan.py",
     ),
     "The front door offers the values of directives, which other programs read.": ("rye/api.py",),
     "Words of other formats: `tool` in SARIF, in logs of runs and in commands of package managers, `role` in chats.": (
