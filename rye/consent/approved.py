@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from msgspec import Struct
-from msgspec.structs import force_setattr, replace
+from msgspec.structs import force_setattr
 
 from rye.items.agent_tools import AgentTools, from_words
 from rye.items.consented import HookAction, Run
@@ -52,10 +52,6 @@ class Approved(Struct, frozen=True):
     def but(self, **given: Iterable[Any]) -> Approved:
         """The same with other values for these names."""
         return approving(self.rules, self.signer, **{**dict(self.given), **given})
-
-    def under(self, rules: int) -> Approved:
-        """The same facts, found by these rules."""
-        return replace(self, rules=rules)
 
 
 def approving(rules: int = 1, signer: str | None = None, /, **given: Iterable[Any]) -> Approved:
