@@ -156,11 +156,12 @@ class TestWhatIsStored:
         registry.analyse("item")
         assert registry.stored() == {}
 
-    def test_the_file_of_an_older_version_is_deleted(self, registry: Analysed) -> None:
-        former = registry.local.data / "analyses.sqlite"
+    def test_the_file_of_an_older_version_is_deleted(self, tmp_path: Path) -> None:
+        LocalRegistry(tmp_path / "data").close()
+        former = tmp_path / "data" / "analyses.sqlite"
         former.write_bytes(b"SQLite format 3\0")
-        registry.local.service.start()
-        assert not former.exists()
+        with LocalRegistry(tmp_path / "data", make=False):
+            assert not former.exists()
 
 
 class TestOtherCode:
