@@ -98,22 +98,26 @@ class Analyst(Struct, frozen=True):
     engine: sa.Engine
     public: Objects
     analyses: AnalysisStore
-    is_busy: Callable[[], bool] = lambda: False
-    """Whether publishers or readers wait for this process: they come first."""
+    is_busy: Callable[[], bool] | None = None
+    """Whether publishers or readers wait for this process: they come first. None: it has no others."""
 
     def analyse(self, released: Sequence[Released]) -> None:
         """Analyse and store, each after a quiet moment. What fails is left to the first view."""
         for release in released:
-            until = time.monotonic()
-            while (is_busy := self.is_busy()) or time.monotonic() < until:
-                if is_busy:
-                    until = time.monotonic() + QUIET_SECONDS
-                time.sleep(QUIET_SECONDS / 10)
+            self._wait_for_quiet()
             try:
                 identity = Identity(release.kind, release.id)
                 analyse_release(self.engine, self.public, self.analyses, identity, release.version)
             except RyeError as error:
                 _log.info("%s is not analysed ahead: %s", release, error)
+
+    def _wait_for_quiet(self) -> None:
+        if self.is_busy is not None:
+            until = time.monotonic() + QUIET_SECONDS
+            while time.monotonic() < until:
+                if self.is_busy():
+                    until = time.monotonic() + QUIET_SECONDS
+                time.sleep(QUIET_SECONDS / 10)
 
 
 def answer(examination: Examination, analyst: Analyst, work: Work) -> Done:
