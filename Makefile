@@ -28,7 +28,7 @@ test: $(VENV)/.dev
 
 # For use while you work: takes under a minute on two cores and starts no processes. Two plain runs side by side, each of about half of
 # the work: sharing out single tests would cost as much as most of them take. Failures show no captured log, for the same reason.
-FIRST_HALF = tests/server tests/registry tests/deployment tests/signing tests/house tests/interop tests/explaining
+FIRST_HALF = tests/server tests/registry tests/deployment tests/signing tests/interop tests/explaining
 FAST = RYE_TEST_FAST=1 $(BIN)/python -m pytest -n 0 -p no:logging -m "not processes and not slow and not clients and not browser"
 test-fast: $(VENV)/.dev
 	@$(MAKE) --no-print-directory --keep-going -j2 --output-sync=target test-fast-first test-fast-rest
