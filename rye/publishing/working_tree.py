@@ -28,6 +28,7 @@ def uncommitted(paths: Sequence[Path], folder: Path) -> list[str]:
     if _git(folder, "rev-parse", "--is-inside-work-tree") is None:
         return []
     changed = []
+    settings = _without_filters(folder)
     absolute = [str(path.absolute()) for path in paths]
     for start in range(0, len(absolute), _AT_ONCE):
         part = absolute[start : start + _AT_ONCE]
@@ -39,8 +40,10 @@ def uncommitted(paths: Sequence[Path], folder: Path) -> list[str]:
             "--untracked-files=all",
             "--ignored=matching",
             "--no-renames",
+            "--ignore-submodules=all",
             "--",
             *part,
+            settings=settings,
         )
         if listed is None:
             raise _failed("`git status` failed")
@@ -64,10 +67,11 @@ def _refuse_committed_repositories(folder: Path) -> None:
             )
 
 
-def _git(folder: Path, *arguments: str) -> str | None:
-    """Return git's output; None if it fails or is not installed. No hook or monitor of the checkout runs; its filters do, which
-    only its user can have configured."""
-    safe = ["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit"]
+def _git(folder: Path, *arguments: str, settings: Sequence[str] = ()) -> str | None:
+    """Return git's output; None if it fails or is not installed. No hook or monitor of the checkout runs, and no submodule is
+    looked into; ``settings`` turn its filters off (:func:`_without_filters`)."""
+    safe = ["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"]
+    safe += ["-c", "safe.bareRepository=explicit", *settings]
     command = ["git", "--literal-pathspecs", *safe, "-C", str(folder.absolute()), *arguments]
     try:
         run = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False, stdin=subprocess.DEVNULL)
@@ -80,6 +84,28 @@ def _git(folder: Path, *arguments: str) -> str | None:
     if arguments[0] == "rev-parse" and b"not a git repository" not in run.stderr:
         raise _failed(f"git cannot read the checkout: {run.stderr.decode('utf-8', 'replace').strip()[:300]}")
     return None
+
+
+_FILTERS = r"^filter\..*\.(clean|smudge|process|required)$"
+_OF_THE_USER = ("system", "global")
+
+
+def _without_filters(folder: Path) -> list[str]:
+    """The settings without which git would run the filters that a checkout's own configuration names: they are commands, and a
+    folder that was unpacked from an archive brings its configuration. The user's own filters (git-lfs) run.
+
+    Raises RyeError ``git-failed``.
+    """
+    listed = _git(folder, "config", "--null", "--show-scope", "--name-only", "--get-regexp", _FILTERS) or ""
+    words = listed.split("\0")[:-1]
+    settings: list[str] = []
+    for scope, key in zip(words[::2], words[1::2], strict=True):
+        if scope in _OF_THE_USER:
+            continue
+        if "=" in key or "\n" in key:
+            raise _failed(f"its configuration names a filter that cannot be turned off: {key[:100]!r}")
+        settings += ["-c", f"{key}={'false' if key.endswith('.required') else ''}"]
+    return settings
 
 
 def _failed(reason: str) -> RyeError:

@@ -79,6 +79,26 @@ def test_a_program_that_the_checkout_names_is_not_run(checkout: Path) -> None:
     assert not (checkout / "ran").exists()
 
 
+@pytest.mark.parametrize("key", ["clean", "process"])
+def test_a_filter_that_the_checkout_names_is_not_run(key: str, checkout: Path) -> None:
+    """The control is git itself, which runs it."""
+    git(checkout, "config", f"filter.evil.{key}", f"touch {checkout}/ran; cat")
+    git(checkout, "config", "filter.evil.required", "true")
+    (checkout / ".git/info").mkdir(exist_ok=True)
+    (checkout / ".git/info/attributes").write_text("*.md filter=evil\n")
+    (checkout / "a.md").write_text("b")
+    assert uncommitted([checkout / "a.md"], checkout) == ["a.md"]
+    assert not (checkout / "ran").exists()
+    subprocess.run(["git", "-C", str(checkout), "status", "--porcelain"], check=False, capture_output=True)
+    assert (checkout / "ran").exists()
+
+
+def test_a_filter_that_cannot_be_turned_off_is_an_error(checkout: Path) -> None:
+    git(checkout, "config", "filter.a=b.clean", f"touch {checkout}/ran; cat")
+    with pytest.raises(RyeError, match="cannot be turned off"):
+        uncommitted([checkout / "a.md"], checkout)
+
+
 @pytest.mark.parametrize("place", [".ai/directives/work", "pkg", ""])
 @pytest.mark.parametrize("objects", ["objects", "commondir"])
 def test_a_folder_that_was_committed_as_a_repository_runs_nothing(checkout: Path, place: str, objects: str) -> None:
