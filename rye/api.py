@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rye.items import identity
     from rye.items.directive.model import Directive
     from rye.items.identity import Identity
-    from rye.project import freshness, item_file, lock, lock_file, manifest
+    from rye.project import item_file, lock, lock_file, manifest
     from rye.project import registries as project_registries
     from rye.project.item_file import ItemFile as Item
     from rye.project.layout import Project
@@ -50,12 +50,11 @@ if TYPE_CHECKING:
     from rye.workspace.items import rendering
     from rye.workspace.items.effective_item import EffectiveItem
     from rye.workspace.items.rendered import Rendered
-    from rye.workspace.registries import log_audit, pinning, project_sources, published_items, registry_access
+    from rye.workspace.registries import log_audit, pinning, published_items, registry_access
     from rye.workspace.registries.log_audit import ReleaseProof
 else:
     contexts = lazy_module("rye.workspace.context")
     effective_items = lazy_module("rye.workspace.items.effective_item")
-    freshness = lazy_module("rye.project.freshness")
     homes = lazy_module("rye.storage.home")
     identity = lazy_module("rye.items.identity")
     item_file = lazy_module("rye.project.item_file")
@@ -65,7 +64,6 @@ else:
     manifest = lazy_module("rye.project.manifest")
     pinning = lazy_module("rye.workspace.registries.pinning")
     project_registries = lazy_module("rye.project.registries")
-    project_sources = lazy_module("rye.workspace.registries.project_sources")
     published_items = lazy_module("rye.workspace.registries.published_items")
     records = lazy_module("rye.registry.trust.records")
     registry_access = lazy_module("rye.workspace.registries.registry_access")
@@ -251,8 +249,8 @@ def resolve(requirements: Mapping[str, str], registry: Registry) -> dict[str, Re
     source = sources.Sources(
         project_registries.Registries(client.address), lambda address: client, remembered.Verdicts(None)
     )
-    environment = project_sources.judging_environment(context, project)
-    chosen = resolving.resolve(project, lock.Lock(), source, environment, freshness.Unlock.everything())
+    environment = registry_access.judging_environment(context, project)
+    chosen = resolving.resolve(project, lock.Lock(), source, environment, lock_file.Unlock.everything())
     return {
         str(item): choice.record
         for item, choice in sorted(chosen.items())

@@ -23,8 +23,7 @@ from rye.permissions.containment import Change, diff
 from rye.permissions.risk import tiers
 from rye.registry.protocol.statements import Release
 from rye.registry.trust.keysets import KeysetChain
-from rye.registry.trust.records import ReleaseRecord
-from rye.registry.trust.signer_history import signer_history
+from rye.registry.trust.records import ReleaseRecord, signer_history
 from rye.resolution.versions import comparable
 from rye.signing.keys import PublicKey
 from rye.text.facts import Fact, difference, severity

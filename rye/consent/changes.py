@@ -10,8 +10,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from rye.consent.agreement import by_other_rules
 from rye.consent.ask import Ask
-from rye.consent.facts import by_other_rules
 from rye.consent.rows import Row
 from rye.consent.sorts import SORTS, Sort, Values
 from rye.items.signed_release import Mention

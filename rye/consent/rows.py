@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rye.consent.approved import Approved
+    from rye.consent.ask import Approved
     from rye.items.consented import HookAction, Run
     from rye.items.identity import Identity
 

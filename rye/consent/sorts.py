@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from rye.consent.approved import Key
-from rye.consent.ask import Ask, hook_text, run_text, tool_texts
+from rye.consent.ask import Ask, Key, hook_text, run_text, tool_texts
 from rye.items.agent_tools import from_words, widened
 from rye.items.consented import Run, RunKind
 
 if TYPE_CHECKING:
-    from rye.consent.approved import Approved
+    from rye.consent.ask import Approved
     from rye.consent.rows import Comes, Row
 
 _LISTED = 3

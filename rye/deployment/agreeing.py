@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from rye.consent.agreement import by_other_rules
 from rye.consent.ask import Ask
-from rye.consent.facts import by_other_rules
 from rye.deployment.state import Allowed, State
 from rye.installation.audit import Finding, audit_lock, audit_runs
 from rye.installation.environment import policy_in_force

@@ -32,7 +32,7 @@ from rye.registry.marketplaces import (
 )
 from rye.registry.trust.records import find_locked
 from rye.workspace.context import Context
-from rye.workspace.registries.project_sources import project_sources
+from rye.workspace.registries.registry_access import project_sources
 
 Form = Literal["claude", "codex", "copilot", "well-known"]
 

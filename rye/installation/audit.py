@@ -47,7 +47,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.consent.facts import late_alarms, refused_alarms
+from rye.consent.agreement import late_alarms, refused_alarms
 from rye.consent.sorts import SORTS
 from rye.errors import RyeError
 from rye.installation import completeness, shadows

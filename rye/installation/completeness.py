@@ -26,14 +26,14 @@ from typing import Literal
 
 from msgspec import Struct
 
-from rye.consent.facts import by_other_rules
+from rye.consent.agreement import by_other_rules
 from rye.consent.sorts import SORTS
 from rye.errors import RyeError, UsageError
 from rye.items.identity import Identity, lookup_key, parse_reference
 from rye.items.signed_release import SignedRelease, identities_of
 from rye.project.forced_versions import forced_range
-from rye.project.freshness import source_key, wanted_key, wanted_ranges, wrongly_forced
 from rye.project.lock import Lock, LockedItem
+from rye.project.lock_file import source_key, wanted_key, wanted_ranges, wrongly_forced
 from rye.project.manifest import Manifest, Requested
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Version

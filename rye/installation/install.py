@@ -22,8 +22,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.consent.approved import approving
-from rye.consent.facts import by_other_rules
+from rye.consent.agreement import by_other_rules
+from rye.consent.ask import approving
 from rye.consent.sorts import SORTS
 from rye.customization.recheck import findings
 from rye.installation.completeness import reached
@@ -37,13 +37,11 @@ from rye.items.identity import Identity
 from rye.items.reading import Metadata
 from rye.items.signed_release import Mention
 from rye.project.forced_versions import unused
-from rye.project.freshness import wanted_ranges
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem, lock_text
-from rye.project.lock_file import item_files, item_folder, item_path
+from rye.project.lock_file import item_files, item_folder, item_path, wanted_ranges
 from rye.project.manifest import Manifest
-from rye.registry.trust.records import ReleaseRecord, check_installable
-from rye.registry.trust.signer_history import signer_history
+from rye.registry.trust.records import ReleaseRecord, check_installable, signer_history
 from rye.sources.record import SourceRecord
 from rye.storage.home import Home
 from rye.storage.verdicts import Verdicts

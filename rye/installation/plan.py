@@ -30,10 +30,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.consent.approved import approving
-from rye.consent.ask import Ask
+from rye.consent.agreement import by_other_rules
+from rye.consent.ask import Ask, approving
 from rye.consent.changes import Asked, ItemStep, NewSigner, asks_of, signers_in_lock
-from rye.consent.facts import by_other_rules
 from rye.consent.sorts import SORTS, approvals, approves_nothing, row_of
 from rye.items.identity import Identity
 from rye.permissions.risk import Tier
@@ -44,7 +43,7 @@ from rye.text.facts.fact import RULES_VERSION
 
 if TYPE_CHECKING:
     from rye.items.signed_release import Mention
-    from rye.registry.trust.signer_history import SignerHistory
+    from rye.registry.trust.records import SignerHistory
 
 Action = Literal["add", "update", "downgrade", "replace", "remove", "keep"]
 

@@ -17,8 +17,8 @@ from rye.installation.environment import Environment
 from rye.installation.sources import History, Record, Sources, expect_origin, locked_source_record
 from rye.items.identity import Identity
 from rye.project.forced_versions import ForcedVersion, forced_range
-from rye.project.freshness import Unlock, wanted_key
 from rye.project.lock import Lock, LockedItem
+from rye.project.lock_file import Unlock, wanted_key
 from rye.project.manifest import Manifest, Requested
 from rye.registry.protocol.statements import Relation
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, check_installable, find_locked

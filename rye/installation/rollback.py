@@ -19,9 +19,9 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.installation.transaction import Change
 from rye.limits import PROJECT, WORKSPACE
-from rye.project.freshness import wanted_ranges
 from rye.project.layout import LOCK, MANIFEST, Project, read_project_file
 from rye.project.lock import Lock, parse_lock
+from rye.project.lock_file import wanted_ranges
 from rye.project.manifest import parse_manifest
 from rye.project.members import MemberText
 

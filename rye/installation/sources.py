@@ -32,8 +32,8 @@ from rye.verified.memory import Basis, Memory, registry_basis, source_basis
 from rye.verified.release import VerifiedItem, signed_words
 
 if TYPE_CHECKING:
-    from rye.project.freshness import Unlock
     from rye.project.lock import Lock
+    from rye.project.lock_file import Unlock
     from rye.sources.book import SourceBook
 
 _N = TypeVar("_N")

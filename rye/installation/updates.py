@@ -11,8 +11,8 @@ from rye.installation.resolving import resolve
 from rye.installation.sources import History, Sources
 from rye.items.identity import Identity
 from rye.project.forced_versions import forced_range
-from rye.project.freshness import Unlock
 from rye.project.lock import Lock, LockedItem
+from rye.project.lock_file import Unlock
 from rye.project.manifest import Manifest
 from rye.resolution.outcome import Unsolvable
 from rye.resolution.problem import Exclusion

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct, defstruct, field, structs
 from msgspec.structs import replace
 
-from rye.consent.approved import MOST_RULES, NOTHING, RULES, SIGNER, Approved, Key, approved_in, row_fields
+from rye.consent.ask import MOST_RULES, NOTHING, RULES, SIGNER, Approved, Key, approved_in, row_fields
 from rye.consent.sorts import lock_keys
 from rye.errors import RyeError
 from rye.items.agent_tools import AgentTools, from_words

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from rye.consent.approved import Key
+from rye.consent.ask import Key
 from rye.consent.sorts import lock_keys
 
 _HEAD = "# Made by rye; do not edit. Reviews should look at `approved`.\nversion = 1\n"

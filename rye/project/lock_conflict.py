@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.consent.approved import approving
+from rye.consent.ask import approving
 from rye.consent.sorts import SORTS
 from rye.project.lock import CONFLICT_MARKER, Lock, LockedItem, LockError, parse_lock
 from rye.resolution.versions import Version

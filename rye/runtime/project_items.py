@@ -46,7 +46,7 @@ from rye.workspace.items.effective_item import EffectiveItem, effective_entry
 from rye.workspace.items.installed_items import installed_item
 from rye.workspace.items.local_search import score
 from rye.workspace.items.rights import capabilities_here
-from rye.workspace.registries.project_sources import project_sources
+from rye.workspace.registries.registry_access import project_sources
 from rye.workspace.trusting.trusted_keys import trusted_keys
 
 _LIMIT_CODES = frozenset({"D013", "D020", "D021", "R07"})

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from rye.consent.approved import MOST_RULES
+from rye.consent.ask import MOST_RULES
 from rye.consent.sorts import lock_keys
 from rye.deployment.state import VERSION as STATE_VERSION
 from rye.deployment.state import StateFile

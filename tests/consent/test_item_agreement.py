@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from rye.consent.agreement import ItemAgreement, not_in_lock, unapproved
-from rye.consent.approved import approving
-from rye.consent.ask import Ask
-from rye.consent.facts import byte_approvals, late_facts, late_notice
+from rye.consent.agreement import ItemAgreement, byte_approvals, late_facts, late_notice, not_in_lock, unapproved
+from rye.consent.ask import Ask, approving
 from rye.consent.sorts import approvals
 from rye.errors import RyeError
 from rye.items.consented import HookAction, Run

@@ -18,8 +18,7 @@ from msgspec.structs import replace
 
 from rye.consent import memory
 from rye.consent.agreement import not_accepted
-from rye.consent.approved import approving
-from rye.consent.ask import Ask, hook_text, run_text, tool_texts
+from rye.consent.ask import Ask, approving, hook_text, run_text, tool_texts
 from rye.consent.sorts import SORTS, approvals, of_the_lock
 from rye.errors import RyeError
 from rye.items.consented import HookAction, Run

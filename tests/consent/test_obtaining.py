@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rye.consent.approved import approving
-from rye.consent.ask import Ask
+from rye.consent.ask import Ask, approving
 from rye.consent.changes import Asked
 from rye.errors import RyeError
 from rye.installation.plan import Consent, ItemChange, Plan

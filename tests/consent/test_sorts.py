@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rye.consent.approved import NOTHING, approving
-from rye.consent.ask import Ask
+from rye.consent.ask import NOTHING, Ask, approving
 from rye.consent.changes import ItemStep, NewSigner, asks_of
 from rye.consent.sorts import SORTS, approvals, approves_nothing, lock_keys, of_the_lock, row_of, sort_of
 from rye.items.consented import HookAction, Run

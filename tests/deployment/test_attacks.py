@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from rye.consent.approved import approving
+from rye.consent.ask import approving
 from rye.consent.sorts import approvals
 from rye.deployment.state import FileRow, State, parse_state, state_text
 from rye.errors import RyeError

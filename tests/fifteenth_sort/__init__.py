@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rye.consent import sorts
-from rye.consent.approved import Key
+from rye.consent.ask import Key
 from rye.consent.rows import Comes
 from rye.consent.sorts import Sort, Values
 from rye.items.signed_release import SignedRelease, identities_of

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
-from rye.consent.approved import approving
+from rye.consent.ask import approving
 from rye.installation.completeness import Problem, does_not_fit, problems
 from rye.items.consented import HookAction
 from rye.items.identity import Identity
 from rye.items.signed_release import SignedRelation, SignedRelease
-from rye.project.freshness import wanted_ranges
 from rye.project.lock import Lock, LockedItem
+from rye.project.lock_file import wanted_ranges
 from rye.project.manifest import Manifest, parse_manifest
 
 TOP, BASE, LEAF = (Identity("directive", f"acme/work/{name}") for name in ("top", "base", "leaf"))

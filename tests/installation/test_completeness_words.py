@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rye.consent.approved import approving
+from rye.consent.ask import approving
 from rye.installation.completeness import OTHER_REGISTRY, RULES, Problem, does_not_fit, next_step, problems
 from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
 from rye.items.signed_release import Mention, SignedRelation, SignedRelease
-from rye.project.freshness import wanted_ranges
 from rye.project.lock import Lock
+from rye.project.lock_file import wanted_ranges
 from rye.project.manifest import Manifest
 from tests.installation.test_completeness import BASE, LEAF, MANIFEST, SIGNED, TOP, WHOLE, item, lock, manifest, on
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rye.consent.approved import approving
+from rye.consent.ask import approving
 from rye.installation.install import unapproved
 from rye.installation.plan import Consent, agreed_rows, labels_named, make_plan, refused
 from rye.items.consented import HookAction, Run

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rye.consent.approved import approving
+from rye.consent.ask import approving
 from rye.installation.install import unapproved
 from rye.installation.plan import Consent, ItemChange, Plan, agreed_rows, gather_mentions, make_plan, refused
 from rye.items.identity import Identity

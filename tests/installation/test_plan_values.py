@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rye.consent.approved import Approved, approving
+from rye.consent.ask import Approved, approving
 from rye.consent.changes import Asked
 from rye.installation.plan import (
     Consent,

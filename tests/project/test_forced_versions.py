@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from rye.items.identity import Identity
 from rye.project.forced_versions import ForcedVersion, forced_range, unused
-from rye.project.freshness import is_stale
 from rye.project.lock import Lock, lock_text, parse_lock
 from rye.project.lock_canonical import read_canonical
+from rye.project.lock_file import is_stale
 from rye.project.manifest import Manifest, ManifestError, parse_manifest
 from tests.project.test_lock import ITEM
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rye.consent.approved import approving
+from rye.consent.ask import approving
 from rye.items.consented import HookAction
 from rye.items.identity import Identity
 from rye.project.lock import Lock, LockedFile, LockedItem, LockError, lock_text, parse_lock

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rye.consent.approved import approving
+from rye.consent.ask import approving
 from rye.project.lock import Lock, LockError, lock_text, parse_lock
 from rye.project.lock_canonical import read_canonical
 from tests.project.test_lock import ITEM, SKILL

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from rye.consent.approved import approving
+from rye.consent.ask import approving
 from rye.items.consented import HookAction
 from rye.items.identity import Identity
 from rye.project.layout import Project

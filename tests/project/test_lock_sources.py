@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rye.consent.approved import MOST_RULES, approving
+from rye.consent.ask import MOST_RULES, approving
 from rye.items.agent_tools import AgentTools
 from rye.items.consented import HookAction, Run
 from rye.project.lock import (

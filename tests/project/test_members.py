@@ -11,8 +11,8 @@ from rye.errors import RyeError, UsageError
 from rye.limits import WORKSPACE
 from rye.project import layout
 from rye.project.context import load_manifest
-from rye.project.freshness import wanted_ranges
 from rye.project.layout import Project, find_project, workspace_above
+from rye.project.lock_file import wanted_ranges
 from rye.project.manifest import ManifestError, parse_manifest
 from rye.project.member_patterns import BadPattern, check_pattern, matches
 from rye.project.members import find_member, member_around, of_member

@@ -7,8 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rye.consent.approved import Approved
-from rye.consent.ask import Ask, hook_text, run_text
+from rye.consent.ask import Approved, Ask, hook_text, run_text
 from rye.consent.changes import NewSigner
 from rye.consent.sorts import SORTS
 from rye.installation.plan import Action, ItemChange

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
-from rye.consent.approved import approving
+from rye.consent.ask import approving
 from rye.consent.sorts import approvals
 from rye.items.signed_release import SignedRelease
 from rye.project.layout import Project

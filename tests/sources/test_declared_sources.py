@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from rye.installation.completeness import problems
 from rye.project.declared_sources import BadSource, GitSource, PathSource, git_address, git_rev, inner_path
-from rye.project.freshness import is_stale, wanted_ranges
 from rye.project.lock import Lock, LockedItem, LockedSource, LockError, lock_text, parse_lock
+from rye.project.lock_file import is_stale, wanted_ranges
 from rye.project.manifest import ManifestError, parse_manifest
 from rye.project.manifest_edit import add_source, remove_source
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from rye.consent.approved import approving
+from rye.consent.ask import approving
 from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
 from rye.items.signed_release import SignedRelease

@@ -17,9 +17,9 @@ from rye.consent.sorts import approvals
 from rye.errors import RyeError
 from rye.installation.transaction import Change, Writer
 from rye.items.identity import Identity
-from rye.project.freshness import Unlock
 from rye.project.layout import Project
 from rye.project.lock import parse_lock
+from rye.project.lock_file import Unlock
 from rye.workspace.context import LibraryContext
 from rye.workspace.installing.adding import add
 from rye.workspace.installing.install import install

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rye.items.directive.code_spans import CodeSpans
+from rye.items.directive.text_lines import CodeSpans
 from rye.items.rights import Call
 from rye.text.lazy import lazy_pattern
 

@@ -17,9 +17,9 @@ from itertools import accumulate
 from msgspec import Struct, field
 
 from rye.items.capabilities import ITEM_TYPES, PRIMARIES
-from rye.items.directive.code_spans import CodeSpans
 from rye.items.directive.model import Action, Criterion, Process, Step
 from rye.items.directive.rules import Findings
+from rye.items.directive.text_lines import CodeSpans
 from rye.text.lazy import lazy_pattern
 
 _NAMES = "process|steps|step|success_criteria|criterion|description|execute|search|load|sign|param"

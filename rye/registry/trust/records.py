@@ -12,11 +12,14 @@ Rules (docs/reference/statements.md); the log's order decides, never a statement
 5. A takedown is signed by the root's owners (``takedown-signer``), about a release and its own files (``release-unknown``,
    ``takedown-foreign``), and permanent: the release stays in the history and is never installed
    (``release-taken-down``).
+
+How old a release, its key and its namespace are, and what happened to the previous signing key (DESIGN 7.1), is derived from the
+namespace's chain of keysets, which is in the registry's log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import msgspec
@@ -32,6 +35,7 @@ from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import LoggedStatement
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Version, comparable
+from rye.signing.keys import PublicKey
 from rye.text.json_reading import msgpack_decoder
 
 
@@ -284,3 +288,50 @@ def _fold(
         advisories=tuple(advisory for advisory in advisories if concerns(advisory, record.version)),
         takedown=takedowns.get(record.version),
     )
+
+
+class SignerHistory(Struct, frozen=True):
+    """Facts about the signer of a release, shown to a person. Times are those in the statements."""
+
+    released: datetime
+    key_since: datetime
+    """When the key first appeared in a keyset of the namespace."""
+    namespace_since: datetime
+    keyset: int
+    """The keyset under which the key signed."""
+    old_key: str | None = None
+    """What happened to the previous signing key: still in the keyset, or why it is not. None if no other key signed before."""
+
+
+def signer_history(chain: KeysetChain, record: ReleaseRecord, now: datetime, before: str | None) -> SignerHistory:
+    """Return the facts. ``now``: the snapshot's time; ``before``: the previous key's fingerprint, if it was a different key."""
+    links = chain.effective(now) or (record.link,)
+    key = record.signers[0]
+    since = next((link.keyset.time for link in links if key in link.keyset.keys), record.link.keyset.time)
+    return SignerHistory(
+        released=record.release.time,
+        key_since=since,
+        namespace_since=links[0].keyset.time,
+        keyset=record.link.keyset.number,
+        old_key=_became_of(before, links) if before is not None else None,
+    )
+
+
+def _became_of(fingerprint: str, links: Iterable[Link]) -> str:
+    held: Link | None = None
+    gone: Link | None = None
+    for link in links:
+        if any(PublicKey(key).fingerprint == fingerprint for key in link.keyset.keys):
+            held, gone = link, None
+        elif held is not None and gone is None:
+            gone = link
+    if held is None:
+        return "it was never in a keyset of this namespace"
+    if gone is None:
+        return "it is still in the keyset"
+    number, day = gone.keyset.number, gone.keyset.time.date()
+    if any(PublicKey(entry.key).fingerprint == fingerprint for entry in gone.keyset.revoked):
+        return f"keyset {number} of {day} revoked it"
+    if gone.keyset.recovery is not None:
+        return f"the registry's owners gave the namespace to other keys with keyset {number} of {day}"
+    return f"keyset {number} of {day} left it out"

@@ -12,8 +12,8 @@ from rye.installation.resolving import identify, no_such_version
 from rye.installation.sources import Sources
 from rye.installation.updates import latest_version
 from rye.items.identity import Identity, Reference, is_segment, lookup_key, parse_reference
-from rye.project.freshness import Unlock
 from rye.project.layout import Project, find_project
+from rye.project.lock_file import Unlock
 from rye.project.manifest import Manifest, Requested, parse_manifest
 from rye.project.manifest_edit import add_dependency, set_registry
 from rye.project.members import find_member, member_around
@@ -28,7 +28,7 @@ from rye.workspace.installing.install_request import Agree, InstallRequest
 from rye.workspace.installing.install_session import open_session, retry_when_overtaken
 from rye.workspace.installing.install_steps import install_from, session_sources
 from rye.workspace.registries.project_registries import project_registries
-from rye.workspace.registries.project_sources import judging_environment
+from rye.workspace.registries.registry_access import judging_environment
 
 
 def add(

@@ -9,8 +9,8 @@ from msgspec import Struct
 from rye.errors import RyeError, UsageError
 from rye.items.identity import is_segment
 from rye.project.declared_sources import PathSource
-from rye.project.freshness import Unlock
 from rye.project.layout import Project
+from rye.project.lock_file import Unlock
 from rye.project.manifest_edit import add_dependencies, add_source
 from rye.sources.finding import FoundItem
 from rye.sources.folder import source_folder

@@ -32,16 +32,15 @@ from rye.installation.shadows import project_shadows
 from rye.installation.sources import Sources
 from rye.items.identity import Identity
 from rye.items.signed_release import SignedRelease
-from rye.project.freshness import in_groups, require_groups
 from rye.project.layout import LOCK, Project
 from rye.project.lock import LockedItem, row_lines
-from rye.project.lock_file import item_files
+from rye.project.lock_file import in_groups, item_files, require_groups
 from rye.verified.on_disk import scan
 from rye.verified.require import verified_before
 from rye.workspace.context import Context
 from rye.workspace.customizing.orphaned_overrides import orphaned_overrides
 from rye.workspace.installing.project_state import read_state
-from rye.workspace.registries.project_sources import judging_environment, project_sources
+from rye.workspace.registries.registry_access import judging_environment, project_sources
 from rye.workspace.trusting.row_verification import verify_rows_from
 
 _ABOUT_ROWS = ("lock-mismatch", "changed-release", "revoked-key", "unapproved-right", "unapproved-hook")

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.consent.agreement import not_accepted
+from rye.consent.agreement import byte_approvals, late_facts, late_notice, not_accepted
 from rye.consent.ask import Ask
-from rye.consent.facts import byte_approvals, late_facts, late_notice
 from rye.consent.sorts import SORTS, approvals
 from rye.errors import RyeError, UsageError
 from rye.installation.install import new_lock
 from rye.installation.plan import Consent, ItemChange, Plan, approvals_from_lock, labels_named, refused
 from rye.project.declared_sources import FOLDER_PREFIXES
-from rye.project.freshness import in_groups
 from rye.project.lock import Lock
+from rye.project.lock_file import in_groups
 from rye.workspace.installing.install_request import Agree, InstallRequest
 from rye.workspace.trusting.acceptance import accepted_before, ask
 

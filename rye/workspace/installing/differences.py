@@ -18,10 +18,9 @@ from rye.installation.sources import Sources, differs, expect_origin, fetch_logg
 from rye.items.identity import Identity, Reference, parse_reference
 from rye.permissions.comparing import Comparison, Version, compare
 from rye.permissions.containment import Diff, diff
-from rye.project.freshness import Unlock
 from rye.project.layout import Project, find_project
 from rye.project.lock import Lock, LockedItem
-from rye.project.lock_file import item_folder
+from rye.project.lock_file import Unlock, item_folder
 from rye.project.manifest import Manifest, Requested
 from rye.registry.trust.records import ReleaseRecord, check_installable, find_locked
 from rye.resolution.ranges import Range
@@ -32,7 +31,7 @@ from rye.verified.release import VerifiedItem, verify_files
 from rye.workspace.context import Context
 from rye.workspace.installing.project_state import read_state
 from rye.workspace.items.effective_item import effective_item, overridden
-from rye.workspace.registries.project_sources import project_sources
+from rye.workspace.registries.registry_access import project_sources
 
 
 class EditedFile(Struct, frozen=True):

@@ -20,9 +20,9 @@ from rye.installation.rollback import keep_previous
 from rye.installation.transaction import Change, exclusive
 from rye.limits import SOURCES
 from rye.project.declared_sources import Source
-from rye.project.freshness import Unlock, wanted_ranges
 from rye.project.layout import LOCK, MANIFEST, Project, find_project
 from rye.project.lock import Lock, LockedItem, lock_text
+from rye.project.lock_file import Unlock, wanted_ranges
 from rye.project.manifest import Manifest
 from rye.project.members import whole_manifest
 from rye.project.new_manifest import new_manifest
@@ -31,9 +31,9 @@ from rye.workspace.context import Context
 from rye.workspace.installing.import_files import read_foreign
 from rye.workspace.installing.import_settling import Settled, Settling
 from rye.workspace.installing.install_session import retry_when_overtaken
-from rye.workspace.installing.own_previous import remember_previous
+from rye.workspace.installing.install_steps import remember_previous
 from rye.workspace.installing.project_state import ProjectState, read_state
-from rye.workspace.registries.project_sources import judging_environment, project_sources
+from rye.workspace.registries.registry_access import judging_environment, project_sources
 from rye.workspace.registries.source_book import opener_of, pinned_namespaces, source_cache
 
 _NO_HASH = "0" * 64

@@ -17,9 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rye.consent.agreement import not_in_lock
-from rye.consent.facts import by_other_rules, byte_approvals, late_facts, late_notice
-from rye.project.freshness import Unlock, in_groups, is_stale, require_fixed
+from rye.consent.agreement import by_other_rules, byte_approvals, late_facts, late_notice, not_in_lock
+from rye.project.lock_file import Unlock, in_groups, is_stale, require_fixed
 from rye.project.user_config import OtherPolicies
 from rye.text.lazy import lazy_module
 from rye.verified.memory import Memory, check_words, policies_hash, user_memory
@@ -45,13 +44,13 @@ if TYPE_CHECKING:
     from rye.project.manifest import Manifest
     from rye.workspace.context import Context
     from rye.workspace.installing.project_state import ProjectState
-    from rye.workspace.registries import project_sources
+    from rye.workspace.registries import registry_access
 else:  # not needed for a lock that is known to be complete, approved and not restricted
     completeness = lazy_module("rye.installation.completeness")
     plan = lazy_module("rye.installation.plan")
     policies_of_rights = lazy_module("rye.permissions.policy")
     environment = lazy_module("rye.installation.environment")
-    project_sources = lazy_module("rye.workspace.registries.project_sources")
+    registry_access = lazy_module("rye.workspace.registries.registry_access")
     sources = lazy_module("rye.installation.sources")
 
 
@@ -78,7 +77,7 @@ def up_to_date(
     if not same_registries(context, manifest, state.lock, state.project.root):
         return False
     if any(item.source is not None and item.source.path is not None for item in items) and not (
-        project_sources.folders_match(context, manifest, state.project.root, state.lock.items)
+        registry_access.folders_match(context, manifest, state.project.root, state.lock.items)
     ):
         return False
     whole = (

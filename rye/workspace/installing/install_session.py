@@ -16,10 +16,9 @@ from rye.errors import RyeError
 from rye.installation.shadows import project_shadows, shadows_error
 from rye.project.context import members_of
 from rye.project.forced_versions import unused
-from rye.project.freshness import is_stale, require_groups
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
-from rye.project.lock_file import item_files
+from rye.project.lock_file import is_stale, item_files, require_groups
 from rye.project.manifest import Manifest
 from rye.project.members import MemberText, whole_manifest
 from rye.project.user_config import OtherPolicies, read_other_policies

@@ -1,12 +1,16 @@
-"""The steps of an installation that has work to do: choose, fetch and verify, show, get consent, switch."""
+"""The steps of an installation that has work to do: choose, fetch and verify, show, get consent, switch.
+It is recorded which rollback state this user's rye wrote, so that one that came with a clone is not used (DESIGN 6.1).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from msgspec.structs import replace
 
-from rye.consent.facts import byte_approvals
+from rye.consent.agreement import byte_approvals
 from rye.errors import RyeError
 from rye.installation.completeness import does_not_fit, problems
 from rye.installation.environment import Environment
@@ -21,15 +25,16 @@ from rye.installation.install import (
     verify_chosen,
 )
 from rye.installation.resolving import Chosen, resolve
-from rye.installation.rollback import keep_previous
+from rye.installation.rollback import keep_previous, kept_sha256, present_sha256
 from rye.installation.sources import Sources
-from rye.installation.transaction import Round, exclusive
+from rye.installation.transaction import Change, Round, exclusive
 from rye.items.identity import Identity
-from rye.project.freshness import Unlock, in_groups, is_stale
-from rye.project.layout import LOCK, MANIFEST
-from rye.project.lock_file import item_files
+from rye.project.layout import LOCK, MANIFEST, Project
+from rye.project.lock_file import Unlock, in_groups, is_stale, item_files
 from rye.project.manifest import Manifest
 from rye.registry.transport.seam import NoAnswer
+from rye.storage import private_files
+from rye.storage.home import Home
 from rye.verified.on_disk import read_written, scan
 from rye.verified.release import signed_words
 from rye.verified.require import unverified, verified_before
@@ -37,10 +42,8 @@ from rye.workspace.installing.consent import Agreed, obtain_agreement
 from rye.workspace.installing.following import follow
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_session import InstallSession, Look
-from rye.workspace.installing.own_previous import remember_previous
-from rye.workspace.registries.project_sources import Outages, judging_environment, project_sources
-from rye.workspace.trusting.acceptance import ask, remember, require_yes
-from rye.workspace.trusting.known_signers import agreed_signers, remember_signers
+from rye.workspace.registries.registry_access import Outages, judging_environment, project_sources
+from rye.workspace.trusting.acceptance import agreed_signers, ask, memory_of, remember, remember_signers, require_yes
 
 _LOOKS_AGAIN = frozenset({"source-changed", "lock-does-not-fit"})
 """Problems that make a plain installation choose again: a changed folder, or a namespace's new place in rye.toml."""
@@ -300,3 +303,33 @@ def _following(session: InstallSession, sources: Sources, said: list[object]) ->
         return Round(())
     said.append(found[1])
     return found[0]
+
+
+_FOLDER = "previous"
+_REMEMBERED = 2
+"""The states to remember: the new one, and the one before it, which stays in place if the switch is interrupted."""
+
+
+def remember_previous(home: Home, project: Project, kept: Sequence[Change]) -> None:
+    """Record that this user's rye saves these files (:func:`~rye.installation.rollback.keep_previous`), before the write."""
+    place, sha256 = memory_of(home, project, _FOLDER), kept_sha256(kept)
+    known = [line for line in _read(place) if line != sha256]
+    private_files.make_folder(place.parent)
+    private_files.write(place, "\n".join([sha256, *known][:_REMEMBERED]) + "\n")
+
+
+def require_own_previous(home: Home, project: Project) -> None:
+    """Raise RyeError ``nothing-to-roll-back`` unless this user's rye wrote the saved state."""
+    if present_sha256(project) in _read(memory_of(home, project, _FOLDER)):
+        return
+    raise RyeError(
+        "nothing-to-roll-back",
+        "Your rye did not write the earlier state in .ai/.rye/previous, so it may have come with the repository.",
+        "Restore rye.toml and rye.lock from version control, then run `rye install`.",
+    )
+
+
+def _read(place: Path) -> list[str]:
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return private_files.read_trusted(place).decode("ascii").split()
+    return []

@@ -10,19 +10,19 @@ from rye.installation.install import mentions_of, prepare, unapproved
 from rye.installation.resolving import resolve
 from rye.installation.rollback import keep_previous
 from rye.installation.transaction import Change, exclusive
-from rye.project.freshness import Unlock, is_stale, wanted_ranges
 from rye.project.layout import LOCK, Project
 from rye.project.lock import Lock, lock_text
+from rye.project.lock_file import Unlock, is_stale, wanted_ranges
 from rye.project.manifest import Manifest
 from rye.verified.require import verified_before
 from rye.workspace.context import Context
 from rye.workspace.installing.install_outcome import LockCheck, LockOutcome
 from rye.workspace.installing.install_session import retry_when_overtaken
+from rye.workspace.installing.install_steps import remember_previous
 from rye.workspace.installing.lock_moves import lock_moves
-from rye.workspace.installing.own_previous import remember_previous
 from rye.workspace.installing.project_state import ProjectState, read_state
 from rye.workspace.registries.project_registries import locked_elsewhere
-from rye.workspace.registries.project_sources import judging_environment, project_sources
+from rye.workspace.registries.registry_access import judging_environment, project_sources
 from rye.workspace.trusting.verified_items import require_verified
 
 

@@ -24,7 +24,7 @@ from rye.project.members import selected
 from rye.registry.store.state import encode
 from rye.workspace.context import Context
 from rye.workspace.installing.project_state import ProjectState, read_state
-from rye.workspace.registries.project_sources import judging_environment, project_sources
+from rye.workspace.registries.registry_access import judging_environment, project_sources
 
 
 class OutdatedItem(Struct, frozen=True):

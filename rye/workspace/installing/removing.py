@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from rye.errors import RyeError, UsageError
 from rye.installation.completeness import similar
 from rye.items.identity import parse_reference
-from rye.project.freshness import Unlock
 from rye.project.layout import Project
+from rye.project.lock_file import Unlock
 from rye.project.manifest import Manifest, parse_manifest
 from rye.project.manifest_edit import remove_dependency, remove_source
 from rye.workspace.context import Context

@@ -8,16 +8,15 @@ from rye.errors import RyeError
 from rye.installation.completeness import does_not_fit, problems
 from rye.installation.install import check_rows, choose_locked, verify_chosen
 from rye.installation.rollback import edits_since, previous, previous_members
-from rye.project.freshness import is_stale
 from rye.project.layout import Project
+from rye.project.lock_file import is_stale
 from rye.verified.release import signed_words
 from rye.workspace.context import Context
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Agree, InstallRequest
 from rye.workspace.installing.install_session import InstallSession, open_session
-from rye.workspace.installing.install_steps import install_chosen, session_sources
-from rye.workspace.installing.own_previous import require_own_previous
-from rye.workspace.registries.project_sources import judging_environment
+from rye.workspace.installing.install_steps import install_chosen, require_own_previous, session_sources
+from rye.workspace.registries.registry_access import judging_environment
 
 if TYPE_CHECKING:
     from rye.installation.environment import Environment

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from rye.errors import RyeError, UsageError
 from rye.installation.completeness import not_installed
 from rye.items.identity import Identity, parse_reference
-from rye.project.freshness import Unlock
 from rye.project.layout import Project
 from rye.project.lock import Lock
+from rye.project.lock_file import Unlock
 from rye.resolution.versions import Version
 from rye.workspace.context import Context
 from rye.workspace.installing.install import carry_out

@@ -33,18 +33,17 @@ from rye.items.reading import ReadOptions
 from rye.items.signed_release import SignedRelease, identities_of
 from rye.project.context import load_manifest
 from rye.project.declared_sources import PathSource
-from rye.project.freshness import Unlock
 from rye.project.item_file import ItemFile, item_of
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem
-from rye.project.lock_file import editable_rows, item_folder, item_path
+from rye.project.lock_file import Unlock, editable_rows, item_folder, item_path
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry
 from rye.storage.home import Home
 from rye.verified.installed import CheckedItem, modified_item
 from rye.verified.release import VerifiedItem
 from rye.workspace.context import Context
-from rye.workspace.registries.project_sources import judging_environment, project_sources
+from rye.workspace.registries.registry_access import judging_environment, project_sources
 from rye.workspace.trusting.acceptance import remembered
 
 

@@ -11,7 +11,7 @@ from rye.registry.protocol import wire
 from rye.registry.protocol.tlog_proof import TlogProof
 from rye.registry.trust.records import find_locked
 from rye.workspace.context import Context
-from rye.workspace.registries.project_sources import project_sources
+from rye.workspace.registries.registry_access import project_sources
 
 
 def known_proof(context: Context, project: Project, kind: str, item_id: str, version: str | None) -> str | None:

@@ -20,8 +20,7 @@ from rye.sources.opening import Opener
 from rye.storage.home import Home
 from rye.verified.memory import trusted_keys_hash
 from rye.workspace.context import Context
-from rye.workspace.trusting.acceptance import trusts_lock
-from rye.workspace.trusting.known_signers import agreed_signers
+from rye.workspace.trusting.acceptance import agreed_signers, trusts_lock
 from rye.workspace.trusting.trusted_keys import trusted_keys
 
 

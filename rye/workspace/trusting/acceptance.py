@@ -3,14 +3,21 @@
 Approvals in the lock are the team's record; anyone who can commit can write them. They count here if this user gave
 them in this project, or accepted the project. ``--trust-lock`` and ``RYE_TRUST_LOCK=1`` accept exactly what the lock
 approves, for this run, and remember nothing.
+
+The first item of a signer whose items this user has not agreed to asks, even without rights (DESIGN 7.1). Their
+fingerprints are in a file in the user's data folder. Nothing that comes with a repository can write there. A file that
+other users can write, or that cannot be read, counts as empty; the next installation then asks again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from rye.consent.agreement import Agreement, not_accepted
 from rye.consent.ask import Ask
@@ -18,12 +25,13 @@ from rye.consent.memory import Memory
 from rye.errors import RyeError
 from rye.installation.transaction import Change, exclusive
 from rye.project.layout import read_project_file
+from rye.storage.home import Home
+from rye.storage.private_files import make_folder, read_trusted, write
 from rye.workspace.installing.install_request import Proposal
 
 if TYPE_CHECKING:
     from rye.installation.plan import ItemChange, Plan
     from rye.project.layout import Project
-    from rye.storage.home import Home
     from rye.workspace.context import Context
     from rye.workspace.installing.install_request import Agree
 
@@ -124,3 +132,36 @@ def _read_mark(project: Project) -> str | None:
     except RyeError:
         return None
     return data.decode("ascii", "replace") if data is not None and len(data) == _MARK_BYTES else None
+
+
+AGREED = "agreed-signers.json"
+
+
+def read_agreed(path: Path) -> frozenset[str]:
+    """Return the fingerprints (``SHA256:…``)."""
+    try:
+        if path.is_symlink():
+            return frozenset()
+        return frozenset(msgspec.json.decode(read_trusted(path), type=list[str]))
+    except (OSError, msgspec.MsgspecError):
+        return frozenset()
+
+
+def remember_agreed(path: Path, signers: Iterable[str]) -> None:
+    """Add fingerprints. Raises OSError."""
+    known = read_agreed(path)
+    every = known | frozenset(signers)
+    if every != known:
+        make_folder(path.parent)
+        write(path, msgspec.json.encode(sorted(every)).decode())
+
+
+def agreed_signers(home: Home) -> frozenset[str]:
+    """The fingerprints of their keys."""
+    return read_agreed(home.data / AGREED)
+
+
+def remember_signers(home: Home, fingerprints: Iterable[str]) -> None:
+    """Remember keys whose items were installed with consent. If the disk is full or read-only, rye only asks again next time."""
+    with contextlib.suppress(OSError):
+        remember_agreed(home.data / AGREED, fingerprints)

@@ -11,13 +11,13 @@ from rye.installation.sources import Sources
 from rye.items.identity import Identity
 from rye.items.signed_release import SignedRelease
 from rye.project.context import load_manifest
-from rye.project.freshness import Unlock
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem
+from rye.project.lock_file import Unlock
 from rye.registry.trust.trust_error import TrustError
 from rye.verified.require import unverified
 from rye.workspace.context import Context
-from rye.workspace.registries.project_sources import project_sources
+from rye.workspace.registries.registry_access import project_sources
 
 _SAID = ("lock-mismatch", "source-changed", "source-forged", "commit-vanished")
 """Errors in a row itself, not caused by a missing network."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rye.consent.agreement import byte_approvals
 from rye.consent.ask import Ask
-from rye.consent.facts import byte_approvals
 from rye.project.layout import Project
 from rye.storage.home import Home
 from rye.workspace.context import Context

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from rye.consent.approved import approving
-from rye.consent.facts import byte_approvals, late_facts
+from rye.consent.agreement import byte_approvals, late_facts
+from rye.consent.ask import approving
 from rye.installation.plan import make_plan
 from rye.items.identity import Identity
 from rye.items.signed_release import Mention, SignedRelease
