@@ -51,7 +51,7 @@ from rye.consent.agreement import late_alarms, refused_alarms
 from rye.consent.sorts import SORTS
 from rye.errors import RyeError
 from rye.installation import completeness, shadows
-from rye.installation.overruled import overruled
+from rye.installation.outside_range import overruled
 from rye.installation.shadows import Shadow
 from rye.installation.sources import expect_origin, source_refused, with_signers
 from rye.items.agent_tools import widened as widened_tools

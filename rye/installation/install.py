@@ -28,7 +28,7 @@ from rye.consent.sorts import SORTS
 from rye.customization.recheck import findings
 from rye.installation.completeness import reached
 from rye.installation.environment import Environment
-from rye.installation.overruled import overruled
+from rye.installation.outside_range import overruled
 from rye.installation.plan import Consent, Plan, agreed_rows, make_plan
 from rye.installation.resolving import Chosen, locked_records
 from rye.installation.sources import Record, Sources, fetch_logged, source_item, with_signers

@@ -9,7 +9,7 @@ from rye.items.capabilities import ITEM_TYPES, PRIMARIES, capability, everything
 from rye.items.directive.grammar import rule_at
 from rye.lsp.cursor import cursor_at, word_at
 from rye.permissions.risk import Tier, tier
-from rye.workspace.items.described import Described
+from rye.workspace.items.item_summary import Described
 
 _TIERS = {
     Tier.SAFE: "it reads",

@@ -35,7 +35,7 @@ from rye.text.diagnostics import Diagnostic
 from rye.workspace.authoring.validating import fixed_text
 from rye.workspace.completion.names import names
 from rye.workspace.context import LibraryContext
-from rye.workspace.items.described import describe
+from rye.workspace.items.item_summary import describe
 
 _SEVERITIES = {
     "error": types.DiagnosticSeverity.Error,
