@@ -34,15 +34,17 @@ def uncommitted(paths: Sequence[Path], folder: Path) -> list[str]:
         part = absolute[start : start + _AT_ONCE]
         listed = _git(
             folder,
-            "status",
-            "--porcelain=v1",
-            "-z",
-            "--untracked-files=all",
-            "--ignored=matching",
-            "--no-renames",
-            "--ignore-submodules=all",
-            "--",
-            *part,
+            *(
+                "status",
+                "--porcelain=v1",
+                "-z",
+                "--untracked-files=all",
+                "--ignored=matching",
+                "--no-renames",
+                "--ignore-submodules=all",
+                "--",
+                *part,
+            ),
             settings=settings,
         )
         if listed is None:
