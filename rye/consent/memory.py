@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,10 +76,25 @@ class Memory(Struct, frozen=True):
         if added <= self.lines():
             return
         private_files.make_folder(path.parent)
+        with self._alone():
+            lines = self.lines() | added
+            private_files.write(path, "\n".join([self._named, *sorted(lines)]) + "\n")
+
+    def remove(self) -> bool:
+        """Forget everything, also what another run is adding to. Return whether there was anything. Raises RyeError
+        ``in-use``."""
+        if not os.path.lexists(self.path):
+            return False
+        with self._alone():
+            self.path.unlink(missing_ok=True)
+        return True
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """The only run that writes. Raises RyeError ``in-use``."""
         try:
-            with file_lock(path.parent.with_suffix(".lock"), LOCK_SECONDS):
-                lines = self.lines() | added
-                private_files.write(path, "\n".join([self._named, *sorted(lines)]) + "\n")
+            with file_lock(self.folder.with_suffix(".lock"), LOCK_SECONDS):
+                yield
         except LockTimeout:
             raise RyeError(
                 "in-use",
@@ -86,9 +102,3 @@ class Memory(Struct, frozen=True):
                 "Wait for it to finish or stop it, then run the command again.",
                 what="project",
             ) from None
-
-    def remove(self) -> bool:
-        """Forget everything. Return whether there was anything."""
-        existed = os.path.lexists(self.path)
-        self.path.unlink(missing_ok=True)
-        return existed

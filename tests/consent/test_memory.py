@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +25,7 @@ from rye.errors import RyeError
 from rye.items.consented import HookAction, Run
 from rye.project.layout import Project
 from rye.project.lock import LockedItem, LockedSource
+from rye.storage import private_files
 from rye.storage.home import Home
 from rye.storage.safe_files import file_lock
 from rye.workspace.trusting.acceptance import accepted_before, forget, memory_of, remember, remembered, trusts_lock
@@ -451,3 +453,22 @@ def test_the_refusal_lists_three_counts_the_rest_and_gives_all_to_programs() -> 
     assert error.details == {"approvals": [{"item": f"tool:a/{n}", "what": "right", "value": "v"} for n in range(5)]}
     assert "rye trust project" in (error.hint or "")
     assert "RYE_TRUST_LOCK=1" in (error.hint or "")
+
+
+def test_an_acceptance_that_is_revoked_while_another_run_adds_to_it_stays_revoked(
+    home: Home, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run that adds has read the old lines and writes them back: the revocation waits until it is done."""
+    remember(home, project, [RIGHT])
+    revoked = threading.Thread(target=forget, args=(home, project))
+    write = private_files.write
+
+    def write_late(path: Path, text: str) -> None:
+        revoked.start()
+        revoked.join(0.2)
+        write(path, text)
+
+    monkeypatch.setattr(private_files, "write", write_late)
+    remember(home, project, [Ask(NAME, "fact", "later")])
+    revoked.join()
+    assert remembered(home, project).lines == frozenset()
