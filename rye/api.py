@@ -46,13 +46,14 @@ if TYPE_CHECKING:
     from rye.verified.release import VerifiedItem
     from rye.workspace import context as contexts
     from rye.workspace.context import LibraryContext
+    from rye.workspace.items import agreement, rendering
     from rye.workspace.items import effective_item as effective_items
-    from rye.workspace.items import rendering
     from rye.workspace.items.effective_item import EffectiveItem
     from rye.workspace.items.rendered import Rendered
     from rye.workspace.registries import log_audit, pinning, published_items, registry_access
     from rye.workspace.registries.log_audit import ReleaseProof
 else:
+    agreement = lazy_module("rye.workspace.items.agreement")
     contexts = lazy_module("rye.workspace.context")
     effective_items = lazy_module("rye.workspace.items.effective_item")
     homes = lazy_module("rye.storage.home")
@@ -259,12 +260,16 @@ def resolve(requirements: Mapping[str, str], registry: Registry) -> dict[str, Re
 
 
 def effective_item(project: Project, id: str, *, home: Home | None = None) -> EffectiveItem:
-    """An item of a project as it is used: verified if it was installed, with overrides applied. ``id``: ``[kind:]id`` or a
-    file's path below the project. ``home``: the user whose trust and overrides count; None: the one who runs the process.
+    """An item of a project as it is used: if it was installed, verified and agreed to; with overrides applied. ``id``:
+    ``[kind:]id`` or a file's path below the project. ``home``: the user whose trust and overrides count; None: the one who runs
+    the process.
 
-    Raises RyeError if there is none, or if it must not be used.
+    Raises RyeError if there is none, if it must not be used, or if consent is missing.
     """
-    return effective_items.effective_item(_context(project, home), id)
+    context = _context(project, home)
+    item = effective_items.effective_item(context, id)
+    agreement.require_agreed(context, item)
+    return item
 
 
 def render(

@@ -236,10 +236,13 @@ class RegistryClient:
         self._indexes, self._chains = {}, {}
 
     def commit(self) -> None:
-        """Save what was accepted, merged with what other programs accepted meanwhile."""
+        """Save what was accepted, merged with what other programs accepted meanwhile. Only a first contact pins: a pin that the
+        user removed meanwhile stays removed."""
         if self.state != self._loaded:
+            pins = self._loaded is None
             self._state = self._loaded = self._store.save(self.state, self._reconcile)
-            self._store.remember_address(self.address, self.origin)
+            if pins:
+                self._store.remember_address(self.address, self.origin)
         if self._tagged is not None:
             HeadTags(self._store.folder).remember(self.address, *self._tagged)
         if self._withdrawn:

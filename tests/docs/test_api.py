@@ -17,6 +17,7 @@ import pytest
 import rye.api
 from rye.errors import RyeError
 from rye.items.directive.template import new_directive
+from rye.registry.store.state import StateStore
 from rye.signing.keys import read_public_key
 from rye.storage.home import Home
 from tests.scenes.person import Person
@@ -172,6 +173,18 @@ class TestRegistry:
         with rye.api.Registry.open(registry.url, home) as again:
             assert again.origin == registry.origin
 
+    def test_a_pin_that_was_removed_meanwhile_stays_removed(self, registry: Registry, acme: Person, home: Home) -> None:
+        """A program can keep a registry open for hours; what it stores at the end must not answer for the user."""
+        with rye.api.Registry.open(registry.url, home, fingerprint=registry.fingerprint):
+            pass
+        acme.release("ops/later")  # so that there is a newer head to store
+        with rye.api.Registry.open(registry.url, home) as opened:
+            assert opened.releases("acme/ops/later")
+            StateStore(home.registries).forget_address(registry.url)
+        with pytest.raises(RyeError) as caught:
+            rye.api.Registry.open(registry.url, home)
+        assert caught.value.code == "registry-unpinned"
+
     def test_what_a_caller_made_up_is_not_fetched(self, registry: Registry, acme: Person, home: Home) -> None:
         """The values are the caller's: what is checked is what the registry states."""
         from msgspec.structs import replace
@@ -207,3 +220,16 @@ class TestRegistry:
             with pytest.raises(RyeError) as caught:
                 rye.api.resolve({"acme/ops/none": "*"}, opened)
             assert caught.value.code == "no-such-item"
+
+
+@pytest.mark.processes
+def test_what_this_user_did_not_agree_to_is_refused(registry: Registry, team: Person, home: Home) -> None:
+    """Another user on the same machine, who trusts the registry and never saw what this rye.lock approves."""
+    with rye.api.Registry.open(registry.url, home, fingerprint=registry.fingerprint):
+        pass
+    project = rye.api.Project.find(team.folder)
+    for use in (rye.api.effective_item, rye.api.render):
+        with pytest.raises(RyeError) as caught:
+            use(project, "acme/ops/deploy", home=home)
+        assert caught.value.code == "project-not-accepted"
+    assert rye.api.effective_item(project, "acme/ops/deploy", home=team.folders).id == "acme/ops/deploy"
