@@ -145,7 +145,7 @@ class Sources:
         if self.book is not None and self.book.answers_for(namespace):
             return source_basis(self.book.keys) if self.book.has(origin, namespace) else None
         client = next((client for client in self._clients.values() if client.origin == origin), None)
-        return registry_basis(client.pinned, namespace) if client is not None else None
+        return registry_basis(client.pinned, namespace, client.distrusted) if client is not None else None
 
     @property
     def outage(self) -> NoAnswer | None:

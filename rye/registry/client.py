@@ -53,6 +53,7 @@ from rye.registry.trust.records import (
     ReleaseRecord,
     check_installable,
     judge,
+    without_distrusted,
 )
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import LoggedStatement, TrustedHead, TrustedState
@@ -76,9 +77,12 @@ class RegistryClient:
         patient: bool = False,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         verdicts: Verdicts | None = None,
+        distrusted: frozenset[str] = frozenset(),
     ):
         """Use :meth:`open`; this is for tests that bring their own transport."""
         self.address = address.rstrip("/")
+        self.distrusted = distrusted
+        """The fingerprints of the keys that this user revoked."""
         self._store = store
         self._cache = cache
         self._waves = Waves(OfflineTransport() if offline else transport, cache)
@@ -116,11 +120,13 @@ class RegistryClient:
         allow_http: bool = False,
         token: str | Callable[[], str | None] | None = None,
         verdicts: Verdicts | None = None,
+        distrusted: frozenset[str] = frozenset(),
     ) -> RegistryClient:
         """Return a client with a fresh, verified head. ``origin``: the registry that the project or lock expects there.
 
         ``survives_outages``: use the last verified head for up to ``outage_seconds`` if the registry does not answer;
-        ``patient``: wait for an answer as long as without that fallback.
+        ``patient``: wait for an answer as long as without that fallback. ``distrusted``: fingerprints of keys that this user
+        revoked; what they signed counts as revoked.
 
         Raises TrustError, FetchError, StateError and RyeError ``registry-unpinned``.
         """
@@ -137,6 +143,7 @@ class RegistryClient:
             survives_outages=survives_outages,
             patient=patient,
             verdicts=verdicts,
+            distrusted=distrusted,
         )
         try:
             client.refresh(accept_root, origin)
@@ -272,7 +279,9 @@ class RegistryClient:
                     f"{release} was taken down when this machine last saw it, but {self.origin} no longer shows that."
                 )
                 raise TrustError("takedown-vanished", message)
-        return {identity: found[identity] for identity in wanted if identity in found}
+        return {
+            identity: without_distrusted(found[identity], self.distrusted) for identity in wanted if identity in found
+        }
 
     def releases(self, identities: Iterable[Identity]) -> dict[Identity, tuple[ReleaseRecord, ...]]:
         """Return the releases of these identities, in the log's order; none for an identity that does not exist."""

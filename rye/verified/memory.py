@@ -28,6 +28,7 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -45,6 +46,12 @@ from rye.storage.private_files import read_trusted
 from rye.storage.verdicts import Verdicts
 from rye.text.facts.fact import RULES_VERSION
 from rye.text.json_reading import msgpack_decoder
+from rye.text.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from rye.signing import trust_store
+else:
+    trust_store = lazy_module("rye.signing.trust_store")  # only for a user who revoked a key
 
 _ABSENT = "absent"
 
@@ -63,6 +70,8 @@ class Basis(Struct, frozen=True, kw_only=True):
     """The hash of the newest keyset of the namespace that this machine has seen; it lists the revoked keys."""
     withdrawn: tuple[str, ...] = ()
     """``kind:id version`` of each release of the namespace that was taken down as far as this machine knows, sorted."""
+    distrusted: tuple[str, ...] = ()
+    """The fingerprints of the keys that the user revoked, sorted."""
     keys: str = ""
     """The hash of the user's trust store, which says whose signatures count in ``[sources]``."""
 
@@ -75,14 +84,15 @@ BasisOf = Callable[[str, str], Basis | None]
 """The basis for the releases of an origin and a namespace; None: nothing of it counts as verified."""
 
 
-def registry_basis(pinned: Pinned, namespace: str) -> Basis:
-    """The basis for the releases of a namespace in a pinned registry."""
+def registry_basis(pinned: Pinned, namespace: str, distrusted: frozenset[str] = frozenset()) -> Basis:
+    """The basis for the releases of a namespace in a pinned registry. ``distrusted``: from :func:`distrusted_keys`."""
     return Basis(
         rules=RULES_VERSION,
         root=pinned.fingerprint,
         removal=pinned.removal,
         keyset=pinned.keysets.get(namespace, ""),
         withdrawn=pinned.withdrawn_of(namespace),
+        distrusted=tuple(sorted(distrusted)),
     )
 
 
@@ -102,16 +112,36 @@ def trusted_keys_hash(home: Home) -> str | None:
     return hashlib.sha256(content).hexdigest()
 
 
+def distrusted_keys(home: Home) -> frozenset[str]:
+    """The fingerprints of the keys that the user revoked (``rye trust revoke``): nothing that they signed is used, whoever else
+    vouches for it. Raises RyeError ``bad-trust-store`` if the trust store cannot be read, or if others can write it."""
+    try:
+        if b"revoked" not in read_trusted(home.config / TRUSTED_KEYS):
+            return frozenset()
+    except FileNotFoundError:
+        return frozenset()
+    except OSError:
+        pass  # the store's own reader says what is wrong
+    return frozenset(key.fingerprint for key in trust_store.TrustStore(home.config).revoked())
+
+
 def stored_basis(home: Home) -> BasisOf:
     """A function that returns the bases as this user's files say now. Each registry's files are read once."""
     pinned = cache(lambda origin: read_pinned(home.registries, origin))
     keys = cache(lambda: trusted_keys_hash(home))
 
+    @cache
+    def distrusted() -> frozenset[str] | None:
+        try:
+            return distrusted_keys(home)
+        except RyeError:
+            return None
+
     def basis(origin: str, namespace: str) -> Basis | None:
         if is_source_origin(origin):
             return source_basis(keys())
-        state = pinned(origin)
-        return registry_basis(state, namespace) if state is not None else None
+        state, revoked = pinned(origin), distrusted()
+        return registry_basis(state, namespace, revoked) if state is not None and revoked is not None else None
 
     return basis
 

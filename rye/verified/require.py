@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rye.errors import RyeError
 from rye.storage.home import Home
-from rye.verified.memory import check_words, user_memory
+from rye.verified.memory import check_words, distrusted_keys, user_memory
 
 if TYPE_CHECKING:
     from rye.items.identity import Identity
@@ -34,17 +34,30 @@ def require(
 ) -> Mapping[Identity, SignedRelease]:
     """The signed releases of these rows: verified before, or now by ``verify``; None: only earlier verifications count.
 
-    Raises RyeError ``unverified-item`` if a row cannot be verified, ``lock-mismatch`` if it does not match its release, and what
-    ``verify`` raises.
+    Raises RyeError ``signer-revoked`` for a key that this user revoked, ``unverified-item`` if a row cannot be verified,
+    ``lock-mismatch`` if it does not match its release, and what ``verify`` raises.
     """
     signed = verified_before(home, items)
     unknown = [item for item in items if item.identity not in signed]
     if unknown:
+        _refuse_distrusted(home, unknown)
         if verify is None:
             raise unverified(unknown, "no registry was asked.")
         signed.update(verify(unknown))
     check_words(items, signed)
     return signed
+
+
+def _refuse_distrusted(home: Home, items: Sequence[LockedItem]) -> None:
+    """Say of a row whose key this user revoked that it was, whether or not a registry can be asked."""
+    distrusted = distrusted_keys(home)
+    for item in items:
+        if item.signer in distrusted:
+            raise RyeError(
+                "signer-revoked",
+                f"{item.identity} {item.version} is signed with a key that you revoked: {item.signer}.",
+                "Choose a release that another key signed: `rye info ID` lists them. `rye trust list` shows your keys.",
+            )
 
 
 def unverified(items: Sequence[LockedItem], why: str, hint: str | None = None, cause: str | None = None) -> RyeError:

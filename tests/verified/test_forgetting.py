@@ -174,11 +174,13 @@ FORGETS: dict[str, dict[str, Change]] = {
             user.registries, "registry.example", ["directive:acme/ops/other 1.0.0"]
         )
     },
+    "distrusted": {
+        "a key is revoked": lambda user: user.ok("trust", "revoke", key("revoked later").public.fingerprint),
+        "others can write the trust store": lambda user: os.chmod(user.home / "config" / "trusted-keys.toml", 0o666),
+    },
     "keys": {
         "a key is trusted": lambda user: user.trust("new"),
         "a key is removed": lambda user: user.ok("trust", "remove", key("removed later").public.fingerprint),
-        "a key is revoked": lambda user: user.ok("trust", "revoke", key("revoked later").public.fingerprint),
-        "others can write the trust store": lambda user: os.chmod(user.home / "config" / "trusted-keys.toml", 0o666),
         "the trust store is gone": lambda user: os.unlink(user.home / "config" / "trusted-keys.toml"),
     },
     "lock": {
@@ -207,6 +209,7 @@ FORGETS: dict[str, dict[str, Change]] = {
 }
 """What forgets, by field; ``code`` is in every key (:meth:`rye.storage.verdicts.Verdicts.key`)."""
 ROWS_THAT_STAY = {
+    "distrusted": set[str](),
     "keys": FROM_REGISTRY,
     "lock": set[str](),
     "manifests": FROM_REGISTRY | FROM_FOLDER,

@@ -73,7 +73,7 @@ def remove(session: Session, key: str) -> None:
 @click.argument("key")
 @click.pass_obj
 def revoke(session: Session, key: str) -> None:
-    """Mark a key as revoked: what it signed is reported as revoked from now on."""
+    """Mark a key as revoked: from now on no command uses what it signed, installed items included."""
     _done(session, revoke_key(session, key).as_json(), "revoked")
 
 

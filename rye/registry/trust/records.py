@@ -24,6 +24,7 @@ from datetime import datetime
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
@@ -50,7 +51,8 @@ class ReleaseRecord(Struct, frozen=True, kw_only=True):
     signers: tuple[bytes, ...]
     """The raw public keys that signed it."""
     revoked: bool = False
-    """Whether every signer was revoked for this position. Such a release is never installed (``signer-revoked``)."""
+    """Whether every signer was revoked for this position, or one by this user. Such a release is never installed
+    (``signer-revoked``)."""
     yank: Yank | None = None
     """The yank in force, with its reason."""
     deprecation: Deprecation | None = None
@@ -248,6 +250,20 @@ def check_installable(
             f"the limits are {limits.item_bytes:,}, {content.attached_files} and {content.attached_bytes:,}."
         )
         raise TrustError("release-oversized", message)
+
+
+def without_distrusted(history: ItemHistory, distrusted: frozenset[str]) -> ItemHistory:
+    """The same history, in which each release that a key of these fingerprints signed is ``revoked``: keys that this user
+    revoked, whatever the namespace's owners think of them."""
+    if not distrusted:
+        return history
+    records = tuple(
+        replace(record, revoked=True)
+        if any(PublicKey(key).fingerprint in distrusted for key in record.signers)
+        else record
+        for record in history.records
+    )
+    return replace(history, records=records)
 
 
 def _check_takedown(

@@ -23,12 +23,12 @@ from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry
 from rye.storage.home import Home
-from rye.verified.memory import check_words, policies_hash, user_memory
+from rye.verified.memory import check_words, distrusted_keys, policies_hash, user_memory
 from rye.verified.on_disk import find_drift
 from rye.verified.require import verified_before
 from rye.workspace.installing.project_state import bytes_of, joined_manifests
 
-_WORST_FIRST = ("changed", "unverified", "missing", "wrong-flag")
+_WORST_FIRST = ("revoked", "changed", "unverified", "missing", "wrong-flag")
 
 
 class ItemRow(Struct, frozen=True, kw_only=True):
@@ -43,9 +43,10 @@ class ItemRow(Struct, frozen=True, kw_only=True):
     """Fingerprint; None if not installed."""
     space: str
     state: str
-    """``ok``. For an installed item also ``changed``, ``missing``, ``wrong-flag``, ``unverified`` (a row of rye.lock that this
-    user's rye has not verified), or ``editable`` (read from its folder in place). For others ``invalid`` (unreadable), or
-    ``shadows-installed`` (an own item with an installed item's id, which cannot be used by id)."""
+    """``ok``. For an installed item also ``revoked`` (by this user: ``rye trust revoke``), ``changed``, ``missing``,
+    ``wrong-flag``, ``unverified`` (a row of rye.lock that this user's rye has not verified), or ``editable`` (read from its
+    folder in place). For others ``invalid`` (unreadable), or ``shadows-installed`` (an own item with an installed item's id,
+    which cannot be used by id)."""
     registry: str | None
     groups: tuple[str, ...]
     capabilities: tuple[str, ...]
@@ -57,6 +58,9 @@ def installed_rows(home: Home, project: Project, lock: Lock, kind: str | None = 
     """The installed items, of one kind or of all, in the lock's order."""
     items = with_found_signers(home, lock.items)
     verified = verified_here(home, project, items)
+    distrusted: frozenset[str] = frozenset()
+    with contextlib.suppress(RyeError):  # with a trust store that cannot be read, nothing counts as verified
+        distrusted = distrusted_keys(home)
     drifted: dict[Identity, set[str]] = {}
     for entry in find_drift(project, items):
         if entry.item is not None:
@@ -68,11 +72,13 @@ def installed_rows(home: Home, project: Project, lock: Lock, kind: str | None = 
                 rows.append(_locked(item, "editable"))
                 continue
             identity = item.identity
-            if identity in verified and identity not in drifted:
+            if identity in verified and identity not in drifted and item.signer not in distrusted:
                 rows.append(_locked(item, "ok"))
                 continue
-            found = drifted.get(identity, set()) | ({"unverified"} if identity not in verified else set())
-            rows.append(_locked(item, next(state for state in _WORST_FIRST if state in found)))
+            states = drifted.get(identity, set()) | ({"unverified"} if identity not in verified else set())
+            if item.signer in distrusted:
+                states = states | {"revoked"}
+            rows.append(_locked(item, next(state for state in _WORST_FIRST if state in states)))
     return rows
 
 

@@ -24,6 +24,7 @@ from rye.registry.store.state import StateStore
 from rye.registry.transport.api import RegistryApi
 from rye.registry.transport.seam import NoAnswer
 from rye.text.loopback import is_loopback
+from rye.verified.memory import distrusted_keys
 from rye.workspace.registries.project_registries import given_pins, pin_question, project_registries, require_contact
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ def open_registry(
         origin=origin,
         offline=context.offline,
         token=token or reading_token(context, address, address if named else None),
+        distrusted=distrusted_keys(context.home),
     )
     with client:
         if pin := given_pins(context).get(address):

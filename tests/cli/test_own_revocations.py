@@ -1,0 +1,85 @@
+"""A key that this user revoked counts everywhere at once, for installed items too: whoever revokes a key means now, and here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
+
+pytestmark = pytest.mark.processes
+ID = "acme/work/top"
+READERS = (
+    ("render", ID),
+    ("show", ID),
+    ("ci",),
+    ("install",),
+    ("install", "--frozen"),
+    ("trust", "project"),
+    ("sbom",),
+    ("mcp", "serve", "--as", ID),
+    ("mcp", "token", "--as", ID),
+    ("deploy", "--target", "claude"),
+    ("deploy", "--target", "claude", "--check"),
+)
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Registry, Person]]:
+    with Registry(tmp_path_factory.mktemp("registry") / "data") as registry:
+        author = registry.owner("acme")
+        author.release("work/base")
+        author.release("work/top", depends=(("acme/work/base", "^1.0"),))
+        yield registry, author
+
+
+@pytest.fixture
+def user(scene: tuple[Registry, Person]) -> Person:
+    registry, author = scene
+    person = registry.user()
+    person.ok("add", ID, "--yes")
+    [key] = author.ok("keys", "list", "--json").json["keys"]
+    person.ok("trust", "add", str(Path(key["path"]).with_suffix(".pub")), "--label", "acme", "--yes")
+    return person
+
+
+def states(person: Person) -> set[str]:
+    return {row["state"] for row in person.ok("list", "--json").json["items"]}
+
+
+def test_what_a_revoked_key_signed_is_used_by_no_command(user: Person) -> None:
+    assert states(user) == {"ok"}
+    user.ok("trust", "revoke", "acme", "--yes")
+    assert states(user) == {"revoked"}
+    for offline in ((), ("--offline",)):
+        for arguments in READERS:
+            refused = user.run(*arguments, *offline, "--json")
+            assert refused.code != 0, arguments
+            assert "revoked" in refused.stdout + refused.stderr, (arguments, refused)
+    findings = user.run("audit", "--json")
+    assert findings.code == 1
+    assert {finding["rule"] for finding in findings.json["findings"]} == {"revoked-key"}
+    verified = user.run("verify", f".ai/packages/{ID.replace('/work', '/directives/work')}.md", "--json")
+    assert verified.code == 1
+    assert "revoked" in verified.stdout
+
+
+def test_nothing_new_of_a_revoked_key_is_installed(user: Person, scene: tuple[Registry, Person]) -> None:
+    user.ok("trust", "revoke", "acme", "--yes")
+    registry, _ = scene
+    assert registry.user().run("add", ID, "--yes").code == 0  # the control: another user
+    user.path("rye.lock").unlink()
+    refused = user.run("add", "acme/work/base", "--yes", "--json")
+    assert refused.code != 0
+    assert "revoked" in refused.stdout + refused.stderr
+
+
+def test_a_key_that_is_trusted_again_counts_again(user: Person) -> None:
+    user.ok("trust", "revoke", "acme", "--yes")
+    assert states(user) == {"revoked"}
+    user.ok("trust", "remove", "acme", "--yes")
+    user.ok("ci")
+    assert states(user) == {"ok"}
