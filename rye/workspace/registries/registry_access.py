@@ -203,6 +203,7 @@ def project_sources(
                 cache=cache,
                 verdicts=verdicts,
                 token=reading_token(context, address),
+                distrusted=distrusted_keys(context.home),
             )
             try:
                 if address in pins:
