@@ -4,7 +4,8 @@
   an agent program would use it at once. An item with a right, a tool or anything else that no one approved is refused.
 * The project's changes to installed items (overrides, overlays, role directives) are asked about or reported as in
   ``rye install``, and the policy's forbidden facts apply to the effective text.
-* A widening in the state file is valid once this user agreed to it in this project.
+* A widening in the state file is valid once this user agreed to it in this project. No question asks for it: like ``--approve``,
+  ``--allow-widening`` names the item.
 
 All are valid in a run that trusts others' approvals (:mod:`rye.workspace.trusting.acceptance`).
 """

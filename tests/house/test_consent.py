@@ -56,6 +56,50 @@ def test_one_module_asks_and_remembers(called: str) -> None:
     assert makes == {"rye/workspace/trusting/acceptance.py"}
 
 
+_QUESTIONS = {
+    "rye/cli/project/installing.py": "the face of acceptance.ask: everything that the table of sorts names",
+    "rye/workspace/trusting/acceptance.py": "what a command names itself: hooks to approve, lists to import",
+    "rye/cli/author/proposed_change.py": "writing the user's own items",
+    "rye/cli/deploy/running.py": "writing targets into rye.toml",
+    "rye/cli/publish/namespace_files.py": "signing with the user's key",
+    "rye/cli/publish/publish.py": "publishing",
+    "rye/cli/publish/stage.py": "signing with the user's key",
+    "rye/cli/runs/run.py": "one call of a run, once",
+    "rye/cli/trust/keys.py": "revoking the user's key",
+    "rye/cli/trust/trust.py": "a key of the user's trust store",
+    "rye/cli/trust/trust_accept.py": "a namespace's new keys",
+    "rye/runtime/finished_runs.py": "one call of a run, once",
+    "rye/workspace/customizing/editing.py": "editing again",
+    "rye/workspace/publishing/namespaces.py": "revoking for everyone",
+    "rye/workspace/publishing/release_status.py": "yanking for everyone",
+    "rye/workspace/registries/project_registries.py": "contacting and pinning a registry",
+}
+"""Who asks a person a yes-or-no question, and about what. Only the first two ask for consent to what items bring."""
+_ASKERS = {"rye/cli/console.py", "rye/cli/options.py", "rye/workspace/confirmation.py"}
+"""Those that pass any question on."""
+_OTHERS = {"console", "self", "store", "checker", "faces", "_world"}
+"""Objects whose ``ask`` is something else: a line of text, a demo's command, a running call or a thread."""
+
+
+def asks_yes_or_no(node: ast.AST) -> bool:
+    if isinstance(node, ast.ImportFrom):
+        return node.module == "rye.workspace.confirmation"
+    if not isinstance(node, ast.Attribute):
+        return False
+    receiver = ast.unparse(node.value).rpartition(".")[2]
+    return node.attr == "confirm" or (node.attr == "ask" and receiver not in _OTHERS)
+
+
+def test_no_other_command_asks_for_consent() -> None:
+    """A new question about what an item brings goes through :mod:`rye.workspace.trusting.acceptance`."""
+    ask = {
+        file
+        for file, source in sources("rye").items()
+        if ("ask" in source or "confirm" in source) and any(map(asks_yes_or_no, ast.walk(ast.parse(source))))
+    }
+    assert ask - _ASKERS == set(_QUESTIONS)
+
+
 def functions(file: str) -> dict[str, ast.FunctionDef]:
     tree = ast.parse((ROOT / file).read_text("utf-8"))
     return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}

@@ -13,7 +13,10 @@ from rye.project.layout import Project
 
 
 def deploy(session: Session, project: Project, request: DeployRequest) -> int:
-    """Deploy, show what was done, and return the exit code."""
+    """Deploy, show what was done, and return the exit code.
+
+    The one question is about a line of rye.toml, which says where to deploy; it approves nothing.
+    """
 
     def choose(found: tuple[str, ...]) -> WriteTargets | None:
         listed = ", ".join(target(name).title for name in found)

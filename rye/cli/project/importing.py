@@ -23,12 +23,8 @@ def import_command(session: Session, files: tuple[str, ...], without: tuple[str,
     Digests are compared first. Writes rye.toml and rye.lock, but installs nothing; `rye install` asks and installs.
     """
 
-    def agreed(plan: ImportPlan) -> bool:
-        _show(session, plan)
-        return session.console.confirm("Write this into rye.toml and rye.lock?")
-
     request = ImportRequest(files, frozenset(without), dry_run)
-    plan = import_project(session, request, agreed)
+    plan = import_project(session, request, lambda plan: _show(session, plan))
     if session.json:
         session.console.document(_document(plan, dry_run))
         return

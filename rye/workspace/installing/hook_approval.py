@@ -17,7 +17,7 @@ from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.lock_file import read_lock
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem
-from rye.workspace.trusting.acceptance import agreement, remember
+from rye.workspace.trusting.acceptance import agreement, remember, require_named_yes
 from rye.workspace.trusting.verified_items import require_verified
 
 
@@ -71,17 +71,13 @@ def agreed_hooks(context: Context, found: EffectiveItem) -> list[HookAction] | N
 
 
 def _require_consent(context: Context, waiting: WaitingHooks) -> None:
-    if context.assume_yes:
-        return
     item, count = waiting.item, len(waiting.hooks)
-    if not context.interactive:
-        raise RyeError(
-            "consent-needed",
-            f"{item.identity} {item.version} has {count} unapproved hook{'s' * (count != 1)}.",
-            f"`rye hooks approve {item.identity} --yes` approves them; `rye hooks list {item.identity}` shows them.",
-        )
-    if not context.ask("Approve these hooks?"):
-        raise RyeError("declined", "Nothing was changed.")
+    nobody = RyeError(
+        "consent-needed",
+        f"{item.identity} {item.version} has {count} unapproved hook{'s' * (count != 1)}.",
+        f"`rye hooks approve {item.identity} --yes` approves them; `rye hooks list {item.identity}` shows them.",
+    )
+    require_named_yes(context, "Approve these hooks?", nobody)
 
 
 def _record(project: Project, lock: Lock, item: LockedItem) -> None:

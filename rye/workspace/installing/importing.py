@@ -35,6 +35,7 @@ from rye.workspace.installing.install_steps import remember_previous
 from rye.workspace.installing.project_state import ProjectState, read_state
 from rye.workspace.registries.registry_access import judging_environment, project_sources
 from rye.workspace.registries.source_book import opener_of, pinned_namespaces, source_cache
+from rye.workspace.trusting.acceptance import require_named_yes
 
 _NO_HASH = "0" * 64
 
@@ -70,12 +71,15 @@ class ImportPlan(Struct, frozen=True, kw_only=True):
         return bool(self.items)
 
 
-Agreed = Callable[[ImportPlan], bool]
-"""Shows the plan and asks a person whether to write it."""
+ShowImport = Callable[[ImportPlan], None]
+"""Shows the plan to a person, before the question."""
 
 
-def import_project(context: Context, request: ImportRequest, agreed: Agreed) -> ImportPlan:
-    """Import what other tools' files in the project list. Without ``--yes``, asks a person. A dry run writes nothing.
+def import_project(context: Context, request: ImportRequest, show: ShowImport) -> ImportPlan:
+    """Import what other tools' files in the project list. A dry run writes nothing.
+
+    Without ``--yes``, asks a person whether to write rye.toml and rye.lock. A yes approves no item: ``rye install`` asks
+    about those.
 
     Raises RyeError ``nothing-to-import``, ``bad-foreign-file``, ``digest-does-not-hold``, ``consent-needed``, ``declined``,
     ``foreign-project``, ``wide-folder``, UsageError ``not-importable``, SourceError.
@@ -84,10 +88,10 @@ def import_project(context: Context, request: ImportRequest, agreed: Agreed) -> 
     if project is None:
         refuse_wide_folder(context.cwd)  # another user may have put the list to import there
         project = Project(context.cwd.absolute())
-    return retry_when_overtaken(context, lambda: _import(context, project, request, agreed))
+    return retry_when_overtaken(context, lambda: _import(context, project, request, show))
 
 
-def _import(context: Context, project: Project, request: ImportRequest, agreed: Agreed) -> ImportPlan:
+def _import(context: Context, project: Project, request: ImportRequest, show: ShowImport) -> ImportPlan:
     state = read_state(context, project)
     text = state.manifest_text if project.manifest_path.exists() else new_manifest(project.root.name, None, None)
     foreign = read_foreign(project.root, context.cwd, request.files, request.without)
@@ -110,15 +114,12 @@ def _import(context: Context, project: Project, request: ImportRequest, agreed: 
     lock = _lock(context, project, state, plan)  # also in a dry run, because the policy is checked here
     if request.dry_run:
         return plan
-    if not context.assume_yes:
-        if not context.interactive:
-            raise RyeError(
-                "consent-needed",
-                "An import needs a yes, so nothing was written.",
-                "`rye import --dry-run` shows the import; `rye import --yes` writes it.",
-            )
-        if not agreed(plan):
-            raise RyeError("declined", "Nothing was changed.")
+    nobody = RyeError(
+        "consent-needed",
+        "An import needs a yes, so nothing was written.",
+        "`rye import --dry-run` shows the import; `rye import --yes` writes it.",
+    )
+    require_named_yes(context, "Write this into rye.toml and rye.lock?", nobody, lambda: show(plan))
     with exclusive(project) as writer:
         state.require_unchanged("rye import")
         kept = keep_previous(project, plan.text, state.members, state.members)

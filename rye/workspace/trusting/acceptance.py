@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,6 +81,24 @@ def require_yes(context: Context, asks: tuple[Ask, ...], agree: Agree | None, *,
     if agree is not None and (asked or is_shown) and ask(context, agree, unseen=asks):
         return
     raise RyeError("declined", "Nothing was changed.") if asked else not_accepted(asks)
+
+
+def require_named_yes(
+    context: Context, question: str, nobody: RyeError, show: Callable[[], None] | None = None
+) -> None:
+    """Ask about what the command itself names, so that ``--yes`` is enough, and remember a yes to nothing: the caller does.
+
+    ``nobody``: what is raised if no one can be asked. ``show``: shows what is asked about, if the caller has not done so; called
+    only before a question. Raises RyeError ``declined``.
+    """
+    if context.assume_yes:
+        return
+    if not context.interactive:
+        raise nobody
+    if show is not None:
+        show()
+    if not context.ask(question):
+        raise RyeError("declined", "Nothing was changed.")
 
 
 def accepted_before(home: Home, project: Project) -> bool:
