@@ -146,9 +146,9 @@ def test_the_end_of_rye_is_the_end_of_the_tool(sandbox: Backend, tmp_path: Path)
 import os, sys
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from pathlib import Path
-from rye.runtime.sandbox import choosing
+from rye.runtime import sandboxed_tools
 from tests.sandbox.calling import call, demanded
-choosing._probed[{sandbox.name!r}] = None
+sandboxed_tools._probed[{sandbox.name!r}] = None
 tool = Path({str(Path(__file__).with_name("hostile_tool.py"))!r}).read_text("utf-8")
 attempts = [["a", "survive", [{mark!r}]], ["b", "sleep", [60]]]
 call(demanded({sandbox.name!r}), Path({str(tmp_path)!r}), tool, parameters={{"attempts": attempts}})

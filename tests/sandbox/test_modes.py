@@ -36,7 +36,7 @@ TOOL = b'exec 3>&1 1>&2\\ncd "$RYE_PARAM_DIR"; eval "$RYE_PARAM_DO" || true; ech
 said = []
 for grant, folder, commands in calls:
     with fresh_work() as work:
-        profile = profile_for(project, work, {}, parse_needs({"write": [grant]}), deny=())
+        profile = profile_for(project, work, {}, parse_needs({"write": grant.split()}), deny=())
         parameters = json.dumps({"dir": str(project / folder), "do": commands}).encode()
         tool = ToolRun(b"#!/bin/bash\\n" + TOOL, ".sh", parameters, "tool:acme/t/w@1.0.0", profile)
         try:
@@ -50,7 +50,7 @@ print(json.dumps(said))
 
 Calls = list[tuple[str, str, str]]
 Player = Callable[[Calls], list[list[str]]]
-"""Calls a shell tool several times: a grant, the folder to start in, and the commands. Returns code and words of each call."""
+"""Calls a shell tool several times: grants, the folder to start in, and the commands. Returns code and words of each call."""
 
 
 @pytest.fixture(params=["nobody", "this user"])
@@ -146,12 +146,18 @@ def test_a_folder_made_unlistable_shows_nothing_to_the_next_call(play: Player, p
         "ln old/x.json opencode.json",
         "mkdir objects refs; echo 'ref: refs/heads/x' > HEAD; printf '[core]\\n fsmonitor=./x\\n' > config",
         "for name in CLAUDE.md agents.md GEMINI.md .envrc; do echo x > $name; done",
+        "mkdir -p x/.claude; echo 1 > x/.claude/settings.json; chmod 0500 x; mkdir .Vscode",
+        "mkdir x; mkdir x/.claude; echo 1 > x/.claude/settings.json; chmod 0400 x; mkdir .vscode",
+        "chmod 0755 closed; mkdir closed/.claude .vscode",
         "mkdir .vscode .husky .devcontainer .Idea; echo x > Makefile; echo x > evil.pth; echo x > sub.py",
     ],
 )
 def test_what_programs_obey_is_renamed_whatever_was_done_to_hide_it(play: Player, project: Path, commands: str) -> None:
+    (project / "build/closed").mkdir(0o555)
+    os.chown(project / "build/closed", project.stat().st_uid, project.stat().st_gid)
     [answer] = play([("build/", "build", commands)])
     assert answer[0] == "tool-failed", answer
+    assert (project / "build/closed").stat().st_mode & 0o777 == 0o555
     assert "refused-by-rye" in answer[1]
     assert len(answer[1]) < 1000
     left = {path.name.casefold() for path in (project / "build").rglob("*") if path.parent.name[:7] != "refused"}
@@ -167,6 +173,87 @@ def test_what_programs_obey_is_renamed_whatever_was_done_to_hide_it(play: Player
         ".envrc",
     }
     assert not left & (obeyed | {".vscode", ".husky", ".devcontainer", ".idea", "makefile", "evil.pth"})
+
+
+def owned(project: Path, *paths: Path) -> None:
+    """Give what a test made to the owner of the project."""
+    for path in paths:
+        os.chown(path, project.stat().st_uid, project.stat().st_gid, follow_symlinks=False)
+
+
+def test_what_cannot_be_listed_stays_so(play: Player, project: Path, user: str) -> None:
+    """The sweep opens no folder that was hidden: the next survey would show it."""
+    if user != "nobody":
+        pytest.skip("root lists every folder")
+    private, names = project / "build/private", project / "build/names"
+    for folder, mode in ((private, 0o300), (names, 0o644)):
+        folder.mkdir()
+        (folder / "note.txt").write_text("hunter2", "utf-8")
+        owned(project, folder / "note.txt", folder)
+        folder.chmod(mode)
+    look = "cat private/note.txt; chmod 0755 names; cat names/note.txt"
+    answers = play([("build/", "build", look), ("build/", "build", look), ("build/old/", "", "cat build/*/note.txt")])
+    assert [answer[0] for answer in answers] == ["ok"] * 3, answers
+    assert "hunter2" not in json.dumps(answers)
+    assert [folder.stat().st_mode & 0o777 for folder in (private, names)] == [0o300, 0o644]
+
+
+def test_a_file_that_a_grant_names_has_no_other_name(play: Player, project: Path) -> None:
+    makefile = project / "build/Makefile"
+    makefile.write_text("all:", "utf-8")
+    owned(project, makefile)
+    play([("build/ build/Makefile", "build", "ln Makefile .mcp.json; mv Makefile AGENTS.md || echo x > Makefile")])
+    assert not {"AGENTS.md", ".mcp.json"} & {path.name for path in (project / "build").iterdir()}
+    assert not makefile.exists() or makefile.read_text("utf-8") == "x\n"
+
+
+def test_a_folder_with_obeyed_names_cannot_be_moved(play: Player, project: Path) -> None:
+    settings = project / "build/old/.vscode/tasks.json"
+    settings.parent.mkdir()
+    settings.write_text("{}", "utf-8")
+    owned(project, settings.parent, settings)
+    [answer] = play([("build/", "build", "mv old new || mv old/x.json y.json; mkdir .vscode")])
+    assert answer[0] == "tool-failed" or settings.exists()
+    assert not (project / "build/new/.vscode").exists()
+
+
+def test_links_and_secrets_that_programs_obey_are_left_as_they_are(play: Player, project: Path) -> None:
+    """They were there before; what they lead to is protected, and one that a tool deletes is put back."""
+    for name in ("build/guide.md", "build/more/skill.md", "build/.npmrc"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text("good", "utf-8")
+    links = [("CLAUDE.md", "build/guide.md"), ("build/AGENTS.md", "guide.md"), (".claude/skills", "../build/more")]
+    (project / ".claude").mkdir()
+    for name, target in links:
+        (project / name).symlink_to(target)
+    owned(project, *project.rglob("*"))
+    change = "echo evil > guide.md; echo evil > more/skill.md; echo evil > more/x.md; rm -f AGENTS.md"
+    answers = play([("build/", "build", "echo x > old/new.txt"), ("build/", "build", change), ("./", "", "cat .npmrc")])
+    assert [answer[0] for answer in answers] == ["ok"] * 3, answers
+    assert [os.readlink(project / name) for name, _ in links] == [target for _, target in links]
+    for name in ("build/guide.md", "build/more/skill.md", "build/.npmrc"):
+        assert (project / name).read_text("utf-8") == "good"
+    assert not (project / "build/more/x.md").exists()
+    assert (project / "build/old/new.txt").exists()
+
+
+def test_a_grant_in_what_programs_obey_by_its_shape_is_refused(play: Player, project: Path) -> None:
+    for name in ("bare/HEAD", "bare/objects/x", "bare/hooks/x", "plugin/.claude-plugin/plugin.json", "plugin/hooks/x"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text("x", "utf-8")
+    owned(project, *project.rglob("*"))
+    answers = play([("bare/hooks/", "", "true"), ("plugin/hooks/", "", "true"), ("plugin/docs/", "", "true")])
+    assert [answer[0] for answer in answers] == ["sandbox-unavailable", "sandbox-unavailable", "ok"], answers
+    assert "is obeyed by git" in answers[0][1]
+
+
+def test_a_link_with_a_secret_name_does_not_hide_the_project(play: Player, project: Path) -> None:
+    answers = play(
+        [("build/", "build", "ln -s .. .env || ln -s ../.. old/.env"), ("build/", "", "cat build/old/x.json .env")]
+    )
+    assert answers[1][0] == "ok"
+    assert "{}" in answers[1][1]
+    assert "hunter2" not in answers[1][1]
 
 
 def test_a_tool_that_obeys_keeps_what_it_wrote(

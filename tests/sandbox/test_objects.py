@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 import msgspec
 import pytest
@@ -19,6 +20,7 @@ from rye.runtime.sandbox.landlock import Landlock
 from rye.runtime.sandbox.profile import profile_for
 from rye.runtime.sandbox.running import Scene, Walls, fresh_work
 from rye.runtime.sandbox.tool_run import Backend, Outcome, ToolRun
+from tests.sandbox.calling import call
 
 pytestmark = pytest.mark.processes
 
@@ -186,3 +188,18 @@ def execute(params):
     for thread in threads:
         thread.join()
     assert log.read_text("utf-8").split() == ["begin", "end"] * 3
+
+
+def test_caches_of_rye_in_a_granted_folder_are_covered(sandbox: Backend, project: Path) -> None:
+    """As where the project is the user's home: a tool could change what Rye takes from there."""
+    cached = project / "build/rye/release.txt"
+    cached.parent.mkdir()
+    cached.write_text("verified", "utf-8")
+    attempt = f"cat {cached}; echo evil > {cached}; mv {cached.parent} {cached.parent}-aside; echo true"
+    own: dict[str, Any] = {"deny": (cached.parent,), "caches": (cached.parent,)}
+    outcome = call(
+        sandbox, project, f"#!/bin/bash\n({attempt}) >&2; echo true\n", ".sh", grants={"write": ["build/"]}, **own
+    )
+    assert outcome.exit == 0
+    assert b"verified" not in outcome.output + outcome.stderr
+    assert cached.read_text("utf-8") == "verified"

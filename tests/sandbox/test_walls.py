@@ -174,13 +174,15 @@ def test_what_is_too_much_to_look_through_is_hidden(tmp_path: Path) -> None:
 
 
 def test_another_name_of_a_covered_file_is_hidden(tmp_path: Path) -> None:
-    """A hard link, a folder that is covered itself, and one below it."""
+    """A hard link, the target of a link, a folder that is covered itself, and one below it."""
     keys = made(tmp_path / "home", "keys/default.key.txt", "keys/plain.txt") / "keys"
-    root = made(tmp_path, "a/b.txt")
+    root = made(tmp_path, "a/b.txt", "a/linked.txt")
     os.link(keys / "default.key.txt", root / "a" / "notes.txt")
+    (keys / "other").symlink_to(root / "a" / "linked.txt")
+    (keys / "all").symlink_to(root)
     covered = covered_inodes([keys, tmp_path / "missing"])
     seen = surveyed(root, covered=covered)
-    assert paths(seen.hidden) == {root / "a" / "notes.txt"}
+    assert paths(seen.hidden) == {root / "a" / "notes.txt", root / "a" / "linked.txt"}
     assert paths(seen.allowed) == {root / "a" / "b.txt"}
     assert paths(surveyed(keys.parent, covered=covered).hidden) == {keys}
 

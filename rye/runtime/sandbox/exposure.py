@@ -30,6 +30,7 @@ Below = Literal["clean", "protected", "hidden"]
 """What is the worst that a folder contains."""
 Inode = tuple[int, int]
 """Device and inode: which file or folder it is, whatever its name."""
+_SEARCHABLE = 0o111
 _GIT_SETTINGS = ("config", "config.worktree")
 FOLDER = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 """How a folder is opened below another one: to be listed, and never through a link."""
@@ -56,6 +57,13 @@ class Survey(Struct, frozen=True, kw_only=True):
     """What must not be read."""
     protected: tuple[Located, ...]
     """What may be read but not changed, because programs obey it; empty unless the walk was with ``changing``."""
+    followed: frozenset[Inode]
+    """What links that programs obey lead to, and links in folders that they obey: another walk protects it."""
+    links: Mapping[Inode, tuple[tuple[str, str], ...]]
+    """The links that programs obey, by folder, with what each says: no mount protects a link, so they are put back."""
+    obeyed: Mapping[Path, Inode]
+    """Everything that programs obey and where it is, links, secrets and named files too; empty unless the walk was with
+    ``changing``."""
     modes: Mapping[Inode, int]
     """The modes of the folders, to put back what a tool changes; empty unless the walk was with ``changing``."""
 
@@ -79,6 +87,7 @@ def survey(
     covered: frozenset[Inode] = frozenset(),
     *,
     named: frozenset[Inode] = frozenset(),
+    followed: frozenset[Inode] = frozenset(),
     changing: bool = False,
     is_project: bool = False,
     entries: int = SANDBOX.project_entries,
@@ -86,8 +95,8 @@ def survey(
     """Walk through a folder, or judge one file. ``descriptor``: the folder or file; ``root``: its path.
 
     ``covered``: what is hidden whatever its name (:func:`covered_inodes`). With ``changing``, what programs obey
-    (:mod:`rye.items.autorun`) is protected as well, except ``named``: files that a grant names itself. ``is_project``: whether it
-    is the project's own folder.
+    (:mod:`rye.items.autorun`) is protected as well, and what their links lead to (``followed``, from the survey of the project),
+    except ``named``: files that a grant names itself. ``is_project``: whether it is the project's own folder.
     """
 
     def walk_without(refused: frozenset[Inode]) -> _Walk:
@@ -95,12 +104,20 @@ def survey(
         return _walk(
             root,
             descriptor,
-            _Walk(covered=refused, numbers=numbers, named=named, changing=changing, left=entries),
+            _Walk(
+                covered=refused,
+                numbers=numbers,
+                named=named,
+                followed=followed,
+                followed_numbers=frozenset(number for _, number in followed),
+                changing=changing,
+                left=entries,
+            ),
             is_project,
         )
 
     walk = walk_without(covered)
-    behind_links = {inode_of(status) for status in map(_status, walk.led_to) if status is not None}
+    behind_links = _inodes(walk.led_to) - {inode_of(os.fstat(descriptor))}  # a link to all of this leads to no secret
     if not behind_links <= covered:
         walk = walk_without(covered | behind_links)
     return Survey(
@@ -109,12 +126,15 @@ def survey(
         extendable=tuple(walk.extendable),
         hidden=tuple(walk.hidden),
         protected=tuple(walk.protected),
+        followed=_inodes(walk.obeyed_led_to),
+        links={inode: tuple(links) for inode, links in walk.links.items()},
+        obeyed=walk.obeyed,
         modes=walk.modes,
     )
 
 
 def covered_inodes(folders: Iterable[Path]) -> frozenset[Inode]:
-    """The folders, every folder below them, and their files that have another name as well (hard links).
+    """The folders, every folder below them, and their files that have another name as well (hard links, targets of links).
 
     Missing ones are left out. Raises OSError if something cannot be looked at.
     """
@@ -131,9 +151,17 @@ def covered_inodes(folders: Iterable[Path]) -> frozenset[Inode]:
             for name in files:
                 with contextlib.suppress(FileNotFoundError):
                     status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-                    if status.st_nlink > 1:
+                    if stat.S_ISLNK(status.st_mode):
+                        status = os.stat(name, dir_fd=descriptor)
+                        if stat.S_ISREG(status.st_mode):
+                            inodes.add(inode_of(status))
+                    elif status.st_nlink > 1:
                         inodes.add(inode_of(status))
     return frozenset(inodes)
+
+
+def _inodes(paths: Iterable[str]) -> frozenset[Inode]:
+    return frozenset(inode_of(status) for status in map(_status, paths) if status is not None)
 
 
 def _status(path: str) -> os.stat_result | None:
@@ -148,6 +176,8 @@ class _Walk(Struct, kw_only=True):
     numbers: frozenset[int]
     """The inodes of ``covered`` without their devices: a listing tells an entry's for free."""
     named: frozenset[Inode]
+    followed: frozenset[Inode]
+    followed_numbers: frozenset[int]
     changing: bool
     left: int
     allowed: list[Located] = field(default_factory=list)
@@ -156,30 +186,29 @@ class _Walk(Struct, kw_only=True):
     hidden: list[Located] = field(default_factory=list)
     protected: list[Located] = field(default_factory=list)
     led_to: list[str] = field(default_factory=list)
+    obeyed_led_to: list[str] = field(default_factory=list)
+    links: dict[Inode, list[tuple[str, str]]] = field(default_factory=dict)
+    obeyed: dict[Path, Inode] = field(default_factory=dict)
     modes: dict[Inode, int] = field(default_factory=dict)
 
-    def is_covered(self, number: int, folder: int, name: str) -> bool:
+    def is_covered(self, number: int, folder: _Folder, name: str) -> bool:
         """Whether an entry is covered, whatever its name. ``number``: its inode, which costs nothing to know."""
-        if number not in self.numbers:
-            return False
-        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        return inode_of(status) in self.covered
+        return number in self.numbers and folder.is_one_of(self.covered, name)
 
-    def is_named(self, folder: _Folder, name: str) -> bool:
-        """Whether a grant names this file itself."""
-        if not self.named:
-            return False
-        located = folder.entry(name)
-        return located is not None and located.inode in self.named
+    def is_followed(self, number: int, folder: _Folder, name: str) -> bool:
+        """Whether a link that programs obey leads to an entry."""
+        return number in self.followed_numbers and folder.is_one_of(self.followed, name)
 
 
 class _Folder(Struct, kw_only=True):
-    """A folder while it is walked through. ``called``: its name in lower case; ``in_git``: whether it lies in a folder of git."""
+    """A folder while it is walked through. ``called``: its name in lower case; ``in_git``, ``in_obeyed``: whether it lies in a
+    folder of git, or in one that programs obey."""
 
     path: Path
     descriptor: int
     called: str
     in_git: bool
+    in_obeyed: bool
     at_root: bool
     depth: int
     inode: Inode = (0, 0)
@@ -194,6 +223,11 @@ class _Folder(Struct, kw_only=True):
         except OSError:
             return None
         return Located(self.path / name, inode_of(status), stat.S_ISDIR(status.st_mode))
+
+    def is_one_of(self, inodes: frozenset[Inode], name: str) -> bool:
+        """Whether an entry is one of these; yes if that cannot be found out."""
+        located = self.entry(name)
+        return located is None or located.inode in inodes
 
 
 def _walk(root: Path, descriptor: int, walk: _Walk, is_project: bool) -> _Walk:
@@ -213,6 +247,7 @@ def _walk(root: Path, descriptor: int, walk: _Walk, is_project: bool) -> _Walk:
                 descriptor=descriptor,
                 called=parts[-1],
                 in_git=in_git,
+                in_obeyed=False,
                 at_root=is_project,
                 depth=SANDBOX.project_depth,
             ),
@@ -236,6 +271,8 @@ def _enter(folder: _Folder, walk: _Walk) -> Below:
     try:
         with os.scandir(folder.descriptor) as rows:
             entries = [(row.name, row.is_symlink(), row.is_dir(follow_symlinks=False), row.inode()) for row in rows]
+        if status.st_mode & _SEARCHABLE != _SEARCHABLE:
+            os.stat(".", dir_fd=folder.descriptor)  # its names may be known, and nothing else of its entries
     except OSError:  # what cannot be looked at is neither readable nor writable
         walk.hidden.append(folder.located())
         return "hidden"
@@ -247,6 +284,7 @@ def _enter(folder: _Folder, walk: _Walk) -> Below:
     is_git = autorun.is_git_folder(names)
     if walk.changing and is_git:
         walk.protected.append(folder.located())
+        walk.obeyed[folder.path] = folder.inode
         return "protected"
     folder.in_git = folder.in_git or is_git or folder.called == ".git"
     folder.at_root = folder.at_root or autorun.is_plugin(names)
@@ -275,18 +313,32 @@ def _enter(folder: _Folder, walk: _Walk) -> Below:
 
 def _judged(folder: _Folder, walk: _Walk, name: str, is_link: bool, number: int) -> Below:
     """What an entry is because of its name or inode; hidden and protected ones are added to the lists of the walk."""
-    if _is_secret(name.casefold(), folder.in_git, folder.called) or walk.is_covered(number, folder.descriptor, name):
-        verdict: Below = "hidden"
-        refused = walk.hidden
-        if is_link:
-            walk.led_to.append(os.path.realpath(folder.path / name))
-    elif walk.changing and autorun.obeyed(name, at_root=folder.at_root) is not None and not walk.is_named(folder, name):
-        verdict, refused = "protected", walk.protected
-    else:
+    is_secret = _is_secret(name.casefold(), folder.in_git, folder.called)
+    is_hidden = is_secret or walk.is_covered(number, folder, name)
+    has_row = (walk.changing or is_link) and autorun.obeyed(name, at_root=folder.at_root) is not None
+    if is_link and (has_row or folder.in_obeyed):
+        walk.obeyed_led_to.append(os.path.realpath(folder.path / name))
+    is_obeyed = walk.changing and (has_row or walk.is_followed(number, folder, name))
+    if not is_hidden and not is_obeyed:
         return "clean"
     located = folder.entry(name)
+    if is_obeyed and located is not None:
+        walk.obeyed[located.path] = located.inode
+    verdict: Below
+    if is_hidden:
+        verdict, refused = "hidden", walk.hidden
+        if is_link:
+            walk.led_to.append(os.path.realpath(folder.path / name))
+    elif located is not None and located.inode in walk.named:
+        return "clean"
+    else:
+        verdict, refused = "protected", walk.protected
     if located is not None and not is_link:
         refused.append(located)
+    elif located is not None and is_obeyed:
+        with contextlib.suppress(OSError):
+            link = name, os.readlink(name, dir_fd=folder.descriptor)
+            walk.links.setdefault(folder.inode, []).append(link)
     return verdict
 
 
@@ -305,6 +357,7 @@ def _below(folder: _Folder, walk: _Walk, name: str) -> tuple[Below, Located | No
             descriptor=descriptor,
             called=name.casefold(),
             in_git=folder.in_git,
+            in_obeyed=folder.in_obeyed or autorun.obeyed(name, at_root=folder.at_root) is not None,
             at_root=False,
             depth=folder.depth - 1,
         )

@@ -21,6 +21,7 @@ from threading import Event
 from msgspec import Struct
 
 from rye.errors import RyeError
+from rye.items import autorun
 from rye.runtime.sandbox.exposure import FOLDER, Inode, inode_of
 from rye.runtime.sandbox.profile import Profile
 from rye.runtime.sandbox.tool_run import SandboxUnavailable
@@ -88,10 +89,23 @@ class _Opening:
         root = self._profile.project
         parts = path.relative_to(root).parts
         for number in range(1, len(parts) + 1):
+            self._refuse_obeyed(Path(root, *parts[: number - 1]), parts[number - 1], grant=path)
             self._part(Path(root, *parts[:number]), is_last=number == len(parts), grant=path)
         if not parts:
             self._lock(self._open[root], whole=True)
         return self._open[path]
+
+    def _refuse_obeyed(self, above: Path, name: str, grant: Path) -> None:
+        """Refuse what programs obey because of what lies beside it, which the grant's words do not show: in a folder of git,
+        or a part of a plugin."""
+        names = frozenset(map(str.casefold, os.listdir(self._open[above].descriptor)))
+        row = autorun.obeyed(name, at_root=autorun.is_plugin(names), builds=False)
+        by = "git" if autorun.is_git_folder(names) else row.obeyed_by if row is not None else None
+        if by is not None:
+            raise SandboxUnavailable(
+                f"The granted path {grant} can never be granted: {above / name} is obeyed by {by}.",
+                "Grant another path in [sandbox] of rye.toml.",
+            )
 
     def _part(self, path: Path, is_last: bool, grant: Path) -> None:
         if path in self._open:

@@ -118,11 +118,12 @@ def run(tool: ToolRun, cancel: Event, environ: Mapping[str, str], build: Builder
     denied = tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in profile.deny))
     with private_copy(program) as folder, opened(profile, cancel) as held:
         try:
-            covered = exposure.covered_inodes(_with_keys(denied, profile.caches))
+            covered = exposure.covered_inodes(_with_keys(denied, profile.caches)) | _folders(denied)
         except OSError as error:
             raise SandboxUnavailable(
                 f"Rye's own folders cannot be listed, so they cannot be hidden: {error}."
             ) from None
+        readable = exposure.survey(profile.project, held.project.descriptor, covered, is_project=True)
         named = frozenset(each.inode for each in held.writes if not each.is_folder)
         writable = tuple(
             exposure.survey(
@@ -130,12 +131,12 @@ def run(tool: ToolRun, cancel: Event, environ: Mapping[str, str], build: Builder
                 each.descriptor,
                 covered,
                 named=named,
+                followed=readable.followed,
                 changing=True,
                 is_project=each.path == profile.project,
             )
             for each in held.writes
         )
-        readable = exposure.survey(profile.project, held.project.descriptor, covered, is_project=True)
         user = users.other_user(bool(profile.write))
         scene = Scene(
             profile=profile,
@@ -162,7 +163,12 @@ def _with_keys(denied: Iterable[Path], caches: Iterable[Path]) -> Iterator[Path]
     large = {Path(os.path.realpath(path)) for path in caches}
     yield from (path for path in denied if path not in large)
     if pwd is not None:
-        yield Path(pwd.getpwuid(os.geteuid()).pw_dir, ".ssh")
+        yield Path(os.path.realpath(Path(pwd.getpwuid(os.geteuid()).pw_dir, ".ssh")))
+
+
+def _folders(denied: Iterable[Path]) -> frozenset[exposure.Inode]:
+    """Rye's own folders themselves, the caches too."""
+    return frozenset(inode for inode in map(exposure.inode_at, denied) if inode is not None)
 
 
 @contextlib.contextmanager
