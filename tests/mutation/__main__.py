@@ -41,12 +41,12 @@ def main() -> int:
         "--list", action="store_true", help="print the modules and their numbers of mutants, run nothing"
     )
     arguments = parser.parse_args()
-    modules = [m for m in _modules() if not arguments.only or any(word in m.path for word in arguments.only)]
+    modules = [m for m in listed_modules() if not arguments.only or any(word in m.path for word in arguments.only)]
     if not modules:
         parser.error("no module of modules.toml has that in its path")
     if arguments.list:
         return _list(modules)
-    accepted = {row.key: row for row in _accepted()}
+    accepted = {row.key: row for row in listed_survivors()}
     with tempfile.TemporaryDirectory(prefix="rye-mutation-") as folder:
         prepare(Path(folder))
         good = [_report(module, accepted) for module in modules]
@@ -105,12 +105,14 @@ def _list(modules: list[Module]) -> int:
     return 0
 
 
-def _modules() -> list[Module]:
+def listed_modules() -> list[Module]:
+    """The modules to change, as modules.toml lists them."""
     rows = tomllib.loads((HERE / "modules.toml").read_text("utf-8"))["module"]
     return [Module(row["path"], tuple(row["tests"])) for row in rows]
 
 
-def _accepted() -> list[Accepted]:
+def listed_survivors() -> list[Accepted]:
+    """The survivors that accepted.toml lists."""
     rows = tomllib.loads((HERE / "accepted.toml").read_text("utf-8")).get("survivor", [])
     return [Accepted(**row) for row in rows]
 
