@@ -31,7 +31,7 @@ from joserfc.jwk import KeySet
 
 from rye.errors import RyeError
 from rye.limits import KIB
-from rye.text.loopback import is_loopback
+from rye.text.addresses import is_loopback
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
 TOKEN_BYTES = 16 * KIB

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from rye.importing.foreign import Cannot, shown
 from rye.project.declared_sources import HEAD, BadSource, git_address, git_rev, is_commit
-from rye.text.loopback import is_loopback
+from rye.text.addresses import is_loopback, without_credentials
 
 GITHUB = "github.com"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -22,7 +22,7 @@ def address(word: str) -> str:
     try:
         return git_address(url.rstrip("/"))
     except BadSource as error:
-        raise Cannot(f"its address {shown(word)!r}: {error}") from None
+        raise Cannot(f"its address {shown(without_credentials(word))!r}: {error}") from None
 
 
 def hosted(host: str, path: str) -> str:

@@ -21,8 +21,8 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from rye.limits import SOURCES
+from rye.text.addresses import is_loopback
 from rye.text.lazy import lazy_pattern
-from rye.text.loopback import is_loopback
 
 GIT_PREFIX = "git+"
 PATH_PREFIX = "path+"

@@ -90,6 +90,7 @@ from rye.project.declared_sources import (
 )
 from rye.project.forced_versions import ForcedVersion, contradicting
 from rye.project.member_patterns import BadPattern, check_pattern
+from rye.text.addresses import without_credentials
 from rye.text.facts.fact import FACTS
 from rye.text.lazy import lazy_pattern
 from rye.text.spelling import close_words
@@ -427,7 +428,10 @@ class _TableReader:
             self.known(row, where, {"path", "editable"})
             return PathSource(name, folder_path(values.get("path") or ""), self.flag(row, where, "editable") or False)
         except BadSource as error:
-            named = next((f"{key} = {values[key]!a}" for key in ("git", "path") if key in values), "needs git or path")
+            named = next(
+                (f"{key} = {without_credentials(str(values[key]))!a}" for key in ("git", "path") if key in values),
+                "needs git or path",
+            )
             raise self.fail(f"[sources] {name}: {named}: {error}.", _SOURCE_HINT) from None
 
     def policy(self, table: Mapping[str, Any]) -> PolicyTable:

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from rye.errors import RyeError, UsageError
 from rye.project.manifest import Manifest
-from rye.text.loopback import is_loopback
+from rye.text.addresses import is_loopback, without_credentials
 
 
 class Registries(Struct, frozen=True):
@@ -86,7 +86,7 @@ def normal_address(address: str, base: Path) -> str:
         return (base / address).resolve().as_uri()
     raise UsageError(
         "bad-argument",
-        f"{address!r} is not a registry address.",
+        f"{without_credentials(address)!r} is not a registry address.",
         _with_scheme(address) or "Use https://…, file:///… or the path of a registry's folder.",
         what="registry",
     )

@@ -18,8 +18,8 @@ from rye.limits import REGISTRY
 from rye.registry.protocol import wire
 from rye.registry.transport.bearer_token import bearer
 from rye.registry.transport.http_connection import authorities_for
+from rye.text.addresses import is_loopback
 from rye.text.lazy import lazy_module
-from rye.text.loopback import is_loopback
 
 if TYPE_CHECKING:
     import httpx

@@ -11,7 +11,7 @@ from rye.errors import UsageError
 from rye.limits import REGISTRY, RegistryLimits
 from rye.registry.transport.file import FileTransport
 from rye.registry.transport.seam import Transport
-from rye.text.loopback import is_loopback
+from rye.text.addresses import is_loopback, without_credentials
 
 
 def open_transport(
@@ -51,7 +51,7 @@ def open_transport(
 def _bad_address(address: str, reason: str) -> UsageError:
     return UsageError(
         "bad-argument",
-        f"{address!r} cannot be a registry's address: {reason}.",
+        f"{without_credentials(address)!r} cannot be a registry's address: {reason}.",
         "Give https://host/path or file:///absolute/path.",
         what="registry",
     )

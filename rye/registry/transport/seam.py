@@ -23,8 +23,8 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from rye.errors import RyeError
+from rye.text.addresses import is_loopback
 from rye.text.lazy import lazy_pattern
-from rye.text.loopback import is_loopback
 
 _PATH = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*")
 

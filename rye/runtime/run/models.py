@@ -29,7 +29,7 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.items.directive.model import Model as DirectiveModel
 from rye.limits import RUN
-from rye.text.loopback import is_loopback
+from rye.text.addresses import is_loopback
 
 Dialect = Literal["anthropic", "openai"]
 _MILLION = Decimal(1_000_000)

@@ -21,6 +21,7 @@ from rye.project.declared_sources import (
     inner_path,
 )
 from rye.project.manifest import Manifest
+from rye.text.addresses import without_credentials
 
 _FOLDERS = ("./", "../", "/")
 _ADDRESS = re.compile(
@@ -44,12 +45,14 @@ def _is_bare_address(word: str) -> bool:
 def read_source(word: str) -> Source:
     """The source that a word names; its name is chosen later. Raises UsageError ``bad-argument``."""
     if word.startswith(_FILE):
+        shown = without_credentials(word)
         raise UsageError(
-            "bad-argument", f"{word!a} is not an item's name.", f"Write {word.removeprefix(_FILE)}", what="source"
+            "bad-argument", f"{shown!a} is not an item's name.", f"Write {shown.removeprefix(_FILE)}", what="source"
         )
     if _is_bare_address(word):
-        message = f"{word!a} is not an item's name. It looks like the address of a git repository."
-        raise UsageError("bad-argument", message, _with_prefix(word), what="source")
+        shown = without_credentials(word)
+        message = f"{shown!a} is not an item's name. It looks like the address of a git repository."
+        raise UsageError("bad-argument", message, _with_prefix(shown), what="source")
     try:
         if not word.startswith(GIT_PREFIX):
             return PathSource("", folder_path(word.removeprefix(PATH_PREFIX)))
@@ -61,7 +64,9 @@ def read_source(word: str) -> Source:
             raise BadSource("its address has no https:// or ssh:// in front")
         found = GitSource("", git_address(url), git_rev(rev) if rev else None, inner_path(path))
     except BadSource as error:
-        raise UsageError("bad-argument", f"{word!a} is not a source: {error}.", _HINT, what="source") from None
+        raise UsageError(
+            "bad-argument", f"{without_credentials(word)!a} is not a source: {error}.", _HINT, what="source"
+        ) from None
     return found
 
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 from rye.errors import RyeError, UsageError
 from rye.limits import REGISTRY
 from rye.registry.transport.http_connection import authorities_for
-from rye.text.loopback import is_loopback
+from rye.text.addresses import is_loopback
 from rye.workspace.registries.trusted_publishing import api_of
 
 if TYPE_CHECKING:

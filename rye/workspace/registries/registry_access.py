@@ -23,7 +23,7 @@ from rye.registry.store.cache import Cache, WriteBehindCache
 from rye.registry.store.state import StateStore
 from rye.registry.transport.api import RegistryApi
 from rye.registry.transport.seam import NoAnswer
-from rye.text.loopback import is_loopback
+from rye.text.addresses import is_loopback
 from rye.verified.memory import distrusted_keys
 from rye.workspace.registries.project_registries import given_pins, pin_question, project_registries, require_contact
 

@@ -23,7 +23,7 @@ from rye.registry.transport.bearer_token import bearer
 from rye.registry.transport.factory import open_transport
 from rye.registry.transport.http_connection import authorities_for
 from rye.registry.transport.seam import FetchError, Request
-from rye.text.loopback import is_loopback
+from rye.text.addresses import is_loopback
 from rye.workspace.registries.project_registries import require_contact
 from rye.workspace.registries.registry_access import reading_token
 
