@@ -195,9 +195,13 @@ def _shows_kind(path: Path) -> bool:
 def own_items(ai: Path) -> list[Path]:
     """Return the item files in a project's ``.ai`` folder, sorted, without installed items and customizations."""
     paths: list[Path] = []
+    try:
+        there = frozenset(os.listdir(ai))  # a listing, which rye.cli.unchanged notices, unlike a look at each folder
+    except OSError:
+        return []
     for kind in KINDS.values():
         folder = ai / kind.folder
-        if folder.is_dir() and not folder.is_symlink():
+        if kind.folder in there and folder.is_dir() and not folder.is_symlink():
             paths.extend(
                 path for path in walk(folder) if (place := locate(path.absolute())) and place.kind == kind.name
             )

@@ -17,10 +17,14 @@ import pytest
 
 from rye.cli import unchanged
 from rye.installation.transaction import needs_recovery
+from rye.project.context import own_items
 from rye.project.layout import Project
+from rye.project.lock import LockedItem
+from rye.project.manifest import Manifest
 from rye.project.user_config import read_other_policies, read_settings
 from rye.verified.on_disk import scan
 from rye.workspace.installing.project_state import bytes_of, manifest_text_of
+from rye.workspace.trusting.project_changes import project_changes
 from tests.scenes.person import Person
 
 pytestmark = pytest.mark.processes
@@ -168,6 +172,25 @@ def test_what_an_install_comes_to_read_is_part_of_it_without_being_listed_anywhe
         user.write(path, text)
         assert recalled(user) is None
         user.path("absent.toml").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("folder", ["overrides/acme/work", "overrides/other", "formula-overlays", "role-directives"])
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_customization_or_an_item_that_a_commit_brings_is_looked_at(user: Person, folder: str, exists: bool) -> None:
+    """Whether or not its folder was there before: an installation asks about the first and warns about the second."""
+    row = LockedItem(kind="tool", id="acme/work/read", version="1.0.0", size=1, sha256="0" * 64, suffix=".py")
+
+    def looks(project: Project) -> None:
+        project_changes(user.folders, project, Manifest(), [row])
+        own_items(project.ai)
+
+    for planted in (f".ai/{folder}/planted.md", ".ai/tools/planted.py"):
+        if exists:
+            user.path(planted).parent.mkdir(parents=True)
+        remember(user, more=looks)
+        assert recalled(user) == SAID
+        user.write(planted, "")
+        assert recalled(user) is None
 
 
 def test_what_is_only_written_is_not_part_of_it(user: Person) -> None:

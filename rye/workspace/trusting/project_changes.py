@@ -30,6 +30,8 @@ from rye.text.facts import ALARM, NOTE
 from rye.workspace.trusting.acceptance import accepted_before, agreement, remembered
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rye.permissions.policy import Policy
     from rye.project.layout import Project
     from rye.project.lock import LockedItem
@@ -215,11 +217,18 @@ def forbidden(item: str, fact: Fact) -> RyeError:
 def _customizations(
     home: Home, project: Project, manifest: Manifest, items: Sequence[LockedItem]
 ) -> tuple[Customization, ...]:
-    if not items or not any(map(os.path.lexists, (project.overrides, project.overlays, project.role_directives))):
+    there = [_is_there(folder) for folder in (project.overrides, project.overlays, project.role_directives)]
+    if not items or not any(there):
         return ()
     from rye.workspace.trusting.customizations import customizations  # most projects change no installed item
 
     return customizations(home, project, manifest.namespace, items)
+
+
+def _is_there(folder: Path) -> bool:
+    """Whether it exists. It and all folders in it are listed, because a listing is what :mod:`rye.cli.unchanged` goes by: a look
+    at a file that is not there leaves no trace."""
+    return bool(list(os.walk(folder))) or os.path.lexists(folder)
 
 
 def _facts(
