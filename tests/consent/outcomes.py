@@ -16,6 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from rye.consent.ask import Ask
 from rye.items.identity import Identity
 from tests.consent.scene import (
     FACT,
@@ -24,6 +25,8 @@ from tests.consent.scene import (
     SIGNER,
     SOURCE,
     STRANGER,
+    TOOL,
+    WIDER,
     WITH,
     Clone,
     World,
@@ -140,9 +143,42 @@ def _wider(clone: Clone) -> None:
     clone.memory.write_text(text.replace("rye.execute.tool.shell.run", "rye.execute.tool.shell.*"), "utf-8")
 
 
+def uses() -> Iterator[Case]:
+    """What is agreed to outside of rye.lock: a deploy's widenings, by ``--allow-widening``, and grants, by ``rye trust``."""
+    for situation, versions in {
+        "new": ("1.1.0",),
+        "known": ("1.1.0", "1.2.0"),
+        "covered": ("1.1.0", "1.3.0"),
+    }.items():
+        yield Case("deploy", situation, f"deploy {versions[-1]}", WIDER, _deployer(*versions))
+    yield Case("deploy", "another's", "deploy 1.2.0", WIDER, _deployer("1.1.0", "1.2.0", forgets="deploy"))
+    grants: dict[str, Callable[[Clone], object]] = {
+        "new": _forgets("grant", RIGHT),
+        "known": lambda clone: None,
+        "covered": _agreed_to_more,
+    }
+    for situation, change in grants.items():
+        yield Case("grant", situation, "grants", RIGHT, _changed(change))
+
+
+def _deployer(*versions: str, forgets: str = "") -> Callable[[World], Clone]:
+    def person(world: World) -> Clone:
+        clone = world.deployer(*versions)
+        if forgets:
+            clone.keep_lines(lambda line: f'"{forgets}",' not in line)
+        return clone
+
+    return person
+
+
+def _agreed_to_more(clone: Clone) -> None:
+    lines = clone.memory.read_text("utf-8")
+    clone.memory.write_text(lines + Ask(TOOL, "grant", "env TOKEN").line + "\n", "utf-8")
+
+
 def cases() -> list[Case]:
     """Every row, in the table's order."""
-    return [*releases(), *locks()]
+    return [*releases(), *locks(), *uses()]
 
 
 def row(world: World, case: Case) -> str:
@@ -151,7 +187,7 @@ def row(world: World, case: Case) -> str:
     shown: set[str] = set()
     clone: Clone | None = None
     for mode in MODES:
-        if mode.approve and case.command in ("trust", "deploy", "render", "mcp"):
+        if mode.approve and case.command in ("trust", "deploy", "render", "mcp", "grants"):
             continue
         clone = clone or case.person(world)
         lines, locked = set(clone.lines()), _row(clone, case.item)

@@ -14,9 +14,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from rye.deployment.deploying import deploy
+from rye.deployment.recall import own_files
 from rye.deployment.request import DeployRequest
 from rye.errors import RyeError
 from rye.items.identity import Identity
+from rye.items.needs import Needs
+from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock import Lock, lock_text, parse_lock
 from rye.runtime.project_items import ProjectItems
@@ -28,6 +31,7 @@ from rye.workspace.installing.install_request import InstallRequest, LockUse, Pr
 from rye.workspace.installing.updating import update
 from rye.workspace.items.rendering import RenderRequest, render
 from rye.workspace.trusting.acceptance import memory_of
+from rye.workspace.trusting.project_changes import grants_in_force, require_granted
 from rye.workspace.trusting.trusting_project import accept_project
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import now
@@ -51,12 +55,17 @@ SIGNER = Identity("directive", "acme/ops/signer")
 FORCED = Identity("directive", "acme/ops/forced")
 STRANGER = Identity("directive", "zeta/ops/new")
 SOURCE = Identity("skill", "shared/pdf")
+WIDER = Identity("skill", "acme/wider")
+"""Deploying it widens what the agent program does without asking: from version 1.1.0 on, in 1.2.0 the same, in 1.3.0 nothing."""
+TOOL = "tool:acme/any/tool"
+"""The tool to which the team's rye.toml grants the network."""
+GRANTED = Needs(network=("api.example:443",))
 WITH = {"right": RIGHT, "hook": HOOKED, "tool": TOOLS, "run": RUNS, "fact": FACT, "signer": SIGNER, "forced": FORCED}
 """The item that has something of the sort from version 1.1.0 on. 1.2.0 has the same, and 1.3.0 less of it."""
 
 
-def _skill(name: str, version: str, text: str = "Use it.") -> str:
-    return f"---\nname: {name}\ndescription: Reads. Use it.\nmetadata:\n  version: {version}\n---\n\n# It\n\n{text}\n"
+def _skill(name: str, version: str, text: str = "Use it.", more: str = "") -> str:
+    return f"---\nname: {name}\ndescription: Reads. Use it.\n{more}metadata:\n  version: {version}\n---\n\n# It\n\n{text}\n"
 
 
 def _agent(version: str, allowed: str, more: str = "") -> str:
@@ -81,6 +90,8 @@ def founded() -> SimulatedRegistry:
         release(registry, TOOLS, version, _agent(version, allowed, "  blocked: [Write]\n" if number == 3 else ""))
         attached = SCRIPT if number else None
         release(registry, RUNS, version, _skill("runs", version), attached=attached, executable=list(attached or ()))
+        widening = "allowed-tools: Bash(git:*)\n" if number in (1, 2) else ""
+        release(registry, WIDER, version, _skill("wider", version, more=widening))
         text = ("Use it.", ALARM, f"{ALARM} {version}", "Use it.")[number]
         release(registry, FACT, version, _skill("fact", version, text))
         signing = key("acme 1") if number != 1 else NEXT
@@ -100,6 +111,11 @@ registry = "{url}"
 [dependencies]
 {dependencies}
 {more}"""
+_DEPLOYS = """
+[deploy]
+targets = ["claude"]
+after-install = false
+"""
 _SOURCES = """
 [overrides]
 "{forced}" = "1.1.0"
@@ -109,10 +125,6 @@ shared = {{ path = "../shared" }}
 
 [sandbox."tool:acme/any/tool"]
 network = ["api.example:443"]
-
-[deploy]
-targets = ["claude"]
-after-install = false
 """
 OVERRIDE = """---
 agent: right
@@ -265,7 +277,7 @@ def _trust(clone: Clone, context: AnsweringContext, item: Identity, request: Ins
 
 
 def _deploy(clone: Clone, context: AnsweringContext, item: Identity, request: InstallRequest, command: str) -> str:
-    done = deploy(context, clone.project, DeployRequest())
+    done = deploy(context, clone.project, DeployRequest(allow=request.approved))
     return f"refuses {' '.join(sorted({row.item for row in done.refused}))}" if done.refused else "done"
 
 
@@ -276,6 +288,12 @@ def _render(clone: Clone, context: AnsweringContext, item: Identity, request: In
 
 def _mcp(clone: Clone, context: AnsweringContext, item: Identity, request: InstallRequest, command: str) -> str:
     ProjectItems(context, clone.project).read(item.kind, item.id, runs=False)
+    return "done"
+
+
+def _grants(clone: Clone, context: AnsweringContext, item: Identity, request: InstallRequest, command: str) -> str:
+    manifest = load_manifest(clone.project)
+    require_granted(TOOL, GRANTED, manifest, grants_in_force(context, clone.project, manifest, TOOL))
     return "done"
 
 
@@ -290,6 +308,7 @@ _COMMANDS: dict[str, Play] = {
     "deploy": _deploy,
     "render": _render,
     "mcp": _mcp,
+    "grants": _grants,
 }
 
 
@@ -307,6 +326,7 @@ class World:
         self.fresh.write("rye.toml", self._manifest(()))
         self.fresh.ok("registry", "add", self.url, "--fingerprint", self.registry.fingerprint)
         self._installed: dict[tuple[str, str], Clone] = {}
+        self._deployers: dict[tuple[str, ...], Clone] = {}
         self.team = self._team()
 
     def _new(self, name: str) -> Path:
@@ -328,12 +348,12 @@ class World:
         shared = of.folder.parent / "shared"
         if shared.exists():
             shutil.copytree(shared, clone.folder.parent / "shared")
-        place = _memory(of)
-        if place.exists():
-            lines = place.read_text("utf-8").splitlines()
-            (clone.home / "data" / "accepted" / place.name).unlink()
-            _memory(clone).write_text("\n".join([f'"{clone.folder.resolve()}"', *lines[1:]]) + "\n")
-            _memory(clone).chmod(0o600)
+        for before, after in zip(_memories(of), _memories(clone), strict=True):
+            if before.exists():
+                lines = before.read_text("utf-8").splitlines()
+                after.with_name(before.name).unlink()
+                after.write_text("\n".join([f'"{clone.folder.resolve()}"', *lines[1:]]) + "\n")
+                after.chmod(0o600)
         return clone
 
     def reader(self, *, knows: bool = True) -> Clone:
@@ -359,6 +379,22 @@ class World:
             self._installed[sort, version] = clone
         return self.copy(self._installed[sort, version])
 
+    def deployer(self, *versions: str) -> Clone:
+        """Someone who installed :data:`WIDER` in these versions, one after the other, and agreed to what all but the last
+        widened."""
+        if versions not in self._deployers:
+            clone = self.deployer(*versions[:-1]) if versions[1:] else self.copy(self.fresh)
+            if versions[1:]:
+                said, _ = clone.play(f"deploy {versions[-2]}", WIDER, Mode("--approve", approve=True))
+                assert said == "done", said
+            dependency = f'"{WIDER}" = "{versions[-1]}"\n'
+            manifest = _MANIFEST.format(url=self.url, dependencies=dependency, more=_DEPLOYS)
+            clone.write("rye.toml", manifest)
+            said, _ = clone.play("install", WIDER, Mode("yes", person=True, says=True))
+            assert said == "installed", said
+            self._deployers[versions] = clone
+        return self.copy(self._deployers[versions])
+
     def _team(self) -> Clone:
         clone = self.copy(self.fresh)
         shared = clone.folder.parent / "shared/pdf"
@@ -366,7 +402,7 @@ class World:
         (shared / "SKILL.md").write_text(folder_skill("pdf"))
         items = [item for sort, item in WITH.items()]
         lines = "\n".join([*(f'"{item}" = "1.1.0"' for item in items if item != FORCED), f'"{FORCED}" = "^1"'])
-        more = _SOURCES.format(forced=FORCED)
+        more = _SOURCES.format(forced=FORCED) + _DEPLOYS
         text = _MANIFEST.format(url=self.url, dependencies=f'{lines}\n"{SOURCE}" = "*"\n', more=more)
         clone.write("rye.toml", text)
         said, _ = clone.play("install", RIGHT, Mode("yes", person=True, says=True))
@@ -377,8 +413,9 @@ class World:
         return clone
 
 
-def _memory(clone: Clone) -> Path:
-    return memory_of(clone.folders, clone.project, "accepted")
+def _memories(clone: Clone) -> tuple[Path, Path]:
+    """The files of what this user agreed to in the project, and of what was deployed there."""
+    return memory_of(clone.folders, clone.project, "accepted"), own_files(clone.folders, clone.project)
 
 
 def rewritten(clone: Clone, change: Callable[[Lock], Lock]) -> None:
