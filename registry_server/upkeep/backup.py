@@ -41,7 +41,7 @@ from rye.registry.protocol import notes, statements, wire
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import Release
 from rye.signing.keys import PrivateKey as ItemKey
-from rye.signing.sealing import seal, unseal
+from rye.signing.private_text import seal, unseal
 from rye.storage.atomic import replace_file
 from rye.storage.safe_files import read_regular
 

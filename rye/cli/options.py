@@ -268,7 +268,7 @@ def write_examples(ctx: click.Context, formatter: click.HelpFormatter) -> None:
 
 def _warn_of_deprecated(ctx: click.Context, session: Session) -> None:
     """One warning for each row of the table that this run uses; what the command does stays the same."""
-    from rye.workspace.installing.interrupted import manifest_keys  # only while something is deprecated
+    from rye.workspace.installing.project_state import manifest_keys  # only while something is deprecated
 
     def keys(_file: str) -> Mapping[str, object]:
         return manifest_keys(session.cwd)
@@ -290,7 +290,7 @@ def _undo_interrupted(session: Session) -> None:
         return
     from pathlib import Path
 
-    from rye.workspace.installing.interrupted import undo_interrupted
+    from rye.workspace.installing.project_state import undo_interrupted
 
     try:
         undo_interrupted(Path(folder))

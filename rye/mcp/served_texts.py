@@ -18,7 +18,7 @@ from rye.mcp import skills
 from rye.runtime.calls import CallError, cut, from_rye_error
 from rye.runtime.effects import Ask, UsableItem
 from rye.runtime.opening import Opened
-from rye.workspace.registries.known_proofs import known_proof
+from rye.workspace.registries.log_audit import known_proof
 
 _SCHEME = "rye://"
 

@@ -21,8 +21,7 @@ from rye.items.kinds import KINDS
 from rye.project.lock import LOCK_VERSION, OF_REGISTRIES, file_type
 from rye.registry.protocol import wire
 from rye.schemas.documents import DOCUMENTS
-from rye.schemas.forms import KIND, QUALIFIED_ID, SHA256, Schema, whole
-from rye.schemas.from_types import of_type
+from rye.schemas.forms import KIND, QUALIFIED_ID, SHA256, Schema, of_type, whole
 from rye.schemas.manifest import manifest_schema
 from rye.schemas.metadata import (
     agent_schema,

@@ -16,7 +16,7 @@ from rye.project.lock import LockedSource
 from rye.signing.verification import Verdict
 from rye.text.diagnostics import Diagnostic
 from rye.text.facts.fact import LEVELS
-from rye.workspace.installing.rows_of_items import ItemRow
+from rye.workspace.installing.item_listing import ItemRow
 
 Level = Annotated[str, Meta(pattern=f"^({'|'.join(LEVELS)})$")]
 Tier = Literal["safe", "write", "elevated", "unrestricted"]

@@ -5,7 +5,7 @@
   full key.
 * ``fingerprint`` is ``SHA256:`` and the unpadded base64 of SHA-256 over the raw key; people compare it.
 * Every signature is made and checked by libsodium after :func:`key_problem` and :func:`is_strict_signature`.
-* A private key's text is PKCS #8 PEM (:mod:`rye.signing.private_text`) or sealed (:mod:`rye.signing.sealing`).
+* A private key's text is PKCS #8 PEM or sealed (:mod:`rye.signing.private_text`).
 
 Which public keys and signatures are acceptable is stricter than RFC 8032 requires. A key of small order accepts
 signatures that nobody made, and a value with two encodings gives one signature two forms. So:

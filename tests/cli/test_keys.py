@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rye.errors import RyeError
-from rye.signing.sealing import seal
+from rye.signing.private_text import seal
 from rye.storage.home import Home
 from rye.workspace.trusting.own_keys import OwnKeys
 from tests.scenes.person import Person

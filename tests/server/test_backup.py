@@ -25,7 +25,7 @@ from rye.registry.protocol.tiles import Tile, decode_bundle, encode_bundle
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from rye.registry.transport.file import FileTransport
-from rye.signing.sealing import seal
+from rye.signing.private_text import seal
 from tests.scenes.publisher import Client, Publisher
 from tests.scenes.registry_process import ORIGIN, init, run, token
 from tests.server.test_never_fork import copy_database, everything, follow, serving, shown_size

@@ -24,7 +24,7 @@ from registry_server.storage.objects import Folder
 from registry_server.upkeep import restoring, sources
 from rye.errors import RyeError
 from rye.registry.protocol.statements import Checkpoint
-from rye.signing.sealing import seal
+from rye.signing.private_text import seal
 from tests.scenes.publisher import Client, Publisher
 from tests.scenes.registry_process import init, run, token
 from tests.server.test_backup import edit, restore

@@ -24,9 +24,8 @@ from rye.signing.keys import (
     read_pem,
     read_public_key,
 )
-from rye.signing.private_text import read_private_pem
+from rye.signing.private_text import read_private_pem, seal, unseal
 from rye.signing.sealed_form import is_sealed
-from rye.signing.sealing import seal, unseal
 from tests.scenes.effort import tries
 
 pytestmark = pytest.mark.processes

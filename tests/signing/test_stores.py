@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rye.errors import RyeError, UsageError
-from rye.signing import sealing
+from rye.signing import private_text
 from rye.signing.key_store import KeyStore
 from rye.signing.keys import PrivateKey, PublicKey
 from rye.signing.sealed_form import is_sealed
@@ -38,8 +38,8 @@ def trust(tmp_path: Path) -> TrustStore:
 @pytest.fixture
 def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sealing at the lowest cost, since the default takes half a second."""
-    derive = sealing._derive
-    monkeypatch.setattr(sealing, "_derive", lambda passphrase, salt, _o, _m: derive(passphrase, salt, 1, 8192))
+    derive = private_text._derive
+    monkeypatch.setattr(private_text, "_derive", lambda passphrase, salt, _o, _m: derive(passphrase, salt, 1, 8192))
 
 
 def public() -> PublicKey:

@@ -26,7 +26,7 @@ from rye.workspace.installing.install import install
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Agree, InstallRequest, Proposal
 from rye.workspace.installing.install_session import retry_when_overtaken
-from rye.workspace.installing.item_rows import item_rows
+from rye.workspace.installing.item_listing import item_rows
 from rye.workspace.installing.locking import check_lock, relock
 from rye.workspace.installing.rolling_back import rollback
 from rye.workspace.installing.updating import update

@@ -79,7 +79,7 @@ def deploy(
     if export_for is not None or items[:1] == ("export",):
         if export_for is None or items[:1] != ("export",) or len(items) != 2:
             raise UsageError("usage", "An export needs --for and a folder.", "rye deploy export --for claude OUT")
-        from rye.cli.deploy.export import export  # asks registries
+        from rye.cli.deploy.running import export  # loads adapters, as below
 
         return export(session, require_project(session.cwd), cast("Form", export_for), session.path(items[1]))
     is_status = items == ("status",)

@@ -1,6 +1,9 @@
-"""Running a deploy that has work to do, and checking what is deployed."""
+"""The work of ``rye deploy``: deploying, checking what is deployed, and exporting."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rye.cli.deploy.shown import show_checked, show_deployed
 from rye.cli.options import Session
@@ -10,6 +13,9 @@ from rye.deployment.deploying import deploy as deploy_items
 from rye.deployment.request import DeployRequest
 from rye.deployment.targets.protocol import target
 from rye.project.layout import Project
+
+if TYPE_CHECKING:
+    from rye.deployment.exporting import Form
 
 
 def deploy(session: Session, project: Project, request: DeployRequest) -> int:
@@ -39,3 +45,22 @@ def check(session: Session, project: Project, request: DeployRequest, *, only_ch
     found = check_deployed(session, project, request)
     show_checked(session, found, with_targets=not only_check)
     return 1 if only_check and any(one.state != "ok" for one in found.files) else 0
+
+
+def export(session: Session, project: Project, form: Form, folder: Path) -> int:
+    """Write the items as a marketplace or an index of skills, report what is missing from it, and return the exit code."""
+    from rye.deployment.exporting import export as export_items  # asks registries, which a deploy does not
+
+    done = export_items(session, project, form, folder)
+    for item in done.left_out:
+        session.console.warn(f"{item} was withdrawn from its registry, so it is not in the export.")
+    for row in done.refused:
+        session.console.warn(f"{row.code}: {row.item} is not in the export: {row.message}", row.hint)
+    count = len(done.items)
+    said = f"{count} item{'s' * (count != 1)} in {folder}; {done.changed} files changed"
+    session.console.answer(done.as_json(), said)
+    if form != "well-known":
+        session.console.say(
+            "Programs that read the export check no signature, log or revocation; `rye verify` does.", "dim"
+        )
+    return 1 if done.refused else 0

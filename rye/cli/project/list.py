@@ -15,11 +15,10 @@ from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
 from rye.cli.project.installing import install_options
 from rye.project.layout import find_project
-from rye.workspace.installing.item_rows import SPACES, item_rows
+from rye.workspace.installing.item_listing import SPACES, ItemRow, item_rows
 
 if TYPE_CHECKING:
     from rye.layout import Cell
-    from rye.workspace.installing.rows_of_items import ItemRow
 
 _SHORT_FINGERPRINT = 16
 _CAUTIONS = frozenset({"unverified", "editable"})

@@ -16,7 +16,7 @@ from rye.project.manifest import Requested
 from rye.project.members import selected
 from rye.storage.home import Home
 from rye.workspace.context import Context
-from rye.workspace.installing.rows_of_items import verified_here, with_found_signers
+from rye.workspace.installing.verified_rows import verified_here, with_found_signers
 from rye.workspace.registries.project_registries import refuse_other_pins
 
 

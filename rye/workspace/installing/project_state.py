@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +13,12 @@ from rye.errors import RyeError
 from rye.installation.transaction import exclusive, needs_recovery
 from rye.limits import PROJECT
 from rye.project.context import read_manifests
-from rye.project.layout import LOCK, Project, no_manifest, read_project_file
+from rye.project.layout import LOCK, Project, find_project, no_manifest, read_project_file
 from rye.project.lock import Lock, LockedItem, is_conflicted
 from rye.project.lock_file import read_lock
 from rye.project.manifest import Manifest
 from rye.project.members import MemberText, joined_text, whole_manifest
+from rye.project.ownership import refuse_foreign
 
 if TYPE_CHECKING:
     from rye.workspace.context import Context
@@ -117,3 +120,24 @@ def require_manifest(project: Project) -> None:
         return
     if project.lock_path.exists() or (project.packages.is_dir() and any(project.packages.iterdir())):
         raise no_manifest()
+
+
+def undo_interrupted(root: Path) -> None:
+    """Restore the project in ``root`` to its state before an interrupted installation.
+
+    If another run is switching, waits until it ends. Raises RyeError, also for another user's project, whose
+    journal would otherwise write files as this user.
+    """
+    refuse_foreign(root)
+    with exclusive(Project(root)):
+        pass
+
+
+def manifest_keys(cwd: Path) -> Mapping[str, object]:
+    """The tables of the rye.toml at or above a folder; empty if it is missing or invalid, which the command itself reports."""
+    try:
+        project = find_project(cwd)
+        data = read_project_file(project.manifest_path, PROJECT.manifest_bytes) if project is not None else None
+        return tomllib.loads((data or b"").decode("utf-8-sig"))
+    except (RyeError, ValueError, RecursionError):
+        return {}

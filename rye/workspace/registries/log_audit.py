@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rye.errors import RyeError
+from rye.items.identity import Identity
 from rye.limits import CONTENT
+from rye.project.context import load_manifest
+from rye.project.layout import Project
+from rye.project.lock_file import read_lock
 from rye.registry import mirroring
 from rye.registry.client import RegistryClient
 from rye.registry.protocol import tlog_proof, wire
@@ -23,13 +27,13 @@ from rye.registry.store.state import StateStore
 from rye.registry.transport.factory import open_transport
 from rye.registry.trust.auditing import Auditor
 from rye.registry.trust.keysets import log_keys
-from rye.registry.trust.records import ReleaseRecord
+from rye.registry.trust.records import ReleaseRecord, find_locked
 from rye.storage.home import Home
 from rye.storage.safe_files import read_bytes
 from rye.workspace.given_file import ReadStream, given_bytes
 from rye.workspace.named_file import NamedFile
 from rye.workspace.registries.published_items import published_release, registry_of
-from rye.workspace.registries.registry_access import configured, open_registry, reading_token
+from rye.workspace.registries.registry_access import configured, open_registry, project_sources, reading_token
 
 if TYPE_CHECKING:
     from rye.workspace.context import Context
@@ -165,6 +169,26 @@ def proof_of(client: RegistryClient, record: ReleaseRecord) -> ReleaseProof:
     checkpoint = wire.decode_head((client.state.head or "").encode()).checkpoint
     proof = TlogProof(record.line.note, record.line.log, paths[record.line.log], checkpoint)
     return ReleaseProof(record, client.head.checkpoint.size, proof.text())
+
+
+def known_proof(context: Context, project: Project, kind: str, item_id: str, version: str | None) -> str | None:
+    """The C2SP tlog-proof of an installed release; None if it is not installed, or trusted state and cache are not enough.
+
+    Nothing is fetched: the proof is made from what this machine already has.
+    """
+    if not project.lock_path.exists():
+        return None
+    row = read_lock(project).find(Identity(kind, item_id))
+    if row is None or row.source is not None or row.version != version:
+        return None
+    try:
+        with project_sources(context, load_manifest(project), project.root, offline=True, asks=False) as sources:
+            client = sources.client(row.identity.namespace)
+            history = sources.releases([row.identity]).get(row.identity)
+            record = find_locked(history, row.identity, row.version, row.sha256)
+            return proof_of(client, record).text
+    except (RyeError, OSError, KeyError):
+        return None
 
 
 class CheckedProof(Struct, frozen=True):

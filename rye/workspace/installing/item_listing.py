@@ -1,34 +1,29 @@
-"""One row for each item that a project can use: what is installed according to the lock, and what is on disk elsewhere.
-
-:mod:`rye.workspace.installing.item_rows` lists them, and imports this only if there is an item.
-"""
+"""The items that a project can use, one row each, by space. Installed items come from the lock."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 
 from msgspec import Struct
 
-from rye.errors import RyeError
-from rye.installation.completeness import reached
 from rye.installation.shadows import CODE, shadow_of
 from rye.items.agent_tools import AgentTools
-from rye.items.identity import Identity
 from rye.permissions.risk import Tier, highest, tools_tier
+from rye.project.context import load_manifest
 from rye.project.item_file import load_item
-from rye.project.layout import Project
+from rye.project.layout import Project, find_project
 from rye.project.lock import Lock, LockedItem
+from rye.project.lock_file import read_lock
 from rye.project.manifest import Manifest
-from rye.project.spaces import Entry
+from rye.project.members import selected
+from rye.project.spaces import SPACES as LOOKED_UP
+from rye.project.spaces import Entry, entries_of
 from rye.storage.home import Home
-from rye.verified.memory import check_words, distrusted_keys, policies_hash, user_memory
-from rye.verified.on_disk import find_drift
-from rye.verified.require import verified_before
-from rye.workspace.installing.project_state import bytes_of, joined_manifests
 
-_WORST_FIRST = ("revoked", "changed", "unverified", "missing", "wrong-flag")
+SPACES = LOOKED_UP
+"""The spaces, in lookup order."""
 
 
 class ItemRow(Struct, frozen=True, kw_only=True):
@@ -54,57 +49,40 @@ class ItemRow(Struct, frozen=True, kw_only=True):
     """The source of an item of ``[sources]``, whose ``signer`` can be ``none (git commit …)``."""
 
 
-def installed_rows(home: Home, project: Project, lock: Lock, kind: str | None = None) -> list[ItemRow]:
+def item_rows(
+    home: Home, folder: Path, kind: str | None = None, space: str | None = None, member: str | None = None
+) -> list[ItemRow]:
+    """The usable items in ``folder``, by space, kind and id. ``member``: only items installed for this member of the
+    workspace, by folder or name. Raises UsageError ``unknown-name``."""
+    project = find_project(folder)
+    manifest = load_manifest(project) if project is not None else Manifest()
+    asking = selected(manifest, member)
+    lock = read_lock(project) if project is not None else Lock()
+    others = [name for name in SPACES if name != "installed" and space in (None, name)]  # installed: from the lock
+    found = [
+        entry
+        for name in (others if member is None or project is None else ())
+        for entry in entries_of(home, name, project, manifest.namespace)
+        if kind in (None, entry.location.kind)
+    ]
+    is_asked = project is not None and space in (None, "installed")
+    rows = _installed_rows(home, project, lock, kind) if project is not None and is_asked and lock.items else []
+    if member is not None and project is not None:
+        return sorted(_needed(rows, lock, asking), key=lambda row: (row.kind, row.id))
+    rows.extend(_own_row(entry, project, lock.items) for entry in found)
+    return sorted(rows, key=lambda row: (SPACES.index(row.space), row.kind, row.id))
+
+
+def _installed_rows(home: Home, project: Project, lock: Lock, kind: str | None) -> list[ItemRow]:
     """The installed items, of one kind or of all, in the lock's order."""
+    from rye.workspace.installing.verified_rows import (
+        states_of,
+        with_found_signers,
+    )  # loads what hashes and remembers, which a project without installed items never needs
+
     items = with_found_signers(home, lock.items)
-    verified = verified_here(home, project, items)
-    distrusted: frozenset[str] = frozenset()
-    with contextlib.suppress(RyeError):  # with a trust store that cannot be read, nothing counts as verified
-        distrusted = distrusted_keys(home)
-    drifted: dict[Identity, set[str]] = {}
-    for entry in find_drift(project, items):
-        if entry.item is not None:
-            drifted.setdefault(entry.item.identity, set()).add(entry.state)
-    rows = []
-    for item in items:
-        if kind in (None, item.kind):
-            if item.is_editable:
-                rows.append(_locked(item, "editable"))
-                continue
-            identity = item.identity
-            if identity in verified and identity not in drifted and item.signer not in distrusted:
-                rows.append(_locked(item, "ok"))
-                continue
-            states = drifted.get(identity, set()) | ({"unverified"} if identity not in verified else set())
-            if item.signer in distrusted:
-                states = states | {"revoked"}
-            rows.append(_locked(item, next(state for state in _WORST_FIRST if state in states)))
-    return rows
-
-
-def with_found_signers(home: Home, items: tuple[LockedItem, ...]) -> tuple[LockedItem, ...]:
-    """Rows of sources with the signers found when they were verified here, because the lock has none."""
-    given = [item for item in items if item.source is not None]
-    if not given:
-        return items
-    known = verified_before(home, given)
-    return tuple(item.with_signer(known[item.identity].signed_by) if item.identity in known else item for item in items)
-
-
-def verified_here(home: Home, project: Project, items: Sequence[LockedItem]) -> set[Identity]:
-    """The rows that were verified here and match their releases. Fetches nothing."""
-    lock, manifests = bytes_of(project.lock_path) or b"", joined_manifests(project)
-    with user_memory(home) as memory:
-        if memory.knows_whole(lock, manifests, policies_hash(home), items):
-            return {item.identity for item in items}
-        signed = memory.known(items)
-    verified = set()
-    for item in items:
-        if item.identity in signed:
-            with contextlib.suppress(RyeError):
-                check_words([item], signed)
-                verified.add(item.identity)
-    return verified
+    states = states_of(home, project, items)
+    return [_locked(item, states[item.identity]) for item in items if kind in (None, item.kind)]
 
 
 def _locked(item: LockedItem, state: str) -> ItemRow:
@@ -123,13 +101,15 @@ def _locked(item: LockedItem, state: str) -> ItemRow:
     )
 
 
-def needed_rows(rows: Sequence[ItemRow], lock: Lock, asking: Manifest) -> list[ItemRow]:
+def _needed(rows: Sequence[ItemRow], lock: Lock, asking: Manifest) -> list[ItemRow]:
     """The installed items among ``rows`` that this manifest needs."""
+    from rye.installation.completeness import reached  # hashes, and only a workspace's member asks
+
     needed = {(identity.kind, identity.id) for identity in reached(lock, asking)}
     return [row for row in rows if (row.kind, row.id) in needed]
 
 
-def own_row(entry: Entry, project: Project | None, locked: Sequence[LockedItem]) -> ItemRow:
+def _own_row(entry: Entry, project: Project | None, locked: Sequence[LockedItem]) -> ItemRow:
     """An item that is not installed from the lock."""
     metadata = load_item(entry.path, kind=entry.location.kind).reading.metadata
     capabilities = metadata.capabilities if metadata is not None else ()
