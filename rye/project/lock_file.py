@@ -1,11 +1,9 @@
-"""Reading the project's lock from disk, and where the files of an item in it are:
-``.ai/packages/<namespace>/<kind folder>/<category>/<name><suffix>`` (DESIGN §6).
+"""The project's lock on disk: reading it, where the files of its items are, and how it stands to rye.toml.
 
-An item of an editable folder has such a path for messages and lookups, but no file there, so code that reads the path finds
-nothing.
-
-From lock and manifest follows whether the lock is up to date, which of its items a group needs, and which of its versions can
-change when versions are chosen.
+* The files of an item are ``.ai/packages/<namespace>/<kind folder>/<category>/<name><suffix>`` (DESIGN §6). An item of an
+  editable folder has such a path for messages and lookups, but no file there, so code that reads the path finds nothing.
+* Lock and manifest together say whether the lock is up to date, which of its items a group needs, and which of its versions
+  may change when versions are chosen.
 """
 
 from __future__ import annotations

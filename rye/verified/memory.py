@@ -19,7 +19,8 @@ adds the identity of the running code, on which every verdict depends. A basis t
 then nothing counts as verified: a registry that is not pinned, or a trust store that cannot be read or that others can
 write.
 
-Reviews rely on a row, so one that contradicts its release is an error.
+A verified row must also agree with its release in all that it says about it, because reviews rely on the row:
+:func:`check_words` and :func:`check_row` refuse one that does not.
 """
 
 from __future__ import annotations
