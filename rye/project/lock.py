@@ -480,6 +480,8 @@ def _check_item(item: LockedItem) -> None:
             _ = item.tools, item.approved.tools  # malformed ones raise
         except ValueError as error:
             raise LockError(f"{item.id}: {error}.") from None
+    if not all(":" in name for name in item.dependencies):
+        raise LockError(f"{item.id}: a dependency is not an item's kind and id.")
     if not 1 <= item.approved.rules <= MOST_RULES:
         raise LockError(f"{item.id}: {RULES} must be a number from 1 to {MOST_RULES}.")
     if not item.attached:

@@ -189,6 +189,7 @@ def test_an_item_of_no_group_is_of_the_main_one() -> None:
         ({"sha256": HASH + "a"}, "acme/a/b: a hash is not 64 lower-case hex digits."),
         ({"sha256": HASH.upper()}, "acme/a/b: a hash is not 64 lower-case hex digits."),
         ({"attached": (LockedFile("a", 1, HASH),)}, "acme/a/b: a directive cannot have attached files."),
+        ({"dependencies": ("rye.search.tool.*",)}, "acme/a/b: a dependency is not an item's kind and id."),
     ],
 )
 def test_an_item_that_cannot_be_is_refused(changes: dict[str, object], message: str) -> None:
