@@ -11,7 +11,7 @@ leaves the text unchanged, if any of these is true:
 
 These are pure functions: the caller finds the files, reads the policies and passes the date.
 
-Detect overrides that let an item do more, or execute more, than its author signed (DESIGN §7).
+An override *widens* if it lets an item do more, or execute more, than its author signed (DESIGN §7).
 
 Capabilities are compared exactly, as the sets of strings that their patterns match. A hook with a different condition or
 different inputs is a different hook. If a comparison is too complex to finish, it counts as widened. Tools of the agent program

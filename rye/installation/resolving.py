@@ -180,7 +180,7 @@ def resolve(
 
     Raises Unsolvable with the proof, and the errors of the registries.
     """
-    sources.go_by(lock, unlock)
+    sources.use_locked(lock, unlock)
     meant = identify(manifest.dependencies, sources, lock)
     parts = {
         Part(member.path): [
@@ -334,7 +334,7 @@ def locked_records(lock: Lock, sources: Sources, environment: Environment) -> di
     Raises TrustError (``release-vanished``, ``release-changed``, ``signer-revoked``), RyeError ``lock-mismatch`` or
     ``locked-release-refused``.
     """
-    sources.go_by(lock, Unlock.nothing())
+    sources.use_locked(lock, Unlock.nothing())
     histories = sources.histories(item.identity for item in lock.items)
     records: dict[Identity, Record] = {}
     for item in lock.items:

@@ -94,10 +94,10 @@ class Sources:
         """Whether a namespace is the name of a source."""
         return self.book is not None and self.book.answers_for(namespace)
 
-    def go_by(self, lock: Lock, unlock: Unlock) -> None:
+    def use_locked(self, lock: Lock, unlock: Unlock) -> None:
         """Use each source in its locked state, unless ``unlock`` frees one of its items."""
         if self.book is not None:
-            self.book.go_by(lock.items, unlock.frees)
+            self.book.use_locked(lock.items, unlock.frees)
 
     def histories(self, identities: Iterable[Identity]) -> dict[Identity, History]:
         """Return everything stated about these items, without those that do not exist. One wave of requests per registry."""

@@ -4,9 +4,7 @@ The agent reads everything after the fence, complete and in order, including com
 are joined by one blank line and otherwise unchanged: their markup is for the model. The prompt does not end with a newline. The
 fence is infrastructure and never part of the prompt.
 
-The ``<returns>`` block that ends a prompt (DESIGN §8; DECISIONS Directives 10, 17).
-
-::
+The prompt of a directive with outputs ends with a ``<returns>`` block (DESIGN §8; DECISIONS Directives 10, 17)::
 
     <returns>
       <output name="deployment_id">ID of the created deployment</output>

@@ -51,7 +51,9 @@ class SourceBook:
         """Whether the namespace is one of the sources."""
         return namespace in self._sources
 
-    def go_by(self, rows: Iterable[LockedItem], moving: Callable[[Identity], bool] = lambda identity: False) -> None:
+    def use_locked(
+        self, rows: Iterable[LockedItem], moving: Callable[[Identity], bool] = lambda identity: False
+    ) -> None:
         """Use the states that these rows lock. A source with a row that may move is opened in its current state."""
         rows = list(rows)
         self._locked = {row.identity.namespace: row.source for row in rows if row.source is not None}

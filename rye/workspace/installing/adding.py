@@ -84,7 +84,7 @@ def _add(
     with session_sources(session) as sources:
         environment = judging_environment(context, session.manifest, session.policies)
         text = session.text_of(asker)
-        sources.go_by(session.before.lock, Unlock.nothing())
+        sources.use_locked(session.before.lock, Unlock.nothing())
         for reference in references:
             text = _with(text, reference, group, sources, environment)
         session = session.with_manifest(text, asker)

@@ -70,7 +70,7 @@ def add_from_source(
         session = session.with_manifest(add_source(session.manifest_text, declared))
         with session_sources(session, names_source=True) as sources:
             assert sources.book is not None
-            sources.book.go_by(session.before.lock.items)
+            sources.book.use_locked(session.before.lock.items)
             with context.progress("fetching the source"):
                 opened = sources.book.open(declared.name)
             chosen = _chosen(context, opened, wanted)

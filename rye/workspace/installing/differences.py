@@ -76,7 +76,7 @@ def _items(lock: Lock, sources: Sources, names: Sequence[str]) -> list[VerifiedI
 
 def _of_source(locked: LockedItem, lock: Lock, sources: Sources, unlock: Unlock) -> VerifiedItem:
     """The locked item, or its current state in the source if it may move."""
-    sources.go_by(lock, unlock)
+    sources.use_locked(lock, unlock)
     history = sources.histories([locked.identity]).get(locked.identity)
     if unlock.is_nothing:
         return source_item(locked_source_record(locked, history), (), (), None)

@@ -153,12 +153,12 @@ def _allows(policy: policies_of_rights.Policy, item: LockedItem, signed: Mapping
 def install(context: Context, project: Project, request: InstallRequest, agree: Agree) -> InstallOutcome:
     """Bring a project in line with its rye.toml and rye.lock."""
     return retry_when_overtaken(
-        context, lambda: carry_out(open_session(context, project, request, agree), Unlock.nothing())
+        context, lambda: run_attempt(open_session(context, project, request, agree), Unlock.nothing())
     )
 
 
-def carry_out(session: InstallSession, unlock: Unlock) -> InstallOutcome:
-    """Bring disk and lock in line with the session's manifest."""
+def run_attempt(session: InstallSession, unlock: Unlock) -> InstallOutcome:
+    """Run one attempt to bring disk and lock in line with the session's manifest."""
     if session.request.lock_use != "repair":
         require_fixed(session.before.lock.items, session.manifest)
     stale = session.request.lock_use != "repair" and is_stale(session.before.lock, session.manifest)
@@ -166,10 +166,10 @@ def carry_out(session: InstallSession, unlock: Unlock) -> InstallOutcome:
     if look is not None and look.in_order and not look.waiting:
         return InstallOutcome("in-order", warnings=look.warned, followed=follow(session))
     from rye.workspace.installing.install_steps import (
-        carry_on,  # loads solver, client and plan, not needed if all is up to date
+        change_project,  # loads solver, client and plan, not needed if all is up to date
     )
 
-    return carry_on(session, unlock, look)
+    return change_project(session, unlock, look)
 
 
 def _look(session: InstallSession, unlock: Unlock) -> Look:

@@ -58,8 +58,8 @@ def session_sources(session: InstallSession, outages: Outages = "fail", *, names
     return project_sources(session.context, session.manifest, root, request.airgap, outages=outages, contacts=contacts)
 
 
-def carry_on(session: InstallSession, unlock: Unlock, look: Look | None) -> InstallOutcome:
-    """Run an attempt that has work to do. ``look`` None means that the lock was made for another manifest."""
+def change_project(session: InstallSession, unlock: Unlock, look: Look | None) -> InstallOutcome:
+    """Make the change of an attempt that has work to do. ``look`` None means that the lock was made for another manifest."""
     if look is None:
         raise _stale(session)
     if look.in_order:  # only rye.lock's approvals of installed items are open

@@ -13,7 +13,7 @@ from rye.project.manifest import Manifest, parse_manifest
 from rye.project.manifest_edit import remove_dependency, remove_source
 from rye.workspace.context import Context
 from rye.workspace.installing.adding import member_meant
-from rye.workspace.installing.install import carry_out
+from rye.workspace.installing.install import run_attempt
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Agree, InstallRequest
 from rye.workspace.installing.install_session import InstallSession, open_session, retry_when_overtaken
@@ -42,7 +42,7 @@ def remove(
         for name in names:
             text = _without(text, name, session.manifest, asker)
         namespaces = {parse_reference(name).id.partition("/")[0] for name in names}
-        return carry_out(_without_sources(session.with_manifest(text, asker), namespaces), Unlock.nothing())
+        return run_attempt(_without_sources(session.with_manifest(text, asker), namespaces), Unlock.nothing())
 
     return retry_when_overtaken(context, attempt)
 

@@ -12,7 +12,7 @@ from rye.project.lock import Lock
 from rye.project.lock_file import Unlock
 from rye.resolution.versions import Version
 from rye.workspace.context import Context
-from rye.workspace.installing.install import carry_out
+from rye.workspace.installing.install import run_attempt
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Agree, InstallRequest
 from rye.workspace.installing.install_session import open_session, retry_when_overtaken
@@ -29,7 +29,7 @@ def update(
 
     def attempt() -> InstallOutcome:
         session = open_session(context, project, request, agree)
-        return carry_out(session, _unlocked(session.before.lock, names) if names else Unlock.everything())
+        return run_attempt(session, _unlocked(session.before.lock, names) if names else Unlock.everything())
 
     return retry_when_overtaken(context, attempt)
 

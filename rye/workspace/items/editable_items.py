@@ -100,7 +100,7 @@ def editable_items(context: Context, project: Project, rows: Sequence[LockedItem
         _require_no_file(project, row)
     environment = judging_environment(context, manifest)
     with project_sources(context, manifest, project.root, offline=True, asks=False) as sources:
-        sources.go_by(Lock({}, tuple(rows)), Unlock.nothing())
+        sources.use_locked(Lock({}, tuple(rows)), Unlock.nothing())
         histories = sources.histories(row.identity for row in rows)
         chosen = {}
         for row in rows:

@@ -53,7 +53,7 @@ def verify_rows(context: Context, project: Project, items: Sequence[LockedItem])
 
 def verify_rows_from(items: Sequence[LockedItem], sources: Sources) -> dict[Identity, SignedRelease]:
     """Verify rows from open registries, as :func:`verify_rows` does. Raises RyeError."""
-    sources.go_by(Lock({}, tuple(items)), Unlock.nothing())
+    sources.use_locked(Lock({}, tuple(items)), Unlock.nothing())
     histories = sources.histories(item.identity for item in items)
     chosen: dict[Identity, Chosen] = {}
     for item in items:
