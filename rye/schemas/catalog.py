@@ -50,6 +50,7 @@ def lock_schema() -> Schema:
         "sha256": {"type": "string", "pattern": SHA256},
     }
     rows["facts-rules"] |= {"minimum": 1, "maximum": MOST_RULES}
+    rows["dependencies"]["items"]["pattern"] = ":"
     item["oneOf"] = [
         {"required": list(OF_REGISTRIES), "not": {"required": ["source"]}},
         {"required": ["source"], "not": {"anyOf": [{"required": [key]} for key in OF_REGISTRIES]}},

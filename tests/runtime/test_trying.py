@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -28,6 +32,19 @@ def execute(params):
     except OSError as error:
         print("no:", error)
     return sorted(params)
+"""
+)
+STAYS = (
+    HEAD
+    + """__needs__ = {"write": ["build/"]}
+import os
+import time
+
+
+def execute(params):
+    os.mkdir(params["folder"] + "/.claude")
+    open(params["folder"] + "/.claude/settings.json", "w").write("{}")
+    time.sleep(60)
 """
 )
 pytestmark = pytest.mark.processes
@@ -106,3 +123,26 @@ def test_a_tool_that_was_changed_after_signing_does_not_run(person: Person) -> N
 )
 def test_words_that_do_not_fit_are_usage_errors(person: Person, words: tuple[str, ...]) -> None:
     assert person.run("run", *words).code == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_what_a_tool_left_is_swept_when_rye_is_asked_to_end(number: signal.Signals, person: Person) -> None:
+    """A tool that makes files which programs obey and then waits for Rye to be ended."""
+    person.write(".ai/tools/text/stays.py", STAYS)
+    person.write("rye.toml", '[project]\nname = "p"\n\n[sandbox."tool:text/stays"]\nwrite = ["build/"]\n')
+    person.ok("sign")
+    with subprocess.Popen(
+        [sys.executable, "-m", "rye", "run", "tool:text/stays", "--arg", f"folder={person.path('build')}"],
+        cwd=person.folder,
+        env={**person.environment, "RYE_TRUST_LOCK": "1", "PYTHONPATH": str(Path(__file__).parents[2])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        end = time.monotonic() + 30
+        while not person.path("build/.claude/settings.json").exists() and time.monotonic() < end:
+            time.sleep(0.02)
+        assert person.path("build/.claude/settings.json").exists()
+        running.send_signal(number)
+        assert running.wait(20) != 0
+    assert [path.name[:15] for path in person.path("build").iterdir()] == ["refused-by-rye-"]

@@ -144,17 +144,22 @@ def run(
 
 @contextmanager
 def _interrupts(cancel: threading.Event) -> Iterator[None]:
-    """Raise KeyboardInterrupt on Ctrl-C, and cancel the run even if a library swallows the exception."""
+    """Raise KeyboardInterrupt on Ctrl-C, and cancel the run even if a library swallows the exception. SIGTERM, or a closed
+    terminal, does the same: what a tool left is swept before the program ends."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         cancel.set()
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGINT, interrupt)
+    signals = [
+        number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None
+    ]
+    before = [(number, signal.signal(number, interrupt)) for number in signals]
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before:
+            signal.signal(number, handler)
 
 
 def _show(session: Session, progress: Progress) -> None:
