@@ -3,7 +3,7 @@
 The tool's file system is built from nothing: system folders and the project at its own path, both read-only; empty mounts
 over hidden paths; then the writable paths. Mounting goes by name, so the launcher compares device and inode of each mount with
 what was surveyed, inside and before the tool starts. If the kernel has Landlock, the same rights also apply inside: a hidden file
-that is replaced during the run loses its mount, but Landlock still refuses it.
+that is replaced during the run loses its mount, and Landlock still refuses it, except in what is only read-only.
 """
 
 from __future__ import annotations
