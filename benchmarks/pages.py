@@ -1,6 +1,7 @@
-"""The cost of pages: item pages per second from one server process, their sizes, and how much readers slow down publishers.
+"""The cost of pages: item pages per second from one server process, their sizes, and how much readers and searches slow down
+publishers.
 
-    python benchmarks/pages.py [--items 200] [--readers 16] [--rounds 3] [--each 2000]
+    python benchmarks/pages.py [--items 200] [--readers 16] [--searchers 32] [--rounds 3] [--each 2000]
 
 A page is requested as a browser requests it, over a connection that stays open. Four kinds of pages are measured:
 
@@ -9,8 +10,9 @@ A page is requested as a browser requests it, over a connection that stays open.
 * *first*: built before, requested for the first time after a publish changed the head;
 * *kept*: already requested since the head changed.
 
-Then two publishers publish, alone and while the readers read, in turns. The median of the rounds counts. Each figure comes with
-its bound and with pages per second of the server's processor time, which other programs on the machine affect less.
+Then two publishers publish, alone and while the readers read, in turns, and the same with searches. The median of the rounds
+counts. Each figure comes with its bound and with pages per second of the server's processor time, which other programs on the
+machine affect less.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ BOUND_BYTES = 50_000
 BOUND_BESIDE = 1.5
 """The maximum ratio by which readers may slow down a publish."""
 PUBLISHERS, PUBLISHES = 2, 20
+SEARCHES = [f"/api/v1/search?q={words}" for words in ("benchmark", "item+publishes", "benchmark+item", "publ")]
 MOST_SECONDS = 60
 """Time limit for the readers next to the publishers."""
 
@@ -45,6 +48,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--items", type=int, default=200)
     parser.add_argument("--readers", type=int, default=16)
+    parser.add_argument("--searchers", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--each", type=int, default=2000, help="pages in a round, over all readers")
     options = parser.parse_args()
@@ -70,7 +74,8 @@ def main() -> None:
                 f"item pages, {words:<6} {rate:>7.0f}/s   {rate / BOUND_PAGES:>6.2f} of the bound of {BOUND_PAGES}/s"
                 f"   {by_cpu:>7.0f} per second of processor time"
             )
-        _beside(registry, paths, options.readers, options.rounds)
+        _beside(registry, "page readers", paths, options.readers, options.rounds)
+        _beside(registry, "searches", SEARCHES, options.searchers, options.rounds)
 
 
 def _published(registry: Registry, label: str, count: int) -> list[str]:
@@ -144,18 +149,18 @@ def _read(url: str, paths: list[str], readers: int, count: int) -> float:
     return each * readers / float(json.loads(done.stdout)["seconds"])
 
 
-def _beside(registry: Registry, paths: list[str], readers: int, rounds: int) -> None:
+def _beside(registry: Registry, who: str, paths: list[str], readers: int, rounds: int) -> None:
     alone: list[Measured] = []
     beside: list[Measured] = []
     for number in range(rounds):
-        alone.append(measure(registry, f"alone{letters(number)}", PUBLISHERS, PUBLISHES))
+        alone.append(measure(registry, f"alone{who[0]}{letters(number)}", PUBLISHERS, PUBLISHES))
         with _reading(registry.url, paths, readers):
-            beside.append(measure(registry, f"beside{letters(number)}", PUBLISHERS, PUBLISHES))
+            beside.append(measure(registry, f"beside{who[0]}{letters(number)}", PUBLISHERS, PUBLISHES))
     p50 = [statistics.median(one.p50 for one in found) * 1000 for found in (alone, beside)]
     print(f"publishing alone                 p50 {p50[0]:>6.1f} ms")
     ratio = p50[1] / p50[0]
     print(
-        f"publishing with {readers:>2} page readers   p50 {p50[1]:>6.1f} ms   {ratio:>6.2f} times as long, "
+        f"publishing with {readers:>2} {who:<12}   p50 {p50[1]:>6.1f} ms   {ratio:>6.2f} times as long, "
         f"{ratio / BOUND_BESIDE:.2f} of the bound of {BOUND_BESIDE} times"
     )
 
@@ -164,7 +169,7 @@ def _beside(registry: Registry, paths: list[str], readers: int, rounds: int) -> 
 def _reading(url: str, paths: list[str], readers: int) -> Iterator[None]:
     """Run readers that read as fast as they can until the block ends."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump(_plan(url, paths, readers, MOST_SECONDS * 1000 // readers), file)
+        json.dump({**_plan(url, paths, readers, MOST_SECONDS * 1000 // readers), "busy": True}, file)
         file.flush()
         process = subprocess.Popen([sys.executable, str(LOAD), file.name], stdout=subprocess.DEVNULL)
         try:

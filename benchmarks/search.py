@@ -31,13 +31,13 @@ from registry_server.search import documents as search
 from registry_server.search.documents import SearchDocument
 from registry_server.search.finding import find
 from registry_server.search.search_pool import search_engine
-from registry_server.search.words import words_of
 from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.schema import documents
 from rye.items.kinds import KINDS
+from rye.text.ranking.words import words_of
 
-BOUNDS = {("sqlite", 100_000): 10.0, ("postgresql", 100_000): 30.0, ("sqlite", 1_000_000): 20.0,
+BOUNDS = {("sqlite", 100_000): 10.0, ("postgresql", 100_000): 10.0, ("sqlite", 1_000_000): 20.0,
           ("postgresql", 1_000_000): 20.0}  # fmt: skip
 """The limit for the 95th percentile of searches, in milliseconds."""
 SHARED_BUFFERS = "2GB"

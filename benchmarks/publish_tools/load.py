@@ -2,6 +2,8 @@
 
     python load.py PLAN        PLAN: a JSON file {"host", "port", "publishers": [[[request, …], …], …]}
 
+``"busy": true`` in the plan: an answer of 503 counts like any other.
+
 A publisher sends its publishes one at a time; a publish is one or more requests, each the base64 of a whole HTTP/1.1
 message. Prints {"seconds", "latencies"}: one latency for each publish. Any answer but 2xx ends the run.
 """
@@ -21,9 +23,10 @@ WAIT_SECONDS = 120
 class Publisher(asyncio.Protocol):
     """One connection, with as little work for each answer as possible."""
 
-    def __init__(self, publishes: list[list[bytes]], taken: list[float]) -> None:
+    def __init__(self, publishes: list[list[bytes]], taken: list[float], accepted: tuple[bytes, ...]) -> None:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._taken = taken
+        self._accepted = accepted
         self._requests = [(request, request is publish[-1]) for publish in publishes for request in publish]
         self._at = 0
         self._started = 0.0
@@ -49,7 +52,7 @@ class Publisher(asyncio.Protocol):
             _, _, length = head.partition(b"content-length:")
             if len(self._buffer) < end + 4 + int(length.partition(b"\r\n")[0] or 0):
                 return
-        if not head.startswith(b"http/1.1 2"):
+        if not head.startswith(self._accepted):
             self._end(RuntimeError(self._buffer[:1000].decode("utf-8", "replace")))
             return
         self._buffer = b""
@@ -81,12 +84,14 @@ class Publisher(asyncio.Protocol):
                 self._transport.close()
 
 
-async def _run(host: str, port: int, publishers: list[list[list[bytes]]]) -> dict[str, object]:
+async def _run(
+    host: str, port: int, publishers: list[list[list[bytes]]], accepted: tuple[bytes, ...]
+) -> dict[str, object]:
     taken: list[float] = []
     loop = asyncio.get_running_loop()
 
     async def publish(publishes: list[list[bytes]]) -> None:
-        _, publisher = await loop.create_connection(lambda: Publisher(publishes, taken), host, port)
+        _, publisher = await loop.create_connection(lambda: Publisher(publishes, taken, accepted), host, port)
         await publisher.done
 
     started = time.perf_counter()
@@ -101,7 +106,8 @@ def main() -> None:
         [[base64.b64decode(request) for request in publish] for publish in publishes]
         for publishes in plan["publishers"]
     ]
-    print(json.dumps(asyncio.run(_run(plan["host"], plan["port"], publishers))))
+    accepted = (b"http/1.1 2", b"http/1.1 503") if plan.get("busy") else (b"http/1.1 2",)
+    print(json.dumps(asyncio.run(_run(plan["host"], plan["port"], publishers, accepted))))
 
 
 if __name__ == "__main__":

@@ -120,6 +120,7 @@ async def _search(request: _Request) -> Response[bytes]:
     async def prepare() -> Maker:
         if not query:
             return search_page(wanted, None)
+        await service.pages.turn(PAGES.search_pace_seconds)
         asked_for = service.searches.ask(
             query, kind=kind or None, visible=reader.namespaces, limit=PAGES.search_results, offset=wanted.offset
         )

@@ -39,6 +39,8 @@ from registry_server.storage import database
 from registry_server.storage.bounded_threads import BoundedThreads
 from registry_server.storage.objects import Objects
 from rye.errors import RyeError
+from rye.items.identity import Identity
+from rye.items.kinds import KINDS
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import Advisory
 
@@ -203,10 +205,14 @@ class InteropPool:
     # -- versions and advisories --------------------------------------------------------------------------------------
 
     def _versions(self, ledger: Ledger, shown: int, wanted: ItemVersions, may_read: MayRead) -> InteropDocument | None:
-        if not may_read(wanted.identity.namespace):
+        if not may_read(wanted.id.partition("/")[0]):
             return None
-        item = self.catalogue.item(ledger, shown, wanted.identity)
-        return _document(renovate.document(*item, self._address()), JSON, may_compress=True) if item else None
+        kinds = (wanted.kind,) if wanted.kind is not None else tuple(KINDS)
+        items = [self.catalogue.item(ledger, shown, Identity(kind, wanted.id)) for kind in kinds]
+        known = [item for item in items if item is not None]
+        if len(known) != 1:
+            return None
+        return _document(renovate.document(*known[0], self._address()), JSON, may_compress=True)
 
     def _advisory(self, ledger: Ledger, shown: int, wanted: Advisories, may_read: MayRead) -> InteropDocument | None:
         advisories = self._advisories(ledger, shown)

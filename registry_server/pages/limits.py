@@ -63,10 +63,12 @@ class PageLimits(Struct, frozen=True, kw_only=True):
     """Characters of ``Accept`` and ``If-None-Match`` that are read."""
     pace_seconds: float = 0.002
     """Time between two pages while the registry publishes. The rest of the time belongs to publishing."""
+    search_pace_seconds: float = 0.02
+    """The same after a search, which takes several times as long as a page."""
     pace_lasts_seconds: float = 0.05
     """How long after a publish pages keep this pace, because publishes come in series."""
     turn_seconds: float = 1.0
-    """The longest time that a page waits for its turn."""
+    """The longest time that a page or a search waits for its turn."""
     catch_up_entries: int = 256
     """Log entries that are read in one batch to find dependents."""
     catch_up_seconds: float = 0.5

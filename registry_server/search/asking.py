@@ -1,31 +1,22 @@
-"""Build queries for the text index, and define the points of each sort of match. Pure.
+"""Plan which documents a question ranks: queries for the text index, best first. Pure.
 
-A word matches every word that begins with it. A single letter, a very long word, and most words of a long query match
-only themselves.
-
-Matches, best first: the whole id, the name, whole words of the name, beginnings of words of the name, of the id, of
-words anywhere; then corrected words, then any of the words. Deprecated items come after all others, unless the query is
-their whole id. Among equal matches, shorter ids come first.
+Any document with a word of the question could be ranked, and if they are few, all of them are (:func:`any_word`). Among very
+many, the index is asked in steps until there are enough (:data:`registry_server.search.finding.RANKED`): documents with all words
+in their name, with all words anywhere, with two of the most telling words, with one of them in their name. How well a document
+answers is not decided here (:mod:`rye.text.ranking.scoring`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from registry_server.search.words import LEAST_LETTERS, PREFIX_LETTERS
+from rye.text.ranking.frequencies import weight_of
+from rye.text.ranking.scoring import Alternative, Clause, Question
 
-EXACT = 10_000
-"""Points for a whole id, the maximum."""
-NAME, NAME_WORDS, NAME_BEGINNINGS, ID_BEGINNINGS, ANYWHERE = 9_400, 8_600, 7_600, 6_400, 4_800
-CORRECTED, ANY_WORD = 3_000, 1_500
-START = 300
-"""Extra points if the id begins with the query."""
-BEGINNINGS = 4
-"""In a query with more words than this, only the last matches as a prefix."""
-MOST_LENGTH = 400
-"""The most points that a long id loses: one for each letter."""
+TELLING = 3
+"""The words of a question that are asked for one by one and two by two: those that tell most."""
 
 
 class Term(Struct, frozen=True):
@@ -35,55 +26,75 @@ class Term(Struct, frozen=True):
     is_prefix: bool = False
 
 
-Clause = tuple[Term, ...]
+AnyOf = tuple[Term, ...]
 """Alternatives: one of these must match."""
-Question = tuple[Clause, ...]
+AllOf = tuple[AnyOf, ...]
 """All of these must match."""
 
 
-def all_words(words: Sequence[str]) -> Question:
-    """Return the query for all words, anywhere."""
-    return tuple((term,) for term in _terms(words))
+class IndexQuery(Struct, frozen=True):
+    """One query of the index, and the most documents that it adds."""
+
+    asked: AllOf
+    most: int
 
 
-def all_in_name(words: Sequence[str]) -> Question:
-    """Return the query for all words in the name."""
-    return tuple((term,) for term in _terms(words, "/"))
+def steps(question: Question, most: int, *, is_answered: bool = False) -> list[IndexQuery]:
+    """Return the queries, in order. ``most``: the documents that are wanted. ``is_answered``: the question is the id of one, so
+    those with some of its words need no order."""
+    clauses = question.clauses
+    asked = [IndexQuery(tuple(_terms(clause, "/") for clause in clauses), most)]
+    if len(clauses) == 1:
+        return asked
+    asked.append(IndexQuery(tuple(_terms(clause) for clause in clauses), most))
+    if not is_answered:
+        telling = sorted(clauses, key=lambda clause: -clause.weight)[:TELLING]
+        for at, clause in enumerate(telling[:-1], 1):
+            if len(clauses) > 2:
+                asked.append(IndexQuery((_terms(clause), _any(telling[at:])), most // 2))
+        asked += [IndexQuery((_terms(clause, "/"),), most // 4) for clause in telling]
+    return asked
 
 
-def corrected(alternatives: Sequence[Sequence[str]]) -> Question:
-    """Return the query for each word or one of its corrections. The first alternative is the typed word."""
-    typed = _terms([words[0] for words in alternatives])
-    return tuple((term, *map(Term, words[1:])) for term, words in zip(typed, alternatives, strict=True))
+def any_word(question: Question) -> AllOf:
+    """Return the query for every document that can have a score."""
+    return (_any(question.clauses),)
 
 
-def any_word(alternatives: Sequence[Sequence[str]]) -> Question:
-    """Return the query for any of the words or their corrections."""
-    return (tuple(term for clause in corrected(alternatives) for term in clause if len(term.token) >= LEAST_LETTERS),)
+def occurrence(clause: Clause) -> AllOf:
+    """Return the query for a word itself, or a word that begins with it."""
+    own = [other for other in clause.alternatives[1:] if other.is_beginning]
+    return (tuple(map(_term, (clause.alternatives[0], *own))),)
 
 
-def _terms(words: Sequence[str], mark: str = "") -> list[Term]:
-    """Return words as terms. Among many words only the last is a prefix, because people who type sentences type whole
-    words."""
-    few = len(words) <= BEGINNINGS
-    return [
-        Term(f"{mark}{word}", LEAST_LETTERS <= len(word) <= PREFIX_LETTERS and (few or at == len(words)))
-        for at, word in enumerate(words, 1)
-    ]
+def _any(clauses: Iterable[Clause]) -> AnyOf:
+    return tuple(dict.fromkeys(term for clause in clauses for term in _terms(clause)))
 
 
-def fts5(question: Question) -> str:
-    """Return the query in SQLite's syntax. Tokens contain no quotes (:mod:`registry_server.search.words`)."""
+def _terms(clause: Clause, mark: str = "") -> AnyOf:
+    return tuple(dict.fromkeys(_term(each, mark) for each in clause.alternatives))
+
+
+def _term(alternative: Alternative, mark: str = "") -> Term:
+    """Return the token for an alternative; of several words the most telling one, since all of them must occur."""
+    return Term(f"{mark}{max(alternative.stems, key=weight_of)}", alternative.is_beginning)
+
+
+def fts5(asked: AllOf) -> str:
+    """Return the query in SQLite's syntax. Tokens contain no quotes (:mod:`rye.text.ranking.words`)."""
     return " AND ".join(
-        "(" + " OR ".join(f'"{term.token}"{"*" if term.is_prefix else ""}' for term in clause) + ")"
-        for clause in question
+        "(" + " OR ".join(f'"{term.token}"{"*" if term.is_prefix else ""}' for term in terms) + ")" for terms in asked
     )
 
 
-def tsqueries(question: Question) -> list[str]:
-    """Return one query for each clause in PostgreSQL's syntax. Tokens contain no quotes.
+def tsqueries(asked: AllOf) -> list[str]:
+    """Return one query for each part in PostgreSQL's syntax. Tokens contain no quotes.
 
-    As separate conditions, the index takes the next item that two clauses agree on before it looks at the others. In one
-    query it looks up all clauses for each item of the rarest one, which takes three times as long for eight common words.
+    As separate conditions, the index takes the next item that two parts agree on before it looks at the others. In one
+    query it looks up all parts for each item of the rarest one, which takes three times as long for eight common words.
     """
-    return [" | ".join(f"'{term.token}{'*' if term.is_prefix else ''}'" for term in clause) for clause in question]
+    return [_one_of(terms) for terms in asked]
+
+
+def _one_of(terms: Sequence[Term]) -> str:
+    return " | ".join(f"'{term.token}{'*' if term.is_prefix else ''}'" for term in terms)

@@ -1,9 +1,9 @@
 """The search tables: one document for each name, its tokens, and the words of all ids.
 
 ``documents_fts`` holds the tokens: on SQLite a contentless FTS5 index, on PostgreSQL a stored ``tsvector`` with a GIN
-index, next to the columns that the ranking needs, so that a match needs no second look-up. Both are derived only from
-the rows of ``documents`` by :func:`registry_server.search.words.tokens_of`; the words and their trigrams are derived
-from the ids. So ``verify`` can recompute all of them (:func:`index_problems`), and :func:`refill` rebuilds them.
+index. The column ``terms`` has what the ranking reads of an item. Both are derived only from the other columns of ``documents``
+(:func:`rye.text.ranking.scoring.terms_of`, :func:`registry_server.search.words.tokens_of`); the words and their trigrams are
+derived from the ids. So ``verify`` can recompute all of them (:func:`index_problems`), and :func:`refill` rebuilds them.
 """
 
 from __future__ import annotations
@@ -14,42 +14,32 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from registry_server.search.words import (
-    LEAST_LETTERS,
-    PREFIX_LETTERS,
-    beginnings_of,
-    blocks_of,
-    corrections_for,
-    grams_of,
-    segment_of,
-    tokens_of,
-)
+from registry_server.search.words import beginnings_of, blocks_of, tokens_of
 from registry_server.storage.prepared import Among, Prepared
 from registry_server.storage.schema import documents, search_grams, search_words
 from registry_server.storage.statement_batch import RowChange, StatementBatch, deleting, inserting
+from rye.text.ranking.mistakes import corrections_for, grams_of
+from rye.text.ranking.scoring import BEGINNING_LETTERS, Searched, terms_of
+from rye.text.ranking.words import LEAST_LETTERS
 
 _AT_ONCE = 500
 _LISTED = 20
-_PREFIXES = " ".join(str(letters) for letters in range(LEAST_LETTERS, PREFIX_LETTERS + 2))
+_PREFIXES = " ".join(str(letters) for letters in range(LEAST_LETTERS, BEGINNING_LETTERS + 2))
 """The prefix lengths that SQLite indexes: a token is a word, or a mark and a word. A prefix of any other length would be
 searched among all tokens that begin with it."""
 _FTS5 = (
     "CREATE VIRTUAL TABLE documents_fts USING fts5(tokens, content='', detail=none, columnsize=0, "
     f"tokenize=\"ascii tokenchars './!=:-_'\", prefix='{_PREFIXES}')"
 )
-_RANKED = ("kind", "namespace", "id", "segment", "deprecated")
+_REPEATED = ("namespace",)
 """The columns of ``documents`` that ``documents_fts`` repeats on PostgreSQL."""
 # Without statistics of the tokens the plan is the same for every word, and planning is quick.
 _TSVECTOR = (
     """CREATE TABLE documents_fts (
         number integer PRIMARY KEY,
-        kind varchar(16) COLLATE "C" NOT NULL,
         namespace varchar(64) NOT NULL,
-        id varchar(1100) COLLATE "C" NOT NULL,
-        segment varchar(70) NOT NULL,
-        deprecated boolean NOT NULL,
         tokens tsvector NOT NULL
     )""",
     "ALTER TABLE documents_fts ALTER COLUMN tokens SET STATISTICS 0",
@@ -132,9 +122,11 @@ def refill(connection: sa.Connection) -> None:
     connection.execute(search_words.delete())
     connection.execute(search_grams.delete())
     at_number = documents.c.number == sa.bindparam("at")
-    change = documents.update().where(at_number).values({"segment": sa.bindparam("new")})
+    change = documents.update().where(at_number).values({"terms": sa.bindparam("new")})
     for rows in _all_rows(connection):
-        connection.execute(change, [{"at": row["number"], "new": segment_of(row["id"])} for row in rows])
+        for row in rows:
+            row["terms"] = _terms(row)
+        connection.execute(change, [{"at": row["number"], "new": row["terms"]} for row in rows])
         changes = StatementBatch()
         _index(connection, changes, rows)
         present = _known(connection, (), (), [row["id"] for row in rows])
@@ -153,7 +145,7 @@ def index_problems(connection: sa.Connection) -> list[str]:
     wanted = _tokens if connection.dialect.name == "sqlite" else _lexemes
     for rows in _all_rows(connection):
         for row in rows:
-            if indexed.pop(row["number"], 0) != _digest(wanted(row)) or row["segment"] != segment_of(row["id"]):
+            if indexed.pop(row["number"], 0) != _digest(wanted(row)) or row["terms"] != _terms(row):
                 wrong.append(f"The search index is wrong for {row['name']}.")
             words.update((word, row["namespace"]) for word in corrections_for(row["id"]))
     wrong += [f"The search index has an entry {number} without a document." for number in indexed]
@@ -183,7 +175,7 @@ def _indexed(connection: sa.Connection) -> dict[int, int]:
         for term, number in connection.exec_driver_sql("SELECT term, doc FROM temp.documents_terms"):
             counts[number] = counts.get(number, 0) ^ hash(term)
         return counts
-    same = " AND ".join(f"f.{name} = d.{name}" for name in _RANKED)
+    same = " AND ".join(f"f.{name} = d.{name}" for name in _REPEATED)
     counts = dict.fromkeys(connection.scalars(sa.text("SELECT number FROM documents_fts")), -1)
     for number, tokens in connection.exec_driver_sql(
         f"SELECT number, tokens::text FROM documents_fts f JOIN documents d USING (number) WHERE {same}"
@@ -222,7 +214,7 @@ def _known(
     last, present, documents_ = 0, set(), {}
     for name, number, *rest in _BEFORE.rows(connection, {"some": list(some), "words": words}):
         if rest[0] is not None:
-            row = dict(zip(("kind", "id", "description", "keywords"), rest, strict=True))
+            row = dict(zip(("kind", "id", "terms"), rest, strict=True))
             documents_[name] = {"name": name, "number": number, **row}
         elif name:
             present.add(name)
@@ -255,14 +247,19 @@ def _numbered(last: int, offered: Sequence[SearchDocument]) -> list[dict[str, An
             "description": document.description,
             "keywords": document.keywords,
             "deprecated": document.deprecated,
-            "segment": segment_of(document.id),
+            "terms": _terms(structs.asdict(document)),
         }
         for number, document in enumerate(offered, first)
     ]
 
 
 def _tokens(row: Mapping[str, Any]) -> frozenset[str]:
-    return tokens_of(row["kind"], row["id"], row["description"], row["keywords"])
+    return tokens_of(row["kind"], row["id"], row["terms"])
+
+
+def _terms(row: Mapping[str, Any]) -> str:
+    """Return what the ranking reads of a document."""
+    return terms_of(Searched(row["kind"], row["id"], row["description"], row["keywords"]))
 
 
 def _lexemes(row: Mapping[str, Any]) -> frozenset[str]:
@@ -277,7 +274,7 @@ def _change(each: str, at_once: str, types: dict[str, str]) -> RowChange:
 
 # -- the index -----------------------------------------------------------------------------------------------------------
 
-_NOTHING = [sa.null() for _ in range(4)]
+_NOTHING = [sa.null() for _ in range(3)]
 _BEFORE = Prepared(
     sa.union_all(
         sa.select(sa.literal_column("''").label("what"), sa.func.max(documents.c.number), *_NOTHING),
@@ -289,29 +286,27 @@ _BEFORE = Prepared(
             documents.c.number,
             documents.c.kind,
             documents.c.id,
-            documents.c.description,
-            documents.c.keywords,
+            documents.c.terms,
         ).where(Among(documents.c.name)),
     )
 )
 _ADD = inserting(documents)
 _REMOVE = deleting(documents, "number")
-_MOVED = ("number", "version", "description", "keywords", "deprecated", "segment")
+_MOVED = ("number", "version", "description", "keywords", "deprecated", "terms")
 _MOVE = _change(
     f"UPDATE documents SET {', '.join(f'{name} = :{name}' for name in _MOVED)} WHERE name = :name",
     f"UPDATE documents SET {', '.join(f'{name} = given.{name}' for name in _MOVED)} "
     "FROM {rows} WHERE documents.name = given.name",
     {"name": "text", "number": "bigint", "version": "text", "description": "text", "keywords": "text",
-     "deprecated": "boolean", "segment": "text"},
+     "deprecated": "boolean", "terms": "text"},
 )  # fmt: skip
 """A document that is replaced keeps its row, and gets a new number."""
 _ADD_TOKENS = _change(
     "INSERT INTO documents_fts(rowid, tokens) VALUES (:number, :tokens)",
-    f"INSERT INTO documents_fts(number, {', '.join(_RANKED)}, tokens) SELECT number, {', '.join(_RANKED)}, "
+    f"INSERT INTO documents_fts(number, {', '.join(_REPEATED)}, tokens) SELECT number, {', '.join(_REPEATED)}, "
     "array_to_tsvector(string_to_array(tokens, ' ')) FROM {rows}",
-    {"number": "bigint", "kind": "text", "namespace": "text", "id": "text", "segment": "text",
-     "deprecated": "boolean", "tokens": "text"},
-)  # fmt: skip
+    {"number": "bigint", "namespace": "text", "tokens": "text"},
+)
 # SQLite's contentless index needs the old tokens to delete them.
 _FORGET_TOKENS = _change(
     "INSERT INTO documents_fts(documents_fts, rowid, tokens) VALUES ('delete', :number, :tokens)",
@@ -323,7 +318,11 @@ _FORGET_TOKENS = _change(
 def _index(connection: sa.Connection, changes: StatementBatch, rows: Sequence[Mapping[str, Any]]) -> None:
     """Add the tokens of documents. No token contains a space."""
     wanted = _tokens if connection.dialect.name == "sqlite" else _lexemes
-    changes.add(_ADD_TOKENS, [{**row, "tokens": " ".join(sorted(wanted(row)))} for row in rows])
+    names = ("number", *_REPEATED)
+    changes.add(
+        _ADD_TOKENS,
+        [{**{name: row[name] for name in names}, "tokens": " ".join(sorted(wanted(row)))} for row in rows],
+    )
 
 
 def _unindex(connection: sa.Connection, changes: StatementBatch, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -1,57 +1,50 @@
 """Answer a search from the search tables, with bounded work for any query and any number of items.
 
-One query covers all sorts of matches (:mod:`registry_server.search.asking`). Each contributes at most
-:data:`CANDIDATES` documents, newest releases first, and the best :data:`CANDIDATES` of all are ranked. If nothing
-matches all words, a second query corrects typing mistakes and a third accepts any of the words.
+If at most :data:`CANDIDATES` documents have a word of the question, one query of the index finds them, and all of them are ranked
+by :mod:`rye.text.ranking.scoring`: the ranking is exact. If more have one, the index gives :data:`RANKED` documents in steps from
+those that match best (:mod:`registry_server.search.asking`), newest releases first. These are ranked, and the others follow on
+later pages. A word that no item has is corrected.
 
-Every query is limited to the visible namespaces, so other items influence neither the total nor the corrections. The one
-exception is a reader of more than :data:`_VISIBLE_WORDS` words: other namespaces' words can hide corrections from them.
+Every query is limited to the visible namespaces, and a score depends on nothing but question and item. So other items influence
+neither scores nor the total nor the corrections. The one exception is a reader of more than :data:`_VISIBLE_WORDS` words: other
+namespaces' words can hide corrections from them.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection
 from functools import cache
-from typing import Any
+from typing import NamedTuple
 
 import sqlalchemy as sa
 from msgspec import Struct
 
-from registry_server.search import asking, statement
-from registry_server.search.asking import Question, Term
-from registry_server.search.words import (
-    allowed_mistakes,
-    grams_of,
-    joined,
-    kind_token,
-    namespace_token,
-    nearest,
-    newest_blocks,
-    query_words,
-)
+from registry_server.search import asking
+from registry_server.search.asking import AllOf, Term
+from registry_server.search.words import kind_token, namespace_token, newest_blocks
+from registry_server.storage.prepared import Among, Prepared
+from registry_server.storage.schema import documents
 from rye.errors import RyeError
 from rye.items.kinds import KINDS
 from rye.registry.protocol.wire import MORE, SEARCH_TOTAL, SearchTotal
+from rye.text.ranking.mistakes import COMPARED, CORRECTIONS, GRAMS, allowed_mistakes, grams_of, meant, nearest
+from rye.text.ranking.scoring import Question, of_kind, question_of, ranked, unknown_words
 
 CANDIDATES = SEARCH_TOTAL
-"""Documents that are ranked. If there are more, the total is "1000+"."""
+"""Documents that can be results. If there are more, the total is "1000+"."""
+RANKED = 300
+"""Documents that are ranked first if more than :data:`CANDIDATES` have a word of the question."""
 _NAMED_NAMESPACES = 64
 """Visible namespaces that become part of the index query. More are filtered in the table of documents."""
-_CORRECTIONS = 4
-"""Corrections of one mistyped word."""
-_GRAMS = 16
 _WORDS_OF_A_GRAM = 300
-_COMPARED = 50
-"""Known words that are compared with a mistyped one: those that share the most trigrams."""
 _VISIBLE_WORDS = 20_000
 """Words of the visible namespaces among which corrections are looked for one by one. If there are more, the table of trigrams
 is used, where the first words with a trigram can be those of other namespaces."""
 
 
 class Hit(Struct, frozen=True):
-    """One result. Hits are sorted by score, which is between 0 and 1."""
+    """One result. Hits are sorted by score (:mod:`rye.text.ranking.scoring`)."""
 
     kind: str
     id: str
@@ -83,11 +76,9 @@ def find(
 
     ``visible``: the namespaces whose items may be found; None: all. Raises RyeError ``query-too-short``.
     """
-    head, colon, rest = query.partition(":")
-    if colon and (of := head.strip().lower()) in KINDS and kind in (None, of):
-        query, kind = rest, of
-    words = query_words(query)
-    if not words:
+    query, kind = of_kind(query, kind, KINDS)
+    question = question_of(query)
+    if question is None:
         raise RyeError(
             "query-too-short",
             "The query has no word with at least two letters.",
@@ -98,7 +89,6 @@ def find(
         namespaces = frozenset({namespace}) if namespaces is None or namespace in namespaces else frozenset()
     if namespaces is not None and not namespaces:
         return SearchResults((), 0)
-    typed = query.strip().lower()
     is_sqlite = connection.dialect.name == "sqlite"
     within = _Within(
         is_sqlite=is_sqlite,
@@ -106,23 +96,29 @@ def find(
         kind=kind,
         namespaces=namespaces,
         visible=None if namespaces is None else json.dumps(sorted(namespaces)) if is_sqlite else sorted(namespaces),
-        typed=typed if _id_like().fullmatch(typed) else "",
-        name=joined(query.rpartition("/")[2]),
-        words=tuple(words),
-        limit=limit,
-        offset=offset,
     )
-    results = _ask(connection, within, asking.all_words(words), asking.ANYWHERE)
-    if results.total == 0:
-        few = words if len(words) <= asking.BEGINNINGS else []  # a sentence has enough correct words
-        unknown = [word for word in few if len(few) == 1 or not _occurs(connection, within, word)]
-        meant = {word: _meant(connection, within, word) for word in unknown}
-        alternatives = [[word, *meant.get(word, ())] for word in words]
-        if any(meant.values()):
-            results = _ask(connection, within, asking.corrected(alternatives), asking.CORRECTED)
-        if results.total == 0 and len(words) > 1:
-            results = _ask(connection, within, asking.any_word(alternatives), asking.ANY_WORD)
-    return results
+    found = _candidates(connection, within, question)
+    corrections = {
+        clause.word: _meant(connection, within, clause.word)
+        for clause in unknown_words(question, [row.terms for row in found.best])
+        if not _numbers(connection, within, asking.occurrence(clause), 1)
+    }
+    if any(corrections.values()):
+        question = question_of(query, corrections) or question
+        found = _candidates(connection, within, question)
+    results = ranked(question, found.best, weak=found.is_more)
+    if found.is_more and offset + limit > len(results):
+        least = results[-1][0] if results else 1.0
+        others = ranked(question, _rows(connection, found.rest), weak=True)
+        results += [(min(points, least), row) for points, row in others]
+    page = results[offset : offset + limit]
+    numbers = [row.number for _, row in page]
+    shown = {row[0]: row[1:] for row in _SHOWN.rows(connection, {"some": numbers})} if numbers else {}
+    hits = (
+        Hit(row.kind, row.id, shown[row.number][0], shown[row.number][1], points, bool(row.deprecated))
+        for points, row in page
+    )
+    return SearchResults(tuple(hits), MORE if found.is_more else len(results))
 
 
 class _Within(Struct, frozen=True, kw_only=True):
@@ -134,121 +130,166 @@ class _Within(Struct, frozen=True, kw_only=True):
     kind: str | None
     namespaces: frozenset[str] | None
     visible: str | list[str] | None
-    """The namespaces as a parameter (:func:`registry_server.search.statement.is_visible`)."""
-    typed: str
-    """The query, if it can be an id or the beginning of one; otherwise empty."""
-    name: str
-    """The query's last segment as one word, compared with names."""
-    words: tuple[str, ...]
-    limit: int
-    offset: int
+    """The namespaces as a parameter (:func:`_is_visible`)."""
 
-    def facets(self) -> Question:
-        """The clauses for kind and namespaces in the index query."""
-        kinds: Question = ((Term(kind_token(self.kind)),),) if self.kind is not None else ()
+    def facets(self) -> AllOf:
+        """The conditions for kind and namespaces in the index query."""
+        kinds: AllOf = ((Term(kind_token(self.kind)),),) if self.kind is not None else ()
         if self.namespaces is None or self.is_many:
             return kinds
         return (*kinds, tuple(Term(namespace_token(name)) for name in sorted(self.namespaces)))
 
     @property
     def is_many(self) -> bool:
+        """Whether the namespaces are too many for the index query."""
         return self.namespaces is not None and len(self.namespaces) > _NAMED_NAMESPACES
 
-    def exact(self) -> list[str]:
-        """The names that the query spells in full."""
-        if not self.typed:
-            return []
-        return [f"{kind}:{self.typed}" for kind in (KINDS if self.kind is None else [self.kind])]
+
+class _Candidates(Struct, frozen=True):
+    """The documents that can be results."""
+
+    best: list[_Document]
+    """Those that are ranked first: all of them, or at least :data:`RANKED`."""
+    rest: list[int]
+    """The numbers of those that follow, if there are more than :data:`CANDIDATES`."""
+    is_more: bool
+    """Whether there are more than :data:`CANDIDATES`."""
 
 
-@cache
-def _id_like() -> re.Pattern[str]:
-    return re.compile(r"[a-z0-9/_-]{1,1100}")
+def _candidates(connection: sa.Connection, within: _Within, question: Question) -> _Candidates:
+    """Return the documents that have a word of the question."""
+    every = _numbers(connection, within, asking.any_word(question), CANDIDATES + 1)
+    if len(every) <= CANDIDATES:
+        return _Candidates(_rows(connection, every), [], False)
+    wanted = min(RANKED, CANDIDATES)
+    named = _named(connection, within, question)
+    best = dict.fromkeys(named)
+    for step in asking.steps(question, wanted, is_answered=bool(named)):
+        best.update(dict.fromkeys(_numbers(connection, within, step.asked, step.most)))
+        if len(best) >= wanted:
+            break
+    in_order = list(dict.fromkeys([*best, *every]))[:CANDIDATES]
+    return _Candidates(_rows(connection, in_order[:wanted]), in_order[wanted:], True)
 
 
-def _ask(connection: sa.Connection, within: _Within, question: Question, least: int) -> SearchResults:
-    """Return one page of matches. ``least``: the points of any match, wherever its words are."""
-    limit = max(min(within.limit, CANDIDATES - within.offset), 0)
-    rows = _page(connection, within, question, least, limit, within.offset) if limit else []
-    if not rows and within.offset:  # a page after the last one has no row with the total
-        first = _page(connection, within, question, least, 1, 0)
-        total = first[0].total if first else 0
-    else:
-        total = rows[0].total if rows else 0
-    hits = tuple(
-        Hit(row.kind, row.id, row.version, row.description, row.score / asking.EXACT, bool(row.deprecated))
-        for row in rows
-    )
-    return SearchResults(hits, MORE if total > CANDIDATES else total)
+def _named(connection: sa.Connection, within: _Within, question: Question) -> list[int]:
+    """Return the documents whose id is the query."""
+    item_id = question.typed
+    if not item_id or (within.namespaces is not None and item_id.partition("/")[0] not in within.namespaces):
+        return []
+    kinds = KINDS if within.kind is None else [within.kind]
+    return list(connection.scalars(_EXACT, {"names": [f"{kind}:{item_id}" for kind in kinds]}))
 
 
-def _page(
-    connection: sa.Connection,
-    within: _Within,
-    question: Question,
-    least: int,
-    limit: int,
-    offset: int,
-    most: int | None = None,
-) -> Sequence[sa.Row[Any]]:
-    """Return rows with the columns of :class:`Hit` and ``total``: how many candidates there are, at most ``most``."""
-    conditions = _conditions(within.is_sqlite, "anywhere", (*question, *within.facets()))
-    names: dict[str, object] = {}
-    values: dict[str, object] = {
-        "most": most or CANDIDATES + 1,
-        "least": least,
-        "limit": limit,
-        "offset": offset,
-        "typed": within.typed,
-        "letters": max(len(within.typed), 1),
-    }
-    ranks = least == asking.ANYWHERE
-    if ranks:
-        names = _conditions(within.is_sqlite, "in_name", (*asking.all_in_name(within.words), *within.facets()))
-        values |= {
-            "name": within.name,
-            **{f"begins{at}": f"-{word}" for at, word in enumerate(within.words)},
-            **{f"whole{at}": f"-{word}-" for at, word in enumerate(within.words)},
-        }
-        if within.typed:
-            values["exact"] = within.exact()
-    if within.visible is not None:
+def _numbers(connection: sa.Connection, within: _Within, asked: AllOf, most: int) -> list[int]:
+    """Return the numbers of at most ``most`` documents."""
+    every = (*asked, *within.facets())
+    conditions = [asking.fts5(every)] if within.is_sqlite else asking.tsqueries(every)
+    values: dict[str, object] = {f"asked{at}": condition for at, condition in enumerate(conditions)}
+    values |= {f"block{at}": f"'{block}'" for at, block in enumerate(within.blocks)} | {"most": most}
+    if within.is_many:
         values["visible"] = within.visible
-    values |= {f"block{at}": f"'{block}'" for at, block in enumerate(within.blocks)}
-    shape = statement.Shape(
+    shape = _Shape(
         is_sqlite=within.is_sqlite,
-        anywhere=len(conditions),
-        in_name=len(names),
-        words=len(within.words) if ranks else 0,
-        may_be_id=ranks and bool(within.typed),
-        is_limited=within.visible is not None,
+        conditions=len(conditions),
+        is_limited=within.is_many,
         blocks=len(within.blocks),
     )
-    return connection.execute(statement.text(shape), values | conditions | names).all()
-
-
-def _conditions(is_sqlite: bool, name: str, question: Question) -> dict[str, object]:
-    asked = [asking.fts5(question)] if is_sqlite else asking.tsqueries(question)
-    return {f"{name}{at}": condition for at, condition in enumerate(asked)}
+    return list(connection.scalars(_statement(shape), values))
 
 
 _LARGEST = sa.text("SELECT max(number) FROM documents")
+_EXACT = sa.text("SELECT number FROM documents WHERE name IN :names").bindparams(sa.bindparam("names", expanding=True))
+
+
+class _Document(NamedTuple):
+    """What the ranking reads of a document."""
+
+    number: int
+    id: str
+    kind: str
+    deprecated: bool
+    terms: str
+
+
+def _rows(connection: sa.Connection, numbers: list[int]) -> list[_Document]:
+    return [_Document(*row) for row in _RANKED.rows(connection, {"some": numbers})] if numbers else []
+
+
+_RANKED = Prepared(sa.select(*(documents.c[name] for name in _Document._fields)).where(Among(documents.c.number)))
+_SHOWN = Prepared(
+    sa.select(documents.c.number, documents.c.version, documents.c.description).where(Among(documents.c.number))
+)
+
+
+# -- the SQL -----------------------------------------------------------------------------------------------------------
+
+
+class _Shape(Struct, frozen=True, kw_only=True):
+    """What the SQL of one query depends on. The rest are parameters."""
+
+    is_sqlite: bool
+    conditions: int
+    """Parameters ``asked0``, ``asked1``, ... On SQLite always 1."""
+    is_limited: bool = False
+    """Only the namespaces in the parameter ``visible`` may be found."""
+    blocks: int = 0
+    """Blocks that are searched first, in this order: ``block0``, ``block1``, ..."""
+
+
+@cache
+def _statement(shape: _Shape) -> sa.TextClause:
+    """Return the statement for the numbers of documents. Its other parameter is ``most``.
+
+    SQLite reads its index from the newest item on. PostgreSQL collects all matches before it returns the first, so it looks in
+    the newest blocks of items first (:func:`registry_server.search.words.newest_blocks`): a word that many items have is found
+    often enough in a small block, and a word that few items have is found fast anywhere.
+    """
+    if shape.is_sqlite:
+        table = "documents_fts f" + (" JOIN documents d ON d.number = f.rowid" if shape.is_limited else "")
+        where = f"documents_fts MATCH :asked0{_allowed(shape)}"
+        return sa.text(f"SELECT f.rowid FROM {table} WHERE {where} ORDER BY f.rowid DESC LIMIT :most")
+    sources: dict[str, str] = {}
+    tried: list[str] = []
+    needed: list[str] = []
+    for block in range(shape.blocks):
+        source = f"in_block{block}"
+        sources[source] = _matching(shape, needed, f"block{block}")
+        is_full = f"(SELECT count(*) FROM {source}) >= :most"
+        tried.append(f"SELECT number FROM {source} WHERE {is_full}")
+        needed.append(f"NOT {is_full}")
+    every = " UNION ALL ".join([*tried, f"SELECT number FROM ({_matching(shape, needed)}) AS every"])
+    ctes = ", ".join(f"{name} AS MATERIALIZED ({sql})" for name, sql in sources.items())
+    return sa.text(f"WITH {ctes} {every}" if ctes else every)
+
+
+def _matching(shape: _Shape, needed: list[str], block: str = "") -> str:
+    """Return the query of PostgreSQL. ``needed``: what must be true, or nothing is read."""
+    asked = [*([block] if block else []), *(f"asked{at}" for at in range(shape.conditions))]
+    where = " AND ".join(f"d.tokens @@ CAST(:{parameter} AS tsquery)" for parameter in asked)
+    limit = f"(CASE WHEN {' AND '.join(needed)} THEN :most ELSE 0 END)" if needed else ":most"
+    return f"SELECT d.number FROM documents_fts d WHERE {where}{_allowed(shape)} LIMIT {limit}"
+
+
+def _allowed(shape: _Shape) -> str:
+    return f" AND {_is_visible(shape.is_sqlite, 'd.namespace')}" if shape.is_limited else ""
+
+
+def _is_visible(is_sqlite: bool, column: str) -> str:
+    """Return the condition that a column is one of the namespaces in the parameter ``visible``: on SQLite a JSON list, on
+    PostgreSQL an array. A parameter for each would be too many for both databases from some ten thousand on.
+    """
+    return f"{column} IN (SELECT value FROM json_each(:visible))" if is_sqlite else f"{column} = ANY(:visible)"
 
 
 # -- typing mistakes -----------------------------------------------------------------------------------------------------
-
-
-def _occurs(connection: sa.Connection, within: _Within, word: str) -> bool:
-    """Whether any item has the word."""
-    question = (*asking.all_words([word]), *within.facets())
-    return bool(_page(connection, within, question, asking.CORRECTED, 1, 0, most=1))
 
 
 def _meant(connection: sa.Connection, within: _Within, word: str) -> list[str]:
     """Return corrections of ``word``: words of ids in the visible namespaces."""
     if not allowed_mistakes(word):
         return []
-    grams = grams_of(word)[:_GRAMS]
+    grams = grams_of(word)[:GRAMS]
     values: dict[str, object] = {
         "least": len(word) - allowed_mistakes(word),
         "most": len(word) + allowed_mistakes(word),
@@ -256,11 +297,11 @@ def _meant(connection: sa.Connection, within: _Within, word: str) -> list[str]:
     allowed = ""
     if within.visible is not None:
         values["visible"] = within.visible
-        mine = statement.is_visible(within.is_sqlite, "namespace")
+        mine = _is_visible(within.is_sqlite, "namespace")
         count = f"SELECT count(*) FROM (SELECT 1 FROM search_words WHERE {mine} LIMIT {_VISIBLE_WORDS + 1}) AS w"
         if connection.scalar(sa.text(count), {"visible": values["visible"]}) <= _VISIBLE_WORDS:
             fitting = f"SELECT DISTINCT word FROM search_words WHERE {mine} AND length(word) BETWEEN :least AND :most"
-            return nearest(word, _sharing_most(grams, word, connection.scalars(sa.text(fitting), values)), _CORRECTIONS)
+            return meant(word, connection.scalars(sa.text(fitting), values))
         allowed = f"WHERE EXISTS (SELECT 1 FROM search_words WHERE word = near.word AND {mine}) "
     parts = (
         f"SELECT * FROM (SELECT word FROM search_grams WHERE gram = :gram{at} AND letters BETWEEN :least AND :most "
@@ -269,13 +310,7 @@ def _meant(connection: sa.Connection, within: _Within, word: str) -> list[str]:
     )
     text = sa.text(
         f"SELECT word FROM (SELECT word, count(*) AS shared FROM ({' UNION ALL '.join(parts)}) AS every GROUP BY word) "
-        f"AS near {allowed}ORDER BY shared DESC, word LIMIT {_COMPARED}"
+        f"AS near {allowed}ORDER BY shared DESC, word LIMIT {COMPARED}"
     )
     values |= {f"gram{at}": gram for at, gram in enumerate(grams)}
-    return nearest(word, (other for other in connection.scalars(text, values) if other != word), _CORRECTIONS)
-
-
-def _sharing_most(grams: Sequence[str], word: str, visible: Iterable[str]) -> list[str]:
-    """Return the words that share the most trigrams with ``word``, without itself."""
-    shared = [(-sum(map(f"^{other}$".__contains__, grams)), other) for other in visible if other != word]
-    return [other for few, other in sorted(shared)[:_COMPARED] if few]
+    return nearest(word, (other for other in connection.scalars(text, values) if other != word), CORRECTIONS)

@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
-REVISION = "0010"
+REVISION = "0011"
 """The newest alembic revision, which a database must have. A test compares it with the revisions' folder."""
 
 registry = Table(
@@ -171,9 +171,7 @@ documents = Table(
     Column("description", Text, nullable=False),
     Column("keywords", Text, nullable=False),
     Column("deprecated", Boolean, nullable=False),
-    Column(
-        "segment", String(70), nullable=False, comment="The id's last segment, its words between hyphens: -deploy-app-"
-    ),
+    Column("terms", Text, nullable=False, comment="Its stems and their strengths: rye.text.ranking.scoring.terms_of."),
     comment="The search index: one row per name with a release that is not yanked. Its tokens are in documents_fts.",
 )
 

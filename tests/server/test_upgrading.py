@@ -555,6 +555,17 @@ def test_an_old_database_without_a_registry_is_upgraded_too(url: str) -> None:
     assert revision_of(url) == schema.REVISION
 
 
+def test_a_server_of_revision_0010_cannot_write_what_search_finds(url: str) -> None:
+    """While servers are replaced one by one, an old one must fail to publish rather than leave an item that is not found."""
+    engine = opening.connect(url)
+    columns = "number, name, kind, namespace, id, version, description, keywords, deprecated"
+    values = "1, 'tool:acme/x', 'tool', 'acme', 'acme/x', '1.0.0', '', '', false"
+    for more, value in ((", segment", ", '-x-'"), ("", "")):
+        with engine.connect() as connection, pytest.raises(sa.exc.DBAPIError, match=r"segment|terms"):
+            connection.exec_driver_sql(f"INSERT INTO documents ({columns}{more}) VALUES ({values}{value})")
+    engine.dispose()
+
+
 def test_more_statements_than_are_read_at_once_all_get_the_hash_of_their_text(url: str) -> None:
     acme, count = Publisher("acme"), 2345
     note = acme.claim()

@@ -41,7 +41,7 @@ def _map_root(state: Path) -> str | None:
     """The root hash of the name map in the last verified head."""
     try:
         root = json.loads(_object(state).get("head") or "{}").get("map")
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return None
     return root if isinstance(root, str) and _HASH.fullmatch(root) else None
 

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from rye.errors import RyeError
+from rye.installation.shadows import shadow_of
 from rye.items.identity import Identity, is_id
 from rye.items.kinds import KINDS
+from rye.project.context import load_manifest
+from rye.project.item_file import load_item
+from rye.project.layout import find_project
+from rye.project.lock_file import read_lock
+from rye.project.manifest import Manifest
+from rye.project.spaces import entries
 from rye.registry.protocol.wire import MORE, SEARCH_TOTAL, SearchTotal
 from rye.registry.trust.records import latest_release
 from rye.registry.trust.trust_error import TrustError
-from rye.workspace.items.local_search import score, search_local
+from rye.text.ranking.answering import Findable, answers, findable
+from rye.text.ranking.scoring import DEPRECATED, Searched, of_kind
+from rye.workspace.context import Context
+from rye.workspace.items.effective_item import effective_entry, installed_problem
 from rye.workspace.registries.registry_access import configured, open_api, open_registry
 
 if TYPE_CHECKING:
+    from rye.project.lock import Lock
     from rye.project.registries import Registries
     from rye.registry.client import RegistryClient
     from rye.registry.protocol.wire import SearchResult
     from rye.registry.transport.api import RegistryApi
-    from rye.workspace.context import Context
 
 _PAGE = 100
 """Results per request: the servers' default."""
@@ -53,7 +64,9 @@ class SearchOutcome(Struct, frozen=True):
 
 def search(context: Context, request: SearchRequest) -> SearchOutcome:
     """Find items. A registry that fails gives a warning, as long as anything else answers."""
-    results = search_local(context, request.words, kind=request.kind, namespace=request.namespace)
+    words, kind = of_kind(request.words, request.kind, KINDS)
+    request = structs.replace(request, words=words, kind=kind)
+    results = _search_local(context, request.words, kind=request.kind, namespace=request.namespace)
     for row in results:
         row["deprecated"] = None
     total: _Count = len(results)
@@ -64,12 +77,58 @@ def search(context: Context, request: SearchRequest) -> SearchOutcome:
         for row in found:
             if (there := here.get((row["kind"], row["id"]))) is not None:
                 there["deprecated"] = row["deprecated"]
+                if row["deprecated"] is not None and there["score"] < 1:  # only the registry knows
+                    there["score"] /= DEPRECATED
             else:
                 added.append(row)
         results += added
         total = _sum(total, count, -(len(found) - len(added)))
     results.sort(key=lambda row: (-row["score"], row["id"], row["kind"]))
     return SearchOutcome(tuple(results[: request.limit]), MORE if total is None or total > SEARCH_TOTAL else total)
+
+
+def _search_local(
+    context: Context, query: str, *, kind: str | None = None, namespace: str | None = None
+) -> list[dict[str, Any]]:
+    """Matches in the project, installed, user and system spaces, best first. Ids hidden by an earlier space are omitted.
+
+    An installed item that was changed is also omitted, since its words might not be its author's. So is one of the project's own
+    items with an installed item's id, since the id means the installed one.
+    """
+    project = find_project(context.cwd)
+    installed = read_lock(project).items if project is not None else ()
+    locks: dict[Path, Lock] = {}
+    manifest = load_manifest(project) if project is not None else Manifest()
+    rows: dict[tuple[str, str], Findable[dict[str, Any]]] = {}
+    for space, present in entries(context.home, project, manifest.namespace):
+        for entry in present:
+            if (kind and entry.location.kind != kind) or (namespace and entry.namespace != namespace):
+                continue
+            try:
+                if entry.editable and project is not None:
+                    item = effective_entry(context, entry, project, manifest).item
+                else:
+                    item = load_item(entry.path, kind=entry.location.kind)
+            except RyeError:  # one unreadable file must not hide all others; `rye validate` names it
+                continue
+            if space == "installed" and not entry.editable and installed_problem(context, item, locks) is not None:
+                continue
+            if project is not None and shadow_of(entry, installed, project.root) is not None:
+                continue
+            metadata = item.reading.metadata
+            description = metadata.description if metadata else ""
+            row = {
+                "id": entry.id,
+                "kind": entry.location.kind,
+                "version": metadata.version if metadata else None,
+                "description": description,
+                "score": 0.0,
+                "space": space,
+            }
+            keywords = metadata.keywords if metadata else ""
+            searched = Searched(entry.location.kind, entry.id, description, keywords)
+            rows.setdefault((entry.location.kind, entry.id), findable(searched, row))
+    return [{**row, "score": points} for points, row in answers(query, list(rows.values()))]
 
 
 _Count = int | None
@@ -232,29 +291,25 @@ def _static(
             "Name an item with `rye info ID`, or search the address of the registry's server.",
         )
     names = [name for name in listed if (kind is None or name.kind == kind) and answers_for(name)]
-    by_score = sorted(
-        names, key=lambda identity: -score(words, identity.id, "")
-    )  # a stable sort keeps names in order otherwise
-    histories = client.histories(by_score[:_STATIC_MATCHES])
-    rows: list[dict[str, Any]] = []
+    named = [findable(Searched(name.kind, name.id, ""), name) for name in names]
+    by_name = dict.fromkeys(name for _, name in answers(words, named)) | dict.fromkeys(names)
+    histories = client.histories(list(by_name)[:_STATIC_MATCHES])
+    found: list[Findable[dict[str, Any]]] = []
     for identity, history in histories.items():
         latest = latest_release(history)
         if latest is None:
             continue
-        description = latest.release.description
-        found = score(words, identity.id, description)
-        if found == 0:
-            continue
-        rows.append(
-            {
-                "id": identity.id,
-                "kind": identity.kind,
-                "version": latest.version,
-                "description": description,
-                "score": found,
-                "space": "registry",
-                "deprecated": history.deprecation.reason if history.deprecation is not None else None,
-            }
-        )
-    rows.sort(key=lambda row: (-row["score"], row["id"], row["kind"]))
+        description, deprecation = latest.release.description, history.deprecation
+        row = {
+            "id": identity.id,
+            "kind": identity.kind,
+            "version": latest.version,
+            "description": description,
+            "score": 0.0,
+            "space": "registry",
+            "deprecated": deprecation.reason if deprecation is not None else None,
+        }
+        searched = Searched(identity.kind, identity.id, description)
+        found.append(findable(searched, row, deprecated=deprecation is not None))
+    rows = [{**row, "score": points} for points, row in answers(words, found)]
     return rows[:limit], len(rows)

@@ -1,0 +1,343 @@
+"""How well an item answers a question: one definition for the registry, its pages, the client and the runtime. Pure.
+
+An item is scored by BM25F (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009): the
+occurrences of a stem in each field are divided by the field's length, weighted, added and saturated. The result, between 0 and 1,
+is the stem's *strength* in the item. It depends on the item alone, so it is computed once, when the item is published or read
+(:func:`terms_of`), and kept as text: a letter for each stem.
+
+How much a word tells comes from a table that is part of Rye (:mod:`rye.text.ranking.frequencies`), not from the items that are
+searched. So a score depends on nothing but the question and the item: it means the same on every face and every registry, no
+other item can change it, and items that a reader may not see leave no trace in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Protocol, TypeVar
+
+from msgspec import Struct
+
+from rye.text.ranking.frequencies import is_usual, stop_words, weight_of
+from rye.text.ranking.meanings import meanings, pairs
+from rye.text.ranking.stemming import stem
+from rye.text.ranking.words import LEAST_LETTERS, WORD_LETTERS, every_word_of, joined, words_of
+
+QUERY_WORDS = 8
+"""Words of a query that are used."""
+DOCUMENT_WORDS = 400
+"""Different stems of one item that count."""
+FIELD_WORDS = 1_000
+"""Words of one field that are read."""
+SATURATION = 0.8
+"""BM25's *k1*."""
+SAME, BEGINNING, CORRECTION, BOTH_HALVES, JOINED = 0.4, 0.6, 0.6, 0.6, 1.0
+"""What a match counts by another word of the same meaning, by the beginning of a word, by a corrected word, by the two halves of
+a word, and by two words written as one."""
+LEAST_SHARE = 0.25
+"""Items with less than this share of the best item's score are no results."""
+BEGINNINGS = 4
+"""Words of a query with more words than this match no beginnings: people who type sentences type whole words."""
+BEGINNING_LETTERS = 15
+"""A longer word does not match as a beginning."""
+WHOLE_NAME = 0.7
+"""The least that an item gets whose whole name is the query."""
+HIGHEST = 0.95
+"""The most that anything gets except an item whose id is the query."""
+DEPRECATED = 10
+"""What the score of deprecated items is divided by."""
+_ENDINGS = ("ability", "ality", "alization", "ally", "ational", "ation", "ative", "ements", "fulness",
+            "ically", "ication", "ing", "ities", "iveness", "izations",
+            "izers", "ousness")  # fmt: skip
+"""Endings that stems do not have."""
+_LEAST_HALF = 3
+_LEAST_STEM = 4
+ALTERNATIVES = 12
+"""What one word of a question may stand for, itself included."""
+_LEVELS = 60
+_FIRST = 64
+"""Strengths are kept as the characters after this one, level 1 to 60."""
+_NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
+
+
+class Field(Struct, frozen=True):
+    """A field's weight, how much its length counts (BM25's *b*), and its usual length in words."""
+
+    weight: float
+    length_counts: float
+    usual: float
+
+
+NAME = Field(4.0, 0.8, 2.5)
+PATH = Field(1.5, 0.3, 2.0)
+KEYWORDS = Field(1.5, 0.5, 3.0)
+DESCRIPTION = Field(0.8, 0.7, 35.0)
+
+
+class Searched(Struct, frozen=True):
+    """What search reads of an item."""
+
+    kind: str
+    id: str
+    description: str
+    keywords: str = ""
+    """:attr:`rye.items.reading.Metadata.keywords`; empty in a static registry's answers, which do not have them."""
+
+
+class Alternative(Struct, frozen=True):
+    """Stems that must all occur, or one that a stem must begin with, and what the match counts."""
+
+    stems: tuple[str, ...]
+    factor: float = 1.0
+    is_beginning: bool = False
+
+
+class Clause(Struct, frozen=True):
+    """One word of a question, how much it tells, and what it may stand for. The first alternative is its own stem."""
+
+    word: str
+    weight: float
+    alternatives: tuple[Alternative, ...]
+
+
+class Question(Struct, frozen=True):
+    """A query, read."""
+
+    clauses: tuple[Clause, ...]
+    typed: str
+    """The query, lower case, if it can be an id or the beginning of one; otherwise empty."""
+    name: str
+    """The query's last segment as one word, to be compared with names."""
+
+
+def terms_of(item: Searched) -> str:
+    """Return the stems of an item and their strengths as text: `` deploy:z docker:P ``, sorted."""
+    each = (f"{word}:{chr(_FIRST + max(round(it * _LEVELS), 1))}" for word, it in sorted(strengths_of(item).items()))
+    return f" {' '.join(each)} "
+
+
+def stems_in(terms: str) -> list[str]:
+    """Return the stems of :func:`terms_of`."""
+    return [each[:-2] for each in terms.split()]
+
+
+def strengths_of(item: Searched) -> dict[str, float]:
+    """Return each stem's strength in an item: between 0 and 1."""
+    path, _, name = item.id.rpartition("/")
+    totals: dict[str, float] = {}
+    of_path = every_word_of(path)
+    _add(totals, NAME, every_word_of(name), _spelt_together(name))
+    _add(totals, PATH, of_path, [*map(joined, path.split("/")), item.kind])
+    _add(totals, KEYWORDS, every_word_of(item.keywords))
+    _add(totals, DESCRIPTION, every_word_of(item.description))
+    return {word: total / (SATURATION + total) for word, total in totals.items()}
+
+
+def name_stems(item_id: str) -> list[str]:
+    """Return the stems of an id's last segment."""
+    name = item_id.rpartition("/")[2]
+    words = (*every_word_of(name), *_spelt_together(name))
+    return list(dict.fromkeys(stem(word[:WORD_LETTERS]) for word in words if word))
+
+
+def _spelt_together(name: str) -> list[str]:
+    """Return each two neighbouring words of a name as one, and all of them."""
+    return [*map("".join, pairwise(every_word_of(name))), joined(name)]
+
+
+def _add(totals: dict[str, float], field: Field, words: Sequence[str], spelt_otherwise: Iterable[str] = ()) -> None:
+    """Add a field. ``spelt_otherwise``: words that do not make it longer, and count if it does not have them."""
+    read = [stem(word) for word in words[:FIELD_WORDS]]
+    length = 1 - field.length_counts + field.length_counts * len(read) / field.usual
+    others = {stem(word[:WORD_LETTERS]) for word in spelt_otherwise if word}.difference(read)
+    for word in (*read, *sorted(others)):
+        if word in totals:
+            totals[word] += field.weight / length
+        elif len(totals) < DOCUMENT_WORDS:
+            totals[word] = field.weight / length
+
+
+def of_kind(query: str, kind: str | None, kinds: Collection[str]) -> tuple[str, str | None]:
+    """Return a query and the kind that it is limited to. A query may begin with one of ``kinds`` and a colon.
+
+    ``kind``: the kind that the searcher gave otherwise. If the two differ, the colon means nothing.
+    """
+    head, colon, rest = query.partition(":")
+    named = head.strip().lower()
+    return (rest, named) if colon and named in kinds and kind in (None, named) else (query, kind)
+
+
+def question_of(query: str, corrections: Mapping[str, Sequence[str]] = _NONE) -> Question | None:
+    """Read a query. ``corrections``: words that a word may be a mistyping of. None: no word has two letters."""
+    typed = query.strip().lower()
+    every = words_of(query)
+    if not any(len(word) >= LEAST_LETTERS for word in every):
+        return None
+    telling = [word for word in every if word not in stop_words() and len(word) >= LEAST_LETTERS]
+    words = (telling or every)[:QUERY_WORDS]
+    clauses = tuple(_clause(words, at, corrections.get(word, ())) for at, word in enumerate(words))
+    return Question(clauses, typed if _id_like().fullmatch(typed) else "", joined(query.rpartition("/")[2]))
+
+
+def _clause(words: Sequence[str], at: int, corrections: Sequence[str]) -> Clause:
+    word = words[at]
+    own = stem(word)
+    others = [Alternative((own,))]
+    for first, second in ((at - 1, at), (at, at + 1)):
+        if first >= 0 and second < len(words):
+            others.append(Alternative((stem(f"{words[first]}{words[second]}"[:WORD_LETTERS]),), JOINED))
+            if (short := pairs().get((stem(words[first]), stem(words[second])))) is not None:
+                others.append(Alternative((short,), SAME))
+    others += [Alternative((stem(each),), CORRECTION) for each in corrections]
+    others += [Alternative(halves, BOTH_HALVES) for halves in _halves(word)]
+    if len(words) <= BEGINNINGS:
+        if LEAST_LETTERS <= len(word) <= BEGINNING_LETTERS:
+            others.append(Alternative((word,), BEGINNING, is_beginning=True))
+        others += [Alternative((each,), BEGINNING) for each in _stems_before(word) if each != own]
+    others += [Alternative(stems, SAME) for stems in meanings().get(own, ())]
+    return Clause(word, weight_of(own), tuple(dict.fromkeys(others))[:ALTERNATIVES])
+
+
+def _stems_before(word: str) -> Iterator[str]:
+    """Yield the stems of words that ``word`` may be a beginning of: ``authenti`` begins ``authentication``, whose stem is
+    ``authent``."""
+    for letters in range(_LEAST_STEM, len(word)):
+        if any(ending.startswith(word[letters:]) for ending in _ENDINGS):
+            yield word[:letters]
+
+
+def _halves(word: str) -> list[tuple[str, str]]:
+    """Return the usual words that a word may be made of."""
+    if len(word) < 2 * _LEAST_HALF or not word.isalpha():
+        return []
+    cuts = ((stem(word[:at]), stem(word[at:])) for at in range(_LEAST_HALF, len(word) - _LEAST_HALF + 1))
+    return [(one, two) for one, two in cuts if is_usual(one) and is_usual(two)][:2]
+
+
+@cache
+def _id_like() -> re.Pattern[str]:
+    return re.compile(r"[a-z0-9/_-]{1,1100}")
+
+
+def score(question: Question, item_id: str, terms: str) -> float:
+    """Return how well an item answers a question: 0 (not at all) to 1 (the question is its whole id).
+
+    ``terms``: :func:`terms_of` the item.
+    """
+    return _score(question, _needles(question), item_id, terms)
+
+
+_Needles = list[tuple[float, list[tuple[float, str, int]], list[tuple[float, list[str]]]]]
+"""For each clause its share of the whole, what is looked for in the terms of an item with the factor and the place of the
+strength behind it (0: behind the next colon), and the alternatives of several words. The greatest factors come first."""
+
+
+def _needles(question: Question) -> _Needles:
+    """Prepare a question for many items: this is the innermost loop of a search."""
+    possible = sum(clause.weight for clause in question.clauses)
+    found: _Needles = []
+    for clause in question.clauses:
+        ones: list[tuple[float, str, int]] = []
+        several: list[tuple[float, list[str]]] = []
+        for each in sorted(clause.alternatives, key=lambda each: -each.factor):
+            needles = [f" {word}" if each.is_beginning else f" {word}:" for word in each.stems]
+            if len(needles) > 1:
+                several.append((each.factor, needles))
+            else:
+                ones.append((each.factor / _LEVELS, needles[0], 0 if each.is_beginning else len(needles[0])))
+        found.append((clause.weight / possible, ones, several))
+    return found
+
+
+def _score(question: Question, needles: _Needles, item_id: str, terms: str) -> float:
+    if question.typed == item_id:
+        return 1.0
+    share, find = 0.0, terms.find
+    for weight, ones, several in needles:
+        best = 0.0
+        for factor, needle, behind in ones:
+            if factor * _LEVELS <= best:
+                break
+            at = find(needle)
+            if at >= 0:
+                strength = factor * (ord(terms[at + behind if behind else find(":", at) + 1]) - _FIRST)
+                if strength > best:
+                    best = strength
+        for factor, words in several:
+            if factor > best and all(map(terms.__contains__, words)):
+                best = max(best, factor * min(_strength(each, terms) for each in words))
+        share += weight * best
+    name = question.name
+    if name and item_id.endswith(name[-1]) and joined(item_id.rpartition("/")[2]) == name:
+        share = WHOLE_NAME + (1 - WHOLE_NAME) * share
+    elif "/" in question.typed and item_id.startswith(question.typed):
+        share = WHOLE_NAME * share + (1 - WHOLE_NAME)
+    return round(share * HIGHEST, 4)
+
+
+def _strength(needle: str, terms: str) -> float:
+    """Return the strength of a stem that an item has."""
+    return (ord(terms[terms.find(needle) + len(needle)]) - _FIRST) / _LEVELS
+
+
+class Rankable(Protocol):
+    """What the ranking reads of an item."""
+
+    @property
+    def id(self) -> str:
+        """The id, without the kind."""
+
+    @property
+    def kind(self) -> str:
+        """The kind."""
+
+    @property
+    def terms(self) -> str:
+        """:func:`terms_of` the item."""
+
+    @property
+    def deprecated(self) -> bool:
+        """Whether its owners deprecated it."""
+
+
+_Item = TypeVar("_Item", bound=Rankable)
+
+
+def ranked(question: Question, items: Iterable[_Item], *, weak: bool = False) -> list[tuple[float, _Item]]:
+    """Return the items that answer a question, best first, each with its score.
+
+    Items that answer next to nothing beside the best one are left out, unless ``weak``. The score of deprecated ones is divided,
+    unless the question is their id.
+    """
+    needles = _needles(question)
+    scored = [(points, item) for item in items if (points := _score(question, needles, item.id, item.terms)) > 0]
+    least = 0.0 if weak else LEAST_SHARE * min(max((points for points, _ in scored), default=0.0), HIGHEST)
+    kept = [
+        (points / DEPRECATED if item.deprecated and points < 1 else points, item)
+        for points, item in scored
+        if points >= least
+    ]
+    return sorted(kept, key=lambda each: (-each[0], each[1].id, each[1].kind))
+
+
+def unknown_words(question: Question, searched: Iterable[str]) -> list[Clause]:
+    """Return the words that may be mistyped: none of the items, given by their terms, has them. A sentence has enough correct
+    words, so none of it is corrected."""
+    left = list(question.clauses) if len(question.clauses) <= BEGINNINGS else []
+    for terms in searched:
+        if not left:
+            break
+        left = [clause for clause in left if not _has(clause, terms)]
+    return left
+
+
+def _has(clause: Clause, terms: str) -> bool:
+    """Whether an item has the word itself, or one that begins with it."""
+    return any(
+        (f" {each.stems[0]}" if each.is_beginning else f" {each.stems[0]}:") in terms
+        for at, each in enumerate(clause.alternatives)
+        if at == 0 or each.is_beginning
+    )

@@ -1,0 +1,48 @@
+"""One set of items has one order: in the registry's index and among items that are all at hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from registry_server.search.documents import SearchDocument
+from registry_server.search.finding import find
+from rye.text.ranking.answering import answers, findable
+from rye.text.ranking.scoring import Searched
+from tests.server.test_search_on_both import filled
+
+pytestmark = pytest.mark.processes
+
+ITEMS = [
+    SearchDocument("tool", "acme/deploy", "1.0.0", "Deploy an app to the cluster"),
+    SearchDocument("tool", "acme/ops/deploy-app", "1.0.0", "Ship it", "release kubernetes"),
+    SearchDocument("directive", "acme/deploy", "1.0.0", "Deploy with care"),
+    SearchDocument("knowledge", "other/kubernetes", "1.0.0", "How clusters deploy apps", "operations"),
+    SearchDocument("tool", "other/deployer", "1.0.0", "Deploys", "", True),
+    SearchDocument("tool", "zoo/file-system", "1.0.0", "Read files and write them"),
+]
+QUERIES = (
+    "deploy",
+    "deploy app",
+    "k8s",
+    "kubernetse",
+    "filesystem",
+    "acme/deploy",
+    "the a of",
+    "deploy " * 250,
+    "de",
+    "release",
+)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_index_and_the_items_at_hand_agree(empty: str, tmp_path: Path, query: str) -> None:
+    items = [
+        findable(Searched(it.kind, it.id, it.description, it.keywords), (it.kind, it.id), deprecated=it.deprecated)
+        for it in ITEMS
+    ]
+    at_hand = [(kind, name, points) for points, (kind, name) in answers(query, items)]
+    for address in (empty, f"sqlite:///{tmp_path / 'registry.db'}"):
+        with filled(address, tmp_path, ITEMS, [], []) as connection:
+            assert [(hit.kind, hit.id, hit.score) for hit in find(connection, query).hits] == at_hand
