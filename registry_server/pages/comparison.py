@@ -268,7 +268,8 @@ def _read(side: Contents) -> _Content:
             f"{release.version}: it is too large to search all of it for facts. Files left out: {len(left_out)}, including "
             f"{left_out[0]}."
         )
-    attached = attached_runs((e.path, e.executable, e.sha256, side.files[e.path]) for e in present)
+    entries = ((e.path, e.executable, e.sha256, side.files[e.path]) for e in present)
+    attached = attached_runs(entries, data or b"")
     return _Content(metadata, attached, facts_in(texts), tuple(unknown), frozenset(partly))
 
 

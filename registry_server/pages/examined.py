@@ -103,7 +103,7 @@ def examine_item(
         capabilities=tuple(sorted({*release.capabilities, *(metadata.capabilities if metadata is not None else ())})),
         tools=metadata.agent_tools if metadata is not None else None,
         hooks=metadata.hooks if metadata is not None else (),
-        runs=tuple(sorted({*own, *attached_runs(heads)})),
+        runs=tuple(sorted({*own, *attached_runs(heads, data)})),
         problem=problem,
         unread=tuple(entry.path for entry in release.attached if attached.get(entry.path) is None),
         signer=signer,

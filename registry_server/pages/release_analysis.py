@@ -23,6 +23,7 @@ from registry_server.pages.item_view import Content, MayDo, attached_files, item
 from registry_server.pages.limits import PAGES
 from rye.registry.protocol.statements import Release
 from rye.registry.trust.records import ReleaseRecord
+from rye.text.json_reading import UNDECODABLE
 
 Bytes = Mapping[str, bytes | None]
 """A release's files by path, the item's own file by its name. None: the bytes are gone."""
@@ -96,7 +97,7 @@ def decode(data: bytes) -> tuple[Analysis, int]:
         if not reading.eof or reading.unused_data:
             raise ValueError("not one whole analysis")
         return _DECODER.decode(raw), len(raw)
-    except (zlib.error, msgspec.MsgspecError) as error:
+    except (zlib.error, *UNDECODABLE) as error:
         raise ValueError(str(error)) from error
 
 

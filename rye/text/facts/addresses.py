@@ -23,13 +23,21 @@ _FOUR = re.compile(rb"0\.0{1,3}\.0{1,3}\.0")
 _DEVICE = re.compile(r"/dev/(?:tcp|udp)/([^\s/\"'$]{1,255})/(\d{1,5})")
 _NUMBER = re.compile(r"0[xX][0-9A-Fa-f]*|0[0-7]*|[1-9]\d*")
 _DOCUMENTATION_6 = (ipaddress.IPv6Network("2001:db8::/32"), ipaddress.IPv6Network("3fff::/20"))
+_EXAMPLES_4 = frozenset(("1.2.3.4", "5.6.7.8"))
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _VERSION_BEFORE = re.compile(
-    r"(?:version|ver|release|v|chrome|oid|section|rev|revision|runtime|build|tag|firmware|driver|patch|rfc\W?\d{1,5})\W{0,5}$",
+    r"(?:version|ver|release|v|chrome|oid|section|rev|revision|runtime|build|tag|firmware|driver|patch|rfc\W?\d{1,5}"
+    r"|(?<![A-Za-z])(?:ec|ec_?numbers?|enzymes?|sections|clauses?|subsections?|paragraphs?|articles?|annex|appendix|chapters?)"
+    r"|§)\W{0,5}$",
     re.IGNORECASE,
 )
 
 
+_TITLE = re.compile(r"\.?[ \t|*]{1,8}[A-Z]\w")
+_LEAD_CHARACTERS = 20
+"""How many marks and blanks can stand before a section's number on its line."""
+_MOST_SECTIONS = 30
+"""A part of a section's number is at most this."""
 _SERIES_CHARACTERS = 80
 """How far after a version a number with the same first parts still counts as another version."""
 
@@ -42,6 +50,8 @@ class Address(NamedTuple):
     start: int
     end: int
     text: str
+    bare: bool = False
+    """Whether nothing but its form says that it is an address: no scheme, no port, no device."""
 
     @property
     def value(self) -> str:
@@ -89,8 +99,20 @@ def _bare(text: str) -> Iterator[Address]:
         if match[1].rsplit(".", 2)[0] == series and start - series_end <= _SERIES_CHARACTERS:
             continue
         host = ipv4(match[1])
-        if host and not match[1].startswith("0"):
-            yield Address(host, match[2] or "", start, match.end(), match[0])
+        if host and not match[1].startswith("0") and not _is_section(text, match):
+            yield Address(host, match[2] or "", start, match.end(), match[0], bare=not match[2])
+
+
+def _is_section(text: str, match: re.Match[str]) -> bool:
+    """Whether four small numbers begin a heading, a row or a line of contents: ``##### 7.5.9.1 General``."""
+    begin = text.rfind("\n", max(0, match.start() - _LEAD_CHARACTERS), match.start()) + 1
+    at_start = begin > 0 or match.start() <= _LEAD_CHARACTERS
+    return (
+        at_start
+        and not text[begin : match.start()].strip("# \t|>*-")
+        and all(int(part) <= _MOST_SECTIONS for part in match[1].split("."))
+        and _TITLE.match(text, match.end()) is not None
+    )
 
 
 def _has_four_parts(text: str) -> bool:
@@ -154,9 +176,10 @@ def ipv6(text: str) -> str:
 def is_public_ip(host: str) -> bool:
     """Whether ``host`` is an IP address that anyone could own.
 
-    Loopback, private, shared, link-local, multicast, reserved and documentation ranges are not public.
+    Loopback, private, shared, link-local, multicast, reserved and documentation ranges are not public, nor are the two that
+    people write as examples, ``1.2.3.4`` and ``5.6.7.8``.
     """
-    if not host or not (host[0].isdigit() or ":" in host):
+    if not host or host in _EXAMPLES_4 or not (host[0].isdigit() or ":" in host):
         return False
     try:
         address = ipaddress.ip_address(host)

@@ -42,7 +42,7 @@ _POWERSHELL_RUNS = re.compile(
 )
 _ESCAPED = re.compile(r"(?:\\x[0-9a-fA-F]{2}|\\[0-3][0-7]{2}|\\u00[0-9a-fA-F]{2}){4,}")
 _ESCAPED_RUNS = re.compile(
-    r"(?:\beval\b|\bexec\b|\|\s{0,20}(?:sudo )?(?:ba|z|da|k)?sh\b|\bsh -c|<<<|\biex\b|^\s*\$'|[;&|(]\s*\$'|"
+    r"(?:\beval\b|\bexec\b|\|\s{0,20}(?:sudo )?(?:ba|z|da|k)?sh(?![A-Za-z0-9])|\bsh -c|<<<|\biex\b|^\s*\$'|[;&|(]\s*\$'|"
     r"\bFunction\b)"
 )
 
@@ -53,7 +53,11 @@ def find(source: Source) -> Iterator[RuleMatch]:
     if b"tr" in source.words and (b"n-z" in source.lowered or b"a-m" in source.lowered):
         words |= triggers(("tr",))
     if b"rev" in source.words and (
-        b"rev |" in source.lowered or b"rev|" in source.lowered or b"| rev" in source.lowered
+        b"rev |" in source.lowered
+        or b"rev|" in source.lowered
+        or b"| rev" in source.lowered
+        or b"rev <" in source.lowered
+        or b"rev &lt;" in source.lowered
     ):
         words |= triggers(("rev",))
     if source.has(words):

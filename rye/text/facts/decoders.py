@@ -64,7 +64,7 @@ _DECODERS: Final = (
     Decoder(
         word_set("base64 gbase64 base32 basenc basez b64 base64url openssl lzma brotli gpg"), _DECODES, saves=_output
     ),
-    Decoder(word_set("certutil"), _DECODES, _last),
+    Decoder(word_set("certutil"), re.compile(r"(?:^|\x00)[-/]decode(?:hex)?(?:$|\x00)", re.IGNORECASE), _last),
     Decoder(word_set("xxd"), re.compile(r"(?:^|\x00)(?:-[a-z]*r[a-z]*|-revert)(?:$|\x00)"), _second),
     Decoder(word_set("rev"), re.compile(r"^$"), piped=True),
     Decoder(word_set("tr"), re.compile(r"a-z[^\x00]*n-z|n-z[^\x00]*a-m", re.IGNORECASE)),
@@ -88,9 +88,9 @@ def decoder_of(command: Command) -> tuple[int, tuple[str, ...]] | None:
     """Return the index of the decoding word in ``command`` and the files that it writes, or None if nothing decodes."""
     for index, word in enumerate(command.words):
         decoder = _BY_PROGRAM.get(program(word.text))
-        if decoder is None or (decoder.piped and command.before is None):
+        if decoder is None or (decoder.piped and command.before is None and not command.here):
             continue
         arguments = [other.text for other in command.words[index + 1 :]]
-        if decoder.when is None or decoder.when.search("\0".join(arguments)):
+        if decoder.when is None or (decoder.piped and command.here) or decoder.when.search("\0".join(arguments)):
             return index, decoder.saves(arguments)
     return None

@@ -27,7 +27,7 @@ SECRET_NAME: Final = "secret-name"
 PERSISTENCE: Final = "persistence"
 SAFETY_OFF: Final = "safety-off"
 
-RULES_VERSION: Final = 1
+RULES_VERSION: Final = 2
 """Raise it when the rules find a new caution or alarm, or write a value differently. rye.lock records which version each approval
 was given under, so that an approval under older rules does not turn into a refusal (a test checks this)."""
 FACTS: Final[dict[str, str]] = {
@@ -42,7 +42,8 @@ FACTS: Final[dict[str, str]] = {
     PERSISTENCE: CAUTION,
     SAFETY_OFF: CAUTION,
 }
-"""Every fact with its usual level. Only ``host`` can have another one: a bare public IP address is an alarm."""
+"""Every fact with its usual level. A public IP address is an alarm, and a caution where only its form says what it is. What runs
+is a caution if only the interpreter is known, not where its input comes from."""
 
 
 class Fact(Struct, frozen=True):

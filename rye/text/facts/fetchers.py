@@ -34,6 +34,14 @@ def _last(arguments: list[str]) -> tuple[str, ...]:
     return () if arguments[-1:] == ["-"] else tuple(arguments[-1:])
 
 
+def _copied(arguments: list[str]) -> tuple[str, ...]:
+    """The last argument; in a folder, the names of what is copied there."""
+    folder = arguments[-1] if arguments else ""
+    if folder.endswith("/") or folder in (".", "..", "~"):
+        return tuple(argument.rpartition(":")[2] for argument in arguments[:-1] if ":" in argument)
+    return _last(arguments)
+
+
 def _named(arguments: list[str]) -> tuple[str, ...]:
     """The argument of ``-o`` and similar; with curl's ``-O``, the last part of each address."""
     saves = _after_output(arguments)
@@ -101,9 +109,10 @@ _FETCHERS: Final = (
     Fetcher(word_set("bitsadmin start-bitstransfer tftp"), saves=_others),
     Fetcher(word_set("certutil"), re.compile("urlcache", re.IGNORECASE), _others),
     Fetcher(word_set("fetch http https get lynx w3m links elinks ftp mshta regsvr32 msiexec rundll32"), _URL),
-    Fetcher(word_set("webclient httpclient openssl"), _URL),
+    Fetcher(word_set("webclient httpclient"), _URL),
+    Fetcher(word_set("openssl"), re.compile(r"://|(?:^| )s_client(?:$| )")),
     Fetcher(word_set("gsutil s3cmd aws"), _URL, _last),
-    Fetcher(word_set("scp sftp rsync"), re.compile(":"), _last),
+    Fetcher(word_set("scp sftp rsync"), re.compile(":"), _copied),
     Fetcher(word_set("ssh"), re.compile(r"(?:^| )(?!-)[\w.-]*[@.\w][\w.-]* (?!-)\S")),
     Fetcher(word_set("gh"), re.compile(r"(?:^| )api |://")),
     Fetcher(word_set("perl php ruby python python3 node deno bun"), _CODE, _nothing),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
@@ -10,6 +11,7 @@ from typing import Final
 from rye.limits import FACTS as LIMITS
 from rye.text.facts import (
     commands,
+    computed_code,
     decode_and_run,
     hosts,
     persistence,
@@ -20,7 +22,7 @@ from rye.text.facts import (
     secret_paths,
     unpinned_fetch,
 )
-from rye.text.facts.fact import FACTS, NOTE, Fact, severity
+from rye.text.facts.fact import DECODE_AND_RUN, FACTS, NOTE, PIPE_TO_SHELL, Fact, severity
 from rye.text.facts.source import RuleMatch, Source
 
 RULES: Final[tuple[Callable[[Source], Iterator[RuleMatch]], ...]] = (
@@ -28,6 +30,7 @@ RULES: Final[tuple[Callable[[Source], Iterator[RuleMatch]], ...]] = (
     commands.find,
     pipe_to_shell.find,
     decode_and_run.find,
+    computed_code.find,
     unpinned_fetch.find,
     remote_instructions.find,
     secret_paths.find,
@@ -36,7 +39,16 @@ RULES: Final[tuple[Callable[[Source], Iterator[RuleMatch]], ...]] = (
     safety_off.find,
 )
 
-"""Rules that look at one file at a time."""
+"""Rules that look at one file at a time. ``computed_code`` comes after those whose alarms it would repeat."""
+
+_SIGNATURE: Final = re.compile(
+    r"\A(?P<first>[^\n]*\n)?(?P<open><!-- |# |// )(?P<name>rye(?:os)?:signed)"
+    r":[0-9TZ:+-]{20,32}:[0-9a-f]{64}:[\w+/=-]{86,88}:[0-9a-f]{16,64}(?P<close>(?: -->)?\n)"
+)
+"""A signature line where one may stand, the first or the second (:mod:`rye.signing.signature_line`)."""
+_SIGNED: Final = r"\g<first>\g<open>\g<name>\g<close>"
+
+_RUN: Final = frozenset((PIPE_TO_SHELL, DECODE_AND_RUN))
 
 ACROSS: Final[tuple[Callable[[Sequence[Source]], Iterator[tuple[Source, RuleMatch]]], ...]] = (
     pipe_to_shell.find_across,
@@ -52,18 +64,26 @@ def find_facts(files: Mapping[str, str] | Iterable[tuple[str, str]]) -> tuple[Fa
     ``FACTS.places`` times. Never raises, whatever the text. Time is linear in the length of the text.
     """
     texts = dict(files)
-    sources = [Source(path, _unix_lines(texts[path]), texts) for path in sorted(texts)]
+    sources = [Source(path, _without_signature(_unix_lines(texts[path])), texts) for path in sorted(texts)]
     lists = {source.path: _Listed(source.path) for source in sources}
     for source in sources:
         listed = lists[source.path]
         for rule in RULES:
             for found in rule(source):
                 listed.add(found)
+                if found.fact in _RUN:
+                    source.run_lines.add(found.line)
     if len(sources) > 1:
         for find_across in ACROSS:
             for source, found in find_across(sources):
                 lists[source.path].add(found)
     return _capped([fact for listed in lists.values() for fact in listed.in_order()])
+
+
+def _without_signature(text: str) -> str:
+    """A text whose signature line says only that it is one: an item has the same facts whoever signs it and when. The line has
+    no blanks, so that no command fits in; what merely resembles one stays."""
+    return _SIGNATURE.sub(_SIGNED, text, count=1) if ":signed:" in text else text
 
 
 def _unix_lines(text: str) -> str:

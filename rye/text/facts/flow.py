@@ -16,6 +16,7 @@ from rye.text.facts.shell import BREAK, shown
 from rye.text.facts.source import Line, Origin, RuleMatch, Source
 from rye.text.facts.tables import word_set
 
+_DRIVE = re.compile(r"[A-Za-z]:/")
 _NAME = re.compile(r"\$(?:\{?(?:env:)?)([A-Za-z_]\w{0,80})")
 _ASSIGNS = re.compile(r"(?:\$(?:env:)?)?([A-Za-z_]\w{0,80})\+?=")
 _TOKENS = re.compile(r"\.?[A-Za-z_0-9][\w.-]*")
@@ -28,6 +29,12 @@ _BIN = re.compile(r"(?:^|/)s?bin/[^/]*$")
 _PROGRAM_SUFFIXES: Final = (".exe", ".bat", ".cmd", ".ps1", ".msi", ".hta", ".vbs")
 _SCRIPT_SUFFIXES: Final = (".sh", ".py", ".js", ".ps1", ".exe")
 _IGNORED_FILES: Final = frozenset(("-", "null", "stdin", "stdout", "stderr", ""))
+#: Languages whose backquotes run nothing: a template, a name, an escape.
+_PLAIN_BACKQUOTES: Final = word_set(
+    "py python python3 js mjs cjs jsx javascript node ts mts cts tsx typescript json jsonc json5 toml css html htm xml svg "
+    "go golang rs rust c h cc cpp hpp java kt kotlin swift scala cs csharp sql yar yara md markdown ps1 psm1 powershell pwsh"
+)
+_POWERSHELL: Final = word_set("ps1 psm1 powershell pwsh")
 _CLOSES: Final = frozenset(("}", "done", "fi"))
 _BODY: Final = 32
 """How many commands of a group are searched for what it brings in."""
@@ -168,7 +175,7 @@ class Flow:
             return
         word = command.words[index]
         opened = word.children[0].opened if word.children else ""
-        if word.text != "$()" or not (opened == "$(" or (opened == "`" and line.code)):
+        if word.text != "$()" or not (opened == "$(" or (opened == "`" and self._substitutes(line))):
             self._starts(command, index, line)
         elif line.code:
             self._report(_child(word, outputs), command, line)
@@ -183,7 +190,7 @@ class Flow:
         script = interpreters.script(command)
         if script is not None and interpreters.is_interpreter(command.words[at].text):
             children = [child for child in script.children if child.opened in ("<(", "$(", "`", "(")]
-            if children and (line.code or children[0].opened != "`"):
+            if children and (self._substitutes(line) or children[0].opened != "`"):
                 words = [*words, script]
             self._report_file(script.text, command, line)
         elif interpreters.is_expression(command.words[at].text):
@@ -194,21 +201,23 @@ class Flow:
         if script is not None:
             self._report_unpacked(script.text, command, line)
 
+    def _substitutes(self, line: Line) -> bool:
+        """Whether backquotes on this line run what they enclose."""
+        return line.code and self.source.language(line.first) not in _PLAIN_BACKQUOTES
+
     def _starts(self, command: shell.Command, index: int, line: Line) -> None:
         """Report a file started by its path, through a variable, by ``start`` or ``open``, or by PowerShell's ``&``."""
         word = command.words[index]
         name = shell.program(word.text)
+        if "://" in word.text and not _DRIVE.match(word.text):
+            return
+        by_name = word.text.startswith("$") and line.code and self.source.language(line.first) not in _POWERSHELL
         if name in _OPENERS:
             for other in command.words[index + 1 :]:
                 self._report_file(other.text, command, line)
-        elif (
-            "/" in word.text
-            or word.text.lower().endswith(_PROGRAM_SUFFIXES)
-            or name in self.ready
-            or (word.text.startswith("$") and line.code)
-        ):
+        elif "/" in word.text or word.text.lower().endswith(_PROGRAM_SUFFIXES) or name in self.ready or by_name:
             self._report_file(word.text, command, line)
-            if word.text.startswith("$") and line.code:
+            if by_name:
                 self._report(self._named(word.text), command, line)
             self._report_unpacked(word.text, command, line)
         elif name == "cmd" or word.text == "&":
@@ -292,6 +301,7 @@ class Flow:
         if origin is None:
             return
         last = shown(_text(command, line))
+        self.source.run_lines.add(self.source.place(line, command.words[0].start, "")[0])
         value = last if origin.text in last else f"{origin.text} {'|' if command.before is not None else ';'} {last}"
         if origin.elsewhere:
             place = self.source.place(line, command.words[0].start, command.words[0].text)

@@ -1,12 +1,17 @@
-"""``host``: host and port of each address. A bare public IP address is an alarm, because it has no owner's name."""
+"""``host``: host and port of each address. A public IP address is an alarm, because it has no owner's name.
+
+Four numbers of which nothing says that they are an address (no scheme, no port, no program that reaches hosts) are a caution:
+most are numbers of sections, classes or versions.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Final
 
 from rye.text.facts import addresses, shell
-from rye.text.facts.fact import ALARM, HOST
+from rye.text.facts.fact import ALARM, CAUTION, HOST
 from rye.text.facts.source import RuleMatch, Source
 from rye.text.facts.tables import triggers, word_set
 
@@ -18,6 +23,16 @@ _NAMED = re.compile(r"(?:[\w-]{1,63}\.){1,8}([A-Za-z]{2,24})(?::(\d{1,5}))?(/\S*
 _NUMERIC = re.compile(
     r"(?:[\w.-]{1,60}@)?(0[xX][0-9A-Fa-f]{8}|0[0-7]{9,11}|[1-9]\d{7,9}|(?:0[xX][0-9A-Fa-f]{1,2}|"
     r"\d{1,4})(?:\.(?:0[xX][0-9A-Fa-f]{1,2}|\d{1,8})){1,3})(?::(\d{1,5}))?(?:/\S*)?"
+)
+_LEAD: Final = 100
+"""How many characters before four numbers tell whether they are an address."""
+_PREFIX = re.compile(r"/(?:3[0-2]|[12]?\d)(?![\w/.])")
+#: Somebody is told to reach what follows, or it is a value: in quotes, after ``=``.
+_REACHED = re.compile(
+    r"\b(?:connect\w*|reach|send\w*|post|upload|download|fetch|get|open|visit|browse|tunnel|forward|ping|dial|listen|bind|"
+    r"ip|ips|addr|address\w*|host\w*|server\w*|endpoint|c2|dns|resolvers?|nameservers?|proxy|gateway|remote|relay|beacon|"
+    r"exfiltrat\w*)\b(?:(?:[^\w(]{1,8}\w{1,20}){0,3}[^\w(]{0,8}|\W{0,3}\()$|(?:[\"'`@]|[=:]\s?[\"'`]?)$",
+    re.IGNORECASE,
 )
 _TAKE_HOSTS = triggers("nc ssh ping curl wget")
 _FILES = word_set(
@@ -31,18 +46,6 @@ def find(source: Source) -> Iterator[RuleMatch]:
     text = source.text
     seen: set[tuple[str, int]] = set()
     starts = source.text_starts
-    for address in source.addresses:
-        line = source.line_at(address.start)
-        key = (address.value, line)
-        if key not in seen:
-            seen.add(key)
-            yield _found(address.host, address.value, line, address.start - starts[line])
-    for line in source.lines_of_bytes(b"@"):
-        for match in _SCP.finditer(text, starts[line], starts[line + 1]):
-            host, _ = addresses.host_and_port(match[1])
-            if host and (host, line) not in seen:
-                seen.add((host, line))
-                yield _found(host, host, line, match.start() - starts[line])
     for logical in source.logical_lines(_NETWORK_WORDS):
         for commands in source.commands(logical):
             for command, _ in commands:
@@ -51,6 +54,32 @@ def find(source: Source) -> Iterator[RuleMatch]:
                     if (value, number) not in seen:
                         seen.add((value, number))
                         yield _found(host, value, number, column)
+    for address in source.addresses:
+        line = source.line_at(address.start)
+        key = (address.value, line)
+        if key not in seen:
+            seen.add(key)
+            found = _found(address.host, address.value, line, address.start - starts[line])
+            if address.bare and found.level:
+                before = text[max(starts[line], address.start - _LEAD) : address.start]
+                found = found._replace(level=_bare_level(before, text[address.end : address.end + 4]))
+            yield found
+    for line in source.lines_of_bytes(b"@"):
+        for match in _SCP.finditer(text, starts[line], starts[line + 1]):
+            host, _ = addresses.host_and_port(match[1])
+            if host and (host, line) not in seen:
+                seen.add((host, line))
+                yield _found(host, host, line, match.start() - starts[line])
+
+
+def _bare_level(before: str, after: str) -> str:
+    """The level of a public address that stands alone: four numbers are an address if somebody is to reach it.
+
+    A prefix (``203.0.112.0/20``) is a network, not a place that something is sent to.
+    """
+    if _PREFIX.match(after):
+        return ""
+    return ALARM if _REACHED.search(before) else CAUTION
 
 
 def _found(host: str, value: str, line: int, column: int) -> RuleMatch:

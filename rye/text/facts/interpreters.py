@@ -13,12 +13,14 @@ SHELLS: Final = word_set(
     "${shell} osascript"
 )
 LANGUAGES: Final = word_set(
-    "python python2 python3 pypy pypy3 node nodejs deno bun perl ruby php lua rscript tclsh groovy"
+    "make gmake uv python python2 python3 pypy pypy3 node nodejs deno bun perl ruby php lua rscript tclsh groovy"
 )
 _VERSIONED = re.compile(r"(python|pypy|perl|ruby|php|node|lua)\d*(?:\.\d+)*w?")
 _EXPRESSION: Final = word_set("iex invoke-expression eval source . scriptblock")
 #: Programs that pass their last words, or their input, to another program.
 _CARRIERS: Final = word_set("ssh docker podman kubectl su chroot nsenter xargs parallel lxc nerdctl oc tee sudo")
+#: Programs that run a file of commands, but standard input only if it is named.
+_EXPLICIT: Final = word_set("make gmake uv")
 _STDIN: Final = word_set("- -s /dev/stdin /dev/fd/0 /proc/self/fd/0")
 _READS_STDIN = re.compile(r"stdin|/dev/fd/0|readFileSync\(0|\$input|cat\b|<>|STDIN")
 _EVALUATES = re.compile(r"\b(?:exec|eval|system|popen|subprocess|Function|iex|spawn)\b|\$\(cat", re.IGNORECASE)
@@ -26,6 +28,7 @@ _CODE_OPTION = re.compile(r"-[A-Za-z]{0,5}[ceErR]|--?(?:eval|execute|command|enc
 #: Options that a program follows, and options that take a value.
 _TAKES_PROGRAM: Final = word_set("-m --module -f -File")
 _TAKES_VALUE: Final = word_set("-W -X -O -o +o --loader --require --rcfile -ExecutionPolicy")
+_SENTENCE: Final = ".,;:!?)*_\u2026\u3002\u201d\u00bb"
 _FILE = re.compile(r"[\w~$%{}./:@+-]*[./][\w$}]")
 
 
@@ -64,8 +67,10 @@ def runs_stdin(command: shell.Command) -> bool:
     name, rest = shell.program(texts[at]), texts[at + 1 :]
     if name in ("iex", "invoke-expression"):
         return True
+    if name in _EXPLICIT:
+        return any(text.rstrip(_SENTENCE) in _STDIN and text != "-s" for text in rest)
     if is_expression(texts[at]):
-        return any(text.startswith("/dev/") or "stdin" in text for text in rest)
+        return (name == "source" and not rest) or any(text.startswith("/dev/") or "stdin" in text for text in rest)
     before = ""
     for index, text in enumerate(rest):
         if text in _STDIN or text.startswith(("-s", "/dev/stdin")):
@@ -80,6 +85,11 @@ def runs_stdin(command: shell.Command) -> bool:
             return False
         before = text
     return True
+
+
+def takes_code(option: str) -> bool:
+    """Whether a word is an option after which code stands, so that standard input is data: ``-c``, ``--eval``."""
+    return option.startswith("-") and _CODE_OPTION.fullmatch(option) is not None
 
 
 def _takes_code(option: str, name: str) -> bool:
@@ -98,7 +108,7 @@ def _code_reads_stdin(words: list[str]) -> bool:
 
 
 def _is_file(text: str) -> bool:
-    return _FILE.match(text) is not None and not text.endswith((".", "。"))
+    return _FILE.match(text.rstrip(_SENTENCE)) is not None
 
 
 def script(command: shell.Command) -> shell.Word | None:

@@ -169,14 +169,15 @@ def _written(source: Source) -> Iterator[RuleMatch]:
         return
     writes_somewhere = not source.markdown and _WRITES.search(source.text) is not None
     for number in numbers:
-        raw = source.lines[number]
+        raw = source.bare(number)
         joined = '"' in raw and _PIECES.search(raw) is not None
         text = _PIECES.sub("/", raw) if joined else raw
         for match in _TARGETS.finditer(text.replace("\\\\", "/") if "\\" in text else text):
             comment = raw.lstrip().startswith(_COMMENTS)
             if (writes_somewhere and not comment and _is_written_in_code(match[0])) or _is_written(source, number):
                 value = _HOME_VALUE.sub("~", shown(match[0])).removeprefix("./").rstrip("/.")
-                yield RuleMatch(PERSISTENCE, value, number, 0 if joined else match.start())
+                column = match.start() if raw == source.lines[number] else max(0, source.lines[number].find(match[0]))
+                yield RuleMatch(PERSISTENCE, value, number, 0 if joined else column)
 
 
 def _is_written_in_code(path: str) -> bool:
@@ -186,7 +187,7 @@ def _is_written_in_code(path: str) -> bool:
 
 def _is_written(source: Source, number: int) -> bool:
     lines = source.lines
-    if _WRITES.search(lines[number]):
+    if _WRITES.search(source.bare(number)):
         return True
     for near in (number - 1, number - 2, number + 1):
         if not (0 <= near < len(lines) and lines[near].strip()) or source.is_code(number) == source.is_code(near):

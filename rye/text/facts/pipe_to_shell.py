@@ -104,10 +104,11 @@ def _shown(words: list[shell.Word]) -> str:
 
 
 #: Programs that run an address without a pipe, and a promise passed to ``eval``.
-_SELF_RUNNING_WORDS = triggers("mshta regsvr32 rundll32 msiexec deno bun then")
+_SELF_RUNNING_WORDS = triggers("mshta regsvr32 rundll32 msiexec deno bun then vim nvim vi")
 _SELF_RUNNING = re.compile(
-    r"\b(?:mshta|regsvr32|msiexec|deno\s+run|bun\s+run)(?:\.exe)?\s(?:-\S{1,60}\s|/\S{1,20}\s){0,6}\S{0,10}https?://[^\s`;|)]{1,300}"
-    r"|\brundll32(?:\.exe)?\s[^\n]{0,400}?https?://[^\s`|]{1,300}"
+    r"\b(?:mshta|regsvr32|msiexec|deno\s+run|bun\s+run)(?:\.exe)?[ \t\x1f](?:-\S{1,60}\s|/\S{1,20}\s){0,6}[^\s\x1e]{0,10}https?://[\w$%\[{][^\s`;|)]{0,300}"
+    r"|\brundll32(?:\.exe)?[ \t\x1f][^\n\x1e]{0,400}?https?://[^\s`|]{1,300}"
+    r"|\bn?vim?\s(?:-\S{1,20}\s){0,6}(?:\S{1,60}\s){0,3}?(?:-c|--cmd|\+)\s{0,2}:?(?:source|so|e|edit|r|read)\s[^\s]{0,4}https?://[^\s`;|)]{1,300}"
     r"|\bfetch\([^\s]{1,200}\)\.then[^\n]{0,100}\.then\(eval\b",
     re.IGNORECASE,
 )

@@ -26,6 +26,7 @@ from typing import Any, Final, NamedTuple
 from rye.limits import FACTS
 from rye.text.facts.addresses import Address
 from rye.text.facts.addresses import find as find_addresses
+from rye.text.facts.markup import without_markup
 from rye.text.facts.shell import (
     BREAK,
     Command,
@@ -51,6 +52,8 @@ _EXPANDED = re.compile(rb"\$(?:[@*]|\{ifs[^}\n]{0,20}\}|ifs(?:\$[0-9])?)")
 _SPLIT_WORD = re.compile(r"[\w\"']\\\n[\w\"']")
 _BUILT_WORD = re.compile(r"(?:\$\(|`)[ \t]*(?:echo|printf)[ \t]")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w{0,60})")
+#: Emphasis by underscores, which would belong to the word otherwise.
+_UNDERSCORED = re.compile(r"(?<!\w)_{1,3}(?=[A-Za-z])|(?<=[A-Za-z])_{1,3}(?!\w)")
 _TICK_IN_WORD = re.compile(r"[A-Za-z]`[A-Za-z]")
 _POWERSHELL = frozenset((b"powershell", b"pwsh", b"ps1"))
 _BLOCK_START = re.compile(r"\s*(?:$|#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|\||```|~~~|---|===|<!--)")
@@ -108,6 +111,8 @@ class Source:
         """The foreign files that this file saves, by fact, which another file of the item may run. Filled by the rules."""
         self.kept: dict[str, Any] = {}
         """Results of one rule that another one needs as well."""
+        self.run_lines: set[int] = set()
+        """The lines (from 0) at which a rule already reports that something is run. Filled by the rules."""
         self.lowered = _lowered(text)
         self._rows: dict[bytes, list[int]] = {}
         self._logical: dict[int, Line] = {}
@@ -183,6 +188,12 @@ class Source:
         """Whether line ``number`` (from 0) is code: not in prose, in a fence, or indented by four outside a list."""
         return not self.markdown or self.fences[number] is not None
 
+    def language(self, number: int) -> str:
+        """The language of line ``number`` (from 0): its fence's label, or the suffix of a file that is not prose; else ``""``."""
+        if self.markdown:
+            return self.fences[number] or ""
+        return self.path.lower().rpartition("/")[2].rpartition(".")[2]
+
     def has(self, triggers: frozenset[bytes]) -> bool:
         """Whether the file contains any of these words at all."""
         return not triggers.isdisjoint(self.words)
@@ -249,6 +260,8 @@ class Source:
         values = self.names.values
         if values:
             numbers.update(self.line_at(match.start()) for match in _VARIABLE.finditer(text) if match[1] in values)
+        if self.markdown and "_" in text:
+            numbers.update(self.line_at(match.start()) for match in _UNDERSCORED.finditer(text))
         for name in self.names.commands:
             numbers.update(self._lines_of(name.lower().encode()))
         if "`" in text and (self.path.lower().endswith(".ps1") or not _POWERSHELL.isdisjoint(self.words)):
@@ -334,6 +347,15 @@ class Source:
         """Literal values of variables in any language."""
         return self.names.values or values_in(self.text)
 
+    def bare(self, number: int) -> str:
+        """Line ``number`` (from 0); without its markup where that could be taken for a part of a path or an operator."""
+        raw = self.lines[number]
+        if "-->" not in raw and "&gt;" not in raw and not raw.rstrip().endswith("_"):
+            return raw
+        if "&" in raw:
+            raw = raw.replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&")
+        return without_markup(raw, code=self.is_code(number))
+
     def _plain(self, raw: Sequence[str], code: bool) -> str:
         parts = []
         for line in raw:
@@ -348,7 +370,7 @@ class Source:
             else:
                 parts.append(stripped + BREAK)
         joined = "".join(parts)[: -1 if parts[-1].endswith(BREAK) else None]
-        text = plain(joined, self.names, code=code, room=self._room)
+        text = plain(without_markup(joined, code=code), self.names, code=code, room=self._room)
         self._room -= max(0, len(text) - len(joined) - FACTS.short_value_characters)
         return text
 

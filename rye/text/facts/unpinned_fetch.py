@@ -20,13 +20,19 @@ from rye.text.facts.shell import plain, shown
 from rye.text.facts.source import RuleMatch, Source
 from rye.text.facts.tables import triggers, word_set
 
-_TRIGGERS = triggers(packages.TOOLS - word_set("go python python3 py uv docker git gh"))
+_TRIGGERS = triggers(packages.TOOLS - word_set("go python python3 py uv docker git gh code cursor rye nix oc"))
 #: Very common words, each with the strings that the text must contain for them to fetch something.
 _SPELLINGS: Final = (
     ((b"go run ", b"go install ", b"go get "), triggers(("go",))),
     ((b"-m pip", b"-m uv"), triggers(("python", "python3", "py"))),
     ((b"uv pip ", b"uv add ", b"uv tool ", b"uv run ", b"uv.exe "), triggers(("uv",))),
     ((b"clone", b"submodule"), triggers(("git", "gh", "checkout"))),
+    ((b"ansible-pull", b"ansible-galaxy"), triggers(("ansible",))),
+    ((b"gh extension",), triggers(("gh",))),
+    ((b"--install-extension",), triggers(("code", "cursor"))),
+    ((b"rye add ",), triggers(("rye",))),
+    ((b"nix run", b"nix shell", b"nix develop", b"nix build", b"nix profile"), triggers(("nix",))),
+    ((b"oc apply", b"oc create", b"oc replace"), triggers(("oc",))),
     (
         (b"docker run ", b"docker pull ", b"docker create ", b"docker container ", b"docker image ", b"docker -"),
         triggers(("docker",)),
@@ -34,7 +40,8 @@ _SPELLINGS: Final = (
 )
 _VERB = re.compile(
     r"npx|uvx|bunx|pnpx|\b(?:install|binstall|reinstall|add|run|get|clone|checkout|submodule|reset|switch|fetch|i|x|dlx|exec|"
-    r"create|init|pull|require|tap|global|wheel|download|inject|in)\b|easy_install"
+    r"create|init|pull|require|tap|global|wheel|download|inject|in|apply|"
+    r"replace|upgrade|template|shell|develop|build|profile|extension)\b|easy_install|ansible-pull"
 )
 _IMAGE_TRIGGERS = triggers(["image", "from", "uses"])
 _YAML_IMAGE = re.compile(

@@ -17,7 +17,7 @@ from rye.text.facts.calls.following import NAME, NAMES, ContentOrigin, Followed,
 from rye.text.facts.calls.kinds import DECODED, FETCHED, Kind
 from rye.text.facts.shell import plain, shown
 from rye.text.facts.source import Origin, RuleMatch, Source
-from rye.text.facts.tables import triggers
+from rye.text.facts.tables import triggers, word_set
 
 #: Calls that run their text argument. An attribute (``pattern.exec(text)``, ``model.eval()``) counts only with these owners.
 EVALUATES: Final = re.compile(
@@ -81,7 +81,7 @@ def run_words(source: Source) -> frozenset[bytes]:
     return words | rare if rare and any(spelling in source.text for spelling in _RARE_SPELLINGS) else words
 
 
-__all__ = ["DECODED", "FETCHED", "Kind", "find", "starts"]
+__all__ = ["DECODED", "FETCHED", "Kind", "evaluating", "find", "starts", "window_of"]
 
 _STRING = re.compile(r"[\"'`]([^\"'`\n]{1,300})[\"'`]")
 _FIRST_ARGUMENT = re.compile(
@@ -91,6 +91,9 @@ _FIRST_ARGUMENT = re.compile(
     rf"zsh|python3?|node|perl|source|\.) )?([^\"'`\n]{{1,300}})[\"'`]|({NAME}(?:\.(?:text|content|data|"
     rf"stdout|decode\(\)|toString\(\)|name|body))*)\s*[\]),.])"
 )
+#: Languages that call ``eval`` without parentheses, and programs whose code stands on a command line.
+_WORD_LANGUAGES: Final = word_set("pl pm perl rb ruby php sh bash zsh ksh tcl fish shell console")
+_EVALUATES_WORDS = re.compile(r"\b(?:perl|ruby|php)\b")
 _CALL_MARKS: Final = ("(", "eval", "=")
 _PARENTHESES = re.compile(r"[()]")
 _DEFINED: Final = ("def ", "function ", "async ", "sub ", "fn ")
@@ -116,14 +119,14 @@ def find(source: Source, kind: Kind, fact: str) -> Iterator[RuleMatch]:
     for match in evaluates:
         if match.start() in reported or _is_definition(source.text, match.start()):
             continue
-        window = _window(source.text, match.end())
+        window = window_of(source.text, match.end())
         direct = _is_direct(kind, sources, match.end(), window)
         origin = None if direct else _evaluated(window, followed)
         if direct or origin is not None:
             reported.add(match.start())
             yield _found(source, fact, match, window, origin)
     for match in started:
-        window = _window(source.text, match.end())
+        window = window_of(source.text, match.end())
         origin = _started(window, followed)
         if match.start() not in reported and (origin is not None or _starts_source(kind, window)):
             reported.add(match.start())
@@ -135,13 +138,18 @@ def starts(source: Source, fact: str, files: Mapping[str, Origin]) -> Iterator[R
     if not source.has(run_words(source)):
         return
     for match in _calls(source)[1]:
-        window = _window(source.text, match.end())
+        window = window_of(source.text, match.end())
         argument = _FIRST_ARGUMENT.match(window)
         origin = files.get(base((argument[1] or "").split(" ", 1)[0])) if argument is not None else None
         if origin is not None:
             line = source.line_at(match.start())
             value = f"{shown(plain(origin.text))} ; {shown(plain(match[0].lstrip() + window))}"
             yield RuleMatch(fact, value, line, match.start() - source.text_starts[line])
+
+
+def evaluating(source: Source) -> list[re.Match[str]]:
+    """The file's calls that evaluate text."""
+    return _calls(source)[0] if source.has(run_words(source)) else []
 
 
 def _calls(source: Source) -> tuple[list[re.Match[str]], list[re.Match[str]]]:
@@ -156,13 +164,24 @@ def _calls(source: Source) -> tuple[list[re.Match[str]], list[re.Match[str]]]:
         begin, end = source.text_starts[number], source.text_starts[number + 1]
         if not any(source.text.find(mark, begin, end) >= 0 for mark in _CALL_MARKS):
             continue  # "the system", "run the exec": words of prose
-        evaluates.extend(EVALUATES.finditer(source.text, begin, end))
+        bare = _may_evaluate_words(source, number)
+        evaluates.extend(
+            match for match in EVALUATES.finditer(source.text, begin, end) if bare or not match[0][-1].isspace()
+        )
         starts.extend(STARTS.finditer(source.text, begin, end))
         names.extend(aliases(source.text, begin, end))
     if names:
         evaluates.extend(calls_of(names).finditer(source.text))
     source.kept["calls"] = (evaluates, starts)
     return evaluates, starts
+
+
+def _may_evaluate_words(source: Source, number: int) -> bool:
+    """Whether ``eval`` without parentheses is a call on this line. In prose and most languages it is a word."""
+    if _EVALUATES_WORDS.search(source.lines[number][: FACTS.piece_characters]):
+        return True
+    language = source.language(number)
+    return language in _WORD_LANGUAGES or (not language and source.is_code(number))
 
 
 def _sources(source: Source, kind: Kind) -> list[int]:
@@ -234,7 +253,7 @@ def _payload(value: str, values: Mapping[str, str]) -> str:
     return "".join(f" ; {name}={values[name]}" for name in used[:4])
 
 
-def _window(text: str, start: int) -> str:
+def window_of(text: str, start: int) -> str:
     """The text after a call's opening parenthesis, up to its end or the end of what a rule examines."""
     piece = text[start : start + FACTS.window_characters]
     depth = 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from rye.text.facts.packages import containers, managers, node, python, repositories
+from rye.text.facts.packages import addresses, containers, managers, node, python, repositories
 
 Reader = Callable[[str, list[str], Mapping[str, str]], Iterator[str]]
 
@@ -17,6 +17,7 @@ _READERS: Final[dict[str, Reader]] = {
     **dict.fromkeys(node.TOOLS, node.unpinned),
     **dict.fromkeys(python.TOOLS, python.unpinned),
     **dict.fromkeys(containers.TOOLS, containers.unpinned),
+    **dict.fromkeys(addresses.TOOLS, addresses.unpinned),
     **dict.fromkeys(repositories.TOOLS, repositories.unpinned),
     **dict.fromkeys(managers.TOOLS, managers.unpinned),
 }

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from rye.text.facts.packages import addresses
 from rye.text.facts.packages.arguments import clean
 
 TOOLS: Final = frozenset(["git", "gh"])
@@ -20,6 +21,8 @@ def unpinned(tool: str, words: list[str], _: Mapping[str, str]) -> Iterator[str]
     if tool == "gh":
         if words[:2] == ["repo", "clone"] and len(words) > 2:
             yield f"gh repo clone {clean(words[2])}"
+        elif words[:1] == ["extension"]:
+            yield from addresses.unpinned(tool, words, _)
         return
     for index, word in enumerate(words[:_WORDS_LOOKED_AT]):
         if word == "clone" or (word == "add" and index and words[index - 1] == "submodule"):

@@ -17,22 +17,24 @@ from rye.text.facts.tables import word_set
 
 _TOKEN = re.compile(
     r"(?P<word>(?:[^\s|;&()<>`$\ue000-\ue007]|\$(?!\()|&(?![&>\s]|$)|[\ue000-\ue007])+)"
-    r"|(?P<open>[$<>@]?\()|(?P<close>\))|(?P<tick>`)|(?P<here><<<)|(?P<heredoc><<-?)"
-    r"|(?P<redirect>&?>>?\|?(?:&\d?-?)?|<)|(?P<pipe>\|&?(?!\|))|(?P<end>\|\||&&|[;&\x1e])"
+    r"|(?P<open>[$<>@]?\()|(?P<close>\))|(?P<tick>`(?!``))|(?P<here><<<)|(?P<heredoc><<-?)"
+    r"|(?P<redirect>&?>>?\|?(?:&\d?-?)?|<)|(?P<pipe>\|&?(?!\|))|(?P<end>\|\||&&|[;&\x1e]|`{3,})"
 )
 _WRAPPERS: Final = word_set(
     "sudo doas env nohup time nice ionice exec command builtin timeout stdbuf setsid busybox xargs parallel unbuffer"
 )
 #: Words before a command that are not programs: of a shell, a list, a prompt, a configuration.
 _MARKS: Final = word_set(
-    "watch start then do else if while until ! { } run: run cmd entrypoint cmd: call & - * $ % > # // /* rem"
+    "watch start then do else if while until ! { } run: run cmd entrypoint cmd: call & - * $ % > # ## ### #### // /* rem"
 )
+#: A test (``[ -z …``) runs nothing. ``[ ]`` is a box in a list, ``[ "a", …`` a list.
+_TESTS: Final = ("[", "[[")
 _TAKES_VALUE: Final = word_set("-u -n -g -c -I -P -L -s -k --user --group --signal -d -a")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w{0,80}\+?=")
 _NUMBERED = re.compile(r"\d{1,4}[.)]?|[\d.]+[smhd]|\[.?\]")
 _KEPT_CHARACTERS: Final = 64
 """Words up to this length are cached with the program that they name; a text uses few different ones."""
-_TRAILING: Final = ".,;:!?)]}"
+_TRAILING: Final = ".,;:!?)]}*_~\u2026\u3002\u201d\u2019\u00bb"
 
 
 class Word:
@@ -210,7 +212,13 @@ def program(word: str) -> str:
 
 
 def _program(word: str) -> str:
-    name = word.strip("\"'[]{},:!").rstrip(_TRAILING).replace("\\", "/").rpartition("/")[2].lower()
+    name = (
+        word.strip("\"'[]{},:!*\u201c\u201e\u00ab\u2018")
+        .rstrip(_TRAILING)
+        .replace("\\", "/")
+        .rpartition("/")[2]
+        .lower()
+    )
     return name.removesuffix(".exe").lstrip("@-!")
 
 
@@ -225,6 +233,8 @@ def head(command: Command) -> int:
         text = words[index].text
         name = program(text)
         if text == "." or (words[index].children and not text.endswith("=")):
+            return index
+        if text in _TESTS and index + 1 < len(words) and words[index + 1].text[:1] in ("-", "$", "!"):
             return index
         if name in _WRAPPERS or text.lower() in _MARKS or (name in _MARKS and "/" not in text) or not name:
             index += 1

@@ -1,0 +1,94 @@
+"""Take the markup of a line away, so that what stands inside it is read as commands: tags, comments, emphasis, links, quotation.
+
+``<step name="a">curl … | sh</step>`` is no redirection into a file called ``curl``. Where a tag explains ``<`` and ``>``, the
+reading as a redirection is dropped. An element that stands for itself ends the command before it (``END``); one inside a sentence
+(``<b>``) is a space. Values of attributes are kept as commands of their own, because some formats put commands there.
+
+In code only tags that cannot be anything else count: known elements, attributes in quotes, and the ends of what the line began.
+``sort <in >out`` stays two redirections. Every pattern is bounded, and every line is read once.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from rye.text.facts.tables import word_set
+
+END: Final = "\x1e"
+"""Ends a command where the markup does. The reader of commands knows it."""
+
+_NAME: Final = r"[A-Za-z][\w.:-]{0,60}"
+_TAG = re.compile(
+    rf"<(?P<close>/?)(?P<name>{_NAME})(?P<attributes>(?:[\s\x1f]{{1,8}}[\w.:@-]{{1,60}}"
+    r"(?:=(?:\"[^\"\n<>]{0,400}\"|'[^'\n<>]{0,400}'|[^\s\"'<>=`|;&]{1,200}))?){0,20})[\s\x1f]{0,8}/?>"
+)
+#: The second line of a tag that began on the line before.
+_TAG_END = re.compile(r"^\s{0,40}(?:[\w.:@-]{1,60}=(?:\"[^\"\n<>]{0,400}\"|'[^'\n<>]{0,400}')\s{0,8}){1,20}/?>")
+_VALUE = re.compile(r"=(?:\"([^\"\n]{3,400})\"|'([^'\n]{3,400})')")
+_INLINE: Final = word_set(
+    "a abbr b big cite code del em font i ins kbd mark q s samp small span strong sub sup tt u var wbr"
+)
+_ELEMENTS: Final = _INLINE | word_set(
+    "action article aside blockquote body br button caption center dd details directive div dl dt example figure footer form "
+    "h1 h2 h3 h4 h5 h6 head header hr html important img input inputs instruction instructions label li main metadata nav note "
+    "ol option outputs p pre process prompt rule rules script section select step steps style success_criteria summary system "
+    "table tbody td template textarea tfoot th thead title tr ul user warning"
+)
+#: Where a cell ends in a row whose pipes are escaped.
+_CELL = re.compile(r"(?<!\\)\|")
+_LINK = re.compile(r"!?\[([^\]\[\n\x1f]{1,400})\]\(<?([^\s()<>]{1,600})>?(?:[\s\x1f]+[\"'][^\"'\n]{0,200}[\"'])?\)")
+_OPENING = re.compile(r"(?<![\w*~+\\])(?:\*{1,3}|_{1,3}|~~|\+\+)(?=[\w$/.~`\"'\[<{(])")
+_CLOSING = re.compile(r"(?<=[\w$/~`\"'\])}>-])(?:\*{1,3}|_{1,3}|~~|\+\+)(?![\w*~+])")
+_QUOTATION = re.compile(
+    "[\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u2026\u3002\u300c\u300d]|(?<!\\w)[\u2018\u201a]|[\u2019](?!\\w)"
+)
+_MARKS: Final = "*_~+"
+_INSIDE: Final = ("/", "'", '"')
+_LIST_MARKS: Final = " \t|>*+-.0123456789\x1f"
+_BEFORE: Final = 40
+"""How many characters before a link tell whether it begins its line, its list item or its cell."""
+
+
+def without_markup(text: str, *, code: bool) -> str:
+    """The text of a logical line without its markup. ``code``: the line is code, where Markdown means nothing."""
+    if "<" in text:
+        text = text.replace("<!--", END).replace("-->", END)
+        opened = {match["name"].lower() for match in _TAG.finditer(text) if not match["close"]}
+        text = _TAG.sub(lambda match: _without_tag(match, code, opened), text)
+    if ">" in text and "=" in text:
+        text = _TAG_END.sub(END, text)
+    if code:
+        return text
+    if "\\|" in text and text.lstrip().startswith("|"):
+        text = _CELL.sub(END, text)
+    if "](" in text:
+        text = _LINK.sub(_without_link, text)
+    if any(mark in text for mark in _MARKS):
+        text = _CLOSING.sub("", _OPENING.sub("", text))
+    return text if text.isascii() else _QUOTATION.sub(" ", text)
+
+
+def _without_tag(match: re.Match[str], code: bool, opened: set[str]) -> str:
+    name, attributes = match["name"].lower(), match["attributes"]
+    quoted = [first or second for first, second in _VALUE.findall(attributes)]
+    is_element = name in _ELEMENTS
+    if match["close"]:
+        if code and not is_element and name not in opened:
+            return match[0]
+    elif not (is_element or "=" in attributes) or (code and not is_element and not quoted):
+        return match[0]
+    commands = [value for value in quoted if " " in value]
+    if commands:
+        return END + END.join(commands) + END
+    inside_a_word = match.string[match.start() - 1 : match.start()] in _INSIDE and match.start()
+    return " " if name in _INLINE or inside_a_word else END
+
+
+def _without_link(match: re.Match[str]) -> str:
+    """A link's text, then where it leads. A phrase is not continued by the address: ``[bitsadmin list](https://…)``."""
+    words, target = match[1], match[2]
+    if "://" in words and " " not in words:
+        return f" {target} "
+    stands_alone = " " in words or not match.string[max(0, match.start() - _BEFORE) : match.start()].strip(_LIST_MARKS)
+    return f"{END}{words}{END}{target}{END}" if stands_alone else f" {words} {target} "
