@@ -16,6 +16,19 @@ from rye.runtime.deciding import Deciding
 from rye.runtime.effects import OwnFile, UsableItem, World
 from rye.runtime.meter import Meter
 from rye.runtime.outputs import Declared, deviations
+from rye.runtime.results import (
+    DryResult,
+    EndedResult,
+    FoundItem,
+    LevelResult,
+    LoadResult,
+    RanResult,
+    Result,
+    ReturnResult,
+    SearchResult,
+    StartedResult,
+    as_answer,
+)
 from rye.runtime.rules import Rules
 
 
@@ -60,7 +73,10 @@ class Executing:
         self._one_tool = Lock()
 
     def execute(self, asked: Asked, allowed: Allowed, cancel: Event, made: Made) -> dict[str, object]:
-        """Perform one call and return its result. Raises CallError, RyeError, OSError."""
+        """Perform one call and return its result as JSON (:mod:`rye.runtime.results`). Raises CallError, RyeError, OSError."""
+        return as_answer(self._result(asked, allowed, cancel, made))
+
+    def _result(self, asked: Asked, allowed: Allowed, cancel: Event, made: Made) -> Result:
         call, item = asked.call, allowed.item
         if isinstance(call, SearchCall):
             return self._search(call)
@@ -76,32 +92,29 @@ class Executing:
             return self._run_tool(item, call, allowed, cancel, made)
         return self._start_directive(item, call, allowed, cancel)
 
-    def _search(self, call: SearchCall) -> dict[str, object]:
+    def _search(self, call: SearchCall) -> SearchResult:
         rows = [
             row
             for row in self._world.items.search(call.item_type, call.query)
             if self._deciding.may(self.chain, "search", row.kind, row.id)
         ]
-        shown = [
-            {"id": row.id, "kind": row.kind, "version": row.version, "description": row.description, "score": row.score}
-            for row in rows[: call.limit]
-        ]
-        return {"results": shown, "total": len(rows)}
+        shown = [FoundItem(row.id, row.kind, row.version, row.description, row.score) for row in rows[: call.limit]]
+        return SearchResult(shown, len(rows))
 
-    def _return(self, call: ReturnCall) -> dict[str, object]:
+    def _return(self, call: ReturnCall) -> ReturnResult:
         if call.status == "error":
             self.returned = Returned(None, call.error_detail if isinstance(call.error_detail, str) else "")
-            return {"accepted": True}
+            return ReturnResult()
         outputs = call.outputs if call.outputs is not UNSET else {}
         wrong = deviations(self._declared, outputs)
         if wrong is not None:
             raise wrong
         self.returned = Returned(outputs)
-        return {"accepted": True}
+        return ReturnResult()
 
     def _run_tool(
         self, item: UsableItem, call: ExecuteCall, allowed: Allowed, cancel: Event, made: Made
-    ) -> dict[str, object]:
+    ) -> RanResult | DryResult:
         if call.dry_run:
             return self._dry(item, allowed)
         parameters = json.dumps(call.parameters, separators=(",", ":")).encode()
@@ -113,17 +126,11 @@ class Executing:
             self._meter.count_tool(result.seconds, seconds, ended_by_limit=result.ended_by_limit)
         if result.error is not None:
             raise result.error
-        return {
-            "run": self._run,
-            "exit": result.exit,
-            "output": result.output,
-            "truncated": result.truncated,
-            "seconds": round(result.seconds, 3),
-        }
+        return RanResult(self._run, result.exit, result.output, result.truncated, round(result.seconds, 3))
 
     def _start_directive(
         self, item: UsableItem, call: ExecuteCall, allowed: Allowed, cancel: Event
-    ) -> dict[str, object]:
+    ) -> StartedResult | EndedResult | DryResult:
         level, children = item.level, self._world.children
         assert level is not None
         if call.dry_run:
@@ -134,34 +141,27 @@ class Executing:
                 longer = self.chain.push(level)
                 self._meter.count_directive(longer.depth)
                 rest = self._meter.remaining(level.limits)
-            return {"outputs": children(item, call.parameters, longer, rest, cancel)}
+            return EndedResult(children(item, call.parameters, longer, rest, cancel))
         prompt = self._world.items.render(item, call.parameters)
         with self._lock:
             longer = self.chain.push(level)
             self._meter.count_directive(longer.depth, joins=level.limits)
             self.chain = longer
-        return {"run": self._run, "mode": "inline", "prompt": prompt}
+        return StartedResult(self._run, "inline", prompt)
 
-    def _dry(self, item: UsableItem, allowed: Allowed) -> dict[str, object]:
+    def _dry(self, item: UsableItem, allowed: Allowed) -> DryResult:
         decision = allowed.decision
-        return {
-            "run": self._run,
-            "dry_run": True,
-            "item": item.label,
-            "sha256": item.sha256,
-            "required": decision.required,
-            "chain": [level.as_json() for level in decision.levels],
-            "approval": self._rules.answer("execute", decision.required),
-        }
+        return DryResult(
+            run=self._run,
+            dry_run=True,
+            item=item.label,
+            sha256=item.sha256,
+            required=decision.required,
+            chain=[LevelResult(level.id, level.by) for level in decision.levels],
+            approval=self._rules.answer("execute", decision.required),
+        )
 
 
-def loaded(item: UsableItem) -> dict[str, object]:
+def loaded(item: UsableItem) -> LoadResult:
     """Return the result of ``rye_load``."""
-    return {
-        "id": item.id,
-        "version": item.version,
-        "sha256": item.sha256,
-        "signer": item.signer,
-        "text": item.text,
-        "overridden": item.overridden,
-    }
+    return LoadResult(item.id, item.version, item.sha256, item.signer, item.text, item.overridden)

@@ -19,7 +19,7 @@ model uses cannot be counted here, so a server reports that it does not enforce 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 if TYPE_CHECKING:
-    from rye.items.directive.model import Directive, Spend
+    from rye.items.directive.model import Directive
 
 LIMITS = ("turns", "tokens", "spend", "duration", "depth", "spawns", "calls", "tool_seconds")
 SUMMED = ("turns", "tokens", "spend", "spawns", "calls", "tool_seconds")
@@ -104,35 +104,7 @@ class Bound(Struct, frozen=True):
 
 def of_directive(directive: Directive) -> Limits:
     """Return the limits in a directive's ``<limits>`` and ``<cost>``; the smaller where both set one."""
-    given, cost = directive.limits, directive.cost
-    context = cost.context if cost is not None else None
-    return minimum(
-        (
-            Limits(
-                turns=_integer(given, "max_turns"),
-                tokens=_integer(given, "max_tokens"),
-                spend=_decimal(given, "spend"),
-                duration=_integer(given, "duration_seconds"),
-                depth=_integer(given, "depth"),
-                spawns=_integer(given, "spawns"),
-                calls=_integer(given, "calls"),
-                tool_seconds=_integer(given, "tool_seconds"),
-            ),
-            Limits(
-                turns=context.turns if context is not None else None,
-                tokens=context.max_tokens if context is not None else None,
-                spend=cost.spend.amount
-                if cost is not None and cost.spend is not None and in_dollars(cost.spend)
-                else None,
-                duration=cost.duration if cost is not None else None,
-            ),
-        )
-    )
-
-
-def in_dollars(spend: Spend) -> bool:
-    """Whether an amount of ``<spend>`` can be counted: prices are in dollars, and exchange rates are not known here."""
-    return spend.currency is None or spend.currency.upper() == "USD"
+    return Limits(**directive.maximums)  # type: ignore[arg-type]  # each value is of its field's type
 
 
 def minimum(all_limits: Iterable[Limits]) -> Limits:
@@ -189,16 +161,6 @@ def most(limits: Limits) -> Used:
         calls=limits.calls or 0,
         tool_seconds=float(limits.tool_seconds or 0),
     )
-
-
-def _integer(given: Mapping[str, int | Decimal | str], name: str) -> int | None:
-    value = given.get(name)
-    return value if isinstance(value, int) else None
-
-
-def _decimal(given: Mapping[str, int | Decimal | str], name: str) -> Decimal | None:
-    value = given.get(name)
-    return value if isinstance(value, Decimal) else None
 
 
 def _plain(value: Number) -> int | float | str:

@@ -50,6 +50,12 @@ def value_of(outcome: Outcome, item: str) -> object:
         message = f"{item} created files that no tool may create; they were renamed to refused-by-rye-…: "
         message += f"{', '.join(outcome.refused[:5])}."
         raise RyeError("tool-failed", message, "Do not use this tool, or remove the folder from its write grants.")
+    if outcome.cleared:
+        message = (
+            f"{item} set bits or capabilities with which files act as their owner or as root; they were cleared from: "
+        )
+        message += f"{', '.join(outcome.cleared[:5])}."
+        raise RyeError("tool-failed", message, "Do not use this tool with write grants.")
     if outcome.unlisted:
         message = f"{item} left folders that cannot be looked into: {', '.join(outcome.unlisted[:5])}."
         raise RyeError("tool-failed", message, "Delete them, and do not use this tool with write grants.")
@@ -144,6 +150,7 @@ class SandboxedTools:
                     self.granted(item),
                     deny=self._context.home.folders(),
                     caches=(self._context.home.cache,),
+                    journals=self._context.home.calls,
                     withheld=self._withheld,
                     seconds=given,
                 )
@@ -151,9 +158,11 @@ class SandboxedTools:
                 outcome = self._sandbox().run(tool, cancel)
         except RyeError as error:
             raise from_rye_error(error, item.label) from error
-        said = outcome.stderr.decode("utf-8", "replace")
+        said = "".join(f"rye: {each}\n" for each in outcome.recovered)
+        said += outcome.stderr.decode("utf-8", "replace")
         refused = tuple(f"network {host}" for host in outcome.refused_hosts)
         refused += tuple(f"write {path}" for path in outcome.refused)
+        refused += tuple(f"mode {path}" for path in outcome.cleared)
         ended_by_limit = outcome.ended == "timeout" and given < own
         try:
             value = value_of(outcome, item.label)
@@ -183,7 +192,7 @@ class SandboxedTools:
     def granted(self, item: UsableItem) -> Needs:
         """Return what rye.toml grants the tool and this user agreed to. Raises RyeError if the tool needs more."""
         manifest, name = self._items.manifest(), f"tool:{item.id}"
-        found = grants_in_force(self._context, self._items.project, manifest, name)
+        found = grants_in_force(self._context, self._items.project, manifest, name, item.publisher)
         require_granted(name, item.needs, manifest, found)
         return found
 

@@ -20,6 +20,7 @@ from rye.runtime.sandboxed_tools import NAMES, backend, value_of
 from tests.sandbox.calling import call
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "tools.md").read_text(encoding="utf-8")
+OBEYED = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "agent-programs.md").read_text(encoding="utf-8")
 TOOLS = re.findall(r"<!-- tool: (\S+) (.*?) -->\n```\w+\n(.*?)```\n<!-- result: (.*?) -->", TEXT, re.DOTALL)
 
 
@@ -70,7 +71,7 @@ def test_every_protected_name_and_every_sandbox_is_in_it() -> None:
     for row in autorun.TABLE:
         where = ", at the root of a project or plugin" if row.where == "root" else ""
         names = " ".join(f"`{name}`" for name in row.names)
-        assert f"| {row.obeyed_by} | {names}{where} | {'yes' if row.for_builds else 'no'} |" in TEXT
+        assert f"| {row.obeyed_by} | {names}{where} | {'yes' if row.for_builds else 'no'} |" in OBEYED
     secrets = [f"{name}*" for name in autorun.SECRET_BEGINNINGS] + [f"*{end}" for end in autorun.SECRET_ENDS]
     read = next(line for line in TEXT.splitlines() if line.startswith("| read |"))
     assert [name for name in (*secrets, *autorun.SECRET_NAMES) if name not in read] == []

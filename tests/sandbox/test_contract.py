@@ -9,12 +9,14 @@ import threading
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
 from rye.runtime import sandboxed_tools
-from rye.runtime.sandbox import starting
+from rye.runtime.sandbox import probing, starting
 from rye.runtime.sandbox.interpreters import node_version, shell_variables
-from rye.runtime.sandbox.tool_run import Backend, Outcome
+from rye.runtime.sandbox.probing import why_not
+from rye.runtime.sandbox.tool_run import Backend, Outcome, ToolRun
 from rye.runtime.sandboxed_tools import value_of
 from tests.sandbox.calling import LINUX, call, demanded
 
@@ -218,10 +220,45 @@ def test_a_sandbox_that_lets_something_through_is_not_used(
 ) -> None:
     """The probe is not a formality: when one protection is missing, it reports which."""
     from rye.runtime.sandbox import seccomp
-    from rye.runtime.sandbox.probing import why_not
 
     monkeypatch.setattr(seccomp, "_sockets", lambda network: {})
     assert "sends datagrams" in str(why_not(sandbox)) or "reaches local sockets" in str(why_not(sandbox))
+
+
+class Disturbed:
+    """A sandbox whose test program gets other results than it should, the first ``times`` times."""
+
+    def __init__(self, sandbox: Backend, wrong: dict[str, bool], times: int) -> None:
+        self.name = sandbox.name
+        self.runs = 0
+        self._sandbox, self._wrong, self._times = sandbox, wrong, times
+
+    def run(self, tool: ToolRun, cancel: threading.Event) -> Outcome:
+        outcome = self._sandbox.run(tool, cancel)
+        self.runs += 1
+        if self.runs > self._times:
+            return outcome
+        return replace(outcome, output=json.dumps(json.loads(outcome.output) | self._wrong).encode())
+
+
+def test_a_count_that_others_moved_is_taken_again(sandbox: Backend) -> None:
+    disturbed = Disturbed(sandbox, {"starts processes": False}, times=2)
+    assert why_not(disturbed) is None
+    assert disturbed.runs >= 3  # others of this user may really have moved it once more
+
+
+def test_a_sandbox_that_never_limits_processes_is_not_used(sandbox: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probing, "_PAUSES", (0.0, 0.0))
+    disturbed = Disturbed(sandbox, {"starts processes": False}, times=99)
+    assert str(why_not(disturbed)).endswith("wrong result for: starts processes")
+    assert disturbed.runs == 3
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_a_protection_that_was_missing_once_is_not_tried_again(sandbox: Backend, counted: bool) -> None:
+    disturbed = Disturbed(sandbox, {"writes outside": True, "starts processes": counted}, times=1)
+    assert "writes outside" in str(why_not(disturbed))
+    assert disturbed.runs == 1
 
 
 @pytest.mark.parametrize("name", LINUX)

@@ -5,122 +5,21 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from shutil import rmtree
-from tempfile import mkdtemp
 
-import msgspec
 import pytest
 
-from tests.sandbox.calling import LINUX, demanded
+from tests.sandbox.calling import Player, new_project, owned, tree
 
 pytestmark = pytest.mark.processes
-NOBODY = 65534
-_PROGRAM = """
-import json, os, sys
-from pathlib import Path
-from threading import Event
-from rye.errors import RyeError
-from rye.items.needs import parse_needs
-from rye.runtime.sandboxed_tools import backend
-from rye.runtime.sandbox.profile import profile_for
-from rye.runtime.sandboxed_tools import value_of
-from rye.runtime.sandbox.running import fresh_work
-from rye.runtime.sandbox.tool_run import ToolRun
-
-name, project, calls = sys.argv[1], Path(os.path.realpath(sys.argv[2])), json.loads(sys.argv[3])
-TOOL = b'exec 3>&1 1>&2\\ncd "$RYE_PARAM_DIR"; eval "$RYE_PARAM_DO" || true; echo true >&3\\n'
-said = []
-for grant, folder, commands in calls:
-    with fresh_work() as work:
-        profile = profile_for(project, work, {}, parse_needs({"write": grant.split()}), deny=())
-        parameters = json.dumps({"dir": str(project / folder), "do": commands}).encode()
-        tool = ToolRun(b"#!/bin/bash\\n" + TOOL, ".sh", parameters, "tool:acme/t/w@1.0.0", profile)
-        try:
-            outcome = backend({"RYE_SANDBOX": name}).run(tool, Event())
-            value_of(outcome, "w")
-            said.append(["ok", outcome.stderr.decode()])
-        except RyeError as error:
-            said.append([error.code, error.message])
-print(json.dumps(said))
-"""
-
-Calls = list[tuple[str, str, str]]
-Player = Callable[[Calls], list[list[str]]]
-"""Calls a shell tool several times: grants, the folder to start in, and the commands. Returns code and words of each call."""
-
-
-@pytest.fixture(params=["nobody", "this user"])
-def user(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(params=LINUX)
-def play(request: pytest.FixtureRequest, user: str, project: Path) -> Player:
-    demanded(request.param)
-    ours = user == "this user"
-    python = sys.executable if ours else "/usr/bin/python3"
-    where = [str(Path(__file__).parents[2]), str(Path(msgspec.__file__).parents[1])]
-    environment = {"PYTHONPATH": os.pathsep.join(where), "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/nonexistent"}
-
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        done: subprocess.CompletedProcess[str] = subprocess.run(
-            [python, *arguments],
-            env=environment,
-            cwd="/",
-            capture_output=True,
-            text=True,
-            check=False,
-            **({} if ours else {"user": NOBODY, "group": NOBODY, "extra_groups": []}),  # type: ignore[call-overload]
-        )
-        return done
-
-    if not ours:
-        if os.geteuid() != 0:
-            pytest.skip("only root can become nobody")
-        version = run("-c", "import sys, rye.limits; print(sys.version_info[:2])").stdout.strip()
-        if version != str(sys.version_info[:2]):
-            pytest.skip(f"nobody has no Python here that can import rye: {version}")
-
-    def calls(each: Calls) -> list[list[str]]:
-        done = run("-c", _PROGRAM, request.param, str(project), json.dumps(each))
-        assert done.returncode == 0, done.stderr
-        answers: list[list[str]] = json.loads(done.stdout)
-        return answers
-
-    return calls
 
 
 @pytest.fixture
 def project(user: str) -> Iterator[Path]:
-    base = Path(mkdtemp(prefix="rye-test-"))
-    root = base / "project"
-    for name, text in (
-        (".env", "hunter2"),
-        (".git/config", "[core]\n"),
-        (".git/HEAD", "x"),
-        ("build/old/x.json", "{}"),
-    ):
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text, "utf-8")
-    base.chmod(0o755)
-    if user == "nobody" and os.geteuid() == 0:
-        for folder, names, files in os.walk(base):
-            for each in (folder, *(os.path.join(folder, name) for name in [*names, *files])):
-                os.chown(each, NOBODY, NOBODY)
-    yield root
-    for folder, names, _ in os.walk(base):
-        for name in names:
-            if not Path(folder, name).is_symlink():
-                Path(folder, name).chmod(0o755)
-    rmtree(base)
-
-
-def tree(root: Path) -> dict[str, str]:
-    return {str(path.relative_to(root)): path.read_text("utf-8") for path in sorted(root.rglob("*")) if path.is_file()}
+    files = {".env": "hunter2", ".git/config": "[core]\n", ".git/HEAD": "x", "build/old/x.json": "{}"}
+    with new_project(user, files) as root:
+        yield root
 
 
 def test_a_folder_made_unlistable_shows_nothing_to_the_next_call(play: Player, project: Path) -> None:
@@ -173,12 +72,6 @@ def test_what_programs_obey_is_renamed_whatever_was_done_to_hide_it(play: Player
         ".envrc",
     }
     assert not left & (obeyed | {".vscode", ".husky", ".devcontainer", ".idea", "makefile", "evil.pth"})
-
-
-def owned(project: Path, *paths: Path) -> None:
-    """Give what a test made to the owner of the project."""
-    for path in paths:
-        os.chown(path, project.stat().st_uid, project.stat().st_gid, follow_symlinks=False)
 
 
 def test_what_cannot_be_listed_stays_so(play: Player, project: Path, user: str) -> None:
@@ -280,3 +173,46 @@ def test_a_tool_that_obeys_keeps_what_it_wrote(
         "landlock" in request.node.name
     )  # it cannot allow new files in a folder and refuse a change of one in it
     assert [(project / name).exists() for name in ("build/new", "build/pkg/other.js")] == [not is_landlock] * 2
+
+
+PRIVILEGED = 0o7000
+PYTHON = "python3 -c 'import os; os.umask(0); %s'"
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        "cp /bin/true x; chmod 4755 x",
+        "cp /bin/true x; chmod 2755 x",
+        "mkdir -m 1777 x; mkdir -m 2755 y; chmod 1755 old",
+        PYTHON % """os.close(os.open("x", os.O_CREAT, 0o6755)); os.mkdir("y", 0o7755)""",
+        PYTHON % """os.mkdir("y", 0o1700); os.close(os.open("y/x", os.O_CREAT, 0o4000)); os.mkfifo("f", 0o4755)""",
+    ],
+)
+def test_nothing_that_a_tool_leaves_has_rights_of_its_owner(
+    play: Player, project: Path, commands: str, request: pytest.FixtureRequest
+) -> None:
+    before = (project / "build/old").stat().st_mode
+    [answer] = play([("build/", "build", commands)])
+    privileged = [path for path in (project / "build").rglob("*") if path.lstat().st_mode & PRIVILEGED]
+    assert privileged == []
+    assert (project / "build/old").stat().st_mode == before
+    assert list((project / "build").iterdir()) != [project / "build/old"]
+    if "chmod" not in commands or "landlock" not in request.node.name:  # where it has no effect
+        assert answer[0] == "tool-failed"
+        assert "they were cleared from" in answer[1]
+
+
+def test_what_had_such_bits_before_keeps_them(play: Player, project: Path) -> None:
+    """The control: a program that is set-user-id, moved or not, and a folder that gives its group to what is made in it."""
+    program, shared = project / "build/old/program", project / "build/shared"
+    program.write_text("", "utf-8")
+    shared.mkdir()
+    owned(project, program, shared)
+    program.chmod(0o4755)
+    shared.chmod(0o2755)
+    answers = play([("build/", "build", "touch old/y; mkdir shared/new"), ("build/", "build", "mv old/program moved")])
+    assert [answer[0] for answer in answers] == ["ok", "ok"], answers
+    play([("build/", "build", "chmod 6755 moved")])
+    assert (project / "build/moved").stat().st_mode & 0o7777 == 0o4755
+    assert [folder.stat().st_mode & PRIVILEGED for folder in (shared, shared / "new")] == [0o2000, 0o2000]

@@ -203,3 +203,14 @@ def test_caches_of_rye_in_a_granted_folder_are_covered(sandbox: Backend, project
     assert outcome.exit == 0
     assert b"verified" not in outcome.output + outcome.stderr
     assert cached.read_text("utf-8") == "verified"
+
+
+def test_temporary_files_of_calls_do_not_lie_where_a_tool_may_write(
+    sandbox: Backend, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another call's program would lie there before it starts."""
+    (project / "build/tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(project / "build/tmp"))
+    with pytest.raises(RyeError, match="temporary files"):
+        call(sandbox, project, "def execute(params):\n    return True\n", grants={"write": ["build/"]})
+    assert call(sandbox, project, "def execute(params):\n    return True\n", grants={"write": ["dist/"]}).exit == 0

@@ -15,7 +15,7 @@ from rye.errors import RyeError
 from rye.items import autorun
 from rye.items.needs import parse_needs
 from rye.runtime.sandbox import users
-from rye.runtime.sandbox.exposure import FOLDER, Located, Survey, covered_inodes, survey
+from rye.runtime.sandbox.exposure import CAPABILITIES, FOLDER, Located, Survey, covered_inodes, survey
 from rye.runtime.sandbox.granted import opened
 from rye.runtime.sandbox.interpreters import Program
 from rye.runtime.sandbox.places import around
@@ -258,6 +258,26 @@ def test_a_sweep_puts_modes_back_and_looks_into_what_it_could_not_list(tmp_path:
     assert [stat.S_IMODE((root / name).stat().st_mode) for name in ("build", "build/sub")] == [0o755, 0o755]
 
 
+def test_a_sweep_takes_capabilities_away(tmp_path: Path) -> None:
+    """No tool can give a file capabilities; a sweep does not rely on that. Those from before stay."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file capabilities")
+    root = made(tmp_path, "build/old", "build/new", "build/plain")
+    net_raw = bytes.fromhex("0100000200200000000000000000000000000000")
+
+    def give(name: str) -> None:
+        (root / name).chmod(0o755)
+        os.setxattr(root / name, CAPABILITIES, net_raw)
+
+    try:
+        give("build/old")
+    except OSError:
+        pytest.skip("files have no capabilities here")
+    left = swept(root, ["build/"], lambda: give("build/new"))
+    assert left.cleared == [str(root / "build/new")]
+    assert [CAPABILITIES in os.listxattr(root / name) for name in ("build/old", "build/new")] == [True, False]
+
+
 def test_a_sweep_says_what_it_cannot_look_into(tmp_path: Path) -> None:
     root = made(tmp_path, "build/x")
     left = swept(root, ["build/"], lambda: made(tmp_path, "build/" + "d/" * 70 + ".claude"))
@@ -301,8 +321,9 @@ def test_calls_whose_grants_overlap_wait_for_each_other(
     second = profile_for(root, tmp_path, {}, parse_needs({"write": other}), seconds=0.05, deny=())
     with opened(first, Event()):
         if waits:
-            with pytest.raises(SandboxUnavailable, match="still running"), opened(second, Event()):
+            with pytest.raises(RyeError, match="still running") as error, opened(second, Event()):
                 pass
+            assert error.value.code == "in-use"
             cancelled = Event()
             cancelled.set()
             with pytest.raises(RyeError, match="cancelled"), opened(second, cancelled):

@@ -1,9 +1,11 @@
 """Bubblewrap: separate namespaces for files, processes, network and IPC, plus the system call filter.
 
 The tool's file system is built from nothing: system folders and the project at its own path, both read-only; empty mounts
-over hidden paths; then the writable paths. Mounting goes by name, so the launcher compares device and inode of each mount with
-what was surveyed, inside and before the tool starts. If the kernel has Landlock, the same rights also apply inside: a hidden file
-that is replaced during the run loses its mount, and Landlock still refuses it, except in what is only read-only.
+over hidden paths; then the writable paths, in which each folder above something protected is a mount of its own, so that it
+cannot be renamed. Mounting goes by name, so the launcher compares device and inode of each mount with what was surveyed, inside
+and before the tool starts. If the kernel has Landlock, the same rights also apply inside: a hidden file that is replaced during
+the run loses its mount, and Landlock still refuses it. What is only read-only in a granted folder, and contains secrets, is built
+anew from its other parts, since Landlock allows everything in a folder or nothing.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from msgspec import Struct
 
 from rye.runtime.sandbox import landlock_rights as rights
 from rye.runtime.sandbox import places, running, seccomp, users
+from rye.runtime.sandbox.exposure import Located
 from rye.runtime.sandbox.interpreters import own_python
 from rye.runtime.sandbox.landlock import allowed_paths, rule_for, version
 from rye.runtime.sandbox.profile import PATH
@@ -80,7 +83,7 @@ def arguments(scene: Scene) -> Iterator[str]:
     """Yield bubblewrap's arguments in the order of mounting: later mounts cover earlier ones."""
     profile, user = scene.profile, scene.user
     yield from ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
-    yield from ("--die-with-parent", "--new-session", "--as-pid-1", "--hostname", "sandbox")
+    yield from ("--new-session", "--as-pid-1", "--hostname", "sandbox")
     if user is None:
         yield from ("--unshare-user", "--cap-drop", "ALL") if os.geteuid() == 0 else ("--unshare-user",)
     else:
@@ -105,9 +108,12 @@ def arguments(scene: Scene) -> Iterator[str]:
     yield from ("--ro-bind", str(profile.project), str(profile.project))
     for granted in scene.opened.writes:
         yield from ("--bind", str(granted.path), str(granted.path))
-    for located in (located for survey in scene.writable for located in survey.protected):
-        yield from ("--ro-bind", str(located.path), str(located.path))
+    for located in scene.kept_in_place():  # a mount cannot be renamed
+        yield from ("--bind", str(located.path), str(located.path))
     hidden = {located.path: located.is_folder for located in scene.must_be_covered()}
+    for located in (located for survey in scene.writable for located in survey.protected):
+        parts = scene.without_secrets(located)
+        yield from _in_parts(located, parts, hidden, scene) if parts else _read_only(located.path)
     for path, is_folder in hidden.items():
         yield from _cover(path, is_folder)
     for path in scene.denied:
@@ -115,6 +121,23 @@ def arguments(scene: Scene) -> Iterator[str]:
             yield from _cover(path, path.is_dir())
     yield from ("--bind", str(profile.work), str(profile.work), "--ro-bind", str(scene.folder), str(scene.folder))
     yield from ("--remount-ro", "/", "--chdir", "/")
+
+
+def _read_only(path: Path) -> Iterator[str]:
+    yield from ("--ro-bind", str(path), str(path))
+
+
+def _in_parts(folder: Located, parts: list[Located], hidden: dict[Path, bool], scene: Scene) -> Iterator[str]:
+    """Yield the arguments that build a folder anew from what may be read in it. What is hidden there leaves ``hidden``."""
+    yield from ("--size", str(1 << 20), "--perms", "0755", "--tmpfs", str(folder.path))
+    for part in parts:
+        if part in scene.readable.allowed:
+            yield from _read_only(part.path)
+        elif part.path != folder.path:
+            yield from ("--dir", str(part.path))
+    for path in [path for path in hidden if path.is_relative_to(folder.path)]:
+        yield from _cover(path, hidden.pop(path))
+    yield from ("--remount-ro", str(folder.path))
 
 
 def _cover(path: Path, is_folder: bool) -> Iterator[str]:

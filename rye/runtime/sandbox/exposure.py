@@ -2,8 +2,8 @@
 
 Hidden anywhere: the names of :func:`rye.items.autorun.is_secret_name`, the ``config`` files of git's folders (they hold tokens),
 ``.ai/runs``, and Rye's own folders and the user's keys by device and inode, wherever a link leads. The targets of hidden symbolic
-links are hidden as well, and so are folders that cannot be listed, and everything beyond the first ``SANDBOX.project_entries``
-entries or deeper than ``SANDBOX.project_depth`` folders.
+links and other names of hidden files (hard links) are hidden as well, and so are folders that cannot be listed, and everything
+beyond the first ``SANDBOX.project_entries`` entries or deeper than ``SANDBOX.project_depth`` folders.
 
 A walk goes from descriptor to descriptor and follows no link. What it finds has a device and an inode, and a tool can use only
 what still has them: what is decided here is what is mounted (:mod:`rye.runtime.sandbox.launcher`).
@@ -15,6 +15,7 @@ a survey has both lists.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterable, Mapping
@@ -31,6 +32,13 @@ Below = Literal["clean", "protected", "hidden"]
 Inode = tuple[int, int]
 """Device and inode: which file or folder it is, whatever its name."""
 _SEARCHABLE = 0o111
+SPECIAL = stat.S_ISUID | stat.S_ISGID | stat.S_ISVTX
+"""The bits with which a file acts as its owner, or a folder gives what is made in it to its group."""
+CAPABILITIES = "security.capability"
+"""The attribute with which a program gets rights of root when it starts (capabilities(7))."""
+CAPABLE = 1 << 16
+"""Stands beside the bits of ``SPECIAL`` for capabilities."""
+_MAYBE_PRIVILEGED = SPECIAL | _SEARCHABLE
 _GIT_SETTINGS = ("config", "config.worktree")
 FOLDER = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 """How a folder is opened below another one: to be listed, and never through a link."""
@@ -57,8 +65,11 @@ class Survey(Struct, frozen=True, kw_only=True):
     """What must not be read."""
     protected: tuple[Located, ...]
     """What may be read but not changed, because programs obey it; empty unless the walk was with ``changing``."""
+    covered: frozenset[Inode]
+    """What hidden links lead to, and hidden files that have another name as well: other walks hide it whatever its name."""
     followed: frozenset[Inode]
-    """What links that programs obey lead to, and links in folders that they obey: another walk protects it."""
+    """What links that programs obey lead to, and links in folders that they obey, and files that they obey and that have another
+    name as well: other walks protect it."""
     links: Mapping[Inode, tuple[tuple[str, str], ...]]
     """The links that programs obey, by folder, with what each says: no mount protects a link, so they are put back."""
     obeyed: Mapping[Path, Inode]
@@ -66,6 +77,8 @@ class Survey(Struct, frozen=True, kw_only=True):
     ``changing``."""
     modes: Mapping[Inode, int]
     """The modes of the folders, to put back what a tool changes; empty unless the walk was with ``changing``."""
+    special: Mapping[Inode, int]
+    """What privileges files have already (:func:`privileges`); empty unless the walk was with ``changing``."""
 
 
 def inode_of(status: os.stat_result) -> Inode:
@@ -81,6 +94,28 @@ def inode_at(path: Path) -> Inode | None:
         return None
 
 
+def privileges(status: os.stat_result, name: str, folder: int) -> int:
+    """With which bits of ``SPECIAL`` and ``CAPABLE`` a file acts as somebody else than who starts it; 0 for a folder or a link.
+    Raises OSError."""
+    mode = status.st_mode
+    if stat.S_ISLNK(mode) or stat.S_ISDIR(mode):
+        return 0
+    is_capable = stat.S_ISREG(mode) and bool(mode & _SEARCHABLE) and _has_capabilities(name, folder)
+    return mode & SPECIAL | (CAPABLE if is_capable else 0)
+
+
+def _has_capabilities(name: str, folder: int) -> bool:
+    if not hasattr(os, "getxattr"):  # macOS has no such attribute
+        return False
+    try:
+        os.getxattr(f"/proc/self/fd/{folder}/{name}", CAPABILITIES, follow_symlinks=False)
+    except OSError as error:
+        if error.errno in (errno.ENODATA, errno.ENOTSUP):
+            return False
+        raise
+    return True
+
+
 def survey(
     root: Path,
     descriptor: int,
@@ -94,22 +129,21 @@ def survey(
 ) -> Survey:
     """Walk through a folder, or judge one file. ``descriptor``: the folder or file; ``root``: its path.
 
-    ``covered``: what is hidden whatever its name (:func:`covered_inodes`). With ``changing``, what programs obey
-    (:mod:`rye.items.autorun`) is protected as well, and what their links lead to (``followed``, from the survey of the project),
-    except ``named``: files that a grant names itself. ``is_project``: whether it is the project's own folder.
+    ``covered``: what is hidden whatever its name (:func:`covered_inodes`, and ``covered`` of the survey of the project). With
+    ``changing``, what programs obey (:mod:`rye.items.autorun`) is protected as well, and what their links lead to (``followed``,
+    from the survey of the project), except ``named``: files that a grant names itself. ``is_project``: whether it is the
+    project's own folder.
     """
 
     def walk_without(refused: frozenset[Inode]) -> _Walk:
-        numbers = frozenset(number for _, number in refused)
         return _walk(
             root,
             descriptor,
             _Walk(
                 covered=refused,
-                numbers=numbers,
+                watched=frozenset(number for _, number in (*refused, *followed)),
                 named=named,
                 followed=followed,
-                followed_numbers=frozenset(number for _, number in followed),
                 changing=changing,
                 left=entries,
             ),
@@ -117,19 +151,21 @@ def survey(
         )
 
     walk = walk_without(covered)
-    behind_links = _inodes(walk.led_to) - {inode_of(os.fstat(descriptor))}  # a link to all of this leads to no secret
-    if not behind_links <= covered:
-        walk = walk_without(covered | behind_links)
+    behind = (_inodes(walk.led_to) | walk.hidden_twice) - {inode_of(os.fstat(descriptor))}
+    if not behind <= covered:  # a link to all of this leads to no secret
+        walk = walk_without(covered | behind)
     return Survey(
         allowed=tuple(walk.allowed),
         listed=tuple(walk.listed),
         extendable=tuple(walk.extendable),
         hidden=tuple(walk.hidden),
         protected=tuple(walk.protected),
-        followed=_inodes(walk.obeyed_led_to),
+        covered=behind,
+        followed=_inodes(walk.obeyed_led_to) | walk.obeyed_twice,
         links={inode: tuple(links) for inode, links in walk.links.items()},
         obeyed=walk.obeyed,
         modes=walk.modes,
+        special=walk.special,
     )
 
 
@@ -173,11 +209,10 @@ def _status(path: str) -> os.stat_result | None:
 
 class _Walk(Struct, kw_only=True):
     covered: frozenset[Inode]
-    numbers: frozenset[int]
-    """The inodes of ``covered`` without their devices: a listing tells an entry's for free."""
+    watched: frozenset[int]
+    """The inodes of ``covered`` and ``followed`` without their devices: a listing tells an entry's for free."""
     named: frozenset[Inode]
     followed: frozenset[Inode]
-    followed_numbers: frozenset[int]
     changing: bool
     left: int
     allowed: list[Located] = field(default_factory=list)
@@ -187,24 +222,20 @@ class _Walk(Struct, kw_only=True):
     protected: list[Located] = field(default_factory=list)
     led_to: list[str] = field(default_factory=list)
     obeyed_led_to: list[str] = field(default_factory=list)
+    hidden_twice: set[Inode] = field(default_factory=set)
+    """Hidden files with several names, and the same of those that programs obey."""
+    obeyed_twice: set[Inode] = field(default_factory=set)
     links: dict[Inode, list[tuple[str, str]]] = field(default_factory=dict)
     obeyed: dict[Path, Inode] = field(default_factory=dict)
     modes: dict[Inode, int] = field(default_factory=dict)
-
-    def is_covered(self, number: int, folder: _Folder, name: str) -> bool:
-        """Whether an entry is covered, whatever its name. ``number``: its inode, which costs nothing to know."""
-        return number in self.numbers and folder.is_one_of(self.covered, name)
-
-    def is_followed(self, number: int, folder: _Folder, name: str) -> bool:
-        """Whether a link that programs obey leads to an entry."""
-        return number in self.followed_numbers and folder.is_one_of(self.followed, name)
+    special: dict[Inode, int] = field(default_factory=dict)
 
 
 class _Folder(Struct, kw_only=True):
-    """A folder while it is walked through. ``called``: its name in lower case; ``in_git``, ``in_obeyed``: whether it lies in a
-    folder of git, or in one that programs obey."""
+    """A folder while it is walked through. ``called``: its folded name; ``in_git``, ``in_obeyed``: whether it lies in a folder of
+    git, or in one that programs obey."""
 
-    path: Path
+    path: str
     descriptor: int
     called: str
     in_git: bool
@@ -214,27 +245,31 @@ class _Folder(Struct, kw_only=True):
     inode: Inode = (0, 0)
 
     def located(self) -> Located:
-        return Located(self.path, self.inode, True)
+        return Located(Path(self.path), self.inode, True)
 
-    def entry(self, name: str) -> Located | None:
+    def below(self, name: str) -> Path:
+        return Path(self.path, name)
+
+    def status(self, name: str) -> os.stat_result | None:
         """An entry as it is now; None if it is gone."""
         try:
-            status = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
+            return os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
         except OSError:
             return None
-        return Located(self.path / name, inode_of(status), stat.S_ISDIR(status.st_mode))
 
-    def is_one_of(self, inodes: frozenset[Inode], name: str) -> bool:
-        """Whether an entry is one of these; yes if that cannot be found out."""
-        located = self.entry(name)
-        return located is None or located.inode in inodes
+    def entry(self, name: str) -> Located | None:
+        """Where an entry is; None if it is gone."""
+        status = self.status(name)
+        if status is None:
+            return None
+        return Located(self.below(name), inode_of(status), stat.S_ISDIR(status.st_mode))
 
 
 def _walk(root: Path, descriptor: int, walk: _Walk, is_project: bool) -> _Walk:
     status = os.fstat(descriptor)
     is_folder = stat.S_ISDIR(status.st_mode)
     whole = Located(root, inode_of(status), is_folder)
-    parts = [part.casefold() for part in root.parts]
+    parts = autorun.folded_names(root.parts[1:])
     above = parts[-2] if len(parts) > 1 else ""
     in_git = ".git" in parts[:-1]
     if whole.inode in walk.covered or _is_secret(parts[-1], in_git, above):
@@ -243,7 +278,7 @@ def _walk(root: Path, descriptor: int, walk: _Walk, is_project: bool) -> _Walk:
         not is_folder
         or _enter(
             _Folder(
-                path=root,
+                path=str(root),
                 descriptor=descriptor,
                 called=parts[-1],
                 in_git=in_git,
@@ -260,17 +295,21 @@ def _walk(root: Path, descriptor: int, walk: _Walk, is_project: bool) -> _Walk:
 
 
 def _is_secret(name: str, in_git: bool, parent: str) -> bool:
-    """Whether a name is a secret. All names in lower case; ``in_git``: somewhere below a folder of git."""
+    """Whether a name is a secret. All names folded; ``in_git``: somewhere below a folder of git."""
     return autorun.is_secret_name(name) or (in_git and name in _GIT_SETTINGS) or (name == "runs" and parent == ".ai")
 
 
 def _enter(folder: _Folder, walk: _Walk) -> Below:
-    """Walk through a folder. If something in it is refused, add it, and all its other entries, to the lists of the walk."""
+    """Walk through a folder. If something in it is refused, add it, and all its other entries, to the lists of the walk.
+
+    Nearly all entries have a name and an inode that nobody looks for. So the names of a folder are folded and compared at once,
+    and only the others are judged one by one.
+    """
     status = os.fstat(folder.descriptor)
     folder.inode = inode_of(status)
     try:
         with os.scandir(folder.descriptor) as rows:
-            entries = [(row.name, row.is_symlink(), row.is_dir(follow_symlinks=False), row.inode()) for row in rows]
+            entries = list(rows)
         if status.st_mode & _SEARCHABLE != _SEARCHABLE:
             os.stat(".", dir_fd=folder.descriptor)  # its names may be known, and nothing else of its entries
     except OSError:  # what cannot be looked at is neither readable nor writable
@@ -280,70 +319,108 @@ def _enter(folder: _Folder, walk: _Walk) -> Below:
     if folder.inode in walk.covered or walk.left < 0 or folder.depth == 0:
         walk.hidden.append(folder.located())
         return "hidden"
-    names = frozenset(name.casefold() for name, *_ in entries)
-    is_git = autorun.is_git_folder(names)
+    names = autorun.folded_names([row.name for row in entries])
+    different = frozenset(names)
+    is_git = autorun.is_git_folder(different)
     if walk.changing and is_git:
         walk.protected.append(folder.located())
-        walk.obeyed[folder.path] = folder.inode
+        walk.obeyed[Path(folder.path)] = folder.inode
         return "protected"
     folder.in_git = folder.in_git or is_git or folder.called == ".git"
-    folder.at_root = folder.at_root or autorun.is_plugin(names)
+    folder.at_root = folder.at_root or autorun.is_plugin(different)
     if walk.changing:
         walk.modes[folder.inode] = stat.S_IMODE(status.st_mode)
-    clean: list[Located | str] = []
-    below: set[Below] = set()
-    for name, is_link, is_folder, number in entries:
-        verdict = _judged(folder, walk, name, is_link, number)
-        if verdict == "clean" and is_folder and not (name == "objects" and (is_git or folder.called == ".git")):
-            verdict, located = _below(folder, walk, name)
-            if located is not None:
-                clean.append(located)
-        elif verdict == "clean" and not is_link:
-            clean.append(name)  # git has thousands of objects, and nobody can choose their names
-        below.add(verdict)
-    worst: Below = "hidden" if "hidden" in below else "protected" if "protected" in below else "clean"
+    noted, watched = autorun.noted(different), walk.watched
+    is_each_judged = folder.in_git or folder.in_obeyed or folder.called == ".ai"
+    worst: Below = "clean"
+    refused: set[str] = set()
+    folders: dict[str, Inode] = {}
+    for row, name in zip(entries, names, strict=True):
+        verdict: Below = "clean"
+        is_noted = name in noted
+        if is_noted or is_each_judged or row.inode() in watched:
+            verdict = _judged(folder, walk, row, name, is_noted)
+        if verdict != "clean":
+            refused.add(row.name)
+        elif not row.is_dir(follow_symlinks=False):
+            continue
+        elif name == "objects" and (is_git or folder.called == ".git"):
+            continue  # git has thousands of them, and nobody can choose their names
+        else:
+            verdict, inode = _below(folder, walk, row.name, name, is_noted)
+            if inode is None:
+                refused.add(row.name)
+            else:
+                folders[row.name] = inode
+        if verdict != "clean" and worst != "hidden":
+            worst = verdict
+    if walk.changing:
+        _note_privileged(folder, walk, entries)
     if worst != "clean":
         walk.listed.append(folder.located())
-        located_now = [folder.entry(each) if isinstance(each, str) else each for each in clean]
-        walk.allowed += [each for each in located_now if each is not None]
+        for row in entries:
+            if row.name in refused or row.is_symlink():
+                continue
+            inode = folders.get(row.name)
+            located = folder.entry(row.name) if inode is None else Located(folder.below(row.name), inode, True)
+            walk.allowed += [located] if located is not None else []
     if worst == "protected":
         walk.extendable.append(folder.located())
     return worst
 
 
-def _judged(folder: _Folder, walk: _Walk, name: str, is_link: bool, number: int) -> Below:
-    """What an entry is because of its name or inode; hidden and protected ones are added to the lists of the walk."""
-    is_secret = _is_secret(name.casefold(), folder.in_git, folder.called)
-    is_hidden = is_secret or walk.is_covered(number, folder, name)
-    has_row = (walk.changing or is_link) and autorun.obeyed(name, at_root=folder.at_root) is not None
-    if is_link and (has_row or folder.in_obeyed):
-        walk.obeyed_led_to.append(os.path.realpath(folder.path / name))
-    is_obeyed = walk.changing and (has_row or walk.is_followed(number, folder, name))
+def _note_privileged(folder: _Folder, walk: _Walk, entries: Iterable[os.DirEntry[str]]) -> None:
+    """Remember the files that are privileged already. One that is gone, or cannot be looked at, has nothing to keep."""
+    for row in entries:
+        with contextlib.suppress(OSError):
+            status = row.stat(follow_symlinks=False)
+            if status.st_mode & _MAYBE_PRIVILEGED and (own := privileges(status, row.name, folder.descriptor)):
+                walk.special[inode_of(status)] = own
+
+
+def _judged(folder: _Folder, walk: _Walk, row: os.DirEntry[str], name: str, is_noted: bool) -> Below:
+    """What an entry is because of its name or inode; hidden and protected ones are added to the lists of the walk. ``name``:
+    folded; ``is_noted``: whether the table may have it."""
+    is_link = row.is_symlink()
+    has_row = is_noted and autorun.obeyed(name, at_root=folder.at_root) is not None
+    is_within = folder.in_obeyed or folder.in_git
+    status = folder.status(row.name)
+    inode = inode_of(status) if status is not None else None
+    is_hidden = _is_secret(name, folder.in_git, folder.called) or _is_one_of(walk.covered, walk, row, inode)
+    if is_link and (has_row or is_within):
+        walk.obeyed_led_to.append(os.path.realpath(folder.below(row.name)))
+    if status is not None and inode is not None and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+        if is_hidden:
+            walk.hidden_twice.add(inode)
+        if has_row or is_within:
+            walk.obeyed_twice.add(inode)
+    is_obeyed = walk.changing and (has_row or _is_one_of(walk.followed, walk, row, inode))
     if not is_hidden and not is_obeyed:
         return "clean"
-    located = folder.entry(name)
-    if is_obeyed and located is not None:
-        walk.obeyed[located.path] = located.inode
-    verdict: Below
-    if is_hidden:
-        verdict, refused = "hidden", walk.hidden
-        if is_link:
-            walk.led_to.append(os.path.realpath(folder.path / name))
-    elif located is not None and located.inode in walk.named:
+    if is_obeyed and inode is not None:
+        walk.obeyed[folder.below(row.name)] = inode
+    if is_link and is_hidden:
+        walk.led_to.append(os.path.realpath(folder.below(row.name)))
+    if not is_hidden and inode in walk.named:
         return "clean"
-    else:
-        verdict, refused = "protected", walk.protected
-    if located is not None and not is_link:
-        refused.append(located)
-    elif located is not None and is_obeyed:
+    verdict: Below = "hidden" if is_hidden else "protected"
+    if status is not None and inode is not None and not is_link:
+        located = Located(folder.below(row.name), inode, stat.S_ISDIR(status.st_mode))
+        (walk.hidden if is_hidden else walk.protected).append(located)
+    elif is_link and is_obeyed:
         with contextlib.suppress(OSError):
-            link = name, os.readlink(name, dir_fd=folder.descriptor)
+            link = row.name, os.readlink(row.name, dir_fd=folder.descriptor)
             walk.links.setdefault(folder.inode, []).append(link)
     return verdict
 
 
-def _below(folder: _Folder, walk: _Walk, name: str) -> tuple[Below, Located | None]:
-    """Walk through a folder in another one. Returns it if nothing in it is refused."""
+def _is_one_of(inodes: frozenset[Inode], walk: _Walk, row: os.DirEntry[str], inode: Inode | None) -> bool:
+    """Whether an entry is one of these; yes if it may be and cannot be looked at."""
+    return inode in inodes if inode is not None else row.inode() in walk.watched
+
+
+def _below(folder: _Folder, walk: _Walk, name: str, called: str, is_noted: bool) -> tuple[Below, Inode | None]:
+    """Walk through a folder in another one. Returns its inode if nothing in it is refused."""
     try:
         descriptor = os.open(name, FOLDER, dir_fd=folder.descriptor)
     except OSError:
@@ -353,15 +430,15 @@ def _below(folder: _Folder, walk: _Walk, name: str) -> tuple[Below, Located | No
         return "hidden", None
     try:
         below = _Folder(
-            path=folder.path / name,
+            path=f"{folder.path}/{name}",
             descriptor=descriptor,
-            called=name.casefold(),
+            called=called,
             in_git=folder.in_git,
-            in_obeyed=folder.in_obeyed or autorun.obeyed(name, at_root=folder.at_root) is not None,
+            in_obeyed=folder.in_obeyed or (is_noted and autorun.obeyed(called, at_root=folder.at_root) is not None),
             at_root=False,
             depth=folder.depth - 1,
         )
         verdict = _enter(below, walk)
-        return verdict, below.located() if verdict == "clean" else None
+        return verdict, below.inode if verdict == "clean" else None
     finally:
         os.close(descriptor)

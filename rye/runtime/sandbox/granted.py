@@ -14,7 +14,7 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from threading import Event
 
@@ -42,6 +42,8 @@ class Granted(Struct, frozen=True):
     descriptor: int
     inode: Inode
     is_folder: bool
+    above: tuple[Inode, ...] = ()
+    """The folders between the project's and this one."""
 
 
 class Opened(Struct, frozen=True):
@@ -55,14 +57,37 @@ class Opened(Struct, frozen=True):
 def opened(profile: Profile, cancel: Event) -> Iterator[Opened]:
     """Open and lock the project and the granted paths; missing granted folders are created.
 
-    Raises SandboxUnavailable for a path that is missing, contains a symbolic link, or cannot be listed, and if another call keeps
-    its lock for longer than this call may take; RyeError ``cancelled``.
+    Raises SandboxUnavailable for a path that is missing, contains a symbolic link, or cannot be listed; RyeError ``in-use`` if
+    another call keeps its lock for longer than this call may take, ``cancelled``.
     """
     with contextlib.ExitStack() as stack:
         opening = _Opening(profile, cancel, stack)
         project = opening.project()
         writes = tuple(opening.granted(path) for path in sorted(profile.write))
         yield Opened(project, writes)
+
+
+@contextlib.contextmanager
+def reopened(
+    project: Path, paths: Iterable[Path], seconds: float, cancel: Event
+) -> Iterator[Callable[[Path], Granted | None]]:
+    """Open and lock paths that an earlier call might change, to sweep them. Yields a function that does so with one path, whose
+    answer is None if it is missing or contains a symbolic link. ``seconds``: how long it waits for another call.
+
+    Raises RyeError ``in-use``.
+    """
+    profile = Profile(project=project, work=project, deny=(), write=tuple(paths), seconds=seconds)
+    with contextlib.ExitStack() as stack:
+        opening = _Opening(profile, cancel, stack)
+        opening.project()
+
+        def reopen(path: Path) -> Granted | None:
+            try:
+                return opening.granted(path, is_new=False)
+            except SandboxUnavailable:
+                return None
+
+        yield reopen
 
 
 class _Opening:
@@ -84,12 +109,13 @@ class _Opening:
         except OSError as error:
             raise SandboxUnavailable(f"The project's folder {root} cannot be listed: {error.strerror}.") from None
 
-    def granted(self, path: Path) -> Granted:
-        """Open one granted path, part by part."""
+    def granted(self, path: Path, is_new: bool = True) -> Granted:
+        """Open one granted path, part by part. ``is_new``: whether a tool is about to use it, so that it may be refused."""
         root = self._profile.project
         parts = path.relative_to(root).parts
         for number in range(1, len(parts) + 1):
-            self._refuse_obeyed(Path(root, *parts[: number - 1]), parts[number - 1], grant=path)
+            if is_new:
+                self._refuse_obeyed(Path(root, *parts[: number - 1]), parts[number - 1], grant=path)
             self._part(Path(root, *parts[:number]), is_last=number == len(parts), grant=path)
         if not parts:
             self._lock(self._open[root], whole=True)
@@ -98,14 +124,11 @@ class _Opening:
     def _refuse_obeyed(self, above: Path, name: str, grant: Path) -> None:
         """Refuse what programs obey because of what lies beside it, which the grant's words do not show: in a folder of git,
         or a part of a plugin."""
-        names = frozenset(map(str.casefold, os.listdir(self._open[above].descriptor)))
+        names = frozenset(autorun.folded_names([*os.listdir(self._open[above].descriptor), name]))
         row = autorun.obeyed(name, at_root=autorun.is_plugin(names), builds=False)
         by = "git" if autorun.is_git_folder(names) else row.obeyed_by if row is not None else None
         if by is not None:
-            raise SandboxUnavailable(
-                f"The granted path {grant} can never be granted: {above / name} is obeyed by {by}.",
-                "Grant another path in [sandbox] of rye.toml.",
-            )
+            raise never_granted(grant, f"{above / name} is obeyed by {by}")
 
     def _part(self, path: Path, is_last: bool, grant: Path) -> None:
         if path in self._open:
@@ -138,7 +161,9 @@ class _Opening:
     def _keep(self, path: Path, descriptor: int) -> Granted:
         self._stack.callback(os.close, descriptor)
         status = os.fstat(descriptor)
-        granted = Granted(path, descriptor, inode_of(status), stat.S_ISDIR(status.st_mode))
+        above = self._open.get(path.parent)
+        between = (*above.above, above.inode) if above is not None and above.path != self._profile.project else ()
+        granted = Granted(path, descriptor, inode_of(status), stat.S_ISDIR(status.st_mode), between)
         self._open[path] = granted
         return granted
 
@@ -156,10 +181,7 @@ class _Opening:
                 if self._cancel.is_set():
                     raise RyeError("cancelled", "The call was cancelled while it waited for another tool.") from None
                 if time.monotonic() > self._deadline:
-                    raise SandboxUnavailable(
-                        f"Another tool that may change {granted.path} is still running.",
-                        "Call this tool again when the other one has ended.",
-                    ) from None
+                    raise in_use(granted.path) from None
                 self._cancel.wait(_POLL_SECONDS)
             except OSError as error:
                 raise SandboxUnavailable(
@@ -168,6 +190,23 @@ class _Opening:
                 ) from None
         if whole:
             self._locked_whole.append(granted.path)
+
+
+def in_use(path: Path) -> RyeError:
+    """The error if another call may change the same files."""
+    return RyeError(
+        "in-use",
+        f"Another tool that may change {path} is still running.",
+        "Call this tool again when the other one has ended.",
+        what="granted folder",
+    )
+
+
+def never_granted(grant: Path, why: str) -> SandboxUnavailable:
+    """The error if a tool would write what programs obey, although the words of the grant do not show it."""
+    return SandboxUnavailable(
+        f"The granted path {grant} can never be granted: {why}.", "Grant another path in [sandbox] of rye.toml."
+    )
 
 
 def changed(path: Path | str) -> RyeError:

@@ -312,8 +312,10 @@ class Watcher:
         self.end()
 
     def end(self) -> None:
-        """Kill what is left, report, and exit. In a separate namespace, the kernel kills the rest when this process exits."""
-        if not self.plan["namespace"]:
+        """Kill what is left, wait until it is gone, report, and exit."""
+        if self.plan["namespace"]:
+            self.kill_namespace()
+        else:
             self.kill_all()
         report = {"status": self.status, "reason": self.reason, "processor": self.processor_seconds({})}
         tell(self.plan, report)
@@ -327,6 +329,18 @@ class Watcher:
             except ChildProcessError:
                 return
             if pid == 0:
+                return
+            if pid == self.child:
+                self.status = status
+
+    def kill_namespace(self) -> None:
+        """Kill every other process of the namespace, whose first process this is, so that all become its children."""
+        with Suppressed():
+            os.kill(-1, 9)
+        while True:
+            try:
+                pid, status = os.waitpid(-1, 0)
+            except ChildProcessError:
                 return
             if pid == self.child:
                 self.status = status

@@ -39,6 +39,8 @@ class Profile(Struct, frozen=True, kw_only=True):
     """Never readable, wherever they are: Rye's own folders."""
     caches: tuple[Path, ...] = ()
     """Those of ``deny`` that are large and hold nothing secret: links to their files are not looked for."""
+    journals: Path | None = None
+    """The folder of the journals of calls (:mod:`rye.runtime.sandbox.journal`), which lies in ``deny``; None: there are none."""
     write: tuple[Path, ...] = ()
     """Granted folders and files of the project."""
     folders: tuple[Path, ...] = ()
@@ -63,6 +65,7 @@ def profile_for(
     *,
     deny: tuple[Path, ...],
     caches: tuple[Path, ...] = (),
+    journals: Path | None = None,
     withheld: frozenset[str] = frozenset(),
     seconds: float = SANDBOX.seconds,
 ) -> Profile:
@@ -92,6 +95,7 @@ def profile_for(
         work=work,
         deny=deny,
         caches=caches,
+        journals=journals,
         write=tuple(project / path for path in grants.write),
         folders=tuple(project / path for path in grants.write if path.endswith("/")),
         network=tuple(HostPort(*place_of(place)) for place in grants.network),

@@ -9,7 +9,8 @@ The tool's bytes become files in a private folder of this call, which is deleted
 * ``landlock seccomp``: rights and filter, if the sandbox uses them;
 * ``mounted covered``: paths with the device and inode that they must have inside, and must not have;
 * ``namespace``: whether the launcher is the first process of a namespace, so that its end kills the others;
-* ``control status result calls``: descriptors, -1 for none (:mod:`rye.runtime.sandbox.starting` fills them in).
+* ``control status result calls held``: descriptors, -1 for none; ``held`` is only kept open until every process of the tool is
+  gone (:mod:`rye.runtime.sandbox.journal`) (:mod:`rye.runtime.sandbox.starting` fills them in).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import contextlib
 import marshal
 import os
 import platform
+import select
 import selectors
 import shutil
 import signal
@@ -33,10 +35,12 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.errors import RyeError
+from rye.items import autorun
 from rye.limits import SANDBOX
-from rye.runtime.sandbox import exposure, users
+from rye.runtime.sandbox import exposure, journal, users
 from rye.runtime.sandbox.connections import Supervisor
-from rye.runtime.sandbox.granted import Granted, Opened, changed, opened
+from rye.runtime.sandbox.granted import Granted, Opened, changed, in_use, never_granted, opened
 from rye.runtime.sandbox.interpreters import FOLDER, Program, program_for
 from rye.runtime.sandbox.profile import Profile
 from rye.runtime.sandbox.starting import STANDARD, Ender, start_behind, start_waiting
@@ -78,7 +82,35 @@ class Scene(Struct, frozen=True, kw_only=True):
         """What must still be what was looked at when the tool starts: everything mounted by its path."""
         yield self.opened.project
         yield from self.opened.writes
-        yield from (located for survey in self.writable for located in survey.protected)
+        yield from self.kept_in_place()
+        for located in (located for survey in self.writable for located in survey.protected):
+            parts = self.without_secrets(located)
+            yield from (part for part in parts if part in self.readable.allowed) if parts else (located,)
+
+    def without_secrets(self, protected: exposure.Located) -> list[exposure.Located]:
+        """The readable parts of a protected folder, in the order of their depth, if something in it is hidden; otherwise none.
+
+        Such a folder is not mounted as a whole: when another program replaces a file, the mount over it goes, and in a granted
+        folder nothing else would hide the new one (``git config`` and ``.git/config``).
+        """
+        if not any(located.path.is_relative_to(protected.path) for located in self.readable.hidden):
+            return []
+        parts = (*self.readable.listed, *self.readable.allowed)
+        below = [located for located in parts if located.path.is_relative_to(protected.path)]
+        return sorted(below, key=lambda located: len(located.path.parts))
+
+    def kept_in_place(self) -> list[exposure.Located]:
+        """The folders that must not be renamed, because something below them is protected, in the order of their depth. What
+        only builds obey does not count: a tree of packages has thousands of such folders."""
+        kept: dict[Path, exposure.Located] = {}
+        for granted, survey in zip(self.opened.writes, self.writable, strict=True):
+            listed = {located.path: located for located in survey.listed}
+            for located in survey.protected:
+                row = autorun.obeyed(located.path.name)
+                if row is None or not row.for_builds:
+                    above = (each for each in located.path.parents if each in listed and each != granted.path)
+                    kept |= {each: listed[each] for each in above}
+        return sorted(kept.values(), key=lambda located: len(located.path.parts))
 
     def must_be_covered(self) -> Iterator[exposure.Located]:
         """What must not be reachable by its path when the tool starts."""
@@ -116,7 +148,8 @@ def run(tool: ToolRun, cancel: Event, environ: Mapping[str, str], build: Builder
     profile = tool.profile
     program = program_for(tool, environ)
     denied = tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in profile.deny))
-    with private_copy(program) as folder, opened(profile, cancel) as held:
+    _require_apart(profile)
+    with private_copy(program) as folder, _opened_when_swept(profile, cancel) as (held, recovered):
         try:
             covered = exposure.covered_inodes(_with_keys(denied, profile.caches)) | _folders(denied)
         except OSError as error:
@@ -125,11 +158,12 @@ def run(tool: ToolRun, cancel: Event, environ: Mapping[str, str], build: Builder
             ) from None
         readable = exposure.survey(profile.project, held.project.descriptor, covered, is_project=True)
         named = frozenset(each.inode for each in held.writes if not each.is_folder)
+        _refuse_obeyed(held, readable.followed)
         writable = tuple(
             exposure.survey(
                 each.path,
                 each.descriptor,
-                covered,
+                covered | readable.covered,
                 named=named,
                 followed=readable.followed,
                 changing=True,
@@ -151,11 +185,94 @@ def run(tool: ToolRun, cancel: Event, environ: Mapping[str, str], build: Builder
         walls = build(scene)
         if user is not None:
             users.give([profile.work], user)
-        try:
-            outcome = _Call(scene, walls, cancel).outcome()
-        finally:
-            swept = sweep(held.writes, writable, user, profile.project)
-    return replace(outcome, refused=tuple(swept.refused), unlisted=tuple(swept.unlisted))
+        with _live(cancel), _journal(scene) as entry:
+            call = _Call(scene, walls, cancel, entry.descriptor)
+            try:
+                outcome = call.outcome()
+            finally:
+                swept = sweep(held.writes, writable, user, profile.project)
+                entry.is_swept = call.is_over
+    return replace(
+        outcome,
+        refused=tuple(swept.refused),
+        unlisted=tuple(swept.unlisted),
+        cleared=tuple(swept.cleared),
+        recovered=recovered,
+    )
+
+
+def _refuse_obeyed(opened: Opened, followed: frozenset[exposure.Inode]) -> None:
+    """Refuse to grant what programs obey under another name, or something in it. A file whose own name is in the table was
+    asked about under that name."""
+    for each in opened.writes:
+        if each.path == opened.project.path or (not each.is_folder and autorun.obeyed(each.path.name) is not None):
+            continue
+        if not followed.isdisjoint((*each.above, each.inode)):
+            raise never_granted(each.path, "programs obey it under another name, through a link")
+
+
+def _require_apart(profile: Profile) -> None:
+    """Refuse a folder for temporary files that the tool may change: other calls' programs and work lie in it."""
+    for path in (profile.work, Path(os.path.realpath(tempfile.gettempdir()))):
+        for granted in profile.write:
+            if path.is_relative_to(granted):
+                raise SandboxUnavailable(
+                    f"The folder for temporary files, {path}, lies in {granted}, which the tool may change.",
+                    "Set TMPDIR to a folder outside of the granted ones.",
+                )
+
+
+_ENDING = Event()
+_running: set[object] = set()
+
+
+def end_calls() -> None:
+    """End the running calls of this process and wait until their tools are gone and what they left is swept, for at most
+    ``SANDBOX.recovery_seconds``. Called when a server ends, also by a signal handler."""
+    _ENDING.set()
+    until = time.monotonic() + SANDBOX.recovery_seconds
+    while _running and time.monotonic() < until:
+        time.sleep(_POLL_SECONDS)
+    _ENDING.clear()
+
+
+@contextlib.contextmanager
+def _live(cancel: Event) -> Iterator[None]:
+    """Count a call for :func:`end_calls`, from before its journal is written until it is swept. Raises RyeError ``cancelled``."""
+    mark = object()
+    _running.add(mark)
+    try:
+        if _ENDING.is_set() or cancel.is_set():
+            raise RyeError("cancelled", "The call was cancelled before its tool started.")
+        yield
+    finally:
+        _running.discard(mark)
+
+
+def _journal(scene: Scene) -> contextlib.AbstractContextManager[journal.Journal]:
+    return journal.written(scene.profile.journals, scene.opened, scene.writable, scene.user)
+
+
+@contextlib.contextmanager
+def _opened_when_swept(profile: Profile, cancel: Event) -> Iterator[tuple[Opened, tuple[str, ...]]]:
+    """Open what a call may change once earlier calls that were not swept are; and say what was swept.
+
+    The tool of a call whose Rye was killed may still be ending: its journal is held until it is gone. Raises as
+    :func:`rye.runtime.sandbox.granted.opened` and :func:`rye.runtime.sandbox.journal.recover` do.
+    """
+    said: tuple[str, ...] = ()
+    deadline = time.monotonic() + profile.seconds
+    while True:
+        if profile.journals is not None:
+            said += tuple(each.sentence() for each in journal.recover(profile.journals, [profile.project], cancel))
+        with opened(profile, cancel) as held:
+            if not journal.is_overlapped(profile.journals, held):
+                yield held, said
+                return
+        if time.monotonic() > deadline:
+            raise in_use(profile.project)
+        if cancel.wait(_POLL_SECONDS):
+            raise RyeError("cancelled", "The call was cancelled while it waited for another tool.")
 
 
 def _with_keys(denied: Iterable[Path], caches: Iterable[Path]) -> Iterator[Path]:
@@ -208,7 +325,11 @@ class _Pipe(Struct):
 class _Call:
     """One call from start to end."""
 
-    def __init__(self, scene: Scene, walls: Walls, cancel: Event):
+    def __init__(self, scene: Scene, walls: Walls, cancel: Event, held: int = -1):
+        """``held``: a descriptor that the launcher keeps until no process of the tool is left."""
+        self.held = held
+        self.is_over = False
+        """Whether no process of the tool is left."""
         self.scene, self.walls, self.cancel = scene, walls, cancel
         self.profile = scene.profile
         self.output = _Pipe(SANDBOX.output_bytes, bytearray())
@@ -223,8 +344,12 @@ class _Call:
         started = time.monotonic()
         with contextlib.ExitStack() as stack:
             end, streams = self._start(stack)
-            self._attend(streams, started)
-            end()
+            try:
+                self._attend(streams, started)
+            finally:
+                self._let_go()
+                end()
+                self.is_over = _at_end(streams["status"], _GRACE_SECONDS)
         return self._result(time.monotonic() - started)
 
     # -- starting
@@ -252,6 +377,8 @@ class _Call:
                 self.supervisor = Supervisor(here, self.profile.network)
                 stack.callback(self.supervisor.stop)
                 self.supervisor.start()
+            if self.held >= 0:
+                theirs["held"] = self.held
             if self.walls.prefix is not None:
                 end = start_behind(self.walls.prefix, self.walls.arguments, self._plan(), theirs)
             else:
@@ -296,6 +423,7 @@ class _Call:
             "namespace": walls.namespace,
             "result": -1,
             "calls": -1,
+            "held": -1,
         }
 
     # -- attending
@@ -337,7 +465,7 @@ class _Call:
         """End the call if it was cancelled or exceeded its time or output."""
         if self.ended is not None:
             return
-        if self.cancel.is_set():
+        if self.cancel.is_set() or _ENDING.is_set():
             self.ended = "cancelled"
         elif now > deadline:
             self.ended = "timeout"
@@ -415,6 +543,15 @@ def _report(data: bytes) -> dict[str, Any]:
 def _close_all(streams: dict[str, int]) -> None:
     while streams:
         os.close(streams.popitem()[1])
+
+
+def _at_end(descriptor: int, seconds: float) -> bool:
+    """Whether everyone who could write to a pipe has closed it, within these seconds. What is written meanwhile is lost."""
+    until = time.monotonic() + seconds
+    while (data := _read(descriptor)) != b"":
+        if data is None and not select.select([descriptor], [], [], max(0.0, until - time.monotonic()))[0]:
+            return False
+    return True
 
 
 def _fed(descriptor: int, data: memoryview) -> memoryview:

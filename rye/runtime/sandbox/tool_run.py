@@ -47,6 +47,11 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """Paths below granted folders that it created although no tool may (``.git``, ``.claude`` …). They were renamed."""
     unlisted: tuple[str, ...] = ()
     """Folders below granted ones that it left in a state in which they could not be looked into."""
+    cleared: tuple[str, ...] = ()
+    """Files and folders below granted ones that it gave set-user-id, set-group-id or sticky bits or capabilities. These were
+    cleared."""
+    recovered: tuple[str, ...] = ()
+    """What was swept before this call because Rye was ended during an earlier one: a sentence each."""
     refused_hosts: tuple[str, ...] = ()
     """``host:port`` of requests to the proxy that were not granted. If no host is granted, there is no proxy."""
 
