@@ -46,6 +46,16 @@ class Agent(Struct, frozen=True, kw_only=True):
         return {"onFailure": self.name, **self.targets}
 
     @property
+    def maximums(self) -> dict[str, int]:
+        """The limits that are whole numbers, by their names in the format."""
+        return {name: value for name, value in (self.limits or {}).items() if isinstance(value, int)}
+
+    @property
+    def model_choice(self) -> dict[str, str]:
+        """Which program and model it asks for."""
+        return {name: str(value) for name, value in (self.provider or {}).items()}
+
+    @property
     def requires(self) -> tuple[str, ...]:
         """Other agents that this one hands over to. The file itself cannot satisfy these requirements (DECISIONS Agents 7)."""
         return tuple(sorted({t for t in self.targets.values() if t not in (self.name, TERMINAL)}))

@@ -1,4 +1,4 @@
-"""Where an agent's system prompt begins and ends (DECISIONS Agents 6 and 12)."""
+"""Where an agent's system prompt begins and ends (DECISIONS Agents 6, 12 and 13)."""
 
 from __future__ import annotations
 
@@ -35,6 +35,14 @@ def extract_prompt(body: str, first_line: int = 1) -> tuple[str | None, tuple[Di
         return None, (Diagnostic("error", "A06", "There is no system prompt.", first_line, hint=hint),)
     message = "There is no 'System Prompt' section; the text before the first H2 is used as the prompt."
     return prompt, (Diagnostic("warning", "A06", message, first_line, hint=hint),)
+
+
+def whole_prompt(body: str, first_line: int = 1) -> tuple[str | None, tuple[Diagnostic, ...]]:
+    """Return the whole body as the prompt (DECISIONS Agents 13), and findings A06."""
+    prompt = body.strip()
+    if prompt:
+        return prompt, ()
+    return None, (Diagnostic("error", "A06", "There is no system prompt.", first_line),)
 
 
 def _section(scan: Outline, start: Heading) -> str:

@@ -8,7 +8,7 @@ A02   ``name``: the pattern; lower case, at most 64 characters and equal to the 
 A03   ``displayName`` defaults to the name; ``whenToUse`` is a non-blank string or a list of strings.
 A04   Whole numbers from 1 to 2^53−1; a null section is absent with a warning, a null scalar is an error.
 A05   Unknown keys are kept with a warning; near-misses of known ones are errors.
-A06   The prompt: one section "System Prompt", or the text before the first H2.
+A06   The prompt: one section "System Prompt", or the text before the first H2; with ``prompt: body`` the whole text.
 A07   Transition targets: strings here, agents of the set in a closed set; ``complete`` is reserved.
 A08   Tools: known ones; an unknown one is a warning here, an error in a closed set.
 A09   No two files have the same name.
@@ -24,10 +24,11 @@ import re
 from typing import Any
 
 from rye.items.agent.model import KNOWN_TOOLS, TERMINAL, TRANSITIONS, Agent, unknown_tool_hint
-from rye.items.agent.prompt import extract_prompt
+from rye.items.agent.prompt import extract_prompt, whole_prompt
 from rye.items.agent_tools import AgentTools, agent_tools
 from rye.items.declared import dependencies_of, version_of
 from rye.items.identity import is_segment
+from rye.items.named import handed_to
 from rye.items.reading import Metadata, Reading, ReadOptions, Source
 from rye.items.runs import FRONTMATTER_KEYS, frontmatter_runs
 from rye.text.diagnostics import Diagnostic, Severity, in_order
@@ -38,6 +39,7 @@ from rye.text.yaml_reading import YamlError, YamlFindings, json_safe, read_yaml
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _TOP = (
     "name", "displayName", "whenToUse", "tools", "transitions", "limits", "provider", "metadata", "version", "dependencies",
+    "prompt",
 )  # fmt: skip
 _TOOLS = ("allowed", "blocked", "bashFilter")
 _FILTER = ("allowedCommands", "blockedPatterns")
@@ -131,7 +133,10 @@ def read(source: Source, options: ReadOptions) -> Reading[Agent]:
     limits = _limits(data, checks)
     provider = _provider(data, checks)
     metadata = _metadata(data, checks)
-    prompt, findings = extract_prompt(parts.body, parts.body_line)
+    if _is_body(data, checks):
+        prompt, findings = whole_prompt(parts.body, parts.body_line)
+    else:
+        prompt, findings = extract_prompt(parts.body, parts.body_line)
     nested = metadata or {}
     where = ("metadata",) if nested.get("version") is not None else ()
     version = version_of(
@@ -175,8 +180,18 @@ def read(source: Source, options: ReadOptions) -> Reading[Agent]:
         dependencies=dependencies,
         agent_tools=_restricted(tools),
         runs=frontmatter_runs(data),
+        names=handed_to(
+            "agent", ((name, lines.get(key)) for key, name in agent.targets.items() if name in agent.requires)
+        ),
     )
     return Reading(agent, known, diagnostics)
+
+
+def _is_body(data: dict[str, Any], checks: _AgentChecks) -> bool:
+    """Whether the whole text is the prompt (DECISIONS Agents 13)."""
+    if "prompt" in data and data["prompt"] != "body":
+        checks.report("error", "A06", "prompt can only be `body`: the whole text is the prompt.", "prompt")
+    return data.get("prompt") == "body"
 
 
 def _name(data: dict[str, Any], source: Source, options: ReadOptions, checks: _AgentChecks) -> str | None:

@@ -1,0 +1,291 @@
+"""An agent in a program's own form as an agent of Rye: the words of ``rye deploy``, read the other way. Pure.
+
+====================  ============================================================================================
+In the program        Here
+====================  ============================================================================================
+description           ``whenToUse``
+the whole text        the prompt, headings included (``prompt: body``)
+tools, permissions    ``tools``; a word that only the program knows is kept as it is, so that consent shows it
+a sandbox             the tools that fit into it
+model                 ``provider``, where the format has that provider
+number of turns       ``limits.maxIterations``
+hooks, MCP servers    the same keys, which consent shows as what a program would start
+everything else       ``metadata``, below the program's name, without effect; :attr:`Converted.kept` names it
+====================  ============================================================================================
+
+The rights are never wider than the program's reading of the file: what asks before each use, and rules that Rye cannot express,
+count as denied. The same bytes always give the same result: rye.lock has its hash, and a test keeps the results.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import Struct
+
+from rye.items.agent.model import KNOWN_TOOLS, TERMINAL
+from rye.items.agent.program_forms import BY_PROGRAM, ProgramForm
+from rye.items.agent_tools import EVERY
+from rye.items.identity import is_segment
+from rye.items.version_text import version_problem
+from rye.text.frontmatter import FrontmatterError, split
+from rye.text.toml_reading import TomlError, read_toml
+from rye.text.yaml_reading import YamlError, json_safe, read_yaml
+
+_OWN = ("whenToUse", "transitions")
+_SERVERS = ("mcpServers", "mcp-servers", "mcp_servers")
+_NOT_WORD = re.compile(r"[^a-z0-9_-]+")
+_PLAIN_LINE = re.compile(r"([A-Za-z][A-Za-z0-9_-]*):[ \t]*(.*)")
+_LISTED = re.compile(r"[ \t]+-[ \t]+(.*)|-[ \t]+(.*)")
+_COMMAND = re.compile(r"([^*?\[\]{}]+?)(?: ?\*)?")
+
+
+class Converted(Struct, frozen=True):
+    """The agent's file, and what it says that nothing here uses."""
+
+    data: bytes
+    kept: tuple[str, ...]
+    """Keys of the program that are kept without effect, in the file's order."""
+
+
+class NotConvertible(ValueError):
+    """Why a file is not an agent of its program, as the end of a sentence."""
+
+
+def agent_id(stem: str) -> str:
+    """Return the id for an agent's name or its file's: lower case, other characters as ``-``, a letter first."""
+    word = _NOT_WORD.sub("-", stem.lower()).strip("-_")[:58]
+    return f"agent-{word}" if word and (not word[0].isalpha() or not is_segment(word) or word == TERMINAL) else word
+
+
+def convert(program: str, name: str, text: str) -> Converted | None:
+    """Return an agent of a program as an agent of Rye; None: it is one already. ``name``: its id here; ``text``: with LF line
+    ends. Raises NotConvertible.
+    """
+    form = BY_PROGRAM[program]
+    fields, body = _toml(text) if program == "codex" else _markdown(text)
+    if any(key in fields for key in _OWN):
+        return None
+    described = fields.pop("description", None)
+    if not isinstance(described, str) or not described.strip():
+        raise NotConvertible("it has no description, so nothing says when to use it")
+    if not body.strip():
+        raise NotConvertible("it has no text")
+    agent: dict[str, Any] = {"name": name}
+    own_name = fields.pop("name", None)
+    if isinstance(own_name, str) and own_name.strip() and own_name != name:
+        agent["displayName"] = own_name.strip()
+    agent["whenToUse"] = described.strip()
+    agent["tools"] = _tools(form, fields)
+    agent["transitions"] = {"onSuccess": TERMINAL}
+    agent["limits"] = _limits(form, fields)
+    agent["provider"] = _provider(form, fields)
+    version = fields.get("version")
+    if isinstance(version, str) and version_problem(version) is None:
+        agent["version"] = fields.pop("version")
+    if fields.get("hooks"):
+        agent["hooks"] = fields.pop("hooks")
+    servers = {key: fields.pop(key) for key in _SERVERS if fields.get(key)}
+    if servers:
+        agent["mcpServers"] = next(iter(servers.values())) if len(servers) == 1 else servers
+    agent["metadata"] = {program: fields} if fields else {}
+    agent["prompt"] = "body"
+    lines = (f"{key}: {_json(value)}" for key, value in agent.items() if value != {})
+    return Converted("\n".join(["---", *lines, "---", "", body.strip("\n"), ""]).encode(), tuple(fields))
+
+
+# -- reading the program's file ----------------------------------------------------------------------------------------
+
+
+def _markdown(text: str) -> tuple[dict[str, Any], str]:
+    try:
+        parts = split(text)
+    except FrontmatterError as error:
+        raise NotConvertible(error.message.rstrip(".").replace("The ", "the ", 1)) from None
+    try:
+        fields = read_yaml(parts.yaml).value
+    except YamlError as error:
+        fields = _lines(parts.yaml)
+        if fields is None:
+            raise NotConvertible(f"its frontmatter is not valid YAML: {error.message}") from None
+    if not isinstance(fields, dict):
+        raise NotConvertible("its frontmatter has no keys")
+    return {str(key): value for key, value in fields.items()}, parts.body
+
+
+def _lines(yaml: str) -> dict[str, Any] | None:
+    """Read keys with one line or a list each, as programs do with ``description: Use it when: …``, which is not YAML. None for
+    anything that this could read in another way than they do."""
+    fields: dict[str, Any] = {}
+    last = ""
+    for line in yaml.split("\n"):
+        if not line.strip() or line.startswith("#"):
+            continue
+        plain, entry = _PLAIN_LINE.fullmatch(line), _LISTED.fullmatch(line)
+        if plain is not None and plain[1] not in fields:
+            last = plain[1]
+            fields[last] = _unquoted(plain[2].strip())
+        elif plain is None and entry is not None and last and (fields[last] == "" or isinstance(fields[last], list)):
+            fields[last] = [*(fields[last] or ()), _unquoted((entry[1] or entry[2]).strip())]
+        else:
+            return None
+    return (
+        None if any(value in ("|", ">", "|-", ">-") for value in fields.values() if isinstance(value, str)) else fields
+    )
+
+
+def _unquoted(value: str) -> Any:
+    if value[:1] in "[{\"'&*!" and value:
+        try:
+            return read_yaml(value).value
+        except YamlError:
+            return value
+    return value
+
+
+def _toml(text: str) -> tuple[dict[str, Any], str]:
+    try:
+        fields = dict(read_toml(text).value)
+    except TomlError as error:
+        raise NotConvertible(f"it is not valid TOML: {error.message}") from None
+    body = fields.pop("developer_instructions", None)
+    if not isinstance(body, str):
+        raise NotConvertible("it has no developer_instructions")
+    return fields, body
+
+
+# -- what it may use ---------------------------------------------------------------------------------------------------
+
+
+def _tools(form: ProgramForm, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the agent's ``tools``, and take the keys that it comes from out of ``fields``."""
+    if form.sandboxes:
+        return _sandboxed(form, fields)
+    if form.program == "opencode":
+        return _permitted(form, fields)
+    given = fields.pop("tools", None)
+    listed = _words(given)
+    if given is not None and listed is None:
+        raise NotConvertible("its tools are neither names nor a list of names")
+    tools: dict[str, Any] = {}
+    if listed is not None and EVERY not in listed:
+        tools["allowed"] = _translated(form, listed)
+    denied = _words(fields.get("disallowedTools"))
+    if denied is not None and form.program == "claude":
+        fields.pop("disallowedTools")
+        tools["blocked"] = _translated(form, denied)
+    return tools
+
+
+def _words(value: object) -> list[str] | None:
+    if isinstance(value, str):
+        return [word for word in re.split(r",\s*(?![^()]*\))", value.strip()) if word]
+    if isinstance(value, list) and all(isinstance(word, str) for word in value):
+        return [word.strip() for word in value if word.strip()]
+    return None
+
+
+def _translated(form: ProgramForm, words: Iterable[str]) -> list[str]:
+    """Return the tools of the format that the program's words mean; other words as they are."""
+    meant = (form.tools.get(word.lower(), (word,)) for word in words)
+    return list(dict.fromkeys(tool for tools in meant for tool in tools))
+
+
+def _sandboxed(form: ProgramForm, fields: dict[str, Any]) -> dict[str, Any]:
+    key = "readonly" if form.program == "cursor" else "sandbox_mode"
+    word = str(json_safe(fields.get(key, ""))).lower()
+    if key not in fields:
+        return {}
+    if word not in form.sandboxes:
+        raise NotConvertible(f"its {key} is none that {form.title} has")
+    fields.pop(key)
+    tools = form.sandboxes[word]
+    return {} if tools is None else {"allowed": [tool for tool in KNOWN_TOOLS if tool in tools]}
+
+
+def _permitted(form: ProgramForm, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return what OpenCode's ``permission`` and its older ``tools`` allow together. In both, the last rule that fits wins."""
+    rules: list[tuple[str, Any]] = []
+    for key in ("tools", "permission"):
+        value = fields.get(key)
+        if value is None:
+            continue
+        if isinstance(value, str):
+            value = {"*": value}
+        if not isinstance(value, dict):
+            raise NotConvertible(f"its {key} is not a list of words with what each may do")
+        rules += [(str(word), rule) for word, rule in value.items()]
+    everything = True
+    says: dict[str, bool] = {}
+    commands: list[str] = []
+    exact = True
+    for word, rule in rules:
+        allows, only, same = _rule(word, rule)
+        exact &= same
+        if word == "*":
+            everything, says, commands = allows, {}, []
+            continue
+        for tool in form.tools.get("edit" if word in ("write", "patch") else word, (word,)):
+            says[tool] = allows
+        if word == "bash":
+            commands = only
+    if exact:
+        for key in ("tools", "permission"):
+            fields.pop(key, None)
+    tools: dict[str, Any] = {}
+    if not everything:
+        tools["allowed"] = [tool for tool, allows in says.items() if allows]
+    elif not all(says.values()):
+        tools["blocked"] = [tool for tool, allows in says.items() if not allows]
+    return {**tools, "bashFilter": {"allowedCommands": commands}} if commands else tools
+
+
+_SECRETS = {"*": "allow", "*.env": "deny", "*.env.*": "deny", "*.env.example": "allow"}
+"""OpenCode's default for reading, which its adapter writes as well."""
+
+
+def _rule(word: str, rule: object) -> tuple[bool, list[str], bool]:
+    """Return whether a rule allows its tool, the only commands that it allows, and whether that is all it says."""
+    if isinstance(rule, bool):
+        return rule, [], True
+    if isinstance(rule, str):
+        return rule == "allow", [], rule in ("allow", "deny")
+    if not isinstance(rule, dict) or not rule:
+        return False, [], False
+    if word == "read" and rule == _SECRETS:
+        return True, [], True
+    if word == "bash" and next(iter(rule.items()))[0] == "*" and rule["*"] != "allow":
+        rest = {pattern: part for pattern, part in rule.items() if pattern != "*"}
+        found = [_COMMAND.fullmatch(str(pattern)) for pattern, part in rest.items() if part == "allow"]
+        if rest and all(part == "allow" for part in rest.values()) and all(found):
+            names = dict.fromkeys(one[1].strip() for one in found if one is not None)
+            return True, [name for name in names if name], rule["*"] == "deny"
+    return set(rule.values()) == {"allow"}, [], False
+
+
+# -- what else it asks for ---------------------------------------------------------------------------------------------
+
+
+def _limits(form: ProgramForm, fields: dict[str, Any]) -> dict[str, Any]:
+    turns = fields.get(form.turns) if form.turns else None
+    if isinstance(turns, int) and not isinstance(turns, bool) and turns > 0:
+        fields.pop(form.turns)
+        return {"maxIterations": turns}
+    return {}
+
+
+def _provider(form: ProgramForm, fields: dict[str, Any]) -> dict[str, Any]:
+    model = fields.get("model")
+    if model == "inherit":
+        fields.pop("model")
+    elif form.models_of is not None and isinstance(model, str) and model.strip():
+        return {"name": form.models_of, "model": fields.pop("model")}
+    return {}
+
+
+def _json(value: object) -> str:
+    """Write a value as JSON, which is YAML, and without the dashes that some readers take for the frontmatter's end."""
+    return json.dumps(json_safe(value), ensure_ascii=False).replace("---", "--\\u002d")
