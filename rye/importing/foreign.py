@@ -10,10 +10,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NoReturn, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from rye.errors import RyeError
 from rye.limits import IMPORTS
 from rye.project.declared_sources import BadSource, folder_path, inner_path
+from rye.text.addresses import without_credentials
 from rye.text.json_reading import JsonError, read_json
 from rye.text.yaml_error import YamlError
 from rye.text.yaml_reading import read_yaml
@@ -78,6 +80,11 @@ class LeftOut(Struct, frozen=True, order=True):
     file: str
     what: str
     reason: str
+
+    def __post_init__(self) -> None:
+        """Take users and passwords out of addresses: this is printed, and written into rye.toml as a comment."""
+        force_setattr(self, "what", without_credentials(self.what))
+        force_setattr(self, "reason", without_credentials(self.reason))
 
 
 class Foreign(Struct, frozen=True):

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from rye.errors import without_passwords
 from rye.limits import SOURCES
 from rye.text.addresses import is_loopback
 from rye.text.lazy import lazy_pattern
@@ -162,6 +163,8 @@ def folder_path(path: str) -> str:
         raise BadSource("it is not a path of a folder")
     if path.startswith(("-", "~")):
         raise BadSource("it begins with '-' or '~'")
+    if "://" in path or without_passwords(path) != path:
+        raise BadSource("it is an address, not a folder: a repository is a `git` source")
     stripped = path.rstrip("/")
     if stripped in ("", "."):
         raise BadSource("it is the project itself, or the whole disk")

@@ -180,6 +180,52 @@ def configuration(user: Sequence[tuple[str, str]], *, loopback: bool) -> list[tu
     return [*(pair for pair in user if _TAKEN.fullmatch(pair[0])), *own]
 
 
+_OF_A_CHECKOUT = {
+    **{
+        key: _FIXED[key] for key in ("core.hooksPath", "core.fsmonitor", "core.askPass", "submodule.recurse", "gc.auto")
+    },
+    "safe.bareRepository": "explicit",
+    "maintenance.auto": "false",
+    "status.submoduleSummary": "false",
+    "core.sshCommand": "false",
+    "core.pager": "cat",
+    "credential.helper": "",
+}
+"""What takes precedence over the configuration of a folder that others may have made. Of diff drivers and filters, whose keys are
+the folder's own, see :func:`rye.publishing.working_tree.uncommitted`."""
+
+
+def in_checkout(folder: Path, arguments: Sequence[str], settings: Sequence[str] = ()) -> list[str]:
+    """Return the command that reads a checkout, whose configuration, attributes and hooks others may have made: no hook, monitor,
+    pager, credential helper or submodule of it runs. ``settings``: more, as words of the command line.
+
+    It runs in :func:`checkout_environment`, which forbids every transport: git fetches what a partial clone lacks, by a
+    command that the clone's configuration names.
+    """
+    safe = [word for key, value in _OF_A_CHECKOUT.items() for word in ("-c", f"{key}={value}")]
+    return [
+        *("git", "--no-pager", "--no-optional-locks", "--literal-pathspecs", *safe, *settings),
+        *("-C", str(folder.absolute()), *arguments),
+    ]
+
+
+def checkout_environment() -> dict[str, str]:
+    """Return the environment of :func:`in_checkout`: the process's, because the user's configuration decides what counts as
+    changed, without what contacts or starts something."""
+    kept = {name: value for name, value in os.environ.items() if name not in _STARTING}
+    return kept | {
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "",
+    }
+
+
+_STARTING = frozenset(
+    ("GIT_EXTERNAL_DIFF", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_PROXY_COMMAND", "GIT_PAGER", "SSH_ASKPASS")
+)
+
+
 def user_settings(given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return the user's git configuration (``~/.gitconfig`` and the like), from which the caller picks. If neither file exists,
     git is not run."""

@@ -1,6 +1,7 @@
 """Whether an item of a source can be used, and what its bytes say. Pure.
 
-The content rules are those of any item: UTF-8 text with nothing hidden, a size limit, the rules of its kind. A
+The content rules are those of any item: UTF-8 text with nothing hidden, a size limit, the rules of its kind. An agent in a
+program's own form is converted first (:mod:`rye.items.agent.conversion`); everything later is about the result. A
 signature is optional. It counts if it is by a key that this user trusts and the item has no other files, because it
 would not cover them. An invalid signature by such a key is an error; a signature by any other key is ignored.
 """
@@ -12,15 +13,19 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from rye.items.agent import conversion
+from rye.items.agent.program_forms import BY_PROGRAM
 from rye.items.identity import Identity
-from rye.items.published import decode_published, read_published
-from rye.items.reading import Metadata
+from rye.items.published import read_published
+from rye.items.reading import Metadata, ReadOptions
 from rye.limits import CONTENT
 from rye.resolution.versions import comparable
 from rye.signing.keys import PublicKey
 from rye.signing.verification import verify
 from rye.sources.finding import FoundItem
+from rye.text.content import decode
 
+_FOREIGN = ReadOptions(foreign=True)
 _BROKEN = frozenset({"modified", "bad-signature", "revoked", "partial"})
 
 
@@ -32,7 +37,7 @@ class SourceFile(Struct, frozen=True):
     executable: bool
 
 
-class Judged(Struct, frozen=True):
+class Judged(Struct, frozen=True, kw_only=True):
     """An item that can be used."""
 
     identity: Identity
@@ -42,6 +47,10 @@ class Judged(Struct, frozen=True):
     attached: tuple[SourceFile, ...]
     signer: str | None
     """The fingerprint of the trusted key that signed all of it."""
+    kept: tuple[str, ...] = ()
+    """Of a converted agent: its program's keys that are kept without effect."""
+    converted_from: str | None = None
+    """The title of the program in whose form the agent was."""
 
 
 class Keys(Struct, frozen=True):
@@ -52,9 +61,17 @@ class Keys(Struct, frozen=True):
 
 
 def judge(
-    namespace: str, found: FoundItem, data: bytes, attached: Sequence[SourceFile], keys: Keys, build: str
+    namespace: str,
+    found: FoundItem,
+    data: bytes,
+    attached: Sequence[SourceFile],
+    keys: Keys,
+    build: str,
+    *,
+    in_place: bool = False,
 ) -> Judged | str:
-    """Return the item, or why it cannot be used, as the end of a sentence. ``build``: build metadata if it has no version."""
+    """Return the item, or why it cannot be used, as the end of a sentence. ``build``: build metadata if it has no version;
+    ``in_place``: whether its file is used where it is."""
     if found.problem is not None:
         return found.problem
     identity = Identity(found.kind, f"{namespace}/{found.local_id}")
@@ -62,8 +79,23 @@ def judge(
         return f"its file has more than {CONTENT.item_bytes:,} bytes"
     if sum(len(file.data) for file in attached) > CONTENT.attached_bytes:
         return f"its attached files have more than {CONTENT.attached_bytes:,} bytes"
-    decoded = decode_published(data)
-    reading = read_published(identity, found.suffix, decoded, [file.path for file in attached])
+    decoded = decode(data)
+    kept: tuple[str, ...] = ()
+    program: str | None = None
+    if found.program is not None and decoded.text is not None and decoded.ok:
+        title = BY_PROGRAM[found.program].title
+        try:
+            converted = conversion.convert(found.program, found.local_id, decoded.text)
+        except conversion.NotConvertible as error:
+            return f"it is not an agent of {title} ({error})"
+        if converted is not None:
+            if in_place:
+                return (
+                    f"it is in {title}'s form, and what is used in place cannot be converted; add it without --editable"
+                )
+            data, kept, program = converted.data, converted.kept, title
+            decoded = decode(data)
+    reading = read_published(identity, found.suffix, decoded, [file.path for file in attached], _FOREIGN)
     metadata = reading.metadata
     if metadata is None or not reading.ok:
         first = next((one.message for one in reading.diagnostics if one.severity == "error"), "it cannot be read")
@@ -78,7 +110,16 @@ def judge(
     version = metadata.version or f"0.0.0+{build}"
     if comparable(version) is None:
         return f"its version {version[:80]} is not a valid version"
-    return Judged(identity, metadata, version, data, tuple(attached), signer)
+    return Judged(
+        identity=identity,
+        metadata=metadata,
+        version=version,
+        data=data,
+        attached=tuple(attached),
+        signer=signer,
+        kept=kept,
+        converted_from=program,
+    )
 
 
 def folder_build(files: Mapping[str, bytes], executable: frozenset[str]) -> str:

@@ -13,9 +13,25 @@ from msgspec import Struct
 from rye.limits import SOURCES
 
 What = Literal["file", "executable", "link", "submodule", "special"]
-ENTERED = frozenset({".ai", ".claude", ".agents", ".claude-plugin"})
-"""Hidden folders that can contain items. Other hidden folders are skipped."""
-_NEVER = frozenset({".git", "node_modules", "__pycache__"})
+_NEVER = frozenset(
+    {
+        *(".git", "node_modules", "__pycache__"),
+        *(
+            ".venv",
+            ".tox",
+            ".nox",
+            ".cache",
+            ".mypy_cache",
+            ".pytest_cache",
+            ".ruff_cache",
+            ".terraform",
+            ".gradle",
+            ".yarn",
+        ),
+    }
+)
+"""Folders that are never searched: version control, and what tools install or cache. Other hidden ones are searched: collections
+keep skills in folders such as ``skills/.curated``."""
 _NOT_ITEMS = frozenset({"packages", "cache", ".rye"})
 """Folders in ``.ai`` with installed items and rye's own files."""
 
@@ -42,9 +58,7 @@ def is_entered(path: str) -> bool:
     parts = path.split("/")
     if len(parts) > SOURCES.depth or parts[-1] in _NEVER:
         return False
-    if parts[0] == ".ai" and len(parts) == 2 and parts[1] in _NOT_ITEMS:
-        return False
-    return not parts[-1].startswith(".") or parts[-1] in ENTERED
+    return not (parts[0] == ".ai" and len(parts) == 2 and parts[1] in _NOT_ITEMS)
 
 
 def is_name(name: str) -> bool:

@@ -16,7 +16,7 @@ from rye.project.declared_sources import HEAD, GitSource, PathSource, Source, is
 from rye.project.lock import LockedSource
 from rye.sources import folder
 from rye.sources.commit import read_blobs, read_snapshot
-from rye.sources.finding import AGENTS, MANIFEST, FoundItem, Inventory, find_items, small_files
+from rye.sources.finding import MANIFEST, FoundItem, Inventory, find_items, small_files
 from rye.sources.git_cache import GitCache, Objects
 from rye.sources.item import Judged, Keys, SourceFile, commit_build, folder_build, judge
 from rye.sources.listing import Listing
@@ -50,9 +50,7 @@ class OpenSource:
         texts = self._reader.read([path for path in wanted if known.get(path, 0) <= SOURCES.marketplace_bytes])
         self.manifest = texts.get(MANIFEST)
         """The repository's own rye.toml, as bytes."""
-        self.inventory: Inventory = find_items(
-            files, _own_name(source), texts, of_agents=source.path.rpartition("/")[2] == AGENTS
-        )
+        self.inventory: Inventory = find_items(files, _own_name(source), texts, source.path)
         self.items = {(item.kind, item.local_id): item for item in self.inventory.items}
 
     def place_of(self, found: FoundItem) -> LockedSource:
@@ -88,7 +86,13 @@ class OpenSource:
             ]
             build = self._build(data[found.place], attached)
             self._judged[(found.kind, found.local_id)] = judge(
-                self.source.name, found, data[found.place], attached, self._keys, build
+                self.source.name,
+                found,
+                data[found.place],
+                attached,
+                self._keys,
+                build,
+                in_place=self.state.editable,
             )
         return {key: self._judged[key] for key in keys}
 
@@ -162,6 +166,10 @@ class Opener:
         snapshot = read_snapshot(objects, found.commit, source.path)
         state = LockedSource(place="", git=source.url, ref=found.ref, commit=found.commit, tree=snapshot.tree)
         return OpenSource(source, state, snapshot.files, _CommitFiles(objects, snapshot.files), self._keys)
+
+    def refs(self, source: GitSource) -> dict[str, str]:
+        """Return the server's branches and tags, by full name. Raises SourceError."""
+        return self._cache.refs(source.url)
 
     def now(self, source: GitSource) -> Target:
         """Return the commit that the source's rev means now. A full commit hash needs no request."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from rye.errors import without_user
+
 _BYTE = "(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])"
 
 
@@ -19,10 +21,6 @@ def without_credentials(text: str) -> str:
     What is refused is shown as well, so nothing is assumed of its form: whatever stands between ``//`` and the last ``@`` before
     the path is hidden, and what looks like a user and a password before a host.
     """
-    hidden = re.sub(r"(ssh:)?//([^/\s]*)@", _without_user, text)
+    hidden = re.sub(r"(ssh:)?//([^/\s]*)@", without_user, text)
     hidden = re.sub(r"(?<![\w/…])[^\s/@:'\"]+:[^\s/@]*@(?=[^\s@])", "…@", hidden)
     return re.sub(r"[?][^\s'\"#]+", "?…", hidden) if "://" in hidden else hidden
-
-
-def _without_user(found: re.Match[str]) -> str:
-    return found[0] if found[1] and re.fullmatch(r"[A-Za-z0-9._-]+", found[2]) else f"{found[1] or ''}//…@"

@@ -47,7 +47,7 @@ def test_the_pages_commands_do_what_it_says(tmp_path: Path) -> None:
                 ran += 1
         assert ran == 19
         names = sorted(row["id"] for row in person.ok("list", "--json").json["items"])
-        assert names == ["kit/docx", "kit/pptx", "kit/xlsx", "shared-items/review", "team/pdf"]
+        assert names == ["shared-items/review", "team-kit/docx", "team-kit/pptx", "team-kit/xlsx", "team/pdf"]
 
 
 def test_the_policy_of_the_page_is_read() -> None:

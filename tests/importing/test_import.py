@@ -15,6 +15,7 @@ import pytest
 from rye.importing.digests import folder_digest
 from rye.project.lock import parse_lock
 from rye.project.manifest import parse_manifest
+from rye.workspace.installing.importing import in_groups
 from tests.scenes.item_texts import AGENT
 from tests.scenes.person import Person, Result
 from tests.sources.git_server import GitServer, Repository
@@ -85,11 +86,80 @@ def to_green(person: Person) -> None:
     person.ok("ci")
 
 
+class TestBeforeTheFirstContact:
+    @pytest.mark.parametrize("words", [(), ("--dry-run",), ("--json",)])
+    def test_nobody_is_contacted_without_a_yes(
+        self, person: Person, server: GitServer, repository: Repository, words: tuple[str, ...]
+    ) -> None:
+        person.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
+        error = person.run("import", *words, "--json").error
+        assert error["code"] == "consent-needed"
+        assert server.requests == []
+        assert (error["addresses"], error["folders"]) == ([server.url("skills")], [])
+        assert nothing_was_written(person)
+
+    def test_a_folder_outside_is_named_and_not_hashed(self, person: Person) -> None:
+        person.write("../secret/SKILL.md", "---\nname: secret\ndescription: x\n---\n")
+        rows = {"ok": {"source": "../secret", "sourceType": "local", "computedHash": "1" * 64}}
+        person.write("skills-lock.json", json.dumps({"version": 1, "skills": rows}))
+        result = person.run("import", "--dry-run", "--json")
+        assert result.error["code"] == "consent-needed"
+        assert result.error["folders"] == ["../secret"]
+        assert "has" not in result.error["message"].split("../secret")[1]
+
+    def test_an_address_is_named_without_its_password(self, person: Person) -> None:
+        url = "https://user:s3cret@git.example/a/b?token=s3cret"
+        person.write("rye.toml", f'[project]\nname = "x"\n\n[sources]\nown = {{ git = "{url}" }}\n')
+        person.write("skills-lock.json", project_lock(url, pdf=PDF_HASH))
+        for words in ((), ("--json",), ("--dry-run", "--json")):
+            result = person.run("import", *words)
+            assert result.code == 1
+            assert "s3cret" not in result.stdout + result.stderr
+
+    def test_the_registries_of_ryes_own_dependencies_are_named(
+        self, person: Person, server: GitServer, repository: Repository
+    ) -> None:
+        """Choosing versions asks them. One that nobody pinned is asked about although nothing else would be contacted."""
+        manifest = (
+            '[project]\nname = "shop"\nregistry = "https://main.example"\n\n[registries]\nacme = "https://acme.example"\n'
+            'unused = "https://unused.example"\n\n[dependencies]\n"acme/a/b" = "*"\n"other/a/b" = "*"\n'
+        )
+        person.write("rye.toml", manifest)
+        person.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
+        named = ["https://acme.example", "https://main.example"]
+        error = person.run("import", "--json").error
+        assert (error["code"], error["addresses"]) == ("consent-needed", [server.url("skills"), *named])
+        person.write("skills-lock.json", '{"version": 1, "skills": {}}')
+        error = person.run("import", "--dry-run", "--json").error
+        assert (error["code"], error["addresses"]) == ("consent-needed", named)
+        assert server.requests == []
+        person.write("rye.toml", '[project]\nname = "shop"\nregistry = "https://main.example"\n')
+        person.ok("import", "--dry-run")
+
+    def test_many_hosts_are_a_number_and_two_examples(self) -> None:
+        few = [f"https://host{n}.example/a" for n in range(10)]
+        assert in_groups(few) == few
+        many = [f"https://host{n:03}.example/a" for n in range(400)]
+        assert in_groups(many) == [*many[:2], "398 more, on 400 hosts or in as many folders"]
+        crowded = [f"https://crowd.example/{n:03}" for n in range(40)]
+        assert in_groups([*crowded, *few]) == [*crowded[:2], f"38 more like {crowded[1]}", *few]
+        hidden = in_groups([f"https://user:s3cret@host{n}.example/a" for n in range(30)])
+        assert "s3cret" not in " ".join(hidden)
+
+    def test_on_a_terminal_no_contacts_nobody(self, person: Person, server: GitServer, repository: Repository) -> None:
+        person.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
+        shown = person.terminal("import", "--dry-run", answer=b"n\n")
+        assert server.url("skills") in shown
+        assert "Contact these and read these?" in shown
+        assert server.requests == []
+        assert "skill:skills/pdf" not in shown
+
+
 class TestTheProjectsLockOfSkills:
     def test_from_a_lock_to_a_green_build(self, person: Person, server: GitServer, repository: Repository) -> None:
         person.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH, web=WEB_HASH))
         before = sorted(os.listdir(person.folder))
-        dry = person.ok("import", "--dry-run", "--json").json
+        dry = person.ok("import", "--dry-run", "--yes", "--json").json
         assert nothing_was_written(person)
         assert sorted(row["id"] for row in dry["items"]) == ["skill:skills/pdf", "skill:skills/web"]
         person.ok("import", "--yes")
@@ -188,7 +258,7 @@ class TestAsking:
         assert person.run("import", "--json").error["code"] == "consent-needed"
         assert nothing_was_written(person)
 
-    @pytest.mark.parametrize(("answer", "written"), [(b"n\n", False), (b"y\n", True)])
+    @pytest.mark.parametrize(("answer", "written"), [(b"y\nn\n", False), (b"y\ny\n", True)])
     def test_on_a_terminal_the_plan_is_shown_and_asked_about(
         self, person: Person, server: GitServer, repository: Repository, answer: bytes, written: bool
     ) -> None:
@@ -203,7 +273,7 @@ class TestAsking:
     ) -> None:
         person.path("rye.toml").unlink()
         person.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
-        person.ok("import", "--dry-run")
+        person.ok("import", "--dry-run", "--yes")
         assert not person.path("rye.toml").exists()
         person.ok("import", "--yes")
         to_green(person)
@@ -245,7 +315,7 @@ class TestTheUsersLockOfSkills:
             assert refused(person)["code"] == "digest-does-not-hold"
         for right in (tree, PDF_HASH):
             person.write(".agents/.skill-lock.json", user_lock(server.url("skills"), right))
-            assert len(person.ok("import", "--dry-run", "--json").json["items"]) == 1
+            assert len(person.ok("import", "--dry-run", "--yes", "--json").json["items"]) == 1
         person.ok("import", "--yes")
         to_green(person)
 
@@ -321,7 +391,7 @@ class TestApm:
         whole = folder_digest("apm-package", {path: text.encode() for path, text in FILES.items()})
         person.write("apm.yml", f"name: shop\nversion: 1.0.0\ndependencies:\n  apm:\n  - {server.url('skills')}\n")
         person.write("apm.lock.yaml", self.lock(server, commit, whole))
-        assert len(person.ok("import", "--dry-run", "--json").json["items"]) == 2
+        assert len(person.ok("import", "--dry-run", "--yes", "--json").json["items"]) == 2
         one = folder_digest("apm-package", below(FILES, "skills/pdf"))
         person.write("apm.lock.yaml", self.lock(server, commit, one, "skills/pdf"))
         person.write("apm.yml", "name: shop\nversion: 1.0.0\n")
@@ -355,7 +425,7 @@ class TestApm:
         made.commit({"apm.yml": "name: pack\nversion: 1.0.0\n", ".apm/skills/pdf/SKILL.md": PDF})
         person.write("apm.yml", f"name: shop\nversion: 1.0.0\ndependencies:\n  apm:\n  - {server.url('pack')}\n")
         person.ok("import", "--yes")
-        assert 'path = ".apm/skills"' in person.path("rye.toml").read_text()
+        assert '"skill:pack/pdf" = "*"' in person.path("rye.toml").read_text()
         to_green(person)
 
 
@@ -407,18 +477,18 @@ class TestMarketplacesAndFolders:
         assert sorted(row["id"] for row in found["items"]) == ["skill:claude-skills/web", "skill:skills/pdf"]
         [left] = found["left_out"]
         assert left["what"] == ".claude/agents: agent:reviewer"
-        assert left["reason"].startswith("it is not an agent in Rye's own form (whenToUse is missing)")
+        assert left["reason"] == "it is not an agent of Claude Code (it has no text)"
         to_green(person)
 
-    def test_agents_in_rye_s_form_are_taken_from_claude_code_s_folder(self, person: Person, tmp_path: Path) -> None:
+    def test_agents_are_taken_from_claude_code_s_folder(self, person: Person, tmp_path: Path) -> None:
         person.write(".claude/agents/reviewer.md", agent("reviewer"))
-        person.write(".claude/agents/theirs.md", "---\nname: theirs\ndescription: x\n---\n\nYou are.\n")
+        person.write(".claude/agents/theirs.md", "---\nname: theirs\ndescription: x\n---\n\n# You are\n\n## This\n")
         person.write(".claude/agents/notes.txt", "x")
         (tmp_path / "else.md").write_text(agent("linked"))
         person.path(".claude/agents/linked.md").symlink_to(tmp_path / "else.md")
         found = person.ok("import", "--yes", "--json").json
-        assert [row["id"] for row in found["items"]] == ["agent:claude-agents/reviewer"]
-        assert [one["what"] for one in found["left_out"]] == [".claude/agents: agent:theirs"]
+        assert [row["id"] for row in found["items"]] == ["agent:claude-agents/reviewer", "agent:claude-agents/theirs"]
+        assert found["left_out"] == []
         assert 'path = ".claude/agents"' in person.path("rye.toml").read_text()
         to_green(person)
         assert person.path(".ai/packages/claude-agents/agents/reviewer.md").exists()
@@ -497,7 +567,7 @@ class TestTogether:
         person.write("skills-lock.json", project_lock(url, pdf=digest))
         person.ok("import", "--yes")
         manifest = parse_manifest(person.path("rye.toml").read_text())
-        assert sorted(line.key for line in manifest.dependencies) == ["skill:acme-skills/pdf", "skill:skills/pdf"]
+        assert sorted(line.key for line in manifest.dependencies) == ["skill:acme-skills/pdf", "skill:acme/pdf"]
         to_green(person)
 
     def test_a_source_that_is_there_is_used_again(
@@ -516,10 +586,10 @@ class TestTogether:
     ) -> None:
         person.write("rye.toml", '[project]\nname = "shop"\nnamespace = "skills"\n')
         person.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
-        [row] = person.ok("import", "--dry-run", "--json").json["items"]
-        assert row["id"] == f"skill:127-0-0-1-{server.server_port}-skills/pdf"
+        [row] = person.ok("import", "--dry-run", "--yes", "--json").json["items"]
+        assert row["id"] == "skill:skills-2/pdf"
         person.write("rye.toml", '[registries]\nskills = "https://rye.example"\n')
-        [row] = person.ok("import", "--dry-run", "--json").json["items"]
+        [row] = person.ok("import", "--dry-run", "--yes", "--json").json["items"]
         assert not row["id"].startswith("skill:skills/")
 
     def test_a_policy_that_forbids_sources_forbids_importing_them(

@@ -234,7 +234,7 @@ class TestTheTextAsItIs:
     def test_overrides_apply_to_the_text_as_it_is(self, person: Person) -> None:
         role = moved(person, "role", "reviewer", "crew")
         person.ok("add", "../crew", "reviewer", "--editable", "-y")
-        person.write(".ai/role-directives/reviewer.md", "Ask before you merge.\n")
+        person.customize(".ai/role-directives/reviewer.md", "Ask before you merge.\n")
         role.write_text(role.read_text().replace("## Identity\n", "## Identity\n\nYou are the second reader.\n"))
         shown = person.ok("prime", "reviewer").stdout
         assert "the second reader" in shown
@@ -293,7 +293,7 @@ class TestTheTextAsItIs:
         [
             ('metadata:\n  dependencies: "skill:shared/docx"', "source-changed"),
             ('metadata:\n  version: "2.0.0"', "source-changed"),
-            ("name: other", "source-item-unusable"),
+            ("name: other", "source-changed"),
         ],
         ids=["another dependency", "another version", "another name"],
     )

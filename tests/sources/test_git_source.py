@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -70,12 +71,81 @@ def test_items_are_listed_where_none_is_named(server: GitServer, person: Person)
 def test_all_takes_every_item_and_says_what_it_leaves_out(server: GitServer, person: Person) -> None:
     repository = server.repository("prompts")
     repository.commit(
-        {"a/SKILL.md": skill("a"), "b/SKILL.md": skill("b"), "c/SKILL.md": skill("other"), "D!/SKILL.md": skill("d")}
+        {
+            "a/SKILL.md": skill("a"),
+            "b/SKILL.md": skill("b"),
+            "c/SKILL.md": skill("c").replace("name: c", "name: C--c"),
+            "d/SKILL.md": skill("d").replace("description:", "about:"),
+        }
     )
     done = person.ok("add", f"git+{server.url('prompts')}", "--all", "-y")
     assert [row.id for row in locked(person).items] == ["prompts/a", "prompts/b"]
     assert "skill:c was left out" in done.stderr
-    assert "skill:D! was left out" in done.stderr
+    assert "skill:d was left out" in done.stderr
+
+
+def test_what_programs_accept_is_installed_byte_for_byte_with_a_warning(server: GitServer, person: Person) -> None:
+    """Five of five programs take these; only items of one's own and published ones are held to the format."""
+    files = {
+        "skills/.curated/pdf/SKILL.md": skill("pdf"),
+        "skills/.system/deep/a/b/c/d/SKILL.md": skill("d"),
+        "react/SKILL.md": skill("vercel-react"),
+        "D!/SKILL.md": skill("bang"),
+        "with [brackets]/e/SKILL.md": skill("e"),
+        "flow/SKILL.md": skill("flow", "allowed-tools: [Read, Grep]"),
+        "crlf/SKILL.md": skill("crlf").replace("\n", "\r\n"),
+        "long/SKILL.md": re.sub("description: .*", f"description: {'x' * 1500}", skill("long")),
+    }
+    server.repository("prompts").commit({**files, ".git-not/x": "x", "node_modules/z/SKILL.md": skill("z")})
+    done = person.ok("add", f"git+{server.url('prompts')}", "--all", "-y")
+    assert "skill:bang was left out: 'D!' is not a folder name that works on every system" in done.stderr
+    assert "skill:e was left out" in done.stderr
+    ids = ["crlf", "d", "flow", "long", "pdf", "vercel-react"]
+    assert [row.id for row in locked(person).items] == [f"prompts/{name}" for name in ids]
+    assert "the skill in react is called vercel-react" in done.stderr
+    by_name = {place.split("/")[-2]: text for place, text in files.items()}
+    for name in ("crlf", "flow", "long", "pdf"):
+        installed = person.path(f".ai/packages/prompts/skills/{name}/SKILL.md").read_bytes()
+        assert installed == by_name[name].encode()
+    for command in ("audit", "ci", "install"):
+        person.ok(command)
+    deployed = person.run("deploy", "--target", "claude", "--json")
+    assert {row["item"] for row in deployed.json["refused"]} == {"skill:prompts/flow"}
+    assert person.ok("show", "skill:prompts/crlf").stdout
+
+
+def test_the_same_file_for_several_programs_is_one_skill_without_a_word(server: GitServer, person: Person) -> None:
+    same = skill("pdf")
+    server.repository("prompts").commit(
+        {
+            ".claude/skills/pdf/SKILL.md": same,
+            ".gemini/skills/pdf/SKILL.md": same,
+            "skills/pdf/SKILL.md": f"{same}\nMore.\n",
+        }
+    )
+    done = person.ok("add", f"git+{server.url('prompts')}", "--all", "-y")
+    assert done.stderr.count("is another skill named pdf") == 1
+    assert "skills/pdf/SKILL.md is another skill" in done.stderr
+
+
+def test_what_rye_has_no_kind_for_is_counted(server: GitServer, person: Person) -> None:
+    server.repository("prompts").commit(
+        {
+            "a/SKILL.md": skill("a"),
+            "a/commands/inside.md": "part of the skill",
+            "modes/x.chatmode.md": "x",
+            "prompts/one.prompt.md": "x",
+            "commands/two.md": "x",
+            "instructions/three.instructions.md": "x",
+            ".mcp.json": "{}",
+            "hooks/hooks.json": "{}",
+        }
+    )
+    said = person.ok("add", f"git+{server.url('prompts')}", "--all", "-y").stderr
+    assert (
+        "not installed, since Rye has no kind for them: 1 chat modes, 2 prompts and commands, "
+        "1 instructions, 1 settings of hooks, 1 settings of MCP servers"
+    ) in said
 
 
 def test_ci_in_a_clone_needs_no_network_when_the_cache_has_the_commit(

@@ -202,7 +202,7 @@ def test_attributes_filters_and_line_ends_change_no_byte(
 
 
 def test_hidden_characters_make_the_item_unusable(server: GitServer, person: Person, evil: Repository) -> None:
-    bodies = ("Read \u202ethis.", "Read\u200bthis.", "Read \U000e0041 this.", "a\x1b[31mb", "a\u2028b", "a\r\nb")
+    bodies = ("Read \u202ethis.", "Read\u200bthis.", "Read \U000e0041 this.", "a\x1b[31mb", "a\u2028b", "a\rb")
     evil.commit({**GOOD, **{f"bad{n}/SKILL.md": skill(f"bad{n}", body=body) for n, body in enumerate(bodies)}})
     said = left_out(add(person, server))
     assert [f"skill:bad{number} was left out" in said for number in range(len(bodies))] == [True] * len(bodies)

@@ -146,7 +146,7 @@ def test_agents_folders_and_marketplaces_are_read(person: Person, shared: Path) 
         },
     )
     refused = person.run("add", "../kit", "--json")
-    assert refused.error["items"] == ["skill:four", "skill:one", "skill:two"]
+    assert refused.error["items"] == ["skill:four", "skill:one", "skill:three", "skill:two"]
 
 
 def test_agents_of_plugins_and_of_folders_that_are_called_so(person: Person, shared: Path) -> None:
@@ -174,7 +174,7 @@ def test_agents_of_plugins_and_of_folders_that_are_called_so(person: Person, sha
     names = ["agent:five", "agent:four", "agent:one", "agent:three", "agent:two"]
     assert person.run("add", "../kit", "--json").error["items"] == names
     person.ok("add", "../kit/docs/agents", "no", "-y")
-    assert "agent:agents/no" in person.path("rye.toml").read_text()
+    assert "agent:docs-agents/no" in person.path("rye.toml").read_text()
     person.ok("ci")
 
 

@@ -9,28 +9,6 @@ from rye.project.manifest import parse_manifest
 from rye.workspace.installing.source_words import is_source_word, named, read_source
 
 
-@pytest.mark.parametrize(
-    ("word", "better"),
-    [
-        ("https://git.example.org/team/kit.git", "git+https://git.example.org/team/kit.git"),
-        ("https://git.example.org/team/kit#v1:pdf", "git+https://git.example.org/team/kit#v1:pdf"),
-        ("git.example.org/team/kit", "git+https://git.example.org/team/kit"),
-        ("127.0.0.1:3000/kit.git", "git+https://127.0.0.1:3000/kit.git"),
-        ("git@git.example.org:team/kit.git", "git+ssh://git@git.example.org/team/kit.git"),
-        ("ssh://git@git.example.org/team/kit.git", "git+ssh://git@git.example.org/team/kit.git"),
-    ],
-)
-def test_a_bare_address_is_told_with_what_to_write(word: str, better: str) -> None:
-    assert is_source_word(word)
-    with pytest.raises(UsageError) as refused:
-        read_source(word)
-    assert (refused.value.code, refused.value.details["what"], refused.value.hint) == (
-        "bad-argument",
-        "source",
-        f"Write {better}",
-    )
-
-
 def test_a_file_address_is_answered_with_the_folder() -> None:
     assert is_source_word("file:///srv/kit")
     with pytest.raises(UsageError) as refused:
@@ -66,3 +44,27 @@ def test_an_items_name_is_no_address(word: str) -> None:
 def test_what_the_address_lacks_is_named(word: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         read_source(word)
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://git.example.org/anthropics/skills", "anthropics"),
+        ("https://git.example.org/Vercel-Labs/agent-skills.git", "vercel-labs"),
+        ("https://git.example.org/group/sub/kit", "group"),
+        ("https://git.example.org/~user/kit", "user"),
+        ("https://git.example.org/scm/team/kit.git", "team"),
+        ("https://git.example.org/git/kit.git", "kit"),
+        ("https://git.example.org/kit.git", "kit"),
+        ("ssh://git@git.example.org:2222/team/kit.git", "team"),
+    ],
+)
+def test_a_repository_is_named_by_its_owner(url: str, name: str) -> None:
+    assert named(read_source(f"git+{url}"), parse_manifest(""), None).name == name
+
+
+def test_a_second_repository_of_one_owner_has_both_names() -> None:
+    first = parse_manifest('[sources]\nteam = { git = "https://git.example.org/team/kit" }\n')
+    assert named(read_source("git+https://git.example.org/team/more"), first, None).name == "team-more"
+    assert named(read_source("git+https://git.example.org/team/kit"), first, None).name == "team"
+    assert named(read_source("git+https://git.example.org/team/more"), first, "mine").name == "mine"

@@ -12,6 +12,7 @@ import pytest
 
 from rye.project.lock import parse_lock
 from rye.project.manifest import parse_manifest
+from rye.workspace.registries.source_book import pinned_namespaces
 from tests.scenes.directive_text import directive
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
@@ -82,6 +83,27 @@ def test_a_pinned_registrys_namespace_is_no_sources_name(server: GitServer, regi
     user.ok("add", f"git+{server.url('acme')}", "--as", "theirs", "-y")
     text = user.path("rye.toml").read_text()
     user.path("rye.toml").write_text(text.replace("theirs", "acme"))
+    assert user.run("install", "-y", "--json").error["code"] == "source-name-taken"
+
+
+def test_a_namespace_that_a_stranger_claims_later_stops_no_locked_project(
+    server: GitServer, registry: Registry, acme: Person
+) -> None:
+    user = registry.user()
+    user.ok("add", "acme/work/base", "-y")
+    server.repository("later").commit({"x/SKILL.md": skill("x"), "y/SKILL.md": skill("y")})
+    user.ok("add", f"git+{server.url('later')}", "x", "-y")
+    stranger = registry.owner("later")
+    stranger.release("work/evil")
+    user.ok("search", "evil")
+    assert "later" in pinned_namespaces(user.folders)
+    for words in (("ci",), ("install",), ("sbom",), ("audit",), ("lock",), ("remove", "acme/work/base")):
+        done = user.ok(*words)
+        assert "evil" not in done.stdout
+    assert rows(user)["skill:later/x"].startswith("0.0.0+g")
+    again = user.run("add", f"git+{server.url('later')}", "y", "-y")
+    assert (again.code, "stays the source, as rye.lock says" in again.stderr) == (0, True)
+    user.path("rye.lock").unlink()
     assert user.run("install", "-y", "--json").error["code"] == "source-name-taken"
 
 
@@ -235,7 +257,7 @@ def test_the_cache_shows_and_forgets_repositories(server: GitServer, person: Per
     assert person.ok("cache", "info", "--json").json["objects"] > 0
     person.ok("cache", "clean")
     assert not list((person.home / "cache" / "git").glob("*.git"))
-    shutil.rmtree(person.path(".ai"))
+    shutil.rmtree(person.path(".ai/packages"))
     person.ok("ci")
 
 

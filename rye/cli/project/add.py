@@ -16,14 +16,18 @@ from rye.cli.project.installing import (
 from rye.errors import UsageError
 from rye.project.context import require_project
 from rye.workspace.installing.adding import add as add_items
+from rye.workspace.installing.adding import names_repository
 from rye.workspace.installing.install_request import InstallRequest
-from rye.workspace.installing.source_words import is_source_word
+from rye.workspace.installing.source_words import is_runner, is_source_word
 
 
 @command("add")
 @click.argument("items", nargs=-1, required=True, metavar="[KIND:]ID[@RANGE]… | SOURCE [NAME…]")
 @click.option("--all", "everything", is_flag=True, help="Add every item of the source.")
 @click.option("--as", "name", metavar="NAME", help="The source's name in rye.toml: its items' namespace here.")
+@click.option(
+    "--skill", "skills", multiple=True, metavar="NAME", help="An item of the source, as `npx skills add` has it."
+)
 @click.option("--editable", is_flag=True, help="Use the folder's items in place, without copying them.")
 @install_options("group", "member", "approve", "dry_run", "discard", "airgap")
 @click.pass_obj
@@ -32,6 +36,7 @@ def add(
     items: tuple[str, ...],
     everything: bool,
     name: str | None,
+    skills: tuple[str, ...],
     editable: bool,
     group: str,
     member: str | None,
@@ -42,7 +47,8 @@ def add(
 ) -> int:
     """Add items to rye.toml and install them with their dependencies.
 
-    A SOURCE is a git repository (git+https://HOST/PATH.git#REV:FOLDER) or a folder's path. NAMEs select its items.
+    A SOURCE is a git repository (OWNER/REPO of GitHub, an address as copied from a browser, or
+    git+https://HOST/PATH.git#REV:FOLDER) or a folder's path. NAMEs select its items.
     """
     said = [
         *(["--all"] if everything else []),
@@ -57,7 +63,9 @@ def add(
         airgap=airgap_given(session, bundle),
         follow=deploy_after,
     )
-    if is_source_word(items[0]):
+    flags = is_runner(items[0])  # a pasted line for npx, which click has taken the options out of
+    items = (*items, *(word for skill in skills for word in (("--skill", skill) if flags else (skill,))))
+    if is_source_word(items[0]) or names_repository(session, items[0]):
         from rye.workspace.installing.adding_source import (
             SourceRequest,
             add_from_source,

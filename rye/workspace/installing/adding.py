@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rye.errors import RyeError, UsageError
 from rye.installation.environment import Environment
-from rye.installation.resolving import identify, no_such_version
+from rye.installation.resolving import identify, latest_version, no_such_version
 from rye.installation.sources import Sources
-from rye.installation.updates import latest_version
 from rye.items.identity import Identity, Reference, is_segment, lookup_key, parse_reference
 from rye.project.layout import Project, find_project
 from rye.project.lock_file import Unlock
@@ -22,13 +22,20 @@ from rye.project.ownership import refuse_wide_folder
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Version
 from rye.storage.atomic import replace_file
+from rye.text.lazy import lazy_module
 from rye.workspace.context import Context
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Agree, InstallRequest
 from rye.workspace.installing.install_session import open_session, retry_when_overtaken
 from rye.workspace.installing.install_steps import install_from, session_sources
+from rye.workspace.installing.source_words import SHORT
 from rye.workspace.registries.project_registries import project_registries
-from rye.workspace.registries.registry_access import judging_environment
+from rye.workspace.registries.registry_access import configured, judging_environment, project_manifest
+
+if TYPE_CHECKING:
+    from rye.workspace.registries import source_book
+else:  # needed for words that could be a repository of GitHub; it loads git
+    source_book = lazy_module("rye.workspace.registries.source_book")
 
 
 def add(
@@ -57,6 +64,25 @@ def member_meant(context: Context, project: Project, manifest: Manifest, member:
     if member is not None:
         return find_member(manifest, member)
     return member_around(manifest, project.root, context.cwd)
+
+
+def names_repository(context: Context, word: str) -> bool:
+    """Whether ``owner/repo`` means a repository of GitHub: a folder of that name, and a namespace that a registry may have, win.
+
+    With a registry for all namespaces it never does: what that registry does not have today, a stranger could have put there.
+    Nor does an owner of the name of a namespace that a pinned registry was seen to have.
+    """
+    short = SHORT.fullmatch(word)
+    if short is None or (context.cwd / word).is_dir():
+        return False
+    where = configured(context)
+    owner = short["owner"].lower()
+    manifest = project_manifest(context)
+    known = manifest is not None and (owner in manifest.sources or owner == manifest.namespace)
+    range_like = "@" in word and not short["item"]
+    if range_like or known or where.default is not None or owner in where.by_namespace:
+        return False
+    return owner not in source_book.pinned_namespaces(context.home)
 
 
 def project_or_new(context: Context, folder: Path) -> Project:

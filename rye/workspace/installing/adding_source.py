@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
 from rye.items.identity import is_segment
-from rye.project.declared_sources import PathSource
+from rye.project.declared_sources import BadSource, GitSource, PathSource, Source, git_rev, inner_path
 from rye.project.layout import Project
 from rye.project.lock_file import Unlock
 from rye.project.manifest_edit import add_dependencies, add_source
 from rye.sources.finding import FoundItem
 from rye.sources.folder import source_folder
-from rye.sources.opening import OpenSource
+from rye.sources.opening import Opener, OpenSource
+from rye.sources.source_error import shown
+from rye.text.addresses import without_credentials
 from rye.text.spelling import close_words
 from rye.workspace.context import Context
 from rye.workspace.installing.adding import member_meant
@@ -22,16 +26,19 @@ from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Agree, InstallRequest
 from rye.workspace.installing.install_session import InstallSession, open_session, retry_when_overtaken
 from rye.workspace.installing.install_steps import install_from, session_sources
+from rye.workspace.installing.pasted_words import is_pasted, read_pasted
 from rye.workspace.installing.source_words import as_editable, named, read_source
+from rye.workspace.registries.source_book import source_opener
 
 _LISTED = 40
+_KEPT = 12
 
 
 class SourceRequest(Struct, frozen=True, kw_only=True):
     """The source and its items to add."""
 
     word: str
-    """``git+URL#REV:PATH``, or a folder."""
+    """``git+URL#REV:PATH``, a folder, or an address as people paste it."""
     items: tuple[str, ...] = ()
     """``[kind:]name`` of items to add."""
     everything: bool = False
@@ -57,7 +64,7 @@ def add_from_source(
         raise UsageError("bad-argument", f"{wanted.group!r} is not a valid group name.", hint, what="group")
     if wanted.everything and wanted.items:
         raise UsageError("contradiction", "--all cannot be combined with item names.", "Leave out one of them.")
-    source = read_source(wanted.word)
+    source, wanted = _meant(context, project, wanted)
     if wanted.editable:
         source = as_editable(source)
 
@@ -74,9 +81,53 @@ def add_from_source(
             with context.progress("fetching the source"):
                 opened = sources.book.open(declared.name)
             chosen = _chosen(context, opened, wanted)
+            _tell_converted(context, opened, chosen)
             return install_from(_with(session, opened, chosen, wanted.group, asker), sources, Unlock.nothing())
 
     return retry_when_overtaken(context, attempt)
+
+
+def _meant(context: Context, project: Project, wanted: SourceRequest) -> tuple[Source, SourceRequest]:
+    """Return the source that a word names, and the request with the items that it names. What was pasted is shown as what it
+    was taken for. Raises UsageError ``bad-argument``, SourceError."""
+    words = (wanted.word, *wanted.items)
+    if not is_pasted(wanted.word):
+        return read_source(wanted.word), wanted
+    if (context.cwd / wanted.word).is_dir():
+        return read_source(f"./{wanted.word}"), wanted
+    pasted = read_pasted(words)
+    source = pasted.source
+    if pasted.left_out:
+        context.tell(f"left out, since they mean nothing here: {' '.join(pasted.left_out)}")
+    items = pasted.items
+    if pasted.tail or pasted.inner:
+        opener = source_opener(context, project.root, offline=context.offline, contacts=True)
+        if pasted.tail:
+            source = _divided(source, pasted.tail, opener)
+        if pasted.inner:
+            whole = opener.open(replace(source, name="source"), None)
+            if any(found.local_id == pasted.inner for found in whole.inventory.items):
+                items = (pasted.inner, *items)
+            else:
+                source = replace(source, path=inner_path(pasted.inner))
+    context.tell(f"{without_credentials(wanted.word)} is taken for {source.spec}")
+    every = wanted.everything or pasted.everything
+    return source, replace(wanted, word=source.spec, items=items, everything=every)
+
+
+def _divided(source: GitSource, tail: str, opener: Opener) -> GitSource:
+    """Divide a browser's ``REF/PATH``: the longest beginning that is a branch or a tag, else a commit or the first part.
+
+    Raises UsageError ``bad-argument``, SourceError.
+    """
+    refs = opener.refs(source)
+    parts = tail.split("/")
+    names = ("/".join(parts[:count]) for count in range(len(parts), 0, -1))
+    rev = next((name for name in names if {f"refs/heads/{name}", f"refs/tags/{name}"} & refs.keys()), parts[0])
+    try:
+        return replace(source, rev=git_rev(rev), path=inner_path(tail.removeprefix(rev).strip("/")))
+    except BadSource as error:
+        raise UsageError("bad-argument", f"{tail!a} is not a ref and a folder: {error}.", what="source") from None
 
 
 def _with(
@@ -110,6 +161,20 @@ def _chosen(context: Context, opened: OpenSource, wanted: SourceRequest) -> list
     raise _choose(opened, usable)
 
 
+def _tell_converted(context: Context, opened: OpenSource, chosen: Sequence[FoundItem]) -> None:
+    """Say which agents were in a program's own form, and what they say that has no counterpart."""
+    agents = opened.judge([found for found in chosen if found.program is not None]).values()
+    converted = [agent for agent in agents if not isinstance(agent, str) and agent.converted_from is not None]
+    for program in dict.fromkeys(str(agent.converted_from) for agent in converted):
+        rows = [agent for agent in converted if agent.converted_from == program]
+        counts = Counter(key for agent in rows for key in agent.kept)
+        what = f"{len(rows)} agent{'s' if len(rows) > 1 else ''} converted from {program}'s form"
+        listed = ", ".join(f"{shown(key, 40)} ({count})" for key, count in sorted(counts.items())[:_KEPT])
+        more = f" and {len(counts) - _KEPT} more" if len(counts) > _KEPT else ""
+        kept = f"; kept without effect, since rye has no counterpart: {listed}{more}" if counts else ""
+        context.tell(f"{opened.source.origin}: {what}{kept}")
+
+
 def _one(opened: OpenSource, item: str) -> FoundItem:
     kind, _, name = item.rpartition(":")
     local_id = name.removeprefix(f"{opened.source.name}/")
@@ -140,7 +205,10 @@ def _choose(opened: OpenSource, usable: Sequence[FoundItem]) -> UsageError:
 
 def _nothing(opened: OpenSource, refused: Sequence[FoundItem], why: Sequence[str]) -> RyeError:
     if not refused:
-        hint = "A source is a Rye project (.ai/…), a folder of skills, .claude/skills, .agents/skills, or a plugin marketplace."
+        hint = (
+            "A source is a Rye project (.ai/…), a folder of skills, .claude/skills, .agents/skills, agents where a program reads "
+            "them, or a plugin marketplace."
+        )
         return RyeError("no-such-item", f"{opened.source.spec} has no items.", hint)
     listed = "\n".join(
         f"  {one.kind}:{one.local_id}: {reason}" for one, reason in zip(refused[:_LISTED], why, strict=False)

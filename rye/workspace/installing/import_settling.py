@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.errors import RyeError
-from rye.importing.composing import source_name
 from rye.importing.digests import folder_digest
 from rye.importing.foreign import Digest, FolderPlace, ForeignEntry, GitPlace, LeftOut, shown
 from rye.project.declared_sources import GitSource, PathSource, Source, is_commit
@@ -16,13 +16,13 @@ from rye.project.lock import LockedSource
 from rye.project.manifest import Manifest
 from rye.sources.finding import AGENTS, FoundItem
 from rye.sources.git_cache import GitCache
+from rye.sources.naming import free_name
 from rye.sources.opening import Opener, OpenSource
 from rye.sources.refs import target
 from rye.sources.source_error import SourceError
 from rye.sources.whole_folder import WholeFolder, commit_folder, disk_folder
 
 _LISTED = 10
-_INNER = ".apm/skills"
 """Where apm's packages keep their skills."""
 
 
@@ -115,7 +115,7 @@ class Settling:
         if entry.is_one or _has_skill(base, folder):
             return [self._one(entry, at, base, folder)]
         rows = [*self._many(entry, base, folder), *self._agents(entry, at, base, folder, folder)]
-        return rows or self._inner(entry, at, folder, told=_has_any(base, folder))
+        return _some(rows, told=_has_any(base, folder))
 
     def _agents(
         self, entry: ForeignEntry, at: _At | None, opened: OpenSource, inner: str, folder: str
@@ -132,20 +132,6 @@ class Settling:
             if error.code != "no-such-folder":
                 raise
         return []
-
-    def _inner(self, entry: ForeignEntry, at: _At | None, folder: str, *, told: bool) -> list[Settled]:
-        """The skills in a package's own hidden folder, which sources do not search by themselves. ``told``: whether the reason
-        why nothing else can be used was already reported."""
-        rows: list[Settled] = []
-        try:
-            source = self._source(at, f"{folder}/{_INNER}".removeprefix("/"))
-            rows = self._many(entry, self._opened(source, at), "")
-        except SourceError as error:
-            if error.code != "no-such-folder":
-                raise
-        if not rows and not told:
-            raise _Unusable("it has no skill or agent that Rye can use")
-        return rows
 
     def _at(self, entry: ForeignEntry, place: GitPlace) -> _At:
         """The state to use: the foreign lock's commit, or else the ref's current commit."""
@@ -207,7 +193,7 @@ class Settling:
             raise _Unusable(error.message.rstrip(".")) from None
         self._compare(entry, lambda files: disk_folder(self._project / place), f"the folder {place}")
         rows = [*self._many(entry, opened, ""), *self._agents(entry, None, opened, "", place)]
-        return rows or self._inner(entry, None, place, told=_has_any(opened, ""))
+        return _some(rows, told=_has_any(opened, ""))
 
     # -- both ----------------------------------------------------------------------------------------------------------------
 
@@ -224,8 +210,6 @@ class Settling:
             if why is None:
                 rows.append(self._settled(entry, opened, one))
             else:
-                if one.kind == "agent":
-                    why = f"it is not an agent in Rye's own form ({why}); `rye new agent` creates one in .ai/agents"
                 self.left_out.append(LeftOut(entry.file, f"{shown(entry.name)}: {one.kind}:{shown(one.local_id)}", why))
         return rows
 
@@ -249,10 +233,9 @@ class Settling:
         if key not in self._named:
             same = next((one for one in self._known.values() if self._is_same(one, at, path)), None)
             if same is None:
-                where = path if at is None else f"{at.url}{f'/{path}' if path else ''}"
-                name = source_name(where, self._taken)
-                self._taken.add(name)
-                same = PathSource(name, path) if at is None else GitSource(name, at.url, at.rev, path)
+                unnamed = PathSource("", path) if at is None else GitSource("", at.url, at.rev, path)
+                same = replace(unnamed, name=free_name(unnamed, self._taken))
+                self._taken.add(same.name)
             self._named[key] = same
         return self._named[key]
 
@@ -300,6 +283,13 @@ def _digest(digest: Digest, folder: WholeFolder) -> str | None:
 def _problem(opened: OpenSource, found: FoundItem) -> str | None:
     judged = opened.judge([found])[(found.kind, found.local_id)]
     return judged.rstrip(".") if isinstance(judged, str) else None
+
+
+def _some(rows: list[Settled], *, told: bool) -> list[Settled]:
+    """Return the rows. Raises _Unusable if there are none. ``told``: whether the reason was already reported."""
+    if not rows and not told:
+        raise _Unusable("it has no skill or agent that Rye can use")
+    return rows
 
 
 def _has_any(opened: OpenSource, folder: str) -> bool:

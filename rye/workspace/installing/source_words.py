@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -22,24 +23,47 @@ from rye.project.declared_sources import (
 )
 from rye.project.manifest import Manifest
 from rye.text.addresses import without_credentials
+from rye.text.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from rye.sources import naming
+else:
+    naming = lazy_module("rye.sources.naming")  # most commands name no source
 
 _FOLDERS = ("./", "../", "/")
 _ADDRESS = re.compile(
     r"https?://|file://|ssh://|git://|[\w.-]+@[\w.-]+:|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::\d+)?/", re.ASCII
 )
 """A repository's address without ``git+``: item names have no scheme, and no dot before their first ``/``."""
+SHORT = re.compile(
+    r"(?P<owner>[A-Za-z0-9][A-Za-z0-9-]*)/(?P<repository>[A-Za-z0-9_.][A-Za-z0-9_.-]*?)(?:\.git)?(?P<inner>(?:/[A-Za-z0-9_.-]+)*)/?"
+    r"(?:@(?P<item>[A-Za-z][A-Za-z0-9_-]*)|#(?P<rev>[^\s#]+))?"
+)
+"""``owner/repo``, as people name repositories of GitHub. An item's name has the same form, so a namespace that is known wins."""
 _FILE = "file://"
+_RUNNERS = ("npx", "bunx", "pnpx", "pnpm")
 _SCP = re.compile(r"(?:[A-Za-z0-9_.-]+@)?[A-Za-z0-9.-]+:(?!//)")
 _HINT = "Write git+https://HOST/PATH.git#REV:FOLDER, or a folder's path such as ../shared-items."
 
 
 def is_source_word(word: str) -> bool:
     """Whether an argument of ``rye add`` names a source, not an item."""
-    return word.startswith((GIT_PREFIX, PATH_PREFIX, *_FOLDERS)) or word in (".", "..") or _is_bare_address(word)
+    return (
+        word.startswith((GIT_PREFIX, PATH_PREFIX, *_FOLDERS))
+        or word in (".", "..")
+        or is_runner(word)
+        or _ADDRESS.match(word) is not None
+    )
 
 
-def _is_bare_address(word: str) -> bool:
-    return _ADDRESS.match(word) is not None
+def is_runner(word: str) -> bool:
+    """Whether a word begins a line such as ``npx skills add …``."""
+    return word.partition(" ")[0] in _RUNNERS
+
+
+def is_address(word: str) -> bool:
+    """Whether a word is an address as people copy it (:mod:`rye.workspace.installing.pasted_words`)."""
+    return not word.startswith(_FILE) and _ADDRESS.match(word) is not None
 
 
 def read_source(word: str) -> Source:
@@ -49,10 +73,6 @@ def read_source(word: str) -> Source:
         raise UsageError(
             "bad-argument", f"{shown!a} is not an item's name.", f"Write {shown.removeprefix(_FILE)}", what="source"
         )
-    if _is_bare_address(word):
-        shown = without_credentials(word)
-        message = f"{shown!a} is not an item's name. It looks like the address of a git repository."
-        raise UsageError("bad-argument", message, _with_prefix(shown), what="source")
     try:
         if not word.startswith(GIT_PREFIX):
             return PathSource("", folder_path(word.removeprefix(PATH_PREFIX)))
@@ -80,23 +100,14 @@ def as_editable(source: Source) -> PathSource:
     )
 
 
-def _with_prefix(word: str) -> str:
-    """A hint for a bare address: with ``git+``, and with a scheme if missing."""
-    if "://" in word:
-        return f"Write {GIT_PREFIX}{word}"
-    user, colon, path = word.partition(":")
-    if "@" in user and colon:
-        return f"Write {GIT_PREFIX}ssh://{user}/{path}"
-    return f"Write {GIT_PREFIX}https://{word}"
-
-
 def named(source: Source, manifest: Manifest, name: str | None) -> Source:
-    """The source with its name: the given one, or that of the same place in rye.toml, or the last part of its address.
+    """The source with its name: the given one, or that of the same place in rye.toml, or one made from its address
+    (:mod:`rye.sources.naming`).
 
     Raises UsageError ``bad-argument``, RyeError ``source-name-taken``.
     """
     same = next((one for one in manifest.sources.values() if _place(one) == _place(source)), None)
-    chosen = name or (same.name if same is not None else _own_name(source))
+    chosen = name or (same.name if same is not None else _own_name(source, manifest))
     if not is_segment(chosen):
         hint = "Give it one: --as NAME (a-z, 0-9, '-' and '_'). It is the namespace of its items here."
         if name is None and isinstance(source, GitSource) and "@" in chosen:
@@ -118,6 +129,14 @@ def named(source: Source, manifest: Manifest, name: str | None) -> Source:
     return replace(source, name=chosen)
 
 
+def _own_name(source: Source, manifest: Manifest) -> str:
+    """The first free name of a repository. A folder has one name: another of that name is an error that says so."""
+    names = naming.own_names(source)
+    if isinstance(source, PathSource):
+        return names[0]
+    return next((name for name in names if name not in manifest.sources), names[-1])
+
+
 def _place(source: Source) -> tuple[str, str]:
     """The identity of a source: the repository and the folder in it, whatever the rev."""
     return (source.origin, source.path if isinstance(source, GitSource) else "")
@@ -126,8 +145,3 @@ def _place(source: Source) -> tuple[str, str]:
 def _only_other_way(one: PathSource, other: PathSource) -> bool:
     """Whether two sources are the same folder, copied in one and editable in the other."""
     return one.path == other.path and one.editable != other.editable
-
-
-def _own_name(source: Source) -> str:
-    text = source.url if isinstance(source, GitSource) else source.path
-    return text.rstrip("/").rsplit("/", 1)[-1].removesuffix(".git").lower().replace(".", "-").lstrip("-")

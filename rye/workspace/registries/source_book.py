@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import msgspec
-
 from rye.errors import RyeError
 from rye.project.declared_sources import GIT_PREFIX, Source
+from rye.project.layout import Project
 from rye.project.lock import LockedFile, LockedItem
+from rye.project.lock_file import read_lock
 from rye.registry.store.pins import read_addresses, read_pinned
 from rye.sources.book import SourceBook
 from rye.sources.git_cache import GitCache
@@ -18,6 +18,7 @@ from rye.sources.git_program import Asking
 from rye.sources.item import Keys
 from rye.sources.opening import Opener
 from rye.storage.home import Home
+from rye.text.json_reading import UNDECODABLE
 from rye.verified.memory import trusted_keys_hash
 from rye.workspace.context import Context
 from rye.workspace.trusting.acceptance import agreed_signers, trusts_lock
@@ -35,7 +36,7 @@ def source_book(
 ) -> SourceBook:
     """Open the sources. ``asks``: whether git may ask for a password, and rye for consent. ``contacts``: whether to contact
     sources that this user never agreed to. Raises RyeError ``source-name-taken``."""
-    _refuse_pinned(context.home, sources)
+    _refuse_pinned(context, sources, root)
     keys = trusted_keys_hash(
         context.home
     )  # before the keys are read: what changes in between is not remembered as the new store
@@ -43,15 +44,30 @@ def source_book(
     return SourceBook(sources, opener, keys)
 
 
-def _refuse_pinned(home: Home, sources: Mapping[str, Source]) -> None:
-    """Refuse a source named like a namespace of a pinned registry, so that a name has one meaning."""
-    pinned = pinned_namespaces(home)
-    for name in sorted(sources.keys() & pinned.keys()):
-        raise RyeError(
-            "source-name-taken",
-            f"[sources] {name!r} is also a namespace of the registry {pinned[name]}, which you pinned.",
-            "Rename the source with --as NAME, or in [sources] and the dependencies of rye.toml.",
+def _refuse_pinned(context: Context, sources: Mapping[str, Source], root: Path) -> None:
+    """Refuse a source named like a namespace of a pinned registry, so that a name has one meaning. Where rye.lock says that the
+    name is the source, it stays so: a project must not stop because a stranger registers its name.
+    """
+    pinned = pinned_namespaces(context.home)
+    clashing = sorted(sources.keys() & pinned.keys())
+    locked = _locked_sources(root) if clashing else frozenset()
+    for name in clashing:
+        message = f"[sources] {name!r} is also a namespace of the registry {pinned[name]}, which you pinned."
+        hint = "Rename the source with --as NAME, or in [sources] and the dependencies of rye.toml."
+        if (name, sources[name].origin) not in locked:
+            raise RyeError("source-name-taken", message, hint)
+        context.warn(
+            f"{message} In this project it stays the source, as rye.lock says. To end this: {hint[0].lower()}{hint[1:]}"
         )
+
+
+def _locked_sources(root: Path) -> frozenset[tuple[str, str]]:
+    """Namespace and origin of the sources whose items are in rye.lock; none if it cannot be read, which its reader reports."""
+    try:
+        items = read_lock(Project(root)).items
+    except RyeError:
+        return frozenset()
+    return frozenset((item.identity.namespace, item.source.origin) for item in items if item.source is not None)
 
 
 def pinned_namespaces(home: Home) -> dict[str, str]:
@@ -59,7 +75,7 @@ def pinned_namespaces(home: Home) -> dict[str, str]:
     folder = home.registries
     try:
         origins = sorted(set(read_addresses(folder).values()))
-    except (OSError, msgspec.MsgspecError):  # opening that registry reports the error
+    except (OSError, *UNDECODABLE):  # opening that registry reports the error
         return {}
     namespaces: dict[str, str] = {}
     for origin in origins:
