@@ -25,10 +25,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from rye.consent.agreement import by_other_rules
 from rye.consent.sorts import SORTS
-from rye.errors import RyeError, UsageError
+from rye.errors import RyeError, UsageError, without_passwords
 from rye.items.identity import Identity, lookup_key, parse_reference
 from rye.items.signed_release import SignedRelease, identities_of
 from rye.project.forced_versions import forced_range
@@ -210,6 +211,10 @@ class Problem(Struct, frozen=True):
     message: str
     chain: tuple[str, ...] = ()
     """The chain from ``rye.toml`` to the subject of the problem; empty if there is none."""
+
+    def __post_init__(self) -> None:
+        """Take users and passwords out of what someone wrote as a range or as a path."""
+        force_setattr(self, "message", without_passwords(self.message))
 
     @property
     def repairable(self) -> bool:

@@ -20,8 +20,18 @@ from rye.items.signed_release import SignedRelease
 from rye.project.item_file import ItemFile
 from rye.project.layout import Project, installed_place
 from rye.project.lock import Lock, LockedItem
-from rye.project.lock_file import item_folder, item_path, read_lock
-from rye.verified.on_disk import drift, scan
+from rye.project.lock_file import item_path, read_lock
+from rye.verified.on_disk import (
+    DISCARDS,
+    RESTORES,
+    drift,
+    explained,
+    flag_explained,
+    line_ends_explained,
+    other_line_ends,
+    read_present,
+    scan,
+)
 
 Require = Callable[[Project, Sequence[LockedItem]], Mapping[Identity, SignedRelease]]
 """Requires that rows of a project were verified here, and returns their signed releases."""
@@ -62,37 +72,64 @@ def checked_at(
 def changed_since(item: ItemFile, path: Path, locked: LockedItem) -> RyeError | None:
     """The error for an item at ``path`` that differs from its row in any byte; None if it matches."""
     if sha256(item.data).hexdigest() != locked.sha256:
+        if other_line_ends(item.data, locked.sha256):
+            return checkout_changed(item.shown, line_ends_explained(DISCARDS))
         return _changed(item, locked)
     if KINDS[locked.kind].main_file is not None:
         if (problem := attached_problem(path)) is not None:
             return _changed(item, locked, problem)
     elif (os.stat(path).st_mode & 0o100) and os.name == "posix":
-        return _changed(item, locked, "It is executable, but the released file is not.")
+        return checkout_changed(item.shown, flag_explained(item.shown, RESTORES, lost=False))
     return None
 
 
 def attached_problem(main_file: Path) -> str | None:
     """Return what is wrong with the files attached to an installed main file such as ``SKILL.md``, which its signature does not
     cover; None if they match or the item is not installed."""
-    found = installed_place(main_file)
-    if found is None or main_file.name not in KINDS.main_files():
+    return installed_difference(main_file) if main_file.name in KINDS.main_files() else None
+
+
+def installed_difference(file: Path) -> str | None:
+    """Return how an installed item's files differ from rye.lock; None if they match or the item is not installed. ``file``: its
+    own file. A signature counts CR LF as LF and does not cover attached files, the lock counts every byte."""
+    found = installed_place(file)
+    if found is None:
         return None
     project, path = found
-    place = path.parent.relative_to(project.root).as_posix()
+    place = path.relative_to(project.root).as_posix()
+    folder = place.rpartition("/")[0] if file.name in KINDS.main_files() else None
     try:
-        item = next((item for item in read_lock(project).items if item_folder(item) == place), None)
+        rows = read_lock(project).items
     except RyeError as error:
         return error.message
+    item = next((row for row in rows if item_path(row) == place), None)
     if item is None:
         return "It is in the folder of installed items, but rye.lock does not list it."
-    present = {file: here for file, here in scan(project).items() if file.startswith(f"{place}/")}
-    wrong = [f"{entry.path.removeprefix(f'{place}/')} ({entry.state})" for entry in drift([item], present)]
-    return f"Its files differ from {item.identity} {item.version}: {', '.join(wrong[:8])}." if wrong else None
+    if folder is None:
+        present = {place: read_present(str(path))}
+    else:
+        present = {name: here for name, here in scan(project).items() if name.startswith(f"{folder}/")}
+    differences = drift([item], present)
+    if not differences:
+        return None
+    told = [explained(project, entry, DISCARDS, RESTORES) for entry in differences]
+    if len(differences) == 1 and told[0] is not None:
+        return f"{differences[0].path} {told[0][0]}. {told[0][1]}"
+    wrong = [
+        f"{entry.path.removeprefix(f'{folder}/')} ({entry.state if said is None else said[0]})"
+        for entry, said in zip(differences[:8], told, strict=False)
+    ]
+    return f"Its files differ from {item.identity} {item.version}: {', '.join(wrong)}."
 
 
 def _changed(item: ItemFile, locked: LockedItem, detail: str = "") -> RyeError:
     said = f"{item.shown} was changed since {locked.id}@{locked.version} was installed."
     return modified_item(f"{said} {detail}" if detail else said, locked.id)
+
+
+def checkout_changed(shown: str, told: tuple[str, str]) -> RyeError:
+    """The error for a file that a checkout may have changed: :func:`rye.verified.on_disk.explained`."""
+    return RyeError("modified-item", f"{shown} {told[0]}.", told[1])
 
 
 def modified_item(said: str, identifier: str | None) -> RyeError:

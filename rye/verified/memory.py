@@ -46,7 +46,7 @@ from rye.storage.places import TRUSTED_KEYS
 from rye.storage.private_files import read_trusted
 from rye.storage.verdicts import Verdicts
 from rye.text.facts.fact import RULES_VERSION
-from rye.text.json_reading import msgpack_decoder
+from rye.text.json_reading import UNDECODABLE, msgpack_decoder
 from rye.text.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ class Memory:
         decoder = msgpack_decoder(SignedRelease)
         signed: dict[Identity, SignedRelease] = {}
         for key, data in self._verdicts.get(identities).items():
-            with contextlib.suppress(msgspec.MsgspecError):  # written by another version of Rye
+            with contextlib.suppress(*UNDECODABLE):  # written by another version of Rye
                 signed[identities[key]] = decoder.decode(data)
         return signed
 
@@ -269,7 +269,8 @@ _WORDS = ("capabilities", "agent_tools", "agent_limits", "runs", "hooks")
 RELEASE_FIELDS = ("size", "suffix", "registry", "keyset", "signer", "attached", *_WORDS)
 """What a row says about a release, besides the fields that identify it."""
 _LATER = frozenset(("agent_limits", "runs"))
-"""Fields that older locks lack. A row without them does not contradict its release; it just approves nothing of that sort."""
+"""Fields that older locks lack. A row without them does not contradict its release; it just approves nothing of that sort. The
+same is true of single runs that older versions of Rye did not count."""
 
 
 def check_words(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRelease]) -> None:
@@ -309,5 +310,7 @@ def _check(locked: LockedItem, found: LockedItem | SignedRelease, names: Iterabl
         says, true = getattr(locked, name), getattr(found, name)
         if not says and (name in _LATER or (name == "agent_tools" and true == (EVERY,))):
             continue
+        if name == "runs":
+            true = tuple(run for run in true if run in says or not run.is_counted_later)
         if says != true and not (isinstance(says, tuple) and len(says) == len(true) and set(says) == set(true)):
             raise mismatch(locked, name.replace("_", "-"))

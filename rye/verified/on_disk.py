@@ -20,11 +20,17 @@ import msgspec
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.limits import PROJECT
+from rye.limits import CONTENT, PROJECT
 from rye.project.layout import Project, read_project_file
 from rye.project.lock import LockedItem
-from rye.project.lock_file import item_files
+from rye.project.lock_file import item_files, item_path
+from rye.storage.safe_files import read_regular
+from rye.text.json_reading import UNDECODABLE
 
+RESTORES = "rye install"
+"""Sets executable bits as the lock has them, and writes what is missing."""
+DISCARDS = f"{RESTORES} --discard-local-edits"
+"""Overwrites files that were edited."""
 State = Literal["missing", "changed", "extra", "wrong-flag"]
 """``wrong-flag``: the bytes are right, and the executable bit is not."""
 INSTALLED = ".ai/.rye/installed.json"
@@ -118,6 +124,70 @@ def drift(items: Iterable[LockedItem], present: Mapping[str, Present]) -> list[D
     return sorted(differences, key=lambda entry: entry.path)
 
 
+def other_line_ends(data: bytes, digest: str) -> bool:
+    """Whether these bytes have the SHA-256 ``digest`` once all lines end in LF, or all in CRLF: git changes line ends in a
+    checkout where ``core.autocrlf`` or an attribute asks for it. A file that mixed both is not recognized."""
+    unix = data.replace(b"\r\n", b"\n")
+    return any(hashlib.sha256(one).hexdigest() == digest for one in (unix, unix.replace(b"\n", b"\r\n")))
+
+
+def only_line_ends(project: Project, entry: Drift) -> bool:
+    """Whether a file differs from the lock in its line ends alone. A file that cannot be read differs in more."""
+    if entry.state != "changed" or entry.item is None:
+        return False
+    try:
+        data = read_regular(project.root / entry.path, CONTENT.attached_bytes)
+    except OSError:
+        return False
+    return other_line_ends(data, item_files(entry.item)[entry.path][0])
+
+
+def line_ends_explained(command: str) -> tuple[str, str]:
+    """What to say of a file that differs in its line ends alone, and what mends it. ``command``: writes its bytes again."""
+    mends = f"`{command}` restores them; commit the `.gitattributes` that it writes."
+    return "differs only in its line ends, which git changes in a checkout (`core.autocrlf`)", mends
+
+
+def signed_with_lf(path: str) -> tuple[str, str]:
+    """What to say of an own file whose signature holds although git changed its line ends, and what mends it."""
+    said = f"{path} has CR LF line ends and was signed with LF: git changed them in a checkout (`core.autocrlf`)."
+    return said, f"`rye validate --fix {path}` restores them; commit the `.gitattributes` that `rye install` writes."
+
+
+def flag_explained(path: str, command: str, *, lost: bool) -> tuple[str, str]:
+    """What to say of a file that lost or gained its executable bit, and what mends it. ``command``: sets the bit again."""
+    mends = (
+        f"`{command}` restores the bit. If it is wrong in every checkout (`core.filemode=false`), commit it: "
+        f"`git update-index --chmod={'+' if lost else '-'}x {path}`."
+    )
+    return "lost its executable bit" if lost else "is executable, and its item's file is not", mends
+
+
+def explained(project: Project, entry: Drift, discards: str, restores: str) -> tuple[str, str] | None:
+    """What to say of a file that a checkout may have changed, and what mends it; None if it differs in more.
+
+    ``discards``: the command that overwrites edits; ``restores``: the one that sets executable bits.
+    """
+    if entry.state == "wrong-flag" and entry.item is not None:
+        return flag_explained(entry.path, restores, lost=item_files(entry.item)[entry.path][1])
+    return line_ends_explained(discards) if only_line_ends(project, entry) else None
+
+
+def lost_flags(items: Iterable[LockedItem], present: Mapping[str, Present]) -> list[Drift]:
+    """Return the installed files whose executable bit alone is wrong. Files of an item that is not installed in this very
+    version are left out: after a pull, the lock is newer than they are, and their bit may have been right."""
+    return [
+        entry
+        for entry in drift(items, present)
+        if entry.state == "wrong-flag" and entry.item is not None and _is_installed(entry.item, present)
+    ]
+
+
+def _is_installed(item: LockedItem, present: Mapping[str, Present]) -> bool:
+    here = present.get(item_path(item))
+    return here is not None and here.sha256 == item.sha256
+
+
 def find_drift(project: Project, items: Iterable[LockedItem]) -> list[Drift]:
     """Return every difference between the disk and these items, sorted by path."""
     return drift(items, scan(project))
@@ -138,7 +208,7 @@ def read_written(project: Project) -> dict[str, str]:
     """Return the hashes of what the last run here wrote, by path; empty if unknown."""
     try:
         table = msgspec.json.decode(read_project_file(project.root / INSTALLED, PROJECT.lock_bytes) or b"{}")
-    except (RyeError, ValueError, msgspec.MsgspecError, RecursionError):
+    except (RyeError, ValueError, *UNDECODABLE):
         return {}
     if not isinstance(table, dict):
         return {}

@@ -106,7 +106,7 @@ def item_runs(files: ItemFiles, metadata: Metadata) -> tuple[Run, ...]:
         (entry.path, entry.executable, entry.sha256, files.attached[entry.path])
         for entry in files.record.release.attached
     )
-    return tuple(sorted({*metadata.runs, *attached_runs(attached)}))
+    return tuple(sorted({*metadata.runs, *attached_runs(attached, files.file)}))
 
 
 def judgement_inputs(record: ReleaseRecord) -> tuple[str, str]:

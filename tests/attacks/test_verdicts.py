@@ -145,7 +145,7 @@ class TestKnownAttacks:
         attacked.server.seen.clear()
         attacked.user.ok(*ADD)
         assert path not in {request.path for request in attacked.server.seen}
-        assert tree(attacked.user.path(".ai")) == tree(honest.user.path(".ai"))
+        assert tree(attacked.user.path(".ai/packages")) == tree(honest.user.path(".ai/packages"))
 
 
 # -- a client with verdicts, and one without ---------------------------------------------------------------------------------
@@ -608,7 +608,7 @@ class TestInstalling:
         assert (judged.take(), read.take()) == (2, 2)
         installed = tree(attacker.user.path(".ai/packages"))
 
-        shutil.rmtree(attacker.user.path(".ai"))
+        shutil.rmtree(attacker.user.path(".ai/packages"))
         attacker.user.ok(*INSTALL)
         assert (judged.take(), read.take()) == (0, 0)
         assert tree(attacker.user.path(".ai/packages")) == installed
@@ -618,13 +618,13 @@ class TestInstalling:
         assert (judged.take(), read.take()) == (1, 1)  # of the one that has a new release
 
         monkeypatch.setattr(module, "running_code", lambda: b"a newer rye")
-        shutil.rmtree(attacker.user.path(".ai"))
+        shutil.rmtree(attacker.user.path(".ai/packages"))
         attacker.user.ok(*INSTALL)
         assert (judged.take(), read.take()) == (2, 2)
 
         attacker.user.ok("cache", "clean")
         assert rows(attacker.user) == {}
-        shutil.rmtree(attacker.user.path(".ai"))
+        shutil.rmtree(attacker.user.path(".ai/packages"))
         attacker.user.ok(*INSTALL)
         assert (judged.take(), read.take()) == (2, 2)
 
@@ -642,7 +642,7 @@ class TestInstalling:
         attacker.serve(attacker.past)
         attacker.user.ok("add", str(DEPLOY), "--yes")
         before = tree(attacker.user.path(".ai/packages"))
-        shutil.rmtree(attacker.user.path(".ai"))
+        shutil.rmtree(attacker.user.path(".ai/packages"))
         content = next(data for data in attacker.past.blobs.values() if b'name="deploy"' in data)
         for path in (attacker.user.home / "cache").rglob("*"):
             if path.is_file():
@@ -678,7 +678,7 @@ class TestInstalling:
         attacker.user.ok(*ADD)
         with_nonsense(attacker.user)
         read.take()
-        shutil.rmtree(attacker.user.path(".ai"))
+        shutil.rmtree(attacker.user.path(".ai/packages"))
         attacker.user.ok(*INSTALL)
         assert read.take() == 1
 

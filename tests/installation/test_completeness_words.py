@@ -16,6 +16,7 @@ from rye.items.signed_release import Mention, SignedRelation, SignedRelease
 from rye.project.lock import Lock
 from rye.project.lock_file import wanted_ranges
 from rye.project.manifest import Manifest
+from rye.text.facts.fact import RULES_VERSION
 from tests.installation.test_completeness import BASE, LEAF, MANIFEST, SIGNED, TOP, WHOLE, item, lock, manifest, on
 
 TO_TOP = ("rye.toml", f"{TOP}@1.0.0")
@@ -202,7 +203,9 @@ def test_an_approval_of_everything_that_an_item_has_is_no_problem() -> None:
 def test_an_approval_of_more_than_an_item_asks_for_is_said(words: dict[str, Any], message: str) -> None:
     """Otherwise its next version would have it without a question."""
     words = {**words, **({"limit": ("blocked Bash",)} if "tool" in words else {})}
-    assert approves(approved=approving(**words)) == of(LEAF, "G5", f"rye.lock approves {message}", TO_LEAF)
+    assert approves(approved=approving(RULES_VERSION, **words)) == of(
+        LEAF, "G5", f"rye.lock approves {message}", TO_LEAF
+    )
 
 
 def test_what_a_row_says_of_itself_counts_only_where_the_bytes_were_not_examined() -> None:
@@ -223,7 +226,7 @@ def test_what_a_row_says_of_itself_counts_only_where_the_bytes_were_not_examined
 
 
 def test_facts_by_other_rules_are_not_compared() -> None:
-    assert approves(approved=approving(2, fact=("command rm",))) == []
+    assert approves(approved=approving(RULES_VERSION + 1, fact=("command rm",))) == []
 
 
 # G6

@@ -84,7 +84,7 @@ def test_an_item_of_a_source_depends_on_the_trust_store_and_rules() -> None:
 def test_bases_have_the_same_bytes_only_if_they_are_equal() -> None:
     one = Basis(rules=1, root="a", withdrawn=("b", "c"))
     others = [
-        replace(one, rules=2), replace(one, root="", removal="a"), replace(one, withdrawn=("b c",)),
+        replace(one, rules=3), replace(one, root="", removal="a"), replace(one, withdrawn=("b c",)),
         replace(one, withdrawn=("b",), keys="c"), replace(one, keyset="a"),
     ]  # fmt: skip
     assert len({one.encoded(), *(other.encoded() for other in others)}) == 6

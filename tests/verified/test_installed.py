@@ -206,7 +206,7 @@ def test_a_text_that_became_executable_is_refused_where_files_have_that_bit(
     path = main_file.parents[5] / WORK_PLACE
     path.chmod(0o744)
     error = refusal(main_file, path)
-    assert error.message.endswith("was installed. It is executable, but the released file is not.")
+    assert error.message.endswith("is executable, and its item's file is not.")
     item = load_item(path)
     path.chmod(0o655)
     assert changed_since(item, path, ITEM) is None, "only the owner's bit counts"

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from rye.consent.agreement import not_in_lock
 from rye.errors import RyeError
 from rye.items.consented import HookAction, Run
 from rye.items.signed_release import SignedRelease
@@ -130,6 +131,19 @@ def test_what_older_locks_do_not_say_is_no_contradiction_and_hides_none_that_fol
     assert error(check_words, [older], {ROW.identity: SIGNED}) is None
     assert error(check_words, [replace(older, hooks=())], {ROW.identity: SIGNED}) == "hooks"
     assert error(check_words, [replace(older, runs=(OTHER_RUN,))], {ROW.identity: SIGNED}) == "runs"
+
+
+@pytest.mark.parametrize("action", ["read by Claude Code, as standing instructions", "passed to python", "package"])
+def test_a_run_that_older_versions_did_not_count_is_no_contradiction_if_missing_and_is_one_if_invented(
+    action: str,
+) -> None:
+    newer = msgspec.structs.replace(SIGNED, runs=(*SIGNED.runs, Run("attached-file", "CLAUDE.md", action, "cd" * 32)))
+    full = replace(ROW, runs=newer.runs)
+    assert error(check_words, [ROW, full], {ROW.identity: newer}) is None
+    assert error(check_words, [full], {ROW.identity: SIGNED}) == "runs"
+    assert error(check_words, [replace(ROW, runs=newer.runs[1:])], {ROW.identity: newer}) == "runs"
+    bare = msgspec.structs.replace(newer, agent_tools=(), agent_limits=())
+    assert newer.runs[-1] in [ask.subject for ask in not_in_lock(ROW, bare)]
 
 
 def test_a_row_without_tools_is_that_of_a_release_that_restricts_none_and_of_no_other() -> None:

@@ -1,4 +1,5 @@
-"""``rye verify``: check the signature of each file. Every verdict but ``valid`` exits 1 (DESIGN §4)."""
+"""``rye verify``: check the signature of each file. Every verdict but ``valid`` exits 1 (DESIGN §4), and so does a customization
+that changes a signed text and that this user has not agreed to."""
 
 from __future__ import annotations
 
@@ -29,14 +30,30 @@ def verify(session: Session, paths: tuple[str, ...], kind: str | None, trusted: 
     """
     verified = verify_items(session, paths, kind, [session.path(file) for file in trusted])
     counts = Counter(entry.verification.verdict for entry in verified)
-    results = [{"path": entry.shown, "kind": entry.kind, **entry.verification.as_json()} for entry in verified]
+    results = [
+        {
+            "path": entry.shown,
+            "kind": entry.kind,
+            **entry.verification.as_json(),
+            "differs": "line-ends" if entry.has_crlf else None,
+            "not_agreed": list(entry.not_agreed),
+        }
+        for entry in verified
+    ]
     for entry in verified:
         _print(session, entry.shown, entry.verification.verdict, entry.verification.detail)
+        if entry.line_ends is not None:
+            session.console.warn(*entry.line_ends)
+        for path in entry.not_agreed:
+            session.console.warn(
+                f"{one_line(path)} changes what {one_line(entry.shown)} says, and you have not agreed to it.",
+                "`rye trust project` shows what it changes and asks.",
+            )
     if session.json:
         session.console.document({"results": results, "counts": dict(sorted(counts.items()))})
     elif len(results) > 1:
         session.console.say(", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
-    return 0 if set(counts) <= {"valid"} else 1
+    return 0 if all(entry.is_covered for entry in verified) else 1
 
 
 def _print(session: Session, shown: str, verdict: str, detail: str) -> None:

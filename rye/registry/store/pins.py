@@ -18,6 +18,7 @@ from msgspec import Struct
 from rye.registry.protocol.note_text import note_text
 from rye.storage.private_files import make_folder, read_trusted, write
 from rye.storage.safe_files import file_lock
+from rye.text.json_reading import UNDECODABLE
 
 _NAME = "addresses.json"
 _REMOVED = "removed-pin"
@@ -70,7 +71,7 @@ def read_withdrawn(folder: Path, origin: str) -> frozenset[str]:
         return frozenset(msgspec.json.decode(read_trusted(_path(folder, origin)), type=list[str]))
     except FileNotFoundError:
         return frozenset()
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, *UNDECODABLE):
         return _UNKNOWN
 
 
@@ -115,7 +116,7 @@ def read_pinned(folder: Path, origin: str) -> Pinned | None:
         if origin not in read_addresses(folder).values():
             return None
         state = msgspec.json.decode(read_trusted(state_path(folder, origin)), type=_State)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, *UNDECODABLE):
         return None
     if state.origin != origin or not state.roots:
         return None

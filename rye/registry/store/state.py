@@ -41,6 +41,7 @@ from rye.registry.trust.trusted import KeysetHead, TrustedState
 from rye.storage import private_files
 from rye.storage.private_files import Exposed, read_trusted
 from rye.storage.safe_files import LockTimeout, file_lock
+from rye.text.json_reading import UNDECODABLE
 
 _VERSION = 2
 """Version 1 had heads of protocol 1."""
@@ -156,7 +157,7 @@ class StateStore(Struct, frozen=True):
             return read_addresses(self.folder)
         except Exposed as error:
             raise _exposed(error) from error
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, *UNDECODABLE) as error:
             raise _damaged(addresses_path(self.folder), str(error)) from error
 
     def origins(self) -> list[str]:
@@ -232,7 +233,7 @@ def decode(data: bytes, path: Path | None = None) -> TrustedState:
         if not state.roots or any(root.origin != state.origin for root in state.all_roots):
             raise _damaged(path, "its roots belong to another registry")
         state.checkpoint  # noqa: B018  parses the head, so that a damaged one is found here
-    except (msgspec.MsgspecError, NoteError, StatementError, WireError, UnicodeError) as error:
+    except (NoteError, StatementError, WireError, *UNDECODABLE) as error:
         raise _damaged(path, str(error)) from error
     return state
 
@@ -321,7 +322,7 @@ class HeadTags(Struct, frozen=True):
     def _read(self) -> dict[str, _Row]:
         try:
             return msgspec.json.decode(read_trusted(self.folder / _FILE), type=dict[str, _Row])
-        except (OSError, msgspec.MsgspecError, UnicodeError):
+        except (OSError, *UNDECODABLE):
             return {}
 
 

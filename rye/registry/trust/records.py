@@ -37,7 +37,7 @@ from rye.registry.trust.trusted import LoggedStatement
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Version, comparable
 from rye.signing.keys import PublicKey
-from rye.text.json_reading import msgpack_decoder
+from rye.text.json_reading import UNDECODABLE, msgpack_decoder
 
 
 class ReleaseRecord(Struct, frozen=True, kw_only=True):
@@ -185,7 +185,7 @@ def decode_judged(data: bytes) -> Judged | None:
     """Decode a verdict; None if it does not have the current format."""
     try:
         return msgpack_decoder(Judged).decode(data)
-    except (msgspec.MsgspecError, RyeError):  # statements validate themselves
+    except (RyeError, *UNDECODABLE):  # statements validate themselves
         return None
 
 

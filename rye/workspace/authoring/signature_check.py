@@ -13,13 +13,17 @@ from rye.errors import RyeError, UsageError
 from rye.items.kinds import KINDS
 from rye.items.location import locate
 from rye.limits import CONTENT
-from rye.project.context import arguments_or_own_items, require_project
+from rye.project.context import arguments_or_own_items, load_manifest, require_project
 from rye.project.item_file import place
+from rye.project.layout import find_project
 from rye.project.lock_file import read_lock
 from rye.signing.keys import PublicKey
 from rye.signing.verification import Verification, verify
 from rye.storage.safe_files import read_bytes
-from rye.verified.installed import attached_problem
+from rye.verified.installed import installed_difference
+from rye.verified.on_disk import signed_with_lf
+from rye.workspace.trusting.acceptance import trusts_lock
+from rye.workspace.trusting.project_changes import not_agreed
 from rye.workspace.trusting.trusted_keys import Trusted, trusted_keys
 
 if TYPE_CHECKING:
@@ -32,6 +36,8 @@ class JudgedFile(Struct, frozen=True):
 
     kind: str | None
     verification: Verification
+    has_crlf: bool = False
+    """Whether lines end in CR LF, which the signature counts as LF (DESIGN 4)."""
 
 
 def verify_file(
@@ -48,7 +54,7 @@ def verify_file(
             f"Cannot tell what kind of item {shown!r} is.",
             f"Name it with --kind ({KINDS.names()}).",
         )
-    return JudgedFile(location.kind, verify(data, location.kind, path.name, trusted, revoked))
+    return JudgedFile(location.kind, verify(data, location.kind, path.name, trusted, revoked), b"\r\n" in data)
 
 
 class VerifiedFile(Struct, frozen=True):
@@ -57,6 +63,20 @@ class VerifiedFile(Struct, frozen=True):
     shown: str
     kind: str | None
     verification: Verification
+    has_crlf: bool = False
+    """Whether its signature holds, and it was signed with other line ends."""
+    not_agreed: tuple[str, ...] = ()
+    """The project's files that change its text and that this user has not agreed to: no signature covers them."""
+
+    @property
+    def line_ends(self) -> tuple[str, str] | None:
+        """What to say of its line ends, and what mends them; None if they are those that were signed."""
+        return signed_with_lf(self.shown) if self.has_crlf else None
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether the signature is valid and this user agreed to everything that changes the signed text."""
+        return self.verification.ok and not self.not_agreed
 
 
 def verify_items(
@@ -78,8 +98,26 @@ def verify_items(
             if len(found) == 1:
                 raise
             judged = JudgedFile(kind, Verification("malformed", f"{error.message} {error.hint or ''}".strip()))
-        results.append(VerifiedFile(entry.shown, judged.kind, judged.verification))
-    return results
+        results.append(
+            VerifiedFile(
+                entry.shown, judged.kind, judged.verification, has_crlf=judged.has_crlf and judged.verification.ok
+            )
+        )
+    return _with_changes(context, results)
+
+
+def _with_changes(context: Context, verified: list[VerifiedFile]) -> list[VerifiedFile]:
+    """The verdicts with the customizations of each file that this user has not agreed to."""
+    project = find_project(context.cwd)
+    if project is None:
+        return verified
+    manifest, rows = load_manifest(project), read_lock(project).items if project.lock_path.exists() else ()
+    waiting: dict[Path, list[str]] = {}
+    for entry, change in not_agreed(context.home, project, manifest, rows, trusts_lock=trusts_lock(context)):
+        waiting.setdefault(entry.path.resolve(), []).append(change.shown)
+    if not waiting:
+        return verified
+    return [replace(one, not_agreed=tuple(waiting.get((context.cwd / one.shown).resolve(), ()))) for one in verified]
 
 
 def _judge(
@@ -121,10 +159,14 @@ def _revoked(context: Context, path: Path, keyset: Keyset) -> list[PublicKey]:
 
 
 def _with_attached(path: Path, judged: JudgedFile) -> JudgedFile:
-    """The verdict on a whole installed folder: a changed, missing or extra file makes it ``modified``."""
-    if judged.kind is None or KINDS[judged.kind].main_file is None or not judged.verification.ok:
+    """The verdict on everything that is installed of an item: a byte that differs from rye.lock, and a changed, missing or extra
+    attached file, make a valid one ``modified``."""
+    if judged.kind is None or judged.verification.verdict not in ("valid", "unsigned"):
         return judged
-    problem = attached_problem(path)
+    problem = installed_difference(path)
     if problem is None:
         return judged
-    return replace(judged, verification=replace(judged.verification, verdict="modified", detail=problem, coverage=None))
+    found = judged.verification
+    if found.ok:
+        return replace(judged, verification=replace(found, verdict="modified", detail=problem, coverage=None))
+    return replace(judged, verification=replace(found, detail=f"{found.detail} {problem}"))

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from rye.workspace.context import Context
 
 
+_NOT_THE_FILE = ("blob-size", "blob-hash")
+
+
 class ItemInfo(Struct, frozen=True):
     """A published item: its history, one release, and that release's content."""
 
@@ -59,7 +62,11 @@ class ItemContent(Struct, frozen=True):
 
 
 def item_info(context: Context, reference: str) -> ItemInfo:
-    """What the registry knows about ``[kind:]id[@range]``. Raises RyeError, among them ``no-such-item``, ``no-such-version``."""
+    """What the registry knows about ``[kind:]id[@range]``.
+
+    Raises RyeError, among them ``no-such-item``, ``no-such-version``, and ``blob-size`` and ``blob-hash`` for a registry or
+    mirror whose bytes are not those of the release.
+    """
     with open_registry(context, registry_of(context, reference)) as client:
         identity, wanted = published(client, reference)
         history = client.histories([identity])[identity]
@@ -72,7 +79,9 @@ def _content(client: RegistryClient, record: ReleaseRecord) -> ItemContent | Non
     try:
         (files,) = client.fetch_items([record])
         metadata = judge_files(files)
-    except RyeError:
+    except RyeError as error:
+        if error.code in _NOT_THE_FILE:
+            raise
         return None
     found = mentions({record.release.file_name: files.file, **files.attached})
     return ItemContent(metadata.agent_tools, item_runs(files, metadata), found)
