@@ -1,4 +1,9 @@
-"""Merging a rye.lock that git left with conflict markers. Pure.
+"""Merging rye.lock: three versions of it as git's merge driver gives them, and one that git left with conflict markers. Pure.
+
+Three versions are merged by row (:func:`merge`): a row that only one side changed is taken as that side has it, with what that
+side approves. Only rows that both sides changed stay in conflict, so fewer questions come again than from a merge by lines.
+
+Of a file with conflict markers (:func:`join_sides`):
 
 The result is not a lock to install from, only a preference for choosing versions. For an item that both sides have,
 the newer version is preferred, and only what both sides approve is approved. An item that only one side has gets no
@@ -7,15 +12,18 @@ approvals. The result matches no manifest, so versions are always chosen again.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from difflib import SequenceMatcher
 from io import StringIO
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.consent.ask import approving
 from rye.consent.sorts import SORTS
-from rye.project.lock import CONFLICT_MARKER, Lock, LockedItem, LockError, parse_lock
+from rye.project.lock import CONFLICT_MARKER, Lock, LockedItem, LockError, lock_text, parse_lock
 from rye.resolution.versions import Version
 
 _TAKE_ONE = "Take one side with `git checkout --ours rye.lock` (or --theirs), then run `rye install`."
@@ -29,6 +37,69 @@ class ConflictedLock(Struct, frozen=True):
     lock: Lock
     rows: tuple[LockedItem, ...]
     """The unchanged rows of both sides, because files of either can be on disk."""
+
+
+class Merged(Struct, frozen=True):
+    """The merge of three locks: both sides, which are equal but for what is in conflict."""
+
+    ours: Lock
+    theirs: Lock
+
+    @property
+    def text(self) -> str:
+        """The lock's text, with git's conflict markers where the sides differ."""
+        return conflict_text(lock_text(self.ours), lock_text(self.theirs))
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing is in conflict."""
+        return lock_text(self.ours) == lock_text(self.theirs)
+
+
+def merge(base: Lock, ours: Lock, theirs: Lock) -> Merged:
+    """Merge what each side changed since ``base``: rows by identity, wanted ranges by key."""
+    wanted = _three_way(base.wanted, ours.wanted, theirs.wanted)
+    rows = _three_way(base.by_identity(), ours.by_identity(), theirs.by_identity())
+    return Merged(*(Lock(wanted[side], tuple(rows[side].values())) for side in (0, 1)))
+
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+def _three_way(
+    base: Mapping[_K, _V], ours: Mapping[_K, _V], theirs: Mapping[_K, _V]
+) -> tuple[dict[_K, _V], dict[_K, _V]]:
+    """Return both sides after each took what only the other changed, removed or added."""
+    sides_: tuple[dict[_K, _V], dict[_K, _V]] = {}, {}
+    for key in dict.fromkeys((*ours, *theirs)):
+        mine, other, before = ours.get(key), theirs.get(key), base.get(key)
+        if mine == before:
+            mine = other
+        elif other == before:
+            other = mine
+        for side, value in zip(sides_, (mine, other), strict=True):
+            if value is not None:
+                side[key] = value
+    return sides_
+
+
+def conflict_text(ours: str, theirs: str) -> str:
+    """Return one text with conflict markers around the rows that differ (:func:`sides` reads it back)."""
+    mine, other = _rows(ours), _rows(theirs)
+    parts: list[str] = []
+    for change, start, end, from_, to in SequenceMatcher(None, mine, other, autojunk=False).get_opcodes():
+        if change == "equal":
+            parts += mine[start:end]
+        else:
+            parts += [f"{_OURS} ours\n", *mine[start:end], f"{_MIDDLE}\n", *other[from_:to], f"{_THEIRS} theirs\n"]
+    return "".join(parts)
+
+
+def _rows(text: str) -> list[str]:
+    """The text in parts, each of which begins with a table. Every part ends with a line break."""
+    whole = text if text.endswith("\n") or not text else f"{text}\n"
+    return [part for part in re.split(r"^(?=\[)", whole, flags=re.MULTILINE) if part]
 
 
 def join_sides(text: str) -> ConflictedLock:

@@ -7,17 +7,27 @@ import click
 from rye.cli.console import counted, one_line
 from rye.cli.options import Session, command
 from rye.cli.project.installing import install_options
+from rye.errors import UsageError
 from rye.project.context import require_project
 from rye.project.layout import Project
-from rye.workspace.installing.locking import check_lock, relock
+from rye.workspace.installing.locking import check_lock, merge_files, relock
 
 
 @command("lock")
 @click.option("--check", is_flag=True, help="Only check whether rye.lock matches rye.toml; exit 1 if not.")
+@click.option(
+    "--merge",
+    "three",
+    nargs=3,
+    metavar="BASE OURS THEIRS",
+    help="Merge three versions of rye.lock into the file OURS, as git's merge driver; exit 1 if it conflicts.",
+)
 @install_options("dry_run")
 @click.pass_obj
-def lock(session: Session, check: bool, dry_run: bool) -> int:
+def lock(session: Session, check: bool, three: tuple[str, str, str] | None, dry_run: bool) -> int:
     """Choose versions and write rye.lock without installing. This approves nothing."""
+    if three is not None:
+        return _merge(session, three, other_options=check or dry_run)
     project = require_project(session.cwd)
     if check:
         return _check(session, project, dry_run)
@@ -29,6 +39,16 @@ def lock(session: Session, check: bool, dry_run: bool) -> int:
         versions = " → ".join(version for version in (moved.before, moved.after) if version is not None)
         session.console.say(f"  {moved.action} {moved.identity} {versions}")
     return 0
+
+
+def _merge(session: Session, three: tuple[str, str, str], *, other_options: bool) -> int:
+    if other_options:
+        raise UsageError("contradiction", "--merge cannot be combined with other options.", "Leave them out.")
+    base, ours, theirs = (session.path(name) for name in three)
+    clean = merge_files(base, ours, theirs)
+    said = "merged rye.lock" if clean else "rye.lock: both sides changed the same items; `rye install` resolves it"
+    session.console.answer({"merged": clean, "message": said}, said)
+    return 0 if clean else 1
 
 
 def _check(session: Session, project: Project, dry_run: bool) -> int:

@@ -7,12 +7,16 @@ from pathlib import Path
 from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
+from rye.installation.git_attributes import own_attributes
+from rye.installation.transaction import exclusive
 from rye.items.identity import is_segment
-from rye.project.layout import MANIFEST, workspace_above
+from rye.project.context import require_project
+from rye.project.layout import MANIFEST, Project, is_in_checkout, workspace_above
 from rye.project.manifest import parse_manifest
 from rye.project.new_manifest import new_manifest
 from rye.project.ownership import refuse_wide_folder
 from rye.storage.atomic import replace_file
+from rye.workspace.authoring.merge_driver import MergeDriver, set_up_clone, write_attributes
 
 
 class NewProject(Struct, frozen=True):
@@ -21,6 +25,8 @@ class NewProject(Struct, frozen=True):
     manifest: Path
     workspace: Path | None = None
     """The root of the workspace that it became a member of, or None."""
+    merge_driver: MergeDriver | None = None
+    """What was set up for merging rye.lock; None outside a git checkout."""
 
 
 def new_project(root: Path, name: str | None, namespace: str | None) -> NewProject:
@@ -54,4 +60,22 @@ def new_project(root: Path, name: str | None, namespace: str | None) -> NewProje
     text = new_manifest(name or root.resolve().name, namespace, None)
     parse_manifest(text)
     replace_file(manifest, text.encode())
+    if workspace is None and is_in_checkout(root):
+        project = Project(root.absolute())
+        with exclusive(project) as writer:
+            writer.apply(own_attributes(project)[0])
+        return NewProject(manifest, workspace, MergeDriver(write_attributes(project.root)))
     return NewProject(manifest, workspace)
+
+
+def set_up_merging(folder: Path) -> MergeDriver:
+    """Set up git's merge driver for the project around a folder, here and in this clone.
+
+    Raises RyeError ``no-project``, and ``git-failed`` outside a git checkout.
+    """
+    project = require_project(folder)
+    if not is_in_checkout(project.root):
+        raise RyeError(
+            "git-failed", f"{project.root} is not in a git checkout.", "Run `git init`, then the command again."
+        )
+    return MergeDriver(write_attributes(project.root), set_up_clone(project.root))

@@ -1,8 +1,8 @@
-"""Choosing versions and writing rye.lock without installing, and checking whether a lock matches its manifest."""
+"""Writing rye.lock without installing: choosing versions, checking it against its manifest, and merging three locks."""
 
 from __future__ import annotations
 
-import msgspec
+from pathlib import Path
 
 from rye.errors import RyeError
 from rye.installation.completeness import OTHER_REGISTRY, Problem, does_not_fit, next_step, problems
@@ -11,9 +11,12 @@ from rye.installation.resolving import resolve
 from rye.installation.rollback import keep_previous
 from rye.installation.transaction import Change, exclusive
 from rye.project.layout import LOCK, Project
-from rye.project.lock import Lock, lock_text
+from rye.project.lock import Lock, LockError, lock_text, parse_lock
+from rye.project.lock_conflict import conflict_text, merge
 from rye.project.lock_file import Unlock, is_stale, wanted_ranges
 from rye.project.manifest import Manifest
+from rye.storage.atomic import replace_file
+from rye.text.json_reading import UNDECODABLE
 from rye.verified.require import verified_before
 from rye.workspace.context import Context
 from rye.workspace.installing.install_outcome import LockCheck, LockOutcome
@@ -66,7 +69,7 @@ def _moved(context: Context, state: ProjectState, manifest: Manifest) -> list[Pr
     """Items that rye.lock has from a registry other than the one in rye.toml."""
     try:
         found = locked_elsewhere(context, manifest, state.lock, state.project.root)
-    except (OSError, msgspec.MsgspecError):  # asking the registries reports the error
+    except (OSError, *UNDECODABLE):  # asking the registries reports the error
         return []
     return [
         Problem(
@@ -104,3 +107,28 @@ def _relock(context: Context, project: Project, dry_run: bool) -> LockOutcome:
             remember_previous(context.home, project, kept)
             writer.apply([Change(LOCK, text.encode()), *kept])
     return LockOutcome(changed, len(items), dry_run, lock_moves(before, items))
+
+
+def merge_files(base: Path, ours: Path, theirs: Path) -> bool:
+    """Merge three versions of rye.lock into ``ours`` as git's merge driver (gitattributes(5)), and return whether nothing is in
+    conflict. What is stays in the file between git's markers, and so does the whole file if a side is not a lock. Raises RyeError
+    ``unreadable``.
+    """
+    texts = [_text(path) for path in (base, ours, theirs)]
+    try:
+        merged = merge(*(parse_lock(text) if text else Lock() for text in texts))
+    except LockError:
+        clean, text = False, conflict_text(texts[1], texts[2])
+    else:
+        clean, text = merged.is_clean, merged.text
+    replace_file(ours, text.encode())
+    return clean
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror or str(error) if isinstance(error, OSError) else "it is not UTF-8 text"
+        hint = "Take one side: `git checkout --ours rye.lock` (or --theirs), then run `rye install`."
+        raise RyeError("unreadable", f"{path} cannot be read: {why}.", hint) from error
