@@ -2,8 +2,9 @@
 
 * Approvals in rye.lock are valid once this user gave them here or accepted the project. Otherwise nothing is deployed, because
   an agent program would use it at once. An item with a right, a tool or anything else that no one approved is refused.
-* The project's changes to installed items (overrides, overlays, role directives) are asked about or reported as in
-  ``rye install``, and the policy's forbidden facts apply to the effective text.
+* The project's changes to these items (overrides, overlays, role directives) are valid once this user agreed to them, as in
+  ``rye install``, and the policy's forbidden facts apply to the effective text. One without agreement leaves its own item out
+  of a deploy, and the others go on.
 * A widening in the state file is valid once this user agreed to it in this project. No question asks for it: like ``--approve``,
   ``--allow-widening`` names the item.
 
@@ -12,7 +13,7 @@ All are valid in a run that trusts others' approvals (:mod:`rye.workspace.trusti
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from rye.consent.agreement import by_other_rules
 from rye.consent.ask import Ask
@@ -27,28 +28,40 @@ from rye.project.manifest import Manifest
 from rye.project.user_config import read_other_policies
 from rye.storage.home import Home
 from rye.workspace.context import Context
-from rye.workspace.trusting.acceptance import agreement, remember, remembered, require_yes, trusts_lock
+from rye.workspace.trusting.acceptance import agreement, remembered, require_remembered, require_yes, trusts_lock
 from rye.workspace.trusting.project_changes import project_changes, require_allowed, shown_lines
 from rye.workspace.trusting.verified_items import require_verified
 
 
-def require_accepted(context: Context, project: Project, manifest: Manifest, rows: Sequence[LockedItem]) -> None:
+def require_accepted(
+    context: Context,
+    project: Project,
+    manifest: Manifest,
+    rows: Sequence[LockedItem],
+    alone: Collection[Identity] = (),
+) -> None:
     """Require that this user agreed to rye.lock's approvals for these items, and to the project's changes to them.
+
+    ``alone``: items that are left out by themselves, because each is asked about again with the bytes that are read for it. What
+    changes any other item stops everything.
 
     Raises RyeError ``project-not-accepted``, and ``policy-violation`` for a customization that the policy forbids.
     """
-    require_allowed(context.home, policy_in_force(manifest, read_other_policies(context.home)), project, manifest, rows)
-    changes = project_changes(context.home, project, manifest, rows)
+    policy = policy_in_force(manifest, read_other_policies(context.home))
+    require_allowed(context.home, policy, project, manifest, rows, own=False)
+    changes = project_changes(context.home, project, manifest, rows, own=False)
     if trusts_lock(context):
-        for line in shown_lines(changes.asked):
+        for line in shown_lines(changes):
             context.tell(line)
         return
+    apart = {str(identity) for identity in alone}
+    changes = tuple(one for one in changes if one.sort not in _CHANGES or one.item not in apart)
     here, others = remembered(context.home, project), [row for row in rows if by_other_rules(row)]
     late = here.late_in(others, require_verified(context, project, others)) if others else ()
-    require_yes(context, (*here.new_in(rows), *late, *changes.asked), None)
-    notice = changes.notice()
-    if notice is not None:
-        context.warn(*notice)
+    require_yes(context, (*here.new_in(rows), *late, *changes), None, project=project)
+
+
+_CHANGES = frozenset(("customization", "customization-fact"))
 
 
 def unapproved_items(
@@ -88,7 +101,7 @@ def counted(context: Context, project: Project, state: State) -> list[Allowed]:
 def agree(home: Home, project: Project, given: Sequence[Allowed]) -> None:
     """Remember that this user agreed to these widenings."""
     if given:
-        remember(home, project, map(_approval, given))
+        require_remembered(home, project, map(_approval, given))
 
 
 def _approval(one: Allowed) -> Ask:

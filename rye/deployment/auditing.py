@@ -50,6 +50,7 @@ def _deployed(context: Context, project: Project) -> Iterator[Finding]:
                 continue
             rule, severity, said = _RULES[one.state]
             hint = f"`{found.command}` fixes it, or says why it cannot."
+            said, hint = one.explained(found.command) or (said, hint)
             yield Finding(
                 rule=rule,
                 severity="error" if severity == "error" else "warning",
@@ -95,7 +96,7 @@ def _names(path: str, data: bytes, key: tuple[str, ...]) -> tuple[str, ...]:
         if has_long_key(text):
             return ()
         value: object = tomllib.loads(text)
-    except (NotReadable, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+    except (NotReadable, ValueError, RecursionError):
         return ()
     for part in key:
         value = value.get(part) if isinstance(value, dict) else None

@@ -30,6 +30,7 @@ from rye.deployment.survey import (
     Remembered,
     Survey,
     Widened,
+    deployed_rows,
     gather,
     read_project,
     read_state_file,
@@ -39,11 +40,12 @@ from rye.deployment.survey import (
 )
 from rye.deployment.targets.protocol import Target, all_targets, target
 from rye.errors import RyeError, UsageError
+from rye.installation import git_attributes
 from rye.installation.completeness import locked_item
 from rye.installation.transaction import NOTHING, Change, Round, TransactionError, exclusive
 from rye.project.agent_programs import PROGRAMS, STATE
 from rye.project.context import load_manifest
-from rye.project.layout import Project
+from rye.project.layout import Project, is_in_checkout
 from rye.project.lock import Lock
 from rye.project.manifest import Manifest
 from rye.project.members import selected
@@ -123,9 +125,10 @@ def deploy(context: Context, project: Project, request: DeployRequest, choose: C
     with exclusive(root) as writer:
         for left in reversed(range(_TRIES)):
             read = read_project(project)
-            require_accepted(context, project, read.manifest, used_rows(read))
+            alone = [row.identity for row in deployed_rows(read)]
+            require_accepted(context, project, read.manifest, used_rows(read), alone)
             planned = _planned(context, read, root, request, names)
-            changes = planned.transaction()
+            changes = [*planned.transaction(), *_attributes(context, root, request.scope, planned.plan)]
             if asked is not None and root == project:
                 changes.append(Change("rye.toml", asked(project, names)))
             remember_own(context.home, root, planned.remembered.state, planned.plan)
@@ -155,7 +158,8 @@ def following(context: Context, project: Project) -> tuple[Round, Deployed] | No
     remember_own(context.home, project, planned.remembered.state, planned.plan)
     done = planned.outcome(table.targets)
     _recall_later(context, project, request, planned, done)
-    return Round(planned.transaction(), planned.plan.folders), done
+    attributes = _attributes(context, project, "project", planned.plan)
+    return Round([*planned.transaction(), *attributes], planned.plan.folders), done
 
 
 class Check(Struct, frozen=True):
@@ -209,8 +213,21 @@ def undeploy(context: Context, project: Project, items: Sequence[str], scope: Sc
             state=_state_bytes(plan),
         )
         remember_own(context.home, root, state, plan)
-        writer.apply(planned.transaction(), folders=plan.folders)
+        changes = [*planned.transaction(), *_attributes(context, root, scope, plan)]
+        writer.apply(changes, folders=plan.folders)
     return planned.outcome(())
+
+
+def _attributes(context: Context, root: Project, scope: Scope, plan: Plan) -> list[Change]:
+    """What makes git keep the bytes of the files that are deployed after the run; nothing in a home folder."""
+    if scope != "project" or not is_in_checkout(root.root):
+        return []
+    changes, told = git_attributes.deployed_attributes(
+        root, (row.path for row in plan.state.files if not is_entry(row))
+    )
+    for line in told:
+        context.tell(line)
+    return changes
 
 
 def _deployer(project: Project, scope: Scope) -> str | None:

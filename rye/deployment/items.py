@@ -30,7 +30,9 @@ from rye.signing.sign_item import unsigned_text
 from rye.signing.signature_line import layout_of
 from rye.workspace.context import Context
 from rye.workspace.customizing.formulas import nothing_required, resolved_formula
-from rye.workspace.customizing.overlaying import apply_in_force
+from rye.workspace.customizing.overlaying import apply_in_force, require_overlay
+from rye.workspace.customizing.roles import require_directives
+from rye.workspace.items.agreement import require_used
 from rye.workspace.items.effective_item import EffectiveItem
 from rye.workspace.items.installed_items import InstalledItem
 
@@ -103,15 +105,18 @@ def deployable(context: Context, installed: InstalledItem, places: Places, *, as
     text = found.item.text or ""
     if not found.overrides:
         text = unsigned_text(text, layout_of(found.item.location.kind, found.item.path.name))
-    changed = [
-        file.source.text for file in (found.result.files if found.result is not None else ()) if not file.refused
-    ]
+    sources = [file.source for file in (found.result.files if found.result is not None else ()) if not file.refused]
+    for source in sources:
+        if source.level == "project":
+            require_used(context, found, "override", source.shown, source.text.encode())
+    changed = [source.text for source in sources]
     body, arguments = text, tuple[Argument, ...]()
     match value:
         case Agent():
             body = value.system_prompt
         case Role():
             told = directives_of(places, row.identity.local_id)
+            require_directives(context, found, told)
             if told.text:
                 changed.append(told.render())
                 body = f"{text.rstrip()}\n\n{told.render()}\n"
@@ -175,6 +180,7 @@ def _formula(context: Context, found: EffectiveItem, places: Places) -> tuple[st
     if resolved.type != "workflow":
         return "", (), None
     force = in_force(places, found.item.location.name)
+    require_overlay(context, found, force)
     resolved = apply_in_force(force, resolved).formula
     open_vars = [Argument(var.name, var.description) for var in resolved.vars if var.default is None and var.required]
     filled, _ = substitute(resolved, dict(_stand_ins(open_vars)))

@@ -7,7 +7,7 @@ its name, which is part of its signed bytes.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from rye.items.identity import Identity
 
@@ -23,16 +23,22 @@ def names_for(kind: str, identifier: str) -> tuple[str, ...]:
     return plain, f"{identifier.partition('/')[0].replace('_', '-')}-{plain}"
 
 
-def chosen_names(items: Iterable[tuple[Identity, str]], prefix: str) -> dict[Identity, str]:
+def chosen_names(
+    items: Iterable[tuple[Identity, str]], prefix: str, taken: Mapping[str, Collection[str]]
+) -> dict[Identity, str]:
     """Return the name of each item. ``items``: each with its destination folder; ``prefix``: ``never``, ``on-clash`` or
-    ``always``."""
+    ``always``; ``taken``: by folder, the names of what the program brings itself."""
     listed = list(items)
     found = {identity: names_for(identity.kind, identity.id) for identity, _ in listed}
     counts: dict[tuple[str, str], int] = defaultdict(int)
     for identity, slot in listed:
         counts[slot, found[identity][0]] += 1
+
+    def prefixed(slot: str, name: str) -> bool:
+        return prefix == "always" or (prefix == "on-clash" and (counts[slot, name] > 1 or name in taken.get(slot, ())))
+
     return {
-        identity: names[-1] if prefix == "always" or (prefix == "on-clash" and counts[slot, names[0]] > 1) else names[0]
+        identity: names[-1] if prefixed(slot, names[0]) else names[0]
         for (identity, slot), names in zip(listed, found.values(), strict=True)
     }
 

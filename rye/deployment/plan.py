@@ -16,8 +16,9 @@ from hashlib import sha256
 
 from rye.deployment.plan_entries import Entries
 from rye.deployment.plan_ledger import Decision, Disk, Key, Ledger, Why
-from rye.deployment.plan_values import Checked, FileChange, OnDisk, Plan, Refused, Run, Wanted, Write, is_entry
+from rye.deployment.plan_values import Checked, Differs, FileChange, OnDisk, Plan, Refused, Run, Wanted, Write, is_entry
 from rye.deployment.state import Allowed, FileRow, State, made_by_us
+from rye.verified.on_disk import other_line_ends
 
 
 def make_plan(
@@ -84,6 +85,16 @@ def _decision(ledger: Ledger, one: Wanted) -> Decision:
     return Decision("update", "edited", ledger.drift(one.path, one.item, here, one.data))
 
 
+def _differs(here: OnDisk, one: Wanted) -> Differs | None:
+    if here.kind != "file":
+        return None
+    if here.data == one.data:
+        if here.executable == one.executable:
+            return None
+        return "executable-bit-lost" if one.executable else "executable-bit-gained"
+    return "line-ends" if other_line_ends(here.data, sha256(one.data).hexdigest()) else None
+
+
 def _renamed(ledger: Ledger, one: Wanted, here: OnDisk) -> FileRow | None:
     """Return the row of a file whose name differs only in case, if the file system treats both as the same file."""
     if here.place is None:
@@ -107,7 +118,7 @@ def _conflict(ledger: Ledger, one: Wanted, here: OnDisk, *, same: bool) -> Why |
 
 def _settle(ledger: Ledger, one: Wanted, decision: Decision) -> None:
     target = ledger.row_target(one)
-    ledger.checked.append(Checked(one.path, decision.state, one.item, target))
+    ledger.checked.append(Checked(one.path, decision.state, one.item, target, _differs(ledger.disk(one.path), one)))
     if ledger.is_held(one):
         return
     ledger.changes.append(FileChange(one.path, decision.change, one.item, one.version, target))

@@ -11,9 +11,12 @@ from msgspec.structs import replace
 from rye.deployment.state import FileRow, State
 from rye.deployment.targets.protocol import Form
 from rye.project.agent_programs import is_shared_file
+from rye.verified.on_disk import flag_explained, line_ends_explained
 
 ChangeName = Literal["create", "update", "remove", "unchanged"]
 FileState = Literal["ok", "missing", "edited", "stale", "unowned"]
+Differs = Literal["executable-bit-lost", "executable-bit-gained", "line-ends"]
+"""What alone differs, if it is one of these: what a checkout can change without anybody's edit."""
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
@@ -147,10 +150,25 @@ class Checked(Struct, frozen=True):
     state: FileState
     item: str
     target: str
+    differs: Differs | None = None
 
-    def as_json(self) -> dict[str, str]:
+    def as_json(self) -> dict[str, str | None]:
         """All fields, by name."""
-        return {"path": self.path, "state": self.state, "item": self.item, "target": self.target}
+        return {
+            "path": self.path,
+            "state": self.state,
+            "item": self.item,
+            "target": self.target,
+            "differs": self.differs,
+        }
+
+    def explained(self, command: str) -> tuple[str, str] | None:
+        """What alone differs, and what mends it; None if it is more than that. ``command``: deploys the same."""
+        if self.differs == "line-ends":
+            return line_ends_explained(f"{command} --overwrite-edited {self.item}")
+        if self.differs is None:
+            return None
+        return flag_explained(self.path, command, lost=self.differs == "executable-bit-lost")
 
 
 class Plan(Struct, frozen=True, kw_only=True):

@@ -31,17 +31,18 @@ from rye.project.lock_file import editable_rows
 from rye.project.user_config import other_files
 from rye.storage.home import Home
 from rye.storage.verdicts import running_code
+from rye.text.json_reading import UNDECODABLE
 from rye.verified.memory import Basis, stored_basis
 from rye.verified.on_disk import Present, read_present, scan
 from rye.workspace.installing.project_state import bytes_of, joined_manifests
-from rye.workspace.trusting.acceptance import memory_of
+from rye.workspace.trusting.acceptance import own_record
 
 _CUSTOMIZATIONS = ("overrides", "formula-overlays", "role-directives")
 
 
 def own_files(home: Home, root: Project) -> Path:
     """Return the file that records what this user's Rye deployed below a root (:mod:`rye.deployment.own_files`)."""
-    return memory_of(home, root, "deployed")
+    return own_record(home, root, "deployed")
 
 
 class Recalled(Struct, frozen=True):
@@ -71,7 +72,7 @@ def recall(home: Home, project: Project, root: Path, words: Iterable[str]) -> Re
     finally:
         verdicts.close()
     for value in data.values():
-        with contextlib.suppress(msgspec.MsgspecError):
+        with contextlib.suppress(*UNDECODABLE):
             found = msgspec.msgpack.decode(value, type=Recalled)
             basis = stored_basis(home)
             same = all(before is not None and basis(*releases) == before for *releases, before in found.bases)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from msgspec.structs import replace
 
 from rye.deployment.items import Argument, DeployableItem
+from rye.deployment.names import names_for
 from rye.deployment.rights import AgentRights, rights_of
+from rye.deployment.targets.active_syntax import Active, ActiveSyntax, active_in, inert, named_files
 from rye.deployment.targets.protocol import (
     AgentDraft,
+    AgentText,
     OutFile,
     Places,
     Refusal,
@@ -18,9 +23,11 @@ from rye.deployment.targets.protocol import (
     Target,
     TargetOptions,
     Widening,
+    all_targets,
 )
-from rye.deployment.written_forms import MARK, frontmatter, one_line
+from rye.deployment.written_forms import MARK, frontmatter, one_line, sentences
 from rye.items.agent.model import Agent
+from rye.items.autorun import obeyed
 from rye.items.consented import Run
 from rye.items.directive.model import Directive
 from rye.items.formula.model import Formula
@@ -35,14 +42,16 @@ BINDING = "RYE_BINDING"
 """The variable from which `rye mcp serve` reads the binding (:mod:`rye.mcp.serving`)."""
 
 
-def bound_server(name: str, identifier: str, version: str, binding: Literal["exclusive", "advisory"]) -> Server:
-    """Return the server entry for one directive. ``name``: the agent's name in the program; ``binding``: the target's.
+def bound_server(name: str, identifier: str, version: str) -> Server:
+    """Return the server entry for one directive. ``name``: the agent's name in the program.
+
+    It says that the agent has no other tools: a program that cannot ensure that gets no bound agents.
 
     Each server has a unique name. With a shared name, another server of the session could take its place, and the agent would
     get that server's rights.
     """
     arguments = ("mcp", "serve", "--as", f"{identifier}@{version}")
-    return Server(f"rye-{name}", "rye", arguments, {BINDING: binding})
+    return Server(f"rye-{name}", "rye", arguments, {BINDING: "exclusive"})
 
 
 _INVOKED = "When This Agent Is Invoked"
@@ -64,6 +73,30 @@ def slot(item: DeployableItem) -> str | None:
 
 def render(target: Target, item: DeployableItem, options: TargetOptions) -> RenderedFiles:
     """Return the files and edits for an item, the widenings they need, and refusals and notes."""
+    rendered = _rendered(target, item, options)
+    if options.name in own_names(target).get(slot(item) or "", ()):
+        rendered = replace(rendered, widenings=(*rendered.widenings, _replaced(target, item, options.name)))
+    if isinstance(item.value, Skill):
+        return rendered  # its files have the names that were agreed to
+    refusals = [refusal for file in rendered.files if (refusal := _obeyed(file.path)) is not None]
+    return replace(rendered, refusals=(*rendered.refusals, *refusals))
+
+
+def own_names(target: Target) -> dict[str, tuple[str, ...]]:
+    """Return the names of what the program brings itself, by the target's folder."""
+    return {"agents": target.own_agents, "skills": target.own_skills}
+
+
+def _replaced(target: Target, item: DeployableItem, name: str) -> Widening:
+    what = "skill" if slot(item) == "skills" else "agent"
+    message = f"{target.title} {target.tried} has its own {what} {name!r}, and this one would take its place or stand beside it."
+    other = names_for(item.identity.kind, item.identity.id)[-1]
+    if other != name:
+        message += f' prefix = "on-clash" in [deploy] calls it {other!r} instead.'
+    return Widening("name", "deploy-widening", message, f"{what} {name}")
+
+
+def _rendered(target: Target, item: DeployableItem, options: TargetOptions) -> RenderedFiles:
     places = target.places[options.scope]
     match item.value:
         case Skill():
@@ -91,6 +124,30 @@ def mark(item: DeployableItem) -> str:
     return f"{MARK} {item.label}@{item.version}{customized}"
 
 
+# -- what programs act on ----------------------------------------------------------------------------------------------
+
+
+def _obeyed(path: str) -> Refusal | None:
+    """Refuse a file whose name, in lower case, some program reads as its instructions: many file systems ignore case."""
+    name = path.rpartition("/")[2]
+    row = obeyed(name, builds=False)
+    if row is None:
+        return None
+    message = f"{path} would have a name that counts without being asked for: {name} is read by {row.obeyed_by}."
+    return Refusal("name", "deploy-inexpressible", message)
+
+
+def _acts_on(target: Target, field: str, found: Active) -> Refusal:
+    message = f"{target.title} acts on {found.syntax.shown} in this text ({found.words!r}): it {found.syntax.does}."
+    return Refusal(field, "deploy-inexpressible", message)
+
+
+@cache
+def _every_syntax() -> tuple[ActiveSyntax, ...]:
+    """Return what any program acts on: ``AGENTS.md`` and its like are read by several, and imported by each other."""
+    return tuple(dict.fromkeys(one for target in all_targets() for one in target.active))
+
+
 # -- skills ------------------------------------------------------------------------------------------------------------
 
 _RUNS = {
@@ -109,6 +166,7 @@ def _skill(item: DeployableItem, skill: Skill, places: Places, options: TargetOp
         message = f"allowed-tools makes the agent program use {tools} without asking."
         widenings.append(Widening("allowed-tools", "deploy-widening", message, tools))
     widenings += _starts(item.metadata.runs)
+    widenings += _named(item.text)
     return RenderedFiles(files, widenings=tuple(widenings))
 
 
@@ -130,7 +188,19 @@ def _wrapper(item: DeployableItem, places: Places, options: TargetOptions) -> Re
     description = one_line(item.metadata.description or options.name, DEPLOY.description_characters)
     text = frontmatter(mark(item), {"name": options.name, "description": description}, body)
     files = (OutFile(f"{places.skills}/{options.name}/SKILL.md", text),)
-    return RenderedFiles(files, widenings=tuple(_starts(inline_runs(text.decode(), "SKILL.md"))))
+    widenings = (*_starts(inline_runs(text.decode(), "SKILL.md")), *_named(text.decode()))
+    return RenderedFiles(files, widenings=widenings)
+
+
+def _named(text: str) -> list[Widening]:
+    """Return the widening for the files that a skill's text adds to the conversation. For every target: ``.agents/skills`` is
+    read by programs that do so and by others."""
+    paths = named_files(text)
+    if not paths:
+        return []
+    shown = one_line(", ".join(f"@{path}" for path in paths), 400)
+    message = f"Programs add the content of these files whenever the skill is loaded: {shown}"
+    return [Widening("named files", "deploy-widening", message, "\n".join(paths))]
 
 
 def _with_inputs(item: DeployableItem) -> str:
@@ -150,7 +220,7 @@ def _inputs(arguments: Sequence[Argument]) -> str:
 def _agent(target: Target, item: DeployableItem, draft: AgentDraft, options: TargetOptions) -> RenderedFiles:
     places = target.places[options.scope]
     made = target.agent(draft, options)
-    refusals = list(made.refusals)
+    refusals = [*made.refusals, *_acted_on(target, draft, made)]
     most = target.most_agent_characters
     if most is not None and len(draft.body) > most:
         message = f"Its text has {len(draft.body):,} characters; the limit of {target.title} is {most:,}."
@@ -162,9 +232,9 @@ def _agent(target: Target, item: DeployableItem, draft: AgentDraft, options: Tar
         left = ", ".join(sorted({run.where for run in item.metadata.runs}))
         notes.append(f"{left} in its source were left out: agents are deployed without their hooks and servers")
     dropped = [*draft.limits]
-    if draft.turns is not None and not (target.says_turns and draft.server is None):
+    if draft.turns is not None and not (target.form.turns and draft.server is None):
         dropped.insert(0, f"maxIterations {draft.turns}")
-    if draft.model is not None and (draft.model_of is None or draft.model_of != target.models_of):
+    if draft.model is not None and (draft.model_of is None or draft.model_of != target.form.models_of):
         dropped.append(f"model {draft.model}")
     if dropped:
         notes.append(f"{target.title} has no setting for {', '.join(dropped)}, so it was left out")
@@ -174,6 +244,19 @@ def _agent(target: Target, item: DeployableItem, draft: AgentDraft, options: Tar
     return RenderedFiles(files, made.edits, tuple(refusals), made.widenings, tuple(notes))
 
 
+def _acted_on(target: Target, draft: AgentDraft, made: AgentText) -> Iterator[Refusal]:
+    """Yield refusals for what the program would act on in the agent's text, and in what it reads as settings."""
+    found = active_in(draft.body, target.active, "agent")
+    if found is not None:
+        yield _acts_on(target, "body", found)
+    server = draft.server
+    settings = [text for edit in made.edits for text in (*edit.key, edit.text)]
+    settings += [server.name, server.command, *server.arguments, *server.environment.values()] if server else []
+    found = active_in("\n".join(settings), target.active, "settings")
+    if found is not None:
+        yield _acts_on(target, "server", found)
+
+
 def _agent_draft(item: DeployableItem, agent: Agent, options: TargetOptions) -> AgentDraft:
     limits = agent.limits or {}
     provider = agent.provider or {}
@@ -181,7 +264,7 @@ def _agent_draft(item: DeployableItem, agent: Agent, options: TargetOptions) -> 
     model = provider.get("model")
     return AgentDraft(
         name=options.name,
-        description=one_line(agent.when_to_use, DEPLOY.description_characters),
+        description=one_line(sentences(agent.when_to_use), DEPLOY.description_characters),
         body=item.body,
         mark=mark(item),
         rights=rights_of(item.metadata.agent_tools),
@@ -207,7 +290,7 @@ def _bound_draft(target: Target, item: DeployableItem, directive: Directive, opt
         body=_with_inputs(item),
         mark=mark(item),
         rights=AgentRights(()),
-        server=bound_server(options.name, item.identity.id, item.version, target.binding),
+        server=bound_server(options.name, item.identity.id, item.version),
         limits=limits,
         model=directive.model.tier if directive.model is not None else None,
     )
@@ -222,7 +305,8 @@ def _knowledge(item: DeployableItem, knowledge: Knowledge, places: Places) -> Re
     edits: tuple[SharedEdit, ...] = ()
     if places.index is not None:
         described = one_line(item.metadata.description, DEPLOY.listed_characters)
-        line = f"- **{plain(knowledge.title)}** (`{path}`){f': {plain(described)}' if described else ''}"
+        title, said = inert(knowledge.title, _every_syntax()), inert(described, _every_syntax())
+        line = f"- **{title}** (`{path}`){f': {said}' if said else ''}"
         edits = (SharedEdit((places.index,), "markdown", (item.identity.id,), line),)
     return RenderedFiles((OutFile(path, data),), edits)
 
@@ -233,9 +317,3 @@ def _marked(item: DeployableItem) -> bytes:
         first, _, rest = item.text.partition("\n")
         return f"{first}\n# {mark(item)}\n{rest}".encode()
     return f"<!-- {mark(item)} -->\n{item.text}".encode()
-
-
-def plain(text: str) -> str:
-    """Escape an author's text for one line of a shared Markdown file: no comments, no markup, no line breaks."""
-    words = " ".join(text.split())
-    return "".join({"<": "&lt;", ">": "&gt;", "`": "'", "*": "\\*", "[": "\\[", "]": "\\]"}.get(c, c) for c in words)

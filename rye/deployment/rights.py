@@ -13,9 +13,6 @@ from msgspec import Struct
 
 from rye.items.agent_tools import EVERY, AgentTools
 
-READ_ONLY = frozenset(("Read", "Glob", "Grep"))
-ALL_FILES = READ_ONLY | {"Write", "Edit", "Bash"}
-
 
 class AgentRights(Struct, frozen=True):
     """The tools of the agent program that an item may use."""

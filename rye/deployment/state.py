@@ -43,6 +43,7 @@ from rye.items.kinds import KINDS
 from rye.project.agent_programs import SEGMENT, is_shared_file
 from rye.project.lock import LockError
 from rye.project.lock_conflict import sides
+from rye.text.json_reading import UNDECODABLE
 from rye.text.toml_keys import has_long_key
 from rye.text.toml_writing import quoted
 
@@ -123,7 +124,7 @@ def parse_state(data: bytes | None) -> State:
         for row in found.file:
             if not _HASH.fullmatch(row.sha256) or row.mode not in ("0644", "0755"):
                 raise ValueError(f"the row of {row.path!r} is invalid")
-    except (ValueError, UnicodeDecodeError, RecursionError, msgspec.MsgspecError, LockError) as error:
+    except (ValueError, LockError, *UNDECODABLE) as error:
         raise RyeError(
             "bad-lock",
             f".ai/deploy.lock is invalid: {error}.",

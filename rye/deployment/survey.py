@@ -21,7 +21,7 @@ from rye.deployment.disk import FolderDisk
 from rye.deployment.items import DeployableItem, deployable
 from rye.deployment.names import chosen_names, clashes
 from rye.deployment.plan_values import Refused, Wanted, place_of, with_owners
-from rye.deployment.rendering import render, slot
+from rye.deployment.rendering import own_names, render, slot
 from rye.deployment.request import Scope
 from rye.deployment.selection import asked_for, excluded, included
 from rye.deployment.state import Allowed, FileRow, State, is_ours, parse_state
@@ -257,7 +257,8 @@ def _render_all(
     one: Target, items: Sequence[DeployableItem], scope: Scope, prefix: str
 ) -> list[tuple[DeployableItem, str, RenderedFiles]]:
     slots = {item.identity: found for item in items if (found := slot(item)) is not None}
-    names = chosen_names(slots.items(), prefix)
+    taken = own_names(one)
+    names = chosen_names(slots.items(), prefix, taken)
     return [
         (item, names[item.identity], render(one, item, TargetOptions(scope, names[item.identity])))
         for item in items

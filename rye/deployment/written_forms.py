@@ -15,6 +15,8 @@ _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(?:, [A-Za-z][A-Za-z0-9_-]*)*")
 _NOT_PLAIN = frozenset(("true", "false", "null", "yes", "no", "on", "off", "y", "n"))
 _MARKER = "---"
 _DASHES = re.compile(r"-(?=--)")
+_BULLET = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+")
+_ENDS = ".,:;!?…"
 MARK = "rye:deployed"
 """Starts the comment in every generated file."""
 
@@ -66,19 +68,36 @@ def _scalar(value: str | bool | int) -> str:
     return str(value) if isinstance(value, int) else yaml_text(value)
 
 
-def toml(mark: str, fields: Mapping[str, str | None], tables: Mapping[str, Mapping[str, str | Sequence[str]]]) -> bytes:
-    """Return a TOML file: the mark as a comment, the fields that are not None, then the tables by their dotted header."""
-    lines = [f"# {mark}"]
-    lines += [f"{key} = {quoted(value)}" for key, value in fields.items() if value is not None]
-    for header, rows in tables.items():
-        lines += ["", f"[{header}]"]
-        for key, value in rows.items():
-            text = quoted(value) if isinstance(value, str) else f"[{', '.join(map(quoted, value))}]"
-            lines.append(f"{key} = {text}")
+def toml(mark: str, fields: Mapping[str, str | None]) -> bytes:
+    """Return a TOML file: the mark as a comment, then the fields that are not None. A text of several lines is written as such,
+    so that its changes can be reviewed."""
+    lines = [f"# {mark}", *(f"{key} = {_toml_text(value)}" for key, value in fields.items() if value is not None)]
     return ("\n".join(lines) + "\n").encode()
+
+
+def _toml_text(value: str) -> str:
+    """Return a TOML string; one of several lines has each quotation mark and backslash escaped, so that nothing ends it."""
+    if "\n" not in value:
+        return quoted(value)
+    lines = (quoted(line)[1:-1] for line in value.split("\n"))
+    return "\n".join(['"""', *lines]) + '"""'
 
 
 def one_line(text: str, most: int) -> str:
     """Return the text on one line, cut to ``most`` characters."""
     words = " ".join(text.split())
     return words if len(words) <= most else f"{words[: most - 1].rstrip()}…"
+
+
+def sentences(text: str) -> str:
+    """Return a list in Markdown as sentences on one line: ``Use it when:``, ``- a``, ``- b`` is ``Use it when: a; b``. Programs
+    show and read the description of an agent without its lines."""
+    said = ""
+    for line in text.split("\n"):
+        bullet = _BULLET.match(line)
+        words = " ".join(line[bullet.end() if bullet else 0 :].split())
+        if not words:
+            continue
+        listed = bullet is not None and said and said[-1] not in _ENDS
+        said = f"{said}{';' if listed else ''} {words}" if said else words
+    return said

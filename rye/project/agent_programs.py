@@ -17,6 +17,10 @@ STATE = ".ai/deploy.lock"
 """The record of deployed files (:mod:`rye.deployment.state`)."""
 
 
+ATTRIBUTES = ".gitattributes"
+"""In ``.ai`` and in the folders that items are deployed to, Rye has a block in it (:mod:`rye.installation.git_attributes`)."""
+
+
 class AgentProgram(Struct, frozen=True):
     """One row. Paths are relative to the project or the home folder, with ``/``."""
 
@@ -77,6 +81,17 @@ def program_names() -> tuple[str, ...]:
 def is_deploy_place(path: str) -> bool:
     """Whether a deploy may write the file. The adapter decides which of these a row of the state file may name."""
     return _pattern(PROGRAMS).fullmatch(path) is not None
+
+
+def attribute_folders() -> list[str]:
+    """The folders at the root of a project in which the files of a deploy are."""
+    return sorted({folder.partition("/")[0] for program in PROGRAMS for folder in program.folders})
+
+
+def is_attributes_file(path: str) -> bool:
+    """Whether it is a ``.gitattributes`` in which Rye can have a block."""
+    folder, _, name = path.rpartition("/")
+    return name == ATTRIBUTES and (folder == ".ai" or folder in attribute_folders())
 
 
 def is_shared_file(path: str) -> bool:

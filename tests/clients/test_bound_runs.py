@@ -3,7 +3,6 @@ records both (design: agents 3.4). The model also tries the program's own shell,
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Callable, Mapping
@@ -14,7 +13,7 @@ import pytest
 
 from rye.errors import RyeError
 from rye.runtime.sandboxed_tools import backend
-from tests.clients import test_claude, test_copilot, test_gemini
+from tests.clients import test_claude, test_copilot, test_gemini, test_opencode
 from tests.clients.model import Provider
 from tests.clients.program import PROGRAMS, Seat
 from tests.clients.tool_server import TOOLS
@@ -101,12 +100,7 @@ def gemini(bound: Bound) -> None:
 
 def opencode(bound: Bound) -> None:
     seat = bound.seat("opencode", {})
-    model = {"name": "m", "tool_call": True, "limit": {"context": 100000, "output": 1000}}
-    options = {"baseURL": f"{bound.provider.url}/v1", "apiKey": "none"}
-    local = {"npm": "@ai-sdk/openai-compatible", "name": "local", "options": options, "models": {"m": model}}
-    settings = seat.home / ".config/opencode/opencode.json"
-    settings.parent.mkdir(parents=True)
-    settings.write_text(json.dumps({"provider": {"local": local}, "model": "local/m", "small_model": "local/m"}))
+    test_opencode.configure(seat, bound.provider)
     bound.provider.call = ("task", {"subagent_type": "ship", "description": "ship", "prompt": "hello"})
     seat.run("run", "hello", "--model", "local/m", linger=LINGER)
 

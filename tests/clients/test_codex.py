@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.conftest import AGENTS, TakeSeat
+from tests.clients.conftest import AGENTS, TakeSeat, started
 from tests.clients.program import Seat
 from tests.scenes.person import Person
 
 pytestmark = [pytest.mark.clients, pytest.mark.processes]
-EXPRESSIBLE = {*AGENTS, "ship"} - {"nothing"}
+EXPRESSIBLE = {*AGENTS} - {"nothing"}
 
 
 def trust(seat: Seat, folder: Path) -> None:
@@ -29,7 +29,7 @@ def told(seat: Seat) -> str:
 def roles(seat: Seat) -> set[str]:
     """Our agents that the model can start."""
     text = told(seat)
-    return {name for name in (*AGENTS, "ship") if f"\\n{name}: {{" in text}
+    return {name for name in (*AGENTS, "ship", "handmade") if f"\\n{name}: {{" in text}
 
 
 @pytest.fixture
@@ -58,6 +58,18 @@ def test_an_agent_with_a_key_that_codex_does_not_know_would_be_dropped(shop: Per
     file = shop.path(".codex/agents/reviewer.toml")
     file.write_text(file.read_text() + 'tools = ["x"]\n')
     assert roles(seat) == EXPRESSIBLE - {"reviewer"}
+
+
+def test_the_file_of_an_agent_brings_no_server(shop: Person, seat: Seat) -> None:
+    """So a bound agent is refused. Codex lists an agent whose file names a server, and starts no server for the session; what it
+    offers the agent's model needs a model's answers, which these tests do not have for Codex."""
+    refused = shop.run("deploy", "--target", "codex", "--json").json["refused"]
+    assert ("directive:acme/work/ship", "permissions") in {(row["item"], row["field"]) for row in refused}
+    trust(seat, shop.folder)
+    text = 'name = "handmade"\ndescription = "x"\ndeveloper_instructions = "x"\n[mcp_servers.rye-x]\ncommand = "rye"\n'
+    shop.write(".codex/agents/handmade.toml", text)
+    assert roles(seat) == EXPRESSIBLE | {"handmade"}
+    assert started(seat) == []
 
 
 def test_the_user_s_scope(shop: Person, take_seat: TakeSeat) -> None:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from tests.clients.conftest import TakeSeat, started
+from tests.clients.model import Provider
 from tests.clients.program import Seat
 from tests.scenes.person import Person
 
 pytestmark = [pytest.mark.clients, pytest.mark.processes]
+
+
+def configure(seat: Seat, provider: Provider) -> None:
+    """Settings of a user whose only model is the provider's: ``--model local/m``."""
+    model = {"name": "m", "tool_call": True, "limit": {"context": 100000, "output": 1000}}
+    options = {"baseURL": f"{provider.url}/v1", "apiKey": "none"}
+    local = {"npm": "@ai-sdk/openai-compatible", "name": "local", "options": options, "models": {"m": model}}
+    settings = seat.home / ".config/opencode/opencode.json"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(json.dumps({"provider": {"local": local}, "model": "local/m", "small_model": "local/m"}))
 
 
 @pytest.fixture

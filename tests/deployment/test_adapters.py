@@ -12,7 +12,8 @@ import pytest
 
 from rye.deployment.rendering import bound_server
 from rye.deployment.rights import AgentRights, rights_of
-from rye.deployment.targets.protocol import AgentDraft, AgentText, TargetOptions, all_targets, target
+from rye.deployment.targets.protocol import AgentDraft, AgentText, TargetOptions, target
+from rye.deployment.written_forms import sentences, toml
 from rye.errors import UsageError
 from rye.items.agent_tools import agent_tools
 from rye.project.agent_programs import PROGRAMS, is_deploy_place, is_shared_file, program_names
@@ -226,7 +227,7 @@ def test_no_tools_at_all_is_not_all_tools() -> None:
     assert made("opencode", AgentRights(()))[0]["permission"] == {"*": "deny"}
 
 
-SERVER = bound_server("x", "acme/work/ship", "1.0.0", "exclusive")
+SERVER = bound_server("x", "acme/work/ship", "1.0.0")
 
 
 def test_a_bound_agent_has_the_server_s_tools_and_no_others() -> None:
@@ -242,8 +243,6 @@ def test_a_bound_agent_has_the_server_s_tools_and_no_others() -> None:
     assert bound("copilot")["mcp-servers"]["rye-x"] == {"type": "local", **command, "tools": ["*"]}
     assert bound("gemini")["tools"] == ["mcp_rye-x_*"]
     assert bound("gemini")["mcp_servers"] == {"rye-x": command}
-    assert bound("codex")["mcp_servers"] == {"rye-x": command}
-    assert bound("codex")["sandbox_mode"] == "read-only"
     assert bound("opencode")["permission"] == {"*": "deny", "rye-x_*": "allow"}
 
 
@@ -255,29 +254,20 @@ def test_opencode_denies_the_server_s_tools_to_everybody_else() -> None:
     assert values["mcp", "rye-x"]["environment"] == {"RYE_BINDING": "exclusive"}
 
 
-def test_gemini_is_not_given_a_text_that_it_fills_in_itself() -> None:
-    given = AgentDraft(
-        name="x",
-        description="Says x",
-        body="Run ${HOME}/x.",
-        mark="rye:deployed agent:a/x@1.0.0",
-        rights=AgentRights(()),
-    )
-    found = target("gemini").agent(given, OPTIONS)
-    assert found.data is None
-    assert (found.refusals[0].field, found.refusals[0].code) == ("body", "deploy-inexpressible")
-    assert target("claude").agent(given, OPTIONS).data is not None
-
-
-def test_cursor_cannot_hold_a_bound_agent() -> None:
-    found = target("cursor").agent(draft(AgentRights(()), server=SERVER), OPTIONS)
+@pytest.mark.parametrize("name", ["codex", "cursor"])
+def test_a_program_that_cannot_hold_a_bound_agent_gets_none(name: str) -> None:
+    found = target(name).agent(draft(AgentRights(()), server=SERVER), OPTIONS)
     assert found.data is None
     assert found.refusals[0].code == "deploy-inexpressible"
 
 
-def test_codex_says_that_its_shell_stays() -> None:
-    assert "advisory" in target("codex").agent(draft(AgentRights(()), server=SERVER), OPTIONS).notes[0]
-    assert {one.name for one in all_targets() if one.binding == "advisory"} == {"codex"}
+@pytest.mark.parametrize(
+    "body", ["One.\n\nTwo.", 'a"""\nsandbox_mode = "x"', "\\\n\\", '"\n"""\n"', "\nfirst", "last\n", "a\r\nb\x7f"]
+)
+def test_instructions_of_several_lines_read_back_as_they_are(body: str) -> None:
+    written = toml("rye:deployed x", {"name": "x", "developer_instructions": body, "sandbox_mode": "read-only"})
+    assert tomllib.loads(written.decode()) == {"name": "x", "developer_instructions": body, "sandbox_mode": "read-only"}
+    assert written.decode().count("\n") == body.count("\n") + 5
 
 
 def test_a_target_that_is_none_is_named_with_the_ones_there_are() -> None:
@@ -322,3 +312,18 @@ def test_the_table_names_every_place_that_an_adapter_writes(program: Any) -> Non
 )
 def test_no_other_place_is_one_of_a_deploy(path: str) -> None:
     assert not is_deploy_place(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Use it when:\n- a change needs review\n- a test fails\n", "Use it when: a change needs review; a test fails"),
+        ("Use it when:\n  * it fails.\n  * it hangs.", "Use it when: it fails. it hangs."),
+        ("1. First\n2) then", "First; then"),
+        ("One sentence\nover two lines.", "One sentence over two lines."),
+        ("-5 degrees\n\n- \n", "-5 degrees"),
+        ("", ""),
+    ],
+)
+def test_a_list_of_occasions_reads_as_sentences(text: str, said: str) -> None:
+    assert sentences(text) == said

@@ -10,6 +10,7 @@ import pytest
 
 from rye.deployment.targets.protocol import AgentDraft, AgentText, Places, Target, TargetOptions, target
 from rye.deployment.written_forms import frontmatter
+from rye.items.agent.program_forms import ProgramForm
 from rye.project import agent_programs
 from rye.project.agent_programs import PROGRAMS, AgentProgram, is_deploy_place, program_names
 from tests.scenes.installed import install, project_with_targets, tree
@@ -25,7 +26,11 @@ PLACES = Places(
 )
 MODULE = types.ModuleType("pico_target")
 MODULE.TARGET = Target(  # type: ignore[attr-defined]
-    name="pico", title="Pico", adapter="pico/1", tried="0.1", places={"project": PLACES, "user": PLACES}, agent=write
+    form=ProgramForm(program="pico", title="Pico", places=r"\.pico/agents/[^/]+\.pico\.md"),
+    adapter="pico/1",
+    tried="0.1",
+    places={"project": PLACES, "user": PLACES},
+    agent=write,
 )
 ROW = AgentProgram("pico", "pico_target", (".agents/skills", ".agents/knowledge", ".pico/agents"), ("PICO.md",))
 

@@ -244,23 +244,42 @@ def deployed(shop: Person) -> Person:
     return shop
 
 
-@pytest.mark.parametrize("command", [("deploy",), ("deploy", "export", "--for", "claude", "out")])
-def test_an_override_with_an_alarm_that_nobody_saw_is_not_deployed(deployed: Person, command: tuple[str, ...]) -> None:
+def test_an_override_with_an_alarm_that_nobody_saw_is_not_exported(deployed: Person) -> None:
     deployed.write(PLACE, OVERRIDE.format(text=ALARM))
     before = tree(deployed)
-    error = deployed.run(*command, "--json").error
+    error = deployed.run("deploy", "export", "--for", "claude", "out", "--json").error
     assert error["code"] == "project-not-accepted"
     assert {row["what"] for row in error["approvals"]} == {"customization", "customization-fact"}
     assert tree(deployed) == before
+
+
+@pytest.mark.parametrize("yes", [(), ("--yes",)])
+def test_an_override_that_nobody_saw_leaves_its_item_out_and_the_others_are_deployed(
+    deployed: Person, yes: tuple[str, ...]
+) -> None:
+    """Its deployed files stay as they are: neither the override nor the text without it is written."""
+    install(deployed, "agent", "acme/two", agent("two"))
+    deployed.write(PLACE, OVERRIDE.format(text=ALARM))
+    one = deployed.path(".claude/agents/one.md").read_bytes()
+    done = deployed.run("deploy", *yes, "--json")
+    assert done.code == 1
+    refused = done.json["refused"]
+    assert {(row["item"], row["code"]) for row in refused} == {("agent:acme/one", "project-not-accepted")}
+    assert all(PLACE in row["message"] and "rye trust project" in row["hint"] for row in refused)
+    assert deployed.path(".claude/agents/one.md").read_bytes() == one
+    assert deployed.path(".claude/agents/two.md").exists()
+    assert deployed.run("deploy", *yes).code == 1, "until somebody agrees"
     deployed.ok("deploy", env={"RYE_TRUST_LOCK": "1"})
     assert ALARM in deployed.path(".claude/agents/one.md").read_text()
 
 
-def test_an_override_without_an_alarm_is_told_and_deployed(deployed: Person) -> None:
+def test_an_override_is_deployed_once_it_is_agreed_to(deployed: Person) -> None:
     deployed.write(PLACE, OVERRIDE.format(text="Be kind."))
-    done = deployed.ok("deploy")
-    assert "New or changed customizations of installed items" in done.stderr
-    assert PLACE in done.stderr
+    refused = deployed.run("deploy", "--json")
+    assert (refused.code, {one["code"] for one in refused.json["refused"]}) == (1, {"project-not-accepted"})
+    assert deployed.run("deploy", "--check").code == 1
+    deployed.accepts()
+    deployed.ok("deploy")
     assert "Be kind." in deployed.path(".claude/agents/one.md").read_text()
 
 
@@ -289,7 +308,7 @@ def test_an_override_gives_an_agent_no_tools(deployed: Person, operation: str, v
     result = deployed.run("deploy", "--allow-widening", "agent:acme/one", "--json", env={"RYE_TRUST_LOCK": "1"})
     assert {row["code"] for row in result.json["refused"]} == {"override-widens"}
     assert deployed.path(".claude/agents/one.md").read_bytes() == before
-    deployed.write(PLACE, KEY.format(operation="frontmatter-set", value="allowed: [Read]"))
+    deployed.customize(PLACE, KEY.format(operation="frontmatter-set", value="allowed: [Read]"))
     assert deployed.run("deploy", "--target", "claude").code == 0
     assert "Grep" not in deployed.path(".claude/agents/one.md").read_text()
 

@@ -13,6 +13,7 @@ from tests.scenes.installed import install, project_with_targets, tree, uninstal
 from tests.scenes.item_texts import FORMULA, ROLE, agent, bound, knowledge, skill, wrapped
 from tests.scenes.person import Person
 
+NO_BOUND = '[deploy.{}]\nexclude = ["directive:acme/work/ship"]\n'
 ALL = 'targets = ["claude", "codex", "copilot", "cursor", "gemini", "opencode"]'
 
 
@@ -23,7 +24,7 @@ def shop(tmp_path: Path) -> Person:
 
 def full(shop: Person) -> Person:
     """One item of every kind, and neighbours' files."""
-    write_manifest(shop, f'{ALL}\n[deploy.cursor]\nexclude = ["directive:acme/work/ship"]')
+    write_manifest(shop, f"{ALL}\n{NO_BOUND.format('codex')}{NO_BOUND.format('cursor')}")
     scripts = {"scripts/run.sh": b"#!/bin/sh\n", "reference.md": b"x"}
     install(shop, "skill", "acme/pdf", skill("pdf"), attached=scripts, executable=("scripts/run.sh",))
     install(shop, "agent", "acme/code_reviewer", agent("code_reviewer"))
@@ -104,7 +105,7 @@ def test_the_state_file_says_where_each_file_comes_from(shop: Person) -> None:
         "version": "1.0.0",
         "item-sha256": item.sha256,
         "customizations-sha256": "",
-        "adapter": "codex/1",
+        "adapter": "codex/2",
     }
 
 
@@ -282,16 +283,40 @@ def test_a_lost_executable_bit_comes_back(shop: Person) -> None:
     install(shop, "skill", "acme/pdf", skill("pdf"), attached={"run.sh": b"#!/bin/sh\n"}, executable=("run.sh",))
     shop.ok("deploy")
     path = shop.path(".claude/skills/pdf/run.sh")
-    path.chmod(0o644)
-    assert shop.run("deploy", "--check").code == 1
+    for mode, differs, sign in ((0o644, "executable-bit-lost", "+"), (0o755, "executable-bit-gained", "-")):
+        other = path if sign == "+" else shop.path(".claude/skills/pdf/SKILL.md")
+        other.chmod(mode)
+        result = shop.run("deploy", "--check", "--json")
+        assert result.code == 1
+        assert [row["differs"] for row in result.json["files"] if row["state"] != "ok"] == [differs]
+        shown = shop.run("deploy", "--check")
+        assert f"git update-index --chmod={sign}x {other.relative_to(shop.folder).as_posix()}" in shown.stderr
+        shop.ok("deploy")
+        assert bool(other.stat().st_mode & 0o100) == (sign == "+")
+        assert {row["differs"] for row in shop.ok("deploy", "--check", "--json").json["files"]} == {None}
+
+
+def test_other_line_ends_are_named_and_an_edit_is_not(shop: Person) -> None:
+    install(shop, "skill", "acme/pdf", skill("pdf"))
     shop.ok("deploy")
-    assert path.stat().st_mode & 0o100
+    path = shop.path(".claude/skills/pdf/SKILL.md")
+    before = path.read_bytes()
+    path.write_bytes(before.replace(b"\n", b"\r\n"))
+    [row] = [row for row in shop.run("deploy", "--check", "--json").json["files"] if row["path"].startswith(".claude/")]
+    assert (row["state"], row["differs"]) == ("edited", "line-ends")
+    shown = shop.run("deploy", "--check")
+    assert "differs only in its line ends" in shown.stderr
+    shop.ok("deploy", "--overwrite-edited", "skill:acme/pdf")
+    assert path.read_bytes() == before
+    path.write_bytes(before.replace(b"\n", b"\r\n") + b"more\r\n")
+    [row] = [row for row in shop.run("deploy", "--check", "--json").json["files"] if row["path"].startswith(".claude/")]
+    assert (row["state"], row["differs"]) == ("edited", None)
 
 
 def test_an_override_makes_what_is_deployed_stale(shop: Person) -> None:
     install(shop, "agent", "acme/one", agent("one"))
     shop.ok("deploy")
-    shop.write(
+    shop.customize(
         ".ai/overrides/acme/one.overrides.md",
         '---\nagent: one\nbase-version: "1.0.0"\nlast-reviewed: "2026-11-01"\n---\n\n<!-- DIRECTIVE: append\n'
         "target: ## System Prompt\nreason: ours\n-->\nYou are somebody else.\n<!-- END DIRECTIVE -->\n",
@@ -307,9 +332,9 @@ def test_an_override_makes_what_is_deployed_stale(shop: Person) -> None:
 def test_role_directives_and_overlays_are_deployed(shop: Person) -> None:
     install(shop, "role", "acme/release-manager", ROLE)
     install(shop, "formula", "acme/ship_it", FORMULA.format(name="ship_it"))
-    shop.write(".ai/role-directives/release-manager.md", "Never on Fridays.")
+    shop.customize(".ai/role-directives/release-manager.md", "Never on Fridays.")
     overlay = '[[step-overrides]]\nstep_id = "ship"\nmode = "append"\ndescription = "Ask first."\n'
-    shop.write(".ai/formula-overlays/ship_it.toml", overlay)
+    shop.customize(".ai/formula-overlays/ship_it.toml", overlay)
     shop.ok("deploy")
     assert "Never on Fridays." in shop.path(".claude/agents/release-manager.md").read_text()
     assert "Ask first." in shop.path(".claude/skills/ship-it/SKILL.md").read_text()
@@ -321,7 +346,7 @@ def test_an_item_that_cannot_be_read_does_not_keep_the_others(shop: Person) -> N
     install(shop, "agent", "acme/one", agent("one"))
     install(shop, "agent", "acme/two", agent("two"))
     shop.ok("deploy")
-    shop.write(".ai/overrides/acme/one.overrides.md", "## Old form\n\nText.\n")
+    shop.customize(".ai/overrides/acme/one.overrides.md", "## Old form\n\nText.\n")
     shop.path(".claude/agents/two.md").unlink()
     result = shop.run("deploy", "--json")
     assert result.code == 1

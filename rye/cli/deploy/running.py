@@ -13,6 +13,7 @@ from rye.deployment.deploying import deploy as deploy_items
 from rye.deployment.request import DeployRequest
 from rye.deployment.targets.protocol import target
 from rye.project.layout import Project
+from rye.workspace.items.absences import warn_of_absent
 
 if TYPE_CHECKING:
     from rye.deployment.exporting import Form
@@ -36,6 +37,7 @@ def deploy(session: Session, project: Project, request: DeployRequest) -> int:
 
     done = deploy_items(session, project, request, choose)
     show_deployed(session, done)
+    warn_of_absent(session, project)
     session.console.answer(done.as_json(), summary(done))
     return 1 if done.refused else 0
 

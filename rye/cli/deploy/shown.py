@@ -60,4 +60,8 @@ def show_checked(session: Session, check: Check, *, with_targets: bool) -> None:
         )
     else:
         said = f"{len(found)} {'file is' if len(found) == 1 else 'files are'} as deployed"
+    for one in found:
+        explained = one.explained(check.command) if one.state != "ok" else None
+        if explained is not None:
+            session.console.warn(f"{one.path} {explained[0]}.", explained[1])
     session.console.say(said)

@@ -7,10 +7,13 @@ Grep. Without ``alwaysLoad``, it asks its model before the server has started, a
 from __future__ import annotations
 
 from rye.deployment.targets import losses
+from rye.deployment.targets.active_syntax import ActiveSyntax
 from rye.deployment.targets.protocol import AgentDraft, AgentText, Places, Target, TargetOptions
 from rye.deployment.written_forms import Yaml, frontmatter
+from rye.items.agent.program_forms import BY_PROGRAM
 
-_TITLE = "Claude Code"
+_FORM = BY_PROGRAM["claude"]
+_TITLE = _FORM.title
 _SERVER_TOOLS = ("rye_search", "rye_load", "rye_execute", "rye_sign", "rye_return")
 
 
@@ -37,17 +40,16 @@ def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
         allowed, blocked = ("Read",), tuple(sorted({"Read", *blocked}))
     fields["tools"] = ", ".join(allowed) if allowed is not None else None
     fields["disallowedTools"] = ", ".join(blocked) or None
-    fields["model"] = draft.model if draft.model_of == "claude" else None
-    fields["maxTurns"] = draft.turns
+    fields["model"] = draft.model if draft.model_of == _FORM.models_of else None
+    fields[_FORM.turns] = draft.turns
     return AgentText(
         frontmatter(draft.mark, fields, draft.body), (*losses.filters(rights, _TITLE), *losses.patterns(rights, _TITLE))
     )
 
 
 TARGET = Target(
-    name="claude",
-    title=_TITLE,
-    adapter="claude/1",
+    form=_FORM,
+    adapter="claude/2",
     tried="2.1.330",
     places={
         "project": Places(
@@ -66,8 +68,38 @@ TARGET = Target(
         ),
     },
     agent=agent,
-    says_turns=True,
-    models_of="claude",
+    own_agents=(
+        "claude",
+        "explore",
+        "general-purpose",
+        "plan",
+        "statusline-setup",
+    ),
+    own_skills=(
+        "batch",
+        "claude-api",
+        "code-review",
+        "dataviz",
+        "debug",
+        "deep-research",
+        "doctor",
+        "fewer-permission-prompts",
+        "loop",
+        "plugin-authoring",
+        "run",
+        "run-skill-generator",
+        "simplify",
+        "update-config",
+        "verify",
+        "workflow-authoring",
+    ),
+    active=(
+        ActiveSyntax("@", "@PATH", "adds the content of that file", ("instructions", "skill")),
+        ActiveSyntax("!`", "!`COMMAND`", "runs that command", ("skill",)),
+        ActiveSyntax("(?:```|~~~)!", "```!", "runs the commands of that block", ("skill",)),
+        ActiveSyntax(r"\$ARGUMENTS", "$ARGUMENTS", "fills in what its user typed", ("skill",)),
+        ActiveSyntax(r"\$\{", "${NAME}", "fills in that variable", ("skill", "settings")),
+    ),
     settings_hooks=((".claude/settings.json", ("hooks",)), (".claude/settings.local.json", ("hooks",))),
     settings_servers=((".mcp.json", ("mcpServers",)),),
 )

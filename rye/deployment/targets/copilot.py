@@ -7,17 +7,13 @@ from __future__ import annotations
 
 from rye.deployment.rights import worded
 from rye.deployment.targets import losses
+from rye.deployment.targets.active_syntax import ActiveSyntax
 from rye.deployment.targets.protocol import AgentDraft, AgentText, Places, Target, TargetOptions
 from rye.deployment.written_forms import Yaml, frontmatter
+from rye.items.agent.program_forms import BY_PROGRAM
 
-_TITLE = "Copilot"
-_WORDS = {
-    "read": ("Read",),
-    "edit": ("Write", "Edit"),
-    "search": ("Glob", "Grep"),
-    "execute": ("Bash",),
-    "web": ("WebFetch", "WebSearch"),
-}
+_FORM = BY_PROGRAM["copilot"]
+_TITLE, _WORDS = _FORM.title, _FORM.tools
 
 
 def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
@@ -39,14 +35,13 @@ def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
     widenings = (*losses.filters(rights, _TITLE), *losses.tools(rights, _TITLE, _WORDS))
     if rights.allowed is not None:
         fields["tools"] = losses.nearest(rights, _WORDS) if widenings else worded(rights, _WORDS).words
-    fields["model"] = draft.model if draft.model_of == "copilot" else None
+    fields["model"] = draft.model if draft.model_of == _FORM.models_of else None
     return AgentText(frontmatter(draft.mark, fields, draft.body), widenings)
 
 
 TARGET = Target(
-    name="copilot",
-    title=_TITLE,
-    adapter="copilot/1",
+    form=_FORM,
+    adapter="copilot/2",
     tried="1.0.102",
     places={
         "project": Places(
@@ -64,7 +59,22 @@ TARGET = Target(
         ),
     },
     agent=agent,
-    models_of="copilot",
+    own_agents=(
+        "code-review",
+        "explore",
+        "general-purpose",
+        "research",
+        "security-review",
+        "task",
+    ),
+    own_skills=(
+        "customize-cloud-agent",
+        "github-pr-media",
+    ),
+    active=(
+        ActiveSyntax("@", "@PATH", "adds the content of that file", ("instructions",)),
+        ActiveSyntax(r"\$\{", "${NAME}", "fills in that variable", ("settings",)),
+    ),
     most_agent_characters=30_000,
     settings_servers=((".vscode/mcp.json", ("servers",)), (".github/mcp.json", ("mcpServers",))),
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from rye.deployment.rights import READ_ONLY
 from rye.deployment.targets import losses
+from rye.deployment.targets.active_syntax import ActiveSyntax
 from rye.deployment.targets.protocol import AgentDraft, AgentText, Places, Refusal, Target, TargetOptions, Widening
 from rye.deployment.written_forms import Yaml, frontmatter
+from rye.items.agent.program_forms import BY_PROGRAM, READ_ONLY
 
-_TITLE = "Cursor"
+_FORM = BY_PROGRAM["cursor"]
+_TITLE = _FORM.title
 
 
 def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
@@ -40,15 +42,18 @@ _PLACES = Places(
 )
 
 TARGET = Target(
-    name="cursor",
-    title=_TITLE,
-    adapter="cursor/1",
+    form=_FORM,
+    adapter="cursor/2",
     tried="not tried",
     places={
         "project": _PLACES,
         "user": Places(detected_by=(".cursor",), skills=".agents/skills", agents=".cursor/agents", agent_suffix=".md"),
     },
     agent=agent,
+    active=(
+        ActiveSyntax("@", "@PATH", "adds the content of that file", ("instructions",)),
+        ActiveSyntax(r"\$\{", "${NAME}", "fills in that variable", ("settings",)),
+    ),
     settings_hooks=((".cursor/hooks.json", ("hooks",)),),
     settings_servers=((".cursor/mcp.json", ("mcpServers",)),),
 )

@@ -7,38 +7,19 @@ It reads skills and agents only in trusted folders, asks once before it uses a p
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
-
 from rye.deployment.rights import worded
 from rye.deployment.targets import losses
-from rye.deployment.targets.protocol import AgentDraft, AgentText, Places, Refusal, Target, TargetOptions
+from rye.deployment.targets.active_syntax import ActiveSyntax
+from rye.deployment.targets.protocol import AgentDraft, AgentText, Places, Target, TargetOptions
 from rye.deployment.written_forms import Yaml, frontmatter
+from rye.items.agent.program_forms import BY_PROGRAM
 
-_TITLE = "Gemini CLI"
-_WORDS = {
-    "read_file": ("Read",),
-    "write_file": ("Write",),
-    "replace": ("Edit",),
-    "glob": ("Glob",),
-    "grep_search": ("Grep",),
-    "run_shell_command": ("Bash",),
-    "web_fetch": ("WebFetch",),
-    "google_web_search": ("WebSearch",),
-}
-
-
-@lru_cache(maxsize=1)
-def _inputs() -> re.Pattern[str]:
-    return re.compile(r"\$\{\w+\}")
+_FORM = BY_PROGRAM["gemini"]
+_TITLE, _WORDS = _FORM.title, _FORM.tools
 
 
 def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
-    """Write an agent for Gemini CLI: Markdown with frontmatter. Refuses texts with ``${NAME}``."""
-    found = _inputs().search(draft.body)
-    if found is not None:
-        message = f"Gemini CLI treats {found[0]} in an agent's text as an input, and does not start the agent."
-        return AgentText(None, refusals=(Refusal("body", "deploy-inexpressible", message),))
+    """Write an agent for Gemini CLI: Markdown with frontmatter."""
     fields: dict[str, Yaml | None] = {"name": draft.name, "description": draft.description}
     if draft.server is not None:
         fields["tools"] = [f"mcp_{draft.server.name}_*"]
@@ -54,14 +35,13 @@ def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
     widenings = (*losses.filters(rights, _TITLE), *losses.tools(rights, _TITLE, _WORDS))
     if rights.allowed is not None:
         fields["tools"] = losses.nearest(rights, _WORDS) if widenings else worded(rights, _WORDS).words
-    fields["max_turns"] = draft.turns
+    fields[_FORM.turns] = draft.turns
     return AgentText(frontmatter(draft.mark, fields, draft.body), widenings)
 
 
 TARGET = Target(
-    name="gemini",
-    title=_TITLE,
-    adapter="gemini/1",
+    form=_FORM,
+    adapter="gemini/2",
     tried="0.61.0",
     places={
         "project": Places(
@@ -80,7 +60,25 @@ TARGET = Target(
         ),
     },
     agent=agent,
-    says_turns=True,
+    own_agents=(
+        "cli_help",
+        "codebase_investigator",
+        "generalist",
+    ),
+    own_skills=(
+        "antigravity-support",
+        "skill-creator",
+    ),
+    active=(
+        ActiveSyntax("@", "@PATH", "adds the content of that file", ("instructions",)),
+        ActiveSyntax(
+            r"\$\{\w+\}", "${NAME}", "asks for that input, and does not start the agent without it", ("agent",)
+        ),
+        ActiveSyntax(r"\$[{A-Za-z_]", "$NAME", "fills in that variable", ("settings",)),
+        ActiveSyntax(r"!\{", "!{COMMAND}", "runs that command", ("command",)),
+        ActiveSyntax(r"@\{", "@{PATH}", "adds the content of that file", ("command",)),
+        ActiveSyntax(r"\{\{", "{{args}}", "fills in what its user typed", ("command",)),
+    ),
     settings_hooks=((".gemini/settings.json", ("hooks",)),),
     settings_servers=((".gemini/settings.json", ("mcpServers",)),),
 )

@@ -6,26 +6,23 @@ import json
 
 from rye.deployment.rights import AgentRights
 from rye.deployment.targets import losses
+from rye.deployment.targets.active_syntax import ActiveSyntax
 from rye.deployment.targets.protocol import AgentDraft, AgentText, Places, SharedEdit, Target, TargetOptions, Widening
 from rye.deployment.written_forms import Yaml, frontmatter
+from rye.items.agent.program_forms import BY_PROGRAM
 
-_TITLE = "OpenCode"
-_WORDS = {
-    "read": ("Read",),
-    "edit": ("Write", "Edit"),
-    "glob": ("Glob",),
-    "grep": ("Grep",),
-    "bash": ("Bash",),
-    "webfetch": ("WebFetch",),
-    "websearch": ("WebSearch",),
-}
+_FORM = BY_PROGRAM["opencode"]
+_TITLE, _WORDS = _FORM.title, _FORM.tools
 _READ: dict[str, Yaml] = {"*": "allow", "*.env": "deny", "*.env.*": "deny", "*.env.example": "allow"}
 """OpenCode's default for reading: a plain ``allow`` would expose secrets as well."""
 
 
 def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
-    """Write an agent for OpenCode: Markdown with frontmatter, and settings for a bound agent's server."""
-    fields: dict[str, Yaml | None] = {"description": draft.description, "mode": "subagent"}
+    """Write an agent for OpenCode: Markdown with frontmatter, and settings for a bound agent's server.
+
+    Its mode is ``all``: where only sub-agents may use it, `opencode run --agent NAME` falls back to the unlimited ``build``.
+    """
+    fields: dict[str, Yaml | None] = {"description": draft.description, "mode": "all"}
     if draft.server is not None:
         return _bound(draft, options, fields)
     rights = draft.rights
@@ -41,7 +38,7 @@ def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
     elif rights.blocked or rights.commands:
         fields["permission"], notes, unknown = _all_but(rights)
         widenings += unknown
-    fields["steps"] = draft.turns
+    fields[_FORM.turns] = draft.turns
     return AgentText(frontmatter(draft.mark, fields, draft.body), widenings, notes=notes)
 
 
@@ -97,9 +94,8 @@ def _bound(draft: AgentDraft, options: TargetOptions, fields: dict[str, Yaml | N
 
 
 TARGET = Target(
-    name="opencode",
-    title=_TITLE,
-    adapter="opencode/1",
+    form=_FORM,
+    adapter="opencode/3",
     tried="1.18.33",
     places={
         "project": Places(
@@ -120,6 +116,22 @@ TARGET = Target(
         ),
     },
     agent=agent,
-    says_turns=True,
+    own_agents=(
+        "build",
+        "compaction",
+        "explore",
+        "general",
+        "plan",
+        "summary",
+        "title",
+    ),
+    own_skills=("customize-opencode",),
+    active=(
+        ActiveSyntax("@", "@PATH", "adds the content of that file", ("skill", "command")),
+        ActiveSyntax("!`", "!`COMMAND`", "runs that command", ("skill", "command")),
+        ActiveSyntax(r"\$ARGUMENTS", "$ARGUMENTS", "fills in what its user typed", ("skill", "command")),
+        ActiveSyntax(r"\{file:", "{file:PATH}", "adds the content of that file", ("settings",)),
+        ActiveSyntax(r"\{env:", "{env:NAME}", "fills in that variable", ("settings",)),
+    ),
     settings_servers=(("opencode.json", ("mcp",)), ("opencode.jsonc", ("mcp",))),
 )

@@ -14,7 +14,9 @@ from msgspec import Struct
 
 from rye.deployment.request import Scope
 from rye.deployment.rights import AgentRights
+from rye.deployment.targets.active_syntax import ActiveSyntax
 from rye.errors import UsageError
+from rye.items.agent.program_forms import ProgramForm
 from rye.project.agent_programs import PROGRAMS, program_names
 from rye.text.spelling import close_words
 
@@ -151,26 +153,35 @@ class RenderedFiles(Struct, frozen=True):
 class Target(Struct, frozen=True, kw_only=True):
     """One agent program."""
 
-    name: str
-    title: str
-    """The program's name as its makers write it."""
+    form: ProgramForm
+    """Its words for an agent, which reading its agents uses, too."""
     adapter: str
     """``NAME/N``; N increases when the same item is written differently."""
     tried: str
     """The version of the program that the adapter was tested with."""
     places: Mapping[Scope, Places]
     agent: Callable[[AgentDraft, TargetOptions], AgentText]
-    says_turns: bool = False
-    """Whether it has a setting for an agent's maximum number of turns."""
-    models_of: str | None = None
-    """The provider whose model names it accepts."""
     most_agent_characters: int | None = None
-    binding: Literal["exclusive", "advisory"] = "exclusive"
-    """Whether a bound agent really has no other tools."""
+    own_agents: tuple[str, ...] = ()
+    """The names of the agents that the program brings, in the version that it was tried with, in lower case."""
+    own_skills: tuple[str, ...] = ()
+    """The same of skills."""
+    active: tuple[ActiveSyntax, ...] = ()
+    """What the program acts on in the texts that it reads."""
     settings_hooks: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Where the program's project settings list hooks: file and key."""
     settings_servers: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Where they list servers: file and key."""
+
+    @property
+    def name(self) -> str:
+        """The name in ``--target`` and ``[deploy]``."""
+        return self.form.program
+
+    @property
+    def title(self) -> str:
+        """The program's name as its makers write it."""
+        return self.form.title
 
 
 def target(name: str) -> Target:
