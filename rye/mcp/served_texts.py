@@ -1,17 +1,19 @@
 """The texts that a run offers to its client, as protocol values: prompts, knowledge as resources, and files of skills.
 
-Lists contain what the run may read. Every text itself goes through the session, which decides and logs first.
+Lists contain what the run may read; completion (``completion/complete``) offers only ids from lists and values of declarations.
+Every text itself goes through the session, which decides and logs first.
 """
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import mcp_types as types
 
 from rye.errors import RyeError
-from rye.items.directive.input_values import from_text
+from rye.items.directive.input_values import InputDeclaration, from_text
 from rye.items.identity import is_id
 from rye.limits import RUNTIME
 from rye.mcp import skills
@@ -21,6 +23,10 @@ from rye.runtime.opening import Opened
 from rye.workspace.registries.log_audit import known_proof
 
 _SCHEME = "rye://"
+TEMPLATE = "rye://{+id}@{version}"
+"""The template of knowledge addresses."""
+_MOST = 100
+"""The most values of one answer, by the protocol."""
 
 
 def prompt(opened: Opened, name: str, kind: str, item_id: str) -> types.Prompt | None:
@@ -36,6 +42,15 @@ def prompt(opened: Opened, name: str, kind: str, item_id: str) -> types.Prompt |
         for each in (item.directive.inputs if item.directive is not None else ())
     ]
     return types.Prompt(name=name, description=item.description, arguments=arguments)
+
+
+def inputs(opened: Opened, kind: str, item_id: str) -> tuple[InputDeclaration, ...]:
+    """Return the inputs that a prompt declares; none if the item cannot be used."""
+    try:
+        found = opened.items.read(kind, item_id, runs=False).directive
+    except RyeError:
+        return ()
+    return found.inputs if found is not None else ()
 
 
 def prompt_text(
@@ -178,3 +193,37 @@ def _read_skill_file(opened: Opened, uri: str, ask: Ask) -> types.TextResourceCo
         return types.TextResourceContents(uri=uri, mime_type=kind, text=data.decode("utf-8"))
     except UnicodeDecodeError:
         return types.BlobResourceContents(uri=uri, mime_type=kind, blob=base64.b64encode(data).decode())
+
+
+def input_values(declared: Iterable[InputDeclaration], name: str, typed: str) -> types.Completion:
+    """Return the values of a directive's input: both booleans, and its default."""
+    for each in declared:
+        if each.name == name:
+            default = () if each.default is None else (each.default,)
+            booleans = ("true", "false") if each.type == "boolean" else ()
+            return _fitting(dict.fromkeys((*default, *booleans)), typed)
+    return _fitting((), typed)
+
+
+def address_values(opened: Opened, name: str, typed: str, others: Mapping[str, str]) -> types.Completion:
+    """Return ids of the knowledge that the run may load, or the version of the one already typed in ``others``."""
+    listed = [each.id for each in opened.items.listed("knowledge") if opened.session.may("load", "knowledge", each.id)][
+        : RUNTIME.listed
+    ]
+    if name == "id":
+        return _fitting(listed, typed)
+    if name != "version" or others.get("id") not in listed:
+        return _fitting((), typed)
+    try:
+        version = opened.items.read("knowledge", others["id"], runs=False).version
+    except RyeError:  # not offered: it cannot be used
+        version = None
+    return _fitting(() if version is None else (version,), typed)
+
+
+def _fitting(values: Iterable[str], typed: str) -> types.Completion:
+    """Return the values that begin with the typed text, then those that contain it, without regard to case."""
+    wanted = typed.casefold()
+    found = [each for each in values if wanted in each.casefold()]
+    found.sort(key=lambda each: not each.casefold().startswith(wanted))  # stable: else in the order given
+    return types.Completion(values=found[:_MOST], total=len(found), has_more=len(found) > _MOST)

@@ -6,18 +6,14 @@ text or has an effect goes through :meth:`rye.runtime.session.Session.act` and r
 Lists show what may be requested. Errors reach the caller as the error document of a call, never as a traceback.
 
 The SDK's loop serves both protocol generations: 2025 with handshakes, and 2026-07-28 without sessions.
-
-Under ``--expand``, tools have names of their own: ``acme/fs/write`` becomes ``acme__fs__write``, unique, at most 64 characters.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from hashlib import sha256
 from typing import Any, TypeVar
 
 import anyio.to_thread
@@ -27,34 +23,19 @@ from mcp.shared.exceptions import MCPError
 
 from rye import __version__
 from rye.errors import RyeError
+from rye.items.needs import NOTHING
 from rye.limits import RUNTIME
 from rye.mcp import served_texts as served
 from rye.mcp import skills
 from rye.mcp.asking import Asking, Context
+from rye.mcp.declared import declared_single, declared_tools, tool_names
 from rye.mcp.hosting import Runs
 from rye.mcp.tokens import Grant
-from rye.runtime.calls import TOOLS, CallError, cut
+from rye.runtime.calls import TOOLS, CallError, cut, from_rye_error
 from rye.runtime.chain import READ_ONLY
 from rye.runtime.effects import BY_THE_CLIENT, BY_THE_HOST
 from rye.runtime.opening import Opened
-
-_HASH = 8
-
-
-def tool_names(ids: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
-    """Return the ids by name. A name ends in a hash of the id if it is too long, in ``taken``, or would stand for two ids
-    (``a__b/c`` and ``a/b/c``)."""
-    wanted = {item_id: item_id.replace("/", "__") for item_id in sorted(set(ids))}
-    often = Counter([*wanted.values(), *taken])
-    most = RUNTIME.tool_name_characters
-    names: dict[str, str] = {}
-    for item_id, name in wanted.items():
-        if len(name) > most or often[name] > 1:
-            digest = sha256(item_id.encode()).hexdigest()[:_HASH]
-            name = f"{name[: most - _HASH - 1]}_{digest}"
-        names[name] = item_id
-    return names
-
+from rye.runtime.sandbox.journal import sweep_interrupted
 
 _T = TypeVar("_T")
 _PAGE = 100
@@ -76,12 +57,8 @@ class Face:
 
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """Handle ``tools/list``: the five tools, and with ``expand`` each executable tool. A read-only run gets two."""
-        opened = self._opened(ctx)
-        tools = [
-            types.Tool(name=tool.name, description=tool.description, input_schema=tool.schema)
-            for tool in TOOLS.values()
-            if tool.name in ("rye_search", "rye_load") or not _reads_only(opened)
-        ]
+        opened = await self._opened(ctx)
+        tools = declared_tools(reading_only=_reads_only(opened))
         if self.expand:
             tools += await _aside(partial(self._single_tools, opened))
         return types.ListToolsResult(tools=tools)
@@ -90,16 +67,11 @@ class Face:
         tools = []
         for name, item_id in self._names(opened).items():
             try:
-                description = opened.items.read("tool", item_id, runs=False).description
+                item = opened.items.read("tool", item_id, runs=False)
+                written = opened.items.manifest().sandbox.get(f"tool:{item_id}", NOTHING)
+                tools.append(declared_single(name, item, written))
             except RyeError:  # do not offer items that cannot be used
                 continue
-            tools.append(
-                types.Tool(
-                    name=name,
-                    description=cut(f"{description} (tool:{item_id}, runs in a sandbox)".strip(), 1000),
-                    input_schema={"type": "object", "properties": {}, "additionalProperties": True},
-                )
-            )
         return tools
 
     def _names(self, opened: Opened) -> dict[str, str]:
@@ -110,8 +82,12 @@ class Face:
     async def call_tool(
         self, ctx: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        """Handle ``tools/call``. Errors are results, not protocol errors."""
-        opened, name, arguments = self._opened(ctx), params.name, params.arguments or {}
+        """Handle ``tools/call``. Errors are results, not protocol errors, except that there is no such tool: MCPError."""
+        opened, name, arguments = self._run_of(ctx), params.name, params.arguments or {}
+        try:
+            await _aside(partial(_sweep, opened))
+        except RyeError as error:
+            return _answer(from_rye_error(error).as_json(), is_error=True)
         if self.expand and name not in TOOLS:
             item_id = (await _aside(partial(self._names, opened))).get(name)
             if item_id is not None:
@@ -124,6 +100,8 @@ class Face:
                 _answered_by(ctx),
             )
         except CallError as error:
+            if name not in TOOLS:
+                raise _protocol_error(error) from error
             return _answer(error.as_json(), is_error=True)
         except Exception as error:  # a bug of ours must not reveal more to a model
             message = f"Internal error in rye: {type(error).__name__}."
@@ -136,7 +114,7 @@ class Face:
 
     async def list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         """Handle ``prompts/list``: directives and skills."""
-        opened = self._opened(ctx)
+        opened = await self._opened(ctx)
         names, following = _page(list(self._prompts(opened).items()), params)
         prompts = await _aside(lambda: [served.prompt(opened, name, kind, item_id) for name, (kind, item_id) in names])
         return types.ListPromptsResult(prompts=[found for found in prompts if found is not None], next_cursor=following)
@@ -157,10 +135,10 @@ class Face:
         self, ctx: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult | types.InputRequiredResult:
         """Handle ``prompts/get``. Raises MCPError."""
-        opened = self._opened(ctx)
+        opened = await self._opened(ctx)
         known = (await _aside(partial(self._prompts, opened))).get(params.name)
         if known is None:
-            raise MCPError(types.INVALID_PARAMS, f"This run has no prompt {cut(params.name, 100)!r}.")
+            raise _no_prompt(params.name)
         kind, item_id = known
         try:
             text = await self._asking.while_asking(
@@ -182,7 +160,7 @@ class Face:
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         """Handle ``resources/list``: the knowledge that the run may load."""
-        opened = self._opened(ctx)
+        opened = await self._opened(ctx)
         ids = [each.id for each in opened.items.listed("knowledge") if opened.session.may("load", "knowledge", each.id)]
         page, following = _page(ids[: RUNTIME.listed], params)
         found = await _aside(lambda: [served.resource(opened, item_id) for item_id in page])
@@ -192,16 +170,14 @@ class Face:
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         """Handle ``resources/templates/list``: the template of knowledge addresses."""
-        template = types.ResourceTemplate(
-            name="knowledge", uri_template="rye://{+id}@{version}", mime_type="text/markdown"
-        )
+        template = types.ResourceTemplate(name="knowledge", uri_template=served.TEMPLATE, mime_type="text/markdown")
         return types.ListResourceTemplatesResult(resource_templates=[template])
 
     async def read_resource(
         self, ctx: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult | types.InputRequiredResult:
         """Handle ``resources/read``: knowledge, or a skill's file. Raises MCPError."""
-        opened, uri = self._opened(ctx), params.uri
+        opened, uri = await self._opened(ctx), params.uri
         try:
             found = await self._asking.while_asking(
                 ctx, params, lambda ask, cancel: served.read(opened, uri, ask), _answered_by(ctx)
@@ -210,11 +186,28 @@ class Face:
             raise _protocol_error(error) from error
         return found if isinstance(found, types.InputRequiredResult) else types.ReadResourceResult(contents=[found])
 
+    # -- completion ----------------------------------------------------------------------------------------------------
+
+    async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+        """Handle ``completion/complete``. Raises MCPError for a prompt or a template that is not offered."""
+        opened, ref, argument = await self._opened(ctx), params.ref, params.argument
+        if isinstance(ref, types.PromptReference):
+            known = (await _aside(partial(self._prompts, opened))).get(ref.name)
+            if known is None:
+                raise _no_prompt(ref.name)
+            declared = await _aside(partial(served.inputs, opened, *known))
+            return types.CompleteResult(completion=served.input_values(declared, argument.name, argument.value))
+        if ref.uri != served.TEMPLATE:
+            raise MCPError(types.INVALID_PARAMS, f"There is no template {cut(ref.uri, 200)!r}; use {served.TEMPLATE}.")
+        others = (params.context.arguments if params.context is not None else None) or {}
+        found = await _aside(partial(served.address_values, opened, argument.name, argument.value, others))
+        return types.CompleteResult(completion=found)
+
     # -- the extension for skills --------------------------------------------------------------------------------------
 
     async def list_skills(self, ctx: Context, params: types.PaginatedRequestParams) -> dict[str, Any]:
         """Handle ``skills/list``."""
-        opened = self._opened(ctx)
+        opened = await self._opened(ctx)
         page, following = _page(served.skill_ids(opened), params)
         found = await _aside(lambda: [served.listed_skill(opened, item_id) for item_id in page])
         result: dict[str, Any] = {"resultType": "complete", "skills": [each for each in found if each is not None]}
@@ -224,7 +217,7 @@ class Face:
 
     async def get_skill(self, ctx: Context, params: SkillParams) -> dict[str, Any]:
         """Handle ``skills/get``. Raises MCPError for an unknown skill."""
-        opened = self._opened(ctx)
+        opened = await self._opened(ctx)
         item_id = params.uri.removeprefix(skills.SCHEME).removesuffix(f"/{skills.MAIN}")
         known = params.uri == f"{skills.SCHEME}{item_id}/{skills.MAIN}" and item_id in served.skill_ids(opened)
         found = await _aside(lambda: served.listed_skill(opened, item_id)) if known else None
@@ -234,7 +227,7 @@ class Face:
 
     async def read_directory(self, ctx: Context, params: SkillParams) -> dict[str, Any]:
         """Handle ``resources/directory/read``: the entries of a skill's folder. Raises MCPError if there is none."""
-        opened = self._opened(ctx)
+        opened = await self._opened(ctx)
         place = served.skill_place(opened, params.uri)
         found = await _aside(lambda: served.directory(opened, *place)) if place is not None else None
         if found is None:
@@ -243,7 +236,16 @@ class Face:
 
     # -- whose run it is -----------------------------------------------------------------------------------------------
 
-    def _opened(self, ctx: Context) -> Opened:
+    async def _opened(self, ctx: Context) -> Opened:
+        """The run of a request, once what interrupted calls left is swept. Raises MCPError."""
+        opened = self._run_of(ctx)
+        try:
+            await _aside(partial(_sweep, opened))
+        except RyeError as error:
+            raise _protocol_error(from_rye_error(error)) from error
+        return opened
+
+    def _run_of(self, ctx: Context) -> Opened:
         grant: Grant | None = ctx.request.scope.get(GRANT) if ctx.request is not None else None
         try:
             return self.runs.of(grant)
@@ -285,6 +287,7 @@ def build_server(runs: Runs, *, expand: bool, instructions: str, start: dict[str
         on_list_resources=face.list_resources,
         on_list_resource_templates=face.list_templates,
         on_read_resource=face.read_resource,
+        on_completion=face.complete,
     )
     server.middleware.clear()  # no telemetry: what a run does is only in its own log
     server.extensions[skills.EXTENSION] = {"directoryRead": True}
@@ -296,6 +299,12 @@ def build_server(runs: Runs, *, expand: bool, instructions: str, start: dict[str
 
 
 # -- what handlers are made of -----------------------------------------------------------------------------------------
+
+
+def _sweep(opened: Opened) -> None:
+    """Sweep what a tool left whose Rye was killed since this server started. Raises RyeError ``journal-damaged``, ``in-use``."""
+    context = opened.items.context
+    sweep_interrupted(context.home, opened.project.root, context.warn)
 
 
 def _reads_only(opened: Opened) -> bool:
@@ -311,6 +320,10 @@ def _answer(document: dict[str, object], *, is_error: bool = False) -> types.Cal
     text = json.dumps(document, ensure_ascii=is_error)
     content: list[types.ContentBlock] = [types.TextContent(type="text", text=text)]
     return types.CallToolResult(content=content, structured_content=document, is_error=is_error)
+
+
+def _no_prompt(name: str) -> MCPError:
+    return MCPError(types.INVALID_PARAMS, f"This run has no prompt {cut(name, 100)!r}.")
 
 
 def _protocol_error(error: CallError) -> MCPError:

@@ -23,6 +23,7 @@ from rye.runtime.limits import UNCOUNTED_UNDER_MCP
 from rye.runtime.opening import Opened, open_session, read_directive
 from rye.runtime.project_items import ProjectItems
 from rye.runtime.run.user_models import user_models
+from rye.runtime.sandbox.running import end_calls
 from rye.runtime.sandboxed_tools import SandboxedTools
 from rye.runtime.session import Binding
 from rye.workspace.context import Context
@@ -43,12 +44,15 @@ class ServeRequest(Struct, frozen=True):
 
 
 def serve(
-    context: Context, request: ServeRequest, tell_start: Callable[[str], None], tell_address: Callable[[str], None]
+    context: Context,
+    request: ServeRequest,
+    tell_start: Callable[[str], None],
+    tell_address: Callable[[str, bool], None],
 ) -> None:
     """Serve until the client is gone or a signal arrives. Raises RyeError.
 
     ``tell_start``: on stdio, called with one line of JSON about the run before the first message is read;
-    ``tell_address``: over HTTP, called with the URL once connections are accepted.
+    ``tell_address``: over HTTP, called once connections are accepted with the URL, and whether every request needs a token.
     """
     if request.http is not None:
         _serve_http(context, request, request.http, tell_address)
@@ -102,15 +106,17 @@ def _serve_stdio(context: Context, request: ServeRequest, tell_start: Callable[[
         try:
             anyio.run(main)
         finally:
+            end_calls()
             runs.close()
 
 
 @contextlib.contextmanager
 def _ended_by_signals(close: Callable[[], None]) -> Iterator[None]:
-    """On a termination signal, end the runs, seal their logs, and exit: the thread that waits for input would keep the
-    process alive."""
+    """On a termination signal, end the runs' tools and sweep what they left, seal the logs, and exit: the thread that waits for
+    input would keep the process alive."""
 
     def end(number: int, frame: object) -> None:
+        end_calls()
         close()
         os._exit(128 + number)
 
@@ -122,7 +128,9 @@ def _ended_by_signals(close: Callable[[], None]) -> Iterator[None]:
             signal.signal(each, handler)
 
 
-def _serve_http(context: Context, request: ServeRequest, address: str, tell_address: Callable[[str], None]) -> None:
+def _serve_http(
+    context: Context, request: ServeRequest, address: str, tell_address: Callable[[str, bool], None]
+) -> None:
     host, port = http.parse_address(address)
     http.require_safe(host, demands_token=request.as_ is not None)
     project = require_project(context.cwd)
@@ -133,6 +141,7 @@ def _serve_http(context: Context, request: ServeRequest, address: str, tell_addr
     start: dict[str, object] = {"binding": binding_of(context), "not_enforced": list(UNCOUNTED_UNDER_MCP)}
     server = build_server(runs, expand=request.expand, instructions=_instructions(start), start=start)
     where = http.listening(host, port)
+    demanded = not http.is_loopback(host)
     found = where.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     gate = http.BearerGate(
@@ -142,11 +151,14 @@ def _serve_http(context: Context, request: ServeRequest, address: str, tell_addr
         token_key(context.home),
         context.now,
         only=only,
-        demanded=not http.is_loopback(host),
+        demanded=demanded,
     )
     with _ended_by_signals(runs.close):
         try:
-            anyio.run(http.serve, gate, runs, where, lambda: tell_address(f"http://{shown}:{found}{http.PATH}"))
+            anyio.run(
+                http.serve, gate, runs, where, lambda: tell_address(f"http://{shown}:{found}{http.PATH}", demanded)
+            )
         finally:
+            end_calls()
             runs.close()
             where.close()

@@ -34,6 +34,7 @@ from rye.runtime.opening import read_directive
 from rye.runtime.project_items import ProjectItems
 from rye.storage.home import Home
 from rye.storage.private_files import Exposed, make_folder, read_secret, write_new
+from rye.text.json_reading import UNDECODABLE
 from rye.workspace.context import Context
 
 _PREFIX = "rye1."
@@ -154,7 +155,7 @@ def read_token(key: bytes, project: Project, token: str, now: datetime) -> Grant
         raise refused
     try:
         grant = msgspec.json.decode(payload, type=Grant)
-    except msgspec.MsgspecError:
+    except UNDECODABLE:
         raise refused from None
     if grant.project != project_mark(project):
         raise TokenRefused("token-refused", "The token is for another project.", "Create one in this project.")

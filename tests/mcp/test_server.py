@@ -8,9 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from mcp.client.context import ClientRequestContext
 from mcp.shared.exceptions import MCPError
-from mcp_types import ElicitRequestParams, ElicitResult, InputResponse
+from mcp_types import (
+    ElicitRequestParams,
+    ElicitResult,
+    InputResponse,
+    PromptReference,
+    ResourceTemplateReference,
+)
 
 from rye.errors import RyeError
 from tests.mcp.sessions import (
@@ -26,6 +33,7 @@ from tests.mcp.sessions import (
     tool,
     verdict_of,
 )
+from tests.scenes.directive_text import directive
 from tests.scenes.installed import install
 from tests.scenes.item_texts import knowledge, skill
 from tests.scenes.person import Person
@@ -273,7 +281,6 @@ def test_single_tools_are_named_by_the_rights(made: Person) -> None:
         assert names[5:] == ["acme__fs__write", "acme__shell__run"]
         assert (await caller.ok("acme__fs__write", path="a"))["output"] == {"done": {"path": "a"}}
         assert (await caller.error("acme__shell__run", command="ls"))["code"] == "approval-required"
-        assert (await caller.error("acme__net__fetch"))["code"] == "invalid-parameters"
 
     play(made, story, expand=True)
 
@@ -349,7 +356,7 @@ def test_a_signed_item_in_another_place_does_not_run(tmp_path: Path) -> None:
     ):
         shop.write(f".ai/{other}", shop.path(f".ai/{place}").read_bytes())
     merged = shop.path(".ai/directives/work/admin.md").read_text().replace("<category>work", "<category>safe")
-    shop.write(".ai/overrides/safe/admin.overrides.md", CATEGORY.format(text=merged.partition("\n")[2].rstrip()))
+    shop.customize(".ai/overrides/safe/admin.overrides.md", CATEGORY.format(text=merged.partition("\n")[2].rstrip()))
     for as_ in ("acme/work/ships", "acme/safe/admin"):
         with pytest.raises(RyeError) as error:
             opened(shop, as_)
@@ -460,3 +467,106 @@ def test_a_fault_of_ours_tells_a_model_nothing(made: Person, monkeypatch: pytest
         assert f"rye runs show {caller.opened.session.run}" in error["hint"]
 
     play(made, story)
+
+
+def test_tools_say_what_they_do_and_what_they_answer(made: Person) -> None:
+    """Hosts ask less often about a tool that only reads, and check answers against the schema: the client here does, too."""
+
+    async def story(caller: Caller) -> None:
+        tools = {each.name: each for each in (await caller.client.list_tools()).tools}
+        for each in tools.values():
+            assert each.title
+            assert each.annotations is not None
+            assert each.annotations.title == each.title
+            assert each.output_schema is not None
+            Draft202012Validator.check_schema(each.output_schema)
+            assert each.output_schema["type"] == "object"
+        reading = [name for name, each in tools.items() if each.annotations and each.annotations.read_only_hint]
+        assert reading == ["rye_search", "rye_load"]
+        answers: dict[str, list[dict[str, Any]]] = {
+            "rye_search": [{"item_type": "knowledge", "query": "style"}],
+            "rye_load": [STYLE],
+            "rye_execute": [RUN, {**RUN, "dry_run": True}, {"item_type": "directive", "item_id": "acme/work/read"}],
+            "rye_return": [{"outputs": {"result": "done"}}],
+        }
+        for name, calls in answers.items():
+            check = Draft202012Validator(tools[name].output_schema)
+            for call in calls:
+                answer = await caller.ok(name, **call)
+                assert list(check.iter_errors(answer)) == []
+                assert list(check.iter_errors({**answer, next(iter(answer)): {"other": "type"}})) != []
+
+    play(made, story)
+
+
+def test_a_single_tool_only_reads_if_it_needs_nothing_granted(tmp_path: Path) -> None:
+    shop = project_with_key(tmp_path)
+    own_directive(shop, "work/ship", ALL)
+    own_tool(shop, "fs/count")
+    own_tool(shop, "fs/granted")
+    shop.write(
+        "rye.toml", f'{(shop.folder / "rye.toml").read_text()}\n[sandbox."tool:acme/fs/granted"]\nwrite = ["out/"]\n'
+    )
+    for name, needs in (("fs/write", '{"write": ["out/"]}'), ("net/get", '{"network": ["127.0.0.1:80"]}')):
+        shop.sign(f"tools/{name}.py", tool(name).replace("\n\n\ndef", f"\n__needs__ = {needs}\n\n\ndef"))
+
+    async def story(caller: Caller) -> None:
+        hints = {each.name: each.annotations for each in (await caller.client.list_tools()).tools[5:]}
+        assert {name: (each.read_only_hint, each.open_world_hint) for name, each in hints.items() if each} == {
+            "acme__fs__count": (True, False),
+            "acme__fs__granted": (False, False),
+            "acme__fs__write": (False, False),
+            "acme__net__get": (False, True),
+        }
+
+    play(shop, story, expand=True)
+
+
+@ERAS
+def test_an_unknown_tool_is_the_protocols_own_error_and_logged(made: Person, mode: str) -> None:
+    async def story(caller: Caller) -> None:
+        with pytest.raises(MCPError) as refused:
+            await caller.client.call_tool("rye_destroy", {})
+        assert refused.value.error.code == -32602
+        assert "rye_destroy" in refused.value.error.message
+
+    play(made, story, mode=mode)
+    assert [line["decision"] for line in log_of(made) if line["event"] == "deny"] == ["invalid-parameters"]
+
+
+@ERAS
+def test_arguments_of_prompts_and_addresses_are_completed(tmp_path: Path, mode: str) -> None:
+    shop = project_with_key(tmp_path)
+    own_directive(shop, "work/ship")
+    text = directive("work/check", permissions=ALL).replace(
+        "<outputs>",
+        '<inputs><input name="fast" type="boolean" default="true">Fast</input>'
+        '<input name="env" type="string" default="test">Where</input></inputs>\n  <outputs>',
+    )
+    shop.sign("directives/work/check.md", text)
+    for name in ("acme/notes/style", "acme/notes/tests", "other/notes/style"):
+        install(shop, "knowledge", name, knowledge(name.rpartition("/")[2]))
+
+    async def story(caller: Caller) -> None:
+        async def values(
+            ref: PromptReference | ResourceTemplateReference, name: str, typed: str, **more: str
+        ) -> list[str]:
+            argument = {"name": name, "value": typed}
+            return (await caller.client.complete(ref, argument, context_arguments=more or None)).completion.values
+
+        check = PromptReference(name="acme/work/check")
+        assert await values(check, "fast", "") == ["true", "false"]
+        assert await values(check, "fast", "f") == ["false"]
+        assert await values(check, "env", "") == ["test"]
+        assert await values(check, "nothing", "") == []
+        address = ResourceTemplateReference(uri="rye://{+id}@{version}")
+        assert await values(address, "id", "STYLE") == ["acme/notes/style"]
+        assert await values(address, "id", "acme") == ["acme/notes/style", "acme/notes/tests"]
+        assert await values(address, "version", "", id="acme/notes/style") == ["1.0.0"]
+        assert await values(address, "version", "", id="other/notes/style") == []
+        for ref in (PromptReference(name="other/work/hidden"), ResourceTemplateReference(uri="file:///{path}")):
+            with pytest.raises(MCPError) as refused:
+                await values(ref, "path", "/etc")
+            assert refused.value.error.code == -32602
+
+    play(shop, story, mode=mode)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rye.errors import RyeError, UsageError
-from rye.mcp.server import tool_names
+from rye.mcp.declared import tool_names
 from rye.mcp.tokens import TokenRefused, issue, parse_ttl, read_token, token_key
 from rye.project.layout import Project
 from rye.storage.home import Home

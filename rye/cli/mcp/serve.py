@@ -9,6 +9,12 @@ import click
 from rye.cli.options import Session, command
 from rye.errors import RyeError
 
+_OPEN = (
+    "Without a token, every program on this machine can search and read this project's items here; it cannot run anything. "
+    "More needs a token: `rye mcp token`."
+)
+_DEMANDED = "Every request needs a token: `rye mcp token`."
+
 
 @command("serve")
 @click.option("--as", "as_", metavar="ID", help="The directive whose rights apply. Without it: search and load only.")
@@ -34,5 +40,8 @@ def serve(session: Session, as_: str | None, http: str | None, expand: bool, rea
         session,
         ServeRequest(as_, http, expand, read_only),
         lambda line: click.echo(line, err=True),  # for the agent program's log, whatever --quiet says
-        lambda url: session.console.answer({"url": url}, f"listening on {url}"),
+        lambda url, demanded: session.console.answer(
+            {"url": url, "token_required": demanded},
+            f"listening on {url}\n{_DEMANDED if demanded else _OPEN}",
+        ),
     )

@@ -1,0 +1,137 @@
+"""What the five tools answer (docs/explanation/runtime.md): one type for each result, from which its JSON Schema is made too.
+
+A call that was refused or failed answers with the error document of :class:`rye.runtime.calls.CallError` instead.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct, structs
+
+from rye.text.json_reading import json_decoder
+
+_Run = Annotated[str, Meta(description="The run that the call belongs to.")]
+_Sha256 = Annotated[str, Meta(description="SHA-256 of the bytes, in hexadecimal.")]
+_Version = Annotated[str | None, Meta(description="The item's version; null if it declares none.")]
+
+
+class FoundItem(Struct, frozen=True):
+    """One item that a search found."""
+
+    id: str
+    kind: str
+    version: _Version
+    description: str
+    score: Annotated[float, Meta(description="How well it fits; comparable within this answer.")]
+
+
+class SearchResult(Struct, frozen=True):
+    """What ``rye_search`` answers: the best first."""
+
+    results: list[FoundItem]
+    total: Annotated[int, Meta(description="How many items fit, shown or not.")]
+
+
+class LoadResult(Struct, frozen=True):
+    """What ``rye_load`` answers, and ``rye_execute`` for knowledge."""
+
+    id: str
+    version: _Version
+    sha256: _Sha256
+    signer: Annotated[str | None, Meta(description="The key that signed the item; null for an unsigned item.")]
+    text: str
+    overridden: Annotated[bool, Meta(description="Whether the text contains changes made in this project.")]
+
+
+class RanResult(Struct, frozen=True):
+    """What ``rye_execute`` answers for a tool."""
+
+    run: _Run
+    exit: Annotated[int | None, Meta(description="The tool's exit status.")]
+    output: Annotated[Any, Meta(description="The JSON value that the tool printed.")]
+    truncated: Annotated[bool, Meta(description="Whether the output was shortened.")]
+    seconds: float
+
+
+class StartedResult(Struct, frozen=True):
+    """What ``rye_execute`` answers for a directive that goes on in this run."""
+
+    run: _Run
+    mode: Literal["inline"]
+    prompt: Annotated[str, Meta(description="What to do now.")]
+
+
+class EndedResult(Struct, frozen=True):
+    """What ``rye_execute`` answers for a directive that ran as a child of its own."""
+
+    outputs: dict[str, Any]
+
+
+class LevelResult(Struct, frozen=True):
+    """One caller's decision."""
+
+    id: str
+    by: Annotated[str | None, Meta(description="The right that allows it; null if none does.")]
+
+
+class DryResult(Struct, frozen=True, kw_only=True):
+    """What ``rye_execute`` answers to a dry run."""
+
+    run: _Run
+    dry_run: Literal[True]
+    item: str
+    sha256: _Sha256
+    required: Annotated[str, Meta(description="The right that the call needs.")]
+    chain: list[LevelResult]
+    approval: Annotated[str, Meta(description="Whether a person is asked: allow, ask or deny.")]
+
+
+class SignResult(Struct, frozen=True):
+    """What ``rye_sign`` answers."""
+
+    path: str
+    sha256: _Sha256
+    key: Annotated[str, Meta(description="The fingerprint of the key that signed.")]
+
+
+class ReturnResult(Struct, frozen=True):
+    """What ``rye_return`` answers."""
+
+    accepted: Literal[True] = True
+
+
+Executed = LoadResult | RanResult | StartedResult | EndedResult | DryResult
+Result = SearchResult | SignResult | ReturnResult | Executed
+RESULTS: dict[str, tuple[type[Struct], ...]] = {
+    "rye_search": (SearchResult,),
+    "rye_load": (LoadResult,),
+    "rye_execute": (RanResult, StartedResult, EndedResult, LoadResult, DryResult),
+    "rye_sign": (SignResult,),
+    "rye_return": (ReturnResult,),
+}
+"""The types of each tool's results, by the tool's name."""
+
+
+def as_answer(result: Result) -> dict[str, Any]:
+    """Return the JSON object that a caller gets."""
+    found: dict[str, Any] = structs.asdict(result)
+    for name in ("results", "chain"):
+        if name in found:
+            found[name] = [structs.asdict(each) for each in found[name]]
+    return found
+
+
+def result_schema(name: str) -> dict[str, Any]:
+    """Return the self-contained JSON Schema of a tool's results, an ``object`` as protocol 2025-11-25 requires."""
+    types = RESULTS[name]
+    for each in types:
+        json_decoder(each)  # lists are answered in several threads: msgspec learns each type in turn
+    made, parts = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
+    for part in parts.values():
+        part.pop("title", None)
+    if len(types) > 1:
+        return {"type": "object", "anyOf": list(made), "$defs": parts}
+    whole = parts.pop(types[0].__name__)
+    return {**whole, "$defs": parts} if parts else whole
