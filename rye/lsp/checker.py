@@ -25,6 +25,7 @@ from rye.errors import RyeError
 from rye.limits import EDITOR
 from rye.project.manifest import parse_manifest
 from rye.text.diagnostics import Diagnostic
+from rye.text.json_reading import UNDECODABLE
 from rye.workspace.authoring.validating import Members, validate_text
 
 _LENGTH = struct.Struct(">Q")
@@ -63,7 +64,7 @@ class Checker:
             limit = loop.call_later(EDITOR.check_seconds, self._kill)
             try:
                 return await loop.run_in_executor(self._thread, self._ask, path, text)
-            except (EOFError, OSError, msgspec.MsgspecError):
+            except (EOFError, OSError, *UNDECODABLE):
                 self._end()
                 message = "The text could not be checked: the check took too long, or a parser failed."
                 return (Diagnostic("error", "unchecked", message, hint="Simplify the text."),)

@@ -13,8 +13,9 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from lsprotocol import types
 from pygls import uris
@@ -25,8 +26,10 @@ from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
 from rye import __version__
 from rye.limits import EDITOR
 from rye.lsp.checker import Checker
+from rye.lsp.cursor import word_at
 from rye.lsp.explanations import described, explain
 from rye.lsp.offers import Offer, offers_in_directive, offers_in_frontmatter, offers_in_manifest
+from rye.lsp.outline import occurrences, outline
 from rye.lsp.positions import Encoding, Text
 from rye.lsp.ranges import span_of
 from rye.lsp.repairs import Repair, fixable_as_a_whole, repairs_of, whole_file
@@ -35,7 +38,7 @@ from rye.text.diagnostics import Diagnostic
 from rye.workspace.authoring.validating import fixed_text
 from rye.workspace.completion.names import names
 from rye.workspace.context import LibraryContext
-from rye.workspace.items.item_summary import describe
+from rye.workspace.items.item_summary import ItemPlace, describe, item_place, own_texts
 
 _SEVERITIES = {
     "error": types.DiagnosticSeverity.Error,
@@ -51,6 +54,15 @@ _KINDS = {
     "capability": types.CompletionItemKind.Value,
     "input": types.CompletionItemKind.Variable,
 }
+_PARTS = {
+    "heading": types.SymbolKind.String,
+    "step": types.SymbolKind.Event,
+    "input": types.SymbolKind.Variable,
+    "output": types.SymbolKind.Field,
+    "table": types.SymbolKind.Namespace,
+    "key": types.SymbolKind.Key,
+}
+_T = TypeVar("_T")
 _TRIGGERS = ["<", '"', "{", ":", "/", ".", " "]
 
 
@@ -173,6 +185,9 @@ class Server(LanguageServer):
         on(types.TEXT_DOCUMENT_DID_CLOSE, self._close)
         on(types.TEXT_DOCUMENT_COMPLETION, self._complete, types.CompletionOptions(trigger_characters=_TRIGGERS))
         on(types.TEXT_DOCUMENT_HOVER, self._hover)
+        on(types.TEXT_DOCUMENT_DEFINITION, self._definition)
+        on(types.TEXT_DOCUMENT_REFERENCES, self._references)
+        on(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, self._symbols)
         kinds = [types.CodeActionKind.QuickFix, types.CodeActionKind.SourceFixAll]
         on(types.TEXT_DOCUMENT_CODE_ACTION, self._actions, types.CodeActionOptions(code_action_kinds=kinds))
 
@@ -281,16 +296,62 @@ class Server(LanguageServer):
         if explained.reference:
             if document.folder is None:
                 return None
-            context = LibraryContext(
-                cwd=document.folder,
-                home=Home.from_environment(self.desk.environment),
-                offline=True,
-                environment=self.desk.environment,
-            )
-            loop = asyncio.get_running_loop()
-            shown = described(await loop.run_in_executor(self.reader, describe, context, explained.reference))
+            shown = described(await self._read(describe, self._context(document.folder), explained.reference))
         content = types.MarkupContent(types.MarkupKind.PlainText, shown)
         return types.Hover(content, _range(text, explained.start, explained.end))
+
+    async def _definition(self, params: types.DefinitionParams) -> types.Location | None:
+        found = await self._named(params.text_document.uri, params.position)
+        if found is None:
+            return None
+        start = types.Position(0, 0)
+        return types.Location(uris.from_fs_path(str(found.path)) or "", types.Range(start, start))
+
+    async def _references(self, params: types.ReferenceParams) -> list[types.Location]:
+        document = self.desk.documents.get(params.text_document.uri)
+        item = await self._named(params.text_document.uri, params.position)
+        if item is None or document is None or document.folder is None:
+            return []
+        files = await self._read(lambda context: list(own_texts(context)), self._context(document.folder))
+        opened = {each.path: each for each in self.desk.documents.values() if each.path is not None}
+        found: list[types.Location] = []
+        for path, saved in files:
+            text = opened[path].text if path in opened else Text(saved, self.desk.encoding)
+            uri = opened[path].uri if path in opened else uris.from_fs_path(str(path)) or ""
+            spans = occurrences(text.text, item.kind, item.id)
+            found += [types.Location(uri, _range(text, start, end)) for start, end in spans]
+        return found[: EDITOR.occurrences]
+
+    def _symbols(self, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
+        document = self.desk.documents.get(params.text_document.uri)
+        if document is None or len(document.text.text) > EDITOR.text_characters:
+            return []
+        text = document.text
+        return [
+            types.DocumentSymbol(part.name, _PARTS[part.sort], where := _range(text, part.start, part.end), where)
+            for part in outline(text.text, manifest=document.is_manifest)
+        ]
+
+    async def _named(self, uri: str, position: types.Position) -> ItemPlace | None:
+        """Return the item whose id is at a position."""
+        found = self._at(uri, position)
+        if found is None:
+            return None
+        document, offset = found
+        word = word_at(document.text.text, offset)
+        if word is None or word.is_capability or document.folder is None:
+            return None
+        return await self._read(item_place, self._context(document.folder), word.text)
+
+    def _context(self, folder: Path) -> LibraryContext:
+        environment = self.desk.environment
+        return LibraryContext(
+            cwd=folder, home=Home.from_environment(environment), offline=True, environment=environment
+        )
+
+    async def _read(self, read: Callable[..., _T], *given: object) -> _T:
+        """Read items in a thread, so that typing is not delayed."""
+        return await asyncio.get_running_loop().run_in_executor(self.reader, partial(read, *given))
 
     def _actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
         document = self.desk.documents.get(params.text_document.uri)

@@ -395,3 +395,60 @@ def test_without_the_library_the_command_says_what_to_install(tmp_path: Path) ->
     error = json.loads(done.stdout)["error"]
     assert (done.returncode, error["code"]) == (1, "extra-missing")
     assert "rye-registry[lsp]" in error["hint"]
+
+
+# Going to an item, and from it
+
+
+def location(found: dict[str, Any]) -> tuple[str, int, int, int]:
+    first, last = found["range"]["start"], found["range"]["end"]
+    assert first["line"] == last["line"]
+    return found["uri"], first["line"], first["character"], last["character"]
+
+
+def test_an_id_leads_to_its_file_and_to_every_place_that_names_it(client: Client, folder: Path, path: Path) -> None:
+    rye = folder / "rye.toml"
+    manifest = '[project]\nnamespace = "me"\n\n[sandbox."tool:me/shell/docker"]\nwrite = ["out/"]\n'
+    client.tell("textDocument/didClose", {"textDocument": {"uri": rye.as_uri()}})
+    client.open(path, f"{SHIP}\nUse me/shell/docker, or tool:me/shell/docker.\n")
+    line = SHIP.count("\n") + 1
+    wanted = {"line": line, "character": 6}
+    asked = {"textDocument": {"uri": path.as_uri()}, "position": wanted}
+    tool = folder / ".ai/tools/shell/docker.py"
+    found = client.ask("textDocument/definition", asked)
+    assert location(found) == (tool.as_uri(), 0, 0, 0)
+    saved = rye.read_text()
+    try:
+        rye.write_text(manifest)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("saved text that the editor has changed since: me/shell/docker\n")
+        places = [
+            location(each)
+            for each in client.ask("textDocument/references", {**asked, "context": {"includeDeclaration": False}})
+        ]
+    finally:
+        rye.write_text(saved)
+        path.unlink()
+    assert places == [
+        (rye.as_uri(), 3, 15, 30),
+        (path.as_uri(), line, 4, 19),
+        (path.as_uri(), line, 29, 44),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["me/shell/nothing", "../../rye.toml", "rye.execute.tool.me.shell.docker", "", "me/" * 3000]
+)
+def test_what_is_no_known_item_leads_nowhere(client: Client, path: Path, text: str) -> None:
+    client.open(path, f"{text}\n")
+    asked = {"textDocument": {"uri": path.as_uri()}, "position": {"line": 0, "character": 1}}
+    assert client.ask("textDocument/definition", asked) is None
+    assert client.ask("textDocument/references", {**asked, "context": {"includeDeclaration": True}}) == []
+
+
+def test_a_document_has_an_outline(client: Client, path: Path) -> None:
+    client.open(path, SHIP)
+    found = client.ask("textDocument/documentSymbol", {"textDocument": {"uri": path.as_uri()}})
+    lines = SHIP.split("\n")
+    assert len(found) > 2
+    assert [each["name"] for each in found if each["name"] not in lines[each["range"]["start"]["line"]]] == []
