@@ -15,7 +15,7 @@ from registry_server.api.appending import append, check_count
 from registry_server.api.examination import require_scope
 from registry_server.api.forwarded import client_address
 from registry_server.api.operations import SHA256, Parameter, described
-from registry_server.api.requests import SAFE_HEADERS, account_of, body_of, json_answer, service_of
+from registry_server.api.requests import SAFE_HEADERS, account_of, body_of, decode_request, json_answer, service_of
 from rye.errors import RyeError
 from rye.registry.protocol import wire
 
@@ -52,7 +52,7 @@ async def _add(request: Request[Any, Any, State]) -> Response[bytes]:
     require_scope(account, "stage", "publish")
     with service.quotas.request(account.owner):
         body = await body_of(request, service.settings.request_bytes)
-        wanted = wire.decode_json(body, wire.StageRequest)
+        wanted = decode_request(body, wire.StageRequest)
         check_count(service.settings, len(wanted.drafts))
         with service.writing(account):
             address = client_address(request.scope, service.settings.trusted_proxies)
@@ -106,7 +106,7 @@ async def _approve(request: Request[Any, Any, State], stage: FromPath[str]) -> R
     require_scope(account, "publish")
     with service.quotas.request(account.owner):
         body = await body_of(request, service.settings.request_bytes)
-        wanted = wire.decode_json(body, wire.ApprovalRequest)
+        wanted = decode_request(body, wire.ApprovalRequest)
         address = client_address(request.scope, service.settings.trusted_proxies)
         with service.writing(account):
             approved, note = await asyncio.to_thread(service.staging.sign, account, stage, wanted.note, address)
@@ -132,7 +132,7 @@ async def _reject(request: Request[Any, Any, State], stage: FromPath[str]) -> Re
     service, account = service_of(request), await _seer(request)
     with service.quotas.request(account.owner):
         body = await body_of(request, service.settings.request_bytes)
-        wanted = wire.decode_json(body, wire.RejectionRequest)
+        wanted = decode_request(body, wire.RejectionRequest)
         address = client_address(request.scope, service.settings.trusted_proxies)
         row = await asyncio.to_thread(service.staging.reject, account, stage, wanted.reason, address)
     return json_answer(wire.encode_json(row))

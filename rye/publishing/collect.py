@@ -18,12 +18,20 @@ from rye.publishing.release import AttachedBytes, Publishable, publishable
 from rye.storage.safe_files import read_bytes
 
 
+class RefusedItem(Struct, frozen=True):
+    """An item that cannot be published, while others can."""
+
+    shown: str
+    error: RyeError
+
+
 class Collected(Struct, frozen=True):
     """The items read from disk."""
 
     items: tuple[Publishable, ...]
     without_version: tuple[str, ...]
     """Files that were left out because they have no version (only when a whole project is published)."""
+    refused: tuple[RefusedItem, ...] = ()
 
 
 def collect(
@@ -36,14 +44,19 @@ def collect(
 ) -> Collected:
     """Return the items to publish, in the order given; a duplicate path counts once.
 
-    ``version``: for items whose format does not contain one. Raises RyeError for the first item that cannot be published,
-    ``other-version`` if every item has its own version, and ``named-twice`` if two files are the same item.
+    ``version``: for items whose format does not contain one. Raises RyeError ``other-version`` if every item has its own
+    version, and ``named-twice`` if two files are the same item.
     """
     items: dict[Identity, Publishable] = {}
     left_out = []
+    refused = []
     used = version is None
     for path, shown in paths:
-        item = load_item(path, shown=shown, options=options)
+        try:
+            item = load_item(path, shown=shown, options=options)
+        except RyeError as error:
+            refused.append(RefusedItem(shown, error))
+            continue
         metadata = item.reading.metadata
         # An invalid version is not a missing one: the item is reported as invalid, not left out silently.
         carries_none = metadata is not None and metadata.version is None and item.reading.ok
@@ -51,7 +64,11 @@ def collect(
             left_out.append(shown)
             continue
         used = used or carries_none
-        found = publishable(item, namespace, attached_bytes(item.path), version if carries_none else None)
+        try:
+            found = publishable(item, namespace, attached_bytes(item.path), version if carries_none else None)
+        except RyeError as error:
+            refused.append(RefusedItem(shown, error))
+            continue
         known = items.setdefault(found.identity, found)
         if known.path.resolve() != found.path.resolve():
             raise RyeError(
@@ -59,11 +76,11 @@ def collect(
                 f"{known.shown} and {shown} are both {found.identity}.",
                 "Publish one of them; an item has one file.",
             )
-    if not used:
+    if not used and not refused:
         raise RyeError(
             "other-version", "--version is for items without a version of their own; these have one.", "Leave it out."
         )
-    return Collected(tuple(items.values()), tuple(left_out))
+    return Collected(tuple(items.values()), tuple(left_out), tuple(refused))
 
 
 def attached_bytes(main_file: Path) -> tuple[AttachedBytes, ...]:

@@ -16,8 +16,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
+from rye.items.consented import Run
 from rye.items.identity import Identity, is_id
 from rye.items.reading import Metadata
+from rye.items.runs import attached_runs
 from rye.project.item_file import ItemFile
 from rye.registry.protocol.derivation import Resolve, derived_lines, note_description
 from rye.registry.protocol.lines import StatementError, read_version
@@ -53,6 +55,14 @@ class Publishable(Struct, frozen=True, kw_only=True):
     def paths(self) -> list[Path]:
         """Every file that is published."""
         return [self.path, *(self.path.parent / entry.path for entry in self.attached)]
+
+    @property
+    def attached_runs(self) -> tuple[Run, ...]:
+        """The attached files that can run."""
+        return attached_runs(
+            ((entry.path, entry.executable, sha256(entry.data).hexdigest(), entry.data) for entry in self.attached),
+            self.data,
+        )
 
     @property
     def blobs(self) -> dict[str, bytes]:

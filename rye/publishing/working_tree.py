@@ -12,7 +12,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from rye.errors import RyeError
+from rye.sources import git_program
 
 _SECONDS = 20
 _AT_ONCE = 200
@@ -53,6 +56,26 @@ def uncommitted(paths: Sequence[Path], folder: Path) -> list[str]:
     return changed
 
 
+class Checkout(Struct, frozen=True):
+    """The checkout around a folder."""
+
+    top: Path
+    commit: str
+    address: str | None
+    """Of the remote ``origin``, as git's configuration has it."""
+
+
+def checkout_of(folder: Path) -> Checkout | None:
+    """Return the checkout around a folder; None if there is none, or it has no commit. Raises RyeError ``git-failed``."""
+    _refuse_committed_repositories(folder)
+    top = _git(folder, "rev-parse", "--show-toplevel")
+    commit = _git(folder, "log", "-1", "--format=%H") if top is not None else None
+    if top is None or commit is None:
+        return None
+    address = _git(folder, "config", "--get", "remote.origin.url")
+    return Checkout(Path(top.rstrip("\n")).resolve(), commit.strip(), address.strip() if address else None)
+
+
 def _refuse_committed_repositories(folder: Path) -> None:
     """Refuse a folder that git would take for a repository before it reaches the checkout's ``.git``. Git since 2.38 refuses it
     by ``safe.bareRepository``. Raises RyeError ``git-failed``."""
@@ -70,13 +93,14 @@ def _refuse_committed_repositories(folder: Path) -> None:
 
 
 def _git(folder: Path, *arguments: str, settings: Sequence[str] = ()) -> str | None:
-    """Return git's output; None if it fails or is not installed. No hook or monitor of the checkout runs, and no submodule is
-    looked into; ``settings`` turn its filters off (:func:`_without_filters`)."""
-    safe = ["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"]
-    safe += ["-c", "safe.bareRepository=explicit", *settings]
-    command = ["git", "--literal-pathspecs", *safe, "-C", str(folder.absolute()), *arguments]
+    """Return git's output; None if it fails or is not installed. Nothing that the checkout names runs
+    (:func:`rye.sources.git_program.in_checkout`); ``settings`` turn its filters off (:func:`_without_filters`)."""
+    command = git_program.in_checkout(folder, arguments, settings)
+    env = git_program.checkout_environment()
     try:
-        run = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False, stdin=subprocess.DEVNULL)
+        run = subprocess.run(
+            command, env=env, capture_output=True, timeout=_SECONDS, check=False, stdin=subprocess.DEVNULL
+        )
     except FileNotFoundError:
         return None
     except subprocess.TimeoutExpired:

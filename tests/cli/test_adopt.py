@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -144,3 +145,67 @@ def test_folders_without_skills(rye: Person) -> None:
     assert rye.run("adopt", "empty", "--json").refusal == "no-items skills"
     missing = rye.run("adopt", "nowhere", "--json")
     assert (missing.code, missing.error["code"]) == (1, "no-such-folder")
+
+
+PLAIN = "---\nname: {name}\ndescription: Reads {name}. Use it for {name}.\n{more}---\n\n# {name}\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ("", 'metadata:\n  version: "0.1.0"\n'),
+        (
+            "license: MIT\nmetadata:\n    author: me  # yes\n",
+            'license: MIT\nmetadata:\n    version: "0.1.0"\n    author: me  # yes\n',
+        ),
+        ("metadata: {author: me}\n", 'metadata:\n  version: "0.1.0"\n  author: "me"\n'),
+        ('metadata:\n  version: "2.0.0"\n', 'metadata:\n  version: "2.0.0"\n'),
+    ],
+)
+def test_a_skill_without_a_version_gets_one_and_nothing_else_changes(rye: Person, more: str, expected: str) -> None:
+    rye.write("kit/words/SKILL.md", PLAIN.format(name="words", more=more))
+    (skill,) = rye.ok("adopt", "kit", "--json").json["skills"]
+    assert rye.path(".ai/skills/words/SKILL.md").read_text() == PLAIN.format(name="words", more=expected)
+    assert skill["version"] == ("2.0.0" if "2.0.0" in more else "0.1.0")
+    assert rye.ok("adopt", "kit", "--json").json["skills"][0]["status"] == "unchanged"
+    rye.ok("keys", "generate")
+    rye.ok("sign", ".ai/skills/words")
+    assert rye.ok("adopt", "kit", "--json").json["skills"][0]["status"] == "unchanged"
+
+
+def test_the_version_can_be_chosen_and_must_be_one(rye: Person) -> None:
+    rye.write("kit/words/SKILL.md", PLAIN.format(name="words", more=""))
+    assert rye.ok("adopt", "kit", "--version", "2.1.0", "--json").json["skills"][0]["version"] == "2.1.0"
+    assert rye.run("adopt", "kit", "--version", "two", "--json").error["code"] == "bad-version"
+
+
+def test_metadata_that_cannot_be_extended_is_left_and_said(rye: Person) -> None:
+    text = PLAIN.format(name="words", more="metadata: &x\n  author: me\nlicense: *x\n")
+    rye.write("kit/words/SKILL.md", text)
+    rye.write("kit/other/SKILL.md", PLAIN.format(name="other", more=""))
+    done = rye.run("adopt", "kit")
+    assert "other" in done.stdout
+    if rye.path(".ai/skills/words").exists():
+        assert "no version could be added" in done.stderr
+
+
+@pytest.mark.processes
+def test_a_skill_of_a_checkout_keeps_its_address_and_commit(rye: Person) -> None:
+    def git(*words: str) -> str:
+        command = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", *words]
+        return subprocess.run(command, cwd=rye.path("kit"), check=True, capture_output=True, text=True).stdout.strip()
+
+    rye.write("kit/skills/words/SKILL.md", PLAIN.format(name="words", more=""))
+    rye.write("kit/skills/other/SKILL.md", PLAIN.format(name="other", more=""))
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "x")
+    git("remote", "add", "origin", "https://someone:secret@git.example.org/team/kit.git")
+    rye.write("kit/skills/other/SKILL.md", PLAIN.format(name="other", more="license: MIT\n"))
+    rye.ok("adopt", "kit")
+    commit = git("rev-parse", "HEAD")
+    origin = f"git+https://git.example.org/team/kit.git#{commit}:skills/words"
+    text = rye.path(".ai/skills/words/SKILL.md").read_text()
+    assert f'metadata:\n  version: "0.1.0"\n  origin: "{origin}"\n' in text
+    assert "secret" not in text
+    assert "origin" not in rye.path(".ai/skills/other/SKILL.md").read_text(), "it is not what the commit has"

@@ -56,16 +56,34 @@ class TestPublish:
         assert result.stdout == "would publish directive:acme/work/listed 1.0.0\n"
         assert acme.fails("info", "acme/work/listed", code="no-such-item")["hint"]
 
-    def test_a_batch_is_atomic_and_dependencies_stand_first_in_the_log(self, acme: Person) -> None:
+    def test_dependencies_stand_first_in_the_log(self, acme: Person) -> None:
         top = acme.directive("chain/a_top", depends=[("z_base", "^1.0")])
         base = acme.directive("chain/z_base")
         rows = acme.ok("publish", top, base, "--json").json["published"]
         assert [row["id"] for row in rows] == ["acme/chain/z_base", "acme/chain/a_top"]
         assert rows[0]["log"] < rows[1]["log"]
         assert acme.ok("info", "acme/chain/a_top", "--json").json["depends_on"] == ["directive:acme/chain/z_base@^1.0"]
-        good, bad = acme.directive("chain/good"), acme.directive("chain/bad", signed=False)
-        acme.fails("publish", good, bad, code="not-signed")
-        acme.fails("info", "acme/chain/good", code="no-such-item")
+
+    def test_one_that_is_refused_does_not_stop_the_others_but_those_that_need_it(self, acme: Person) -> None:
+        good, bad = acme.directive("parts/good"), acme.directive("parts/bad", signed=False)
+        needs = acme.directive("parts/needs", depends=[("acme/parts/bad", "^1.0")])
+        further = acme.directive("parts/further", depends=[("acme/parts/needs", "^1.0")])
+        done = acme.run("publish", good, bad, needs, further, "--json")
+        assert done.code == 1
+        assert [row["id"] for row in done.json["published"]] == ["acme/parts/good"]
+        codes = {row["path"]: row["code"] for row in done.json["refused"]}
+        assert codes == {bad: "not-signed", needs: "unresolved-reference", further: "unresolved-reference"}
+        again = acme.run("publish", good, bad, needs, further)
+        assert again.code == 1
+        assert "3 items not published:" in again.stderr
+        assert bad in again.stderr
+        acme.ok("sign", bad)
+        rows = acme.ok("publish", good, bad, needs, further, "--json").json
+        assert len(rows["published"]) == 3
+        assert rows["refused"] == []
+
+    def test_a_single_item_that_is_refused_is_an_error(self, acme: Person) -> None:
+        acme.fails("publish", acme.directive("parts/alone", signed=False), code="not-signed")
 
     def test_a_dependency_that_does_not_exist_is_named(self, acme: Person) -> None:
         path = acme.directive("chain/lonely", depends=[("acme/chain/absent", "*")])
@@ -109,10 +127,11 @@ class TestBarePublish:
         path = user.directive("work/short", signed=False)
         file = user.folder / path
         file.write_text(file.read_text().replace('version="1.0.0"', 'version="1.1"', 1))
-        for words in ((), (path,)):
-            error = user.fails("publish", *words, code="invalid-item")
-            assert "work/short.md" in error["message"]
-        user.fails("info", "halved/work/fine", code="no-such-item")
+        error = user.fails("publish", path, code="invalid-item")
+        assert "work/short.md" in error["message"]
+        done = user.run("publish", "--json")
+        assert (done.code, [row["code"] for row in done.json["refused"]]) == (1, ["invalid-item"])
+        assert [row["id"] for row in done.json["published"]] == ["halved/work/fine"]
 
     def test_it_publishes_every_own_item_whose_version_is_new(self, registry: Registry) -> None:
         user = registry.owner("bare")

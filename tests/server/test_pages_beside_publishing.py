@@ -119,3 +119,38 @@ def test_a_publish_is_at_work_from_its_place_to_its_answer_and_after_a_failure_n
     with pytest.raises(RyeError), local.service.writing(writing(local)):
         raise RyeError("x", "x", None)
     assert not is_publishing()
+
+
+def search(local: LocalRegistry, path: str, count: int) -> list[httpx.Response]:
+    """Send this many searches at the same time."""
+
+    async def all_of_them() -> list[httpx.Response]:
+        return await asyncio.gather(*(local.client.get(path) for _ in range(count)))
+
+    return local.loop.run_until_complete(all_of_them())
+
+
+def test_searches_take_longer_turns_beside_a_publish_and_wait_for_nobody_without_one(
+    local: LocalRegistry, waits: Waits
+) -> None:
+    assert {answer.status_code for answer in search(local, "/api/v1/search?q=deploy", 4)} == {200}
+    assert waits.taken == []
+    with local.service.writing(writing(local)):
+        assert {answer.status_code for answer in search(local, "/api/v1/search?q=deploy", 4)} == {200}
+    assert waits.taken == [round(number * PAGES.search_pace_seconds, 6) for number in range(1, 4)]
+
+
+def test_a_search_page_takes_a_turn_for_its_search_too(local: LocalRegistry, waits: Waits) -> None:
+    with local.service.writing(writing(local)):
+        assert search(local, "/-/search?q=deploy", 1)[0].status_code == 200
+    assert waits.taken == [PAGES.pace_seconds]
+
+
+def test_more_searches_than_can_be_answered_in_time_are_refused_at_once(local: LocalRegistry, waits: Waits) -> None:
+    with local.service.writing(writing(local)):
+        read(local, 1)
+        local.service.pages._next_turn = waits.now + PAGES.turn_seconds + PAGES.search_pace_seconds
+        (answer,) = search(local, "/api/v1/search?q=deploy", 1)
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "1"
+    assert waits.taken == []

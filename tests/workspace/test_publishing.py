@@ -64,11 +64,17 @@ def batch(count: int, *files: bytes) -> Batch:
         for number in range(count)
     )  # fmt: skip
     given = [*files, *[b""] * (count - len(files))]
-    items: Any = tuple(SimpleNamespace(size=len(data), blobs={str(hash(data)): data} if data else {}) for data in given)
+    items: Any = tuple(
+        SimpleNamespace(shown="x", size=len(data), blobs={str(hash(data)): data} if data else {}) for data in given
+    )
     return Batch("registry.example", releases, items, ())
 
 
 def send(api: Any, count: int, *files: bytes) -> tuple[int, ...]:
+    return sent(api, count, *files)[1]
+
+
+def sent(api: Any, count: int, *files: bytes) -> tuple[Batch, tuple[int, ...]]:
     return _send(LibraryContext(cwd=Path(), home=Home(Path(), Path(), Path())), api, batch(count, *files), KEY)
 
 
@@ -94,6 +100,32 @@ def test_a_refusal_of_one_statement_ends_it() -> None:
     assert len(api.requests) < 5
     with pytest.raises(ApiError):
         send(Api(most=0, code="version-exists"), 2)
+
+
+class Choosy(Api):
+    """Refuses requests with some items for what they say."""
+
+    def __init__(self, *refused: str) -> None:
+        super().__init__(most=200)
+        self.refused = refused
+
+    def post_statements(self, texts: list[str], blobs: list[bytes]) -> Any:
+        if any(f"acme/work/{name}" in str(text) for text in texts for name in self.refused):
+            self.requests.append(len(texts))
+            raise ApiError("invalid-item", "No.", None, 422)
+        return super().post_statements(texts, blobs)
+
+
+def test_an_item_that_the_server_refuses_does_not_stop_the_others() -> None:
+    api = Choosy("item007", "item150")
+    done, positions = sent(api, 200)
+    assert [one.error.code for one in done.refused] == ["invalid-item", "invalid-item"]
+    assert len(positions) == len(done.releases) == len(done.items) == 198
+    assert "acme/work/item007" not in api.log
+    assert api.log == [release.identity.id for release in done.releases]
+    assert len(api.requests) < 50
+    with pytest.raises(ApiError):
+        sent(Choosy("item0"), 3)
 
 
 def test_small_files_travel_with_their_statements_and_large_ones_before() -> None:

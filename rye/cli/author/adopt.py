@@ -16,18 +16,27 @@ from rye.workspace.named_file import NamedFile
 @click.argument("folder", metavar="FOLDER")
 @click.option("--dry-run", is_flag=True, help="Report only; write nothing.")
 @click.option("--in-place", is_flag=True, help="Fix the skills where they are instead of copying them.")
+@click.option(
+    "--version", metavar="X.Y.Z", default="0.1.0", show_default=True, help="The version of skills without one."
+)
 @click.pass_obj
-def adopt(session: Session, folder: str, dry_run: bool, in_place: bool) -> int:
+def adopt(session: Session, folder: str, dry_run: bool, in_place: bool, version: str) -> int:
     """Make skills publishable. FOLDER is a skill, or contains skills at any depth.
 
-    Each skill is checked and copied to .ai/skills. Exits 1 if one of them cannot be adopted.
+    Each skill is checked and copied to .ai/skills, with a version and, from a git checkout, its address and commit. Exits 1 if
+    one of them cannot be adopted.
     """
     results = []
-    for done in adopt_skills(session, AdoptRequest(NamedFile(session.path(folder), folder), dry_run, in_place)):
+    request = AdoptRequest(NamedFile(session.path(folder), folder), dry_run, in_place, version)
+    for done in adopt_skills(session, request):
         results.append(done)
         _print(session, done)
     if session.json:
         session.console.document({"skills": [_as_json(done) for done in results]})
+    elif refused := [done for done in results if done.status == "refused"]:
+        session.console.say(f"{len(results) - len(refused)} of {len(results)} skills adopted; refused:", "warning")
+        for done in refused:
+            session.console.say(one_line(f"  {done.skill.shown}: {done.reason}"), "warning")
     return 1 if any(done.status == "refused" for done in results) else 0
 
 
@@ -59,6 +68,8 @@ def _print(session: Session, done: AdoptedSkill) -> None:
     console.data(console.style(one_line(line), "removed" if done.status == "refused" else "ok"))
     for change in adoption.changes:
         console.say(f"  {MAIN}: {change}")
+    if adoption.without_version:
+        console.say(f"  {MAIN}: no version could be added; write metadata.version", "warning")
     console.diagnostics(os.path.join(skill.shown, MAIN), (*skill.problems, *adoption.diagnostics))
     for path, finding in adoption.hidden:
         console.diagnostics(os.path.join(skill.shown, path), [finding])

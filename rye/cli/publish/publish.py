@@ -1,9 +1,10 @@
-"""``rye publish``: publish signed releases, all or none."""
+"""``rye publish``: publish signed releases, without those that cannot be published."""
 
 from __future__ import annotations
 
 import click
 
+from rye.cli.console import one_line
 from rye.cli.options import Session, command
 from rye.cli.trust.own_keys import own_keys
 from rye.workspace.publishing import publishing
@@ -36,8 +37,11 @@ def publish(
     allow_uncommitted: bool,
     stage: bool,
     trusted: bool,
-) -> None:
-    """Publish the named items, or all of the project's items with a new version. Up to 200 items, all or none.
+) -> int:
+    """Publish the named items, or all of the project's items with a new version.
+
+    An item that cannot be published is left out and listed at the end (exit 1). After an interruption, the same command
+    publishes the rest.
 
     Published items are public forever. They must be valid and signed by a key of the namespace. With --stage, releases wait
     until maintainers sign their release notes with `rye stage approve`.
@@ -59,7 +63,19 @@ def publish(
         stage=stage,
         trusted=trusted,
     )
-    _report(session, publishing.publish(session, own_keys(session), request, agreed), dry_run)
+    outcome = publishing.publish(session, own_keys(session), request, agreed)
+    _report(session, outcome, dry_run)
+    refused = outcome.batch.refused
+    if refused and not session.json:
+        session.console.say(f"{len(refused)} item{'s' if len(refused) > 1 else ''} not published:", "warning")
+        for one in refused:
+            message = one.error.message
+            session.console.say(
+                one_line(f"  {message if one.shown in message else f'{one.shown}: {message}'}"), "warning"
+            )
+            if one.error.hint:
+                session.console.say(one_line(f"    {one.error.hint}"), "dim")
+    return 1 if refused else 0
 
 
 def _list(session: Session, batch: Batch, stage: bool) -> None:
@@ -72,11 +88,15 @@ def _list(session: Session, batch: Batch, stage: bool) -> None:
     for release, item in zip(batch.releases, batch.items, strict=True):
         named = f"  {release.identity} {release.version}"
         session.console.tell(named, (f"  {item.size:,} bytes  {item.shown}", "dim"), hang=6, wide=True)
+        actions = {run.where: run.action for run in item.attached_runs}
         for entry in item.attached:
-            mark = ("  executable", "warning") if entry.executable else ""
+            action = "executable" if entry.executable else actions.get(entry.path)
+            mark = (f"  {action}", "warning") if action is not None else ""
             session.console.tell(f"    {entry.path}", (f"  {len(entry.data):,} bytes", "dim"), mark, hang=8, wide=True)
     if batch.unchanged:
         session.console.say(f"  {len(batch.unchanged)} already published and unchanged")
+    if batch.refused:
+        session.console.say(f"  {len(batch.refused)} cannot be published and are left out; the end says why", "warning")
 
 
 def _report(session: Session, outcome: PublishOutcome, dry_run: bool) -> None:
@@ -97,7 +117,9 @@ def _report(session: Session, outcome: PublishOutcome, dry_run: bool) -> None:
     ]
     if session.json:
         skipped = [{"kind": i.identity.kind, "id": i.identity.id, "version": i.version} for i in batch.unchanged]
-        session.console.document({"published": rows, "unchanged": skipped, "dry_run": dry_run})
+        session.console.document(
+            {"published": rows, "unchanged": skipped, "refused": _refused(batch), "dry_run": dry_run}
+        )
         return
     for row in rows:
         place = f"  log {row['log']}" if row["log"] is not None else ""
@@ -106,6 +128,10 @@ def _report(session: Session, outcome: PublishOutcome, dry_run: bool) -> None:
         )
     if not rows:
         session.console.data("nothing new to publish")
+
+
+def _refused(batch: Batch) -> list[dict[str, object]]:
+    return [{"path": one.shown, "code": one.error.code, "message": one.error.message} for one in batch.refused]
 
 
 def _report_stages(session: Session, batch: Batch, stages: tuple[str, ...]) -> None:
@@ -121,7 +147,9 @@ def _report_stages(session: Session, batch: Batch, stages: tuple[str, ...]) -> N
     ]
     if session.json:
         skipped = [{"kind": i.identity.kind, "id": i.identity.id, "version": i.version} for i in batch.unchanged]
-        session.console.document({"published": [], "staged": rows, "unchanged": skipped, "dry_run": False})
+        session.console.document(
+            {"published": [], "staged": rows, "unchanged": skipped, "refused": _refused(batch), "dry_run": False}
+        )
         return
     for row in rows:
         session.console.data(f"staged {row['kind']}:{row['id']} {row['version']}  {row['stage']}")

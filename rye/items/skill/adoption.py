@@ -1,12 +1,15 @@
 """Adopt a skill from anywhere: what it contains, and what must change to publish it. Pure; the caller reads and writes.
 
-The only change offered automatically is one that agents do not see: LF line endings, no byte order mark. Everything else, hidden
-characters above all, is reported for a person to decide.
+The only changes offered automatically are ones that agents do not see: LF line endings, no byte order mark, and in ``metadata``
+a version and where the skill comes from, if it does not say. Everything else, hidden characters above all, is reported for a
+person to decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 from msgspec import Struct
@@ -18,8 +21,10 @@ from rye.items.skill.reader import inside, is_attached, read
 from rye.limits import CONTENT
 from rye.text import content
 from rye.text.diagnostics import Diagnostic, has_errors, in_order
+from rye.text.frontmatter import FrontmatterError, split
 from rye.text.markdown_links import links
 from rye.text.markdown_outline import outline
+from rye.text.yaml_reading import YamlError, json_safe, read_yaml
 
 _SCRIPTS_WORDS = (
     ".sh .bash .zsh .fish .ps1 .bat .cmd .py .pyw .js .mjs .cjs .ts .rb .pl .php .lua .exe .dll .so .dylib .jar .wasm"
@@ -52,6 +57,8 @@ class Adoption(Struct, frozen=True, kw_only=True):
     """``SKILL.md`` in publishable form, if it differs from the original."""
     changes: tuple[str, ...]
     """What ``fixed`` changes, in words."""
+    without_version: bool = False
+    """Whether it has no version, and none could be written without changing more."""
 
     @property
     def publishable(self) -> bool:
@@ -59,17 +66,26 @@ class Adoption(Struct, frozen=True, kw_only=True):
         return not has_errors(self.diagnostics) and not has_errors(d for _, d in self.hidden)
 
 
-def analyze(data: bytes, folder_name: str, files: Iterable[AdoptableFile]) -> Adoption:
-    """Analyze a skill, given the bytes of its ``SKILL.md``, its folder's name and its attached files."""
+def analyze(
+    data: bytes, folder_name: str, files: Iterable[AdoptableFile], added: Mapping[str, str] | None = None
+) -> Adoption:
+    """Analyze a skill, given the bytes of its ``SKILL.md``, its folder's name and its attached files. ``added``: what its
+    ``metadata`` should have, a version above all; what it says itself stays."""
     listed = sorted(files, key=lambda entry: entry.file.path)
     attached = tuple(entry.file.path for entry in listed)
     decoded = content.decode(data)
     fixed = content.fixed(data)
+    wanted = _missing(decoded.text, added or {}) if decoded.text is not None else {}
+    stamped = with_metadata(decoded.text, wanted) if decoded.text is not None and wanted else None
+    if stamped is not None:
+        fixed = stamped.encode()
+        decoded = replace(decoded, text=stamped)
     changes = [
         words
         for words, holds in (
             ("the byte order mark is removed", decoded.had_bom),
             ("line endings become LF", decoded.had_crlf),
+            *((f"metadata.{key} is added: {value}", stamped is not None) for key, value in wanted.items()),
         )
         if holds
     ]
@@ -100,7 +116,56 @@ def analyze(data: bytes, folder_name: str, files: Iterable[AdoptableFile]) -> Ad
         dead_links=tuple(dead),
         fixed=fixed if fixed != data else None,
         changes=tuple(changes),
+        without_version=metadata is not None and metadata.version is None,
     )
+
+
+def _missing(text: str, added: Mapping[str, str]) -> dict[str, str]:
+    """Return what the skill's ``metadata`` does not have. A signed skill with a version stays as it was signed."""
+    try:
+        value = read_yaml(split(text).yaml).value
+    except (FrontmatterError, YamlError):
+        return {}
+    metadata = value.get("metadata") if isinstance(value, dict) else None
+    known = metadata if isinstance(metadata, dict) else {}
+    if known.get("version") is not None and _SIGNED.search(text) is not None:
+        return {}
+    return {key: value for key, value in added.items() if known.get(key) is None}
+
+
+_SIGNED = re.compile(r"^<!-- rye(?:os)?:signed:|^# rye(?:os)?:signed:", re.MULTILINE)
+
+
+def with_metadata(text: str, added: Mapping[str, str]) -> str | None:
+    """Return the text with more keys in its frontmatter's ``metadata``, every other line untouched, or None if that cannot be
+    done: the result is read back, and says the same otherwise. ``text``: with LF line ends."""
+    try:
+        parts = split(text)
+        document = read_yaml(parts.yaml)
+    except (FrontmatterError, YamlError):
+        return None
+    if not isinstance(document.value, dict):
+        return None
+    lines = parts.yaml.removesuffix("\n").split("\n")
+    old = document.value.get("metadata")
+    if "metadata" not in document.value:
+        at, indent, lines = len(lines) + 1, "  ", [*lines, "metadata:"]
+    else:
+        at = document.line("metadata")
+        indent = re.match(" *", lines[at] if at < len(lines) else "")[0] or "  "  # type: ignore[index]
+        if isinstance(old, dict) and lines[at - 1].rstrip().endswith("}"):
+            lines[at - 1 : at] = ["metadata:", *(f"  {key}: {json.dumps(json_safe(old[key]))}" for key in old)]
+    lines[at:at] = [f"{indent}{key}: {json.dumps(value)}" for key, value in added.items()]
+    head = text.split("\n")[: parts.yaml_line - 1]
+    result = "\n".join([*head, *lines, "---", parts.body])
+    try:
+        again = split(result)
+        value = read_yaml(again.yaml).value
+    except (FrontmatterError, YamlError):
+        return None
+    expected = {**document.value, "metadata": {**(old if isinstance(old, dict) else {}), **added}}
+    same = isinstance(value, dict) and value == expected and again.body == parts.body
+    return result if same and (old is None or isinstance(old, dict)) else None
 
 
 def _is_script(entry: AdoptableFile) -> bool:

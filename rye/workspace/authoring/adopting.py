@@ -1,13 +1,15 @@
 """Adopting skills: skills from anywhere become items of this project, without changing what agents read.
 
-A skill is copied to ``.ai/skills/<name>/`` (or fixed in place): ``SKILL.md`` with LF line endings and without a byte order
-mark, every attached file byte for byte. Hidden characters, scripts and broken links are reported. A skill that breaks a
-publishing rule is refused, and the others continue. An existing folder is never overwritten.
+A skill is copied to ``.ai/skills/<name>/`` (or fixed in place): ``SKILL.md`` with LF line endings, without a byte order mark,
+with a version and, from a git checkout, where it comes from; every attached file byte for byte. Hidden characters, scripts and
+broken links are reported. A skill that breaks a publishing rule is refused, and the others continue. An existing folder is never
+overwritten.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -16,12 +18,16 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from rye.errors import RyeError
+from rye.errors import RyeError, UsageError
 from rye.items.attached import attached_files
 from rye.items.identity import is_segment
 from rye.items.skill.adoption import AdoptableFile, analyze
+from rye.items.version_text import version_problem
 from rye.limits import CONTENT
 from rye.project.context import require_project, walk
+from rye.project.declared_sources import GIT_PREFIX, BadSource, git_address
+from rye.publishing.working_tree import checkout_of, uncommitted
+from rye.signing.signature_line import FoundLine, find, layout_of, text_of
 from rye.storage.atomic import replace_file
 from rye.storage.safe_files import read_bytes, refuse_links
 from rye.text.diagnostics import has_errors
@@ -46,6 +52,8 @@ class AdoptRequest(Struct, frozen=True):
     """Write nothing."""
     in_place: bool = False
     """Fix the skills where they are, instead of copying them."""
+    version: str = "0.1.0"
+    """The version of skills that have none."""
 
 
 class FoundSkill(Struct, frozen=True):
@@ -92,10 +100,14 @@ class AdoptedSkill(Struct, frozen=True):
 def adopt_skills(context: Context, request: AdoptRequest) -> Iterator[AdoptedSkill]:
     """Adopt the skills of a folder one by one, and yield each when it is done.
 
-    All are read before the first is written. Raises RyeError ``no-such-folder``, ``no-items``, ``changed-meanwhile``, and
-    ``no-project`` unless they stay in place.
+    All are read before the first is written. Raises RyeError ``no-such-folder``, ``no-items``, ``changed-meanwhile``,
+    ``no-project`` unless they stay in place, and UsageError ``bad-version``.
     """
-    found = [_look(path, shown, request.in_place) for path, shown in _skills(request.folder)]
+    if version_problem(request.version) is not None:
+        raise UsageError("bad-version", f"{request.version!r} is not a version.", "Write X.Y.Z, such as 0.1.0.")
+    folders = _skills(request.folder)
+    origins = {} if request.in_place else _origins([path for path, _ in folders], request.folder.path)
+    found = [_look(path, shown, request, origins.get(path)) for path, shown in folders]
     skills = None
     if not request.in_place:
         project = require_project(context.cwd)
@@ -127,13 +139,40 @@ def _skills(folder: NamedFile) -> list[tuple[Path, str]]:
     return [(path, os.path.join(folder.shown, path.relative_to(root))) for path in folders]
 
 
-def _look(folder: Path, shown: str, in_place: bool) -> FoundSkill:
+def _origins(folders: list[Path], root: Path) -> dict[Path, str]:
+    """Where each skill comes from, as ``rye add`` takes it (``git+URL#COMMIT:PATH``): for those in a checkout of a repository
+    that has an address, and with the bytes of its commit."""
+    try:
+        checkout = checkout_of(root)
+        if checkout is None or checkout.address is None:
+            return {}
+        address = _address(checkout.address)
+        changed = [(checkout.top / name).resolve() for name in uncommitted(folders, root)]
+    except (RyeError, BadSource):
+        return {}
+    origins = {}
+    for folder in folders:
+        here = folder.resolve()
+        if here.is_relative_to(checkout.top) and not any(path.is_relative_to(here) for path in changed):
+            path = here.relative_to(checkout.top).as_posix()
+            origins[folder] = f"{GIT_PREFIX}{address}#{checkout.commit}{'' if path == '.' else f':{path}'}"
+    return origins
+
+
+def _address(remote: str) -> str:
+    """A remote's address in the form of sources, without a user's name or password. Raises BadSource."""
+    scp = re.fullmatch(r"([A-Za-z0-9._-]+@[A-Za-z0-9.-]+):(?!/)(.+)", remote)
+    return git_address(f"ssh://{scp[1]}/{scp[2]}" if scp else re.sub(r"^(https?://)[^/@]*@", r"\1", remote))
+
+
+def _look(folder: Path, shown: str, request: AdoptRequest, origin: str | None) -> FoundSkill:
     files, problems = attached_files(folder / MAIN)
     data = read_bytes(folder / MAIN, CONTENT.item_bytes)
     read = [AdoptableFile(file, read_bytes(folder / file.path, file.size)) for file in files]
-    adoption = analyze(data, folder.resolve().name, read)
-    if not in_place and adoption.name is not None:
-        adoption = analyze(data, adoption.name, read)  # the copy's folder has the skill's own name
+    added = {"version": request.version} | ({"origin": origin} if origin is not None else {})
+    adoption = analyze(data, folder.resolve().name, read, added)
+    if not request.in_place and adoption.name is not None:
+        adoption = analyze(data, adoption.name, read, added)  # the copy's folder has the skill's own name
     return FoundSkill(folder, shown, data, files, problems, adoption)
 
 
@@ -176,12 +215,15 @@ def _adopted(
 
 
 def _same(skill: FoundSkill, target: Path) -> bool:
-    """Whether the folder holds exactly what would be copied there."""
+    """Whether the folder holds exactly what would be copied there, signed since or not."""
     files, problems = attached_files(target / MAIN)
     if problems or files != skill.files:
         return False
     pairs = [(skill.folder / file.path, target / file.path) for file in files]
-    return (target / MAIN).read_bytes() == skill.main_bytes and all(a.read_bytes() == b.read_bytes() for a, b in pairs)
+    layout = layout_of("skill", MAIN)
+    texts = [text_of(data) for data in ((target / MAIN).read_bytes(), skill.main_bytes)]
+    one, other = (line.rest if isinstance(line := find(text, layout), FoundLine) else text for text in texts)
+    return one == other and all(a.read_bytes() == b.read_bytes() for a, b in pairs)
 
 
 def _copy(skill: FoundSkill, target: Path) -> None:

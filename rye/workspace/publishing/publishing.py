@@ -1,5 +1,8 @@
 """Publishing: find a project's new items, check them, and send them to the log as one signed batch.
 
+What cannot be published is left out with the reason, and what needs it as well; the others are published. A batch that was
+interrupted goes on where it ended: what is published already is unchanged.
+
 Every check runs before anything is uploaded, so a dry run fails wherever a publish would: the keyset and the user's key,
 git, signatures, references, look-alike names, and the acceptance check that the server and every client use
 (:mod:`rye.registry.trust.file_acceptance`).
@@ -7,22 +10,26 @@ git, signatures, references, look-alike names, and the acceptance check that the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
 from rye.items.identity import Identity, fold, lookup_key
+from rye.items.named import ItemNames
 from rye.items.placeholder_text import placeholder_text
 from rye.items.reading import ReadOptions
 from rye.limits import PUBLISHING, REGISTRY
-from rye.project.context import arguments_or_own_items, read_options
-from rye.publishing.collect import collect
+from rye.project.context import arguments_or_own_items, load_manifest, read_options
+from rye.project.layout import find_project
+from rye.publishing.collect import Collected, RefusedItem, collect
 from rye.publishing.look_alikes import NameIndex
 from rye.publishing.release import Publishable, check_signature, dependencies_first, refuse_secrets, release_note
 from rye.publishing.working_tree import uncommitted
@@ -33,6 +40,7 @@ from rye.registry.transport.api import ApiError, RegistryApi
 from rye.registry.trust.file_acceptance import Refusal, judge_release_file
 from rye.registry.trust.records import ReleaseRecord
 from rye.signing.keys import PublicKey
+from rye.workspace.items.absences import present_items
 from rye.workspace.publishing.owner_statements import (
     keyset_in_force,
     owner_key,
@@ -50,6 +58,7 @@ from rye.workspace.registries.registry_access import (
 from rye.workspace.registries.trusted_publishing import publishing_token
 
 if TYPE_CHECKING:
+    from rye.project.declared_sources import Source
     from rye.project.registries import Registries
     from rye.registry.client import RegistryClient
     from rye.signing.keys import PrivateKey
@@ -82,6 +91,8 @@ class Batch(Struct, frozen=True):
     """The item of each release, in the same order."""
     unchanged: tuple[Publishable, ...]
     """Already published with the same bytes."""
+    refused: tuple[RefusedItem, ...] = ()
+    """Left out."""
 
 
 class PublishOutcome(Struct, frozen=True):
@@ -97,24 +108,29 @@ class PublishOutcome(Struct, frozen=True):
 def publish(
     context: Context, keys: OwnKeys, request: PublishRequest, agreed: Callable[[Batch], bool]
 ) -> PublishOutcome:
-    """Publish items as one batch, all or none. ``agreed`` gets the batch before anything is sent.
+    """Publish items as one batch, without those that cannot be. ``agreed`` gets the batch before anything is sent.
 
-    Raises RyeError, among them ``declined``, ``uncommitted``, ``not-signed``, ``version-exists``, ``name-look-alike``.
+    Raises RyeError, among them ``declined`` and ``uncommitted``; if nothing is left to publish, the first item's error, such as
+    ``not-signed``, ``version-exists``, ``name-look-alike``.
     """
     owner = namespace_of(context, request.namespace)
-    items = _chosen(context, request, owner)
+    collected = _chosen(context, request, owner)
     where = configured(context)
     address = where.of(owner)
     token = publishing_token(context, address, demanded=request.trusted)
     with open_registry(context, address, token=None if token is None else (lambda: token)) as client:
         api = partial(_api, context, client, token)
         keyset = keyset_in_force(context, client, owner)
-        fresh, unchanged = _new_versions(client, items)
+        refusals = _Refusals(collected.refused)
+        fresh, unchanged = _new_versions(client, collected.items, refusals)
         if not request.allow_uncommitted:
             _refuse_uncommitted(fresh)
-        batch = _batch(context, keys, where, client, keyset, fresh, unchanged)
-        _check_names(context, client, fresh)
-        _warn_of_placeholders(context, fresh)
+        fresh = _with_free_names(context, client, fresh, refusals)
+        batch = _batch(context, keys, where, client, keyset, fresh, unchanged, refusals)
+        if not batch.releases and not unchanged:
+            refusals.end(context)
+        _warn_of_placeholders(context, batch.items)
+        _warn_of_absent(context, batch.items)
         if batch.releases:
             if not request.stage:
                 _require_single_signature(keyset)
@@ -127,9 +143,43 @@ def publish(
         if request.stage:
             return PublishOutcome(batch, None, _stage(context, api(), batch))
         private = owner_key(keys, keyset, request.key)
-        positions = _send(context, api(), batch, private)
+        batch, positions = _send(context, api(), batch, private)
         _check_logged(client, batch.releases)
     return PublishOutcome(batch, positions)
+
+
+class _Refusals:
+    """The items that are left out of a batch."""
+
+    def __init__(self, refused: Iterable[RefusedItem]) -> None:
+        self.refused = list(refused)
+
+    @contextmanager
+    def of(self, item: Publishable, left: list[Publishable]) -> Iterator[None]:
+        """Leave the item out on an error, or else put it among what is ``left``."""
+        try:
+            yield
+        except ApiError:
+            raise
+        except RyeError as error:
+            self.refused.append(RefusedItem(item.shown, error))
+        else:
+            left.append(item)
+
+    def end(self, context: Context) -> None:
+        """Raise the first error, where nothing is left to publish, and tell the others: those for the same reason by number."""
+        if not self.refused:
+            return
+        first = self.refused[0].error
+        alike = sum(other.error.code == first.code for other in self.refused) - 1
+        if alike:
+            context.warn(
+                f"{alike} more item{'s' if alike > 1 else ''} cannot be published for the same reason ({first.code})."
+            )
+        for other in self.refused:
+            if other.error.code != first.code:
+                context.warn(f"{other.shown}: {other.error.message}", other.error.hint)
+        raise first
 
 
 _NEEDING = frozenset({"depends_on", "requires", "conflicts_with"})
@@ -138,7 +188,7 @@ _NEEDING = frozenset({"depends_on", "requires", "conflicts_with"})
 # -- what to publish ------------------------------------------------------------------------------------------------------
 
 
-def _chosen(context: Context, request: PublishRequest, namespace: str) -> tuple[Publishable, ...]:
+def _chosen(context: Context, request: PublishRequest, namespace: str) -> Collected:
     found = arguments_or_own_items(context.cwd, request.paths)
     collected = collect(
         ((entry.path, entry.shown) for entry in found),
@@ -151,28 +201,30 @@ def _chosen(context: Context, request: PublishRequest, namespace: str) -> tuple[
     if left_out:
         more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
         hint = f"Give one: `rye publish {left_out[0]} --version 1.0.0`."
-        if not collected.items:
+        if not collected.items and not collected.refused:
             raise UsageError("no-version", f"{left_out[0]}{more} has no version.", hint)
         context.warn(f"Skipped {left_out[0]}{more}: no version.", hint)
-    _refuse_needs_of_sources(context, collected.items)
-    return collected.items
-
-
-def _refuse_needs_of_sources(context: Context, items: Iterable[Publishable]) -> None:
-    """Refuse items that need an item from ``[sources]``, which no other project has. Raises RyeError ``needs-a-source``."""
     manifest = project_manifest(context)
     if manifest is None or not manifest.sources:
-        return
-    for item in items:
-        for dependency in item.metadata.dependencies:
-            name, slash, _ = dependency.reference.rpartition(":")[2].partition("/")
-            if dependency.relation in _NEEDING and slash and name in manifest.sources:
-                raise RyeError(
-                    "needs-a-source",
-                    f"{item.shown} has {dependency.relation} {dependency.reference}, which comes from [sources] of rye.toml: "
-                    f"{manifest.sources[name].spec}. People who install it from a registry do not have that source.",
-                    "Publish that item as well and name the published one, or remove the relation.",
-                )
+        return collected
+    refusals, left = _Refusals(collected.refused), list[Publishable]()
+    for item in collected.items:
+        with refusals.of(item, left):
+            _refuse_needs_of_sources(manifest.sources, item)
+    return replace(collected, items=tuple(left), refused=tuple(refusals.refused))
+
+
+def _refuse_needs_of_sources(sources: Mapping[str, Source], item: Publishable) -> None:
+    """Refuse an item that needs an item from ``[sources]``, which no other project has. Raises RyeError ``needs-a-source``."""
+    for dependency in item.metadata.dependencies:
+        name, slash, _ = dependency.reference.rpartition(":")[2].partition("/")
+        if dependency.relation in _NEEDING and slash and name in sources:
+            raise RyeError(
+                "needs-a-source",
+                f"{item.shown} has {dependency.relation} {dependency.reference}, which comes from [sources] of rye.toml: "
+                f"{sources[name].spec}. People who install it from a registry do not have that source.",
+                "Publish that item as well and name the published one, or remove the relation.",
+            )
 
 
 def _warn_of_placeholders(context: Context, items: Iterable[Publishable]) -> None:
@@ -182,17 +234,40 @@ def _warn_of_placeholders(context: Context, items: Iterable[Publishable]) -> Non
             context.warn(f"{item.shown}:{found.line}: {found.message}", found.hint)
 
 
-def _new_versions(client: RegistryClient, items: Sequence[Publishable]) -> tuple[list[Publishable], list[Publishable]]:
-    """The items with a new version, and those already published with the same bytes. Raises RyeError ``version-exists``."""
+def _warn_of_absent(context: Context, items: Sequence[Publishable]) -> None:
+    """Warn of what the texts name and do not depend on: it is not there for whoever adds the item, even if it is here."""
+    project = find_project(context.cwd)
+    if project is None:
+        return
+    manifest, here = load_manifest(project), present_items(context, project)
+    for item in items:
+        own = item.identity
+        meant = [one for each in item.metadata.dependencies for one in candidates(own, each.reference)]
+        declared = [f"{one.kind}:{name}" for one in meant for name in (one.id, one.id.rpartition("/")[2])]
+        brought = ItemNames([(own.kind, own.id, own.local_id)], (*declared, *manifest.provides))
+        for absent in (one.within(own.namespace) for one in brought.lacks(item.metadata.names)):
+            place = item.shown if absent.line is None else f"{item.shown}:{absent.line}"
+            if here.lacks([absent]):
+                context.warn(f"{place}: This item {absent.message}", absent.hint)
+            else:
+                context.warn(
+                    f"{place}: This item {absent.verb} {absent.name} and does not depend on it, so others lack it.",
+                    f"Declare the relation `depends_on` {absent.name} in the item, or publish a bundle of both.",
+                )
+
+
+def _new_versions(
+    client: RegistryClient, items: Sequence[Publishable], refusals: _Refusals
+) -> tuple[list[Publishable], list[Publishable]]:
+    """The items with a new version, and those already published with the same bytes; ``version-exists`` is a refusal."""
     records = client.releases([item.identity for item in items])
-    fresh, unchanged = [], []
+    fresh: list[Publishable] = []
+    unchanged: list[Publishable] = []
     for item in items:
         known = next((r for r in records[item.identity] if r.version == item.version), None)
-        if known is None:
-            fresh.append(item)
-        elif _same(known, item):
-            unchanged.append(item)
-        else:
+        with refusals.of(item, fresh if known is None else unchanged):
+            if known is None or _same(known, item):
+                continue
             raise RyeError(
                 "version-exists",
                 f"{item.identity} {item.version} is already published with different bytes. A version cannot be reused.",
@@ -221,22 +296,35 @@ def _batch(
     keyset: Keyset,
     fresh: Sequence[Publishable],
     unchanged: Sequence[Publishable],
+    refusals: _Refusals,
 ) -> Batch:
     owners = [PublicKey(raw) for raw in keyset.keys]
     own = {stored.public: stored.name for stored in keys.list()}
-    for item in fresh:
-        check_signature(item, owners, own)
-    resolve = _resolver(context, where, client, fresh)
     now = statement_time(context)
-    releases = dependencies_first([release_note(item, client.origin, keyset.number, now, resolve) for item in fresh])
+    checked: set[Identity] = set()
+    with context.progress("checking", len(fresh)) as advance:
+        while True:  # until what is left needs nothing that was left out
+            resolve = _resolver(context, where, client, fresh)
+            notes_by_identity: dict[Identity, Release] = {}
+            left: list[Publishable] = []
+            for item in fresh:
+                with refusals.of(item, left):
+                    if item.identity not in checked:
+                        check_signature(item, owners, own)
+                    note = release_note(item, client.origin, keyset.number, now, resolve)
+                    if item.identity not in checked:
+                        _judge(note, item, owners)
+                        refuse_secrets(item)
+                        checked.add(item.identity)
+                        advance()
+                    notes_by_identity[item.identity] = note
+            if len(left) == len(fresh):
+                break
+            fresh = left
+    releases = dependencies_first(list(notes_by_identity.values()))
     by_identity = {item.identity: item for item in fresh}
     items = tuple(by_identity[release.identity] for release in releases)
-    with context.progress("checking", len(items)) as advance:
-        for release, item in zip(releases, items, strict=True):
-            _judge(release, item, owners)
-            refuse_secrets(item)
-            advance()
-    return Batch(client.origin, tuple(releases), items, tuple(unchanged))
+    return Batch(client.origin, tuple(releases), items, tuple(unchanged), tuple(refusals.refused))
 
 
 def _judge(release: Release, item: Publishable, owners: Sequence[PublicKey]) -> None:
@@ -293,33 +381,40 @@ def _checkout(path: Path) -> Path:
     return path.absolute().parent
 
 
-def _check_names(context: Context, client: RegistryClient, items: Sequence[Publishable]) -> None:
-    """Compare names that are new in the registry with the names there.
+def _with_free_names(
+    context: Context, client: RegistryClient, items: Sequence[Publishable], refusals: _Refusals
+) -> list[Publishable]:
+    """Compare names that are new in the registry with the names there, and return the items whose names are free.
 
-    A name that folds to a taken one is refused, as the server would refuse it (DESIGN 5 Names). A similar name gives a
-    warning. Raises RyeError ``name-look-alike``.
+    A name that folds to a taken one is refused, as the server would refuse it (DESIGN 5 Names): ``name-look-alike``. A similar
+    name gives a warning.
     """
     records = client.releases([item.identity for item in items])
-    new = [item.identity for item in items if not records[item.identity]]
+    left = [item for item in items if records[item.identity]]
+    new = [item for item in items if not records[item.identity]]
     if not new:
-        return
+        return left
     names = client.names() or ()  # with too many names to list, only the server refuses look-alikes
     taken = {(name.kind, fold(name.id)): name for name in names}
     index = NameIndex(names)
-    for identity in new:
-        other = taken.setdefault((identity.kind, fold(identity.id)), identity)
-        if other != identity:
-            raise RyeError(
-                "name-look-alike",
-                f"{identity} looks like {other}, which is taken. Names are compared without `._-`; `l`, `i` read as 1, `o` as 0.",
-                "Choose a name that people cannot confuse with it.",
-            )
+    for item in new:
+        identity = item.identity
+        with refusals.of(item, left):
+            other = taken.setdefault((identity.kind, fold(identity.id)), identity)
+            if other != identity:
+                raise RyeError(
+                    "name-look-alike",
+                    f"{identity} looks like {other}, which is taken. Names are compared without `._-`; `l`, `i` read as 1, `o` "
+                    "as 0.",
+                    "Choose a name that people cannot confuse with it.",
+                )
         near = index.near(identity)
         if near:
             context.warn(
                 f"{identity} is similar to {', '.join(map(str, near[:3]))}: people may confuse them.",
                 "Choose another name unless you mean this one: a published name is permanent.",
             )
+    return left
 
 
 # -- resolving references --------------------------------------------------------------------------------------------
@@ -387,11 +482,13 @@ def _stage(context: Context, api: RegistryApi, batch: Batch) -> tuple[str, ...]:
 # -- into the log ---------------------------------------------------------------------------------------------------------
 
 
-def _send(context: Context, api: RegistryApi, batch: Batch, private: PrivateKey) -> tuple[int, ...]:
-    """Log the releases, in requests no larger than the server accepts. Small files are sent in the same requests.
+def _send(context: Context, api: RegistryApi, batch: Batch, private: PrivateKey) -> tuple[Batch, tuple[int, ...]]:
+    """Log the releases, in requests no larger than the server accepts. Small files are sent in the same requests. Return the
+    batch that was logged, and the position of each of its releases.
 
     Dependencies come first, so every request is complete by itself. If one fails, the earlier ones stay logged, and
-    publishing again continues from there.
+    publishing again continues from there. A request that the server refuses for what it says is sent in halves, until the item
+    that it refuses stands alone and is left out.
     """
     signed = [
         notes.sign(release.text(), [owner_signer(release.origin, release.identity.namespace, private)]).encode()
@@ -399,7 +496,8 @@ def _send(context: Context, api: RegistryApi, batch: Batch, private: PrivateKey)
     ]
     small = [item if item.size <= PUBLISHING.inline_item_bytes else None for item in batch.items]
     _upload(context, api, [item for item, inline in zip(batch.items, small, strict=True) if inline is None])
-    positions: list[int] = []
+    positions: list[int | None] = []
+    refused: list[RefusedItem] = []
     at_once = PUBLISHING.request_statements
     with context.progress("publishing", len(signed)) as advance:
         while (first := len(positions)) < len(signed):
@@ -409,6 +507,14 @@ def _send(context: Context, api: RegistryApi, batch: Batch, private: PrivateKey)
             try:
                 answer = api.post_statements(part, list(files.values()))
             except ApiError as error:
+                if error.status in _ABOUT_THE_ITEMS:
+                    if len(signed) == 1:
+                        raise
+                    if len(part) == 1:
+                        refused.append(RefusedItem(batch.items[first].shown, error))
+                        positions.append(None)
+                    at_once = max(1, len(part) // 2)
+                    continue
                 if error.code != "request-too-large" or (len(part) == 1 and not files):
                     raise
                 if files:
@@ -419,7 +525,22 @@ def _send(context: Context, api: RegistryApi, batch: Batch, private: PrivateKey)
                 continue
             positions.extend(result.log for result in answer.results)
             advance(len(part))
-    return tuple(positions)
+            if refused:
+                at_once = min(2 * at_once, PUBLISHING.request_statements)
+    if len(refused) == len(signed):
+        raise refused[0].error
+    logged = [index for index, position in enumerate(positions) if position is not None]
+    sent = replace(
+        batch,
+        releases=tuple(batch.releases[index] for index in logged),
+        items=tuple(batch.items[index] for index in logged),
+        refused=(*batch.refused, *refused),
+    )
+    return sent, tuple(position for position in positions if position is not None)
+
+
+_ABOUT_THE_ITEMS = frozenset((400, 409, 422))
+"""Status of answers that refuse what was sent, rather than who sent it, when, or how much."""
 
 
 def _fitting(items: Sequence[Publishable | None]) -> Sequence[Publishable | None]:

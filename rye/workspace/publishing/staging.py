@@ -182,7 +182,7 @@ def _look(context: Context, client: RegistryClient, api: RegistryApi, wanted: st
     text = data.decode("utf-8")
     files = {release.file.suffix: text, **{path: readable_text(raw) for path, raw in attached.items()}}
     entries = ((entry.path, entry.executable, entry.sha256, attached[entry.path]) for entry in release.attached)
-    runs = tuple(sorted({*judged.metadata.runs, *attached_runs(entries)}))
+    runs = tuple(sorted({*judged.metadata.runs, *attached_runs(entries, data)}))
     before, comparison = _compare(client, release, judged, text)
     staged = Staged(
         row=row,
