@@ -67,6 +67,14 @@ def override_health(found: Sequence[tuple[str, Status, Sequence[str]]]) -> Check
     return Check("override-health", status, "\n".join(lines), hint="`rye override check` says more.")
 
 
+def lapsed(messages: Sequence[str], hint: str | None) -> Check:
+    """Whether all customizations of the project apply. ``messages``: one for each that does not."""
+    if not messages:
+        return Check("customizations", "ok", "all of the project's apply")
+    head = f"{len(messages)} of the project no longer appl{'ies' if len(messages) == 1 else 'y'}"
+    return Check("customizations", "error", "\n".join([head, *messages]), hint=hint)
+
+
 def role_directives(files: Iterable[RoleDirectiveFile], roles: Iterable[str]) -> Check:
     """Whether every role directive is for a known role; a directive for an unknown role is never read."""
     known = sorted(roles)

@@ -7,22 +7,25 @@ leaves the text unchanged, if any of these is true:
 * the result no longer conforms: it does not parse, or has an error that the text before did not have (a hidden code point
   is such an error);
 * it would rename the item: an override changes what an item says, never which item it is;
-* it would widen a directive's capabilities or add a hook, and no policy allows that.
+* it would widen what the item may do or use, or add a hook, and no policy allows that.
 
 These are pure functions: the caller finds the files, reads the policies and passes the date.
 
-An override *widens* if it lets an item do more, or execute more, than its author signed (DESIGN §7).
+An override *widens* if it lets an item do more, execute more, or cost more, than its author signed (DESIGN §7).
 
 Capabilities are compared exactly, as the sets of strings that their patterns match. A hook with a different condition or
 different inputs is a different hook. If a comparison is too complex to finish, it counts as widened. Tools of the agent program
-are compared with their restrictions, as in an update: a restriction that is lifted is a tool that is gained.
+are compared with their restrictions, as in an update: a restriction that is lifted is a tool that is gained. A limit that is
+raised or gone is wider, so of all limits the least counts. Nothing says which model costs more or does more, so another tier or
+model and an added fallback are wider, whichever they are.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -67,6 +70,8 @@ class Effective(Struct, frozen=True):
     files: tuple[Applied, ...]
     origins: tuple[Origin, ...] = ()
     """Where each line of ``text`` was written (DECISIONS Directives 20)."""
+    published: Metadata | None = None
+    """What ``base`` says about itself."""
 
     @property
     def refused(self) -> tuple[Applied, ...]:
@@ -133,10 +138,11 @@ def effective(
             found += _renamed(original, merged)
             if not widening_allowed and merged is not reading:
                 found += widenings(original.metadata, merged.metadata)
+                found += more_to_use(original.value, merged.value)
             if not has_errors(found):
                 text, reading, origins = result.output, merged, places
         applied.append(Applied(source, result, tuple(found)))
-    return Effective(base, text, reading, tuple(applied), origins)
+    return Effective(base, text, reading, tuple(applied), origins, original.metadata)
 
 
 def _renamed(original: Reading[object], merged: Reading[object]) -> list[Diagnostic]:
@@ -175,13 +181,48 @@ def _new_errors(
     return errors
 
 
+_ALLOWED = "Only rye.toml and your own policy.toml together allow this: allow-override-widening = true in [policy]."
+
+
+def more_to_use(base: object, effective: object) -> tuple[Diagnostic, ...]:
+    """One error for each limit of an item's value that is higher than in ``base`` or gone, and for each choice of a model that is
+    new or different. A choice that is gone leaves the default of who runs it, which is another choice."""
+    diagnostics: list[Diagnostic] = []
+    old, new = _of(base, "maximums"), _of(effective, "maximums")
+    for name, least in old.items():
+        if name not in new or new[name] > least:
+            now = f"from {least} to {new[name]}" if name in new else f"of {least} away"
+            verb = "raise" if name in new else "take"
+            message = f"It would {verb} the limit on {visible(name)} {now}."
+            diagnostics.append(Diagnostic("error", "override-widens", message, hint=_ALLOWED))
+    chosen, wanted = _of(base, "model_choice"), _of(effective, "model_choice")
+    for name in sorted({*chosen, *wanted}):
+        if name in _FALLBACKS and name not in wanted:
+            continue
+        if chosen.get(name) != wanted.get(name):
+            before, after = (visible(str(each.get(name, "none"))) for each in (chosen, wanted))
+            message = f"It would change the model's {visible(name)} from {before} to {after}."
+            diagnostics.append(Diagnostic("error", "override-widens", message, hint=_ALLOWED))
+    return tuple(diagnostics)
+
+
+_FALLBACKS = ("fallback", "fallback_id")
+"""Without one, a run does less."""
+
+
+def _of(value: object, name: str) -> Mapping[str, Any]:
+    """``maximums`` or ``model_choice`` of an item's value; empty for a kind without."""
+    found: Mapping[str, Any] = getattr(value, name, {})
+    return found
+
+
 def widenings(base: Metadata | None, effective: Metadata | None) -> tuple[Diagnostic, ...]:
     """One error for each capability pattern that ``base`` does not cover, each tool of the agent program, and each hook or
     program that it does not have."""
     if effective is None or not (effective.capabilities or effective.hooks or effective.agent_tools or effective.runs):
         return ()
 
-    hint = "Only rye.toml and your own policy.toml together allow this: allow-override-widening = true in [policy]."
+    hint = _ALLOWED
     diagnostics: list[Diagnostic] = []
     old = base.capabilities if base is not None else ()
     for change in diff(old, effective.capabilities).widened:

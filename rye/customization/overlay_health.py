@@ -23,12 +23,14 @@ _ORDER: tuple[Status, ...] = ("ok", "warning", "error")
 
 
 class Health(Struct, frozen=True):
-    """The health of one file. ``stale``: step ids that the formula does not have; ``fixable``: ``--fix`` can remove them."""
+    """The health of one file. ``stale``: step ids that the formula does not have; ``fixable``: ``--fix`` can remove them;
+    ``applies``: whether all of it has an effect."""
 
     status: Status
     message: str
     stale: tuple[str, ...] = ()
     fixable: bool = False
+    applies: bool = False
 
 
 def worst(statuses: Sequence[Status]) -> Status:
@@ -70,8 +72,8 @@ def check(shown: str, name: str, overlay: Overlay, formula: Formula, *, certain:
     if result.warnings:
         return Health("warning", f"{shown}: {'; '.join(result.warnings)}")
     if not overlay.overrides:
-        return Health("warning", f"{shown} has no step overrides, but disables the user's overlay")
-    return Health("ok", shown)
+        return Health("warning", f"{shown} has no step overrides, but disables the user's overlay", applies=True)
+    return Health("ok", shown, applies=True)
 
 
 def fixed(data: bytes, known_ids: frozenset[str]) -> tuple[bytes | None, tuple[str, ...]]:

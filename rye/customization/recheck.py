@@ -1,12 +1,8 @@
-"""Check overrides against another version of their item. ``rye update`` shows the findings before it switches versions.
-
-They are the findings of :mod:`rye.customization.effective_text`: orphaned directives, an outdated ``base-version``, errors and
-wider rights. Each message begins with the path of the overrides file.
-"""
+"""The overrides of an installed item with another version of its text, which might not be on disk yet."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 
 from msgspec.structs import replace
@@ -26,6 +22,17 @@ from rye.text.diagnostics import Diagnostic
 from rye.text.display import visible
 
 
+def overrides_of(home: Home, project: Project, identity: Identity) -> tuple[OverrideSource, ...]:
+    """The overrides files of an installed item, the user's first. Raises RyeError for one that cannot be read, and for two at one
+    level."""
+    return sources(
+        rye_places(home, project),
+        identity.kind,
+        (identity.id, identity.local_id),
+        lambda name: _means(home, name, identity, project),
+    )
+
+
 def check_overrides(
     base: str,
     files: Sequence[OverrideSource],
@@ -36,7 +43,8 @@ def check_overrides(
     widening_allowed: bool = False,
     options: ReadOptions | None = None,
 ) -> Effective:
-    """Apply ``files`` to the item's published text (LF). Its signature line is removed first."""
+    """Apply ``files`` to the item's published text (LF). Its signature line is removed first. ``version``: the release's version,
+    for kinds whose files have none."""
     category, _, name = identity.local_id.rpartition("/")
     kind = KINDS[identity.kind]
     location = Location(identity.kind, name, category if kind.nested else "", identity.namespace)
@@ -53,49 +61,12 @@ def check_overrides(
     )
 
 
-def findings(
-    home: Home,
-    project: Project,
-    identity: Identity,
-    new_text: str,
-    *,
-    version: str | None = None,
-    today: date | None = None,
-    widening_allowed: bool = False,
-    options: ReadOptions | None = None,
-) -> list[Diagnostic]:
-    """The errors and warnings that the overrides of an installed item would have with ``new_text`` (decoded, LF).
-
-    ``version``: the release's version, for kinds whose files have none. An overrides file that cannot be read is one of the
-    errors; it does not raise.
-    """
-    kind = identity.kind
-    try:
-        files = sources(
-            rye_places(home, project),
-            kind,
-            (identity.id, identity.local_id),
-            lambda name: _means(home, name, identity, project),
-        )
-    except RyeError as error:
-        return [Diagnostic("error", error.code, error.message, hint=error.hint)]
-    if not files:
-        return []
-    result = check_overrides(
-        new_text,
-        files,
-        identity,
-        version=version,
-        today=today,
-        widening_allowed=widening_allowed,
-        options=options,
-    )
-    return [
-        replace(finding, message=f"{file.source.shown}: {_in_one_line(file, finding)}")
-        for file in result.files
-        for finding in file.diagnostics
-        if finding.severity in ("error", "warning")
-    ]
+def findings(result: Effective) -> Iterator[tuple[Applied, Diagnostic]]:
+    """The errors and warnings about each file, each on one line that begins with the file's path."""
+    for file in result.files:
+        for finding in file.diagnostics:
+            if finding.severity in ("error", "warning"):
+                yield file, replace(finding, message=f"{file.source.shown}: {_in_one_line(file, finding)}")
 
 
 def _in_one_line(file: Applied, finding: Diagnostic) -> str:

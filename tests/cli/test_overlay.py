@@ -148,7 +148,7 @@ def test_a_formula_that_is_not_there_says_what_was_meant(person: Person) -> None
 
 
 def test_render_applies_the_overlay_before_variables_unless_base(person: Person) -> None:
-    person.write(".ai/formula-overlays/flow.toml", entry("b", "replace", "For {{issue}}."))
+    person.customize(".ai/formula-overlays/flow.toml", entry("b", "replace", "For {{issue}}."))
     rendered = person.ok("render", "flow", "--input", "issue=X-1")
     assert "For X-1." in rendered.stdout
     assert "Then this." not in rendered.stdout
@@ -158,7 +158,7 @@ def test_render_applies_the_overlay_before_variables_unless_base(person: Person)
 def test_the_project_s_file_replaces_the_user_s_entirely(person: Person) -> None:
     user_overlay(person, entry("a", "append", "USER"))
     assert "USER" in person.ok("render", "flow").stdout
-    person.write(".ai/formula-overlays/flow.toml", entry("b", "append", "PROJECT"))
+    person.customize(".ai/formula-overlays/flow.toml", entry("b", "append", "PROJECT"))
     rendered = person.ok("render", "flow")
     assert "PROJECT" in rendered.stdout
     assert "USER" not in rendered.stdout
@@ -167,7 +167,7 @@ def test_the_project_s_file_replaces_the_user_s_entirely(person: Person) -> None
 
 def test_a_project_file_without_overrides_switches_the_user_s_off_and_warns(person: Person) -> None:
     user_overlay(person, entry("a", "append", "USER"))
-    person.write(".ai/formula-overlays/flow.toml", "# nothing\n")
+    person.customize(".ai/formula-overlays/flow.toml", "# nothing\n")
     rendered = person.ok("render", "flow")
     assert "USER" not in rendered.stdout
     assert "disables the user's overlay" in rendered.stderr
@@ -175,7 +175,7 @@ def test_a_project_file_without_overrides_switches_the_user_s_off_and_warns(pers
 
 def test_a_malformed_project_file_never_falls_back(person: Person) -> None:
     user_overlay(person, entry("a", "append", "USER"))
-    person.write(".ai/formula-overlays/flow.toml", "][")
+    person.customize(".ai/formula-overlays/flow.toml", "][")
     result = person.run("render", "flow", "--json")
     assert (result.code, result.error["code"]) == (1, "malformed-overlay")
     assert person.run("render", "flow", "--base").code == 0
@@ -200,7 +200,7 @@ def test_show_prints_the_overlay_in_force_its_source_and_what_it_hides(person: P
     user_overlay(person, entry("a", "skip"))
     assert person.ok("overlay", "show", "flow", "--json").json["source"] == "user"
     text = entry("b", "append", "P")
-    person.write(".ai/formula-overlays/flow.toml", text)
+    person.customize(".ai/formula-overlays/flow.toml", text)
     shown = person.ok("overlay", "show", "flow")
     assert shown.stdout == text
     assert "# .ai/formula-overlays/flow.toml (project)" in shown.stderr
@@ -227,8 +227,8 @@ def test_an_unknown_formula_says_what_was_meant(person: Person) -> None:
 
 
 def test_list_and_check(person: Person) -> None:
-    person.write(".ai/formula-overlays/flow.toml", entry("a", "skip"))
-    person.write(".ai/formula-overlays/other.toml", entry("a", "skip"))
+    person.customize(".ai/formula-overlays/flow.toml", entry("a", "skip"))
+    person.customize(".ai/formula-overlays/other.toml", entry("a", "skip"))
     user_overlay(person, "][", "flow")
     listed = person.ok("overlay", "list", "--json").json["overlays"]
     assert [(one["formula"], one["space"], one["state"]) for one in listed] == [
@@ -257,7 +257,7 @@ def test_the_template_does_not_switch_the_user_s_overlay_off(person: Person) -> 
 
 def test_edit_validates_on_save(person: Person) -> None:
     good = entry("a", "append", "GOOD")
-    path = person.write(".ai/formula-overlays/flow.toml", good)
+    path = person.customize(".ai/formula-overlays/flow.toml", good)
     script = person.home / "ed"
     script.write_text('#!/bin/sh\necho "[[step_overrides]]" > "$1"\n')
     script.chmod(0o755)

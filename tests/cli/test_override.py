@@ -100,14 +100,16 @@ def user_file(person: Person, name: str, text: str) -> None:
 
 @pytest.mark.parametrize("identifier", ["sage", "agent:sage", "acme/sage", ".ai/agents/sage.md"])
 def test_an_agent_is_rendered_with_its_override_however_it_is_named(person: Person, identifier: str) -> None:
-    person.write(".ai/overrides/sage.overrides.md", override("sage", "append", "### Rules", "New rule.", "any"))
+    person.customize(".ai/overrides/sage.overrides.md", override("sage", "append", "### Rules", "New rule.", "any"))
     assert person.ok("render", identifier).stdout == "You are Sage.\n\n### Rules\n\nOld rules.\n\nNew rule.\n"
     assert person.ok("render", identifier, "--base").stdout == "You are Sage.\n\n### Rules\n\nOld rules.\n"
 
 
 @pytest.mark.parametrize("file", ["workflows/deploy", "acme/workflows/deploy", "workflows/deploy.directive"])
 def test_a_directive_s_override_may_have_either_id_in_its_name(person: Person, file: str) -> None:
-    person.write(f".ai/overrides/{file}.overrides.md", override("deploy", "replace", "## Notes", "## Notes\n\nOurs."))
+    person.customize(
+        f".ai/overrides/{file}.overrides.md", override("deploy", "replace", "## Notes", "## Notes\n\nOurs.")
+    )
     shown = person.ok("show", "workflows/deploy", "--json")
     assert shown.json["overrides"] == [f".ai/overrides/{file}.overrides.md"]
     assert person.ok("show", "workflows/deploy", "--base", "--json").json["overrides"] == []
@@ -115,8 +117,8 @@ def test_a_directive_s_override_may_have_either_id_in_its_name(person: Person, f
 
 def test_knowledge_and_roles_have_overrides_too(person: Person) -> None:
     person.new("role", "clerk")
-    person.write(".ai/overrides/facts/earth.overrides.md", override("earth", "append", "## Shape", "Nearly."))
-    person.write(".ai/overrides/clerk.overrides.md", override("clerk", "append", "## Identity", "Be kind."))
+    person.customize(".ai/overrides/facts/earth.overrides.md", override("earth", "append", "## Shape", "Nearly."))
+    person.customize(".ai/overrides/clerk.overrides.md", override("clerk", "append", "## Identity", "Be kind."))
     assert "Round.\n\nNearly." in person.ok("render", "facts/earth").stdout
     assert "Be kind." in person.ok("render", "clerk").stdout
 
@@ -125,7 +127,7 @@ def test_the_user_s_override_comes_first_and_the_project_s_has_the_last_word(per
     user_file(
         person, "sage.overrides.md", override("sage", "replace", "### Rules", "### Rules\n\nMine.\n\n#### Sub\n\nx")
     )
-    person.write(".ai/overrides/sage.overrides.md", override("sage", "replace", "#### Sub", "#### Sub\n\nTheirs."))
+    person.customize(".ai/overrides/sage.overrides.md", override("sage", "replace", "#### Sub", "#### Sub\n\nTheirs."))
     result = person.ok("render", "sage")
     assert result.stdout.endswith("### Rules\n\nMine.\n\n#### Sub\n\nTheirs.\n")
     assert result.stderr == ""
@@ -134,7 +136,7 @@ def test_the_user_s_override_comes_first_and_the_project_s_has_the_last_word(per
 
 
 def test_what_is_verified_and_validated_is_the_published_file(person: Person) -> None:
-    person.write(".ai/overrides/sage.overrides.md", override("sage", "replace", "## System Prompt", ""))
+    person.customize(".ai/overrides/sage.overrides.md", override("sage", "replace", "## System Prompt", ""))
     assert person.run("validate", ".ai/agents/sage.md").code == 0
 
 
@@ -143,7 +145,7 @@ def test_the_signature_line_is_no_part_of_the_effective_text(person: Person) -> 
     person.ok("sign", ".ai/agents/sage.md")
     before = person.path(".ai/agents/sage.md").read_bytes()
     assert b"rye:signed" in before
-    person.write(".ai/overrides/sage.overrides.md", override("sage", "append", "### Rules", "New."))
+    person.customize(".ai/overrides/sage.overrides.md", override("sage", "append", "### Rules", "New."))
     assert "New." in person.ok("render", "sage").stdout
     assert person.ok("verify", ".ai/agents/sage.md").code == 0
     assert person.path(".ai/agents/sage.md").read_bytes() == before
@@ -152,7 +154,7 @@ def test_the_signature_line_is_no_part_of_the_effective_text(person: Person) -> 
 
 def test_two_files_for_one_item_at_one_level_are_an_error(person: Person) -> None:
     for name in ("workflows/deploy", "acme/workflows/deploy"):
-        person.write(f".ai/overrides/{name}.overrides.md", override("deploy", "append", "## Notes", "x"))
+        person.customize(f".ai/overrides/{name}.overrides.md", override("deploy", "append", "## Notes", "x"))
     result = person.run("render", "workflows/deploy", "--json")
     assert (result.code, result.error["code"]) == (1, "ambiguous-overrides")
 
@@ -160,10 +162,10 @@ def test_two_files_for_one_item_at_one_level_are_an_error(person: Person) -> Non
 def test_the_kind_in_the_name_tells_two_items_of_one_id_apart(person: Person) -> None:
     text = person.path(".ai/knowledge/facts/earth.md").read_text()
     person.write(".ai/knowledge/workflows/deploy.md", text.replace("earth", "deploy").replace("facts", "workflows"))
-    person.write(
+    person.customize(
         ".ai/overrides/workflows/deploy.knowledge.overrides.md", override("deploy", "append", "## Shape", "K.")
     )
-    person.write(".ai/overrides/workflows/deploy.overrides.md", override("deploy", "append", "## Notes", "D."))
+    person.customize(".ai/overrides/workflows/deploy.overrides.md", override("deploy", "append", "## Notes", "D."))
     assert "K." in person.ok("render", "knowledge:workflows/deploy").stdout
     assert person.ok("show", "directive:workflows/deploy", "--json").json["overrides"] == [
         ".ai/overrides/workflows/deploy.overrides.md"
@@ -191,7 +193,7 @@ def test_an_override_may_not_widen_what_a_directive_may_do(person: Person, permi
     text = widened(permission)
     text = text.replace("\n<!-- END", "\n## Steps\n\n<process>\n  <step name=\"go\"><description>Run.</description></step>\n"
                         "</process>\n<!-- END")  # fmt: skip
-    person.write(".ai/overrides/workflows/deploy.overrides.md", text)
+    person.customize(".ai/overrides/workflows/deploy.overrides.md", text)
     result = person.run("render", "workflows/deploy", "--json")
     assert (result.code, result.error["code"]) == (1, "override-widens")
     assert witness in result.error["message"]
@@ -207,7 +209,7 @@ ALLOWS = "[policy]\nallow-override-widening = true\n"
 
 
 def test_the_projects_and_the_users_policy_together_allow_widening(person: Person) -> None:
-    person.write(".ai/overrides/workflows/deploy.overrides.md", widened("<tool>acme/shell/*</tool>"))
+    person.customize(".ai/overrides/workflows/deploy.overrides.md", widened("<tool>acme/shell/*</tool>"))
     person.write("rye.toml", f'[project]\nnamespace = "acme"\n{ALLOWS}')
     policy = person.home / "config" / "policy.toml"
     policy.parent.mkdir(exist_ok=True)
@@ -217,7 +219,7 @@ def test_the_projects_and_the_users_policy_together_allow_widening(person: Perso
 
 
 def test_a_repository_cannot_allow_its_own_override_to_widen(person: Person) -> None:
-    person.write(".ai/overrides/workflows/deploy.overrides.md", widened("<tool>*</tool>"))
+    person.customize(".ai/overrides/workflows/deploy.overrides.md", widened("<tool>*</tool>"))
     person.write("rye.toml", f'[project]\nnamespace = "acme"\n{ALLOWS}')
     action = ("workflows/deploy", "execute", "tool", "rye/shell/run")
     assert person.run("render", "workflows/deploy", "--json").error["code"] == "override-widens"
@@ -225,15 +227,15 @@ def test_a_repository_cannot_allow_its_own_override_to_widen(person: Person) -> 
 
 
 def test_narrowing_is_fine(person: Person) -> None:
-    person.write(".ai/overrides/workflows/deploy.overrides.md", widened("<tool>acme/shell/run</tool>"))
+    person.customize(".ai/overrides/workflows/deploy.overrides.md", widened("<tool>acme/shell/run</tool>"))
     narrowed = person.path(".ai/overrides/workflows/deploy.overrides.md").read_text()
-    person.write(
+    person.customize(
         ".ai/overrides/workflows/deploy.overrides.md",
         narrowed.replace("<execute><tool>acme/shell/run</tool></execute>", "<load><tool>acme/shell/run</tool></load>"),
     )
     assert person.run("render", "workflows/deploy", "--json").error["code"] == "override-widens"
     emptied = narrowed.replace("<execute><tool>acme/shell/run</tool></execute>", "")
-    person.write(".ai/overrides/workflows/deploy.overrides.md", emptied)
+    person.customize(".ai/overrides/workflows/deploy.overrides.md", emptied)
     result = person.run("show", "workflows/deploy", "--json")
     assert result.json["permissions"] in ([], ["rye.execute.tool.acme.shell.run"])
 
@@ -241,7 +243,7 @@ def test_narrowing_is_fine(person: Person) -> None:
 def test_an_override_may_not_add_a_hook(person: Person) -> None:
     hook = '<hooks><hook><when>true</when><execute item_type="tool" item_id="acme/evil"/></hook></hooks>\n  </metadata>'
     text = widened("<tool>acme/shell/run</tool>").replace("</metadata>", hook)
-    person.write(".ai/overrides/workflows/deploy.overrides.md", text)
+    person.customize(".ai/overrides/workflows/deploy.overrides.md", text)
     result = person.run("render", "workflows/deploy", "--json")
     assert result.code == 1
     assert result.error["code"] in ("override-adds-hook", "override-in-error")
@@ -250,12 +252,12 @@ def test_an_override_may_not_add_a_hook(person: Person) -> None:
 
 def test_a_second_directive_in_an_override_is_an_error_of_the_override(person: Person) -> None:
     fence = '```xml\n<directive name="deploy" version="1.0.0"></directive>\n```'
-    person.write(".ai/overrides/workflows/deploy.overrides.md", override("deploy", "append", "## Notes", fence))
+    person.customize(".ai/overrides/workflows/deploy.overrides.md", override("deploy", "append", "## Notes", fence))
     assert person.run("render", "workflows/deploy", "--json").error["code"] == "override-in-error"
 
 
 def test_hidden_characters_in_an_override_are_an_error(person: Person) -> None:
-    person.write(".ai/overrides/sage.overrides.md", override("sage", "append", "### Rules", "Be\u202e good."))
+    person.customize(".ai/overrides/sage.overrides.md", override("sage", "append", "### Rules", "Be\u202e good."))
     result = person.run("render", "sage", "--json")
     assert (result.code, result.error["code"]) == (1, "override-in-error")
 
@@ -272,7 +274,7 @@ def test_hidden_characters_in_an_override_are_an_error(person: Person) -> None:
     ],
 )
 def test_an_override_in_error_stops_rendering_and_show_warns(person: Person, text: str | bytes) -> None:
-    person.write(".ai/overrides/sage.overrides.md", text)
+    person.customize(".ai/overrides/sage.overrides.md", text)
     result = person.run("render", "sage", "--json")
     assert result.code == 1
     assert "prompt" not in result.json
@@ -287,7 +289,7 @@ def test_an_orphan_is_a_warning_and_the_rest_applies(person: Person) -> None:
     text = (
         override("sage", "append", "## Gone", "x") + override("sage", "append", "### Rules", "New.").split("\n\n", 1)[1]
     )
-    person.write(".ai/overrides/sage.overrides.md", text)
+    person.customize(".ai/overrides/sage.overrides.md", text)
     result = person.ok("render", "sage")
     assert "New." in result.stdout
     assert "orphaned-directive" in result.stderr
@@ -382,9 +384,9 @@ def test_formulas_tools_and_skills_take_no_overrides(person: Person) -> None:
 
 
 def test_list_and_check_name_files_without_an_item(person: Person) -> None:
-    person.write(".ai/overrides/nobody.overrides.md", override("nobody", "append", "## X", "x"))
-    person.write(".ai/overrides/sage.overrides.md", override("sage", "append", "### Rules", "x"))
-    person.write(".ai/overrides/Bad Name.overrides.md", "x")
+    person.customize(".ai/overrides/nobody.overrides.md", override("nobody", "append", "## X", "x"))
+    person.customize(".ai/overrides/sage.overrides.md", override("sage", "append", "### Rules", "x"))
+    person.customize(".ai/overrides/Bad Name.overrides.md", "x")
     listed = person.ok("override", "list", "--json").json["overrides"]
     assert [(one["id"], one["item"], one["state"]) for one in listed] == [
         ("Bad Name", None, "error"),
@@ -397,7 +399,7 @@ def test_list_and_check_name_files_without_an_item(person: Person) -> None:
 
 def test_check_reports_orphans_versions_and_reviews_and_strict_stops(person: Person) -> None:
     text = override("deploy", "append", "## Gone", "x", version="0.9.0")
-    person.write(".ai/overrides/workflows/deploy.overrides.md", text)
+    person.customize(".ai/overrides/workflows/deploy.overrides.md", text)
     result = person.run("override", "check", "--today", "2026-12-31", "--json")
     assert result.code == 0
     (one,) = result.json["overrides"]
@@ -407,7 +409,7 @@ def test_check_reports_orphans_versions_and_reviews_and_strict_stops(person: Per
 
 
 def test_show_explains_and_shows_the_difference(person: Person) -> None:
-    person.write(".ai/overrides/sage.overrides.md", override("sage", "append", "### Rules", "New."))
+    person.customize(".ai/overrides/sage.overrides.md", override("sage", "append", "### Rules", "New."))
     shown = person.ok("override", "show", "sage")
     assert "line 7: append ### Rules: 1 line at the section's end" in shown.stdout
     assert "\n+New.\n" in shown.stdout
@@ -439,7 +441,7 @@ def test_edit_saves_what_is_valid(person: Person) -> None:
 
 def test_edit_gives_an_invalid_text_back_and_keeps_the_file(person: Person) -> None:
     good = override("sage", "append", "### Rules", "Good.")
-    path = person.write(".ai/overrides/sage.overrides.md", good)
+    path = person.customize(".ai/overrides/sage.overrides.md", good)
     result = person.run("override", "edit", "sage", "--json", env=editor(person, 'echo broken > "$2"'))
     assert (result.code, result.error["code"]) == (1, "rejected-edit")
     assert path.read_text() == good

@@ -16,8 +16,8 @@ def person(tmp_path: Path) -> Person:
     made.write("rye.toml", "[project]\n")
     made.new("role", "clerk")
     made.write(".ai/formulas/flow.formula.toml", FORMULA)
-    made.write(".ai/formula-overlays/flow.toml", entry("b", "append", "OVERLAID {{issue}}"))
-    made.write(".ai/role-directives/clerk.md", "DIRECTED\n")
+    made.customize(".ai/formula-overlays/flow.toml", entry("b", "append", "OVERLAID {{issue}}"))
+    made.customize(".ai/role-directives/clerk.md", "DIRECTED\n")
     made.write("one.md", "\n\nCONTEXT ONE\n\n")
     made.write("two.md", "\ufeffCONTEXT TWO\r\nmore")
     made.write("handoff.md", "HANDOFF\n")
@@ -110,7 +110,7 @@ def test_what_is_missing_or_unknown_is_an_error_and_no_prompt(person: Person, wo
 
 
 def test_a_malformed_overlay_and_a_broken_override_stop_it(person: Person) -> None:
-    person.write(".ai/formula-overlays/flow.toml", "][")
+    person.customize(".ai/formula-overlays/flow.toml", "][")
     assert person.run("prime", "clerk", *ALL, "--json").error["code"] == "malformed-overlay"
-    person.write(".ai/overrides/clerk.overrides.md", "broken")
+    person.customize(".ai/overrides/clerk.overrides.md", "broken")
     assert person.run("prime", "clerk", "--json").error["code"] == "override-in-error"

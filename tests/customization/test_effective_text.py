@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rye.customization.effective_diff import effective_diff
-from rye.customization.effective_text import Effective, effective, reader, widenings
+from rye.customization.effective_text import Effective, effective, more_to_use, reader, widenings
 from rye.customization.item_overrides import OverrideSource
+from rye.items.agent.model import Agent
 from rye.items.agent_tools import AgentTools, agent_tools
 from rye.items.consented import HookAction, Run
+from rye.items.directive.reader import read as read_directive
 from rye.items.location import Location
-from rye.items.reading import Metadata, ReadOptions
+from rye.items.reading import Metadata, ReadOptions, Source
 from tests.customization.override_text import directive
 
 HEAD = '---\nagent: sage\nbase-version: "1.0.0"\nlast-reviewed: "2026-01-01"\n---\n\n'
@@ -172,3 +174,97 @@ def test_what_an_agent_program_would_start_is_a_right() -> None:
 def test_something_that_did_not_parse_granted_nothing() -> None:
     assert widenings(None, metadata("rye.load.tool.a"))
     assert widenings(metadata("rye.load.tool.a"), None) == ()
+
+
+LIMITED = """# Ship
+
+```xml
+<directive name="ship" version="1.0.0">
+  <metadata>
+    <description>Ship</description>
+    <category>work</category>
+    <author>acme</author>
+    <model tier="general" />
+    <limits turns="6" tokens="4096" spend="2" depth="1" />
+  </metadata>
+  <outputs><output name="url">Where</output></outputs>
+</directive>
+```
+
+<process>
+  <step name="ship"><description>Ship it.</description></step>
+</process>
+"""
+
+
+def value_of(text: str) -> object:
+    value = read_directive(Source(text, name="ship", category="work"), ReadOptions()).value
+    assert value is not None
+    return value
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("6", "6"), ""),
+        (('turns="6"', 'turns="5"'), ""),
+        (("4096", "1"), ""),
+        (('turns="6"', 'turns="9000"'), "raise the limit on turns from 6 to 9000"),
+        (("4096", "99999999"), "raise the limit on tokens from 4096 to 99999999"),
+        (('spend="2"', 'spend="2.01"'), "raise the limit on spend from 2 to 2.01"),
+        ((' depth="1"', ""), "take the limit on depth of 1 away"),
+        (('depth="1"', 'depth="2"'), "raise the limit on depth from 1 to 2"),
+        (('tier="general"', 'tier="reasoning"'), "change the model's tier from general to reasoning"),
+        (('tier="general"', 'tier="fast"'), "change the model's tier from general to fast"),
+        (
+            ('tier="general"', 'tier="general" fallback="reasoning"'),
+            "change the model's fallback from none to reasoning",
+        ),
+    ],
+)
+def test_a_limit_and_a_model_are_rights(change: tuple[str, str], said: str) -> None:
+    """Of limits the least counts; another tier and an added fallback are wider whichever they are."""
+    base = LIMITED
+    changed = base.replace(*change)
+    assert changed != base or change[0] == change[1]
+    found = more_to_use(value_of(base), value_of(changed))
+    assert [one.message for one in found] == ([f"It would {said}."] if said else [])
+    assert {one.code for one in found} <= {"override-widens"}
+    assert all("allow-override-widening" in (one.hint or "") for one in found)
+
+
+def test_a_fallback_that_is_gone_is_narrower_and_a_limit_that_is_new_too() -> None:
+    base = value_of(LIMITED.replace('tier="general"', 'tier="general" fallback="fast"'))
+    assert more_to_use(base, value_of(LIMITED.replace('turns="6"', 'turns="6" calls="3"'))) == ()
+
+
+def test_the_least_of_limits_and_cost_counts() -> None:
+    """Raising the one that did not count changes nothing."""
+    cost = '<cost><context estimated_usage="low" turns="5" spawn_threshold="1">1000</context></cost>'
+    base = LIMITED.replace("</metadata>", f"{cost}</metadata>")
+    assert more_to_use(value_of(base), value_of(base.replace('turns="6"', 'turns="60"'))) == ()
+    assert more_to_use(value_of(base), value_of(base.replace('turns="5"', 'turns="6"')))
+    assert more_to_use(value_of(base), value_of(LIMITED))
+
+
+def test_an_agent_s_limits_and_model_are_rights() -> None:
+    def agent(limits: dict[str, int], provider: dict[str, str]) -> Agent:
+        return Agent(
+            name="a",
+            display_name="A",
+            when_to_use="",
+            transitions={},
+            system_prompt="",
+            limits=limits,
+            provider=provider,
+        )
+
+    base = agent({"maxIterations": 5}, {"name": "claude", "model": "small"})
+    assert more_to_use(base, agent({"maxIterations": 4}, {"name": "claude", "model": "small"})) == ()
+    for limits, provider in (
+        ({"maxIterations": 6}, {"name": "claude", "model": "small"}),
+        ({}, {"name": "claude", "model": "small"}),
+        ({"maxIterations": 5}, {"name": "claude", "model": "large"}),
+        ({"maxIterations": 5}, {"name": "claude"}),
+    ):
+        assert more_to_use(base, agent(limits, provider)), (limits, provider)

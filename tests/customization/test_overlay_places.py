@@ -33,7 +33,7 @@ def rye(tmp_path: Path) -> Person:
     ],
 )
 def test_malformed_entries(rye: Person, entry: str, line: int) -> None:
-    rye.write(PATH, GOOD + entry)
+    rye.customize(PATH, GOOD + entry)
     for words in (("render", "flow"), ("overlay", "show", "flow"), ("overlay", "apply", "flow", PATH)):
         result = rye.run(*words, "--json")
         assert (result.code, result.error["code"]) == (1, "malformed-overlay")
@@ -42,14 +42,14 @@ def test_malformed_entries(rye: Person, entry: str, line: int) -> None:
 
 
 def test_entries_written_inline_have_a_line_too(rye: Person) -> None:
-    rye.write(PATH, '# x\nstep-overrides = [{step_id = "a", mode = "Skip"}]\n')
+    rye.customize(PATH, '# x\nstep-overrides = [{step_id = "a", mode = "Skip"}]\n')
     assert rye.run("render", "flow", "--json").error["message"].startswith(f"{PATH}:2: ")
 
 
 def test_an_overlay_that_cannot_be_applied(rye: Person) -> None:
     steps = ["a", "b", "c"]
     ids = [step for step in steps if f'id = "{step}"' in FORMULA]
-    rye.write(PATH, "\n" + "".join(f'[[step-overrides]]\nstep_id = "{each}"\nmode = "skip"\n' for each in ids))
+    rye.customize(PATH, "\n" + "".join(f'[[step-overrides]]\nstep_id = "{each}"\nmode = "skip"\n' for each in ids))
     result = rye.run("render", "flow", "--json")
     assert result.error["code"] == "overlay-leaves-no-step"
     assert result.error["message"].startswith(f"{PATH}:{2 + 3 * (len(ids) - 1)}: ")

@@ -66,7 +66,16 @@ def publish(author: Person, version: str) -> None:
 def test_the_story_is_true(registry: Registry) -> None:
     author, user = registry.owner("acme"), registry.user()
     publish(author, "1.0.0")
-    played_page.check(PAGE, user, lambda event: publish(author, event.removeprefix("author publishes ")))
+    provided = '\n[environment]\nprovides = ["tool:acme/shell/kubectl"]\n'
+    user.write("rye.toml", f"{user.path('rye.toml').read_text()}{provided}")
+
+    def happens(event: str) -> None:
+        if event == "the reader agrees":
+            user.accepts()
+        else:
+            publish(author, event.removeprefix("author publishes "))
+
+    played_page.check(PAGE, user, happens)
 
 
 def test_the_story_goes_from_install_over_override_to_upgrade() -> None:

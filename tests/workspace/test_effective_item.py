@@ -12,9 +12,9 @@ from rye.items.directive.template import new_directive
 from rye.workspace.context import LibraryContext
 from rye.workspace.customizing.formulas import find_formula, nothing_required, resolved_formula
 from rye.workspace.items.effective_item import effective_item
-from rye.workspace.items.local_search import search_local
 from rye.workspace.items.rendering import RenderRequest, render
 from rye.workspace.items.rights import rights_of
+from rye.workspace.registries.registry_search import SearchRequest, search
 from tests.scenes.installed import put
 from tests.scenes.person import Person
 
@@ -110,7 +110,7 @@ def test_a_file_that_nobody_installed_is_refused(person: Person, context: Librar
 def test_every_reader_refuses(person: Person, context: LibraryContext) -> None:
     forge(person)
     assert refusal(lambda: rights_of(context, "acme/ops/deploy")) == "modified-item"
-    assert search_local(context, "deploy") == []
+    assert search(context, SearchRequest("deploy", local=True)).rows == ()
     for words in (
         ("show", "acme/ops/deploy"),
         ("show", "acme/ops/deploy", "--base"),
@@ -230,4 +230,4 @@ def test_a_row_of_another_file_name_is_no_row_of_this_file(person: Person, conte
 def test_unchanged_bytes_are_used(context: LibraryContext) -> None:
     rendered = render(context, RenderRequest("acme/ops/deploy", texts=VALUES))
     assert (rendered.id, rendered.inputs) == ("acme/ops/deploy", VALUES)
-    assert [row["id"] for row in search_local(context, "deploy")] == ["acme/ops/deploy"]
+    assert [row["id"] for row in search(context, SearchRequest("deploy", local=True)).rows] == ["acme/ops/deploy"]

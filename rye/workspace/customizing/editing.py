@@ -90,7 +90,7 @@ def edit_file(context: Context, file: Editable, editor: Editor) -> Edited:
             raise _rejected(file, edited, findings)
     if file.current is None or edited != file.current:
         _replace(file, edited)
-        remember_made_here(context.home, find_project(context.cwd), file.path, file.current, was_shown=True)
+        remember_made_here(context.home, find_project(context.cwd), file.path, file.current, edited, was_shown=True)
     return Edited(file.path, file.shown, file.current is None, edited != before, findings)
 
 

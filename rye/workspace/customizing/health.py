@@ -29,6 +29,7 @@ from rye.storage.atomic import replace_file
 from rye.storage.home import Home
 from rye.text.diagnostics import to_mend
 from rye.workspace.context import Context
+from rye.workspace.customizing.lapsed import lapsed_customizations
 from rye.workspace.customizing.overlaying import OverlayChecked, formula_problems, overlay_checks
 from rye.workspace.customizing.overriding import check_overrides
 from rye.workspace.customizing.roles import known_roles
@@ -62,6 +63,8 @@ def customizations(context: Context, where: Places) -> Iterator[Check]:
     yield checks.override_health(overrides)
     yield checks.role_directives(all_files(where), known_roles(context))
     yield checks.unreachable_formulas(formula_problems(context))
+    lapsed = [one for one in lapsed_customizations(context) if one.in_project]
+    yield checks.lapsed([one.message for one in lapsed], lapsed[0].hint if lapsed else None)
 
 
 def machine(home: Home) -> Iterator[Check]:
@@ -128,15 +131,16 @@ def fix_overlays(context: Context, where: Places) -> tuple[list[Fixed], list[Rye
         if not one.health.fixable or one.data is None:
             continue
         try:
-            done.append(_fix(one, one.data))
-            remember_made_here(context.home, find_project(context.cwd), one.path, one.data)
+            new, removed = fixed(one.data, one.known_ids)
+            done.append(_fix(one, one.data, new, removed))
+            if new is not None:
+                remember_made_here(context.home, find_project(context.cwd), one.path, one.data, new)
         except RyeError as error:
             problems.append(RyeError(error.code, f"{one.shown} was not fixed: {error.message}", error.hint))
     return done, problems
 
 
-def _fix(one: OverlayChecked, data: bytes) -> Fixed:
-    new, removed = fixed(data, one.known_ids)
+def _fix(one: OverlayChecked, data: bytes, new: bytes | None, removed: tuple[str, ...]) -> Fixed:
     if one.path.read_bytes() != data:
         raise RyeError("changed-meanwhile", "it was changed just now.", "Run the command again.")
     backup = _back_up(one.path, data)

@@ -19,14 +19,14 @@ from rye.items.formula.model import Formula, Step
 from rye.items.identity import is_segment
 from rye.limits import OVERRIDES
 from rye.project.spaces import looks_like_path
-from rye.storage.home import Home
 from rye.storage.safe_files import read_bytes
 from rye.text.diagnostics import Diagnostic
 from rye.workspace.context import Context
 from rye.workspace.customizing.editing import Editable
 from rye.workspace.customizing.formulas import find_formula, nothing_required, resolved_formula
 from rye.workspace.findings import FileFindings
-from rye.workspace.items.effective_item import EffectiveItem
+from rye.workspace.items.agreement import require_used
+from rye.workspace.items.effective_item import EffectiveItem, entry_of
 from rye.workspace.items.present_items import entries_of, names_of
 
 TEMPLATE = """\
@@ -50,12 +50,35 @@ class Overlaid(Struct, frozen=True):
     """The file that changed its steps, as shown to people, or None."""
 
 
-def overlay_in_force(home: Home, found: EffectiveItem, resolved: Formula) -> Overlaid:
-    """The resolved formula with the overlay in force for it. Raises RyeError for a malformed overlay."""
+def overlay_in_force(context: Context, found: EffectiveItem, resolved: Formula, trust_lock: bool = False) -> Overlaid:
+    """The resolved formula with the overlay in force for it, whose bytes this user agreed to. ``trust_lock``: the option
+    ``--trust-lock``. Raises RyeError for a malformed overlay, and ``project-not-accepted``."""
+    force = overlay_of(context, found, rye_places(context.home, found.project))
+    if force is None:
+        return Overlaid(resolved)
+    require_overlay(context, found, force, trust_lock)
+    return apply_in_force(force, resolved)
+
+
+def overlay_of(context: Context, found: EffectiveItem, places: Places) -> InForce | None:
+    """The overlay in force for a formula; None if its file's name is no item name.
+
+    A project's overlay is for a formula in a space, since agreement to it names the formula. A file elsewhere has none, as it has
+    no overrides.
+    """
     name = formula_name(found)
     if name is None:
-        return Overlaid(resolved)
-    return apply_in_force(in_force(rye_places(home, found.project), name), resolved)
+        return None
+    is_placed = entry_of(context.home, found, found.project, None) is not None
+    return in_force(places if is_placed or places.layout != "rye" else places.only("user"), name)
+
+
+def require_overlay(context: Context, found: EffectiveItem, force: InForce, trust_lock: bool = False) -> None:
+    """Require that this user agreed to the overlay that is about to be applied, if it is the project's. ``trust_lock``: the
+    option ``--trust-lock``. Raises RyeError ``project-not-accepted``."""
+    used = force.source
+    if used is not None and used.level == "project":
+        require_used(context, found, "overlay", used.shown, used.data, trust_lock)
 
 
 def formula_name(found: EffectiveItem) -> str | None:

@@ -270,7 +270,7 @@ def new_override(context: Context, request: NewOverride) -> WrittenOverride:
     file.path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(file.path, text.encode("utf-8"))
     before = file.current.encode("utf-8") if file.current is not None else None
-    remember_made_here(context.home, file.item.project, file.path, before)
+    remember_made_here(context.home, file.item.project, file.path, before, text.encode("utf-8"))
     found = file.item.found
     return WrittenOverride(file.shown, file.current is None, found.id, file.item.kind, text, applied.diagnostics)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct, field
 
-from rye.customization.overlay_files import InForce, in_force
+from rye.customization.overlay_files import InForce
 from rye.customization.places import Places, check_name
 from rye.customization.role_files import directives_of
 from rye.errors import RyeError, UsageError
@@ -21,8 +21,8 @@ from rye.text import content
 from rye.text.diagnostics import to_mend
 from rye.workspace.context import Context
 from rye.workspace.customizing.formulas import find_formula
-from rye.workspace.customizing.overlaying import Overlaid, apply_in_force, formula_name
-from rye.workspace.customizing.roles import known_roles, unknown_role
+from rye.workspace.customizing.overlaying import Overlaid, apply_in_force, overlay_of, require_overlay
+from rye.workspace.customizing.roles import known_roles, require_directives, unknown_role
 from rye.workspace.findings import FileFindings
 from rye.workspace.installing.install_request import Agree
 from rye.workspace.items.agreement import require_agreed
@@ -130,7 +130,10 @@ def prime(context: Context, request: PrimeRequest, ask: AskValue | None = None, 
         raise UsageError("usage", "--input sets a formula's variables, so it needs --formula.", "Add --formula F.")
     check_name(request.role, "role")
     gathered = _Gathered(
-        context, request.places, lambda found: require_agreed(context, found, request.trust_lock, agree)
+        context,
+        request.places,
+        lambda found: require_agreed(context, found, request.trust_lock, agree),
+        request.trust_lock,
     )
     gathered.role(request.role)
     gathered.directives(request.role)
@@ -147,7 +150,9 @@ def prime(context: Context, request: PrimeRequest, ask: AskValue | None = None, 
 class _Gathered:
     """The parts found so far, in the order of the prompt."""
 
-    def __init__(self, context: Context, places: Places, require: Callable[[EffectiveItem], None]) -> None:
+    def __init__(
+        self, context: Context, places: Places, require: Callable[[EffectiveItem], None], trust_lock: bool
+    ) -> None:
         """``require``: raises for an item that this user has not agreed to."""
         self.sections: list[Section] = []
         self.looked: list[Looked] = []
@@ -155,6 +160,8 @@ class _Gathered:
         self._context = context
         self._places = places
         self._require = require
+        self._trust_lock = trust_lock
+        self._role: EffectiveItem | None = None
 
     def role(self, role: str) -> None:
         """Add the role template with its overrides. In Gas Town it can be missing, since templates are built in."""
@@ -168,6 +175,7 @@ class _Gathered:
             self.looked.append(Looked("role", role, False))
             return
         self._require(found)
+        self._role = found
         rendered = render_item(self._context, found, {}, {}, self._require)
         self.findings += rendered.findings
         self.looked.append(Looked("role", rendered.shown, True))
@@ -177,6 +185,8 @@ class _Gathered:
     def directives(self, role: str) -> None:
         """Add the role's directives."""
         told = directives_of(self._places, role)
+        if self._role is not None and self._places.layout == "rye":
+            require_directives(self._context, self._role, told, self._trust_lock)
         for file in told.sources:
             detail = "blank, so it adds nothing" if file.found and not file.effective else ""
             self.looked.append(Looked("role-directives", file.path, file.found, detail))
@@ -200,13 +210,14 @@ class _Gathered:
         found = find_formula(self._context, argument)
         self._require(found)
         self.looked.append(Looked("formula", found.item.shown, True))
-        name = formula_name(found)
-        force = in_force(self._places, name) if name is not None else None
+        force = overlay_of(self._context, found, self._places)
         sources = [found.item.shown]
 
-        def overlay(_found: EffectiveItem, resolved: Formula) -> Overlaid:
+        def overlay(found: EffectiveItem, resolved: Formula) -> Overlaid:
             if force is None:
                 return Overlaid(resolved)
+            if self._places.layout == "rye":
+                require_overlay(self._context, found, force, self._trust_lock)
             done = apply_in_force(force, resolved)
             sources.extend(self._explain(force, done.applied))
             return done

@@ -13,6 +13,8 @@ from rye.text.diagnostics import Diagnostic
 from rye.text.hidden_text import hidden_text
 from rye.workspace.context import Context
 from rye.workspace.customizing.editing import Editable
+from rye.workspace.items.agreement import require_used
+from rye.workspace.items.effective_item import EffectiveItem
 from rye.workspace.items.present_items import names_of
 
 
@@ -25,6 +27,14 @@ def role_directives(context: Context, where: Places, role: str) -> RoleDirective
     """The directives that operators add to a role. Raises RyeError ``no-such-entry``."""
     require_role(context, where, role)
     return directives_of(where, role)
+
+
+def require_directives(context: Context, found: EffectiveItem, told: RoleDirectives, trust_lock: bool = False) -> None:
+    """Require that this user agreed to the directives that are about to be added to a role, as far as they are the project's.
+    ``trust_lock``: the option ``--trust-lock``. Raises RyeError ``project-not-accepted``."""
+    for file in told.sources:
+        if file.level == "project" and file.text is not None:
+            require_used(context, found, "role-directives", file.path, file.text.encode(), trust_lock)
 
 
 def all_role_directives(where: Places) -> list[RoleDirectiveFile]:

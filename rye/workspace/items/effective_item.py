@@ -355,7 +355,7 @@ def overridden(
     if manifest is None and found.project is not None:
         manifest = load_manifest(found.project)
     namespace = manifest.namespace if manifest is not None else None
-    entry = found.entry or entry_of_file(home, found.item.path, found.project, namespace)
+    entry = entry_of(home, found, found.project, namespace)
     if entry is None:
         return None
     files = entry_sources(home, places or rye_places(home, found.project), entry, found.project, namespace)
@@ -365,6 +365,14 @@ def overridden(
 
     found = replace(found, entry=entry)
     return apply_overrides(home, found.item, found.version(), files, manifest, today)
+
+
+def entry_of(home: Home, found: EffectiveItem, project: Project | None, namespace: str | None) -> Entry | None:
+    """The entry of an item, however it was named; None if it is not in a space. Its kind is the one that its text has."""
+    entry = found.entry or entry_of_file(home, found.item.path, project, namespace)
+    if entry is None or entry.location.kind == found.item.location.kind:
+        return entry
+    return replace(entry, location=found.item.location)
 
 
 def entry_of_file(home: Home, path: Path, project: Project | None, namespace: str | None) -> Entry | None:

@@ -1,13 +1,17 @@
-"""A project's changes to installed items: overrides, formula overlays and role directives (DESIGN 6.1).
+"""A project's changes to items: overrides, formula overlays and role directives (DESIGN 6.1).
 
-They are part of the repository. The first acceptance of a project shows them and remembers their
-hashes. Later, new or changed ones are reported, and ``rye trust project`` shows them. Customizations that a person
-creates with rye's own commands count as seen. A user's own customizations, in their own space, are not affected.
+They are part of the repository, so anyone who can commit can write one, and it changes what an agent is told as much as the
+item itself does. Each counts on this machine once this user agreed to its exact bytes for that item, whether the item was
+installed or is one's own: a signature covers the item's file, and nothing covers what replaces it. A customization that a
+person makes with rye's own commands counts as agreed to. A user's own customizations, in their own space, need no agreement.
+
+:func:`changes_of` says which files change one item, and everything else that asks goes through it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
@@ -16,8 +20,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.consent.ask import Ask
-from rye.customization.item_overrides import SUFFIX, means, named_for
-from rye.customization.places import DIRECTIVE_SUFFIX, OVERLAY_SUFFIX, Folder, rye_places
+from rye.customization.item_overrides import SUFFIX, ids_of, means, paths_for
+from rye.customization.places import DIRECTIVE_SUFFIX, OVERLAY_SUFFIX, Folder, Places, rye_places
 from rye.errors import RyeError
 from rye.items.kinds import KINDS
 from rye.items.location import locate
@@ -25,15 +29,20 @@ from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.lock_file import item_path, read_lock
-from rye.project.spaces import Entry
+from rye.project.spaces import Entry, entries_of
 from rye.storage.home import Home
 from rye.workspace.trusting.acceptance import remember, remembered
 
 Sort = Literal["override", "overlay", "role-directives"]
+_OF_KIND: dict[str, tuple[Sort, str]] = {
+    "formula": ("overlay", OVERLAY_SUFFIX),
+    "role": ("role-directives", DIRECTIVE_SUFFIX),
+}
+"""What changes items of a kind, besides overrides: one file, named like the item."""
 
 
 class Customization(Struct, frozen=True, order=True):
-    """One file of the project that changes one installed item."""
+    """One file of the project that changes one item."""
 
     shown: str
     """The file, relative to the project."""
@@ -50,97 +59,140 @@ class Customization(Struct, frozen=True, order=True):
         return Ask(self.item, "customization", f"{self.shown} ({said})")
 
 
-def customizations(
-    home: Home, project: Project, namespace: str | None, items: Sequence[LockedItem]
-) -> tuple[Customization, ...]:
-    """The project's customizations of these items, sorted. ``namespace``: the project's own.
+class ShownChange(Struct, frozen=True):
+    """What a customization changes, for the question about it: the subject of its :class:`~rye.consent.ask.Ask`."""
+
+    lines: tuple[str, ...]
+    """Of a unified difference from the text that it replaces, without line ends."""
+    command: str
+    """Shows all of it."""
+
+
+class CustomizedItem(Struct, frozen=True):
+    """An item and the files of the project that change it, at least one."""
+
+    entry: Entry
+    row: LockedItem | None
+    """Its row of rye.lock; None for an item that is not installed."""
+    changes: tuple[Customization, ...]
+
+    @property
+    def name(self) -> str:
+        """``kind:id``."""
+        return _name(self.entry)
+
+
+def changed_by(entry: Entry, sort: Sort, shown: str, data: bytes | None) -> Customization:
+    """The customization of an item by a file with these bytes. ``data``: None if it cannot be read."""
+    return Customization(shown, _name(entry), sort, sha256(data).hexdigest() if data is not None else None)
+
+
+def changes_of(home: Home, project: Project, namespace: str | None, entry: Entry) -> tuple[Customization, ...]:
+    """The project's customizations of one item, sorted. ``namespace``: the project's own."""
+    places = rye_places(home, project)
+    changes: list[Customization] = []
+    kind = entry.location.kind
+    folder = places.of(places.overrides, "project")
+    if folder is not None and kind in KINDS.overridable():
+        paths = paths_for(folder, kind, ids_of(entry), lambda name: means(home, name, entry, project, namespace))
+        changes += (changed_by(entry, "override", folder.shown(path), _read(folder, path)) for path in paths)
+    return tuple(sorted([*changes, *_beside(places, entry, _read)]))
+
+
+def changes_beside(home: Home, project: Project, entry: Entry) -> tuple[Customization, ...]:
+    """Those that are not overrides. Raises RyeError for a file that cannot be read."""
+    return tuple(_beside(rye_places(home, project), entry, Folder.read))
+
+
+def _beside(places: Places, entry: Entry, read: Callable[[Folder, Path], bytes | None]) -> Iterator[Customization]:
+    if entry.location.kind not in _OF_KIND:
+        return
+    sort, suffix = _OF_KIND[entry.location.kind]
+    folder = places.of(places.overlays if sort == "overlay" else places.role_directives, "project")
+    path = folder.file(entry.location.name, suffix) if folder is not None else None
+    if folder is not None and path is not None and os.path.lexists(path):
+        yield changed_by(entry, sort, folder.shown(path), read(folder, path))
+
+
+def customized_items(
+    home: Home, project: Project, namespace: str | None, rows: Sequence[LockedItem], *, own: bool = True
+) -> list[CustomizedItem]:
+    """The items that the project changes: those of ``rows`` and, with ``own``, those that are not installed. ``namespace``: the
+    project's own.
 
     Raises RyeError for more files than the limit.
     """
-    if not items:
-        return ()
     places = rye_places(home, project)
-    changes: list[Customization] = []
-    overrides = places.of(places.overrides, "project")
-    if overrides is not None:
-        changes.extend(_overrides(home, overrides, project, namespace, items))
-    for folders, suffix, kind, sort in (
-        (places.overlays, OVERLAY_SUFFIX, "formula", "overlay"),
-        (places.role_directives, DIRECTIVE_SUFFIX, "role", "role-directives"),
+    named = _named(places)
+    if not named:
+        return []
+    candidates: list[tuple[Entry, LockedItem | None]] = []
+    for row in rows:
+        path = project.root / item_path(row)
+        location = locate(path)
+        if location is not None:
+            candidates.append((Entry("installed", path, location, row.identity.namespace), row))
+    for space in ("project", "user", "system") if own else ():
+        candidates += ((entry, None) for entry in entries_of(home, space, project, namespace))
+    found = []
+    for entry, of in candidates:
+        if named.isdisjoint(name.lower() for name in (entry.id, entry.location.local_id, entry.location.name)):
+            continue
+        changes = changes_of(home, project, namespace, entry)
+        if changes:
+            found.append(CustomizedItem(entry, of, changes))
+    return found
+
+
+def _named(places: Places) -> set[str]:
+    """The ids and names that the project's customizations are for, in lower case: some file systems know no other."""
+    names: set[str] = set()
+    for folders, suffix, nested in (
+        (places.overrides, SUFFIX, True),
+        (places.overlays, OVERLAY_SUFFIX, False),
+        (places.role_directives, DIRECTIVE_SUFFIX, False),
     ):
         folder = places.of(folders, "project")
-        if folder is not None:
-            changes.extend(_by_name(folder, suffix, [item for item in items if item.kind == kind], sort))  # type: ignore[arg-type]
-    return tuple(sorted(changes))
+        for path in folder.files(suffix, nested=nested) if folder is not None else ():
+            stem = path.relative_to(folder.path).as_posix()[: -len(suffix)].lower() if folder is not None else ""
+            names |= {stem, stem.rpartition(".")[0]}
+    return names - {""}
 
 
-def _overrides(
-    home: Home, folder: Folder, project: Project, namespace: str | None, items: Sequence[LockedItem]
-) -> Iterator[Customization]:
-    by_name: dict[str, list[LockedItem]] = {}
-    for path in folder.files(SUFFIX, nested=True):
-        if not by_name:
-            for item in items:
-                if item.kind in KINDS.overridable():
-                    by_name.setdefault(item.id, []).append(item)
-                    by_name.setdefault(item.identity.local_id, []).append(item)
-        named = named_for(folder, path)
-        for item in by_name.get(named.id, ()) if named is not None else ():
-            if (
-                named is not None
-                and named.kind in (None, item.kind)
-                and _is_meant(home, named.id, item, project, namespace)
-            ):
-                yield _customization(folder, path, item, "override")
+def _name(entry: Entry) -> str:
+    return f"{entry.location.kind}:{entry.id}"
 
 
-def _is_meant(home: Home, identifier: str, item: LockedItem, project: Project, namespace: str | None) -> bool:
-    if identifier == item.id:
-        return True
-    path = project.root / item_path(item)
-    location = locate(path)
-    return location is not None and means(
-        home, identifier, Entry("installed", path, location, location.namespace), project, namespace
-    )
-
-
-def _by_name(folder: Folder, suffix: str, items: Sequence[LockedItem], sort: Sort) -> Iterator[Customization]:
-    """Customizations from files named like an item's local id."""
-    for path in folder.files(suffix) if items else ():
-        name = path.name.removesuffix(suffix)
-        yield from (_customization(folder, path, item, sort) for item in items if item.identity.local_id == name)
-
-
-def _customization(folder: Folder, path: Path, item: LockedItem, sort: Sort) -> Customization:
+def _read(folder: Folder, path: Path) -> bytes | None:
     try:
-        data = folder.read(path)
+        return folder.read(path)
     except RyeError:
-        data = None
-    return Customization(
-        folder.shown(path), str(item.identity), sort, sha256(data).hexdigest() if data is not None else None
-    )
+        return None
 
 
 def remember_made_here(
-    home: Home, project: Project | None, path: Path, before: bytes | None, *, was_shown: bool = False
+    home: Home, project: Project | None, path: Path, before: bytes | None, after: bytes, *, was_shown: bool = False
 ) -> None:
-    """Remember as seen a customization that this user created or changed with rye.
+    """Remember as agreed to a customization that this user created or changed with rye.
 
-    ``before``: its earlier bytes; None: a new file. If the user had not seen the earlier bytes, a change does not make the
-    file count as seen, unless ``was_shown``: the user saw the whole text.
+    ``before``: its earlier bytes; None: a new file. ``after``: those that rye wrote, whatever is there by now. If the user had
+    not agreed to the earlier bytes, a change does not make the file count, unless ``was_shown``: the user saw the whole text.
     """
-    if project is None or not project.lock_path.exists():
+    if project is None:
         return
     namespace = load_manifest(project).namespace
+    rows = read_lock(project).items if project.lock_path.exists() else ()
     made = path.resolve()
+    digest = sha256(after).hexdigest()
     mine = [
-        one
-        for one in customizations(home, project, namespace, read_lock(project).items)
+        replace(one, sha256=digest)
+        for item in customized_items(home, project, namespace, rows)
+        for one in item.changes
         if (project.root / one.shown).resolve() == made
     ]
     if not was_shown and before is not None:
-        digest = sha256(before).hexdigest()
-        earlier = {replace(one, sha256=digest).approval: one for one in mine}
+        old = sha256(before).hexdigest()
+        earlier = {replace(one, sha256=old).approval: one for one in mine}
         new = set(remembered(home, project).missing(earlier))
         mine = [one for approval, one in earlier.items() if approval not in new]
     if mine:

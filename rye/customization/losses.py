@@ -1,0 +1,214 @@
+"""What a customization says before a change of its base, and no longer says after it (DESIGN 6.1, DECISIONS
+Overrides 20). Pure.
+
+A directive of an overrides file is *lost* if one of these is true:
+
+* it was applied, or had nothing to change, and is now skipped: its heading is gone, its value is refused, or the whole file is
+  refused because the result would not conform;
+* lines that it wrote are no longer in the effective text, although the item does not say the same by itself;
+* lines that it wrote are now inside a comment or a code block that the item opens;
+* it replaces a section, and the item now has several sections of that name, of which only the first is replaced.
+
+A file is *weakened* if what it took out is back: a line that it removed or replaced, or a right, a tool, a hook or a program.
+An entry of an overlay is lost if it was applied and its step is gone.
+
+What a new text means is not compared: an item can contradict an override in other words, and no one is asked about that.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from rye.customization.effective_text import Applied, Effective, widenings
+from rye.customization.overlays import Overlay
+from rye.customization.override_file import FRONTMATTER_OPERATIONS, Directive, read_overrides
+from rye.errors import RyeError
+from rye.text.diagnostics import Diagnostic
+from rye.text.display import visible
+from rye.text.frontmatter import frontmatter_end
+from rye.text.markdown_sections import blocks_of
+
+_HOLDS = ("applied", "no-op")
+_LAST_RAW_HTML = 5
+"""CommonMark's HTML blocks up to this number end at a marker, so that they can swallow what follows."""
+
+
+class Loss(Struct, frozen=True):
+    """What one customization would lose."""
+
+    shown: str
+    """Its file, as shown to people."""
+    line: int
+    """Where it says it; 1 if the file as a whole does."""
+    what: str
+    """What happens to it, in words that follow the place."""
+    text: tuple[str, ...] = ()
+    """The text that is lost, line by line; empty if it only took something out."""
+
+    def __str__(self) -> str:
+        return f"{self.shown}:{self.line}: {self.what}"
+
+    def as_json(self) -> dict[str, object]:
+        """An entry of ``lost`` of a change."""
+        return {"path": self.shown, "line": self.line, "message": self.what, "text": list(self.text)}
+
+
+# -- overrides ---------------------------------------------------------------------------------------------------------
+
+
+def override_losses(before: Effective | None, after: Effective) -> tuple[Loss, ...]:
+    """What an item's overrides lose, in the order of the files and their lines.
+
+    ``before``: the item's text until now with the same files; None if it is not known, so that every directive counts as one
+    that had an effect.
+    """
+    earlier = {file.source.path: file for file in before.files} if before is not None else {}
+    losses: list[Loss] = []
+    for file in after.files:
+        was = earlier.get(file.source.path)
+        losses += _directives_lost(_View(before, was) if before and was else None, _View(after, file))
+    if before is not None and not losses:
+        losses += _back(before, after)
+    return tuple(losses)
+
+
+class _View:
+    """One overrides file and the effective text that it is part of."""
+
+    def __init__(self, whole: Effective, file: Applied) -> None:
+        self.file = file
+        self._whole = whole
+        self._outcomes = {step.line: step.outcome for step in file.result.steps}
+        self._swallowed: frozenset[int] | None = None
+        self.written = frozenset(origin.line for origin in whole.origins if origin.shown == file.source.shown)
+        """The lines of the file that are in the effective text."""
+
+    def holds(self, directive: Directive) -> bool:
+        """Whether it is applied, or has nothing to change."""
+        return not self.file.refused and self._outcomes.get(directive.line) in _HOLDS
+
+    def changes_nothing(self, directive: Directive) -> bool:
+        return self._outcomes.get(directive.line) == "no-op"
+
+    def is_ambiguous(self, directive: Directive) -> bool:
+        found = self.file.diagnostics
+        return any(one.code == "ambiguous-target" and one.line == directive.line for one in found)
+
+    @property
+    def swallowed(self) -> frozenset[int]:
+        """The lines of the file that are in a comment or a code block which another file opens."""
+        if self._swallowed is None:
+            self._swallowed = frozenset(self._find_swallowed())
+        return self._swallowed
+
+    def _find_swallowed(self) -> Iterator[int]:
+        lines, origins, shown = self._whole.text.split("\n"), self._whole.origins, self.file.source.shown
+        start = frontmatter_end(lines) or 0
+        blocks = blocks_of(lines, start)
+        spans = [(fence.line, fence.end_line) for fence in blocks.fences]
+        spans += [(html.line, html.end_line) for html in blocks.html if html.kind <= _LAST_RAW_HTML]
+        for first, last in spans:
+            inside = origins[start + first - 1 : start + last]
+            if inside and inside[0].shown != shown:
+                yield from (origin.line for origin in inside if origin.shown == shown)
+
+
+def _directives_lost(before: _View | None, after: _View) -> Iterator[Loss]:
+    reading = read_overrides(after.file.source.text).file
+    for directive in reading.directives if reading is not None else ():
+        if before is None or before.holds(directive):
+            what = _lost(directive, before, after)
+            if what is not None:
+                yield Loss(after.file.source.shown, directive.line, what, directive.content)
+
+
+def _lost(directive: Directive, before: _View | None, after: _View) -> str | None:
+    """What happens to a directive that had an effect; None if it still has it."""
+    named = _named(directive)
+    if after.file.refused:
+        first = next(finding for finding in after.file.diagnostics if finding.severity == "error")
+        return f"{named} is refused with the whole file: {first.message}"
+    if not after.holds(directive):
+        step = next((step for step in after.file.result.steps if step.line == directive.line), None)
+        return f"{named} has no effect: {step.detail if step is not None else 'it is invalid'}"
+    if before is None or after.changes_nothing(directive):
+        return None
+    lines = set(range(directive.content_line, directive.content_line + len(directive.content)))
+    if (lines & before.written) - after.written:
+        return f"{named} has no effect: what it says is no longer in the text"
+    if (lines & after.swallowed) - before.swallowed:
+        return f"{named} ends up in a comment or code block of the item"
+    if directive.operation == "replace" and after.is_ambiguous(directive) and not before.is_ambiguous(directive):
+        return f"{named} replaces only the first of several sections of that name"
+    return None
+
+
+def _named(directive: Directive) -> str:
+    operation = directive.operation if directive.content or directive.operation != "replace" else "removal"
+    if directive.operation in FRONTMATTER_OPERATIONS:
+        return f"{operation} {visible(directive.key or '')}"
+    return f"{operation} {visible(directive.target or '')!r}"
+
+
+def _back(before: Effective, after: Effective) -> Iterator[Loss]:
+    """What the files took out together, and the new text has again."""
+    there = [file.source.shown for file in after.files if not file.refused]
+    if not there or before.text == before.base:
+        return
+    shown = " and ".join(there)
+    had, has = Counter(_said(before.text)), Counter(_said(after.text))
+    removed = Counter(_said(before.base)) - had
+    back = tuple(line for line in removed if has[line] > had[line])
+    if back:
+        yield Loss(shown, 1, "what it took out of the text is back", back)
+    for finding in _wider_again(before, after):
+        yield Loss(shown, 1, f"what it took away is back. {finding.message}")
+
+
+def _said(text: str) -> Iterator[str]:
+    """The lines that say something: at least one letter or digit."""
+    return (line for line in map(str.strip, text.split("\n")) if any(map(str.isalnum, line)))
+
+
+def _wider_again(before: Effective, after: Effective) -> list[Diagnostic]:
+    """What the new text may do beyond the earlier effective one, although the earlier published one was allowed it."""
+    wider = widenings(before.reading.metadata, after.reading.metadata)
+    if not wider:
+        return []
+    new = {finding.message for finding in widenings(before.published, after.reading.metadata)}
+    return [finding for finding in wider if finding.message not in new]
+
+
+# -- overlays ----------------------------------------------------------------------------------------------------------
+
+
+def overlay_losses(
+    shown: str, overlay: Overlay, before: Sequence[str] | None, after: Sequence[str] | RyeError
+) -> tuple[Loss, ...]:
+    """What a formula's overlay loses. ``before``, ``after``: the ids of the resolved formula's steps; None if those until now
+    are not known, so that every entry counts; an error if the overlay cannot be applied any more."""
+    held = [one for one in overlay.overrides if before is None or one.step_id in before]
+    if isinstance(after, RyeError):
+        return tuple(
+            Loss(
+                shown, one.line or 1, f"{one.mode} {one.step_id!r} is refused: {after.message}", _lines(one.description)
+            )
+            for one in held
+        )
+    return tuple(
+        Loss(
+            shown,
+            one.line or 1,
+            f"{one.mode} {visible(one.step_id)!r} has no effect: the step is gone",
+            _lines(one.description),
+        )
+        for one in held
+        if one.step_id not in after
+    )
+
+
+def _lines(text: str | None) -> tuple[str, ...]:
+    return tuple((text or "").strip("\n").split("\n")) if text else ()

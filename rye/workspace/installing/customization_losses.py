@@ -1,0 +1,285 @@
+"""What the customizations of a project lose by a change of its items, and what else does not fit about them (DESIGN 6.1).
+
+Compared are the text that is installed and the text that is about to be, each with the same overrides and overlays. What no
+longer says what it said is asked about, as a wider right is (:mod:`rye.customization.losses` says when). If the installed
+text is not known, every customization counts as one that had an effect: also for an item that is new here, so that removing
+and adding an item loses nothing silently.
+
+A formula's overlay is for its resolved steps, so a change of a formula that it extends or expands counts as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rye.consent.ask import Ask
+from rye.customization.effective_text import Effective
+from rye.customization.losses import Loss, overlay_losses, override_losses
+from rye.customization.overlay_files import in_force
+from rye.customization.overlays import Overlay, apply_overlay
+from rye.customization.places import OVERLAY_SUFFIX, rye_places
+from rye.customization.recheck import check_overrides, findings, overrides_of
+from rye.errors import RyeError
+from rye.installation.plan import ItemChange, Plan
+from rye.items.formula.model import Formula
+from rye.items.formula.resolution import resolve
+from rye.items.identity import Identity, Reference, is_segment
+from rye.items.kinds import KINDS
+from rye.items.reading import ReadOptions, Source
+from rye.limits import CONTENT
+from rye.project.lock_file import item_path
+from rye.project.spaces import entries_of, find
+from rye.storage.safe_files import read_bytes
+from rye.workspace.trusting.customization_facts import installed_file
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rye.installation.install import Prepared
+    from rye.project.lock import LockedItem
+    from rye.workspace.installing.install_session import InstallSession
+
+SORT = "customization-loss"
+
+
+class Fit(Struct, frozen=True):
+    """How the customizations fit a change."""
+
+    losses: Mapping[Identity, tuple[Loss, ...]]
+    """What they lose, by the changed item that causes it."""
+    notes: tuple[str, ...]
+    """What else does not fit about them: one line each."""
+
+    def asks(self) -> frozenset[Ask]:
+        """What needs a yes."""
+        return frozenset(_ask(identity, loss) for identity, losses in self.losses.items() for loss in losses)
+
+    def asked_in(self, plan: Plan) -> Plan:
+        """The plan, which asks about the losses, too."""
+        changes = [
+            replace(
+                change, asks=(*change.asks, *(_ask(change.identity, loss) for loss in self.losses[change.identity]))
+            )
+            if change.identity in self.losses
+            else change
+            for change in plan.changes
+        ]
+        return Plan(tuple(changes))
+
+
+def _ask(identity: Identity, loss: Loss) -> Ask:
+    return Ask(str(identity), SORT, str(loss), loss)
+
+
+def fit(session: InstallSession, prepared: Prepared) -> Fit:
+    """Compare the customizations in force with what is about to be installed. Raises RyeError for an overlay that cannot be read,
+    and for more files than the limit."""
+    changed = [change for change in prepared.plan.changes if change.new is not None and _is_new(change)]
+    losses: dict[Identity, tuple[Loss, ...]] = {}
+    notes: list[str] = []
+    for change in changed:
+        if change.identity.kind in KINDS.overridable():
+            lost, said = _of_overrides(session, prepared, change)
+            notes += (f"override of {change.identity.id}: {line}" for line in said)
+            if lost:
+                losses[change.identity] = lost
+    for identity, more in _of_overlays(session, prepared, {change.identity for change in changed}):
+        losses[identity] = (*losses.get(identity, ()), *more)
+    notes += _left_behind(session, prepared.plan)
+    return Fit(losses, tuple(notes))
+
+
+def _is_new(change: ItemChange) -> bool:
+    """Whether its text may differ from the installed one. What ``rye lock`` chose was never installed."""
+    return change.action != "keep" or (change.old is not None and change.old.approved.is_pending)
+
+
+def _installed(session: InstallSession, row: LockedItem | None) -> bytes | None:
+    """The item's signed file as installed; None if it is not known."""
+    if row is None:
+        return None
+    path = session.before.project.root / item_path(row)
+    if row.approved.is_pending:  # rye.lock says what is to be installed; the file is still the earlier one
+        try:
+            return read_bytes(path, CONTENT.item_bytes)
+        except RyeError:
+            return None
+    return installed_file(session.context.home, path, row)
+
+
+# -- overrides ---------------------------------------------------------------------------------------------------------
+
+
+def _of_overrides(
+    session: InstallSession, prepared: Prepared, change: ItemChange
+) -> tuple[tuple[Loss, ...], Sequence[str]]:
+    home, project, identity = session.context.home, session.before.project, change.identity
+    item = prepared.items.get(identity)
+    if item is None:
+        return (), ()
+    try:
+        files = overrides_of(home, project, identity)
+    except RyeError as error:
+        return (), (error.message,)
+    if not files:
+        return (), ()
+    options = ReadOptions(tools=session.manifest.tools)
+    widening = session.policies.allow_override_widening(session.manifest)
+
+    def judged(data: bytes, row: LockedItem) -> Effective:
+        return check_overrides(
+            data.decode("utf-8", "replace"),
+            files,
+            identity,
+            version=row.version,
+            today=session.context.now().date(),
+            widening_allowed=widening,
+            options=options,
+        )
+
+    after = judged(item.data, item.locked)
+    data = _installed(session, change.old)
+    before = judged(data, change.old) if data is not None and change.old is not None else None
+    losses = override_losses(before, after)
+    told = {(loss.shown, loss.line) for loss in losses}
+    strict = session.request.strict_overrides
+    said = [
+        finding.message for file, finding in findings(after) if strict or (file.source.shown, finding.line) not in told
+    ]
+    return losses, said
+
+
+def _left_behind(session: InstallSession, plan: Plan) -> Iterator[str]:
+    """Overrides whose item goes."""
+    for change in plan.changes:
+        if change.action != "remove" or change.identity.kind not in KINDS.overridable():
+            continue
+        try:
+            files = overrides_of(session.context.home, session.before.project, change.identity)
+        except RyeError:
+            continue
+        for file in files:
+            if file.level == "project":
+                yield f"{file.shown} has no item to change once {change.identity} is removed; remove it as well"
+
+
+# -- overlays ----------------------------------------------------------------------------------------------------------
+
+
+class _Texts:
+    """The formulas of the project at one time, before or after the change."""
+
+    def __init__(
+        self, session: InstallSession, rows: Sequence[LockedItem], texts: Mapping[Identity, bytes | None]
+    ) -> None:
+        self._session = session
+        root = session.before.project.root
+        self.identities = {root / item_path(row): row.identity for row in rows if row.kind == "formula"}
+        self._texts = texts
+        self.unknown = {identity for identity, text in texts.items() if text is None}
+        self.read: set[Identity] = set()
+        """The installed formulas that were read."""
+
+    def formula(self, path: Path) -> Formula:
+        """The formula in a file. Raises RyeError if it cannot be read or has errors."""
+        identity = self.identities.get(path)
+        if identity is not None:
+            self.read.add(identity)
+            data = self._texts.get(identity)
+        else:
+            data = read_bytes(path, CONTENT.item_bytes)
+        name = path.name.removesuffix(KINDS["formula"].suffixes[0])
+        text = data.decode("utf-8", "replace") if data is not None else ""
+        reading = KINDS["formula"].load().read(Source(text, path.name, name, ""), ReadOptions())
+        errors = [finding for finding in reading.diagnostics if finding.severity == "error"]
+        if data is None or reading.value is None or errors:
+            why = errors[0].message if errors else "its text is not known"
+            raise RyeError("invalid-item", f"{path.name}: {why}")
+        assert isinstance(reading.value, Formula)
+        return reading.value
+
+    def resolved(self, path: Path) -> Formula:
+        """The formula with everything that it extends and expands. Raises RyeError."""
+        return resolve(self.formula(path), lambda name: self._load(path.parent, name))
+
+    def _load(self, folder: Path, name: str) -> Formula | None:
+        if not is_segment(name):
+            return None
+        path = folder / f"{name}{KINDS['formula'].suffixes[0]}"
+        if path in self.identities or (path.is_file() and not self.is_packaged(path)):
+            return self.formula(path)
+        named = [path for path, identity in self.identities.items() if identity.local_id == name]
+        try:
+            entry = find(self._session.context.home, Reference(name, "formula"), self._session.before.project, None)
+        except RyeError:
+            return self.formula(named[0]) if len(named) == 1 else None
+        if self.is_packaged(entry.path) and entry.path not in self.identities:
+            return self.formula(named[0]) if len(named) == 1 else None
+        return self.formula(entry.path)
+
+    def is_packaged(self, path: Path) -> bool:
+        """Whether Rye installs the file."""
+        return path.is_relative_to(self._session.before.project.packages)
+
+
+def _of_overlays(
+    session: InstallSession, prepared: Prepared, changed: set[Identity]
+) -> Iterator[tuple[Identity, tuple[Loss, ...]]]:
+    places = rye_places(session.context.home, session.before.project)
+    files = {
+        path.name.removesuffix(OVERLAY_SUFFIX) for folder in places.overlays for path in folder.files(OVERLAY_SUFFIX)
+    }
+    names = {name for name in files if is_segment(name)}
+    formulas = {identity for identity in changed if identity.kind == "formula"}
+    if not names or not formulas:
+        return
+    old = {row.identity: _installed(session, row) for row in session.before.lock.items if row.kind == "formula"}
+    before = _Texts(session, session.before.lock.items, old)
+    after = _Texts(session, prepared.rows, {identity: item.data for identity, item in prepared.items.items()})
+    for path in sorted(_formula_files(session, after, names)):
+        force = in_force(places, path.name.removesuffix(KINDS["formula"].suffixes[0]))
+        overlay, source = force.choice.overlay, force.source
+        if overlay is None or source is None:
+            continue  # a malformed overlay never had an effect
+        before.read, after.read = set(), set()
+        lost = overlay_losses(source.shown, overlay, _earlier(before, path, overlay), _steps(after, path, overlay))
+        if lost:
+            yield from ((identity, lost) for identity in sorted((before.read | after.read) & formulas))
+
+
+def _formula_files(session: InstallSession, after: _Texts, names: set[str]) -> set[Path]:
+    """The files of the formulas with these names: the installed ones after the change, and the project's and the user's own."""
+    home, project = session.context.home, session.before.project
+    own = [
+        entry.path
+        for space in ("project", "user")
+        for entry in entries_of(home, space, project, None)
+        if entry.location.kind == "formula"
+    ]
+    suffix = KINDS["formula"].suffixes[0]
+    return {path for path in (*after.identities, *own) if path.name.removesuffix(suffix) in names}
+
+
+def _earlier(before: _Texts, path: Path, overlay: Overlay) -> tuple[str, ...] | None:
+    """The ids of the steps until now; none if the overlay could not be applied, and None if they are not known."""
+    if path not in before.identities and before.is_packaged(path):
+        return None  # the formula is new here
+    steps = _steps(before, path, overlay)
+    if not isinstance(steps, RyeError):
+        return steps
+    return None if before.read & before.unknown else ()
+
+
+def _steps(texts: _Texts, path: Path, overlay: Overlay) -> tuple[str, ...] | RyeError:
+    """The ids of a formula's steps; the error if the overlay cannot be applied to it."""
+    try:
+        resolved = texts.resolved(path)
+        apply_overlay(resolved.steps, overlay, formula_type=resolved.type)
+    except RyeError as error:
+        return error
+    return tuple(step.id for step in resolved.steps)

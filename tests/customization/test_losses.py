@@ -1,0 +1,164 @@
+"""What overrides and overlays lose by a change of their base: attack and control for each rule, and the rules as a law
+(DECISIONS Overrides 20)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rye.customization.effective_text import Effective, effective, reader
+from rye.customization.item_overrides import OverrideSource
+from rye.customization.losses import overlay_losses, override_losses
+from rye.customization.overlays import Overlay, StepOverride
+from rye.errors import RyeError
+from rye.items.location import Location
+from rye.items.reading import ReadOptions
+from tests.customization.override_text import directive
+
+HEAD = '---\nagent: sage\nbase-version: "1.0.0"\nlast-reviewed: "2026-01-01"\n---\n\n'
+SKILL = "---\nname: sage\ndescription: Says what is wise.\n{fields}---\n\n# Sage\n\n{body}"
+
+
+def skill(body: str, fields: str = "") -> str:
+    return SKILL.format(body=body, fields=fields)
+
+
+def judged(base: str, *overrides: str) -> Effective:
+    files = [
+        OverrideSource("project", Path(f"{number}.overrides.md"), f"{number}.overrides.md", HEAD + "\n".join([text]))
+        for number, text in enumerate(overrides)
+    ]
+    return effective(base, files, reader(Location("skill", "sage", ""), "SKILL.md", ReadOptions()), name="sage")
+
+
+def lost(before: str, after: str, *overrides: str) -> list[str]:
+    return [loss.what for loss in override_losses(judged(before, *overrides), judged(after, *overrides))]
+
+
+RULES = "## Rules\n\nSend mail.\n"
+NEVER = directive("append", "## Rules", "Never send mail.")
+
+
+class TestDirectives:
+    @pytest.mark.parametrize("operation", ["append", "prepend", "insert-before", "insert-after", "replace"])
+    def test_a_heading_that_goes_takes_what_was_said_there(self, operation: str) -> None:
+        said = directive(operation, "## Rules", "Never send mail.")
+        (what,) = lost(skill(RULES), skill("## Advice\n\nSend mail.\n"), said)
+        assert "has no effect" in what
+        assert lost(skill(RULES), skill("## More\n\nText.\n\n" + RULES), said) == []
+
+    def test_a_removal_that_hits_nothing_any_more(self) -> None:
+        (what,) = lost(skill(RULES), skill("## Advice\n\nSend mail.\n"), directive("replace", "## Rules"))
+        assert what.startswith("removal '## Rules'")
+
+    def test_what_the_item_says_itself_now_is_not_lost(self) -> None:
+        replaced = directive("replace", "## Rules", "## Rules\n\nNever send mail.")
+        assert lost(skill(RULES), skill("## Rules\n\nNever send mail.\n"), replaced) == []
+
+    def test_a_file_that_is_refused_as_a_whole(self) -> None:
+        said = directive("frontmatter-set", content="Bash, Read", key="allowed-tools")
+        before, after = skill(RULES, "allowed-tools: Bash, Read, Write\n"), skill(RULES, "allowed-tools: Read\n")
+        first, second = lost(before, after, said + "\n" + NEVER)
+        assert "refused with the whole file" in first
+        assert second.startswith("append '## Rules' is refused")
+        assert lost(before, skill(RULES, "allowed-tools: Bash, Read\n"), said + "\n" + NEVER) == []
+
+    @pytest.mark.parametrize("opened", ["<!--\n", "```text\n", "~~~\n", "<script>\n"])
+    def test_what_is_left_open_swallows_nothing_silently(self, opened: str) -> None:
+        (what,) = lost(skill(RULES), skill(RULES + "\n" + opened), NEVER)
+        assert "comment or code block" in what
+        closed = {"<!--\n": "-->\n", "<script>\n": "</script>\n"}.get(opened, opened[:3] + "\n")
+        assert lost(skill(RULES), skill(RULES + "\n" + opened + "x\n" + closed), NEVER) == []
+
+    def test_a_second_section_of_the_name_is_not_replaced(self) -> None:
+        replaced = directive("replace", "## Rules", "## Rules\n\nNever send mail.")
+        (what,) = lost(skill(RULES), skill("## Rules\n\nx\n\n## Rules\n\nSend much mail.\n"), replaced)
+        assert "only the first" in what
+        assert lost(skill(RULES), skill("## Rules\n\nx\n\n## Rules\n\nSend much mail.\n"), NEVER) == []
+
+    def test_what_was_taken_out_is_back_under_another_heading(self) -> None:
+        replaced = directive("replace", "## Rules", "## Rules\n\nNever send mail.")
+        (what,) = lost(skill(RULES), skill(RULES + "\n## More\n\nSend mail.\n"), replaced)
+        assert what == "what it took out of the text is back"
+        assert lost(skill(RULES), skill(RULES + "\n## More\n\nOther words.\n"), replaced) == []
+
+    def test_the_user_s_and_the_project_s_file_count_each(self) -> None:
+        more = directive("append", "## Rules", "Never call.")
+        assert len(lost(skill(RULES), skill("Text.\n"), NEVER, more)) == 2
+
+    def test_what_never_had_an_effect_is_not_lost(self) -> None:
+        before, after = skill("Text.\n"), skill("Other text.\n")
+        assert lost(before, after, NEVER) == []
+        assert lost(before, skill(RULES), NEVER) == []
+
+    def test_if_the_text_until_now_is_not_known_every_directive_counts(self) -> None:
+        assert override_losses(None, judged(skill(RULES), NEVER)) == ()
+        assert len(override_losses(None, judged(skill("Text.\n"), NEVER))) == 1
+
+
+class TestOverlays:
+    OVERLAY = Overlay((StepOverride("check", "append", "Never skip.", 3), StepOverride("send", "skip", None, 8)))
+
+    def test_entries_whose_step_goes(self) -> None:
+        (loss,) = overlay_losses("ship.toml", self.OVERLAY, ("check", "send"), ("verify", "send"))
+        assert (loss.line, loss.text) == (3, ("Never skip.",))
+        assert overlay_losses("ship.toml", self.OVERLAY, ("check", "send"), ("check", "send", "more")) == ()
+
+    def test_entries_that_were_stale_are_not_lost_again(self) -> None:
+        assert overlay_losses("ship.toml", self.OVERLAY, ("send",), ("send",)) == ()
+        assert len(overlay_losses("ship.toml", self.OVERLAY, None, ("send",))) == 1
+
+    def test_a_formula_that_has_no_steps_any_more_loses_all(self) -> None:
+        refused = RyeError("overlay-without-steps", "It renders no steps.")
+        assert len(overlay_losses("ship.toml", self.OVERLAY, ("check", "send"), refused)) == 2
+        assert overlay_losses("ship.toml", self.OVERLAY, (), refused) == ()
+
+
+# -- the law -----------------------------------------------------------------------------------------------------------
+
+_BLOCKS = st.sampled_from(
+    [
+        *(f"## {name}\n\n{name} {number}.\n" for name in ("One", "Two", "Three") for number in (1, 2)),
+        "### Part\n\nA part.\n",
+        "Plain words.\n",
+        "```text\n## One\n```\n",
+        "<!-- ## Two -->\n",
+        "<!--\n",
+        "```\n",
+    ]
+)
+_TEXTS = st.lists(_BLOCKS, max_size=6).map("\n".join).map(skill)
+_TARGETS = st.sampled_from(["## One", "## Two", "## Three", "### Part", "## Two > ### Part"])
+_OPERATIONS = st.sampled_from(["append", "prepend", "insert-before", "insert-after", "replace"])
+_SAID = st.integers(0, 5).map("Rule {}: never send mail.".format)
+
+
+@st.composite
+def _overrides(draw: st.DrawFn) -> str:
+    made = draw(st.lists(st.tuples(_OPERATIONS, _TARGETS, _SAID), min_size=1, max_size=4))
+    return "\n".join(
+        directive(operation, target, f"{said} ({at})") for at, (operation, target, said) in enumerate(made)
+    )
+
+
+def _rules(text: str) -> set[str]:
+    return {line for line in text.split("\n") if line.startswith("Rule ")}
+
+
+@settings(max_examples=400, deadline=None)
+@given(_TEXTS, _TEXTS, _overrides())
+def test_a_rule_never_leaves_the_text_unasked_and_nothing_is_asked_where_all_stays(
+    old: str, new: str, said: str
+) -> None:
+    """The oracle knows only the two texts, not how they were merged."""
+    before, after = judged(old, said), judged(new, said)
+    losses = override_losses(before, after)
+    if _rules(before.text) - _rules(after.text):
+        assert losses
+    assert override_losses(before, before) == ()
+    opened = any(line in ("<!--", "```") for line in new.split("\n"))
+    if "DIRECTIVE: replace" not in said and not opened and _rules(before.text) <= _rules(after.text):
+        assert losses == ()
