@@ -28,7 +28,7 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from rye.errors import RyeError
-from rye.items.reading import Metadata, ReadOptions
+from rye.items.reading import ReadOptions
 from rye.limits import CONTENT, ContentLimits
 from rye.registry.protocol import notes, statements
 from rye.registry.protocol.notes import SignedNote
@@ -117,7 +117,7 @@ def examine(
     judged = judge_release_file(release, data, keys, ReadOptions(publishing=True))
     if isinstance(judged, Refusal):
         raise _refused(release, judged)
-    return Candidate(candidate.note, release, judged.signer.raw, keywords_of(judged.metadata))
+    return Candidate(candidate.note, release, judged.signer.raw, judged.metadata.keywords)
 
 
 def blobs_of(statement: Logged) -> list[str]:
@@ -235,12 +235,6 @@ def _refused(release: Release, refusal: Refusal) -> RyeError:
 
 def _unread(refusal: Refusal) -> Diagnostic:
     return Diagnostic("error", "unreadable", refusal.reason)
-
-
-def keywords_of(metadata: Metadata) -> str:
-    """Return what search finds an item by, besides id and description."""
-    words = [metadata.category or "", *(metadata.agent_tools.names if metadata.agent_tools else ())]
-    return " ".join(word for word in words if word)[:1000]
 
 
 def _finding(code: str, release: Release, finding: Diagnostic) -> RyeError:

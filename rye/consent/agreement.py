@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rye.consent.ask import Ask
+from rye.consent.memory import MARK
 from rye.consent.sorts import SORTS, approvals, beyond_patterns, of_the_lock, sort_of
 from rye.errors import RyeError
 from rye.text.facts.fact import RULES_VERSION
@@ -153,9 +154,10 @@ class Agreement(Struct, frozen=True):
         for line in self.lines:
             try:
                 item, sort, text = json.loads(line)
-            except ValueError:  # not an approval
+            except (ValueError, TypeError, RecursionError):  # not an approval
                 continue
-            yield item, sort, text
+            if isinstance(item, str) and isinstance(sort, str) and isinstance(text, str):
+                yield item, sort, text
 
 
 class ItemAgreement(Struct, frozen=True):
@@ -203,22 +205,31 @@ def not_in_lock(row: Row, release: SignedRelease) -> Iterable[Ask]:
     yield from (Ask(name, "fact", mention.word, mention) for mention in refused_alarms(row, release.mentions))
 
 
-def not_accepted(waiting: tuple[Ask, ...]) -> RyeError:
-    """The error if no one can be asked about what rye.lock approves or the project changes."""
+def not_accepted(waiting: tuple[Ask, ...], *, is_unmarked: bool = False) -> RyeError:
+    """The error if no one can be asked about what rye.lock approves or the project changes. ``is_unmarked``: the checkout has no
+    mark, so nothing that was agreed to in this folder before counts."""
     lock = of_the_lock(waiting)
     if all(ask.sort == "grant" for ask in waiting):
-        said = "rye.toml grants tools"
+        said = "rye.toml grants tools what you have not agreed to"
     elif len(lock) == len(waiting):
-        said = "rye.lock approves"
+        said = "rye.lock approves what you have not agreed to"
+    elif lock:
+        said = "This project changes items, and rye.lock approves, what you have not agreed to"
     else:
-        said = f"This project changes installed items,{' and rye.lock approves,' if lock else ''}"
+        said = "This project changes items, and you have not agreed to that"
     return RyeError(
         "project-not-accepted",
-        f"{said} what you have not agreed to: {_listed(f'{ask.item} {ask.sort} {ask.text}' for ask in waiting)}.",
+        f"{said}: {_listed(f'{ask.item} {ask.sort} {ask.text}' for ask in waiting)}.{_UNMARKED if is_unmarked else ''}",
         "On a terminal, run `rye trust project` to review and accept it. On a build server that trusts everyone who can "
         "commit, pass --trust-lock or set RYE_TRUST_LOCK=1.",
         details={"approvals": [ask.as_json() for ask in waiting]},
     )
+
+
+_UNMARKED = (
+    f" This checkout has no mark ({MARK}), as after a clone, or after .ai was deleted: what you agreed to before does not count "
+    "here."
+)
 
 
 def unapproved(identity: Identity, asks: tuple[Ask, ...]) -> RyeError:

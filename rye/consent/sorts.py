@@ -160,7 +160,7 @@ def _why_tools(asks: Sequence[Ask], update: bool) -> str:
     return f"{'widens its' if update else 'names'} tools of the agent program ({some([ask.text for ask in asks])})"
 
 
-_RUNS: Mapping[RunKind, str] = {
+RUN_NAMES: Mapping[RunKind, str] = {
     "attached-file": "executables",
     "frontmatter-hook": "hooks of the agent program",
     "mcp-server": "MCP servers",
@@ -168,12 +168,13 @@ _RUNS: Mapping[RunKind, str] = {
     "tool-code": "code",
     "tool-needs": "needs beyond the sandbox",
 }
+"""What several things that can run are called, by their kind."""
 
 
 def _why_runs(asks: Sequence[Ask], update: bool) -> str:
     verb = "adds or changes" if update else "has"
-    named = {what: [_run_name(ask.subject) for ask in asks if ask.subject.what == what] for what in _RUNS}
-    return " and ".join(f"{verb} {_RUNS[what]} ({some(names)})" for what, names in named.items() if names)
+    named = {what: [_run_name(ask.subject) for ask in asks if ask.subject.what == what] for what in RUN_NAMES}
+    return " and ".join(f"{verb} {RUN_NAMES[what]} ({some(names)})" for what, names in named.items() if names)
 
 
 def _run_name(run: Run) -> str:
@@ -194,6 +195,10 @@ def _why_signer(asks: Sequence[Ask], update: bool) -> str:
 def _stops_for_signer(ask: Ask) -> bool:
     """What rye.toml brings in may be the user's own line, so ``--yes`` is enough there."""
     return bool(ask.subject.changed or ask.subject.unknown)
+
+
+def _why_losses(asks: Sequence[Ask], update: bool) -> str:
+    return f"would lose what customizations say ({some([ask.text for ask in asks])})"
 
 
 def run_document(run: Run) -> dict[str, str]:
@@ -293,6 +298,16 @@ SORTS: tuple[Sort, ...] = (
         title="Versions that [overrides] of rye.toml forces, whatever other items require",
         why=lambda asks, update: f"is forced by [overrides] of rye.toml ({asks[0].text})",
         stops=lambda ask: False,
+    ),
+    Sort(
+        name="customization-loss",
+        title="Customizations that would be lost",
+        question="the loss of these customizations",
+        why=_why_losses,
+        stops_always=lambda ask: True,
+        in_lock=False,
+        json="lost",
+        document=lambda ask: ask.subject.as_json(),
     ),
     Sort(name="text", title="Texts that were approved under older rules, by their hash"),
     Sort(name="deploy"),

@@ -18,17 +18,19 @@ unapproved-hook    warning      The item has a hook that no one approved; it is 
 unapproved-run     error        Part of the item can run, and no one approved it, or only other bytes were approved.
 unapproved-tool    error        The item may use more tools of the agent program, or is less restricted, than approved.
 unapproved-fact    error        The item mentions something alarming that no one approved.
+unapproved-change  error         A customization of the project changes an item, and you have not agreed to it here.
 pending-recovery   warning      The registry's owners will give a namespace to other keys, unless its own owners object.
 yanked             warning      The publisher yanked this version.
 unsigned           info         The item comes from a git repository or a folder, without a signature by a trusted key.
 source-changed     error        A folder that an item comes from differs from what the lock says.
 editable-source    warning      An item is used straight from an editable folder: the lock pins nothing of it.
 shadows-installed  error        One of the project's own items has an installed item's id and would be used instead.
-orphaned-override  warning      An override is for an item, or for a part of one, that does not exist.
+customization-lapsed  error     A customization no longer applies (a warning in the user's own space).
 G1 … G6            error        The lock is not complete for rye.toml (:mod:`rye.installation.completeness`).
 deprecated         warning      The item should no longer be used.
 forced-version     warning      [overrides] of rye.toml forces a version outside of what others ask for (otherwise info).
 unused-override    warning      A line of [overrides] of rye.toml has no effect.
+absent-item        warning      The item names another one that is not installed.
 deploy-missing     warning      A deployed file is missing.
 deploy-drift       error        A deployed file was edited.
 deploy-stale       warning      A deployed file is from another version, or from other customizations.
@@ -57,11 +59,12 @@ from rye.installation.sources import expect_origin, source_refused, with_signers
 from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
+from rye.items.named import ABSENT
 from rye.items.signed_release import Mention, SignedRelease
 from rye.permissions.containment import diff
 from rye.permissions.policy import Policy, fact_violations, tool_violations, violations
 from rye.project.forced_versions import unused
-from rye.project.layout import LOCK, MANIFEST
+from rye.project.layout import LOCK, MANIFEST, Project
 from rye.project.lock import Lock, LockedFile, LockedItem
 from rye.project.lock_file import item_folder, item_path
 from rye.project.manifest import Manifest
@@ -72,7 +75,7 @@ from rye.registry.trust.trust_error import TrustError
 from rye.resolution.problem import Exclusion
 from rye.signing.keys import PublicKey
 from rye.verified.memory import check_row, check_words
-from rye.verified.on_disk import Present, drift
+from rye.verified.on_disk import DISCARDS, RESTORES, Present, drift, explained
 
 if TYPE_CHECKING:
     from rye.installation.environment import Environment
@@ -94,11 +97,13 @@ RULES: Mapping[str, str] = {
     "unapproved-run": "An item contains something that can run and is not approved, or has changed since.",
     "unapproved-tool": "An item can use tools of the agent program that are not approved.",
     "unapproved-fact": "An item mentions something alarming that no one approved.",
+    "unapproved-change": "A customization in the project changes an item, and you have not agreed to it on this machine.",
     "pending-recovery": "The registry is about to transfer a namespace that you use to other keys.",
     "yanked": "The publisher withdrew an installed version.",
     "deprecated": "The publisher says that the item should no longer be used.",
     "forced-version": "[overrides] in rye.toml forces a version that other items do not ask for.",
     "unused-override": "A line of [overrides] in rye.toml forces nothing.",
+    ABSENT: "The item names another item that is not installed.",
     "unsigned": "The item comes from a git repository or folder, and no key that counts here signed it.",
     "source-changed": "A folder that an item comes from does not match rye.lock.",
     "editable-source": "Items of an editable folder are used in place, so rye.lock does not pin their content.",
@@ -110,7 +115,7 @@ RULES: Mapping[str, str] = {
     "unexplained-hook": "An agent program's settings name a hook that no deployed item explains.",
     "unexplained-server": "An agent program's settings name a server that no deployed item explains.",
     shadows.CODE: "An item of your own has the id of an installed one and would be used in its place.",
-    "orphaned-override": "An override is for an item, or a part of one, that does not exist.",
+    "customization-lapsed": "A customization in the project no longer applies, so the items would be used without it.",
     **completeness.RULES,
 }
 
@@ -154,6 +159,9 @@ HELP: Mapping[str, str] = {
     "unapproved-run": _INSTALL.format("what can run"),
     "unapproved-tool": _INSTALL.format("them"),
     "unapproved-fact": _INSTALL.format("the line") + " `rye facts ID` shows all of them.",
+    "unapproved-change": (
+        "`rye trust project` shows what it changes and asks. If nobody in your project wrote it, remove the file."
+    ),
     "pending-recovery": (
         "Ask its owners whether they lost their keys. If not, they should run `rye namespace object NAMESPACE`."
     ),
@@ -172,11 +180,12 @@ HELP: Mapping[str, str] = {
     "deploy-drift": "Move the edit into an override, then run `rye deploy`.",
     "deploy-stale": "Run `rye deploy`.",
     "deploy-conflict": "Move the file away, or take it over with `rye deploy --adopt PATH` if it is identical.",
+    ABSENT: "Add the item with `rye add KIND:ID`. If its name is wrong, correct the text, or tell its publisher.",
     "deploy-unchecked": "Run `rye deploy --check`; the message says why.",
     "unexplained-hook": _CHECK,
     "unexplained-server": _CHECK,
-    "orphaned-override": (
-        "Change its target, or remove it if the item is gone. `rye override check` lists all such overrides."
+    "customization-lapsed": (
+        "Renew it with `rye override edit ID` or `rye overlay edit FORMULA`, or remove the file, and commit that."
     ),
     **dict.fromkeys(completeness.RULES, _REPAIR),
     **dict.fromkeys(("G2", "G5"), _FIND_OUT),
@@ -192,7 +201,7 @@ _WARNINGS = frozenset(
         "deprecated",
         "forced-version",
         "unused-override",
-        "orphaned-override",
+        ABSENT,
         "deploy-missing",
         "deploy-stale",
         "deploy-conflict",
@@ -251,7 +260,7 @@ class Finding(Struct, frozen=True, kw_only=True):
         }
 
 
-def audit_disk(items: Iterable[LockedItem], present: Mapping[str, Present]) -> list[Finding]:
+def audit_disk(project: Project, items: Iterable[LockedItem], present: Mapping[str, Present]) -> list[Finding]:
     """Compare files with the lock. ``present``: the result of :func:`rye.verified.on_disk.scan`."""
     findings = []
     for entry in drift(items, present):
@@ -262,8 +271,14 @@ def audit_disk(items: Iterable[LockedItem], present: Mapping[str, Present]) -> l
             )
         else:
             rule, verb = _DRIFT[entry.state]
+            verb, hint = explained(project, entry, DISCARDS, RESTORES) or (verb, None)
             finding = Finding(
-                rule=rule, severity="error", message=f"{entry.path}{name} {verb}.", path=entry.path, item=entry.item
+                rule=rule,
+                severity="error",
+                message=f"{entry.path}{name} {verb}.",
+                path=entry.path,
+                item=entry.item,
+                hint=hint,
             )
         findings.append(finding)
     return findings

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from rye.installation.environment import Environment
-from rye.installation.resolving import Chosen
+from rye.installation.resolving import Chosen, latest_version
 from rye.installation.sources import History
-from rye.installation.updates import latest_version
 from rye.items.identity import Identity
 from rye.project.forced_versions import forced_range
 from rye.project.manifest import Manifest

@@ -4,7 +4,8 @@
 2. The caller shows the plan and gets consent (:mod:`rye.installation.plan`).
 3. ``changes``: the files, the lock and the manifest as the changes of one transaction. Nothing is written before that.
 
-Between 1 and 2, :func:`override_findings` checks the overrides in force against the versions about to be installed.
+Between 1 and 2, :mod:`rye.workspace.installing.customization_losses` compares the customizations in force with the versions
+about to be installed.
 
 What an item's texts mention that matters for consent and policy (DESIGN 7.2) is computed from verified bytes, and remembered
 with the item's other verdicts.
@@ -15,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
 from typing import Any
 
 import msgspec
@@ -25,7 +25,6 @@ from msgspec.structs import replace
 from rye.consent.agreement import by_other_rules
 from rye.consent.ask import approving
 from rye.consent.sorts import SORTS
-from rye.customization.recheck import findings
 from rye.installation.completeness import reached
 from rye.installation.environment import Environment
 from rye.installation.outside_range import overruled
@@ -37,18 +36,16 @@ from rye.items.identity import Identity
 from rye.items.reading import Metadata
 from rye.items.signed_release import Mention
 from rye.project.forced_versions import unused
-from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.lock_file import item_files, item_folder, item_path, wanted_ranges
 from rye.project.manifest import Manifest
 from rye.registry.trust.records import ReleaseRecord, check_installable, signer_history
 from rye.sources.record import SourceRecord
-from rye.storage.home import Home
 from rye.storage.verdicts import Verdicts
 from rye.text import facts
 from rye.text.facts.fact import RULES_VERSION
 from rye.text.facts.source import readable_text
-from rye.text.json_reading import msgpack_decoder
+from rye.text.json_reading import UNDECODABLE, msgpack_decoder
 from rye.verified.memory import check_row
 from rye.verified.on_disk import INSTALLED, written_text
 from rye.verified.release import VerifiedItem, judge_files, judgement_inputs, signed_words, verify_files
@@ -212,7 +209,7 @@ def _source_item(entry: Chosen, record: SourceRecord, verdicts: Verdicts) -> Ver
     files = {record.release.file_name: record.data, **record.attached}
     hashes = [part for path, data in sorted(files.items()) for part in (path, hashlib.sha256(data).digest())]
     key = verdicts.key("mentions", *hashes)
-    with contextlib.suppress(msgspec.MsgspecError):  # written by another version of Rye
+    with contextlib.suppress(*UNDECODABLE):  # written by another version of Rye
         known = verdicts.get([key]).get(key)
         if known is not None:
             found = msgspec.msgpack.decode(known, type=tuple[Mention, ...])
@@ -236,7 +233,7 @@ def _judged_before(records: Sequence[ReleaseRecord], verdicts: Verdicts) -> list
     known = verdicts.get(keys)
     found: dict[bytes, _Judged] = {}
     for key, data in known.items():
-        with contextlib.suppress(msgspec.MsgspecError):  # written by another version of Rye
+        with contextlib.suppress(*UNDECODABLE):  # written by another version of Rye
             found[key] = decoder.decode(data)
     return [found.get(key) for key in keys]
 
@@ -331,31 +328,3 @@ def unapproved(
         rules = was.approved.rules if keeps else RULES_VERSION
         items.append(replace(item, approved=approving(rules, signer, **given)))
     return items
-
-
-def override_findings(
-    home: Home, project: Project, prepared: Prepared, today: date, widening_allowed: bool
-) -> list[str]:
-    """Return one line for each finding about an override of an item that changes.
-
-    ``widening_allowed``: as :meth:`rye.project.user_config.OtherPolicies.allow_override_widening` says."""
-    if not project.overrides.is_dir() and not (home.user_space / "overrides").is_dir():
-        return []
-
-    said = []
-    for change in prepared.plan.changes:
-        item = prepared.items.get(change.identity)
-        if change.action == "keep" or item is None:
-            continue
-        for finding in findings(
-            home,
-            project,
-            change.identity,
-            item.data.decode("utf-8"),
-            version=item.locked.version,
-            today=today,
-            widening_allowed=widening_allowed,
-        ):
-            if finding.severity in ("error", "warning"):
-                said.append(f"override of {change.identity.id}: {finding.message}")
-    return said

@@ -366,3 +366,12 @@ def locked_choice(item: LockedItem, history: History | None, sources: Sources) -
     record = locked_record(history if isinstance(history, ItemHistory) else None, item)
     check_installable(record)  # a revoked key is not a matter of policy
     return record
+
+
+def latest_version(history: History | None, environment: Environment) -> str | None:
+    """Return the highest version that is not excluded; a pre-release only if there is no other."""
+    records = [record for record in history.records if not environment.exclusions(record)] if history else []
+    versions = [Version.parse(record.version) for record in records]
+    stable = [version for version in versions if not version.is_prerelease]
+    best = max(stable or versions, default=None)
+    return str(best) if best is not None else None

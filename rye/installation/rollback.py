@@ -24,6 +24,7 @@ from rye.project.lock import Lock, parse_lock
 from rye.project.lock_file import wanted_ranges
 from rye.project.manifest import parse_manifest
 from rye.project.members import MemberText
+from rye.text.json_reading import UNDECODABLE
 
 _FOLDER = ".ai/.rye/previous"
 _LEFT_NAME = f"{MANIFEST}.left"
@@ -112,7 +113,7 @@ def previous_members(project: Project) -> MemberTexts:
     data = read_project_file(project.root / _MEMBERS, _MEMBERS_BYTES)
     try:
         return msgspec.json.decode(data, type=MemberTexts) if data is not None else MemberTexts()
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNDECODABLE:
         return MemberTexts()
 
 

@@ -217,7 +217,7 @@ def source_item(
         capabilities=metadata.capabilities,
         agent_tools=metadata.agent_tools.names if metadata.agent_tools else (),
         agent_limits=metadata.agent_tools.limits if metadata.agent_tools else (),
-        runs=tuple(sorted({*metadata.runs, *attached_runs(files)})),
+        runs=tuple(sorted({*metadata.runs, *attached_runs(files, record.data)})),
         hooks=metadata.hooks,
         groups=groups,
         forced=forced,

@@ -32,7 +32,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.limits import PROJECT
-from rye.project.agent_programs import is_deploy_place
+from rye.project.agent_programs import is_attributes_file, is_deploy_place
 from rye.project.layout import Project, read_project_file
 from rye.storage.safe_files import LockTimeout, file_lock, refuse_links, remove_tree
 from rye.text.lazy import lazy_module
@@ -97,10 +97,7 @@ def exclusive(project: Project, *, step: Step = _no_step) -> Iterator[Writer]:
     for place in (work, *sorted(work.glob("*")), project.packages, project.lock_path):
         refuse_links(project.root, place)
     _read_journal(work)
-    work.mkdir(parents=True, exist_ok=True)
-    ignore = work / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", encoding="ascii")
+    make_records(project)
     try:
         with file_lock(work / "lock", LOCK_SECONDS):
             recover(project)
@@ -112,6 +109,17 @@ def exclusive(project: Project, *, step: Step = _no_step) -> Iterator[Writer]:
             "Wait for it to finish, or stop it, then run the command again.",
             what="project",
         ) from None
+
+
+def make_records(project: Project) -> Path:
+    """Create the folder of Rye's own records, which version control ignores. Raises RyeError ``symlink-in-the-way``, OSError."""
+    work = _work(project)
+    refuse_links(project.root, work)
+    work.mkdir(parents=True, exist_ok=True)
+    ignore = work / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", encoding="ascii")
+    return work
 
 
 def _work(project: Project) -> Path:
@@ -189,7 +197,7 @@ class Writer:
     def _row(self, change: Change) -> _JournalRow:
         made = [] if change.data is None or change.path.startswith(".ai/") else self._missing_folders(change.path)
         digest = None
-        if change.data is not None and is_deploy_place(change.path):
+        if change.data is not None and _is_also_others(change.path):
             digest = hashlib.sha256(change.data).hexdigest()
         return _JournalRow(change.path, _is_something(self._target(change)), tuple(made), digest)
 
@@ -344,7 +352,7 @@ class _JournalRow(Struct, frozen=True):
     def is_ours(self) -> bool:
         """Whether Rye could have written this row."""
         inside = re.fullmatch(_PLACE, self.path) and ".." not in self.path.split("/")
-        return (bool(inside) or is_deploy_place(self.path)) and all(
+        return (bool(inside) or _is_also_others(self.path)) and all(
             folder and self.path.startswith(f"{folder}/") and not folder.endswith("/") for folder in self.made
         )
 
@@ -380,10 +388,15 @@ def _row_of(row: dict[str, object]) -> _JournalRow:
     return _JournalRow(path, existed, tuple(made), digest)
 
 
+def _is_also_others(path: str) -> bool:
+    """Whether people keep files of their own at such a path."""
+    return is_deploy_place(path) or is_attributes_file(path)
+
+
 def _require_written(row: _JournalRow, target: Path) -> None:
     """Require that a deployed file is what the interrupted run wrote: a journal from a hostile repository cannot know the
     content of this user's own files. Raises TransactionError ``journal-damaged``."""
-    if not is_deploy_place(row.path) or not os.path.lexists(target):
+    if not _is_also_others(row.path) or not os.path.lexists(target):
         return
     if target.is_symlink() or not target.is_file() or hashlib.sha256(target.read_bytes()).hexdigest() != row.sha256:
         raise TransactionError(

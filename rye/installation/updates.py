@@ -7,7 +7,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from rye.installation.environment import Environment
-from rye.installation.resolving import resolve
+from rye.installation.resolving import latest_version, resolve
 from rye.installation.sources import History, Sources
 from rye.items.identity import Identity
 from rye.project.forced_versions import forced_range
@@ -16,7 +16,6 @@ from rye.project.lock_file import Unlock
 from rye.project.manifest import Manifest
 from rye.resolution.outcome import Unsolvable
 from rye.resolution.problem import Exclusion
-from rye.resolution.versions import Version
 
 
 class Newer(Struct, frozen=True):
@@ -76,12 +75,3 @@ def _refused(history: History | None, item: LockedItem, environment: Environment
                 if reason is not Exclusion.YANKED:
                     return why
     return None
-
-
-def latest_version(history: History | None, environment: Environment) -> str | None:
-    """Return the highest version that is not excluded; a pre-release only if there is no other."""
-    records = [record for record in history.records if not environment.exclusions(record)] if history else []
-    versions = [Version.parse(record.version) for record in records]
-    stable = [version for version in versions if not version.is_prerelease]
-    best = max(stable or versions, default=None)
-    return str(best) if best is not None else None

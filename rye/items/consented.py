@@ -30,3 +30,13 @@ class Run(Struct, frozen=True, order=True, forbid_unknown_fields=True):
     language. A long one is cut, but the hash covers all of it."""
     sha256: str
     """The hash of the file's bytes, or of the whole action as UTF-8."""
+
+    @property
+    def is_counted_later(self) -> bool:
+        """Whether older versions of Rye did not count it: a lock of theirs lacks it and does not contradict its release."""
+        return self.what == "attached-file" and self.action.startswith((READ_BY, PASSED_TO, PACKAGE))
+
+
+READ_BY, PASSED_TO, PACKAGE = "read by ", "passed to ", "package"
+"""How the actions begin of attached files that a program obeys without being asked, that a text passes to an interpreter, and
+that install something. The whole action of a package is that word."""

@@ -1,4 +1,5 @@
-"""What an item is allowed to do and what it calls, as values with their position in the file (DECISIONS Directives 6, 7)."""
+"""What an item is allowed to do, what it calls and what it names, as values with their position in the file (DECISIONS Directives
+6, 7; :mod:`rye.items.named`)."""
 
 from __future__ import annotations
 
@@ -27,6 +28,17 @@ class Call(Struct, frozen=True):
     item_id: str | None
     line: int
     column: int
+
+
+class NamedItem(Struct, frozen=True):
+    """One item that a text names, where it is named first."""
+
+    kind: str
+    id: str
+    """As written: a complete id, or the bare name of an item in the same namespace."""
+    line: int | None
+    verb: str
+    """How it is named: ``calls``, ``has a right for``, ``has a hook for``, ``hands over to`` or ``is made from``."""
 
 
 @runtime_checkable

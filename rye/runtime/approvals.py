@@ -28,7 +28,7 @@ from rye.limits import RUNTIME
 from rye.permissions.containment import contained
 from rye.permissions.risk import Tier
 from rye.storage.private_files import read_trusted, write, write_new
-from rye.text.json_reading import json_decoder
+from rye.text.json_reading import UNDECODABLE, json_decoder
 
 Answer = Literal["allow", "ask", "deny"]
 ANSWERS: tuple[Answer, ...] = get_args(Answer)
@@ -130,7 +130,7 @@ class ApprovalStore:
             return False
         try:
             given = json_decoder(_Given).decode(read_trusted(taken))
-        except (OSError, msgspec.MsgspecError):
+        except (OSError, *UNDECODABLE):
             return False
         finally:
             taken.unlink(missing_ok=True)
@@ -143,7 +143,7 @@ def read_question(folder: Path, call: int) -> Question:
     """Read the question about one call. Raises RyeError ``no-such-entry``."""
     try:
         return json_decoder(Question).decode(read_trusted(folder / f"ask-{call}.json"))
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, *UNDECODABLE) as error:
         hint = f"`rye runs show {folder.name}` shows the calls of the run."
         raise RyeError(
             "no-such-entry", f"Run {folder.name} has no call {call} waiting for approval.", hint, what="call"

@@ -92,7 +92,7 @@ def test_consent_that_travels_in_the_repository_executes_nothing(team: Person, o
 
 def test_one_screen_shows_all_of_it_and_asks_once(other: Person) -> None:
     refused = other.terminal("ci", answer=b"n\n")
-    assert "Agree to what rye.lock approves? [y/N]" in refused
+    assert "Agree to what rye.lock approves? [y/N/d]" in refused
     assert other.run("ci", "--json").error["code"] == "project-not-accepted"
     shown = other.terminal("ci", answer=b"y\n")
     for line in ("Keys that sign its items", "rye.execute.tool.shell.run", "when cost.current > 3: execute"):
@@ -303,7 +303,7 @@ class TestRendering:
         assert "Do the work" not in other.terminal("render", "acme/work/keeps", answer=b"n\n")
         shown = other.terminal("render", "acme/work/keeps", answer=b"y\n")
         assert "rye.execute.tool.shell.run" in shown
-        assert "Agree to what rye.lock approves? [y/N]" in shown
+        assert "Agree to what rye.lock approves? [y/N/d]" in shown
         assert "Do the work" in shown
         other.ok("render", "acme/work/keeps")
         assert other.run("render", "acme/work/top", "--json").error["code"] == "project-not-accepted"

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from rye.consent.ask import Ask
 from rye.items.identity import Identity
+from rye.text.facts.fact import RULES_VERSION
 from tests.consent.scene import (
     FACT,
     MODES,
@@ -42,7 +43,7 @@ _KEYS = {
     "approved-facts": "fact",
     "approved-signer": "signer",
     "forced": "forced",
-    "facts-rules": "rules",
+    f"facts-rules = {RULES_VERSION + 1}": "rules",
 }
 
 
@@ -93,7 +94,8 @@ def locks() -> Iterator[Case]:
     """What rye.lock and the project bring to someone who clones it: agreed to or not, or approved by no one."""
     situations: list[tuple[str, str, Identity, Callable[[Clone], object]]] = [
         ("all", "known", RIGHT, lambda clone: None),
-        ("project", "new", RIGHT, lambda clone: clone.path(".ai/.rye/accepted").unlink()),
+        ("project", "new", RIGHT, lambda clone: clone.keep_lines(lambda line: '"project"' not in line)),
+        ("everything", "another checkout", RIGHT, lambda clone: clone.path(".ai/.rye/accepted").unlink()),
         ("everything", "new", RIGHT, lambda clone: clone.memory.unlink()),
         ("right", "covered", RIGHT, _wider),
         ("signer", "pending", SIGNER, lambda clone: clone.edit_row(SIGNER, lambda row: row + 'approved-signer = ""\n')),
@@ -119,7 +121,9 @@ def _changed(change: Callable[[Clone], object]) -> Callable[[World], Clone]:
 def _forgets(sort: str, item: Identity) -> Callable[[Clone], object]:
     def change(clone: Clone) -> None:
         if sort == "text":
-            clone.edit_row(FACT, lambda row: row.partition("approved-facts")[0] + "facts-rules = 2\n\n")
+            clone.edit_row(
+                FACT, lambda row: row.partition("approved-facts")[0] + f"facts-rules = {RULES_VERSION + 1}\n\n"
+            )
         gone = (f'"{sort}"', '"customization"' if sort == "customization-fact" else f'"{sort}"')
         of = f'["{item}"' if sort in WITH and sort != "signer" else "["
         clone.keep_lines(lambda line: not (line.startswith(of) and any(f" {one}," in line for one in gone)))

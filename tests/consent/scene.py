@@ -30,7 +30,7 @@ from rye.workspace.installing.install import install
 from rye.workspace.installing.install_request import InstallRequest, LockUse, Proposal
 from rye.workspace.installing.updating import update
 from rye.workspace.items.rendering import RenderRequest, render
-from rye.workspace.trusting.acceptance import memory_of
+from rye.workspace.trusting.acceptance import agreed_file
 from rye.workspace.trusting.project_changes import grants_in_force, require_granted
 from rye.workspace.trusting.trusting_project import accept_project
 from tests.attacks.signed_items import directive, release
@@ -348,12 +348,13 @@ class World:
         shared = of.folder.parent / "shared"
         if shared.exists():
             shutil.copytree(shared, clone.folder.parent / "shared")
-        for before, after in zip(_memories(of), _memories(clone), strict=True):
-            if before.exists():
-                lines = before.read_text("utf-8").splitlines()
-                after.with_name(before.name).unlink()
-                after.write_text("\n".join([f'"{clone.folder.resolve()}"', *lines[1:]]) + "\n")
-                after.chmod(0o600)
+        for old, new in zip(_memories(of), _memories(clone), strict=True):
+            if old is not None and new is not None and old.exists():
+                first, rest = old.read_text("utf-8").split("\n", 1)
+                new.write_text(f"{first.replace(str(of.folder.resolve()), str(clone.folder.resolve()))}\n{rest}")
+                new.chmod(0o600)
+                if old.name != new.name:
+                    new.with_name(old.name).unlink()
         return clone
 
     def reader(self, *, knows: bool = True) -> Clone:
@@ -413,9 +414,9 @@ class World:
         return clone
 
 
-def _memories(clone: Clone) -> tuple[Path, Path]:
+def _memories(clone: Clone) -> tuple[Path | None, Path]:
     """The files of what this user agreed to in the project, and of what was deployed there."""
-    return memory_of(clone.folders, clone.project, "accepted"), own_files(clone.folders, clone.project)
+    return agreed_file(clone.folders, clone.project), own_files(clone.folders, clone.project)
 
 
 def rewritten(clone: Clone, change: Callable[[Lock], Lock]) -> None:

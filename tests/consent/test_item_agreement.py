@@ -19,6 +19,7 @@ from rye.project.layout import Project
 from rye.project.lock import LockedItem, LockedSource
 from rye.project.manifest import Manifest, PolicyTable
 from rye.storage.home import Home
+from rye.text.facts.fact import RULES_VERSION
 from rye.verified.installed import CheckedItem
 from rye.workspace.context import LibraryContext
 from rye.workspace.items.agreement import item_agreement
@@ -136,7 +137,7 @@ def test_what_the_lock_does_not_approve_is_refused_even_to_a_user_who_agreed_to_
     home: Home, project: Project, release: SignedRelease, what: Ask
 ) -> None:
     remember(home, project, [what])
-    found = agreed(home, project, ROW, release)
+    found = agreed(home, project, replace(ROW, approved=approving(RULES_VERSION)), release)
     assert (found.waiting, found.unapproved, found.capabilities) == ((), (what,), ())
     assert found.is_whole is False
     assert found.waits_for(what.sort) == {what.text}
@@ -187,7 +188,8 @@ def test_what_is_not_approved_is_said_before_what_waits_and_three_of_it() -> Non
 # Alarms that other rules did not find
 
 
-OTHER = replace(ROW, approved=approving(2))
+CURRENT = replace(ROW, approved=approving(RULES_VERSION))
+OTHER = replace(ROW, approved=approving(RULES_VERSION + 1))
 
 
 def test_a_claim_about_other_rules_counts_only_for_bytes_that_this_user_agreed_to(home: Home, project: Project) -> None:
@@ -209,11 +211,16 @@ def test_a_claim_about_other_rules_counts_only_for_bytes_that_this_user_agreed_t
 
 def test_rows_of_these_rules_and_rows_without_alarms_ask_nothing_here(home: Home, project: Project) -> None:
     signed = {ROW.identity: SignedRelease(mentions=(ALARM,))}
-    assert remembered(home, project).late_in([ROW], signed) == ()
+    assert remembered(home, project).late_in([CURRENT], signed) == ()
     assert remembered(home, project).late_in([OTHER], {}) == ()
     assert remembered(home, project).late_in([OTHER], {ROW.identity: SignedRelease()}) == ()
-    assert remembered(home, project).late_in([replace(OTHER, approved=approving(fact=(ALARM.word,)))], signed) == ()
-    assert late_facts([ROW], signed) == []
+    assert (
+        remembered(home, project).late_in(
+            [replace(OTHER, approved=approving(RULES_VERSION, fact=(ALARM.word,)))], signed
+        )
+        == ()
+    )
+    assert late_facts([CURRENT], signed) == []
     said = late_notice(late_facts([OTHER], signed))
     assert said[0].endswith(f": {NAME} mentions command rm -rf")
     assert f"rye install --approve {NAME}@1.0.0" in said[1]

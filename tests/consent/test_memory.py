@@ -1,7 +1,7 @@
-"""What this user agreed to in a project: remembered per user and folder, and nowhere else (DESIGN 6.1, Agreed here).
+"""What this user agreed to in a project: remembered per user and checkout, and nowhere else (DESIGN 6.1, Agreed here).
 
-Everything in a project, rye.lock included, can come from a stranger. So these tests ask what a stranger's file, another
-user's file or another folder at the same place would be taken for.
+Everything in a project, rye.lock and the checkout's mark included, can come from a stranger. So these tests ask what a
+stranger's file, another user's file, another folder or another project at the same place would be taken for.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,7 +30,16 @@ from rye.project.lock import LockedItem, LockedSource
 from rye.storage import private_files
 from rye.storage.home import Home
 from rye.storage.safe_files import file_lock
-from rye.workspace.trusting.acceptance import accepted_before, forget, memory_of, remember, remembered, trusts_lock
+from rye.workspace.trusting.acceptance import (
+    accepted_before,
+    agreed_file,
+    forget,
+    own_record,
+    remember,
+    remembered,
+    require_remembered,
+    trusts_lock,
+)
 from tests.installation.test_transaction_rounds import without_waiting
 
 HASH = "0123456789abcdef" * 4
@@ -49,6 +60,7 @@ PLAIN = LockedItem(
 SOURCE = LockedSource(place="run.py", path="../shared")
 NAME = "tool:acme/fs/read"
 RIGHT = Ask(NAME, "right", "rye.execute.tool.acme.*")
+SIGNED = Ask("acme", "signer", "SHA256:a")
 MARK = ".ai/.rye/accepted"
 
 
@@ -57,6 +69,12 @@ def project(tmp_path: Path) -> Project:
     root = tmp_path / "work"
     (root / ".ai").mkdir(parents=True)
     return Project(root)
+
+
+def _file(home: Home, project: Project) -> Path:
+    place = agreed_file(home, project)
+    assert place is not None
+    return place
 
 
 # What a lock approves
@@ -155,7 +173,7 @@ def test_a_hooks_words_beyond_an_id_are_quoted() -> None:
 
 def test_customizations_grants_and_the_project_are_not_the_locks() -> None:
     every = [Ask("a", what, "b") for what in [sort.name for sort in SORTS]]
-    left_out = {"customization", "customization-fact", "project", "grant"}
+    left_out = {"customization", "customization-fact", "customization-loss", "project", "grant"}
     assert [one.sort for one in of_the_lock(every)] == [
         what for what in [sort.name for sort in SORTS] if what not in left_out
     ]
@@ -197,7 +215,7 @@ def test_questions_come_in_one_order_and_lines_are_kept_in_one(home: Home, proje
     many = [Ask(f"tool:acme/fs/{letter}", "tool", "Read") for letter in "abcdefghij"]
     assert remembered(home, project).missing(reversed(many)) == tuple(many)
     remember(home, project, reversed(many))
-    assert memory_of(home, project, "accepted").read_text().splitlines()[1:] == [one.line for one in many]
+    assert _file(home, project).read_text().splitlines()[1:] == [one.line for one in many]
 
 
 def test_a_right_within_the_agreed_rights_of_the_same_item_is_not_new(home: Home, project: Project) -> None:
@@ -224,7 +242,7 @@ def test_a_right_is_not_lent_by_another_item_or_another_sort_of_approval(home: H
 
 def test_a_line_that_is_not_an_approval_does_not_end_the_search(home: Home, project: Project) -> None:
     remember(home, project, [RIGHT])
-    place = memory_of(home, project, "accepted")
+    place = _file(home, project)
     place.write_text(place.read_text() + "nonsense\n[]\n")
     assert remembered(home, project).missing([replace(RIGHT, text="rye.execute.tool.acme.read")]) == ()
 
@@ -233,11 +251,13 @@ def test_the_memory_is_one_private_file_per_folder_that_keeps_every_line(home: H
     one, two = Ask("b", "tool", "x"), Ask("a", "tool", 'é"\n')
     remember(home, project, [one])
     remember(home, project, [two])
-    root = json.dumps(str(project.root.resolve()))
-    place = memory_of(home, project, "accepted")
+    mark = project.root / MARK
+    first = json.dumps([str(project.root.resolve()), mark.stat().st_mtime_ns])
+    place = _file(home, project)
     assert place.parent == project.root.parent / "data" / "accepted"
-    assert place.name == hashlib.sha256(root.encode()).hexdigest()[:32]
-    assert place.read_text() == f'{root}\n["a", "tool", "\\u00e9\\"\\n"]\n["b", "tool", "x"]\n'
+    assert place.name == hashlib.sha256(mark.read_bytes()).hexdigest()[:32]
+    assert mark.stat().st_mode & 0o777 == 0o600
+    assert place.read_text() == f'{first}\n["a", "tool", "\\u00e9\\"\\n"]\n["b", "tool", "x"]\n'
     assert place.stat().st_mode & 0o777 == 0o600
     assert place.parent.stat().st_mode & 0o777 == 0o700
 
@@ -247,7 +267,7 @@ def test_what_is_remembered_already_is_not_written_again(
 ) -> None:
     monkeypatch.setattr(memory, "LOCK_SECONDS", 0.05)
     remember(home, project, [RIGHT])
-    with file_lock(memory_of(home, project, "accepted").parent.with_suffix(".lock"), 1):
+    with file_lock(_file(home, project).parent.with_suffix(".lock"), 1):
         remember(home, project, [RIGHT])
         remember(home, project, [])
 
@@ -262,14 +282,15 @@ def test_another_folder_has_no_part_in_it_and_a_link_to_the_same_one_has(home: H
     assert remembered(home, Project(other)).missing([RIGHT]) == (RIGHT,)
     remember(home, Project(other), [RIGHT])
     assert remembered(home, Project(other)).missing([RIGHT]) == ()
-    assert memory_of(home, Project(other), "accepted").read_text().splitlines()[0] == json.dumps(str(other.resolve()))
-    assert memory_of(home, project, "accepted") != memory_of(home, project, "elsewhere")
+    first = json.loads(_file(home, Project(other)).read_text().splitlines()[0])
+    assert first == [str(other.resolve()), (other / MARK).stat().st_mtime_ns]
+    assert own_record(home, project, "accepted") != own_record(home, project, "elsewhere")
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
 def test_a_memory_that_others_can_write_counts_for_nothing(home: Home, project: Project, mode: int) -> None:
     remember(home, project, [RIGHT])
-    place = memory_of(home, project, "accepted")
+    place = _file(home, project)
     for fine in (0o600, 0o644, 0o755):
         place.chmod(fine)
         assert remembered(home, project).missing([RIGHT]) == ()
@@ -281,14 +302,14 @@ def test_a_memory_of_another_user_counts_for_nothing(
     home: Home, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remember(home, project, [RIGHT])
-    owner = memory_of(home, project, "accepted").stat().st_uid
+    owner = _file(home, project).stat().st_uid
     monkeypatch.setattr("rye.consent.memory.os.geteuid", lambda: owner + 1)
     assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
 
 
 def test_a_link_a_pipe_a_folder_and_what_is_not_text_count_for_nothing(home: Home, project: Project) -> None:
     remember(home, project, [RIGHT])
-    place = memory_of(home, project, "accepted")
+    place = _file(home, project)
     good = place.rename(place.with_suffix(".good"))
     place.symlink_to(good)
     assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
@@ -332,9 +353,9 @@ def test_two_runs_that_agree_at_the_same_time_do_not_lose_a_line(
 ) -> None:
     """The lines are read again under the lock; a lock that no one gives up is an error, not a lost answer."""
     monkeypatch.setattr(memory, "LOCK_SECONDS", 0.05)
-    place = memory_of(home, project, "accepted")
-    place.parent.mkdir(parents=True)
-    with file_lock(place.parent.with_suffix(".lock"), 1), pytest.raises(RyeError) as raised:
+    place = home.data / "accepted"
+    place.mkdir(parents=True)
+    with file_lock(place.with_suffix(".lock"), 1), pytest.raises(RyeError) as raised:
         remember(home, project, [RIGHT])
     assert raised.value.code == "in-use"
     assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
@@ -351,15 +372,12 @@ def test_forgetting_asks_everything_again(home: Home, project: Project) -> None:
     assert forget(home, project) is False
 
 
-def test_a_broken_link_in_the_memorys_place_is_forgotten(home: Home, project: Project) -> None:
-    place = memory_of(home, project, "accepted")
-    place.parent.mkdir(parents=True)
-    place.symlink_to(place.parent / "nowhere")
-    assert forget(home, project) is True
-    assert not place.is_symlink()
-
-
 # The checkout
+
+
+def _at(folder: Path) -> Project:
+    (folder / ".ai" / ".rye").mkdir(parents=True)
+    return Project(folder)
 
 
 def test_a_checkout_is_accepted_by_its_own_mark(home: Home, project: Project) -> None:
@@ -370,59 +388,148 @@ def test_a_checkout_is_accepted_by_its_own_mark(home: Home, project: Project) ->
     assert accepted_before(home, project) is True
     mark = (project.root / MARK).read_text()
     assert (len(mark), mark.strip("0123456789abcdef")) == (64, "")
-    assert f'["", "project", "accepted {mark}"]' in memory_of(home, project, "accepted").read_text().splitlines()
     remember(home, project, [replace(RIGHT, text="rye.load.*")], accepts=True)
     assert (project.root / MARK).read_text() == mark
     assert remembered(home, project).missing([RIGHT, replace(RIGHT, text="rye.load.*")]) == ()
 
 
-@pytest.mark.parametrize("other", [None, "f" * 64, "", "short", "one more"])
-def test_another_clone_in_the_same_place_is_not_accepted(home: Home, project: Project, other: str | None) -> None:
-    remember(home, project, [], accepts=True)
+@pytest.mark.parametrize("other", [None, "f" * 64, "", "short", "one more", "not hex"])
+def test_another_project_in_the_same_folder_inherits_nothing(home: Home, project: Project, other: str | None) -> None:
+    remember(home, project, [RIGHT], accepts=True)
     place = project.root / MARK
     mark = place.read_text()
-    text = {None: None, "short": mark[:-1], "one more": mark + "0"}.get(other, other)
+    given = {None: None, "short": mark[:-1], "one more": mark + "0", "not hex": "\u00ff" * 32}.get(other, other)
     place.unlink()
-    if text is not None:
-        place.write_text(text)
-    assert accepted_before(home, project) is False
+    if given is not None:
+        place.write_text(given)
+    assert not accepted_before(home, project)
+    assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
     remember(home, project, [], accepts=True)
-    assert accepted_before(home, project) is True
-    assert place.read_text() not in (mark, text) or text == "f" * 64
-    assert len(place.read_text()) == 64
+    assert accepted_before(home, project)
+    assert place.read_text() not in (mark, given)
+    assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
 
 
-def test_where_no_mark_can_be_written_the_answers_are_kept_and_the_checkout_is_not_accepted(
-    home: Home, project: Project
+def test_a_moved_folder_keeps_its_agreement_and_its_new_place_is_recorded(home: Home, project: Project) -> None:
+    remember(home, project, [RIGHT], accepts=True)
+    moved = Project(project.root.rename(project.root.with_name("moved")))
+    assert accepted_before(home, moved)
+    assert remembered(home, moved).missing([RIGHT]) == ()
+    assert json.loads(_file(home, moved).read_text().splitlines()[0])[0] == str(moved.root.resolve())
+    copy = Project(Path(shutil.copytree(moved.root, project.root)))
+    assert remembered(home, copy).missing([RIGHT]) == (RIGHT,)
+    assert remembered(home, moved).missing([RIGHT]) == ()
+
+
+def _hard_linked(before: Path, after: Path) -> None:
+    shutil.copytree(before, after, copy_function=os.link)
+
+
+@pytest.mark.parametrize("copied", [shutil.copytree, _hard_linked])
+def test_a_copy_is_another_checkout_while_the_first_has_the_mark(
+    home: Home, project: Project, copied: Callable[[Path, Path], object]
 ) -> None:
+    remember(home, project, [RIGHT], accepts=True)
+    copy = Project(project.root.with_name("copy"))
+    copied(project.root, copy.root)
+    assert not accepted_before(home, copy)
+    assert remembered(home, copy).missing([RIGHT]) == (RIGHT,)
+    assert not forget(home, copy)
+    remember(home, copy, [SIGNED])
+    assert (copy.root / MARK).read_text() != (project.root / MARK).read_text()
+    assert remembered(home, project).missing([RIGHT, SIGNED]) == (SIGNED,)
+    assert remembered(home, copy).missing([RIGHT, SIGNED]) == (RIGHT,)
+
+
+def test_a_mark_that_a_repository_brings_is_never_taken_over(home: Home, project: Project) -> None:
+    """Whoever wrote it would know the mark of what is agreed to next."""
+    brought = project.root / MARK
+    brought.parent.mkdir()
+    brought.write_text("0" * 64)
+    remember(home, project, [RIGHT])
+    assert brought.read_text() != "0" * 64
+    assert remembered(home, project).missing([RIGHT]) == ()
+
+
+def test_to_know_a_mark_is_not_enough(home: Home, project: Project) -> None:
+    """A user commits a mark by mistake, deletes the checkout, and clones whatever was made of the repository."""
+    remember(home, project, [RIGHT], accepts=True)
+    known = (project.root / MARK).read_bytes()
+    shutil.rmtree(project.root)
+    for clone in (_at(project.root), _at(project.root.with_name("elsewhere"))):
+        (clone.root / MARK).write_bytes(known)
+        assert not accepted_before(home, clone)
+        assert remembered(home, clone).missing([RIGHT]) == (RIGHT,)
+
+
+def test_a_mark_that_is_replaced_while_rye_runs_counts_at_the_next_look(home: Home, project: Project) -> None:
+    remember(home, project, [RIGHT])
+    mark = project.root / MARK
+    os.utime(mark, ns=(0, mark.stat().st_mtime_ns + 1))
+    assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
+
+
+@pytest.mark.parametrize("part", [".ai", ".ai/.rye", MARK])
+def test_a_mark_behind_a_link_counts_as_none(home: Home, project: Project, part: str) -> None:
+    """A repository that links to a folder of yours which you moved and did not use since."""
+    remember(home, project, [RIGHT])
+    moved = project.root.rename(project.root.with_name("moved"))
+    other = Project(project.root.with_name("other"))
+    (other.root / part).parent.mkdir(parents=True)
+    (other.root / part).symlink_to(moved / part)
+    assert remembered(home, other).missing([RIGHT]) == (RIGHT,)
+    assert remembered(home, Project(moved)).missing([RIGHT]) == ()
+
+
+def test_a_first_folder_that_cannot_be_looked_at_counts_as_there(home: Home, project: Project) -> None:
+    remember(home, project, [RIGHT])
+    moved = Project(project.root.rename(project.root.with_name("moved")))
+    project.root.symlink_to(project.root)
+    assert remembered(home, moved).missing([RIGHT]) == (RIGHT,)
+    project.root.unlink()
+    assert remembered(home, moved).missing([RIGHT]) == ()
+
+
+def test_a_mark_of_another_user_counts_as_none(home: Home, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    remember(home, project, [RIGHT])
+    place = _file(home, project)
+    owner = place.stat().st_uid
+    monkeypatch.setattr("rye.consent.memory.os.geteuid", lambda: owner + 1)
+    assert agreed_file(home, project) is None
+
+
+def test_what_an_earlier_version_remembered_by_path_counts_for_nothing_and_goes(home: Home, project: Project) -> None:
+    old = own_record(home, project, "accepted")
+    private_files.make_folder(old.parent)
+    private_files.write(old, f'"{project.root.resolve()}"\n{RIGHT.line}\n')
+    assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
+    remember(home, project, [RIGHT])
+    assert not old.exists()
+
+
+def test_where_no_mark_can_be_written_nothing_is_remembered_and_it_is_said(home: Home, project: Project) -> None:
     (project.root / "elsewhere").mkdir()
     (project.root / ".ai" / ".rye").symlink_to(project.root / "elsewhere")
-    remember(home, project, [RIGHT], accepts=True)
-    assert remembered(home, project).missing([RIGHT]) == ()
-    assert accepted_before(home, project) is False
-    assert '"project"' not in memory_of(home, project, "accepted").read_text()
+    assert remember(home, project, [RIGHT], accepts=True) is False
+    assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
+    assert os.listdir(project.root / "elsewhere") == []
+    with pytest.raises(RyeError) as raised:
+        require_remembered(home, project, [RIGHT])
+    assert raised.value.code == "state-unwritable"
+    assert MARK in raised.value.message
+    assert "--trust-lock" in (raised.value.hint or "")
 
 
-def test_on_a_disk_that_cannot_be_written_the_answers_are_kept(
+def test_on_a_disk_that_cannot_be_written_nothing_is_remembered(
     home: Home, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_project: Project) -> None:
+    def fail(_project: Project) -> Path:
         raise PermissionError("read-only")
 
-    monkeypatch.setattr("rye.workspace.trusting.acceptance.exclusive", fail)
-    remember(home, project, [RIGHT], accepts=True)
-    assert remembered(home, project).missing([RIGHT]) == ()
-    assert accepted_before(home, project) is False
-
-
-def test_a_mark_of_any_bytes_is_only_this_mark(home: Home, project: Project) -> None:
-    (project.root / ".ai" / ".rye").mkdir()
-    (project.root / MARK).write_bytes(b"\xff" * 64)
-    assert accepted_before(home, project) is False
-    remember(home, project, [], accepts=True)
-    assert accepted_before(home, project) is True
-    (project.root / MARK).write_bytes(b"f" * 64)
-    assert accepted_before(home, project) is False
+    monkeypatch.setattr("rye.workspace.trusting.acceptance.make_records", fail)
+    assert remember(home, project, [RIGHT], accepts=True) is False
+    assert remember(home, project, []) is True
+    assert remembered(home, project).missing([RIGHT]) == (RIGHT,)
 
 
 # The error where no one can be asked
@@ -431,17 +538,17 @@ def test_a_mark_of_any_bytes_is_only_this_mark(home: Home, project: Project) -> 
 @pytest.mark.parametrize(
     ("sorts", "said"),
     [
-        (("grant", "grant"), "rye.toml grants tools what you"),
-        (("right", "signer"), "rye.lock approves what you"),
-        (("customization",), "This project changes installed items, what you"),
-        (("customization", "right"), "This project changes installed items, and rye.lock approves, what you"),
-        (("grant", "right"), "This project changes installed items, and rye.lock approves, what you"),
+        (("grant", "grant"), "rye.toml grants tools what you have not agreed to"),
+        (("right", "signer"), "rye.lock approves what you have not agreed to"),
+        (("customization",), "This project changes items, and you have not agreed to that"),
+        (("customization", "right"), "This project changes items, and rye.lock approves, what you have not agreed to"),
+        (("grant", "right"), "This project changes items, and rye.lock approves, what you have not agreed to"),
     ],
 )
 def test_the_refusal_says_where_the_approvals_stand(sorts: tuple[str, ...], said: str) -> None:
     error = not_accepted(tuple(Ask(f"tool:a/{number}", what, "v") for number, what in enumerate(sorts)))
     assert error.code == "project-not-accepted"
-    assert error.message.startswith(f"{said} have not agreed to: tool:a/0 {sorts[0]} v")
+    assert error.message.startswith(f"{said}: tool:a/0 {sorts[0]} v")
     assert "more" not in error.message
 
 

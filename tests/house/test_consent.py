@@ -15,7 +15,7 @@ def sources(*folders: str) -> dict[str, str]:
         path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
         for folder in folders
         for path in sorted((ROOT / folder).rglob("*.py"))
-        if "programs" not in path.parts  # installed by `make test-clients`
+        if "programs" not in path.relative_to(ROOT).parts  # installed by `make test-clients`
     }
 
 

@@ -272,7 +272,7 @@ class TestGatheredMentionsOfChanges:
     def test_an_update_marks_what_was_not_there_before(self) -> None:
         new = replace(PLAIN, version="1.3.0")
         identity = PLAIN.identity
-        old = agreed(PLAIN, approved=approving(fact=(ALARM.word,)))
+        old = agreed(PLAIN, approved=approving(RULES_VERSION, fact=(ALARM.word,)))
         found = change(old, new, mentions={identity: (ALARM, CAUTION)})
         assert self.told(found) == [(ALARM.value, [False]), (CAUTION.value, [True])]
 

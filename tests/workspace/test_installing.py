@@ -30,7 +30,7 @@ from rye.workspace.installing.item_listing import item_rows
 from rye.workspace.installing.locking import check_lock, relock
 from rye.workspace.installing.rolling_back import rollback
 from rye.workspace.installing.updating import update
-from rye.workspace.trusting.acceptance import accepted_before, memory_of, remember, remembered
+from rye.workspace.trusting.acceptance import accepted_before, agreed_file, remember, remembered
 from tests.scenes.directive_text import SHELL
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
@@ -135,7 +135,8 @@ def test_a_crash_before_the_switch_leaves_nothing_that_was_not_agreed_to(user: P
         added(user, "acme/work/shell", agree=agree)
     assert not user.path("rye.lock").exists()
     assert not accepted_before(user.folders, project)
-    place = memory_of(user.folders, project, "accepted")
+    place = agreed_file(user.folders, project)
+    assert place is not None
     remembered = [tuple(json.loads(line)[:2]) for line in place.read_text("utf-8").splitlines()[1:]]
     [shown] = agreed
     assert shown.plan is not None

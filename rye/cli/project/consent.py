@@ -1,17 +1,27 @@
-"""The one screen before anything is written: what changes, who signed it, what it may do, and what needs a yes (DESIGN §7)."""
+"""The one screen before anything is written: what changes, who signed it, what it may do, and what needs a yes (DESIGN §7).
+
+What counts cannot be pushed out of sight by more of the same. On a terminal, of more than ten things of one kind two are
+examples and the others a number; alarms stand last, in at most :data:`_ALARM_ROWS` rows directly above the question, below
+one line that counts everything. ``d`` at the question shows everything with the texts, ``f`` the attached files. Elsewhere
+nothing is left out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from rye.cli.console import TIER_STYLE, Console, counted, one_line
 from rye.consent.ask import Ask
-from rye.consent.sorts import SORTS, of_the_lock, row_of
-from rye.installation.plan import ItemChange, Plan, by_tier, gather_mentions
+from rye.consent.sorts import RUN_NAMES, SORTS, of_the_lock, row_of
+from rye.installation.plan import GatheredMention, ItemChange, Plan, by_tier, gather_mentions
 from rye.items.agent_tools import shown
 from rye.items.consented import HookAction, Run
-from rye.layout import Cell
+from rye.layout import Cell, cut, flow
+from rye.limits import OVERRIDES
 from rye.permissions.risk import Tier, tiers, tools_tier
 from rye.workspace.installing.install_request import Proposal
 from rye.workspace.trusting.project_changes import shown_lines
@@ -26,35 +36,223 @@ _VERBS = {
 }
 
 
-def show_proposal(console: Console, proposal: Proposal) -> None:
-    """Print the lock's approvals that the user has not seen, the plan, and the warnings about it."""
-    show_unseen(console, proposal.unseen)
-    if proposal.plan is not None:
-        show_plan(console, proposal.plan, proposal.time)
-    if proposal.notes:
+_MOST, _EXAMPLES = 10, 2
+"""Of more than so many things of one kind, a terminal shows so many, and the number of the others."""
+_ALARM_ROWS = 9
+"""The most rows of a terminal that alarms take; with their heading and the question they are twelve."""
+
+T = TypeVar("T")
+
+
+class _Screen:
+    """Prints a proposal. ``folds``: whether many things of one kind become a number and two examples; ``more``: the words that
+    say where the others are."""
+
+    def __init__(self, console: Console, *, folds: bool, more: str = "") -> None:
+        self.console = console
+        self.folds = folds
+        self.has_folded = False
+        self.more = more
+
+    def rows(self, rows: Sequence[T], show: Callable[[T], None], noun: str, indent: int) -> None:
+        """Print rows of one kind; ``noun`` says what the left out ones are."""
+        kept = self.kept(rows)
+        for row in kept:
+            show(row)
+        if len(kept) < len(rows):
+            self.left_out(len(rows) - len(kept), noun, indent)
+
+    def kept(self, rows: Sequence[T]) -> Sequence[T]:
+        """The rows to print."""
+        if not self.folds or len(rows) <= _MOST:
+            return rows
+        self.has_folded = True
+        return rows[:_EXAMPLES]
+
+    def left_out(self, number: int, noun: str, indent: int) -> None:
+        """Say how many things of one kind are not shown, and where they are."""
+        said = f"{' ' * indent}and {number:,} more: {noun}"
+        self.console.tell((said, "warning"), (f"   {self.more}" if self.more else "", "dim"))
+
+    def by_kind(self, rows: Iterable[T], kind: Callable[[T], Hashable]) -> list[list[T]]:
+        """The rows of each kind, in order."""
+        kinds: dict[Hashable, list[T]] = {}
+        for row in rows:
+            kinds.setdefault(kind(row), []).append(row)
+        return list(kinds.values())
+
+
+def show_proposal(console: Console, proposal: Proposal, *, asks: bool = False) -> None:
+    """Print what the user has not seen of the lock and the project, the plan, the warnings about it, and the alarms last.
+
+    ``asks``: whether a question follows that answers ``d`` with :func:`show_whole`.
+    """
+    _show(_Screen(console, folds=console.folds, more="`d` shows all" if asks else "-v shows all"), proposal)
+
+
+def show_whole(console: Console, proposal: Proposal) -> None:
+    """Print the texts of the items, and then the proposal with nothing left out."""
+    _show_texts(console, [(name, data) for name, path, data in proposal.texts if not path])
+    _show(_Screen(console, folds=False), proposal)
+
+
+def show_files(console: Console, proposal: Proposal) -> None:
+    """Print the attached files, and then the alarms."""
+    _show_texts(console, [(f"{name}, {path}", data) for name, path, data in proposal.texts if path])
+    _show_alarms(_Screen(console, folds=console.folds, more="`d` shows all"), proposal)
+
+
+def _show_texts(console: Console, texts: Sequence[tuple[str, bytes]]) -> None:
+    for title, data in texts:
         console.gap()
-    for note in proposal.notes:
-        console.warn(one_line(note))
+        console.tell((f"{one_line(title)}:", "strong"))
+        try:
+            lines = data.decode().split("\n")
+        except UnicodeDecodeError:
+            console.say(f"  {len(data):,} bytes that are not text", "dim")
+            continue
+        for number, line in enumerate(lines[:-1] if not lines[-1] else lines, start=1):
+            console.tell(f"{number:>5} | {one_line(line)}", hang=8, wide=True)
+    if not texts:
+        console.say("There is none.", "dim")
+
+
+def _show(screen: _Screen, proposal: Proposal) -> None:
+    console = screen.console
+    _show_unseen(screen, proposal.unseen)
     if proposal.plan is not None:
-        _show_counts(console, proposal.plan)
+        _show_plan(screen, proposal.plan, proposal.time)
+    notes = [one_line(note) for note in proposal.notes]
+    if notes:
+        console.gap()
+    if screen.folds and len(notes) > 1:
+        kept = screen.kept(notes)
+        more = f" And {len(notes) - len(kept)} more: {screen.more}." if len(kept) < len(notes) else ""
+        console.warn(" ".join(note if note.endswith((".", "!", "?")) else f"{note}." for note in kept) + more)
+    else:
+        for note in notes:
+            console.warn(note)
+    if proposal.plan is not None:
+        _show_counts(screen, proposal.plan)
+    _show_alarms(screen, proposal)
+
+
+class _Alarm(Struct, frozen=True):
+    """One alarm with its places."""
+
+    fact: str
+    said: str
+    places: tuple[str, ...]
+
+
+def _alarms(proposal: Proposal) -> list[_Alarm]:
+    """What the texts of the plan mention, and what a person has not seen of the lock and the project."""
+    mentions = gather_mentions(proposal.plan.effective) if proposal.plan is not None else []
+    found = [_Alarm(one.fact, _mentioned(one), _places(one)) for one in mentions if one.is_alarm]
+    for one in proposal.unseen:
+        if is_alarm(one):
+            fact, _, value = one.text.partition(" ")
+            found.append(_Alarm(fact, f"{fact}: {one_line(value)}", (one_line(one.item),)))
+    return found
+
+
+def is_alarm(ask: Ask) -> bool:
+    """Whether it is an alarm of a text. Nobody is asked about notes, so that what is not a caution is one."""
+    if ask.sort not in ("fact", "customization-fact"):
+        return False
+    from rye.text.facts.fact import CAUTION, FACTS  # few locks bring facts that a person has not seen
+
+    return FACTS.get(ask.text.partition(" ")[0]) != CAUTION
+
+
+def _mentioned(one: GatheredMention) -> str:
+    return f"{one.fact}: {one_line(one.value)}"
+
+
+def _places(one: GatheredMention) -> tuple[str, ...]:
+    return tuple(
+        one_line(f"{place.item}, {place.path}:{', '.join(map(str, place.lines))}{' (new)' * place.new}")
+        for place in one.places
+    )
+
+
+def _show_alarms(screen: _Screen, proposal: Proposal) -> None:
+    """Print every alarm; on a terminal in as few rows as it has for them: whole, cut, or as the number of each sort."""
+    alarms = _alarms(proposal)
+    if not alarms:
+        return
+    console = screen.console
+    console.gap()
+    console.say("Alarms in the texts:", "error")
+    if not screen.folds:
+        for alarm in alarms:
+            _show_places(console, f"  ! {alarm.said}", "error", alarm.places)
+        return
+    lines = [_alarm_line(alarm, None) for alarm in alarms]
+    if sum(len(flow([(line, None)], console.width, 8, hard=True)) for line in lines) > _ALARM_ROWS:
+        lines = [_alarm_line(alarm, console.width) for alarm in alarms]
+    if len(lines) > _ALARM_ROWS:
+        lines = []
+        kinds = screen.by_kind(alarms, lambda alarm: alarm.fact)
+        examples = min(_EXAMPLES, max(0, _ALARM_ROWS // len(kinds) - 1))
+        for same in kinds:
+            lines.append(f"  ! {same[0].fact}: {counted(len(same), 'alarm')}, {screen.more}")
+            lines += [_alarm_line(alarm, console.width, "      ") for alarm in same[:examples]]
+    for line in lines:
+        console.tell((line, "error"), hang=8, wide=True)
+
+
+def _alarm_line(alarm: _Alarm, width: int | None, before: str = "  ! ") -> str:
+    """An alarm with its first place on one line. ``width``: cut to so many columns; the place keeps a third."""
+    more = len(alarm.places) - 1
+    place = alarm.places[0] + (f" and {counted(more, 'more place')}" if more else "")
+    if width is None:
+        return f"{before}{alarm.said}   {place}"
+    place = cut(place, width // 3)
+    return cut(f"{cut(f'{before}{alarm.said}', width - 4 - len(place))}   {place}", width - 1)
 
 
 _FIRST = ("signer", "source", "right", "hook", "run")
 """The sorts that are listed before the others."""
-_WITH_LINES = frozenset(("right", "hook", "tool", "run", "fact", "signer", "source", "forced"))
+_WITH_LINES = frozenset(("right", "hook", "tool", "run", "fact", "signer", "source", "forced", "customization-loss"))
 """The sorts that the plan shows in their own way."""
 
 
-def show_unseen(console: Console, unseen: Sequence[Ask]) -> None:
+def _show_differences(screen: _Screen, unseen: Sequence[Ask]) -> None:
+    """Print what each customization changes: at most :attr:`~rye.limits.OverrideLimits.shown_diff_lines` lines, and the command
+    that shows the rest."""
+    changes = [one for one in unseen if one.sort == "customization" and one.subject is not None]
+    for one in screen.kept(changes):
+        console, lines = screen.console, one.subject.lines
+        console.tell((f"  {one_line(one.text.rpartition(' (')[0])} changes {one.item}:", "strong"), hang=4, wide=True)
+        for line in lines[: OVERRIDES.shown_diff_lines]:
+            style = {"+": "added", "-": "removed"}.get(line[:1], "dim")
+            console.tell((f"    {one_line(line)}", style), hang=8, wide=True)
+        if not lines:
+            console.say("    no line of its text", "dim")
+        elif len(lines) > OVERRIDES.shown_diff_lines:
+            more = len(lines) - OVERRIDES.shown_diff_lines
+            console.say(f"    and {more:,} more lines: `{one.subject.command}` shows them", "warning")
+    if len(screen.kept(changes)) < len(changes):
+        screen.left_out(len(changes) - len(screen.kept(changes)), "changed texts", 2)
+
+
+def _show_unseen(screen: _Screen, unseen: Sequence[Ask]) -> None:
     """Print what the user has not agreed to: first what the project changes about installed items, then what rye.lock, the
     team's record, approves."""
-    for number, line in enumerate(shown_lines(unseen)):
-        console.tell((one_line(line), None if number else "strong"), hang=4, wide=True)
-    brought = [one for one in unseen if one.sort == "customization-fact"]
+    console = screen.console
+    _show_changes(screen, shown_lines(unseen))
+    _show_differences(screen, unseen)
+    brought = [one for one in unseen if one.sort == "customization-fact" and not is_alarm(one)]
     if brought:
         console.say("  With these changes, the items mention:")
-    for one in brought:
-        console.tell((f"    {one_line(one.text)}   {one.item}", "warning"), hang=8, wide=True)
+    for same in screen.by_kind(brought, lambda one: one.text.partition(" ")[0]):
+        screen.rows(
+            same,
+            lambda one: console.tell((f"    {one_line(one.text)}   {one.item}", "warning"), hang=8, wide=True),
+            same[0].text.partition(" ")[0],
+            4,
+        )
     if of_the_lock(unseen):
         console.say(
             "This project's rye.lock approves the following, which you have not agreed to on this machine:", "strong"
@@ -62,31 +260,103 @@ def show_unseen(console: Console, unseen: Sequence[Ask]) -> None:
     levels = tiers(one.text for one in unseen if one.sort == "right")
     titled = {sort.name: sort.title for sort in SORTS if sort.title}
     for what, title in ({name: titled[name] for name in _FIRST} | titled).items():
-        rows = [one for one in unseen if one.sort == what]
+        rows = [one for one in unseen if one.sort == what and not is_alarm(one)]
         if rows:
             console.tell(f"  {title}:")
         if what == "right":
             rows.sort(key=lambda one: levels[one.text], reverse=True)
-        room = _shared_width(console, (one_line(one.text) for one in rows))
-        for one in rows:
-            level = levels[one.text] if what == "right" else None
-            style = TIER_STYLE[str(level)] if level is not None else "error" if what == "source" else None
-            before = f"{level!s:<12} " if level is not None else ""
-            console.tell((f"    {before}{one_line(one.text):<{room}}   {one.item}", style), hang=8, wide=True)
+        kinds = screen.by_kind(rows, lambda one: _kind_of(one, levels))
+        room = _shared_width(console, (one_line(one.text) for same in kinds for one in screen.kept(same)))
+        for same in kinds:
+            _show_approvals(screen, same, title, levels, room)
 
 
-def show_plan(console: Console, plan: Plan, time: datetime) -> None:
+def _kind_of(one: Ask, levels: Mapping[str, Tier]) -> Hashable:
+    """What one thing of the lock has in common with others of its sort: a right its tier, what runs and a fact their name."""
+    return (
+        levels[one.text] if one.sort == "right" else one.text.partition(" ")[0] if one.sort in ("run", "fact") else ""
+    )
+
+
+def _show_approvals(screen: _Screen, rows: Sequence[Ask], title: str, levels: Mapping[str, Tier], room: int) -> None:
+    def show(one: Ask) -> None:
+        level = levels[one.text] if one.sort == "right" else None
+        style = TIER_STYLE[str(level)] if level is not None else "error" if one.sort == "source" else None
+        before = f"{level!s:<12} " if level is not None else ""
+        screen.console.tell(
+            (f"    {before}{one_line(one.text):<{room}}   {one_line(one.item)}", style), hang=8, wide=True
+        )
+
+    kind = _kind_of(rows[0], levels)
+    screen.rows(rows, show, f"{title.lower()}{f' ({kind!s})' if kind else ''}", 4)
+
+
+def _show_changes(screen: _Screen, lines: Sequence[str]) -> None:
+    """Print headings with their rows: those of a heading begin with two blanks, what belongs to a row with more."""
+    headed = False
+    title, rows = "", list[list[str]]()
+
+    def show(row: Sequence[str]) -> None:
+        for line in row:
+            screen.console.tell(one_line(line), hang=4, wide=True)
+
+    for line in (*lines, ""):
+        if line.startswith("   ") and rows:
+            rows[-1].append(line)
+        elif line.startswith(" "):
+            rows.append([line])
+        else:
+            screen.rows(rows, show, title.rstrip(":"), 2)
+            title, rows = line, []
+            if title:
+                screen.console.tell((one_line(title), None if headed else "strong"), hang=4, wide=True)
+                headed = True
+
+
+def _show_plan(screen: _Screen, plan: Plan, time: datetime) -> None:
     """Print the changes item by item, then what their texts mention, all rights by tier, and hooks."""
     seen: set[object] = set()
-    for change in plan.effective:
-        _show_item(console, change)
-        _show_signer(console, change, time, seen)
-        _show_tools(console, change)
-        _show_runs(console, change)
-        _show_others(console, change)
-    _show_mentions(console, plan)
-    _show_rights(console, plan)
-    _show_hooks(console, plan)
+
+    def show(change: ItemChange) -> None:
+        _show_item(screen.console, change)
+        _show_signer(screen.console, change, time, seen)
+        _show_tools(screen, change)
+        _show_runs(screen, change)
+        _show_others(screen, change)
+
+    if not screen.folds or len(plan.effective) <= _MOST:
+        for change in plan.effective:
+            show(change)
+    else:
+        for same in screen.by_kind(plan.effective, _alike):
+            screen.rows(same, show, f"items {_ACTIONS[same[0].action]} in the same way", 2)
+    _show_cautions(screen, plan)
+    _show_rights(screen, plan)
+    _show_hooks(screen, plan)
+    _show_losses(screen, plan)
+
+
+_ACTIONS = {
+    "add": "added",
+    "update": "updated",
+    "downgrade": "downgraded",
+    "replace": "replaced",
+    "remove": "removed",
+    "keep": "kept",
+}
+
+
+def _alike(change: ItemChange) -> Hashable:
+    """What an item has in common with others, so that two of them stand for all: what is done, what they ask for, and what
+    is unusual about who signed them."""
+    new = change.new
+    asks = frozenset((ask.sort, ask.subject.what if ask.sort == "run" else "") for ask in change.asks)
+    unsigned = new is not None and new.is_unsigned
+    unknown = change.signer_changed, change.signer_new, change.signer_unknown
+    forced = change.forced is not None or change.forces_anew
+    tier = tools_tier(new.tools) if new is not None and new.tools is not None else None
+    moved = change.old is not None and new is not None and change.old.registry != new.registry
+    return change.action, asks, unsigned, unknown, forced, tier, moved
 
 
 def _show_item(console: Console, change: ItemChange) -> None:
@@ -157,19 +427,26 @@ def _age(then: datetime, now: datetime, word: str) -> str:
     return "just now" if minutes >= 0 else "dated in the future"
 
 
-def _show_tools(console: Console, change: ItemChange) -> None:
+def _show_tools(screen: _Screen, change: ItemChange) -> None:
     """Print tools of the agent program with their restrictions, never translated (DECISIONS Skills 3)."""
     tools = change.new.tools if change.new is not None else None
     if tools is None or (change.action == "keep" and not change.of("tool")):
         return
     risk = tools_tier(tools)
-    listed = ", ".join(map(one_line, shown(tools))) or "none"
+    console, names = screen.console, [one_line(name) for name in shown(tools)]
+    kept = screen.kept(names)
+    more = f" and {len(names) - len(kept):,} more ({screen.more})" if len(kept) < len(names) else ""
+    listed = f"{', '.join(kept)}{more}" or "none"
     console.tell((f"      tools of the agent program: {listed}", TIER_STYLE[str(risk)] if risk else None))
     if risk is Tier.UNRESTRICTED:
         console.tell((f"{_bang(True)}unrestricted: it may run any command", "error"))
     if change.old is not None:
-        for wider in change.of("tool"):
-            console.tell((f"      new: {one_line(wider)}", "warning"))
+        screen.rows(
+            change.of("tool"),
+            lambda wider: console.tell((f"      new: {one_line(wider)}", "warning")),
+            "new tools of the agent program",
+            6,
+        )
 
 
 def _bang(bad: bool) -> str:
@@ -187,10 +464,19 @@ _RUN_WORDS = {
 }
 
 
-def _show_runs(console: Console, change: ItemChange) -> None:
+def _show_runs(screen: _Screen, change: ItemChange) -> None:
     """Print everything that can run and is not yet approved, each by name."""
-    for run in change.of("run"):
-        console.tell((f"      {run_line(run)}{_run_mark(change, run)}", "warning"))
+
+    def show(run: Run) -> None:
+        screen.console.tell((f"      {run_line(run)}{_run_mark(change, run)}", "warning"))
+
+    for same in screen.by_kind(change.of("run"), lambda run: (run.what, _how(run))):
+        screen.rows(same, show, RUN_NAMES[same[0].what], 6)
+
+
+def _how(run: Run) -> str:
+    """What makes an attached file run: a line that names its interpreter, its name or its mode. Empty for what is no file."""
+    return "" if run.what != "attached-file" else "#!" if run.action.startswith("#!") else run.action
 
 
 def run_line(run: Run) -> str:
@@ -198,11 +484,42 @@ def run_line(run: Run) -> str:
     return f"{_RUN_WORDS[run.what]} {one_line(run.where)}: {one_line(run.action)}"
 
 
-def _show_others(console: Console, change: ItemChange) -> None:
+def _show_others(screen: _Screen, change: ItemChange) -> None:
     """Print what else it asks for, by the headings of the table of sorts."""
-    for ask in change.asks:
-        if ask.sort not in _WITH_LINES:
-            console.tell((f"      {row_of(ask).title}: {one_line(ask.text)}", "warning"))
+
+    def show(ask: Ask) -> None:
+        screen.console.tell((f"      {row_of(ask).title}: {one_line(ask.text)}", "warning"))
+
+    others = [ask for ask in change.asks if ask.sort not in _WITH_LINES]
+    for same in screen.by_kind(others, lambda ask: ask.sort):
+        screen.rows(same, show, row_of(same[0]).title.lower(), 6)
+
+
+_LOST_LINES = 40
+"""The most lines of lost text that a terminal shows before the question."""
+
+
+def _show_losses(screen: _Screen, plan: Plan) -> None:
+    """Print what customizations would lose: for each its place, what happens to it, and its text."""
+    console, left = screen.console, _LOST_LINES
+    losses = [(change, loss) for change in plan.effective for loss in change.of("customization-loss")]
+    if losses:
+        console.gap()
+        console.say("Customizations that would be lost:", "error")
+
+    def show(row: tuple[ItemChange, Any]) -> None:
+        nonlocal left
+        change, loss = row
+        console.tell((f"  ! {one_line(str(loss))}", "error"), f"   {change.identity}", hang=8)
+        text = loss.text[:left] if screen.folds else loss.text
+        for line in text:
+            console.tell((f"      - {one_line(line)}".rstrip(), "removed"), hang=8)
+        if len(text) < len(loss.text):
+            screen.has_folded = True
+            screen.left_out(len(loss.text) - len(text), f"lines of {one_line(loss.shown)}", 6)
+        left -= len(text)
+
+    screen.rows(losses, show, "lost customizations", 4)
 
 
 def _run_mark(change: ItemChange, run: Run) -> str:
@@ -212,40 +529,52 @@ def _run_mark(change: ItemChange, run: Run) -> str:
     return " (changed)" if same and run.what in ("attached-file", "tool-code") else " (new)"
 
 
-def _show_mentions(console: Console, plan: Plan) -> None:
-    """Print the cautions and alarms of the texts, alarms first: what a text mentions is not a verdict on it. The same mention in
-    several places is one line with its places below, so that repetition does not hide the others."""
-    gathered = gather_mentions(plan.effective)
+def _show_cautions(screen: _Screen, plan: Plan) -> None:
+    """Print the cautions of the texts: what a text mentions is not a verdict on it. The same mention in several places is one
+    line with its places below, so that repetition does not hide the others."""
+    gathered = [one for one in gather_mentions(plan.effective) if not one.is_alarm]
     if gathered:
-        console.gap()
-        console.say("What the texts mention:", "strong")
-    for one in gathered:
-        places = [
-            one_line(f"{place.item}, {place.path}:{', '.join(map(str, place.lines))}{' (new)' * place.new}")
-            for place in one.places
-        ]
-        alone = f"   {places[0]}" if len(places) == 1 else ""
-        said = f"{'  ! ' if one.is_alarm else '    '}{one.fact}: {one_line(one.value)}"
-        console.tell((said, "error" if one.is_alarm else "warning"), alone, hang=8)
-        for place in () if alone else places:
-            console.tell(f"      {place}", hang=8)
+        screen.console.gap()
+        screen.console.say("What the texts mention:", "strong")
+
+    def show(one: GatheredMention) -> None:
+        places = _places(one)
+        kept = tuple(screen.kept(places))
+        more = f"and {len(places) - len(kept):,} more places" if len(kept) < len(places) else ""
+        _show_places(screen.console, f"    {_mentioned(one)}", "warning", (*kept, more) if more else kept)
+
+    for same in screen.by_kind(gathered, lambda one: one.fact):
+        screen.rows(same, show, same[0].fact, 4)
 
 
-def _show_rights(console: Console, plan: Plan) -> None:
-    asked = by_tier(plan.changes)
-    room = _shared_width(console, (_asked(change, right.pattern) for rows in asked.values() for change, right in rows))
+def _show_places(console: Console, said: str, style: str, places: Sequence[str]) -> None:
+    """Print a mention with its one place, or with its places below."""
+    alone = f"   {places[0]}" if len(places) == 1 else ""
+    console.tell((said, style), alone, hang=8)
+    for place in () if alone else places:
+        console.tell(f"      {place}", hang=8)
+
+
+def _show_rights(screen: _Screen, plan: Plan) -> None:
+    console, asked = screen.console, by_tier(plan.changes)
+    room = _shared_width(
+        console,
+        (_asked(change, right.pattern) for rows in asked.values() for change, right in screen.kept(rows)),
+    )
     if asked:
         console.gap()
         console.say("Rights asked for:", "strong")
     for level, rows in asked.items():
         console.tell((f"  {level}", TIER_STYLE[str(level)]))
-        for change, right in rows:
+        style = None if level is Tier.SAFE else TIER_STYLE[str(level)]
+
+        def show(row: tuple[ItemChange, Any], style: str | None = style) -> None:
+            change, right = row
             example = f"   e.g. {one_line(right.witness)}" if right.witness and right.witness != right.pattern else ""
-            asks = (
-                f"    {_asked(change, right.pattern):<{room}}",
-                None if level is Tier.SAFE else TIER_STYLE[str(level)],
-            )
+            asks = f"    {_asked(change, right.pattern):<{room}}", style
             console.tell(asks, f"   {change.identity.id}", (example, "dim"), hang=8, wide=True)
+
+        screen.rows(rows, show, f"{level} rights", 4)
 
 
 def _asked(change: ItemChange, pattern: str) -> str:
@@ -261,10 +590,10 @@ def _shared_width(console: Console, texts: Iterable[str]) -> int:
     return max((len(text) for text in texts if len(text) <= most), default=0)
 
 
-def _show_counts(console: Console, plan: Plan) -> None:
-    """Sum up what several items ask for, or one that fills the screen, the worst first, in one line above the question."""
-    changes = plan.effective
-    if len(changes) < 2 and _lines(changes) <= _SCREEN:
+def _show_counts(screen: _Screen, plan: Plan) -> None:
+    """Sum up what several items ask for, or one that fills the screen, the worst first, in one line above the alarms."""
+    changes, console = plan.effective, screen.console
+    if len(changes) < 2 and _lines(changes) <= _SCREEN and not screen.has_folded:
         return
     asked = by_tier(changes)
     news = gather_mentions(changes, only_new=True)
@@ -273,12 +602,14 @@ def _show_counts(console: Console, plan: Plan) -> None:
     )
     alarms = sum(one.is_alarm for one in news)
     told: list[tuple[int, str, str, str | None]] = [
+        (sum(len(c.of("customization-loss")) for c in changes), "lost customization", "lost customizations", "error"),
         (commands, "may run any command", "may run any command", "error"),
         *((len(rows), f"{level} right", f"{level} rights", TIER_STYLE[str(level)]) for level, rows in asked.items()),
         (alarms, "alarm", "alarms", "error"),
         (len(news) - alarms, "caution", "cautions", "warning"),
         (sum(len(change.of("run")) for change in changes), "thing that can run", "things that can run", "warning"),
         (sum(len(change.of("hook")) for change in changes), "hook", "hooks", "warning"),
+        (sum(c.new.is_unsigned for c in changes if c.new and c.of("source")), "not signed", "not signed", "error"),
         (len({_signer(c) for c in changes if c.signer_unknown}), "unknown signer", "unknown signers", "warning"),
         (sum(change.signer_changed for change in changes), "change of signer", "changes of signer", "warning"),
     ]
@@ -310,13 +641,13 @@ def _signer(change: ItemChange) -> str:
     return change.new.signed_by if change.new is not None else ""
 
 
-def _show_hooks(console: Console, plan: Plan) -> None:
+def _show_hooks(screen: _Screen, plan: Plan) -> None:
+    console = screen.console
     hooks = [(change, hook) for change in plan.changes for hook in change.of("hook")]
     if hooks:
         console.gap()
         console.say("Hooks, denied until approved:", "strong")
-    for change, hook in hooks:
-        show_hook(console, hook, f"    {change.identity.id}: ", "      ")
+    screen.rows(hooks, lambda row: show_hook(console, row[1], f"    {row[0].identity.id}: ", "      "), "hooks", 4)
 
 
 def show_hook(
@@ -342,7 +673,7 @@ def question(proposal: Proposal) -> str:
 
 
 def question_about(unseen: Sequence[Ask]) -> str:
-    """The question below :func:`show_unseen`."""
+    """The question below what the user has not seen."""
     changes = any(one.sort in ("customization", "grant") for one in unseen)
     if not changes:
         return "Agree to what rye.lock approves?"

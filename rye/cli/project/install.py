@@ -21,8 +21,9 @@ from rye.cli.unchanged import remember
 from rye.errors import UsageError
 from rye.project.context import require_project
 from rye.project.layout import Project
+from rye.workspace.context import Context
 from rye.workspace.installing.install import install as install_project
-from rye.workspace.installing.install_request import InstallRequest, LockUse
+from rye.workspace.installing.install_request import Followed, InstallRequest, LockUse
 
 
 @command("install")
@@ -55,7 +56,7 @@ def install(
         without=frozenset(without),
         lock_use=lock_use,
         airgap=airgap_given(session, bundle),
-        follow=deploy_after,
+        follow=_deploy_if_applied if frozen else deploy_after,
     )
     if items:
         return _add(session, request, items, group)
@@ -94,19 +95,17 @@ def ci(session: Session, without: tuple[str, ...], trust_lock: bool, bundle: str
         lock_use="frozen",
         trust_lock=trust_lock,
         airgap=airgap_given(session, bundle),
-        follow=deploy_after,
+        follow=_deploy_if_applied,
     )
-    project = require_project(session.cwd)
-    outcome = install_project(session, project, request, agreement(session))
-    _name_orphans(session, project)
+    outcome = install_project(session, require_project(session.cwd), request, agreement(session))
     return show_outcome(session, outcome)
 
 
-def _name_orphans(session: Session, project: Project) -> None:
-    """Warn about overrides that no longer change anything, since people read a build's output."""
-    if not project.overrides.is_dir():
-        return
-    from rye.workspace.customizing.orphaned_overrides import orphaned_overrides  # few projects have overrides
+def _deploy_if_applied(context: Context, project: Project) -> Followed | None:
+    """Once the items are in place: require that the project's customizations apply to them, and deploy. Raises RyeError
+    ``customization-lapsed``; then the installation is undone."""
+    if any(folder.is_dir() for folder in (project.overrides, project.overlays, project.role_directives)):
+        from rye.workspace.customizing.lapsed import require_applied  # few projects have customizations
 
-    for orphan in orphaned_overrides(session):
-        session.warn(orphan.message, orphan.hint)
+        require_applied(context)
+    return deploy_after(context, project)

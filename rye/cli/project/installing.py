@@ -136,11 +136,15 @@ def agreement(session: Session) -> Agree:
     """A callback that shows what an installation is about to do and, on a terminal, asks if something needs a yes."""
 
     def agree(proposal: Proposal) -> bool:
-        from rye.cli.project.consent import question, show_proposal  # a run with nothing to do shows no screen
+        from rye.cli.project import consent  # a run with nothing to do shows no screen
 
-        show_proposal(session.console, proposal)
-        asks = bool(proposal.waiting or proposal.unseen)
-        return asks and session.interactive and session.console.confirm(question(proposal))
+        console = session.console
+        asks = bool(proposal.waiting or proposal.unseen) and session.interactive
+        consent.show_proposal(console, proposal, asks=asks)
+        more = {"d": lambda: consent.show_whole(console, proposal)}
+        if any(path for _, path, _ in proposal.texts):
+            more["f"] = lambda: consent.show_files(console, proposal)
+        return asks and console.confirm(consent.question(proposal), more)
 
     return agree
 

@@ -31,16 +31,21 @@ from rye.installation.sarif import Mentioned, sarif
 from rye.installation.shadows import project_shadows
 from rye.installation.sources import Sources
 from rye.items.identity import Identity
+from rye.items.named import ABSENT
 from rye.items.signed_release import SignedRelease
 from rye.project.layout import LOCK, Project
 from rye.project.lock import LockedItem, row_lines
-from rye.project.lock_file import in_groups, item_files, require_groups
+from rye.project.lock_file import in_groups, item_files, item_path, require_groups
 from rye.verified.on_disk import scan
 from rye.verified.require import verified_before
 from rye.workspace.context import Context
-from rye.workspace.customizing.orphaned_overrides import orphaned_overrides
+from rye.workspace.customizing.lapsed import lapsed_customizations
 from rye.workspace.installing.project_state import read_state
+from rye.workspace.items.absences import absent_from_installed
 from rye.workspace.registries.registry_access import judging_environment, project_sources
+from rye.workspace.trusting.acceptance import trusts_lock
+from rye.workspace.trusting.customizations import Customization
+from rye.workspace.trusting.project_changes import not_agreed
 from rye.workspace.trusting.row_verification import verify_rows_from
 
 _ABOUT_ROWS = ("lock-mismatch", "changed-release", "revoked-key", "unapproved-right", "unapproved-hook")
@@ -82,7 +87,7 @@ def audit(context: Context, project: Project, without: frozenset[str] = frozense
     present = {path: here for path, here in scan(project).items() if path not in left_out}
     environment = judging_environment(context, manifest)
     hidden = project_shadows(context.home, project, manifest.namespace, items)
-    findings = [*audit_disk(items, present), *audit_lock(items, environment.policy), *audit_shadows(hidden)]
+    findings = [*audit_disk(project, items, present), *audit_lock(items, environment.policy), *audit_shadows(hidden)]
     signed = verified_before(context.home, items)
     unfit = audit_completeness(manifest, state.lock, signed)
     if items:
@@ -98,7 +103,10 @@ def audit(context: Context, project: Project, without: frozenset[str] = frozense
     findings.extend([*unfit, *_new_words(findings, audit_words(items, signed))])
     findings.extend(audit_runs(items, signed, environment.policy))
     findings.extend(audit_forced(manifest, state.lock, signed))
-    findings.extend(_orphans(context))
+    findings.extend(_lapsed(context))
+    findings.extend(_absent(context, project))
+    changes = not_agreed(context.home, project, manifest, items, trusts_lock=trusts_lock(context))
+    findings.extend(_changes([one for _, one in changes], items))
     kept, aside = set_aside(in_order(findings), manifest.ignored, context.now().date())
     lines = row_lines((state.lock_bytes or b"").decode("utf-8", "replace"))
     placed = tuple(replace(one, line=_line_of(one, lines)) if one.path == LOCK else one for one in kept)
@@ -111,18 +119,50 @@ def _line_of(finding: Finding, lines: Mapping[str, int]) -> int:
     return next((line for name, line in lines.items() if item in (name, name.partition(":")[2])), 1)
 
 
-def _orphans(context: Context) -> list[Finding]:
+def _lapsed(context: Context) -> list[Finding]:
     return [
         Finding(
-            rule="orphaned-override",
-            severity="warning",
+            rule="customization-lapsed",
+            severity="error" if one.in_project else "warning",
             message=one.message,
             path=one.shown,
             hint=one.hint,
             about=one.item,
             line=one.line,
         )
-        for one in orphaned_overrides(context)
+        for one in lapsed_customizations(context)
+    ]
+
+
+def _absent(context: Context, project: Project) -> list[Finding]:
+    return [
+        Finding(
+            rule=ABSENT,
+            severity="warning",
+            message=one.message,
+            path=item_path(one.item),
+            item=one.item,
+            hint=one.absent.hint,
+            line=one.absent.line or 1,
+        )
+        for one in absent_from_installed(context, project)
+    ]
+
+
+def _changes(found: Sequence[Customization], items: Sequence[LockedItem]) -> list[Finding]:
+    """A finding for each customization that this user has not agreed to. ``items``: the installed ones."""
+    rows = {str(item.identity): item for item in items}
+    return [
+        Finding(
+            rule="unapproved-change",
+            severity="error",
+            message=f"{one.shown} changes {one.item}, and you have not agreed to it on this machine.",
+            path=one.shown,
+            item=rows.get(one.item),
+            hint="`rye trust project` shows what it changes and asks.",
+            about=one.item,
+        )
+        for one in found
     ]
 
 

@@ -9,15 +9,15 @@ from msgspec.structs import replace
 
 from rye.consent.agreement import byte_approvals, late_facts, late_notice, not_accepted
 from rye.consent.ask import Ask
-from rye.consent.sorts import SORTS, approvals
+from rye.consent.sorts import SORTS, approvals, some
 from rye.errors import RyeError, UsageError
 from rye.installation.install import new_lock
 from rye.installation.plan import Consent, ItemChange, Plan, approvals_from_lock, labels_named, refused
 from rye.project.declared_sources import FOLDER_PREFIXES
 from rye.project.lock import Lock
 from rye.project.lock_file import in_groups
-from rye.workspace.installing.install_request import Agree, InstallRequest
-from rye.workspace.trusting.acceptance import accepted_before, ask
+from rye.workspace.installing.install_request import Agree, InstallRequest, Texts
+from rye.workspace.trusting.acceptance import accepted_before, ask, is_unmarked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -66,8 +66,29 @@ def obtain_agreement(session: InstallSession, prepared: Prepared, notes: Sequenc
     """
     request, plan = session.request, prepared.plan
     terms = _terms(session, prepared)
-    consent = obtain_consent(session.context, request, plan, notes, session.agree, terms.unseen)
+    consent = obtain_consent(
+        session.context,
+        request,
+        plan,
+        notes,
+        session.agree,
+        terms.unseen,
+        _texts(prepared),
+        is_unmarked=is_unmarked(session.before.project),
+    )
     return None if request.dry_run else _agreed(session, prepared, replace(terms, consent=consent))
+
+
+def _texts(prepared: Prepared) -> Texts:
+    """The files of what the plan brings, in its order."""
+    texts: list[tuple[str, str, bytes]] = []
+    for change in prepared.plan.effective:
+        item = prepared.items.get(change.identity)
+        if item is not None and change.action != "keep":
+            name = f"{change.identity} {item.locked.version}"
+            texts.append((name, "", item.data))
+            texts += ((name, path, data) for path, data in item.attached.items())
+    return tuple(texts)
 
 
 def _terms(session: InstallSession, prepared: Prepared) -> Terms:
@@ -78,7 +99,7 @@ def _terms(session: InstallSession, prepared: Prepared) -> Terms:
         relied = approvals_from_lock(prepared.plan)
     relied |= _forced_at_first_contact(session, prepared)
     files = {identity: item.data for identity, item in prepared.items.items()}
-    changed, _ = session.look_at_changes(prepared.rows, lambda item: files.get(item.identity))
+    changed = session.look_at_changes(prepared.rows, lambda item: files.get(item.identity))
     unseen = (*agreement.missing_from_lock(relied), *changed, *_late_asks(session, prepared, agreement))
     return Terms(relied, unseen)
 
@@ -131,10 +152,14 @@ def obtain_consent(
     notes: Sequence[str],
     agree: Agree,
     unseen: tuple[Ask, ...] = (),
+    texts: Texts = (),
+    *,
+    is_unmarked: bool = False,
 ) -> Consent:
     """Show the plan through the face, and find out who agrees to it. In a dry run, only show it.
 
-    ``unseen``: what rye.lock approves and this user has not agreed to; only a person's yes covers it.
+    ``unseen``: what rye.lock approves and this user has not agreed to; only a person's yes covers it. ``texts``: what a person
+    can read before the answer. ``is_unmarked``: whether the checkout has no mark, for the error.
 
     Raises RyeError ``project-not-accepted``, ``consent-needed`` or ``declined``, UsageError ``unknown-name`` or
     ``ambiguous``.
@@ -143,23 +168,23 @@ def obtain_consent(
         ask(context, agree, plan, notes)
         return Consent()
     if request.lock_use == "frozen":
-        return _frozen_consent(context, request, plan, notes, agree, unseen)
+        return _frozen_consent(context, request, plan, notes, agree, unseen, texts, is_unmarked)
     consent = Consent(yes=context.assume_yes, approved=frozenset(_label(plan, name) for name in request.approved))
     waiting = refused(plan, consent)
-    said_yes = ask(context, agree, plan, notes, waiting, unseen)
+    said_yes = ask(context, agree, plan, notes, waiting, unseen, texts)
     if not waiting and not unseen:
         return consent
     if said_yes:
         return Consent(person=True) if waiting else consent
-    _refuse(context, unseen)
+    _refuse(context, unseen, is_unmarked)
     raise _consent_needed(request, consent, waiting)
 
 
-def _refuse(context: Context, unseen: tuple[Ask, ...]) -> None:
+def _refuse(context: Context, unseen: tuple[Ask, ...], is_unmarked: bool) -> None:
     if context.interactive:
         raise RyeError("declined", "Nothing was changed.")
     if unseen:
-        raise not_accepted(unseen)
+        raise not_accepted(unseen, is_unmarked=is_unmarked)
 
 
 def _frozen_consent(
@@ -169,10 +194,12 @@ def _frozen_consent(
     notes: Sequence[str],
     agree: Agree,
     unseen: tuple[Ask, ...],
+    texts: Texts,
+    is_unmarked: bool,
 ) -> Consent:
     """Installing exactly the lock approves nothing: either the lock has all approvals, or the installation fails."""
     waiting = refused(plan, Consent())
-    said_yes = ask(context, agree, plan, notes, unseen=() if waiting else unseen)
+    said_yes = ask(context, agree, plan, notes, unseen=() if waiting else unseen, texts=texts)
     if waiting:
         why = "; ".join(f"{change.label} {_why(change)}" for change in waiting)
         raise RyeError(
@@ -182,7 +209,7 @@ def _frozen_consent(
             details={"changes": change_documents(waiting)},
         )
     if unseen and not said_yes:
-        _refuse(context, unseen)
+        _refuse(context, unseen, is_unmarked)
     return Consent()
 
 
@@ -215,21 +242,31 @@ def _consent_needed(request: InstallRequest, consent: Consent, waiting: Sequence
         hint = f"Read what changed, then approve it by name: {request.command} {plain}{arguments}"
     else:
         hint = f"`{request.command} --yes` agrees to what is shown; on a terminal you are asked."
-    return RyeError(
-        "consent-needed",
-        f"Approval required, so nothing was changed: {why}.",
-        hint,
-        details={"changes": change_documents(waiting)},
-    )
+    details: dict[str, object] = {"changes": change_documents(waiting)}
+    if any(change.of("customization-loss") for change in waiting):
+        hint += "\nTo keep a customization, renew it for the new version: `rye override edit ID`, `rye overlay edit FORMULA`."
+        return RyeError("customization-would-be-lost", f"Nothing was changed: {why}.", hint, details=details)
+    return RyeError("consent-needed", f"Approval required, so nothing was changed: {why}.", hint, details=details)
 
 
 def _why(change: ItemChange) -> str:
     reasons = ["is pulled in by an update"] if change.pulled_in else []
     for sort in SORTS:
         asks = [ask for ask in change.asks if ask.sort == sort.name]
-        if asks:
+        if asks and sort.name == "run" and _is_counted_now(change, asks):
+            reasons.append(
+                f"has files that Rye now counts as able to run ({some([ask.subject.where for ask in asks])})"
+            )
+        elif asks:
             reasons.append(sort.why(asks, change.old is not None))
     return " and ".join(reasons)
+
+
+def _is_counted_now(change: ItemChange, asks: Sequence[Ask]) -> bool:
+    """Whether nothing changed except what Rye counts as able to run."""
+    was = change.old
+    is_kept = change.action == "keep" and was is not None and not was.approved.is_pending
+    return is_kept and all(ask.subject.is_counted_later for ask in asks)
 
 
 def change_documents(changes: Iterable[ItemChange]) -> list[dict[str, object]]:

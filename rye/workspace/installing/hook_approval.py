@@ -17,7 +17,7 @@ from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.lock_file import read_lock
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem
-from rye.workspace.trusting.acceptance import agreement, remember, require_named_yes
+from rye.workspace.trusting.acceptance import agreement, require_named_yes, require_remembered
 from rye.workspace.trusting.verified_items import require_verified
 
 
@@ -54,7 +54,8 @@ def approve_hooks(context: Context, project: Project, name: str, show: ShowHooks
         show(waiting)
         _require_consent(context, waiting)
         _record(project, lock, item)
-        remember(context.home, project, [Ask(str(item.identity), "hook", hook_text(hook)) for hook in waiting.hooks])
+        approved = [Ask(str(item.identity), "hook", hook_text(hook)) for hook in waiting.hooks]
+        require_remembered(context.home, project, approved)
     return waiting
 
 

@@ -179,14 +179,14 @@ def _look(session: InstallSession, unlock: Unlock) -> Look:
     present = scan(before.project)
     if request.lock_use == "frozen":
         session.refuse_edits("rye install", present)
+        session.refuse_lost_flags(present)
     unchanged = unlock.is_nothing and session.keeps_manifests
     if not unchanged or not up_to_date(
         session.context, before, session.manifest, request.without, present, session.policies
     ):
         return Look(warned, in_order=False)
     items = in_groups(before.lock.items, request.without)
-    changes, told = session.look_at_changes(items)
-    warned += told
+    changes = session.look_at_changes(items)
     if request.dry_run:
         return Look(warned, in_order=True)
     agreement, others = session.agreement, [item for item in items if by_other_rules(item)]

@@ -50,6 +50,10 @@ class InstallRequest(Struct, frozen=True, kw_only=True):
     follow: Follow | None = None
 
 
+Texts: TypeAlias = tuple[tuple[str, str, bytes], ...]
+"""Files that will be installed: item, path of the attached file (empty: the item's own file), bytes."""
+
+
 class Proposal(Struct, frozen=True):
     """What an installation is about to do, for the face to show."""
 
@@ -63,6 +67,8 @@ class Proposal(Struct, frozen=True):
     """The current time, to show ages."""
     unseen: tuple[Ask, ...] = ()
     """What rye.lock approves and this user has not seen. If this and ``waiting`` are empty, nothing is asked."""
+    texts: Texts = ()
+    """What a person can read before the answer."""
 
 
 Agree = Callable[[Proposal], bool]

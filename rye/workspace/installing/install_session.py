@@ -14,6 +14,8 @@ from rye.consent.agreement import Agreement
 from rye.consent.ask import Ask
 from rye.errors import RyeError
 from rye.installation.shadows import project_shadows, shadows_error
+from rye.items.named import ItemNames
+from rye.limits import OVERRIDES
 from rye.project.context import members_of
 from rye.project.forced_versions import unused
 from rye.project.layout import Project
@@ -21,14 +23,16 @@ from rye.project.lock import LockedItem
 from rye.project.lock_file import is_stale, item_files, require_groups
 from rye.project.manifest import Manifest
 from rye.project.members import MemberText, whole_manifest
+from rye.project.spaces import entries
 from rye.project.user_config import OtherPolicies, read_other_policies
 from rye.storage.home import Home
-from rye.verified.on_disk import Drift, Present, edited
+from rye.verified.on_disk import DISCARDS, RESTORES, Drift, Present, edited, explained, lost_flags
 from rye.workspace.installing.project_state import ProjectState, read_state
 from rye.workspace.trusting.acceptance import agreement, trusts_lock
 from rye.workspace.trusting.project_changes import ReadSigned, project_changes, require_allowed, shown_lines
 
 if TYPE_CHECKING:
+    from rye.installation.install import Prepared
     from rye.workspace.context import Context
     from rye.workspace.installing.install_request import Agree, InstallRequest
 
@@ -97,10 +101,8 @@ class InstallSession(Struct, frozen=True, kw_only=True):
         """What this user agreed to in the project, in this run."""
         return agreement(self.context, self.before.project, self.request.trust_lock)
 
-    def look_at_changes(
-        self, items: Sequence[LockedItem], signed: ReadSigned | None = None
-    ) -> tuple[tuple[Ask, ...], tuple[str, ...]]:
-        """The approvals that the project's customizations of these items need, and the notices about them.
+    def look_at_changes(self, items: Sequence[LockedItem], signed: ReadSigned | None = None) -> tuple[Ask, ...]:
+        """The approvals that the project's customizations need, of these items and of its own.
 
         ``signed``: the items' signed files; None means those on disk or in the cache.
 
@@ -115,15 +117,11 @@ class InstallSession(Struct, frozen=True, kw_only=True):
             policy = policy_in_force(self.manifest, self.policies)
             require_allowed(self.context.home, policy, project, self.manifest, items, signed)
         found = project_changes(self.context.home, project, self.manifest, items, signed)
-        if trusts_lock(self.context, self.request.trust_lock):
-            for line in shown_lines(found.asked):
-                self.context.tell(line)
-            return (), ()
-        notice = found.notice()
-        if notice is None:
-            return found.asked, ()
-        self.context.warn(*notice)
-        return found.asked, notice[:1]
+        if not trusts_lock(self.context, self.request.trust_lock):
+            return found
+        for line in shown_lines(found):
+            self.context.tell(line)
+        return ()
 
     def look_for_shadows(self, items: Sequence[LockedItem]) -> tuple[str, ...]:
         """Warn about own items with the id of one of ``items``, and return the warnings. Raises RyeError ``shadows-installed`` if
@@ -135,6 +133,25 @@ class InstallSession(Struct, frozen=True, kw_only=True):
             self.context.warn(shadow.message, shadow.hint)
         return tuple(shadow.message for shadow in found)
 
+    def look_for_absent(self, prepared: Prepared) -> tuple[str, ...]:
+        """What the new and changed items name and what is not here either, as warnings. The names are in what was verified;
+        files are not read, and the other spaces are listed only if the installed items do not have a name."""
+        changed = {change.identity for change in prepared.plan.changes if change.action not in ("keep", "remove")}
+        items = [item for identity, item in prepared.items.items() if identity in changed and item.metadata.names]
+        if not items:
+            return ()
+        rows = (*prepared.rows, *prepared.unasked)
+        here = ItemNames(((row.kind, row.id, row.identity.local_id) for row in rows), self.manifest.provides)
+        if any(here.lacks(item.metadata.names) for item in items):
+            spaces = entries(self.context.home, self.before.project, self.manifest.namespace)
+            present = (entry for space, found in spaces if space != "installed" for entry in found)
+            here = here.joined((entry.location.kind, entry.id, entry.location.local_id) for entry in present)
+        return tuple(
+            f"{item.locked.identity} {item.locked.version} {one.verb} {one.name}, which is not installed ({one.command})"
+            for item in items
+            for one in (absent.within(item.locked.identity.namespace) for absent in here.lacks(item.metadata.names))
+        )
+
     def look_for_unused_overrides(self) -> tuple[str, ...]:
         """Warn about lines of ``[overrides]`` that force no locked item, and return the warnings."""
         if not self.manifest.overrides or is_stale(self.before.lock, self.manifest):
@@ -143,6 +160,12 @@ class InstallSession(Struct, frozen=True, kw_only=True):
         for words in told:
             self.context.warn(*words)
         return tuple(message for message, _ in told)
+
+    def refuse_lost_flags(self, present: Mapping[str, Present]) -> None:
+        """Stop if an installed file lost or gained its executable bit: like an edit, it is not what was installed."""
+        flags = lost_flags(self.before.lock.items, present)
+        if flags:
+            raise edited_files(self.context.home, self.before.project, flags, DISCARDS)
 
     def refuse_edits(self, command: str, present: Mapping[str, Present], signed: Iterable[LockedItem] = ()) -> None:
         """Stop if a person changed files. ``command``: to repeat with the option that discards the edits.
@@ -189,9 +212,6 @@ def _manifest(text: str, members: tuple[MemberText, ...], request: InstallReques
     return manifest
 
 
-SHOWN_DIFF_LINES = 40
-
-
 def refuse_hand_edits(
     home: Home,
     project: Project,
@@ -216,23 +236,28 @@ def edited_files(home: Home, project: Project, edits: Sequence[Drift], discard_c
     """The error: the first file's diff, and the two ways to continue."""
     from rye.installation.hand_edits import cached_bytes, edit_diff
 
+    told = {entry.path: explained(project, entry, discard_command, RESTORES) for entry in edits}
+    edits = sorted(edits, key=lambda entry: told[entry.path] is not None)  # those that a person made first
     first = edits[0]
-    what = "was changed" if first.state == "changed" else "was added"
+    what = f"was {'changed' if first.state == 'changed' else 'added'} by hand"
     more = f" (and {len(edits) - 1} more)" if len(edits) > 1 else ""
     signed = cached_bytes(home, edits)
     diffs = {entry.path: edit_diff(project, entry, signed.get(entry.path)) for entry in edits}
-    shown = [line.replace("\n", "\\n") for line in diffs[first.path][:SHOWN_DIFF_LINES]]
-    if len(diffs[first.path]) > SHOWN_DIFF_LINES:
+    shown = [line.replace("\n", "\\n") for line in diffs[first.path][: OVERRIDES.shown_diff_lines]]
+    if len(diffs[first.path]) > OVERRIDES.shown_diff_lines:
         shown.append("…")
     keep = (
         f"; after that, `rye override new {first.item.id}` makes a change that upgrades keep"
         if first.item is not None
         else ""
     )
+    hint = f"`rye diff --edited` shows every difference. `{discard_command}` restores them as rye.lock has them{keep}."
+    if (checkout := told[first.path]) is not None:
+        (what, hint), shown = checkout, []
     return RyeError(
         "edited-files",
-        "\n".join([f"{first.path} {what} by hand{more}; installed files are never overwritten silently.", *shown]),
-        f"`rye diff --edited` shows every difference. `{discard_command}` restores them as rye.lock has them{keep}.",
+        "\n".join([f"{first.path} {what}{more}; installed files are never overwritten silently.", *shown]),
+        hint,
         details={
             "files": [
                 {"path": entry.path, "state": entry.state, "diff": "\n".join(diffs[entry.path]) or None}

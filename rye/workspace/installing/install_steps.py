@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -20,7 +21,6 @@ from rye.installation.install import (
     changes,
     check_rows,
     choose_locked,
-    override_findings,
     prepare,
     verify_chosen,
 )
@@ -29,13 +29,14 @@ from rye.installation.rollback import keep_previous, kept_sha256, present_sha256
 from rye.installation.sources import Sources
 from rye.installation.transaction import Change, Round, exclusive
 from rye.items.identity import Identity
-from rye.project.layout import LOCK, MANIFEST, Project
+from rye.project.layout import LOCK, MANIFEST, Project, is_in_checkout
 from rye.project.lock_file import Unlock, in_groups, is_stale, item_files
 from rye.project.manifest import Manifest
 from rye.registry.transport.seam import NoAnswer
 from rye.storage import private_files
 from rye.storage.home import Home
-from rye.verified.on_disk import read_written, scan
+from rye.text.lazy import lazy_module
+from rye.verified.on_disk import lost_flags, read_written, scan
 from rye.verified.release import signed_words
 from rye.verified.require import unverified, verified_before
 from rye.workspace.installing.consent import Agreed, obtain_agreement
@@ -43,7 +44,25 @@ from rye.workspace.installing.following import follow
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_session import InstallSession, Look
 from rye.workspace.registries.registry_access import Outages, judging_environment, project_sources
-from rye.workspace.trusting.acceptance import agreed_signers, ask, memory_of, remember, remember_signers, require_yes
+from rye.workspace.trusting.acceptance import (
+    agreed_signers,
+    ask,
+    own_record,
+    remember,
+    remember_or_warn,
+    remember_signers,
+    require_yes,
+)
+
+if TYPE_CHECKING:
+    from rye.installation import git_attributes
+    from rye.workspace.installing import customization_losses
+    from rye.workspace.installing.customization_losses import Fit
+else:
+    git_attributes = lazy_module("rye.installation.git_attributes")  # only in a checkout of git
+    customization_losses = lazy_module(
+        "rye.workspace.installing.customization_losses"
+    )  # merging, for customized items only
 
 _LOOKS_AGAIN = frozenset({"source-changed", "lock-does-not-fit"})
 """Problems that make a plain installation choose again: a changed folder, or a namespace's new place in rye.toml."""
@@ -63,9 +82,10 @@ def change_project(session: InstallSession, unlock: Unlock, look: Look | None) -
     if look is None:
         raise _stale(session)
     if look.in_order:  # only rye.lock's approvals of installed items are open
-        require_yes(session.context, look.waiting, session.agree, is_shown=True)
+        require_yes(session.context, look.waiting, session.agree, is_shown=True, project=session.before.project)
         items = in_groups(session.before.lock.items, session.request.without)
-        remember(session.context.home, session.before.project, byte_approvals(items).union(look.waiting), accepts=True)
+        agreed = byte_approvals(items).union(look.waiting)
+        remember_or_warn(session.context, session.before.project, agreed, accepts=True)
         return InstallOutcome("in-order", warnings=look.warned, followed=follow(session))
     if not (session.manifest.dependencies or session.before.lock.items or session.before.conflicted):
         return InstallOutcome("nothing-wanted", followed=follow(session))
@@ -183,7 +203,12 @@ def install_chosen(
     prepared = _fetched(session, sources, environment, chosen)
     if wanted is not None:
         prepared = replace(prepared, wanted=wanted)
-    notes = (*prepared.warnings, *_override_notes(session, prepared, environment))
+    fit = _fit(session, prepared)
+    notes = prepared.warnings
+    if fit is not None:
+        prepared = replace(prepared, plan=fit.asked_in(prepared.plan))
+        notes += fit.notes
+        _refuse_strictly(session, prepared, fit)
     agreed = obtain_agreement(session, prepared, notes)
     if agreed is None:
         return InstallOutcome("proposed", prepared.plan.effective, prepared.warnings)
@@ -212,23 +237,40 @@ def _fetched(
     session.refuse_edits(request.command, scan(before.project), prepared.rows)
     known = before.lock.by_identity()
     session.look_for_shadows([item for item in prepared.rows if item.identity not in known])
-    return prepared
+    return replace(prepared, warnings=(*prepared.warnings, *session.look_for_absent(prepared)))
 
 
-def _override_notes(session: InstallSession, prepared: Prepared, environment: Environment) -> list[str]:
-    """What does not fit about overrides of items that change. Raises RyeError ``overrides-do-not-fit`` if that stops the run."""
-    widening = session.policies.allow_override_widening(session.manifest)
-    findings = override_findings(
-        session.context.home, session.before.project, prepared, environment.now.date(), widening
-    )
-    if findings and session.request.strict_overrides:
-        ask(session.context, session.agree, prepared.plan, (*prepared.warnings, *findings))
+def _fit(session: InstallSession, prepared: Prepared) -> Fit | None:
+    """How the customizations fit what is about to be installed; None without customizations."""
+    project, own = session.before.project, session.context.home.user_space
+    if not any(
+        path.is_dir() for path in (project.overrides, project.overlays, own / "overrides", own / "formula-overlays")
+    ):
+        return None
+    return customization_losses.fit(session, prepared)
+
+
+def _refuse_strictly(session: InstallSession, prepared: Prepared, fit: Fit) -> None:
+    """Raise RyeError ``overrides-do-not-fit`` if that stops the run."""
+    if session.request.strict_overrides and (fit.notes or fit.losses):
+        ask(session.context, session.agree, prepared.plan, (*prepared.warnings, *fit.notes))
         raise RyeError(
             "overrides-do-not-fit",
             "Overrides do not fit the new versions, so nothing was changed.",
             "The warnings above say what does not fit. Fix the overrides, or leave --strict-overrides out.",
         )
-    return findings
+
+
+def _require_same_fit(session: InstallSession, prepared: Prepared) -> None:
+    """Raise RyeError ``changed-meanwhile`` if a customization was edited since the plan was shown and would lose more now."""
+    fit = _fit(session, prepared)
+    shown = {ask for change in prepared.plan.changes for ask in change.asks}
+    if fit is not None and not fit.asks() <= shown:
+        raise RyeError(
+            "changed-meanwhile",
+            "A customization was edited since the plan was made, and would be lost. Nothing was changed.",
+            f"Run `{session.request.command}` again; it shows what would be lost.",
+        )
 
 
 def _found_manifest(session: InstallSession) -> Manifest:
@@ -262,8 +304,11 @@ def _switch(session: InstallSession, sources: Sources, prepared: Prepared, agree
     request, before, project = session.request, session.before, session.before.project
     with exclusive(project) as writer:
         before.require_unchanged(request.command)
+        _require_same_fit(session, prepared)
         present = scan(project)
         session.refuse_edits(request.command, present, prepared.rows)
+        for flag in lost_flags(before.lock.items, present):
+            session.context.tell(f"{flag.path} had another executable bit than its item; it is restored.")
         removable = set(present)
         if not request.discard_local_edits:
             removable &= set(read_written(project)).union(*map(item_files, (*before.lock.items, *before.rows)))
@@ -276,6 +321,11 @@ def _switch(session: InstallSession, sources: Sources, prepared: Prepared, agree
             kept = keep_previous(project, session.manifest_text, before.members, session.members)
             remember_previous(session.context.home, project, kept)
             found.extend(kept)
+        if request.lock_use != "frozen" and is_in_checkout(project.root):
+            attributes, told = git_attributes.own_attributes(project)
+            found.extend(attributes)
+            for line in told:
+                session.context.tell(line)
         remember(session.context.home, project, agreed.asks)
         said: list[object] = []
         if request.follow is None:
@@ -312,7 +362,7 @@ _REMEMBERED = 2
 
 def remember_previous(home: Home, project: Project, kept: Sequence[Change]) -> None:
     """Record that this user's rye saves these files (:func:`~rye.installation.rollback.keep_previous`), before the write."""
-    place, sha256 = memory_of(home, project, _FOLDER), kept_sha256(kept)
+    place, sha256 = own_record(home, project, _FOLDER), kept_sha256(kept)
     known = [line for line in _read(place) if line != sha256]
     private_files.make_folder(place.parent)
     private_files.write(place, "\n".join([sha256, *known][:_REMEMBERED]) + "\n")
@@ -320,7 +370,7 @@ def remember_previous(home: Home, project: Project, kept: Sequence[Change]) -> N
 
 def require_own_previous(home: Home, project: Project) -> None:
     """Raise RyeError ``nothing-to-roll-back`` unless this user's rye wrote the saved state."""
-    if present_sha256(project) in _read(memory_of(home, project, _FOLDER)):
+    if present_sha256(project) in _read(own_record(home, project, _FOLDER)):
         return
     raise RyeError(
         "nothing-to-roll-back",

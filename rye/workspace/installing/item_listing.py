@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.installation.shadows import CODE, shadow_of
 from rye.items.agent_tools import AgentTools
@@ -21,6 +23,12 @@ from rye.project.members import selected
 from rye.project.spaces import SPACES as LOOKED_UP
 from rye.project.spaces import Entry, entries_of
 from rye.storage.home import Home
+from rye.text.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from rye.workspace.trusting import project_changes
+else:
+    project_changes = lazy_module("rye.workspace.trusting.project_changes")  # hashing, for projects with items only
 
 SPACES = LOOKED_UP
 """The spaces, in lookup order."""
@@ -41,7 +49,8 @@ class ItemRow(Struct, frozen=True, kw_only=True):
     """``ok``. For an installed item also ``revoked`` (by this user: ``rye trust revoke``), ``changed``, ``missing``,
     ``wrong-flag``, ``unverified`` (a row of rye.lock that this user's rye has not verified), or ``editable`` (read from its
     folder in place). For others ``invalid`` (unreadable), or ``shadows-installed`` (an own item with an installed item's id,
-    which cannot be used by id)."""
+    which cannot be used by id). For both ``not-agreed``: a customization of the project changes it, and this user has not agreed
+    to that."""
     registry: str | None
     groups: tuple[str, ...]
     capabilities: tuple[str, ...]
@@ -50,10 +59,17 @@ class ItemRow(Struct, frozen=True, kw_only=True):
 
 
 def item_rows(
-    home: Home, folder: Path, kind: str | None = None, space: str | None = None, member: str | None = None
+    home: Home,
+    folder: Path,
+    kind: str | None = None,
+    space: str | None = None,
+    member: str | None = None,
+    *,
+    trusts_lock: bool = False,
 ) -> list[ItemRow]:
     """The usable items in ``folder``, by space, kind and id. ``member``: only items installed for this member of the
-    workspace, by folder or name. Raises UsageError ``unknown-name``."""
+    workspace, by folder or name. ``trusts_lock``: whether this run accepts what the repository brings. Raises UsageError
+    ``unknown-name``."""
     project = find_project(folder)
     manifest = load_manifest(project) if project is not None else Manifest()
     asking = selected(manifest, member)
@@ -68,9 +84,20 @@ def item_rows(
     is_asked = project is not None and space in (None, "installed")
     rows = _installed_rows(home, project, lock, kind) if project is not None and is_asked and lock.items else []
     if member is not None and project is not None:
-        return sorted(_needed(rows, lock, asking), key=lambda row: (row.kind, row.id))
+        rows = _needed(rows, lock, asking)
     rows.extend(_own_row(entry, project, lock.items) for entry in found)
+    if project is not None and rows:
+        waiting = {
+            one.item
+            for _, one in project_changes.not_agreed(home, project, manifest, lock.items, trusts_lock=trusts_lock)
+        }
+        rows = [replace(row, state="not-agreed") if _waits(row, waiting) else row for row in rows]
     return sorted(rows, key=lambda row: (SPACES.index(row.space), row.kind, row.id))
+
+
+def _waits(row: ItemRow, waiting: set[str]) -> bool:
+    """Whether only an agreement to its customizations is missing."""
+    return row.state in ("ok", "editable") and f"{row.kind}:{row.id}" in waiting
 
 
 def _installed_rows(home: Home, project: Project, lock: Lock, kind: str | None) -> list[ItemRow]:

@@ -22,6 +22,7 @@ from rye.project.lock import Lock
 from rye.project.manifest import Manifest
 from rye.project.members import selected
 from rye.registry.store.state import encode
+from rye.text.json_reading import UNDECODABLE
 from rye.workspace.context import Context
 from rye.workspace.installing.project_state import ProjectState, read_state
 from rye.workspace.registries.registry_access import judging_environment, project_sources
@@ -73,7 +74,7 @@ def _remembered(sources: Sources, key: bytes) -> list[Newer] | None:
     data = sources.verdicts.get([key]).get(key)
     try:
         return None if data is None else msgspec.json.decode(data, type=list[Newer])
-    except msgspec.MsgspecError:  # written by another version
+    except UNDECODABLE:  # written by another version
         return None
 
 

@@ -1,4 +1,9 @@
-"""Return an installed item's text only if this user agreed to everything that it comes with (DESIGN 6.1)."""
+"""Return an item's text only if this user agreed to everything that it comes with, and to everything in the project that changes
+it (DESIGN 6.1).
+
+An installed item comes with what rye.lock approves. An own item comes with nothing, because its author is its user. What
+changes its text is asked about in both.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +11,30 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from rye.consent.agreement import ItemAgreement, unapproved
+from rye.consent.agreement import ItemAgreement, not_accepted, unapproved
+from rye.consent.ask import Ask
 from rye.project.context import load_manifest
 from rye.project.user_config import read_other_policies
 from rye.storage.home import Home
 from rye.text import facts
 from rye.text.lazy import lazy_module
-from rye.workspace.trusting.acceptance import agreement, remember, require_yes, trusts_lock
-from rye.workspace.trusting.project_changes import forbidden, project_changes, require_allowed
+from rye.workspace.trusting.acceptance import agreement, remember_or_warn, require_yes, trusts_lock
+from rye.workspace.trusting.project_changes import forbidden, item_changes, require_item_allowed
 
 if TYPE_CHECKING:
     from rye.installation import environment
+    from rye.project.layout import Project
     from rye.project.manifest import Manifest
     from rye.verified.installed import CheckedItem
     from rye.workspace.context import Context
     from rye.workspace.installing.install_request import Agree
+    from rye.workspace.items import effective_item
     from rye.workspace.items.effective_item import EffectiveItem
+    from rye.workspace.trusting import customizations
+    from rye.workspace.trusting.customizations import CustomizedItem, Sort
 else:
+    customizations = lazy_module("rye.workspace.trusting.customizations")
+    effective_item = lazy_module("rye.workspace.items.effective_item")
     environment = lazy_module("rye.installation.environment")  # only where a policy restricts something
 
 
@@ -40,45 +52,105 @@ def require_agreed(
     customized: bool = True,
     manifest: Manifest | None = None,
 ) -> None:
-    """Require that this user has agreed, or agrees now, to everything that an item comes with, and that the policy allows its
-    text. An item that was not installed passes, as does one that needs no consent.
+    """Require that this user has agreed, or agrees now, to everything that an item comes with and to every customization of it,
+    and that the policy allows its text. An item that needs no consent passes.
 
     ``trust_lock``: the option ``--trust-lock``. ``agree``: None: ask no one. ``customized``: whether the project's
     customizations of the item are used. ``manifest``: the project's, if already read. Raises RyeError
     ``project-not-accepted``, ``declined``, ``policy-violation``, and ``consent-needed`` for what rye.lock does not approve.
     """
-    if found.installed is None:
-        return
     installed = found.installed
-    project, row = installed.project, installed.row
+    project = installed.project if installed is not None else found.project
+    if project is None:
+        return
     if manifest is None:
         manifest = load_manifest(project)
-    _require_allowed(context.home, found, installed, manifest, customized)
-    agreed = item_agreement(context, installed, trust_lock)
-    if agreed.unapproved:
-        raise unapproved(agreed.identity, agreed.unapproved)
-    waiting = agreed.waiting
+    changed = _changed(context.home, project, manifest, found) if customized else None
+    if installed is None and changed is None:
+        return
+    _require_allowed(context.home, project, manifest, found, changed)
+    waiting: tuple[Ask, ...] = ()
+    if installed is not None:
+        agreed = item_agreement(context, installed, trust_lock)
+        if agreed.unapproved:
+            raise unapproved(agreed.identity, agreed.unapproved)
+        waiting = agreed.waiting
     if customized and not trusts_lock(context, trust_lock):
-        waiting += project_changes(context.home, project, manifest, [row]).asked
+        waiting += item_changes(context.home, project, manifest, changed, asks_grants=installed is not None)
     require_yes(context, waiting, agree)
-    remember(context.home, project, waiting)
+    if waiting:
+        remember_or_warn(context, project, waiting)
+
+
+def require_used(
+    context: Context, found: EffectiveItem, sort: Sort, shown: str, data: bytes | None, trust_lock: bool = False
+) -> None:
+    """Require that this user agreed to exactly these bytes of a customization of the item. They are about to be used, and were
+    read after the question. ``trust_lock``: the option ``--trust-lock``. Raises RyeError ``project-not-accepted``."""
+    project = found.project
+    if project is None:
+        return
+    entry = effective_item.entry_of(context.home, found, project, load_manifest(project).namespace)
+    if entry is None:  # nothing can be agreed to for it
+        raise not_accepted((Ask(found.item.shown, "customization", shown),))
+    asks = [customizations.changed_by(entry, sort, shown, data).approval]
+    waiting = agreement(context, project, trust_lock).missing_from_lock(asks)
+    if waiting:
+        raise not_accepted(waiting)
+
+
+def not_agreed_changes(context: Context, found: EffectiveItem, trust_lock: bool = False) -> tuple[Ask, ...]:
+    """The project's customizations of an item that this user has not agreed to, for commands that only show it.
+    ``trust_lock``: the option ``--trust-lock``."""
+    project = found.project
+    changed = _changed(context.home, project, load_manifest(project), found) if project is not None else None
+    if project is None or changed is None:
+        return ()
+    return agreement(context, project, trust_lock).missing_from_lock([one.approval for one in changed.changes])
+
+
+def warn_not_agreed(context: Context, found: EffectiveItem, trust_lock: bool = False) -> None:
+    """Say that what is shown of an item contains what this user has not agreed to."""
+    waiting = not_agreed_changes(context, found, trust_lock)
+    if waiting:
+        context.warn(
+            f"You have not agreed to what changes this item, so nothing uses it: {', '.join(one.text for one in waiting)}.",
+            "`rye trust project` shows what it changes and asks.",
+        )
+
+
+def _changed(home: Home, project: Project, manifest: Manifest, found: EffectiveItem) -> CustomizedItem | None:
+    """The project's customizations of an item: overrides with the bytes that its text was made of, others as they are now. Who
+    uses those checks their bytes with :func:`require_used`."""
+    entry = effective_item.entry_of(home, found, project, manifest.namespace)
+    if entry is None:
+        return None
+    files = found.result.files if found.result is not None else ()
+    used = [
+        customizations.changed_by(entry, "override", file.source.shown, file.source.text.encode())
+        for file in files
+        if file.source.level == "project"
+    ]
+    others = customizations.changes_beside(home, project, entry)
+    row = found.installed.row if found.installed is not None else None
+    return customizations.CustomizedItem(entry, row, (*used, *others)) if used or others else None
 
 
 def _require_allowed(
-    home: Home, found: EffectiveItem, installed: CheckedItem, manifest: Manifest, customized: bool
+    home: Home, project: Project, manifest: Manifest, found: EffectiveItem, changed: CustomizedItem | None
 ) -> None:
-    """Require that the effective text mentions nothing that a policy forbids."""
+    """Require that the effective text mentions nothing that a policy forbids; of an own item, that no customization adds it."""
     others = read_other_policies(home)
     if not others.restrict(manifest):
         return
     policy = environment.policy_in_force(manifest, others)
     if not policy.facts:
         return
-    name = str(installed.row.identity)
-    for fact in facts.find_facts({found.item.shown: found.item.text or ""}):
-        if fact.fact in policy.facts:
-            path, line = found.place(fact.line)
-            raise forbidden(name, replace(fact, path=path, line=line))
-    if customized:
-        project = installed.project
-        require_allowed(home, policy, project, manifest, [installed.row])
+    if found.installed is not None:
+        name = str(found.installed.row.identity)
+        for fact in facts.find_facts({found.item.shown: found.item.text or ""}):
+            if fact.fact in policy.facts:
+                path, line = found.place(fact.line)
+                raise forbidden(name, replace(fact, path=path, line=line))
+    if changed is not None:
+        require_item_allowed(home, policy, project, manifest, changed)

@@ -26,8 +26,8 @@ from rye.project.lock_file import item_files, item_folder, item_path
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry
 from rye.storage.safe_files import read_bytes
-from rye.verified.installed import modified_item
-from rye.verified.on_disk import Drift, Present, drift, scan
+from rye.verified.installed import checkout_changed, modified_item
+from rye.verified.on_disk import DISCARDS, RESTORES, Drift, Present, drift, explained, scan
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem, customized
 from rye.workspace.trusting.verified_items import require_verified
@@ -64,7 +64,7 @@ def require_installed(
     here = {path: one for path, one in present.items() if path in known or path.startswith(folders)}
     wrong = drift(rows, here)
     if wrong:
-        raise _wrong(wrong[0])
+        raise _wrong(project, wrong[0])
     return signed
 
 
@@ -88,12 +88,12 @@ def installed_item(
         return InstalledItem(now.row, found, now.data, now.attached)
     item = load_item(path, shown=item_path(row), kind=row.kind, options=options)
     if sha256(item.data).hexdigest() != row.sha256:
-        raise _wrong(Drift(item_path(row), "changed", row))
+        raise _wrong(project, Drift(item_path(row), "changed", row))
     attached = {}
     for entry in row.attached:
         data = read_bytes(path.parent / entry.path, CONTENT.attached_bytes)
         if sha256(data).hexdigest() != entry.sha256:
-            raise _wrong(Drift(f"{item_folder(row)}/{entry.path}", "changed", row))
+            raise _wrong(project, Drift(f"{item_folder(row)}/{entry.path}", "changed", row))
         attached[entry.path] = data
     place = Entry("installed", path, item.location, row.identity.namespace)
     found = customized(
@@ -107,13 +107,13 @@ def _reader() -> Any:
     return importlib.import_module("rye.workspace.items.editable_items")
 
 
-def _wrong(entry: Drift) -> RyeError:
+def _wrong(project: Project, entry: Drift) -> RyeError:
     item = entry.item
     name = f"{item.id}@{item.version}" if item is not None else "the item that it belongs to"
     if entry.state == "missing":
         return RyeError("not-installed", f"{entry.path} is missing: {name} is not installed.", "Run `rye install`.")
-    said = {
-        "extra": f"{entry.path} was not installed.",
-        "wrong-flag": f"{entry.path} has a different executable flag than in {name}.",
-    }.get(entry.state, f"{entry.path} was changed since {name} was installed.")
+    if (told := explained(project, entry, DISCARDS, RESTORES)) is not None:
+        return checkout_changed(entry.path, told)
+    was = "was not installed" if entry.state == "extra" else f"was changed since {name} was installed"
+    said = f"{entry.path} {was}."
     return modified_item(said, item.id if item is not None else None)

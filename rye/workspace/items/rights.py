@@ -27,7 +27,7 @@ from rye.project.item_file import ItemFile
 from rye.storage.safe_files import read_bytes
 from rye.workspace.context import Context
 from rye.workspace.findings import FileFindings
-from rye.workspace.items.agreement import item_agreement
+from rye.workspace.items.agreement import item_agreement, warn_not_agreed
 from rye.workspace.items.effective_item import EffectiveItem, effective_item
 
 
@@ -95,6 +95,7 @@ def declared_rights(context: Context, argument: str) -> Rights:
 def rights_of(context: Context, argument: str, trust_lock: bool = False) -> Rights:
     """The rights of the item ``FILE|ID`` here. ``trust_lock``: the option ``--trust-lock``."""
     found = effective_item(context, argument)
+    warn_not_agreed(context, found, trust_lock)
     return _rights(found, item_agreed_here(context, found, trust_lock))
 
 
@@ -175,7 +176,7 @@ def runs_of(item: ItemFile) -> tuple[Run, ...]:
     if item.kind.main_file is None or item.path.name != item.kind.main_file:
         return own
     found = [
-        (file.path, file.executable, file.sha256, read_bytes(item.path.parent / file.path, RUNS.head_bytes))
+        (file.path, file.executable, file.sha256, read_bytes(item.path.parent / file.path, RUNS.text_bytes))
         for file in attached_files(item.path)[0]
     ]
-    return tuple(sorted({*own, *attached_runs(found)}))
+    return tuple(sorted({*own, *attached_runs(found, (item.text or "").encode())}))

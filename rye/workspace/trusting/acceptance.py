@@ -1,7 +1,7 @@
 """Which approvals of a project's rye.lock count on this machine (DESIGN 6.1, Agreed here).
 
 Approvals in the lock are the team's record; anyone who can commit can write them. They count here if this user gave
-them in this project, or accepted the project. ``--trust-lock`` and ``RYE_TRUST_LOCK=1`` accept exactly what the lock
+them in this checkout, or accepted it. ``--trust-lock`` and ``RYE_TRUST_LOCK=1`` accept exactly what the lock
 approves, for this run, and remember nothing.
 
 The first item of a signer whose items this user has not agreed to asks, even without rights (DESIGN 7.1). Their
@@ -12,7 +12,6 @@ other users can write, or that cannot be read, counts as empty; the next install
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,24 +20,21 @@ import msgspec
 
 from rye.consent.agreement import Agreement, not_accepted
 from rye.consent.ask import Ask
-from rye.consent.memory import Memory
+from rye.consent.memory import MARK, Memory, named_by_path, read_mark
 from rye.errors import RyeError
-from rye.installation.transaction import Change, exclusive
-from rye.project.layout import read_project_file
+from rye.installation.transaction import make_records
+from rye.storage import private_files
 from rye.storage.home import Home
-from rye.storage.private_files import make_folder, read_trusted, write
+from rye.text.json_reading import UNDECODABLE
 from rye.workspace.installing.install_request import Proposal
 
 if TYPE_CHECKING:
     from rye.installation.plan import ItemChange, Plan
     from rye.project.layout import Project
     from rye.workspace.context import Context
-    from rye.workspace.installing.install_request import Agree
+    from rye.workspace.installing.install_request import Agree, Texts
 
 _SET = ("1", "true", "yes")
-_MARK = ".ai/.rye/accepted"
-"""A number unique to this folder, so that another clone at the same path is a different project. Version control ignores it."""
-_MARK_BYTES = 64
 
 
 def trusts_lock(context: Context, given: bool = False) -> bool:
@@ -64,12 +60,25 @@ def ask(
     notes: Iterable[str] = (),
     waiting: tuple[ItemChange, ...] = (),
     unseen: tuple[Ask, ...] = (),
+    texts: Texts = (),
 ) -> bool:
     """Show what is about to happen and, if something needs a yes, ask once. Whether a person said yes."""
-    return agree(Proposal(plan, tuple(notes), waiting, context.now(), unseen))
+    return agree(Proposal(plan, tuple(notes), waiting, context.now(), unseen, texts))
 
 
-def require_yes(context: Context, asks: tuple[Ask, ...], agree: Agree | None, *, is_shown: bool = False) -> None:
+def is_unmarked(project: Project) -> bool:
+    """Whether the checkout has no mark: it was cloned, or its ``.ai`` was deleted."""
+    return read_mark(project.root) is None
+
+
+def require_yes(
+    context: Context,
+    asks: tuple[Ask, ...],
+    agree: Agree | None,
+    *,
+    is_shown: bool = False,
+    project: Project | None = None,
+) -> None:
     """Ask about what rye.lock approves and the project changes, and remember a yes to nothing: the caller does.
 
     ``agree``: None: ask no one. ``is_shown``: whether to show it although no one can be asked. Raises RyeError
@@ -80,7 +89,11 @@ def require_yes(context: Context, asks: tuple[Ask, ...], agree: Agree | None, *,
     asked = agree is not None and context.interactive
     if agree is not None and (asked or is_shown) and ask(context, agree, unseen=asks):
         return
-    raise RyeError("declined", "Nothing was changed.") if asked else not_accepted(asks)
+    raise (
+        RyeError("declined", "Nothing was changed.")
+        if asked
+        else not_accepted(asks, is_unmarked=project is not None and is_unmarked(project))
+    )
 
 
 def require_named_yes(
@@ -103,14 +116,44 @@ def require_named_yes(
 
 def accepted_before(home: Home, project: Project) -> bool:
     """Whether this user accepted this checkout or installed in it. If so, later customizations are only reported."""
-    mark = _read_mark(project)
-    return mark is not None and _accepted(mark).line in _memory(home, project).lines()
+    return _ACCEPTED.line in _memory(home, project).lines()
 
 
-def remember(home: Home, project: Project, asks: Iterable[Ask], *, accepts: bool = False) -> None:
-    """Remember that this user agreed to these. ``accepts``: also that this checkout is accepted, if its work folder is writable.
-    Raises RyeError ``in-use``."""
-    _memory(home, project).add((*asks, *(_mark_of(project) if accepts else ())))
+def remember(home: Home, project: Project, asks: Iterable[Ask], *, accepts: bool = False) -> bool:
+    """Remember that this user agreed to these in this checkout. ``accepts``: also that the checkout is accepted.
+
+    Return False if nothing was remembered, since the checkout cannot be given a mark (:mod:`rye.consent.memory`). Raises RyeError
+    ``in-use``.
+    """
+
+    def write_mark(text: str) -> None:
+        private_files.write(make_records(project) / "accepted", text)
+
+    return _memory(home, project).add((*asks, *((_ACCEPTED,) if accepts else ())), write_mark)
+
+
+def remember_or_warn(context: Context, project: Project, asks: Iterable[Ask], *, accepts: bool = False) -> None:
+    """The same for a command that goes on without. Raises RyeError ``in-use``."""
+    asked = tuple(asks)
+    if not remember(context.home, project, asked, accepts=accepts) and asked:
+        error = not_remembered(project)
+        context.warn(error.message, error.hint or "")
+
+
+def require_remembered(home: Home, project: Project, asks: Iterable[Ask], *, accepts: bool = False) -> None:
+    """The same where remembering is all that the command is for. Raises RyeError ``state-unwritable``, too."""
+    if not remember(home, project, asks, accepts=accepts):
+        raise not_remembered(project)
+
+
+def not_remembered(project: Project) -> RyeError:
+    """The error where the user's agreement cannot be kept."""
+    return RyeError(
+        "state-unwritable",
+        f"Rye cannot remember your agreement, since it cannot write the mark of this checkout, {project.root / MARK}.",
+        "Make .ai/.rye a real folder that you can write to. Where that is not possible and you trust everyone who can commit, "
+        "pass --trust-lock or set RYE_TRUST_LOCK=1.",
+    )
 
 
 def forget(home: Home, project: Project) -> bool:
@@ -118,38 +161,24 @@ def forget(home: Home, project: Project) -> bool:
     return _memory(home, project).remove()
 
 
-def memory_of(home: Home, project: Project, folder: str) -> Path:
-    """The file for this project below ``folder`` in the user's data folder, named by the project's real path."""
-    return Memory(home.data / folder, project.root).path
+def own_record(home: Home, project: Project, folder: str) -> Path:
+    """The file below ``folder`` in the user's data folder in which Rye records what it wrote in this project, by hash.
+
+    It is named by the project's real path: such a record says whose bytes these are, and agrees to nothing.
+    """
+    return named_by_path(home.data / folder, project.root)
+
+
+def agreed_file(home: Home, project: Project) -> Path | None:
+    """The user's file about this checkout; None if the checkout has no mark."""
+    return _memory(home, project).path
+
+
+_ACCEPTED = Ask("", "project", "accepted")
 
 
 def _memory(home: Home, project: Project) -> Memory:
     return Memory(home.data / "accepted", project.root)
-
-
-def _mark_of(project: Project) -> tuple[Ask, ...]:
-    """The acceptance of this checkout; nothing if it has no mark and none can be written, so that Rye asks again next time."""
-    mark = _read_mark(project)
-    if mark is None:
-        mark = os.urandom(_MARK_BYTES // 2).hex()
-        try:
-            with exclusive(project) as writer:
-                writer.apply([Change(_MARK, mark.encode())])
-        except (RyeError, OSError):
-            return ()
-    return (_accepted(mark),)
-
-
-def _accepted(mark: str) -> Ask:
-    return Ask("", "project", f"accepted {mark}")
-
-
-def _read_mark(project: Project) -> str | None:
-    try:
-        data = read_project_file(project.root / _MARK, _MARK_BYTES)
-    except RyeError:
-        return None
-    return data.decode("ascii", "replace") if data is not None and len(data) == _MARK_BYTES else None
 
 
 AGREED = "agreed-signers.json"
@@ -160,8 +189,8 @@ def read_agreed(path: Path) -> frozenset[str]:
     try:
         if path.is_symlink():
             return frozenset()
-        return frozenset(msgspec.json.decode(read_trusted(path), type=list[str]))
-    except (OSError, msgspec.MsgspecError):
+        return frozenset(msgspec.json.decode(private_files.read_trusted(path), type=list[str]))
+    except (OSError, *UNDECODABLE):
         return frozenset()
 
 
@@ -170,8 +199,8 @@ def remember_agreed(path: Path, signers: Iterable[str]) -> None:
     known = read_agreed(path)
     every = known | frozenset(signers)
     if every != known:
-        make_folder(path.parent)
-        write(path, msgspec.json.encode(sorted(every)).decode())
+        private_files.make_folder(path.parent)
+        private_files.write(path, msgspec.json.encode(sorted(every)).decode())
 
 
 def agreed_signers(home: Home) -> frozenset[str]:

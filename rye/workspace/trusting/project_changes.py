@@ -1,12 +1,11 @@
-"""Customizations of installed items that this user has not seen: which need consent, and which are only reported
-(DESIGN 6.1).
+"""Customizations that this user has not agreed to, of installed items and of own ones, and grants (DESIGN 6.1).
 
-* The first acceptance of a project asks about all of them, together with what rye.lock approves.
-* Later, new or changed ones are reported and nothing fails, so that people can edit files in their own projects by
-  hand. One that brings an alarm to an installed item still needs consent.
+* A customization counts once this user agreed to its exact bytes. One function says which do not: :func:`item_changes` for the
+  item that is about to be used, with the bytes that were read for it, and :func:`project_changes` for all. Everything that
+  returns, runs or judges an item's effective text asks one of the two.
 * ``[policy.facts]`` also applies to the effective text.
-* Grants of ``[sandbox]`` are asked about in the same two places. A grant without consent does not count, so a later
-  one does not block an installation.
+* Grants of ``[sandbox]`` are asked about at the first acceptance of a project, and by ``rye trust project``. A grant without
+  consent does not count, so a later one does not block an installation.
 
 Grants of rye.toml are ``[sandbox]`` and calls allowed without asking (DESIGN 6.1, Agreed here; docs/how-to/tools.md,
 docs/explanation/runtime.md). Anyone who can commit can write a grant. It takes effect once this user agreed to it, at
@@ -20,59 +19,150 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.consent.ask import Ask
 from rye.errors import RyeError
+from rye.items.identity import Reference
 from rye.items.needs import KEYS, NOTHING, Needs, joined, missing
+from rye.limits import CONTENT
 from rye.storage.home import Home
-from rye.text.facts import ALARM, NOTE
+from rye.storage.safe_files import read_bytes
+from rye.text.facts import NOTE
+from rye.text.lazy import lazy_module
 from rye.workspace.trusting.acceptance import accepted_before, agreement, remembered
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rye.permissions.policy import Policy
+    from rye.project import lock_file, spaces
     from rye.project.layout import Project
     from rye.project.lock import LockedItem
     from rye.project.manifest import Manifest
+    from rye.project.spaces import Entry
+    from rye.signing import verification
     from rye.text.facts import Fact
+    from rye.verified import require
     from rye.workspace.context import Context
-    from rye.workspace.trusting.customizations import Customization
+    from rye.workspace.trusting import trusted_keys
+    from rye.workspace.trusting.customizations import Customization, CustomizedItem, ShownChange
+else:  # only for grants
+    lock_file, spaces = lazy_module("rye.project.lock_file"), lazy_module("rye.project.spaces")
+    verification, require = lazy_module("rye.signing.verification"), lazy_module("rye.verified.require")
+    trusted_keys = lazy_module("rye.workspace.trusting.trusted_keys")
 
 
-def grant_approvals(manifest: Manifest) -> list[Ask]:
-    """One approval for each entry of each tool, and for each row of ``[policy.approval]`` that allows without asking."""
+PublisherOf = Callable[[str], str]
+"""Who publishes the item ``kind:id``, in words; empty if there is none that could be executed."""
+
+
+def _nobody(_name: str) -> str:
+    return ""
+
+
+def grant_approvals(manifest: Manifest, publisher: PublisherOf = _nobody) -> list[Ask]:
+    """One approval for each entry of each tool, and for each row of ``[policy.approval]`` that allows without asking.
+
+    Each names who publishes the item that it is for, so that an item of the same id from elsewhere is another question. A pattern
+    of several items names nobody.
+    """
     return [
         *(
-            Ask(tool, "grant", f"{key} {value}")
+            _granted(tool, f"{key} {value}", publisher(tool))
             for tool, grants in sorted(manifest.sandbox.items())
             for key, value in grants.lines()
         ),
-        *(_unasked(pattern) for pattern, answer in sorted(manifest.policy.approval.items()) if answer == "allow"),
+        *(
+            _unasked(pattern, publisher)
+            for pattern, answer in sorted(manifest.policy.approval.items())
+            if answer == "allow"
+        ),
     ]
 
 
-def _unasked(pattern: str) -> Ask:
-    return Ask("[policy.approval]", "grant", f"{pattern} = allow")
+def _granted(tool: str, line: str, publisher: str) -> Ask:
+    return Ask(tool, "grant", f"{line} to {publisher}" if publisher else line)
+
+
+def _unasked(pattern: str, publisher: PublisherOf) -> Ask:
+    root, _, rest = pattern.partition(".")
+    _, _, item = rest.partition(".")
+    kind, _, identifier = item.partition(".")
+    is_one = root == "rye" and identifier and not any(sign in pattern for sign in "*?[")
+    whose = publisher(f"{kind}:{identifier.replace('.', '/')}") if is_one else ""
+    return Ask("[policy.approval]", "grant", f"{pattern} = allow{f' for {whose}' if whose else ''}")
+
+
+def published_by(row: LockedItem) -> str:
+    """The publisher of an installed item, a source's with the signer found here: rye.lock has none. A registry's keysets
+    vouch for the keys of a namespace, so these are not named."""
+    if row.source is None:
+        return row.registry
+    return f"{row.registry}, {'not signed' if row.is_unsigned else f'signed by {row.signer}'}"
+
+
+def own_publisher(space: str, signer: str) -> str:
+    """The publisher of an item that is not installed: its space, and the key that signed it."""
+    return f"{_SPACES.get(space, space)}, signed by {signer}"
+
+
+_SPACES = {"project": "this project", "user": "your own space", "system": "this machine"}
+
+
+def publishers(home: Home, project: Project, manifest: Manifest, items: Iterable[LockedItem] = ()) -> PublisherOf:
+    """Who publishes each item here. ``items``: rows that are about to be installed; the others are those of rye.lock."""
+    chosen = {str(row.identity): row for row in items}
+
+    def publisher(name: str) -> str:
+        if name not in chosen and project.lock_path.exists():
+            for row in lock_file.read_lock(project).items:
+                chosen.setdefault(str(row.identity), row)
+        if name not in chosen:
+            return _own(home, project, manifest, name)
+        row = chosen[name]
+        known = require.verified_before(home, [row]).get(row.identity) if row.source is not None else None
+        return published_by(row.with_signer(known.signed_by) if known is not None else row)
+
+    return publisher
+
+
+def _own(home: Home, project: Project, manifest: Manifest, name: str) -> str:
+    kind, _, identifier = name.partition(":")
+    try:
+        entry = spaces.find(home, Reference(identifier, kind), project, manifest.namespace)
+        data = read_bytes(entry.path, CONTENT.item_bytes)
+    except RyeError:
+        return ""
+    keys = trusted_keys.trusted_keys(home, ())
+    judged = verification.verify(data, kind, entry.path.name, keys.keys, keys.revoked)
+    if entry.space == "installed" or judged.verdict != "valid" or judged.key is None:
+        return ""
+    return own_publisher(entry.space, judged.key.fingerprint)
 
 
 def approval_in_force(context: Context, project: Project, manifest: Manifest) -> Mapping[str, str]:
     """The rows of rye.toml's ``[policy.approval]`` in force: a row that asks or denies always is; one that allows, once this
     user agreed."""
     written = manifest.policy.approval
-    waiting = set(agreement(context, project).missing_from_lock(grant_approvals(manifest)))
+    here, publisher = agreement(context, project), publishers(context.home, project, manifest)
     return {
-        pattern: answer for pattern, answer in written.items() if answer != "allow" or _unasked(pattern) not in waiting
+        pattern: answer
+        for pattern, answer in written.items()
+        if answer != "allow" or not here.missing_from_lock([_unasked(pattern, publisher)])
     }
 
 
-def grants_in_force(context: Context, project: Project, manifest: Manifest, tool: str) -> Needs:
-    """The grants to ``tool:id`` in force."""
+def grants_in_force(context: Context, project: Project, manifest: Manifest, tool: str, publisher: str = "") -> Needs:
+    """The grants to ``tool:id`` in force. ``publisher``: of the very item that is to be executed (:func:`published_by`,
+    :func:`own_publisher`)."""
     written = manifest.sandbox.get(tool, NOTHING)
-    missing_here = agreement(context, project).missing_from_lock(grant_approvals(manifest))
-    waiting = {(ask.item, ask.text) for ask in missing_here}
-    return Needs(*(tuple(v for v in getattr(written, key) if (tool, f"{key} {v}") not in waiting) for key in KEYS))
+    here = agreement(context, project)
+
+    def counts(key: str, value: str) -> bool:
+        return not here.missing_from_lock([_granted(tool, f"{key} {value}", publisher)])
+
+    return Needs(*(tuple(value for value in getattr(written, key) if counts(key, value)) for key in KEYS))
 
 
 def require_granted(tool: str, needs: Needs, manifest: Manifest, in_force: Needs) -> None:
@@ -112,32 +202,13 @@ ReadSigned = Callable[["LockedItem"], bytes | None]
 """Reads the bytes of an item's signed file; None if not available. The default reads the project, then the user's cache."""
 
 
-class ProjectChanges(Struct, frozen=True):
-    """The customizations and grants of a project that this user has not seen."""
-
-    asked: tuple[Ask, ...] = ()
-    """Customizations, their facts and grants that need consent."""
-    told: tuple[Customization, ...] = ()
-    """Customizations that are only reported."""
-
-    def notice(self) -> tuple[str, str] | None:
-        """The warning about reported customizations, and the command that shows them."""
-        if not self.told:
-            return None
-        files = sorted({one.shown for one in self.told})
-        return (
-            f"New or changed customizations of installed items since you accepted this project: {', '.join(files)}",
-            "`rye trust project` shows what they change and marks them as seen.",
-        )
-
-
 def shown_lines(asked: Sequence[Ask]) -> list[str]:
     """A project's changes, in words: one line for each customization and grant."""
     lines: list[str] = []
     changes = [one for one in asked if one.sort == "customization"]
     if changes:
         count = len({one.item for one in changes})
-        lines.append(f"This project changes {count} installed item{'s' * (count != 1)}:")
+        lines.append(f"This project changes {count} item{'s' * (count != 1)}:")
         lines += (f"  {one.text} → {one.item}" for one in changes)
     grants = [one for one in asked if one.sort == "grant"]
     if grants:
@@ -153,36 +224,62 @@ def project_changes(
     items: Sequence[LockedItem],
     signed: ReadSigned | None = None,
     *,
-    asks_all: bool = False,
-) -> ProjectChanges:
-    """What this user has not seen. ``asks_all``: ask about everything, as ``rye trust project`` does."""
-    found = _customizations(home, project, manifest, items)
-    agreement = remembered(home, project)
-    new = set(agreement.missing(one.approval for one in found))
-    waiting = [one for one in found if one.approval in new]
-    grants = agreement.missing(grant_approvals(manifest))
-    if not waiting and not grants:
-        return ProjectChanges()
-    asks_all = asks_all or not accepted_before(home, project)
-    asked: list[Ask] = list(grants) if asks_all else []
-    told: list[Customization] = []
-    by_item: dict[str, list[Customization]] = {}
-    for one in waiting:
-        by_item.setdefault(one.item, []).append(one)
-    for item in items:
-        mine = by_item.get(str(item.identity), [])
-        facts = (
-            [fact for fact in _facts(home, project, manifest, item, signed, mine) if fact.level != NOTE] if mine else []
-        )
-        if asks_all or any(fact.level == ALARM for fact in facts):
-            asked += (one.approval for one in mine)
-            asked += (
-                Ask(str(item.identity), "customization-fact", f"{fact.fact} {fact.value} ({fact.path}:{fact.line})")
+    own: bool = True,
+    asks_grants: bool = False,
+) -> tuple[Ask, ...]:
+    """What this user has not agreed to: customizations of these items and, with ``own``, of items that are not installed; facts
+    that these customizations bring; grants, at the first acceptance or with ``asks_grants``."""
+    found = _customized(home, project, manifest, items, own)
+    asks_grants = asks_grants or not accepted_before(home, project)
+    grants = grant_approvals(manifest, publishers(home, project, manifest, items)) if asks_grants else ()
+    return _asks(home, project, manifest, found, signed, grants)
+
+
+def item_changes(
+    home: Home, project: Project, manifest: Manifest, item: CustomizedItem | None, *, asks_grants: bool
+) -> tuple[Ask, ...]:
+    """The same of one item that is about to be used, with the bytes that were read for it. ``item``: None: nothing changes it.
+    ``asks_grants``: whether grants are asked about, at the first acceptance."""
+    found = [item] if item is not None else []
+    asks_grants = asks_grants and not accepted_before(home, project)
+    grants = grant_approvals(manifest, publishers(home, project, manifest)) if asks_grants else ()
+    return _asks(home, project, manifest, found, None, grants)
+
+
+def not_agreed(
+    home: Home, project: Project, manifest: Manifest, items: Sequence[LockedItem], *, trusts_lock: bool
+) -> list[tuple[Entry, Customization]]:
+    """The customizations that do not count here, of these items and of those that are not installed, each with its item, for
+    commands that report and ask nothing. ``trusts_lock``: whether this run accepts what the repository brings."""
+    files = [(item.entry, one) for item in _customized(home, project, manifest, items, True) for one in item.changes]
+    if not files or trusts_lock:
+        return []
+    waiting = set(remembered(home, project).missing(one.approval for _, one in files))
+    return [(entry, one) for entry, one in files if one.approval in waiting]
+
+
+def _asks(
+    home: Home,
+    project: Project,
+    manifest: Manifest,
+    found: Sequence[CustomizedItem],
+    signed: ReadSigned | None,
+    grants: Iterable[Ask],
+) -> tuple[Ask, ...]:
+    agreed = remembered(home, project)
+    asked: set[Ask] = set(agreed.missing(grants))
+    for item in found:
+        new = set(agreed.missing(one.approval for one in item.changes))
+        waiting = tuple(one for one in item.changes if one.approval in new)
+        if waiting:
+            facts, shown = _look_at(home, project, manifest, replace(item, changes=waiting), signed)
+            asked |= {replace(one.approval, subject=shown.get(one.shown)) for one in waiting}
+            asked |= {
+                Ask(item.name, "customization-fact", f"{fact.fact} {fact.value} ({fact.path}:{fact.line})")
                 for fact in facts
-            )
-        else:
-            told += mine
-    return ProjectChanges(tuple(sorted(set(asked))), tuple(told))
+                if fact.level != NOTE
+            }
+    return tuple(sorted(asked))
 
 
 def require_allowed(
@@ -192,16 +289,29 @@ def require_allowed(
     manifest: Manifest,
     items: Sequence[LockedItem],
     signed: ReadSigned | None = None,
+    *,
+    own: bool = True,
 ) -> None:
-    """Require that no customization adds facts that the policy forbids. Raises RyeError ``policy-violation``."""
+    """Require that no customization adds facts that the policy forbids, to these items or, with ``own``, to one that is not
+    installed. Raises RyeError ``policy-violation``."""
     if not policy.facts:
         return
-    found = _customizations(home, project, manifest, items)
-    for item in items:
-        mine = [one for one in found if one.item == str(item.identity)]
-        for fact in _facts(home, project, manifest, item, signed, mine) if mine else ():
-            if fact.fact in policy.facts:
-                raise forbidden(str(item.identity), fact)
+    for item in _customized(home, project, manifest, items, own):
+        require_item_allowed(home, policy, project, manifest, item, signed)
+
+
+def require_item_allowed(
+    home: Home,
+    policy: Policy,
+    project: Project,
+    manifest: Manifest,
+    item: CustomizedItem,
+    signed: ReadSigned | None = None,
+) -> None:
+    """The same of one item. Raises RyeError ``policy-violation``."""
+    for fact in _look_at(home, project, manifest, item, signed)[0]:
+        if fact.fact in policy.facts:
+            raise forbidden(item.name, fact)
 
 
 def forbidden(item: str, fact: Fact) -> RyeError:
@@ -214,15 +324,15 @@ def forbidden(item: str, fact: Fact) -> RyeError:
     )
 
 
-def _customizations(
-    home: Home, project: Project, manifest: Manifest, items: Sequence[LockedItem]
-) -> tuple[Customization, ...]:
+def _customized(
+    home: Home, project: Project, manifest: Manifest, items: Sequence[LockedItem], own: bool
+) -> list[CustomizedItem]:
     there = [_is_there(folder) for folder in (project.overrides, project.overlays, project.role_directives)]
-    if not items or not any(there):
-        return ()
-    from rye.workspace.trusting.customizations import customizations  # most projects change no installed item
+    if not any(there):
+        return []
+    from rye.workspace.trusting.customizations import customized_items  # most projects change no item
 
-    return customizations(home, project, manifest.namespace, items)
+    return customized_items(home, project, manifest.namespace, items, own=own)
 
 
 def _is_there(folder: Path) -> bool:
@@ -231,18 +341,18 @@ def _is_there(folder: Path) -> bool:
     return bool(list(os.walk(folder))) or os.path.lexists(folder)
 
 
-def _facts(
-    home: Home,
-    project: Project,
-    manifest: Manifest,
-    item: LockedItem,
-    signed: ReadSigned | None,
-    found: Sequence[Customization],
-) -> tuple[Fact, ...]:
+def _look_at(
+    home: Home, project: Project, manifest: Manifest, item: CustomizedItem, signed: ReadSigned | None
+) -> tuple[tuple[Fact, ...], Mapping[str, ShownChange]]:
+    """The facts that an item's customizations bring, and what each changes, by its file."""
     from rye.workspace.trusting.customization_facts import (
         brought_facts,  # loads merging and the cache, which only unseen customizations need
-        signed_file,
+        own_file,
+        shown_changes,
     )
 
-    data = signed(item) if signed is not None else signed_file(home, project, item)
-    return brought_facts(home, project, manifest, item, data, found)
+    data = signed(item.row) if signed is not None and item.row is not None else own_file(home, project, item)
+    return (
+        brought_facts(home, project, manifest, item, data),
+        shown_changes(home, project, manifest, item, data),
+    )

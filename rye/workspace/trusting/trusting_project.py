@@ -9,25 +9,24 @@ from rye.storage.home import Home
 from rye.workspace.context import Context
 from rye.workspace.installing.install_request import Agree
 from rye.workspace.installing.project_state import read_state
-from rye.workspace.trusting.acceptance import forget, remember, remembered, require_yes
+from rye.workspace.trusting.acceptance import forget, remembered, require_remembered, require_yes
 from rye.workspace.trusting.project_changes import project_changes
 from rye.workspace.trusting.verified_items import require_verified
 
 
 def accept_project(context: Context, project: Project, agree: Agree) -> tuple[Ask, ...]:
-    """Ask about approvals in the lock and customizations of installed items that this user has not seen. Return what they
-    agreed to.
+    """Ask about approvals in the lock and customizations that this user has not agreed to. Return what they agreed to.
 
     Raises RyeError ``project-not-accepted`` if no one can be asked, ``declined``, and errors of rows that cannot be verified.
     """
     state = read_state(context, project)
     manifest, items = state.manifest, state.lock.items
     signed = require_verified(context, project, items)
-    changes = project_changes(context.home, project, manifest, items, asks_all=True)
+    changes = project_changes(context.home, project, manifest, items, asks_grants=True)
     agreement = remembered(context.home, project)
-    waiting = (*agreement.new_in(items), *agreement.late_in(items, signed), *changes.asked)
-    require_yes(context, waiting, agree, is_shown=True)
-    remember(context.home, project, byte_approvals(items).union(waiting), accepts=True)
+    waiting = (*agreement.new_in(items), *agreement.late_in(items, signed), *changes)
+    require_yes(context, waiting, agree, is_shown=True, project=project)
+    require_remembered(context.home, project, byte_approvals(items).union(waiting), accepts=True)
     return waiting
 
 

@@ -1,4 +1,4 @@
-"""A fifteenth sort of thing that needs a yes, for tests only, added as an author would: one row, with its key in rye.lock."""
+"""A sixteenth sort of thing that needs a yes, for tests only, added as an author would: one row, with its key in rye.lock."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ MANIFEST = '[project]\nname = "shop"\nnamespace = "shop"\nregistry = "{}"\n'
 def with_row(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The row, in every program that is started: Python runs ``sitecustomize`` before anything else."""
     folder = tmp_path_factory.mktemp("hook")
-    (folder / "sitecustomize.py").write_text("from tests.fifteenth_sort import added\n\nadded()\n")
+    (folder / "sitecustomize.py").write_text("from tests.sixteenth_sort import added\n\nadded()\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join((str(folder), str(ROOT))))
         yield
