@@ -83,6 +83,8 @@ class Kind(Struct, frozen=True, kw_only=True):
     """Whether ``.overrides.md`` files apply: the item is a single Markdown file."""
     instead_of_override: str | None = None
     """For a kind that is customized differently: the sentence that says how."""
+    names_items: bool = False
+    """Whether a text of the kind can name other items besides its relations (:mod:`rye.items.named`)."""
     item_type: bool = False
     """Whether actions and capabilities name items of the kind (``rye.execute.tool.…``: DESIGN §7)."""
     prompt: Literal["text", "inputs"] | NoPrompt = "text"
@@ -127,6 +129,7 @@ TABLE: tuple[Kind, ...] = (
         folder="directives",
         formats={".md": "markdown"},
         module="rye.items.directive.reader",
+        names_items=True,
         nested=True,
         fixer="rye.items.directive.fix",
         sign=Sign(r"^ {0,3}(`{3,}|~{3,}) *xml\b[^\n]*\n\s*<directive\b", rank=1, ignore_case=True),
@@ -166,6 +169,7 @@ TABLE: tuple[Kind, ...] = (
         folder="agents",
         formats={".md": "markdown"},
         module="rye.items.agent.reader",
+        names_items=True,
         set_rules="rye.items.agent.closed_set",
         sign=Sign(r"^(?:whenToUse|transitions)[ \t]*:", "frontmatter", rank=3),
         overridable=True,
@@ -176,6 +180,7 @@ TABLE: tuple[Kind, ...] = (
         folder="roles",
         formats={".md": "markdown"},
         module="rye.items.role.reader",
+        names_items=True,
         also_in=AlsoIn("agents", r".+ — Nexus SDLC Agent"),
         set_rules="rye.items.role.closed_set",
         sign=Sign(r"^# .+ — Nexus SDLC Agent[ \t]*$", rank=2),
@@ -187,6 +192,7 @@ TABLE: tuple[Kind, ...] = (
         folder="formulas",
         formats={".formula.toml": "toml"},
         module="rye.items.formula.reader",
+        names_items=True,
         graph="rye.items.formula.graph",
         telling=True,
         instead_of_override="`rye overlay edit` changes a formula's steps.",

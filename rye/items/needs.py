@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from rye.items.autorun import is_secret_name, obeyed
+from rye.text.json_reading import UNDECODABLE
 
 KEYS = ("write", "network", "env")
 _OURS = (
@@ -82,7 +83,7 @@ def parse_needs(value: Any) -> Needs:
     if isinstance(value, str):
         try:
             value = msgspec.json.decode(value)
-        except (msgspec.MsgspecError, ValueError, RecursionError):
+        except (ValueError, *UNDECODABLE):
             raise BadNeeds('it must be an object such as {"network": ["api.example.com:443"]}') from None
     if not isinstance(value, Mapping):
         raise BadNeeds("it must be a table of lists: write, network, env")

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from rye.items.agent_tools import AgentTools
 from rye.items.consented import HookAction, Run
+from rye.items.rights import NamedItem
 from rye.text.diagnostics import Diagnostic, has_errors
 
 
@@ -32,6 +33,9 @@ class ReadOptions(Struct, frozen=True):
     """Agent tools that the project declares besides the format's own (DECISIONS Agents 8)."""
     publishing: bool = False
     """Apply the rules that only concern published items (DECISIONS Agents 2, Roles 3, Skills 2)."""
+    foreign: bool = False
+    """The item is of a git repository or a folder of others: what every agent program accepts is a warning, not an error
+    (docs/how-to/sources.md)."""
 
 
 class Dependency(Struct, frozen=True):
@@ -43,6 +47,10 @@ class Dependency(Struct, frozen=True):
     range: str | None = None
     """The version range as written; None: any version."""
     line: int | None = None
+
+
+KEYWORD_LETTERS = 1_000
+"""Letters of :attr:`Metadata.keywords`."""
 
 
 class Metadata(Struct, frozen=True, kw_only=True):
@@ -63,6 +71,14 @@ class Metadata(Struct, frozen=True, kw_only=True):
     names none."""
     runs: tuple[Run, ...] = ()
     """What can run in its own file. Attached files are read elsewhere (:func:`rye.items.runs.attached_runs`)."""
+    names: tuple[NamedItem, ...] = ()
+    """The items that it names besides its relations (:mod:`rye.items.named`)."""
+
+    @property
+    def keywords(self) -> str:
+        """What search finds the item by, besides id and description: at most :data:`KEYWORD_LETTERS` letters."""
+        words = [self.category or "", *(self.agent_tools.names if self.agent_tools else ())]
+        return " ".join(word for word in words if word)[:KEYWORD_LETTERS]
 
 
 V_co = TypeVar("V_co", covariant=True)

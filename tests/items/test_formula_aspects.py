@@ -107,7 +107,7 @@ def test_a_step_s_text_is_never_filled_in_again(rye: Person) -> None:
 
 
 def test_overlays_come_after_aspects(rye: Person) -> None:
-    rye.write(".ai/formula-overlays/secure.toml", '[[step-overrides]]\nstep_id = "implement-post"\nmode = "skip"\n')
+    rye.customize(".ai/formula-overlays/secure.toml", '[[step-overrides]]\nstep_id = "implement-post"\nmode = "skip"\n')
     prompt = rye.ok("render", "secure").stdout
     assert "implement-post2" in prompt
     assert "(implement-post)" not in prompt

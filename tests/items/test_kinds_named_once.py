@@ -58,11 +58,13 @@ ACCEPTED = {
         "rye/customization/overlay_*.py",
         "rye/workspace/customizing/formulas.py",
         "rye/workspace/customizing/overlaying.py",
+        "rye/workspace/installing/customization_losses.py",
     ),
     "Role directives are additions to roles (DECISIONS Role directives 1 to 5): about roles alone.": (
         "rye/cli/customize/role.py",
         "rye/customization/role_files.py",
         "rye/workspace/customizing/roles.py",
+        "rye/workspace/trusting/customization_facts.py",
     ),
     "`rye prime` joins one role and one formula into a prompt: the parts have these names.": (
         "rye/cli/customize/prime.py",
@@ -93,8 +95,10 @@ ACCEPTED = {
     "Repositories and other tools' locks hold skills and agents, found by the names of their files.": (
         "rye/importing/foreign.py",
         "rye/sources/finding.py",
+        "rye/sources/item.py",
         "rye/workspace/installing/import_files.py",
         "rye/workspace/installing/import_settling.py",
+        "rye/workspace/installing/pasted_words.py",
     ),
     "Editors complete and explain the grammar of directives.": ("rye/lsp/explanations.py", "rye/lsp/offers.py"),
     "Each kind's metadata has a JSON schema, made from the kind's own types.": ("rye/schemas/*.py",),

@@ -45,6 +45,11 @@ class Spend(Struct, frozen=True):
     amount: Decimal
     currency: str | None = None
 
+    @property
+    def in_dollars(self) -> bool:
+        """Whether the amount can be counted: prices are in dollars, and exchange rates are not known here."""
+        return self.currency is None or self.currency.upper() == "USD"
+
 
 class Cost(Struct, frozen=True):
     """``<cost>``: what a run is expected to use."""
@@ -220,3 +225,49 @@ class Directive(Struct, frozen=True, kw_only=True):
     def capabilities(self) -> tuple[str, ...]:
         """The capability strings, sorted, without duplicates."""
         return tuple(sorted({permission.capability for permission in self.permissions}))
+
+    @property
+    def maximums(self) -> dict[str, int | Decimal]:
+        """How much a run may use at most, by the names of :mod:`rye.runtime.limits`: what ``<limits>`` and ``<cost>`` say; the
+        smaller where both do."""
+        numbers = {name: self.limits.get(written) for name, written in _MAXIMUMS.items()}
+        found = {
+            name: number
+            for name, number in numbers.items()
+            if isinstance(number, Decimal if name == "spend" else int) and number is not None
+        }
+        cost, context = self.cost, self.cost.context if self.cost is not None else None
+        others = {
+            "turns": context.turns if context is not None else None,
+            "tokens": context.max_tokens if context is not None else None,
+            "spend": cost.spend.amount
+            if cost is not None and cost.spend is not None and cost.spend.in_dollars
+            else None,
+            "duration": cost.duration if cost is not None else None,
+        }
+        for name, number in others.items():
+            if number is not None:
+                found[name] = min(found.get(name, number), number)
+        return found
+
+    @property
+    def model_choice(self) -> dict[str, str]:
+        """Which models a run may use, as ``<model>`` says: tier, id, fallback."""
+        if self.model is None:
+            return {}
+        written = {"tier": self.model.tier, "id": self.model.id}
+        written |= {"fallback": self.model.fallback, "fallback_id": self.model.fallback_id}
+        return {name: text for name, text in written.items() if text}
+
+
+_MAXIMUMS = {
+    "turns": "max_turns",
+    "tokens": "max_tokens",
+    "spend": "spend",
+    "duration": "duration_seconds",
+    "depth": "depth",
+    "spawns": "spawns",
+    "calls": "calls",
+    "tool_seconds": "tool_seconds",
+}
+"""The names in ``<limits>``."""

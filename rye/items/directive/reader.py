@@ -57,6 +57,7 @@ from rye.items.directive.text_lines import element_lines
 from rye.items.directive.xml_document import XmlError
 from rye.items.directive.xml_tree import Element, parse
 from rye.items.identity import is_id
+from rye.items.named import called
 from rye.items.reading import Metadata, Reading, ReadOptions, Source
 from rye.items.rights import Call, Permission
 from rye.items.version_text import version_problem
@@ -451,6 +452,7 @@ def _metadata(directive: Directive) -> Metadata:
         dependencies=directive.context.relations,
         capabilities=directive.capabilities,
         hooks=tuple(HookAction(hook.when, hook.item_type, hook.item_id, hook.inputs) for hook in directive.hooks),
+        names=called(directive.calls, directive.permissions, directive.hooks),
     )
 
 

@@ -27,6 +27,7 @@ from rye.items.declared import dependencies_of, version_of
 from rye.items.formula.graph import as_mermaid, as_text, cycle, ids_of, unknown_needs
 from rye.items.formula.model import TYPES, ExpandRule, Formula, Step, Var
 from rye.items.identity import is_segment
+from rye.items.named import made_from
 from rye.items.reading import Metadata, Reading, ReadOptions, Source
 from rye.text.diagnostics import Diagnostic, Severity, in_order
 from rye.text.spelling import near_miss
@@ -162,7 +163,11 @@ def read(source: Source, options: ReadOptions) -> Reading[Formula]:
     if name is None:
         return Reading(None, None, in_order(checks.found))
     metadata = Metadata(
-        name=name, version=version, description=" ".join(description.split()), dependencies=dependencies
+        name=name,
+        version=version,
+        description=" ".join(description.split()),
+        dependencies=dependencies,
+        names=made_from("formula", (*formula.extends, *(rule.with_ for rule in formula.expand), *formula.weave)),
     )
     # After a structural error, a value would be misleading: half the steps, or an order that does not exist.
     broken = any(d.severity == "error" and d.code in ("F02", "F04") for d in checks.found)

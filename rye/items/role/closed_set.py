@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from rye.items.reading import Reading, ReadOptions
 from rye.items.role.model import Role
-from rye.items.role.sections import EVERYONE, NEXUS, Mention
+from rye.items.role.sections import ALWAYS_KNOWN, EVERYONE, NEXUS, Mention
 from rye.text.diagnostics import Diagnostic, in_order
 from rye.text.spelling import near_miss
 
@@ -51,7 +51,7 @@ def check_set(
 
 
 def _always_known(name: str) -> bool:
-    return name.casefold() in EVERYONE or name.casefold() == NEXUS.casefold()
+    return name.casefold() in ALWAYS_KNOWN
 
 
 def _hand_off(role: Role, mention: Mention, by_name: Mapping[str, Role]) -> Iterable[Diagnostic]:

@@ -38,9 +38,11 @@ from __future__ import annotations
 
 import re
 
+from rye.items.named import handed_to
 from rye.items.reading import Metadata, Reading, ReadOptions, Source
 from rye.items.role.model import Role
 from rye.items.role.sections import (
+    ALWAYS_KNOWN,
     Mention,
     RoleSection,
     handoffs_of,
@@ -136,7 +138,9 @@ def read(source: Source, options: ReadOptions) -> Reading[Role]:
         hands_off_to=hands_off,
         inputs=inputs_of(scan, by_name.get("Input Contract")),
     )
-    return Reading(role, Metadata(name=stem, version=None, description=tagline or ""), in_order(found))
+    others = ((slug(one.name), one.line) for one in hands_off if one.name.casefold() not in ALWAYS_KNOWN)
+    metadata = Metadata(name=stem, version=None, description=tagline or "", names=handed_to("role", others))
+    return Reading(role, metadata, in_order(found))
 
 
 def _check_start(scan: Outline, found: _Found) -> int | None:

@@ -12,6 +12,9 @@ NEXUS = "Nexus"
 """The human in charge: always a known hand-off target, never a role's file (DECISIONS Roles 5)."""
 EVERYONE = frozenset(["all agents", "any agent", "every agent", "agents", "all", "all roles"])
 
+ALWAYS_KNOWN = EVERYONE | {NEXUS.casefold()}
+"""Who a hand-off can name without a role of that name, in small letters."""
+
 _RECEIVES = re.compile(r"[ \t]*(?:[-*+][ \t]+)?\*\*You receive (?:work|signals?) from:?\*\*:?(.*)", re.IGNORECASE)
 _HANDS_OFF = re.compile(r"[ \t]*(?:[-*+][ \t]+)?\*\*You hand off to:?\*\*:?(.*)", re.IGNORECASE)
 _SPLIT = re.compile(r",|;|/|\bor\b|\band\b|&")

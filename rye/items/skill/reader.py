@@ -12,6 +12,7 @@ S05   Unknown keys are warnings. ``hooks`` and ``mcpServers`` are known: they sa
 S06   ``metadata.version``: SemVer; ``1.0`` reads as 1.0.0; ``metadata.dependencies`` a list of references.
 S07   A relative link to a file that is not attached: a warning, an error when publishing; one to another skill: a warning.
 S08   More than 500 lines: information.
+S09   An attached file that a program obeys, or that a text passes to an interpreter: information (``rye validate``).
 ====  =========================================================================================================
 
 As in the reference, names can have letters of any script that has no case or is lower case. Such a skill is valid but cannot be
@@ -88,9 +89,11 @@ def read(source: Source, options: ReadOptions) -> Reading[Skill]:
         return Reading(None, None, (Diagnostic("error", "S01", "The frontmatter must be a mapping.", parts.yaml_line),))
     checks = _SkillChecks(document)
     for feature, line in dict.fromkeys(document.features):
-        message = f"A YAML {feature} is not allowed: other readers of skills refuse it."
-        hint = "Write lists and maps as indented lines." if feature == "flow collection" else "Write the value out."
-        checks.found.append(Diagnostic("error", "S01", message, line, hint=hint))
+        is_flow = feature == "flow collection"
+        message = f"A YAML {feature} is not allowed: the reference validator of skills refuses it."
+        hint = "Write lists and maps as indented lines." if is_flow else "Write the value out."
+        how: Severity = "warning" if is_flow and options.foreign else "error"
+        checks.found.append(Diagnostic(how, "S01", message, line, hint=hint))
     for key in data:
         if key == _MERGE:
             message = (
@@ -102,7 +105,7 @@ def read(source: Source, options: ReadOptions) -> Reading[Skill]:
             hint = f"Did you mean {meant}?" if meant else "Move it under metadata."
             checks.report("warning", "S05", f"{key} is not a known key of a skill.", key, hint=hint)
     name = _name(data, source, options, checks)
-    description = _description(data, checks)
+    description = _description(data, options, checks)
     compatibility = checks.text(data, "compatibility", "S04")
     if compatibility is not None and not 1 <= len(compatibility) <= _COMPATIBILITY_CHARACTERS:
         message = f"compatibility has {len(compatibility)} characters; it must have 1 to {_COMPATIBILITY_CHARACTERS}."
@@ -176,7 +179,7 @@ def _name(data: dict[str, Any], source: Source, options: ReadOptions, checks: _S
     return name
 
 
-def _description(data: dict[str, Any], checks: _SkillChecks) -> str | None:
+def _description(data: dict[str, Any], options: ReadOptions, checks: _SkillChecks) -> str | None:
     value = data.get("description")
     if not isinstance(value, str) or not value.strip():
         what = "is missing" if "description" not in data else "must be a non-blank string"
@@ -185,7 +188,7 @@ def _description(data: dict[str, Any], checks: _SkillChecks) -> str | None:
         return None
     if len(value) > _DESCRIPTION_CHARACTERS:
         message = f"description has {len(value)} characters; at most {_DESCRIPTION_CHARACTERS} are allowed."
-        checks.report("error", "S03", message, "description")
+        checks.report("warning" if options.foreign else "error", "S03", message, "description")
     return value.strip()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 from rye.errors import RyeError, UsageError
 from rye.items.formula.model import Formula
@@ -12,7 +11,7 @@ from rye.rendering.formula_text import formula_text
 from rye.text.spelling import likeliest
 from rye.workspace.context import Context
 from rye.workspace.customizing.formulas import resolved_formula
-from rye.workspace.customizing.overlaying import Overlaid, overlay_in_force
+from rye.workspace.customizing.overlaying import Overlaid
 from rye.workspace.findings import FileFindings
 from rye.workspace.items.effective_item import EffectiveItem, Require
 from rye.workspace.items.rendered import AskValue, Rendered, Steps
@@ -38,9 +37,7 @@ def render(
             "Render the workflow that uses it. `rye show` prints its parts.",
             what="steps",
         )
-    overlaid = Overlaid(resolved)
-    if steps is not None:
-        overlaid = (partial(overlay_in_force, context.home) if steps == "in force" else steps)(found, resolved)
+    overlaid = steps(found, resolved) if steps is not None else Overlaid(resolved)
     resolved, findings = overlaid.formula, overlaid.findings
     given = _variables(resolved, texts, values, ask)
     filled, warnings = substitute(resolved, given)

@@ -1,17 +1,24 @@
-"""A short description of one item, for a face that shows what an id means. Its content is read through
-:mod:`rye.workspace.items.effective_item`, like everywhere."""
+"""What an id means, for a face that shows it: a short description of the item, its file, and the files that may name it.
+
+An item's content is read through :mod:`rye.workspace.items.effective_item`, like everywhere.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
 
 from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.items.agent_tools import AgentTools
 from rye.items.identity import parse_reference
+from rye.limits import CONTENT
 from rye.permissions.risk import highest, tools_tier
-from rye.project.context import load_manifest
-from rye.project.layout import find_project
+from rye.project.context import load_manifest, own_items
+from rye.project.layout import MANIFEST, find_project
 from rye.project.spaces import find
+from rye.storage.safe_files import read_bytes
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import effective_entry
 
@@ -65,3 +72,36 @@ def _tier(capabilities: tuple[str, ...], tools: AgentTools | None) -> str | None
     found = [highest(capabilities)] if capabilities else []
     worst = tools_tier(tools)
     return str(max([*found, worst] if worst is not None else found)) if found or worst is not None else None
+
+
+class ItemPlace(Struct, frozen=True):
+    """An item and its file."""
+
+    kind: str
+    id: str
+    path: Path
+
+
+def item_place(context: Context, reference: str) -> ItemPlace | None:
+    """Return the item that an id names and its file, of whatever space; None if there is none, or if its folder is editable:
+    then it has no file in the project. The id is never read as a file path."""
+    try:
+        project = find_project(context.cwd)
+        if project is None:
+            return None
+        entry = find(context.home, parse_reference(reference), project, load_manifest(project).namespace)
+    except RyeError:
+        return None
+    return None if entry.editable else ItemPlace(entry.location.kind, entry.id, entry.path)
+
+
+def own_texts(context: Context) -> Iterator[tuple[Path, str]]:
+    """Yield every file in which this project's people name items: their own items and rye.toml. Unreadable files are left out."""
+    project = find_project(context.cwd)
+    if project is None:
+        return
+    for path in (project.root / MANIFEST, *own_items(project.ai)):
+        try:
+            yield path, read_bytes(path, CONTENT.item_bytes)[: CONTENT.item_bytes].decode("utf-8")
+        except (RyeError, UnicodeDecodeError):
+            continue

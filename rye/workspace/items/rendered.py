@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
 AskValue = Callable[[str, str, str], str]
 """Asks a person for one input's value as text; gets its name, declared type and description."""
-Steps = Callable[[EffectiveItem, "Formula"], "Overlaid"] | Literal["in force"]
-"""Changes a resolved formula before its variables are filled in, and reports which file did and the findings in it.
-``in force``: use the overlay in force."""
+Steps = Callable[[EffectiveItem, "Formula"], "Overlaid"]
+"""Changes a resolved formula before its variables are filled in, and reports which file did and the findings in it."""
 
 
 class Used(Struct, frozen=True):

@@ -17,17 +17,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
 from rye.errors import UsageError
 from rye.items.kinds import NoPrompt
+from rye.text.lazy import lazy_module
 from rye.workspace.context import Context
 from rye.workspace.installing.install_request import Agree
 from rye.workspace.items.agreement import require_agreed
 from rye.workspace.items.effective_item import EffectiveItem, Require, effective_item
 from rye.workspace.items.rendered import AskValue, Rendered, Steps
+
+if TYPE_CHECKING:
+    from rye.items.formula.model import Formula
+    from rye.workspace.customizing import overlaying
+    from rye.workspace.customizing.overlaying import Overlaid
+else:
+    overlaying = lazy_module("rye.workspace.customizing.overlaying")  # only for a formula
 
 Renderer = Callable[
     [Context, EffectiveItem, Any, Mapping[str, str], Mapping[str, object], Require, AskValue | None, Steps | None],
@@ -77,9 +85,10 @@ def render(
     def require(other: EffectiveItem) -> None:
         require_agreed(context, other, request.trust_lock, agree, customized=False)
 
-    return render_item(
-        context, found, request.texts, request.values, require, ask, None if request.base else "in force"
-    )
+    def overlay(found: EffectiveItem, resolved: Formula) -> Overlaid:
+        return overlaying.overlay_in_force(context, found, resolved, request.trust_lock)
+
+    return render_item(context, found, request.texts, request.values, require, ask, None if request.base else overlay)
 
 
 def render_item(
