@@ -281,7 +281,7 @@ def from_file(path: Path, data: Path, flags: Mapping[str, object | None], enviro
     """Return the settings of a registry in ``data`` with ``path`` as its file. Raises RyeError."""
     try:
         written = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RyeError(
             "bad-config", f"{path} cannot be read: {error}.", "Fix the file: it must be valid TOML."
         ) from error

@@ -46,6 +46,8 @@ def is_public(address: str) -> bool:
 
 def refuse_address(host: str) -> None:
     """Refuse a host that is itself a private address. Raises RyeError ``private-address``."""
+    with contextlib.suppress(OSError):  # a short, octal or hexadecimal spelling, which the system's resolver takes
+        host = socket.inet_ntoa(socket.inet_aton(host))
     try:
         ipaddress.ip_address(host)
     except ValueError:

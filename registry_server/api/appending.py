@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,15 +19,24 @@ from rye.errors import RyeError
 
 
 async def append(
-    request: Request[Any, Any, State], account: Account, texts: Sequence[str]
+    request: Request[Any, Any, State], account: Account, texts: Sequence[str], files: Sequence[bytes] = ()
 ) -> tuple[Receipt, list[Candidate]]:
-    """Examine the statements of a request and wait for them to be in a signed checkpoint. Raises RyeError."""
+    """Examine the statements of a request and wait for them to be in a signed checkpoint. Raises RyeError.
+
+    ``files``: those that came with it. They are stored while they are examined, since a bucket answers late.
+    """
     service = service_of(request)
     check_count(service.settings, len(texts))
     address = client_address(request.scope, service.settings.trusted_proxies)
     sender = Sender(account.token, address, account.account)
     with service.sequencer.expecting() as expected:
-        candidates = await service.examiners.examine(account, texts)
+        examining = service.examiners.examine(account, texts, files)
+        if files:
+            keeping = asyncio.to_thread(service.keep_uploads, account, files)
+            kept, examined = await asyncio.gather(keeping, examining, return_exceptions=True)
+            candidates = _unless_failed(kept, examined)
+        else:
+            candidates = await examining
         future = service.sequencer.submit(candidates, sender, expected)
     try:
         receipt = await service.answers.wait(future, service.settings.answer_seconds)
@@ -37,6 +47,16 @@ async def append(
             "Send the same request again: statements accepted in the meantime count as duplicates and succeed.",
         ) from None
     return receipt, candidates
+
+
+def _unless_failed(kept: BaseException | None, examined: list[Candidate] | BaseException) -> list[Candidate]:
+    """What was examined, or the first error: both are over by now, so nothing is stored for a request that was
+    answered."""
+    if isinstance(kept, BaseException):
+        raise kept
+    if isinstance(examined, BaseException):
+        raise examined
+    return examined
 
 
 def check_count(settings: Settings, count: int) -> None:

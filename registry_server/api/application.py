@@ -60,6 +60,7 @@ from registry_server.api.requests import (
     SERVICE_KEY,
     account_of,
     body_of,
+    decode_request,
     json_answer,
     number_of,
     page_answer,
@@ -74,6 +75,7 @@ from registry_server.api.token_routes import TOKEN_ROUTES
 from registry_server.api.unknown_routes import hint_for_method, hint_for_path
 from registry_server.interop.apm import PROBLEM, problem
 from registry_server.interop.paths import APM
+from registry_server.pages.limits import PAGES
 from registry_server.storage.served import served
 from rye.errors import RyeError
 from rye.items.identity import is_segment
@@ -121,7 +123,6 @@ _STATUS = {
     "too-many-files": 413,
     "taken-down": 451,
     "client-gone": 499,
-    "answer-malformed": 400,
     "bad-request": 400,
     "query-too-short": 400,
     "note-too-large": 413,
@@ -275,11 +276,10 @@ async def _statements(request: Request[Any, Any, State]) -> Response[bytes]:
     with service.quotas.request(account.owner):
         body = await body_of(request, service.settings.request_bytes)
         with service.writing(account):
-            wanted = wire.decode_json(body, wire.StatementsRequest)
+            wanted = decode_request(body, wire.StatementsRequest)
             if wanted.blobs:
                 require_scope(account, "publish", "stage")
-                await asyncio.to_thread(service.keep_uploads, account, wanted.blobs)
-            receipt, candidates = await append(request, account, wanted.notes)
+            receipt, candidates = await append(request, account, wanted.notes, wanted.blobs)
     if account.account is not None:
         await asyncio.to_thread(service.claimed, account, candidates, receipt)
     service.counted(candidates, receipt)
@@ -321,6 +321,7 @@ async def _search(request: Request[Any, Any, State]) -> Response[bytes]:
         raise RyeError("bad-request", f"{namespace[:80]!r} is not a namespace.", None)
     limit = number_of(request, "limit", 20, 1, limits.search_results)
     offset = number_of(request, "offset", 0, 0, wire.SEARCH_TOTAL)
+    await service.pages.turn(PAGES.search_pace_seconds)
     page = await asyncio.wrap_future(
         service.searches.ask(query, kind=kind, namespace=namespace, visible=visible, limit=limit, offset=offset)
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from types import MappingProxyType
 
 import sqlalchemy as sa
 
@@ -37,10 +39,14 @@ class Examination:
         return [read_note(text, self._origin, now, self._settings.clock_skew_seconds) for text in texts]
 
     def look_into(
-        self, account: Account, candidates: Sequence[Candidate], scopes: Sequence[str] = ()
+        self,
+        account: Account,
+        candidates: Sequence[Candidate],
+        scopes: Sequence[str] = (),
+        sent: Mapping[str, bytes] = MappingProxyType({}),
     ) -> list[Candidate]:
         """Check the statements and their files. ``scopes``: the token needs one of these; empty: whatever each
-        statement needs.
+        statement needs. ``sent``: files of this request by their SHA-256; others are read from the store.
 
         Raises RyeError for the first fault.
         """
@@ -57,7 +63,11 @@ class Examination:
             if isinstance(candidate.statement, Keyset):
                 keys_of[namespace] += [PublicKey.from_raw(key) for key in candidate.statement.keys]
         return [
-            examine(candidate, partial(self._readable_blob, account), keys_of[namespace_of(candidate.statement) or ""])
+            examine(
+                candidate,
+                partial(self._readable_blob, account, sent),
+                keys_of[namespace_of(candidate.statement) or ""],
+            )
             for candidate in candidates
         ]
 
@@ -66,10 +76,12 @@ class Examination:
         data = self._uploads.get(sha256)
         return data if data is not None else self._public.get(wire.blob_path(sha256))
 
-    def _readable_blob(self, account: Account, sha256: str) -> bytes | None:
+    def _readable_blob(self, account: Account, sent: Mapping[str, bytes], sha256: str) -> bytes | None:
         """Like :meth:`read_blob`, without published bytes that the account may not read: releasing them would reveal
         them."""
-        data = self._uploads.get(sha256)
+        data = sent.get(sha256)
+        if data is None:
+            data = self._uploads.get(sha256)
         if data is None and self._settings.read == "namespaces" and account.readable is not None:
             owners = blob_owners.owners(self._engine, sha256)
             if not any(account.may_read(namespace) for namespace in owners):
@@ -90,6 +102,11 @@ class Examination:
                 f"No one has claimed {namespace}, and on this registry the operator assigns namespaces.",
                 f"Ask its operator for a token: rye-registry token create NAME --namespace {namespace}",
             )
+
+
+def by_hash(files: Sequence[bytes]) -> dict[str, bytes]:
+    """The files by their SHA-256."""
+    return {hashlib.sha256(data).hexdigest(): data for data in files}
 
 
 def require_scope(account: Account, *scopes: str) -> None:

@@ -19,12 +19,13 @@ from dataclasses import dataclass, field, fields
 import msgspec
 
 from registry_server.accounts.tokens import Account
-from registry_server.api.examination import Examination
-from registry_server.api.worker import LENGTH_BYTES, Analyst, Done, Released, Start, Work, frame
+from registry_server.api.examination import Examination, by_hash
+from registry_server.api.worker import LATER, LENGTH_BYTES, Analyst, Done, Released, Start, Work, frame
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.settings import Settings
 from registry_server.storage.bounded_threads import BoundedThreads
 from rye.errors import RyeError
+from rye.text.json_reading import UNDECODABLE
 
 _log = logging.getLogger("rye.registry")
 
@@ -34,10 +35,6 @@ QUEUED = 64
 """Requests that can wait for one worker; further ones are examined here."""
 NOBODY = Account(token="", name="", namespaces=())
 """For work that is no request."""
-ANALYSING = 8
-"""Requests in a worker's queue from which on it is given no releases to analyse."""
-LATER = 1_000
-"""Publishes whose releases can wait for the thread that analyses them."""
 AGAIN_SECONDS = 10.0
 """The shortest time between two starts."""
 START_SECONDS = 20.0
@@ -75,29 +72,33 @@ class Examiners:
         self._started = -AGAIN_SECONDS
         self._under_way = 0
 
-    async def examine(self, account: Account, texts: Sequence[str]) -> list[Candidate]:
-        """Run every check of a request that needs no lock. Raises RyeError for the first fault."""
+    async def examine(self, account: Account, texts: Sequence[str], files: Sequence[bytes] = ()) -> list[Candidate]:
+        """Run every check of a request that needs no lock. ``files``: those that came with it; they may not be in the
+        store yet.
+
+        Raises RyeError for the first fault.
+        """
         candidates = self._examination.read(texts)
         self._under_way += 1
         try:
             worker = self._choose()
             if worker is not None:
                 try:
-                    return _with_findings(candidates, await self._ask(worker, account, texts))
+                    return _with_findings(candidates, await self._ask(worker, account, texts, files))
                 except Gone:
                     _log.warning("a process that examines requests ended; its request is examined here")
-            return await asyncio.to_thread(self._examination.look_into, account, candidates)
+            return await asyncio.to_thread(self._examination.look_into, account, candidates, sent=by_hash(files))
         finally:
             self._under_way -= 1
 
     def analyse(self, released: Sequence[Released]) -> None:
         """Analyse releases that have just been logged, without anyone waiting.
 
-        A worker that has little else to do does it, or without workers a thread when it is quiet. What is too much is
-        left to the first views of the pages.
+        A worker does it, or without workers a thread, when it is quiet. What is too much is left to the first views of
+        the pages.
         """
         worker = self._choose()
-        if worker is not None and len(worker.waiting) < ANALYSING:
+        if worker is not None:
             worker.ask(Work(NOBODY, released=list(released))).add_done_callback(asyncio.Future.exception)
         elif not self._workers and (analyst := self._analyst) is not None:
             with contextlib.suppress(RyeError):  # too many are waiting
@@ -145,10 +146,10 @@ class Examiners:
                 return
             self._workers.append(worker)
 
-    async def _ask(self, worker: _Worker, account: Account, texts: Sequence[str]) -> Done:
+    async def _ask(self, worker: _Worker, account: Account, texts: Sequence[str], files: Sequence[bytes]) -> Done:
         """The worker's answer. Raises Gone, or RyeError ``publish-timeout`` for the request that the worker is stuck
         on."""
-        future = worker.ask(Work(account, list(texts)))
+        future = worker.ask(Work(account, list(texts), list(files)))
         try:
             while not future.done():
                 await asyncio.wait({future}, timeout=max(worker.seconds_left(), 0.01))
@@ -230,7 +231,7 @@ class _Worker:
                 self.since = time.monotonic()
                 if not future.done():
                     future.set_result(done)
-        except (asyncio.IncompleteReadError, msgspec.ValidationError, msgspec.DecodeError, IndexError, OSError):
+        except (asyncio.IncompleteReadError, IndexError, OSError, *UNDECODABLE):
             self.is_alive = False
             if self.process.returncode is None:
                 self.process.kill()

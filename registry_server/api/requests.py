@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from litestar import Request, Response
 from litestar.datastructures import State
@@ -15,6 +15,7 @@ from registry_server.api.private_reading import bearer_of, cookie_of, session_co
 from registry_server.api.service import Service
 from registry_server.pages.page_layout import SAFE_HEADERS as PAGE_HEADERS
 from rye.errors import RyeError
+from rye.text.json_reading import JsonError, read_json, read_typed_json
 
 SAFE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -23,6 +24,7 @@ SAFE_HEADERS = {
     "Cross-Origin-Resource-Policy": "cross-origin",
 }
 _JSON = "application/json"
+_T = TypeVar("_T")
 
 
 SERVICE_KEY = "rye.service"
@@ -96,6 +98,31 @@ async def read_body(receive: Callable[[], Awaitable[Any]], declared: str, most: 
             "request-timeout", "The request took too long to arrive.", "Try again on a faster connection."
         ) from None
     return b"".join(parts)
+
+
+def decode_request(body: bytes, kind: type[_T]) -> _T:
+    """Decode a request; no unknown, missing or duplicate field, no NUL character. Raises RyeError ``bad-request``, whatever
+    the bytes are."""
+    try:
+        document = read_typed_json(body, kind)
+        if b"\\u0000" in body and _has_nul(read_json(body)):
+            raise JsonError("a text contains a NUL character")  # PostgreSQL cannot keep it or compare with it
+    except JsonError as error:
+        raise RyeError(
+            "bad-request",
+            f"The request does not have the expected format: {str(error)[:200]}.",
+            "GET /openapi.json describes every call.",
+        ) from error
+    return document
+
+
+def _has_nul(value: object) -> bool:
+    """Whether a text of a parsed document contains the character. Deep ones were refused by the reader."""
+    if isinstance(value, str):
+        return "\0" in value
+    if isinstance(value, dict):
+        return any(map(_has_nul, value)) or any(map(_has_nul, value.values()))
+    return isinstance(value, list) and any(map(_has_nul, value))
 
 
 def header_of(request: Request[Any, Any, State], name: bytes) -> str:

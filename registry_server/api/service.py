@@ -234,6 +234,10 @@ class Service:
             )
         if self._may_refer(account, sha256) and self.public.get(wire.blob_path(sha256)) == content:
             return False  # a pending upload is written again instead, which restarts its retention period
+        self._keep(account, sha256, content)
+        return True
+
+    def _keep(self, account: Account, sha256: str, content: bytes) -> None:
         if not self.quotas.fits(account.owner, len(content)):
             self._sweep(always=True)
             if not self.quotas.fits(account.owner, len(content)):
@@ -254,7 +258,6 @@ class Service:
         self.uploads.put_soon(sha256, content)  # durable before the batch that publishes it is committed
         self.quotas.keep(account.owner, sha256, len(content))
         self._sweep()
-        return True
 
     def keep_uploads(self, account: Account, contents: Sequence[bytes]) -> None:
         """Keep files that came with the statements that refer to them. Raises RyeError."""
@@ -265,7 +268,14 @@ class Service:
                     f"A file has more than {self.settings.blob_bytes:,} bytes.",
                     "Make the file smaller.",
                 )
-            self.keep_upload(account, hashlib.sha256(content).hexdigest(), content)
+            sha256 = hashlib.sha256(content).hexdigest()
+            if self.public.is_local or not self._has_room(account, len(content)):
+                self.keep_upload(account, sha256, content)
+            else:  # in a bucket, writing the bytes again costs less than asking whether they are public
+                self._keep(account, sha256, content)
+
+    def _has_room(self, account: Account, size: int) -> bool:
+        return self.quotas.fits(account.owner, size) and self._kept_bytes + size <= self.settings.uploads_bytes
 
     def _may_refer(self, account: Account, sha256: str) -> bool:
         """Whether a release of this account may refer to published bytes; otherwise it must upload them."""

@@ -15,7 +15,7 @@ from registry_server.accounts import audit_events, device_logins, tokens
 from registry_server.accounts.rate_limits import address_key
 from registry_server.accounts.times import now_text
 from registry_server.api.operations import described
-from registry_server.api.requests import body_of, json_answer, service_of
+from registry_server.api.requests import body_of, decode_request, json_answer, service_of
 from registry_server.api.sessions import (
     FORM_BYTES,
     AnyRequest,
@@ -114,7 +114,7 @@ async def _exchange(request: AnyRequest) -> Response[bytes]:
     service, address = service_of(request), address_of(request)
     count_try(request)
     with service.quotas.request(f"address {address}"):
-        wanted = wire.decode_json(await body_of(request, _IDENTITY_BYTES), wire.ExchangeRequest)
+        wanted = decode_request(await body_of(request, _IDENTITY_BYTES), wire.ExchangeRequest)
         answer = await service.issuer_calls.run(service.exchange.exchange, wanted.token, service.address, address)
     return json_answer(wire.encode_json(answer))
 

@@ -7,6 +7,7 @@ comes from untrusted clients; its answers are plain data, which the server decod
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import signal
 import sys
@@ -20,11 +21,12 @@ import sqlalchemy as sa
 from msgspec import Meta, Struct
 
 from registry_server.accounts.tokens import Account
-from registry_server.api.examination import Examination
+from registry_server.api.examination import Examination, by_hash
 from registry_server.pages.analysis_store import AnalysisStore
 from registry_server.pages.item import analyse_release
 from registry_server.settings import Settings
 from registry_server.storage import database
+from registry_server.storage.bounded_threads import BoundedThreads
 from registry_server.storage.objects import Objects
 from registry_server.storage.store_factory import analysed_objects, public_objects, upload_objects
 from rye.errors import RyeError
@@ -34,6 +36,8 @@ _log = logging.getLogger("rye.registry")
 LENGTH_BYTES = 4
 QUIET_SECONDS = 0.05
 """How long no one must wait for this process before it analyses a release: publishes come in series."""
+LATER = 1_000
+"""Publishes whose releases can wait for the thread that analyses them."""
 
 
 class Start(Struct, frozen=True):
@@ -57,6 +61,8 @@ class Work(Struct, frozen=True):
 
     account: Account
     notes: list[str] = []
+    files: list[bytes] = []
+    """Files that came with the notes: they may not be in the store yet."""
     released: list[Released] = []
 
 
@@ -120,11 +126,38 @@ class Analyst(Struct, frozen=True):
                 time.sleep(QUIET_SECONDS / 10)
 
 
-def answer(examination: Examination, analyst: Analyst, work: Work) -> Done:
-    """Examine one request, or analyse releases."""
-    analyst.analyse(work.released)
+class Desk:
+    """What a worker does with its requests: it examines one after the other, and analyses releases in between."""
+
+    def __init__(self, examination: Examination, analyst: Analyst) -> None:
+        self._examination = examination
+        self._analyst = Analyst(analyst.engine, analyst.public, analyst.analyses, self._is_busy)
+        self._analysing = BoundedThreads("rye-analyses", 1, LATER, "Too many releases wait for their analysis.")
+        self._examined = -QUIET_SECONDS
+
+    def answer(self, work: Work) -> Done:
+        """Examine a request, or note releases for a quiet moment. Requests never wait for an analysis, which reads
+        several files of the store."""
+        if work.released:
+            with contextlib.suppress(RyeError):  # too many are waiting
+                self._analysing.submit(lambda: self._analyst.analyse(work.released))
+            return Done()
+        done = examined(self._examination, work)
+        self._examined = time.monotonic()
+        return done
+
+    def close(self) -> None:
+        """Let the analysis that is being made finish."""
+        self._analysing.close()
+
+    def _is_busy(self) -> bool:
+        return time.monotonic() - self._examined < QUIET_SECONDS
+
+
+def examined(examination: Examination, work: Work) -> Done:
+    """Examine one request."""
     try:
-        candidates = examination.look_into(work.account, examination.read(work.notes))
+        candidates = examination.look_into(work.account, examination.read(work.notes), sent=by_hash(work.files))
     except RyeError as error:
         return Done(code=error.code, message=error.message, hint=error.hint)
     return Done([FileContent(candidate.signer, candidate.keywords) for candidate in candidates])
@@ -144,10 +177,11 @@ def main() -> None:
     )
     public = public_objects(settings)
     examination = Examination(engine, start.origin, public, upload_objects(settings), settings)
-    analyst = Analyst(engine, public, AnalysisStore(analysed_objects(settings), engine))
+    desk = Desk(examination, Analyst(engine, public, AnalysisStore(analysed_objects(settings), engine)))
     while (data := read_frame(inward)) is not None:
-        outward.write(frame(answer(examination, analyst, msgspec.json.decode(data, type=Work))))
+        outward.write(frame(desk.answer(msgspec.json.decode(data, type=Work))))
         outward.flush()
+    desk.close()
 
 
 if __name__ == "__main__":

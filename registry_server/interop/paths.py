@@ -4,7 +4,7 @@
 ``/.well-known/agent-skills/index.json``, ``NAME/PATH``,       skills of all namespaces
 ``NAME.tar.gz``
 ``/NAMESPACE/.well-known/agent-skills/…``                      skills of one namespace
-``/renovate/KIND/NAMESPACE/…/NAME.json``                       one item's versions
+``/renovate/KIND/NAMESPACE/…/NAME.json``                       one item's versions; ``any`` stands for its only kind
 ``/osv/all.zip``, ``/osv/ID.json``                             advisories
 ``/apm/v1/packages/NAMESPACE/SKILL/versions``,                 a skill's versions, and the archive of one
 ``…/VERSION/download``
@@ -19,7 +19,7 @@ import re
 from msgspec import Struct
 
 from registry_server.interop.offers import MAIN
-from rye.items.identity import SEGMENT_PATTERN, Identity, is_id
+from rye.items.identity import SEGMENT_PATTERN, is_id
 from rye.items.kinds import KINDS
 from rye.items.version_text import version_problem
 from rye.registry.protocol.statements.release import is_attached_path
@@ -51,9 +51,10 @@ class SkillFile(Struct, frozen=True, tag=True):
 
 
 class ItemVersions(Struct, frozen=True, tag=True):
-    """An item's versions, for Renovate."""
+    """An item's versions, for Renovate. ``kind`` None: of the only item with this id, as rye.toml reads a line without a kind."""
 
-    identity: Identity
+    kind: str | None
+    id: str
 
 
 class Advisories(Struct, frozen=True, tag=True):
@@ -95,6 +96,7 @@ class ApmUnknown(Struct, frozen=True, tag=True):
 
 Wanted = SkillIndex | SkillFile | ItemVersions | Advisories | ApmVersions | ApmArchive | ApmUnknown
 """Documents, requested with GET."""
+_ANY = "any"
 READER: dict[type, str] = {
     SkillIndex: "skills",
     SkillFile: "skills",
@@ -152,7 +154,7 @@ def _package(path: str) -> ApmVersions | ApmArchive | ApmUnknown:
 
 def _item(rest: str) -> ItemVersions | None:
     kind, slash, identifier = rest.partition("/")
-    if not slash or kind not in KINDS or not identifier.endswith(".json"):
+    if not slash or kind not in (*KINDS, _ANY) or not identifier.endswith(".json"):
         return None
     identifier = identifier.removesuffix(".json")
-    return ItemVersions(Identity(kind, identifier)) if "/" in identifier and is_id(identifier) else None
+    return ItemVersions(None if kind == _ANY else kind, identifier) if "/" in identifier and is_id(identifier) else None

@@ -129,7 +129,7 @@ class PageCache:
     async def _answer(
         self, request: PageRequest, prepare: Callable[[], Awaitable[Maker]], *, is_asked_before: bool = False
     ) -> Answer:
-        await self._turn()
+        await self.turn(PAGES.pace_seconds)
         form = form_of(request.accept)
         key = (request.path, form, request.reader.namespaces, self._address())
         head, hour = await self._newest(), self.hour()
@@ -236,11 +236,11 @@ class PageCache:
 
     # -- on the event loop -----------------------------------------------------------------------------------------------
 
-    async def _turn(self) -> None:
-        """During a publish and for a moment after it, wait for this page's turn: pages and publishing share one
-        interpreter.
+    async def turn(self, pace: float) -> None:
+        """During a publish and for a moment after it, wait for this reader's turn: pages, searches and publishing share
+        one interpreter.
 
-        Raises RyeError ``busy``.
+        ``pace``: seconds until the next reader's turn. Raises RyeError ``busy``.
         """
         now = time.monotonic()
         if self._is_publishing():
@@ -250,9 +250,9 @@ class PageCache:
         turn = max(now, self._next_turn)
         if turn - now > PAGES.turn_seconds:
             raise RyeError(
-                "busy", "The registry is publishing, and too many pages are waiting.", "Try again in a moment."
+                "busy", "The registry is publishing, and too many readers are waiting.", "Try again in a moment."
             )
-        self._next_turn = turn + PAGES.pace_seconds
+        self._next_turn = turn + pace
         if turn > now:
             await asyncio.sleep(turn - now)
 

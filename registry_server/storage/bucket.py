@@ -29,7 +29,7 @@ _FULL_BUCKET = ("507 ", "StorageFull", "QuotaExceeded", "InsufficientCapacity", 
 _NO_CREDENTIALS = ("169.254.", "NoCredentials", "credential", "InvalidAccessKeyId", "SignatureDoesNotMatch")
 
 
-REQUESTS = 32
+REQUESTS = 64
 """Concurrent requests to the service in one ``put_all``."""
 _DELETED_AT_ONCE = 1000
 _RECENT_BYTES = 32 * MIB

@@ -23,7 +23,7 @@ import sqlalchemy as sa
 from registry_server.accounts import audit_events
 from registry_server.accounts.scopes import DEFAULT_SCOPES
 from registry_server.sequencer import search_offers
-from registry_server.sequencer.acceptance import Candidate, keywords_of
+from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.head_publication import HeadPublication
 from registry_server.sequencer.leadership import confirm, holder_name, take
 from registry_server.sequencer.ledger import Ledger, Published
@@ -185,7 +185,7 @@ def _keywords(release: Release, public: Objects) -> str:
         return ""
     attached = [entry.path for entry in release.attached]
     metadata = read_published(release.identity, release.file.suffix, data, attached).metadata
-    return keywords_of(metadata) if metadata is not None else ""
+    return metadata.keywords if metadata is not None else ""
 
 
 def _restore_rows(connection: sa.Connection, source: Backup) -> None:

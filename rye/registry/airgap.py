@@ -53,6 +53,7 @@ from rye.registry.transport.seam import Fetched, FetchError, Request, Transport,
 from rye.registry.trust.trust_error import TrustError
 from rye.storage.atomic import replace_file
 from rye.storage.safe_files import read_bytes
+from rye.text.json_reading import UNDECODABLE
 from rye.text.lazy import lazy_pattern
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def _understood(files: dict[str, bytes], shown: str) -> AirgapFile:
     try:
         listed = msgspec.json.decode(listing, type=list[_Listed])
         registries = tuple((entry.address, lines.read_origin(entry.origin)) for entry in listed)
-    except (msgspec.MsgspecError, RyeError, UnicodeError) as error:
+    except (RyeError, *UNDECODABLE) as error:
         raise _malformed(shown, f"its list of registries cannot be read ({str(error)[:100]})") from error
     origins = {origin for _, origin in registries}
     if lock is None or not 1 <= len(registries) <= _MAX_REGISTRIES or len(origins) != len(registries):

@@ -16,7 +16,7 @@ import re
 import threading
 from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import msgspec
 
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     import json
 else:
     json = lazy_module("json")  # decoding msgpack or a type needs none
+
+
+UNDECODABLE: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
+"""What msgspec's decoders raise: for a text that is not UTF-8, and for deep nesting, an error that is not one of its own."""
 
 
 class JsonError(ValueError):
@@ -100,6 +104,18 @@ def _whole(text: str) -> int:
 _T = TypeVar("_T")
 _making = threading.Lock()
 _made: dict[tuple[Any, type], Any] = {}
+
+
+def read_typed_json(data: bytes, kind: type[_T]) -> _T:
+    """Return a value of a type from JSON that :func:`read_json` takes as well. Raises JsonError, whatever the bytes are."""
+    try:
+        value = json_decoder(kind).decode(data)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise JsonError(str(error)) from error
+    except UnicodeDecodeError as error:  # no MsgspecError; and its position is that in one text
+        raise JsonError(f"a text is not UTF-8: {error.reason}") from error
+    read_json(data)  # finds duplicate keys, of which msgspec keeps the last
+    return value
 
 
 def json_decoder(kind: type[_T]) -> msgspec.json.Decoder[_T]:

@@ -53,9 +53,14 @@ def test_the_preset_finds_the_lines_of_a_manifest(local: UncheckedRegistry) -> N
         pattern.replace("(?<", "(?P<"),
         '[dependencies]\n"skill:acme/pdf" = "^1.2"\n"acme/notes/style" = "*"\nname = "x"\n',
     )
-    assert found == [("skill", "acme/pdf", "^1.2")]
-    named = manager["packageNameTemplate"].replace("{{kind}}", "skill").replace("{{depName}}", "acme/pdf")
-    url = preset["customDatasources"]["rye"]["defaultRegistryUrlTemplate"].replace("{{packageName}}", named)
+    assert found == [("skill", "acme/pdf", "^1.2"), ("", "acme/notes/style", "*")]
     local.release("acme/pdf", "1.2.0")
-    assert [row["version"] for row in local.get(path_of(url)).json()["releases"]] == ["1.2.0"]
+    for kind in ("skill", ""):
+        template = manager["packageNameTemplate"]
+        with_kind, without = re.fullmatch(
+            r"\{\{#if kind\}\}(.*)\{\{else\}\}(.*)\{\{/if\}\}/\{\{depName\}\}", template
+        ).groups()  # type: ignore[union-attr]
+        named = f"{with_kind.replace('{{kind}}', kind) if kind else without}/acme/pdf"
+        url = preset["customDatasources"]["rye"]["defaultRegistryUrlTemplate"].replace("{{packageName}}", named)
+        assert [row["version"] for row in local.get(path_of(url)).json()["releases"]] == ["1.2.0"]
     assert len(EXAMPLES["renovate"].splitlines()) <= 15

@@ -52,6 +52,14 @@ class TestRenovate:
         assert [row["version"] for row in releases(local, "/renovate/directive/acme/work/ship.json")] == ["1.0.0"]
         assert local.get("/renovate/skill/acme/work/ship.json").status_code == 404
 
+    def test_a_line_without_a_kind_means_the_only_item_with_its_id(self, local: UncheckedRegistry) -> None:
+        local.release("acme/work/ship", "1.0.0")
+        assert [row["version"] for row in releases(local, "/renovate/any/acme/work/ship.json")] == ["1.0.0"]
+        assert local.get("/renovate/any/acme/nothing.json").status_code == 404
+        assert local.publish(local.publishers["acme"], "work/ship", local.token()).status_code == 200
+        assert local.get("/renovate/any/acme/work/ship.json").status_code == 404
+        assert local.get("/renovate/skill/acme/work/ship.json").status_code == 200
+
     def test_withdrawn_versions_leave_and_a_deprecation_is_said(self, local: UncheckedRegistry) -> None:
         for version in ("1.0.0", "1.1.0", "1.2.0"):
             local.release("acme/tools/pdf", version, {"a.md": version.encode()})

@@ -463,7 +463,7 @@ class TestHostileRequests:
         headers = {"Authorization": f"Bearer {server.client.token}"}
         answer = httpx.post(server.client.url + "/api/v1/statements", content=body, headers=headers)
         assert answer.status_code == 400
-        assert error_code(answer) == "answer-malformed"
+        assert error_code(answer) == "bad-request"
 
     def test_too_many_statements(self, server: Server) -> None:
         answer = server.client.statements(*["x"] * 21)

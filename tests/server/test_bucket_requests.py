@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ from registry_server.storage.store_factory import public_objects, upload_objects
 from registry_server.upkeep import audit
 from registry_server.upkeep.founding import found
 from rye.errors import RyeError
+from rye.registry.protocol.wire import blob_path
+from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.publisher import Publisher
 from tests.scenes.registry_process import ORIGIN
 from tests.server.fake_bucket import Asked, FakeBucket, serving
@@ -88,6 +91,25 @@ def test_a_batch_asks_for_the_head_once_writes_each_new_file_once_and_the_head_l
         assert {kind: kinds.count(kind) for kind in kinds} == {"blobs": 3, "index": 3, "map": 1, "tile": 2}
         with database.reader(sequencer.engine) as connection:
             assert audit.verify(Ledger(connection), sequencer.public) == []
+
+
+def test_a_file_that_comes_with_its_statement_is_written_once_and_asked_for_by_nobody(
+    service: tuple[FakeBucket, str], tmp_path: Path
+) -> None:
+    fake, address = service
+    acme = Publisher("acme")
+    with LocalRegistry(tmp_path / "data", f'objects = "s3://rye/registry"\ns3_endpoint = "{address}"\n') as local:
+        token = local.token()
+        assert local.statements(token, acme.claim()).status_code == 200
+        data = acme.file("a/item")
+        note = acme.note(acme.release("a/item", data))
+        asked(fake)
+        body = {"notes": [note], "blobs": [base64.b64encode(data).decode()]}
+        assert local.post("/api/v1/statements", token, json=body).status_code == 200
+        sha256 = hashlib.sha256(data).hexdigest()
+        about = [one for one in asked(fake) if (sha256 in one and "uploads" in one) or "blobs" in one]
+        assert about == [f"PUT uploads/{sha256}", f"PUT public/{blob_path(sha256)}"]
+        assert local.post("/api/v1/statements", token, json=body).json()["results"][0]["duplicate"]
 
 
 @pytest.mark.parametrize("part", ["public/index", "public/checkpoint", "public/head"])

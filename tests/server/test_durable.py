@@ -20,6 +20,9 @@ def test_a_failed_write_leaves_no_temporary_files(tmp_path: Path, monkeypatch: p
     fill, finished = durable._fill, list[bytes]()
 
     def full_for_one(place: str, content: bytes, *, sync: bool) -> None:
+        if not place.startswith(str(tmp_path)):  # a server of another test, whose worker still writes
+            fill(place, content, sync=sync)
+            return
         if content == b"0":
             raise OSError(errno.ENOSPC, "full")
         time.sleep(0.05)

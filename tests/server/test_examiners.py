@@ -6,6 +6,7 @@ import asyncio
 import io
 import os
 import signal
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,11 +15,12 @@ import pytest
 
 from registry_server.accounts import registry_keys
 from registry_server.accounts.tokens import Account
-from registry_server.api import examiners
+from registry_server.api import examiners, worker
 from registry_server.api.examination import Examination
 from registry_server.api.examiners import Examiners
-from registry_server.api.worker import Done, Start, frame, read_frame
+from registry_server.api.worker import Analyst, Desk, Done, Released, Start, Work, frame, read_frame
 from registry_server.migrations import opening
+from registry_server.pages.analysis_store import AnalysisStore
 from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings
 from registry_server.storage.objects import Folder
@@ -105,6 +107,49 @@ def test_a_worker_finds_and_refuses_what_this_process_does_and_may_end_at_any_ti
             assert not worker.is_alive
 
     asyncio.run(ask())
+
+
+@pytest.mark.processes
+def test_files_that_came_with_the_request_are_read_from_it_and_no_others(
+    examination: Examination, settings: Settings, release: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    (name,) = [path for path, *_ in Folder(settings.uploads).listing()]
+    data = Folder(settings.uploads).get(name)
+    assert data is not None
+    Folder(settings.uploads).delete(name)
+
+    async def ask() -> None:
+        async with with_worker(examination, settings) as pool:
+            (only,) = pool._workers
+            for _ in ("in the worker", "here"):
+                assert (await pool.examine(ANYONE, [release], [b"another", data]))[0].signer
+                with pytest.raises(RyeError) as missing:
+                    await pool.examine(ANYONE, [release], [data + b" "])
+                assert missing.value.code == "blob-missing"
+                await only.end()
+
+    asyncio.run(ask())
+
+
+def test_a_request_does_not_wait_for_the_analysis_of_an_earlier_one(
+    examination: Examination, release: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, end = threading.Event(), threading.Event()
+
+    def slowly(*_: object) -> None:
+        begun.set()
+        assert end.wait(20)
+
+    monkeypatch.setattr(worker, "analyse_release", slowly)
+    analyses = AnalysisStore(examination._uploads, examination._engine)
+    desk = Desk(examination, Analyst(examination._engine, examination._public, analyses))
+    assert desk.answer(Work(ANYONE, released=[Released("directive", "acme/a/b", "1.0.0")])) == Done()
+    assert begun.wait(20)
+    assert desk.answer(Work(ANYONE, [release])).findings
+    assert desk._is_busy()
+    end.set()
+    desk.close()
 
 
 @pytest.mark.processes

@@ -409,7 +409,7 @@ class TestPublishing:
             await here._start()
             (only,) = here._workers
             here.analyse([Released("directive", "acme/a/item", "1.0.0"), Released("directive", "acme/a/no", "1.0.0")])
-            while only.waiting:
+            while only.waiting or not registry.stored():
                 await asyncio.sleep(0.01)
 
         loop.run_until_complete(asyncio.wait_for(worked(), 60))

@@ -259,7 +259,7 @@ class TestSitemap:
 
     def test_many_names_are_cheap(self, local: LocalRegistry) -> None:
         row = {"kind": "directive", "namespace": "acme", "version": "1.0.0", "description": "x" * 100,
-               "keywords": "", "deprecated": False, "segment": "-x-"}  # fmt: skip
+               "keywords": "", "deprecated": False, "terms": ""}  # fmt: skip
         names = [f"acme/category/name-{number:06d}" for number in range(30_000)]
         with local.service.engine.begin() as connection:
             connection.execute(
@@ -291,7 +291,7 @@ def test_names_have_the_same_order_on_postgresql(empty: str) -> None:
         f"directive:{name}" for name in ("a-b/c", "a/b", "ab/a", "a_b/c", "a-b-c/d", "a/z", "ab/c-d", "ab/cd")
     )
     row = {"kind": "directive", "namespace": "x", "version": "1.0.0", "description": "", "keywords": "", "deprecated": False,
-           "segment": "-x-"}  # fmt: skip
+           "terms": ""}  # fmt: skip
     with engine.begin() as connection:
         documents.create(connection)
         rows = [{**row, "number": n, "name": name, "id": name} for n, name in enumerate(reversed(names))]

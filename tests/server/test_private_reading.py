@@ -175,4 +175,4 @@ def test_no_release_hands_out_bytes_that_its_publisher_may_not_read(split: Local
         with database.reader(split.service.engine) as connection:
             account = tokens.check(connection, split.token(*namespaces))
         assert account is not None
-        assert (examination._readable_blob(account, sha256) is not None) is is_found
+        assert (examination._readable_blob(account, {}, sha256) is not None) is is_found

@@ -1,13 +1,11 @@
-"""The proxy from operating/nginx.conf, run in front of a real registry; skipped where nginx is not installed."""
+"""The proxies of ``operating/``, run in front of a real registry; skipped where nginx or Caddy is not installed."""
 
 from __future__ import annotations
 
-import re
-import shutil
-import socket
-import subprocess
+import secrets
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import httpx
@@ -20,78 +18,29 @@ from rye.registry.store.state import StateStore
 from tests.scenes.publisher import Client, Publisher
 from tests.scenes.registry import Registry
 from tests.scenes.registry_process import token
+from tests.scenes.web_servers import OPERATING, caddy, caddy_sample, nginx, nginx_sample
 
 pytestmark = pytest.mark.processes
 
-SAMPLE = Path(__file__).parents[2] / "operating" / "nginx.conf"
+MUTABLE = ("head", "checkpoint", "config.json")
 
 
-def free_port() -> int:
-    with socket.socket() as chosen:
-        chosen.bind(("127.0.0.1", 0))
-        port: int = chosen.getsockname()[1]
-        return port
+def sample(name: str, registry: Registry, folder: Path) -> AbstractContextManager[str]:
+    for opened in (registry.data, registry.data.parent, registry.data.parent.parent):
+        opened.chmod(0o755)
+    if name == "nginx":
+        return nginx(folder / "nginx", nginx_sample(registry))
+    return caddy(folder / "caddy", caddy_sample(registry))
 
 
-def configured(registry: Registry, port: int, folder: Path) -> str:
-    """The sample with this machine's paths and without TLS, as a complete configuration that stays in one folder."""
-    text = SAMPLE.read_text("utf-8")
-    changes = {
-        r"listen 443 ssl http2;": f"listen 127.0.0.1:{port};",
-        r" *ssl_certificate\S* .*;\n": "",
-        r"/srv/registry/public": str(registry.public),
-        r"127\.0\.0\.1:8420": registry.url.removeprefix("http://"),
-    }
-    for pattern, value in changes.items():
-        text, count = re.subn(pattern, value, text)
-        assert count, pattern
-    places = "".join(
-        f"{name}_temp_path {folder / name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    return (
-        f"daemon off; pid {folder / 'pid'}; error_log {folder / 'error.log'};\n"
-        f"events {{ worker_connections 64; }}\nhttp {{ access_log off;\n{places}{text}}}\n"
-    )
+@pytest.fixture(params=["nginx", "caddy"])
+def address(request: pytest.FixtureRequest, registry: Registry, tmp_path: Path) -> Iterator[str]:
+    with sample(request.param, registry, tmp_path) as running:
+        yield running
 
 
-def started(program: str, registry: Registry, folder: Path) -> tuple[int, subprocess.Popen[bytes]]:
-    """Run nginx on a free port."""
-    port = free_port()
-    place = folder / "nginx.conf"
-    place.write_text(f"user root;\n{configured(registry, port, folder)}")
-    return port, subprocess.Popen([program, "-c", str(place)], stderr=subprocess.PIPE)
-
-
-@pytest.fixture
-def address(registry: Registry, tmp_path: Path) -> Iterator[str]:
-    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
-    if program is None:
-        pytest.skip("nginx is not installed")
-    registry.data.parent.chmod(0o755)
-    for folder in (registry.data, registry.data.parent.parent):
-        folder.chmod(0o755)
-    attempts = iter(range(5))  # until no other program has taken the port in the meantime
-    port, process = started(program, registry, tmp_path)
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            httpx.get(f"http://127.0.0.1:{port}/config.json")
-            break
-        except httpx.TransportError:
-            if process.poll() is not None:
-                said = process.communicate()[1].decode()
-                assert "in use" in said, said
-                assert next(attempts, None) is not None, said
-                port, process = started(program, registry, tmp_path)
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-    yield f"http://127.0.0.1:{port}"
-    process.terminate()
-    process.communicate(timeout=10)
-
-
-def test_nginx_serves_the_files_itself_and_passes_on_the_rest(registry: Registry, address: str, tmp_path: Path) -> None:
-    acme = Publisher("acme")
+def test_it_serves_the_files_itself_and_passes_on_the_rest(registry: Registry, address: str, tmp_path: Path) -> None:
+    acme = Publisher(f"n{secrets.token_hex(8)}")  # the registry is the same in all tests
     client = Client(address, token(registry.data))
     assert client.statements(acme.claim()).status_code == 200
     for name in ("a/one", "a/two"):
@@ -99,15 +48,15 @@ def test_nginx_serves_the_files_itself_and_passes_on_the_rest(registry: Registry
 
     store, cache = StateStore(tmp_path / "state"), Cache(tmp_path / "cache")
     with RegistryClient.open(address, accept_root=registry.fingerprint, store=store, cache=cache) as reader:
-        identity = Identity("directive", "acme/a/one")
+        identity = Identity("directive", f"{acme.namespace}/a/one")
         (record,) = reader.releases([identity])[identity]
         reader.prove([record])
 
     head = httpx.get(f"{address}/head")
     assert head.content == (registry.public / "head").read_bytes()
     assert head.headers["cache-control"] == "public, max-age=0, must-revalidate"
-    assert head.headers["server"] == "nginx"
-    assert httpx.get(f"{address}/head", headers={"If-None-Match": head.headers["etag"]}).status_code == 304
+    assert head.headers["server"].lower() in ("nginx", "caddy")
+    assert "x-request-id" not in head.headers  # it reads the file itself, also while the registry restarts
     blob = next((registry.public / "blobs").rglob("*/*/*"))
     path = f"/{blob.relative_to(registry.public).as_posix()}"
     found = httpx.get(address + path)
@@ -120,6 +69,51 @@ def test_nginx_serves_the_files_itself_and_passes_on_the_rest(registry: Registry
     assert httpx.get(f"{address}/tile/0/000.p/4").status_code in (200, 404)
 
 
+def test_two_publishes_within_a_second_are_two_heads_to_every_condition(registry: Registry, address: str) -> None:
+    """A tag of whole seconds and the length is the same for both, and a reader that has the first would keep it."""
+    acme = Publisher(f"n{secrets.token_hex(8)}")  # the registry is the same in all tests
+    client = Client(registry.url, token(registry.data))
+    assert client.statements(acme.claim()).status_code == 200
+    assert client.publish(acme, "a/zero").status_code == 200
+    for number in range(8):
+        time.sleep(-time.time() % 1)  # a second begins
+        assert client.statements(acme.yank("a/zero", reason=f"Reason {number}")).status_code == 200
+        before = {path: httpx.get(f"{address}/{path}") for path in MUTABLE}
+        seconds = {path: (registry.public / path).stat().st_mtime for path in MUTABLE}
+        undone = acme.yank("a/zero", yanked=False, reason=f"Reason {number}")
+        assert client.statements(undone).status_code == 200
+        for path, answer in before.items():
+            conditions = {
+                "If-None-Match": answer.headers.get("etag"),
+                "If-Modified-Since": answer.headers.get("last-modified", _date(seconds[path])),
+            }
+            now = (registry.public / path).read_bytes()
+            assert (now == answer.content) == (path == "config.json"), path
+            for name, value in conditions.items():
+                if value is not None and now != answer.content:
+                    again = httpx.get(f"{address}/{path}", headers={name: value})
+                    assert (again.status_code, again.content) == (200, now), (path, name, value, number)
+
+
+def _date(seconds: float) -> str:
+    return time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(seconds))
+
+
+def test_part_of_a_head_is_never_sent_on_a_date(registry: Registry, address: str) -> None:
+    """``If-Range`` with the file's date would join two halves of two heads."""
+    file = registry.public / "head"
+    asked = {"Range": "bytes=0-3", "If-Range": _date(file.stat().st_mtime)}
+    answer = httpx.get(f"{address}/head", headers=asked)
+    assert (answer.status_code, answer.content) == (200, file.read_bytes())
+
+
+def test_a_missing_file_is_answered_by_the_registry(address: str) -> None:
+    """A cache may keep a 404 without ``no-store``, and hide the name that is published next."""
+    for path in (f"index/{'ab' * 32}", f"map/{'cd' * 32}", "root/9", f"blobs/sha256/ab/{'ab' * 32}"):
+        answer = httpx.get(f"{address}/{path}")
+        assert (answer.status_code, answer.headers["cache-control"]) == (404, "no-store"), path
+
+
 @pytest.mark.parametrize(
     "path",
     ["/metrics", "/registry.toml", "/../registry.db", "/keys/", f"/index/.{'a' * 64}.tmp", "/blobs/"],
@@ -127,3 +121,11 @@ def test_nginx_serves_the_files_itself_and_passes_on_the_rest(registry: Registry
 def test_nothing_else_of_the_folder_is_served(address: str, path: str) -> None:
     assert httpx.get(address + path).status_code == 404
     assert httpx.get(f"{address}/blobs/sha256/ab/{'ab' * 32}").json()["error"]["code"] == "not-found"
+
+
+def test_plain_http_is_sent_to_https_and_browsers_remember_it() -> None:
+    conf = (OPERATING / "nginx.conf").read_text("utf-8")
+    assert "listen 80;" in conf
+    assert "return 301 https://$host$request_uri;" in conf
+    for name in ("nginx.conf", "Caddyfile"):
+        assert "Strict-Transport-Security" in (OPERATING / name).read_text("utf-8"), name

@@ -183,3 +183,15 @@ def test_an_address_that_is_none_is_refused_at_once(local: LocalRegistry, url: s
 def test_nothing_is_sent_before_the_operator_says_so(local: LocalRegistry) -> None:
     assert not local.service.settings.webhooks
     assert local.service.deliverer._thread is None
+
+
+@pytest.mark.parametrize("host", ["0x7f000001", "2130706433", "127.1", "017700000001", "10.1", "0xa9fea9fe"])
+def test_a_private_address_is_refused_in_every_spelling_that_a_resolver_takes(host: str) -> None:
+    with pytest.raises(RyeError) as raised:
+        guarded_http.refuse_address(host)
+    assert raised.value.code == "private-address"
+
+
+@pytest.mark.parametrize("host", ["93.184.216.34", "hooks.example.com", "0x5db8d822"])
+def test_a_public_address_and_a_name_are_not_refused(host: str) -> None:
+    guarded_http.refuse_address(host)

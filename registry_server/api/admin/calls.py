@@ -20,10 +20,9 @@ from registry_server.accounts.administration import By
 from registry_server.accounts.operators import require_operator
 from registry_server.accounts.times import now_text
 from registry_server.accounts.tokens import Account
-from registry_server.api.admin.forms import decode_request
 from registry_server.api.operations import TEXT, Parameter, described, query_of
 from registry_server.api.private_reading import bearer_of
-from registry_server.api.requests import account_of, body_of, json_answer, service_of, unauthorized
+from registry_server.api.requests import account_of, body_of, decode_request, json_answer, service_of, unauthorized
 from registry_server.api.sessions import address_of, changing, reading
 from rye.errors import RyeError
 from rye.limits import KIB

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeVar
 
-import msgspec
 from msgspec import Meta, Struct
 
 from registry_server.accounts.audit_events import AuditEvent
-from rye.errors import RyeError
-from rye.text.json_reading import JsonError, read_json
 
 Role = Literal["owner", "publisher", "reader"]
 _Words = Annotated[list[Annotated[str, Meta(max_length=100)]], Meta(max_length=100)]
@@ -240,19 +237,3 @@ class PublisherRequest(Struct, frozen=True, forbid_unknown_fields=True):
     issuer: str = "github"
     environment: str = ""
     scopes: _Words = []
-
-
-def decode_request(body: bytes, kind: type[_T]) -> _T:
-    """Decode a request; no unknown, missing or duplicate field. Raises RyeError ``bad-request``."""
-    try:
-        document = msgspec.json.decode(body, type=kind)
-        read_json(body)  # finds duplicate fields, of which msgspec keeps the last
-        if b"\\u0000" in body:
-            raise JsonError("it contains a NUL character")  # PostgreSQL cannot compare it with anything
-    except (msgspec.MsgspecError, JsonError, RecursionError) as error:
-        raise RyeError(
-            "bad-request",
-            f"The request does not have the expected format: {str(error)[:200]}.",
-            "GET /openapi.json describes every call.",
-        ) from error
-    return document

@@ -23,7 +23,7 @@ from rye.items.identity import Identity
 from rye.registry.protocol import lines
 from rye.registry.protocol.lines import MAX_NUMBER, StatementError
 from rye.registry.protocol.notes import MAX_NOTE_BYTES
-from rye.text.json_reading import JsonError, json_decoder, read_json
+from rye.text.json_reading import JsonError, read_typed_json
 from rye.text.lazy import lazy_pattern
 
 PROTOCOL_VERSION = 2
@@ -281,13 +281,11 @@ def encode_json(document: Struct) -> bytes:
 def decode_json(data: bytes, kind: type[_T], code: str = "answer-malformed") -> _T:
     """Decode one of the structs above; no unknown, missing or duplicate field. Raises WireError with ``code``."""
     try:
-        document = json_decoder(kind).decode(data)
-        read_json(data)  # finds duplicate keys, of which msgspec keeps the last
-    except (msgspec.MsgspecError, JsonError, RecursionError) as error:
+        return read_typed_json(data, kind)
+    except JsonError as error:
         raise WireError(
             code, f"The registry's answer does not have the expected format: {str(error)[:200]}."
         ) from error
-    return document
 
 
 def encode_config(config: Config) -> bytes:

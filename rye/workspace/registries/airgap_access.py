@@ -75,7 +75,9 @@ def _check_lock(context: Context, file: AirgapFile, shown: str) -> None:
     project = find_project(context.cwd)
     if project is None:
         return
-    held = {(item.identity, item.version, item.sha256) for item in parse_lock(file.lock.decode("utf-8")).items}
+    held = {
+        (item.identity, item.version, item.sha256) for item in parse_lock(file.lock.decode("utf-8", "replace")).items
+    }
     for item in read_lock(project).items:
         if (item.identity, item.version, item.sha256) not in held:
             raise AirgapError(
