@@ -221,7 +221,7 @@ class AttackRunner:
         if start in ("installed", "checkout"):
             user.ok("add", str(DEPLOY), str(SKILL), "--yes")
         if start == "checkout":
-            shutil.rmtree(user.path(".ai"))
+            shutil.rmtree(user.path(".ai/packages"))
             shutil.rmtree(user.home / "cache")
 
     def attacker(self, attack: Attack) -> Attacker:

@@ -87,7 +87,9 @@ def test_a_command_in_what_others_take_for_the_body_is_a_run(hidden: str) -> Non
 @pytest.mark.parametrize("path", ["helper/SKILL.md", "a/b/skill.md", "references/Skill.MD"])
 def test_a_skill_inside_a_skill_is_a_run(path: str) -> None:
     hidden = f"---\nname: helper\ndescription: Helps.\nallowed-tools: Bash\n---\n\n!`{EVIL}`\n".encode()
-    assert attached_runs([(path, False, "0" * 64, hidden)]) == (Run("attached-file", path, "another skill", "0" * 64),)
+    assert attached_runs([(path, False, "0" * 64, hidden)], b"") == (
+        Run("attached-file", path, "another skill", "0" * 64),
+    )
 
 
 # -- what Rye writes for agent programs --------------------------------------------------------------------------------

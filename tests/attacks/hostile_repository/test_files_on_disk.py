@@ -110,9 +110,15 @@ def edited(read: str, state: str = "ok|unverified|missing", audit: str = "extra-
     )
 
 
-def restored(read: str, audit: str, state: str = "wrong-flag|missing") -> dict[str, str]:
+def restored(
+    read: str, audit: str, state: str = "wrong-flag|missing", install: str = "ok", repair: str = "ok"
+) -> dict[str, str]:
     """Outcomes when installing restores the signed state, and no reader prints the item before that."""
-    return everywhere(read, install="ok", repair="ok", list=state, audit=audit, sbom="", check="")
+    return everywhere(read, install=install, repair=repair, list=state, audit=audit, sbom="", check="")
+
+
+WRONG_FLAG = restored("modified-item", "wrong-flag", install="ok|edited-files")
+"""``ci`` names the file and stops, as for an edit; the other ways to install set the bit and say so."""
 
 
 IN_THE_WAY = everywhere("ok", install="symlink-in-the-way", repair="symlink-in-the-way", list="ok|unverified", audit="")
@@ -121,19 +127,19 @@ FLAGS = (
     Attack(
         name="a text with the executable bit",
         act=mode(here, 0o755),
-        outcomes=restored("modified-item", "wrong-flag"),
+        outcomes=WRONG_FLAG,
         postures=("given", "member"),
     ),
     Attack(
         name="a script without the executable bit",
         act=mode(lambda clone: skill(clone) / SCRIPT, 0o644),
-        outcomes=restored("modified-item", "wrong-flag"),
+        outcomes=WRONG_FLAG,
         item=SKILL,
     ),
     Attack(
         name="a tool with the executable bit",
         act=mode(lambda clone: clone.file_of(TOOL), 0o755),
-        outcomes=restored("modified-item", "wrong-flag"),
+        outcomes=WRONG_FLAG,
         item=TOOL,
     ),
     Attack(

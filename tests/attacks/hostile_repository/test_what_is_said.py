@@ -90,7 +90,8 @@ def test_an_item_that_audit_cannot_examine_is_listed_and_fails(runner: CloneAtta
         blob.symlink_to("/etc/hostname")
     audited = clone.run("audit", "--json")
     assert audited.code == 1
-    [finding] = audited.json["findings"]
+    [finding, absent] = audited.json["findings"]
+    assert (absent["rule"], absent["severity"]) == ("absent-item", "warning")
     assert (finding["rule"], finding["severity"], finding["item"]) == ("not-examined", "error", str(SKILL))
     blob.unlink(missing_ok=True)
     blob.write_bytes(kept)
