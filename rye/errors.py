@@ -13,6 +13,8 @@ Findings about a file's content are not errors but :class:`rye.text.diagnostics.
 
 from __future__ import annotations
 
+import re
+
 
 class RyeError(Exception):
     """The command failed. Carries what failed, why, and what to do next."""
@@ -35,8 +37,11 @@ class RyeError(Exception):
         self.details = {**({} if what is None else {"what": what}), **(details or {})}
 
     def as_json(self) -> dict[str, object]:
-        """Return the error document of ``--json``: ``{"error": {"code", "message", "hint", …details}}``."""
-        return {"error": {**self.details, "code": self.code, "message": self.message, "hint": self.hint}}
+        """Return the error document of ``--json``: ``{"error": {"code", "message", "hint", …details}}``, without passwords of
+        addresses."""
+        details = {name: _told(value) for name, value in self.details.items()}
+        hint = without_passwords(self.hint) if self.hint is not None else None
+        return {"error": {**details, "code": self.code, "message": without_passwords(self.message), "hint": hint}}
 
 
 class UsageError(RyeError):
@@ -52,3 +57,28 @@ def extra_missing(package: str, extra: str) -> RyeError:
         f"The package {package} is not installed; this needs rye's extra {extra!r}.",
         f"Install rye with its extra: pip install 'rye-registry[{extra}]'.",
     )
+
+
+def without_passwords(text: str) -> str:
+    """Any message without the user and password of an address in it.
+
+    Unlike :func:`rye.text.addresses.without_credentials`, which gets an address, it leaves what only looks like one, such as
+    ``skill:pdf@1.0.0``. It knows a path in which an address lost a slash."""
+    if "@" not in text:
+        return text
+    hidden = re.sub(r"(ssh:)?//([^/\s]*)@", without_user, text)
+    hidden = re.sub(r"(?<=[A-Za-z0-9]:)/[^/\s]*@", "/…@", hidden)
+    return re.sub(r"(?<![\w/…])[^\s/@:'\"]+:[^\s/@'\"]+@(?=[^\s/:@'\"]+(?::[^\s'\"]|/))", "…@", hidden)
+
+
+def without_user(found: re.Match[str]) -> str:
+    """What is shown in place of a match: of ssh, whose group 1 is ``ssh:``, a user without a password stays."""
+    return found[0] if found[1] and re.fullmatch(r"[A-Za-z0-9._-]+", found[2]) else f"{found[1] or ''}//…@"
+
+
+def _told(value: object) -> object:
+    if isinstance(value, str):
+        return without_passwords(value)
+    if isinstance(value, dict):
+        return {key: _told(one) for key, one in value.items()}
+    return [_told(one) for one in value] if isinstance(value, list | tuple) else value

@@ -37,6 +37,8 @@ class ContentLimits(Struct, frozen=True, kw_only=True):
     """Files and folders examined below a skill's folder, including ignored ones."""
     formula_chain: int = 16
     """Length of a chain of formulas that extend each other."""
+    named_items: int = 500
+    """Other items that one text names, as far as they are looked up."""
     formula_steps: int = 2_000
     """Steps of a formula after ``extends`` and ``compose.expand``."""
     formula_characters: int = 4 * MIB
@@ -260,10 +262,12 @@ class SourceLimits(Struct, frozen=True, kw_only=True):
     """Files and folders examined in one commit, or below a path source."""
     depth: int = 16
     """Nesting of folders, from the repository's root."""
-    skill_depth: int = 6
+    skill_depth: int = 8
     """How deep a folder with skills is searched, from the source's own folder."""
     items: int = 1_000
     """Items of one source."""
+    name_bytes: int = 16 * KIB
+    """The beginning of a SKILL.md in which its name is looked for."""
     marketplace_bytes: int = 1 * MIB
     """``.claude-plugin/marketplace.json``."""
     plugins: int = 500
@@ -313,7 +317,7 @@ class MirrorLimits(Struct, frozen=True, kw_only=True):
 MIRROR = MirrorLimits()
 
 
-class OverrideLimits(Struct, frozen=True):
+class OverrideLimits(Struct, frozen=True, kw_only=True):
     """Merging a target with its overrides (DECISIONS Overrides 5, 18)."""
 
     review_days: int = 90
@@ -328,6 +332,8 @@ class OverrideLimits(Struct, frozen=True):
     """One context or hand-off file of ``rye prime``."""
     files: int = 10_000
     """Customizations examined in one folder."""
+    shown_diff_lines: int = 40
+    """Lines of a difference that a question or an error shows."""
 
 
 OVERRIDES = OverrideLimits()
@@ -338,6 +344,8 @@ class RunsLimits(Struct, frozen=True):
 
     head_bytes: int = 256
     """The part of an attached file that is examined: a shebang, or a native program's first bytes."""
+    text_bytes: int = 64 * KIB
+    """The part that is searched for files that it passes to an interpreter, and for the scripts of a ``package.json``."""
     action_characters: int = 2_000
     """A longer command or setting is cut on screen and in the lock; the hash covers all of it."""
 
@@ -436,6 +444,10 @@ class SandboxLimits(Struct, frozen=True, kw_only=True):
     """A longer string is not passed to a shell tool as a variable, only on standard input."""
     project_entries: int = 200_000
     """Files and folders of the project that are searched for secrets. The tool cannot read the rest."""
+    journal_bytes: int = 64 * MIB
+    """The journal of a call. A larger one is not Rye's."""
+    recovery_seconds: float = 10.0
+    """How long sweeping after an interrupted call waits for a folder that a running call may change."""
     project_depth: int = 64
     """How many folders deep they may lie. The tool cannot read the rest, and a call that leaves something deeper fails."""
     connections: int = 64
@@ -567,7 +579,7 @@ class DifferenceLimits(Struct, frozen=True):
 DIFFERENCES = DifferenceLimits()
 
 
-class EditorLimits(Struct, frozen=True):
+class EditorLimits(Struct, frozen=True, kw_only=True):
     """What `rye lsp` does for one document."""
 
     text_characters: int = 4 * MIB
@@ -580,6 +592,10 @@ class EditorLimits(Struct, frozen=True):
     """Time to check one text, after which the check is aborted."""
     names_seconds: float = 2.0
     """How long names read from the disk are cached."""
+    parts: int = 2000
+    """Entries of one outline."""
+    occurrences: int = 2000
+    """Places in one answer that name an item."""
 
 
 EDITOR = EditorLimits()

@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
+from rye.errors import without_passwords
+
 if TYPE_CHECKING:
     import threading
 
@@ -277,6 +279,7 @@ class Console:
             self._print_told(spans, hang, hard=hard, wide=wide)
 
     def _print_told(self, spans: Sequence[tuple[str, str | None]], hang: int | None, *, hard: bool, wide: bool) -> None:
+        spans = [(without_passwords(text), style) for text, style in spans]
         whole = "".join(text for text, _ in spans)
         most = self.width if wide else min(_PROSE, self.width)
         if not sys.stderr.isatty() or (whole.isascii() and whole.isprintable() and len(whole) <= most):
@@ -334,14 +337,29 @@ class Console:
             for bar in self._bars:
                 bar.show_later()
 
-    def confirm(self, question: str) -> bool:
-        """Ask a yes-or-no question. Call only when the session is interactive."""
+    @property
+    def folds(self) -> bool:
+        """Whether many things of one kind are shown as a number with examples: on a terminal, without ``--verbose``."""
+        return sys.stderr.isatty() and not self.verbose
+
+    def confirm(self, question: str, more: Mapping[str, Callable[[], None]] | None = None) -> bool:
+        """Ask a yes-or-no question. ``more``: other answers, each a letter, and what shows what it stands for before the
+        question is asked again. Call only when the session is interactive."""
         from rye.layout import flow  # only terminals have columns
 
-        lines = flow([(f"{printable(question)} [y/N]:", None)], min(_PROSE, self.width), 2)
-        fitted = "\n".join("".join(text for text, _ in line) for line in lines).removesuffix("[y/N]:").rstrip(" ")
-        with self._without_bars():
-            return click.confirm(fitted, default=False, err=True)
+        more = more or {}
+        choices = f"[{'/'.join(['y', 'N', *more])}]"
+        lines = flow([(f"{printable(question)} {choices}:", None)], min(_PROSE, self.width), 2)
+        fitted = "\n".join("".join(text for text, _ in line) for line in lines).removesuffix(":")
+        while True:
+            with self._without_bars():
+                said: str = click.prompt(fitted, default="", show_default=False, err=True).strip().lower()
+            if said in ("y", "yes", "n", "no", ""):
+                return said in ("y", "yes")
+            if said in more:
+                more[said]()
+            else:
+                click.echo(f"Please answer with one of {choices}.", err=True)
 
     def ask(self, question: str, *, hidden: bool = False) -> str:
         """Ask for a line of text. Call only when the session is interactive."""

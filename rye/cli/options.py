@@ -245,11 +245,12 @@ class Command(WithHelp):
         write_examples(ctx, formatter)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Apply the global options, undo an interrupted installation, then run."""
+        """Apply the global options, undo an interrupted installation, sweep an interrupted tool's files, then run."""
         take_global_options(ctx)
         if deprecations.DEPRECATED:
             _warn_of_deprecated(ctx, ctx.ensure_object(Session))
         _undo_interrupted(ctx.ensure_object(Session))
+        _sweep_interrupted(ctx.ensure_object(Session), ctx.command_path)
         return super().invoke(ctx)
 
 
@@ -297,6 +298,24 @@ def _undo_interrupted(session: Session) -> None:
         session.console.say("Undid an interrupted installation.")
     except RyeError as error:  # a command that writes raises it again, as its own error
         session.console.warn(error.message)
+
+
+_EXPLAINING = frozenset({"rye explain", "rye doctor", "rye version", "rye help", "rye runs"})
+"""Commands that hand out nothing, and work whatever a tool left."""
+
+
+def _sweep_interrupted(session: Session, command_path: str) -> None:
+    """Sweep what a tool left when Rye was killed, before any command. Raises RyeError ``journal-damaged``, ``in-use``."""
+    if not session.home.has_calls():
+        return
+    from rye.runtime.sandbox.journal import sweep_interrupted  # only while a tool runs, or after one that was not swept
+
+    try:
+        sweep_interrupted(session.home, session.cwd, session.console.warn)
+    except RyeError as error:
+        if " ".join(command_path.split()[:2]) not in _EXPLAINING:
+            raise
+        session.console.warn(error.message, error.hint)
 
 
 def command(name: str | None = None, **kwargs: Any) -> Callable[[Callable[..., Any]], Command]:

@@ -23,6 +23,7 @@ from rye.permissions.matching import search_allowed_by
 from rye.permissions.patterns import compile_glob
 from rye.text.diagnostics import Diagnostic, in_order
 
+UNCOVERED = "D701"
 _UNKNOWN = re.compile(r"\$?\{[^{}]*\}|<[^<>]*>|\.{3,}|…")
 _STARS = re.compile(r"\*+")
 
@@ -112,4 +113,4 @@ def _uncovered(call: Call) -> Diagnostic:
     message = (
         f"No declared capability covers this rye_{call.primary} of {call.item_type or 'an item'}{what}: {pattern}."
     )
-    return Diagnostic("warning", "D701", message, call.line, call.column, hint)
+    return Diagnostic("warning", UNCOVERED, message, call.line, call.column, hint)

@@ -183,6 +183,12 @@ def _owner(file: Path) -> int:
         return os.geteuid() if hasattr(os, "geteuid") else 0
 
 
+def is_in_checkout(folder: Path) -> bool:
+    """Whether the folder is in a checkout of git, which may change line ends."""
+    here = folder.absolute()
+    return any(os.path.lexists(each / ".git") for each in (here, *here.parents))
+
+
 def read_project_file(path: Path, limit: int) -> bytes | None:
     """Return the file's bytes; None if it does not exist. Raises RyeError ``not-a-file``, ``unreadable`` or ``file-too-large``.
 

@@ -405,7 +405,7 @@ def _read_toml(text: str) -> dict[str, Any]:
         raise LockError("a key has too many parts.")
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise LockError(f"not valid TOML: {error}.") from None
 
 

@@ -247,7 +247,7 @@ def parse_manifest(text: str, source: str = "rye.toml") -> Manifest:
         raise ManifestError("a key has too many parts.", "No key of rye.toml has more than three.", source)
     try:
         table = tomllib.loads(text.removeprefix(BYTE_ORDER_MARK))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         if "\n<<<<<<< " in f"\n{text}":
             hint = "Resolve the conflict and delete the lines with <<<<<<<, ======= and >>>>>>>."
             raise ManifestError("it contains git's conflict markers.", hint, source) from None

@@ -139,7 +139,7 @@ def _key_of(line: str) -> str | None:
     """Return the key of an entry on one line, or None."""
     try:
         return next(iter(tomllib.loads(line)), None)
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return None
 
 

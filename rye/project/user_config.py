@@ -110,7 +110,7 @@ def read_table(path: Path) -> dict[str, Any]:
 
     try:
         return tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise RyeError("bad-config", f"{path} is not valid TOML: {error}.", "Fix the file or remove it.") from None
 
 
@@ -151,5 +151,7 @@ def _other_tables(home: Home) -> list[PolicyTable]:
             if file == home.named_policy:
                 raise RyeError("no-policy", f"RYE_POLICY names {str(file)!r}, which does not exist.") from None
             continue
+        except UnicodeDecodeError:
+            raise RyeError("bad-config", f"{file} is not UTF-8 text.", "Save the file as UTF-8.") from None
         tables.append(parse_manifest(text, str(file)).policy)
     return tables

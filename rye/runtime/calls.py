@@ -36,6 +36,8 @@ Code = Literal[
     "limit-exceeded",
     "sandbox-unavailable",
     "grant-changed",
+    "in-use",
+    "journal-damaged",
     "not-runnable",
     "tool-failed",
     "tool-timeout",
@@ -314,6 +316,8 @@ _CODES: dict[str, Code] = {
     "output-too-large": "output-too-large",
     "sandbox-unavailable": "sandbox-unavailable",
     "grant-changed": "grant-changed",
+    "in-use": "in-use",
+    "journal-damaged": "journal-damaged",
     "token-expired": "token-expired",
     "untrusted": "untrusted",
 }

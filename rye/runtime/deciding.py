@@ -1,6 +1,8 @@
 """Decides whether a call may be made: the chain, the policy, the item, and whether a person must agree. Has no effects.
 
-An id that the chain may neither search nor load is ``denied``, whether or not such an item exists.
+An id that the chain may neither search nor load is ``denied``, whether or not such an item exists. The exception is an id that
+a right of the chain names without a pattern and that every level allows: whoever wrote the right knows the id, so nothing is
+learned from ``not-installed``.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ _ItemCall = LoadCall | ExecuteCall | SignCall
 _PRIMARIES: dict[type[_ItemCall], str] = {LoadCall: "load", ExecuteCall: "execute", SignCall: "sign"}
 _HIDING: frozenset[str] = frozenset({"unknown-item", "ambiguous", "not-installed"})
 """Codes that reveal whether an item exists. A chain that may not find the item gets ``denied`` instead."""
+_ABSENT: frozenset[str] = frozenset({"unknown-item", "not-installed"})
 
 
 class MustAsk(Exception):
@@ -62,6 +65,9 @@ class Deciding:
             return Allowed(decision)
         primary = _PRIMARIES[type(call)]
         decision = self._decide_item(chain, primary, call)
+        say = self._rules.answer(primary, decision.required)
+        if say == "deny":  # before the item is looked for: a denial says the same whether or not there is one
+            raise _denied_by_approval(decision, asked.item)
         try:
             item = self._find(call, version)
         except RyeError as error:
@@ -72,9 +78,6 @@ class Deciding:
             message = f"{asked.item} changed while the call was decided."
             raise CallError("modified", message, "Make the call again.", resource=asked.item)
         allowed = Allowed(decision, item)
-        say = self._rules.answer(primary, decision.required)
-        if say == "deny":
-            raise _denied_by_approval(decision, asked.item)
         if say == "ask" and not agreed and not (isinstance(call, ExecuteCall) and call.dry_run):
             raise MustAsk(allowed)
         return allowed
@@ -129,6 +132,8 @@ def _about(error: CallError, chain: Chain, decision: Decision, call: _ItemCall) 
     """Return an error about an item if the chain may know of the item; otherwise a denial."""
     kind, item_id = call.item_type, call.item_id
     resource = f"{kind}:{item_id}"
+    if error.code in _ABSENT and _is_named(chain, decision):
+        return _not_installed(error, decision, resource)
     if error.code in _HIDING and not any(allows(chain, each, kind, item_id) for each in ("search", "load")):
         message = f"This run may not do this with {resource}."
         return denied(decision, message, "It may neither search nor load it.", resource)
@@ -141,3 +146,17 @@ def _about(error: CallError, chain: Chain, decision: Decision, call: _ItemCall) 
     return CallError(
         error.code, error.message, error.hint, required=decision.required, resource=resource, details=error.details
     )
+
+
+def _is_named(chain: Chain, decision: Decision) -> bool:
+    """Whether a level's right is this very id, without a pattern. Every level allows it, so no other id can be asked about."""
+    return any(decision.required in level.rights for level in chain.levels)
+
+
+def _not_installed(error: CallError, decision: Decision, resource: str) -> CallError:
+    """Return the error about an item that a right names and that is not here, in this version."""
+    if error.details.get("cause") == "other-version":
+        return CallError(error.code, error.message, error.hint, required=decision.required, resource=resource)
+    message = f"{resource} is not installed."
+    hint = f"A person can add it with `rye add {resource}`; if rye.lock has it already, `rye install` brings it."
+    return CallError("not-installed", message, hint, required=decision.required, resource=resource)

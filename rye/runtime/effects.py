@@ -15,6 +15,7 @@ from rye.runtime.approvals import Question
 from rye.runtime.calls import CallError
 from rye.runtime.chain import Chain, Level
 from rye.runtime.limits import Limits
+from rye.runtime.results import SignResult
 
 if TYPE_CHECKING:
     from rye.items.directive.model import Directive
@@ -37,6 +38,8 @@ class UsableItem(Struct, frozen=True, kw_only=True):
     suffix: str
     """The suffix of its file's name, such as ``.py``."""
     description: str = ""
+    keywords: str = ""
+    """What search finds it by, besides id and description."""
     directive: Directive | None = None
     """The parsed value of a directive."""
     level: Level | None = None
@@ -44,6 +47,8 @@ class UsableItem(Struct, frozen=True, kw_only=True):
     log: int | None = None
     """The number of its release's entry in the registry's log."""
     registry: str | None = None
+    publisher: str = ""
+    """Who publishes it, as grants name it (:func:`rye.workspace.trusting.project_changes.published_by`)."""
     needs: Needs = NOTHING
     """What a tool needs to be granted."""
 
@@ -103,8 +108,8 @@ class Signer(Protocol):
         """Return the file of an own item. Raises RyeError; ``installed-item`` if it is not the project's own."""
         ...
 
-    def sign(self, file: OwnFile) -> dict[str, object]:
-        """Sign exactly the bytes that the person approved, and return ``{"path", "sha256", "key"}``. Raises RyeError."""
+    def sign(self, file: OwnFile) -> SignResult:
+        """Sign exactly the bytes that the person approved. Raises RyeError."""
         ...
 
 

@@ -35,6 +35,8 @@ FIRST = "0" * 64
 EVENTS = "events.jsonl"
 HEAD = "head"
 _IGNORE = ".gitignore"
+_DIGITS = 18
+"""Of a line's number: more than any log has, and fewer than the interpreter refuses to read."""
 
 
 class Event(Struct, frozen=True, kw_only=True):
@@ -94,7 +96,7 @@ def hash_of(written: bytes) -> str:
 def parse_head(data: bytes) -> tuple[int, str] | None:
     """Parse ``head`` into the number and hash of the last line; None if it is invalid."""
     number, _, digest = data.decode("ascii", "replace").strip().partition(" ")
-    return (int(number), digest) if number.isdigit() and len(digest) == 64 else None
+    return (int(number), digest) if number.isdigit() and len(number) <= _DIGITS and len(digest) == 64 else None
 
 
 def verify(data: bytes, head: tuple[int, str] | None = None) -> Verdict:
@@ -132,9 +134,10 @@ def _wrong(written: bytes, number: int) -> str | None:
     """Return what is wrong with a line on its own, or None."""
     try:
         found = json.loads(written)
-    except (ValueError, RecursionError):
+        again = _encoded(found)
+    except (ValueError, RecursionError):  # ValueError: also a number that JSON does not have
         return "it is not JSON"
-    if not isinstance(found, dict) or tuple(found) != KEYS or _encoded(found) != written:
+    if not isinstance(found, dict) or tuple(found) != KEYS or again != written:
         return "it is not a line of this log"
     if found["n"] != number:
         return "its number is wrong"

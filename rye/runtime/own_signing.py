@@ -16,6 +16,7 @@ from rye.project.context import FileToRead, load_manifest
 from rye.project.layout import Project
 from rye.project.spaces import Entry, find
 from rye.runtime.effects import OwnFile
+from rye.runtime.results import SignResult
 from rye.signing.last_signed import LastSigned
 from rye.signing.sign_item import sign_bytes, unsigned_text
 from rye.signing.signature_line import layout_of
@@ -67,7 +68,7 @@ class OwnSigner:
         shown = shown_change(data.decode("utf-8"), kind, entry.path.name, path, self._texts)
         return OwnFile(kind, entry.id, path, sha256(data).hexdigest(), shown)
 
-    def sign(self, file: OwnFile) -> dict[str, object]:
+    def sign(self, file: OwnFile) -> SignResult:
         """Sign the file in place. Raises RyeError ``modified-item`` if its bytes changed since it was found."""
         entry = self._entry(file.kind, file.id)
         data, kind = self._valid(entry)
@@ -79,7 +80,7 @@ class OwnSigner:
         signed = sign_bytes(data, kind, entry.path.name, private, self.context.now())
         replace_file(entry.path.resolve(), signed)
         self._texts.remember(signed, kind, entry.path.name)
-        return {"path": file.path, "sha256": sha256(signed).hexdigest(), "key": private.public.fingerprint}
+        return SignResult(file.path, sha256(signed).hexdigest(), private.public.fingerprint)
 
     def _entry(self, kind: str, item_id: str) -> Entry:
         entry = find(self.context.home, Reference(item_id, kind), self.project, load_manifest(self.project).namespace)

@@ -21,6 +21,7 @@ from rye.items.attached import attached_files
 from rye.items.consented import HookAction
 from rye.items.directive.model import Directive
 from rye.items.identity import Identity, Reference, lookup_key
+from rye.items.kinds import KINDS
 from rye.items.needs import NOTHING
 from rye.items.reading import ReadOptions
 from rye.items.tool.reader import Tool
@@ -39,14 +40,16 @@ from rye.runtime.effects import SearchRow, UsableItem
 from rye.runtime.limits import Limits, of_directive
 from rye.signing.verification import Verification, verify
 from rye.storage.safe_files import read_bytes
+from rye.text.ranking.answering import answers, findable
+from rye.text.ranking.scoring import Searched, of_kind
 from rye.workspace.context import Context
 from rye.workspace.installing.hook_approval import agreed_hooks
 from rye.workspace.items.agreement import require_agreed
 from rye.workspace.items.effective_item import EffectiveItem, effective_entry
 from rye.workspace.items.installed_items import installed_item
-from rye.workspace.items.local_search import score
 from rye.workspace.items.rights import capabilities_here
 from rye.workspace.registries.registry_access import project_sources
+from rye.workspace.trusting.project_changes import own_publisher, published_by
 from rye.workspace.trusting.trusted_keys import trusted_keys
 
 _LIMIT_CODES = frozenset({"D013", "D020", "D021", "R07"})
@@ -117,15 +120,20 @@ class ProjectItems:
         entry = self._entry(kind, item_id)
         found = self._checked(entry)
         require_agreed(self.context, found, manifest=self._manifest)
-        signer, log, registry = None, None, None
+        signer, log, registry, publisher = None, None, None, ""
         if found.installed is not None:
             row = found.installed.row
-            signer, registry = row.signed_by, row.registry
+            signer, registry, publisher = (
+                row.signed_by,
+                row.registry,
+                published_by(row.with_signer(found.installed.release.signed_by)),
+            )
             log = row.log if row.source is None else None
             if runs:
                 self._refuse_advised(row.identity)
         else:
             signer = self._signer(found, runs=runs)
+            publisher = own_publisher(entry.space, signer) if signer is not None else ""
         text = found.item.text
         if text is None:
             raise RyeError("does-not-parse", f"{found.item.shown} is not text.")
@@ -149,10 +157,12 @@ class ProjectItems:
             overridden=bool(found.overrides),
             suffix=found.item.suffix,
             description=metadata.description if metadata is not None else "",
+            keywords=metadata.keywords if metadata is not None else "",
             directive=directive,
             level=level,
             log=log,
             registry=registry,
+            publisher=publisher,
             needs=value.needs if isinstance(value, Tool) else NOTHING,
         )
 
@@ -260,16 +270,20 @@ class ProjectItems:
 
     def search(self, kind: str, query: str) -> Sequence[SearchRow]:
         """Return the usable items of a kind that match the query, best match first; an empty query matches all."""
-        rows = []
+        usable = []
         for entry in self.listed(kind):
             try:
                 item = self.read(kind, entry.id, runs=False)
             except RyeError:  # do not offer items that cannot be used
                 continue
-            found = score(query, item.id, item.description) if query.strip() else 1.0
-            if found > 0:
-                rows.append(SearchRow(item.id, kind, item.version, item.description, found))
-        return sorted(rows, key=lambda row: (-row.score, row.id))
+            usable.append(item)
+        query, _ = of_kind(query, kind, KINDS)
+        if query.strip():
+            searched = [findable(Searched(kind, it.id, it.description, it.keywords), it) for it in usable]
+            found = answers(query, searched)
+        else:
+            found = [(1.0, item) for item in sorted(usable, key=lambda item: item.id)]
+        return [SearchRow(item.id, kind, item.version, item.description, points) for points, item in found]
 
     def render(self, item: UsableItem, inputs: Mapping[str, object]) -> str:
         """Render the prompt of a directive. Raises RyeError for invalid inputs."""

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import PurePath
 from threading import Event
 from typing import Any
 
 from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
+from rye.items.autorun import obeyed
 from rye.items.identity import parse_reference
 from rye.items.needs import Needs
 from rye.limits import RUNTIME
@@ -32,6 +34,15 @@ class Tried(Struct, frozen=True):
     grants: Needs
     """What rye.toml grants the tool and this user agreed to."""
     result: ToolResult
+
+    def how_to_allow(self, refused: str) -> str:
+        """What would allow something that the tool was refused (:class:`rye.runtime.effects.ToolResult`), or why nothing does."""
+        key, _, value = refused.partition(" ")
+        if key != "write":
+            return f'`[sandbox."tool:{self.item.id}"]` in rye.toml grants {key}.'
+        row = obeyed(PurePath(value).name, at_root=True)
+        said = f"No grant of a folder allows this name: it is obeyed by {row.obeyed_by if row is not None else 'git'}."
+        return f"{said} A grant can name the file itself." if row is not None and row.for_builds else said
 
     def as_json(self) -> dict[str, object]:
         """Return the document of ``rye run tool:ID --json``."""

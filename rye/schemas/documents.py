@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from rye.deployment.plan_values import FileState
+from rye.deployment.plan_values import Differs, FileState
 from rye.items.consented import Run
 from rye.project.lock import LockedSource
 from rye.signing.verification import Verdict
@@ -59,7 +59,8 @@ class ValidateDocument(Struct):
 
 
 class VerifyRow(Struct, kw_only=True):
-    """The verdict on one file's signature."""
+    """The verdict on one file's signature. ``differs``: what the signature does not cover and a checkout changed. ``not_agreed``:
+    the project's files that change the item and that you have not agreed to."""
 
     path: str
     kind: str | None
@@ -69,6 +70,8 @@ class VerifyRow(Struct, kw_only=True):
     coverage: str | None
     detail: str
     unauthenticated: str | None
+    differs: Literal["line-ends"] | None
+    not_agreed: list[str]
 
 
 class VerifyDocument(Struct):
@@ -247,6 +250,7 @@ class DeployedFile(Struct):
     state: FileState
     item: str
     target: str
+    differs: Differs | None = None
 
 
 class DeployStatusDocument(Struct):
@@ -313,6 +317,15 @@ class AskedRight(Struct):
     example: str | None
 
 
+class LostCustomization(Struct):
+    """What one customization would lose."""
+
+    path: str
+    line: int
+    message: str
+    text: list[str]
+
+
 class ChangeRow(Struct, rename={"from_": "from"}, kw_only=True):
     """One item that was added, changed or removed, and what it asks for."""
 
@@ -336,6 +349,8 @@ class ChangeRow(Struct, rename={"from_": "from"}, kw_only=True):
     facts: list[dict[str, Any]]
     needs_approval: bool
     forced: str | None = None
+    lost: list[LostCustomization] | None = None
+    """What customizations would lose, and no one agreed to."""
 
 
 class InstallDocument(Struct):

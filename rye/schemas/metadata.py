@@ -183,6 +183,7 @@ def agent_schema() -> Schema:
             ),
             "version": VERSION,
             "dependencies": DEPENDENCIES,
+            "prompt": {"const": "body", "description": "The whole text is the prompt, with all of its headings."},
         },
         required=("name", "whenToUse", "transitions"),
         closed=False,

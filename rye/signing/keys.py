@@ -224,7 +224,7 @@ def read_public_key(data: bytes) -> KeyFile:
 def _read_toml(text: str) -> KeyFile:
     try:
         document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         message = f"The key file is not PEM and not valid TOML: {str(error)[:120] or 'too deep'}."
         raise RyeError("bad-key", message, "Give a PEM file or a key TOML.") from None
     table = document.get("public_key")

@@ -85,7 +85,7 @@ class TrustStore:
             raise self._unreadable(f"it is larger than {KEYS.trust_file_bytes:,} bytes")
         try:
             document = tomllib.loads(data.decode("utf-8"))
-        except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise self._unreadable(str(error)[:200]) from None
         rows = document.pop("key", [])
         if document or not isinstance(rows, list):

@@ -76,6 +76,20 @@ class Home(Struct, frozen=True):
         return self.data / "registries"
 
     @property
+    def calls(self) -> Path:
+        """The journals of running calls of tools (:mod:`rye.runtime.sandbox.journal`)."""
+        return self.data / "calls"
+
+    def has_calls(self) -> bool:
+        """Whether a tool that may change files runs, or was interrupted; also if that cannot be found out."""
+        try:
+            return bool(os.listdir(self.calls))
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+
+    @property
     def registry_cache(self) -> Path:
         """Fetched files of registries (:class:`rye.registry.store.cache.Cache`)."""
         return self.cache / "registry"

@@ -72,13 +72,14 @@ def _rules(checked: Sequence[Checked]) -> Check:
 def _signatures(verified: Sequence[VerifiedFile]) -> Check:
     counts = Counter(each.verification.verdict for each in verified)
     wrong = [each for each in verified if each.verification.verdict != "valid"]
-    broken = any(each.verification.verdict not in _UNPROVEN for each in wrong)
-    lines = [f"{each.shown}: {each.verification.verdict}" for each in wrong]
+    changed = [f"{each.shown}: changed by {path}, not agreed" for each in verified for path in each.not_agreed]
+    broken = bool(changed) or any(each.verification.verdict not in _UNPROVEN for each in wrong)
+    lines = [*(f"{each.shown}: {each.verification.verdict}" for each in wrong), *changed]
     head = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
     status: Status = "error" if broken else "warning" if wrong else "ok"
-    return Check(
-        "verify", status, "\n".join([head, *lines]), hint="`rye sign` signs what you changed." if wrong else None
-    )
+    hints = ["`rye sign` signs what you changed."] if wrong else []
+    hints += ["`rye trust project` shows what changes your items and asks."] if changed else []
+    return Check("verify", status, "\n".join([head, *lines]), hint=" ".join(hints) or None)
 
 
 def _items(count: int) -> str:

@@ -20,11 +20,21 @@ from tests.scenes.registry import Registry
 pytestmark = pytest.mark.processes
 
 
+TOOL = """__version__ = "1.0.0"
+__category__ = "{category}"
+__tool_description__ = "What the texts here call"
+"""
+TOOLS = ("tool:acme/shell/run", "tool:acme/work/notify")
+
+
 @pytest.fixture(scope="module")
 def acme(registry: Registry) -> Person:
     author = registry.owner("acme")
     author.release("work/base")
     author.release("work/top", depends=(("acme/work/base", "^1.0"),))
+    for tool in ("shell/run", "work/notify"):
+        author.sign(f"tools/{tool}.py", TOOL.format(category=tool.partition("/")[0]))
+        author.publish(f".ai/tools/{tool}.py")
     return author
 
 
@@ -68,7 +78,7 @@ class TestAudit:
     def test_rights_and_hooks_that_an_edited_lock_hides(self, user: Person, acme: Person) -> None:
         """The publisher's signed text decides, not what rye.lock says about it (DESIGN §5)."""
         acme.release("work/hiding", permissions=SHELL, hooks=(("cost.current > 3", "notify", "${cost.current}"),))
-        user.ok("add", "acme/work/hiding", "--yes")
+        user.ok("add", "acme/work/hiding", *TOOLS, "--yes")
         user.ok("hooks", "approve", "acme/work/hiding", "--yes")
         assert rules(user) == []
         text = user.path("rye.lock").read_text()
@@ -149,7 +159,7 @@ class TestAudit:
 
     def test_a_right_that_nobody_approved(self, user: Person, acme: Person) -> None:
         acme.release("right/item", permissions=SHELL)
-        user.ok("add", "acme/right/item", "--yes")
+        user.ok("add", "acme/right/item", *TOOLS, "--yes")
         lock = user.path("rye.lock")
         text = lock.read_text()
         start = text.index("approved = [")
@@ -158,7 +168,7 @@ class TestAudit:
 
     def test_a_hook_that_nobody_approved(self, user: Person, acme: Person) -> None:
         acme.release("hook/item", hooks=(("cost.current > 3", "notify", "1"),))
-        user.ok("add", "acme/hook/item", "--yes")
+        user.ok("add", "acme/hook/item", *TOOLS, "--yes")
         assert rules(user) == ["unapproved-hook"]
         user.ok("hooks", "approve", "acme/hook/item", "--yes")
         assert rules(user) == []
@@ -260,13 +270,16 @@ class TestWhatCounts:
         text = "---\nbase-agent: gone\nbase-version: 1.0.0\nlast-reviewed: 2026-01-01\n---\n"
         user.write(".ai/overrides/acme/work/gone.overrides.md", text)
         [finding] = user.run("audit", "--json").json["findings"]
-        assert (finding["rule"], finding["severity"]) == ("orphaned-override", "warning")
-        assert user.ok("audit").code == 0
-        assert user.run("audit", "--level", "warning").code == 1
-        assert "acme/work/gone" in user.ok("ci").stderr
-        for command in (("doctor",), ("override", "check")):
-            done = user.run(*command)
+        assert (finding["rule"], finding["severity"]) == ("customization-lapsed", "error")
+        user.fails("ci", code="customization-lapsed")
+        for command in ("audit", "ci", "check", "doctor"):
+            done = user.run(command)
+            assert done.code == 1
             assert "acme/work/gone" in done.stdout + done.stderr
+        user.ok("list")
+        user.path(".ai/overrides/acme/work/gone.overrides.md").unlink()
+        for command in ("audit", "ci", "check", "doctor"):
+            user.ok(command)
 
 
 def check_sarif(log: Any) -> None:

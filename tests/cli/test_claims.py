@@ -194,7 +194,12 @@ class TestVerifiedHere:
         assert states == {"ok", "wrong-flag"}
         [finding] = [f for f in team.run("audit", "--json").json["findings"] if f["severity"] == "error"]
         assert (finding["rule"], finding["path"]) == ("wrong-flag", path)
-        team.ok(verb)
+        if verb == "ci":
+            error = team.fails("ci", code="edited-files")
+            assert [(file["path"], file["state"]) for file in error["files"]] == [(path, "wrong-flag")]
+            assert team.path(path).stat().st_mode != before
+            verb = "install"
+        assert path in team.ok(verb).stderr
         assert team.path(path).stat().st_mode == before
 
 

@@ -44,6 +44,14 @@ def test_a_line_pins_and_the_pin_stays(registry: Registry, server: Person) -> No
     server.ok("ci")
 
 
+def test_the_lines_that_a_registry_list_prints_pin(registry: Registry, acme: Person, server: Person) -> None:
+    team = registry.user()
+    printed = team.ok("registry", "list", "--pins")
+    assert printed.stdout.splitlines() == [f"{ORIGIN} {registry.fingerprint} {registry.url}"]
+    assert team.ok("registry", "list", "--pins", "--json").json == {"pins": printed.stdout.splitlines()}
+    server.ok("ci", env=pins(server, *printed.stdout.splitlines()))
+
+
 def test_a_reader_pins_by_it_too_and_nobody_is_asked(registry: Registry, server: Person) -> None:
     env = pins(server, f"{ORIGIN} {registry.fingerprint} {registry.url}")
     server.ok("ci", env=env)

@@ -46,12 +46,12 @@ def test_no_bar_is_drawn_over_a_question(monkeypatch: pytest.MonkeyPatch) -> Non
     console, screen = terminal(monkeypatch)
     still: list[bool] = []
 
-    def asked(text: str, **_: object) -> bool:
+    def asked(text: str, **_: object) -> str:
         screen.write(text)
         still.append(screen.is_still())
-        return True
+        return "y"
 
-    monkeypatch.setattr(click, "confirm", asked)
+    monkeypatch.setattr(click, "prompt", asked)
     with console.progress("resolving"):
         assert screen.waits_for("resolving")
         assert console.confirm("Contact it?")

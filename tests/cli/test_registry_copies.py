@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -103,6 +104,49 @@ class TestMirror:
         finally:
             server.shutdown()
             server.server_close()
+
+    @pytest.mark.parametrize(
+        ("damage", "code"),
+        [
+            (lambda data: data[:-1], "blob-size"),
+            (lambda data: data[:-1] + b"~", "blob-hash"),
+            (lambda data: data + b"\n", "blob-size"),
+        ],
+    )
+    def test_every_reader_refuses_bytes_without_their_hash(
+        self, acme: Person, registry: Registry, tmp_path: Path, damage: Callable[[bytes], bytes], code: str
+    ) -> None:
+        target = tmp_path / "mirror"
+        acme.ok("mirror", str(target))
+        reader = Person(tmp_path / "reader")
+        reader.ok("registry", "add", target.as_uri(), "--fingerprint", registry.fingerprint)
+        reader.write("rye.toml", f'[project]\nname = "x"\n\n[registries]\nacme = "{target.as_uri()}"\n')
+        cache = Path(reader.environment["RYE_CACHE_DIR"])
+        sha256 = reader.ok("info", "acme/work/top", "--json").json["sha256"]
+        [blob] = [path for path in (target / "blobs").rglob("*") if path.name == sha256]
+        blob.write_bytes(damage(blob.read_bytes()))
+        for words in (
+            ("info", "acme/work/top"),
+            ("info", "acme/work/top@1.0.0"),
+            ("add", "acme/work/top", "--dry-run"),
+            ("add", "acme/work/top", "--yes"),
+        ):
+            shutil.rmtree(cache, ignore_errors=True)
+            assert reader.fails(*words, code=code)["sha256"] == sha256
+        shutil.rmtree(cache, ignore_errors=True)
+        shown = reader.run("info", "acme/work/top")
+        assert (shown.code, shown.stdout) == (1, "")
+        assert sha256 in shown.stderr
+
+    def test_a_release_without_its_file_is_still_described(
+        self, acme: Person, registry: Registry, tmp_path: Path
+    ) -> None:
+        target = tmp_path / "mirror"
+        acme.ok("mirror", str(target))
+        reader = Person(tmp_path / "reader")
+        reader.ok("registry", "add", target.as_uri(), "--fingerprint", registry.fingerprint)
+        shutil.rmtree(target / "blobs")
+        assert reader.ok("info", "acme/work/top", "--json").json["facts"] is None
 
     def test_words_that_are_wrong(self, acme: Person, tmp_path: Path) -> None:
         acme.fails("mirror", code="usage", exit_code=2)

@@ -71,10 +71,10 @@ def test_a_fact_without_xml_is_shown_and_verified_without_the_heavy(rye: Person,
     assert imported(rye, command, ".ai/knowledge/some/thing.md").isdisjoint(HEAVY)
 
 
-def test_a_project_without_items_is_listed_without_what_hashes_and_remembers(tmp_path: Path) -> None:
+def test_a_project_without_items_is_listed_without_what_remembers(tmp_path: Path) -> None:
     person = Person(tmp_path)
     person.write("rye.toml", b'[project]\nname = "empty"\n')
-    assert imported(person, "list").isdisjoint({*HEAVY, "hashlib", "sqlite3", "locale"})
+    assert imported(person, "list").isdisjoint({*HEAVY, "sqlite3", "locale"})
 
 
 def test_a_lock_that_holds_imports_no_solver_and_no_client(tmp_path: Path) -> None:

@@ -86,9 +86,12 @@ def test_calls_are_compared_with_the_declared_capabilities(rye: Person) -> None:
     path = rye.path(DIRECTIVE)
     call = '`rye_execute(item_type="tool", item_id="acme/shell/run")`'
     path.write_text(path.read_text().replace("and name its sources.", f"and name its sources. {call}"))
-    (finding,) = rye.ok("validate", DIRECTIVE, "--json").json["results"][0]["diagnostics"]
-    assert finding["severity"] == "warning"
+    found = rye.ok("validate", DIRECTIVE, "--json").json["results"][0]["diagnostics"]
+    (finding,) = found
+    assert (finding["severity"], finding["code"]) == ("warning", "D701")
     assert "rye.execute.tool.acme.shell.run" in finding["message"] + finding["hint"]
+    assert "is not installed either" in finding["message"]
+    assert "rye add tool:acme/shell/run" in finding["hint"]
 
 
 def test_paths_are_shown_as_they_were_given(rye: Person) -> None:
@@ -321,3 +324,24 @@ def test_real_directives_lack_only_what_the_default_profile_forgives() -> None:
     for entry in results:
         found = [d for d in entry["diagnostics"] if d["code"] == "R02" and "cost" in d["message"]]
         assert [d["severity"] for d in found] == ["warning"], entry["path"]
+
+
+def test_an_author_is_told_which_attached_files_programs_obey(rye: Person) -> None:
+    """Who installs the skill is asked, so its author hears of it first."""
+    rye.new("skill", "notes")
+    folder = ".ai/skills/notes"
+    rye.write(f"{folder}/CLAUDE.md", "Be short.\n")
+    rye.write(f"{folder}/helper.txt", "print(1)\n")
+    rye.write(f"{folder}/table.txt", "1 2\n")
+    main = rye.path(f"{folder}/SKILL.md")
+    main.write_text(f"{main.read_text()}\nRun `python helper.txt`.\n")
+    done = rye.ok("validate", folder, "--json").json["results"][0]["diagnostics"]
+    said = [one["message"] for one in done if one["code"] == "S09"]
+    assert said == [
+        "CLAUDE.md is read by Claude Code, as standing instructions: it counts as something that can run.",
+        "helper.txt is passed to python: it counts as something that can run.",
+    ]
+    assert {one["severity"] for one in done if one["code"] == "S09"} == {"notice"}
+    assert rye.ok("validate", folder, "--strict").code == 0
+    rye.write(f"{folder}/.ryeignore", "CLAUDE.md\nhelper.txt\n")
+    assert "S09" not in str(rye.ok("validate", folder, "--json").json)

@@ -27,11 +27,12 @@ RUN = (
     ("docs/explanation/runtime.md", "example: denied|typed: .+", "tests/docs/test_runtime.py"),
     ("docs/how-to/agents.md", "example: .+|typed: .+", "tests/docs/test_agents.py"),
     ("docs/how-to/ci.md", "github|gitlab|shell", "tests/attacks/hostile_repository/test_ci_page.py"),
-    ("docs/how-to/customizing.md", "## .+|author publishes .+", "tests/docs/test_customizing.py"),
+    ("docs/how-to/customizing.md", "## .+|author publishes .+|the reader agrees", "tests/docs/test_customizing.py"),
     ("docs/how-to/directives.md", "typed: .+", "tests/docs/test_directives.py"),
     ("docs/how-to/editors.md", "schema|completion", "tests/docs/test_editors.py"),
     ("docs/how-to/extending.md", "run: .+", "tests/house/test_contributing.py"),
-    ("docs/how-to/importing.md", "commands", "tests/docs/test_importing.py"),
+    ("docs/how-to/automation.md", "merge", "tests/workspace/test_merge_driver.py"),
+    ("docs/how-to/importing.md", "commands|collection", "tests/docs/test_importing.py"),
     ("docs/how-to/integrations.md", "example: check", "tests/interop/test_page_played.py"),
     ("docs/how-to/mirrors.md", "typed: .+", "tests/docs/test_typed.py"),
     ("docs/how-to/registry-access.md", "typed: .+", "tests/docs/test_typed.py"),
@@ -95,7 +96,7 @@ def all_blocks() -> list[tuple[str, Block]]:
 def in_prose(command: str) -> str | None:
     """Like :func:`problem`, for a command in a sentence, where an option may have no value."""
     why = wrong(command, whole=False)
-    return None if why is not None and "requires an argument" in why else why
+    return None if why is not None and re.search(r"requires (an|\d+) arguments?", why) else why
 
 
 def wrong(command: str, *, whole: bool = True) -> str | None:

@@ -65,7 +65,7 @@ def test_the_ways_to_begin_without_a_registry_work_one_after_the_other(tmp_path:
         for line in commands:
             words = shlex.split(line.replace("https://git.example.org", server.address))
             lists = words[0] == "add" and len(words) == 2
-            answered = ["--yes"] if words[0] == "add" and not lists else []
+            answered = ["--yes"] if not lists else []
             assert (person.run(*words, *answered).code == 0) is not lists, line
         names = sorted(row["id"] for row in person.ok("list", "--json").json["items"])
-    assert names == ["kit/docx", "kit/xlsx", "shared-items/review"]
+    assert names == ["shared-items/review", "team/docx", "team/xlsx"]

@@ -14,7 +14,7 @@ READERS = {
     "rye/project/ownership.py": "whose projects this process may use depends on who started it, not on the user's folders",
     "rye/registry/transport/http.py": "httpx reads its proxies there; this only skips the import when there are none",
     "rye/registry/transport/http_connection.py": "the certificates that OpenSSL and httpx would use",
-    "rye/sources/git_program.py": "what a process that asks git for its version needs to start",
+    "rye/sources/git_program.py": "what a process that asks git for its version, or about a checkout, needs to start",
     "registry_server/cli/registry_access.py": "the server's edge: its settings",
     "registry_server/cli/init.py": "the server's edge: its settings",
     "registry_server/cli/backup.py": "the server's edge: its settings, and the backup's passphrase",

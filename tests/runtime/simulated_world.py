@@ -19,6 +19,7 @@ from rye.runtime.effects import Ask, Children, OwnFile, SearchRow, ToolResult, U
 from rye.runtime.event_log import EventLog
 from rye.runtime.limits import Limits
 from rye.runtime.outputs import Declared
+from rye.runtime.results import SignResult
 from rye.runtime.rules import Rules
 from rye.runtime.session import Session
 
@@ -135,9 +136,9 @@ class Signer:
             raise RyeError("installed-item", f"{item_id} is installed.")
         return OwnFile(kind, item_id, f".ai/{item_id}.md", "b" * 64)
 
-    def sign(self, file: OwnFile) -> dict[str, object]:
+    def sign(self, file: OwnFile) -> SignResult:
         self.signed.append(file.id)
-        return {"path": file.path, "sha256": "c" * 64, "key": "SHA256:mine"}
+        return SignResult(file.path, "c" * 64, "SHA256:mine")
 
 
 class Simulation:

@@ -119,4 +119,4 @@ def test_the_level_that_denies_is_still_there_in_a_long_chain() -> None:
 
 def test_an_error_that_nobody_expected_counts_against_the_item() -> None:
     assert from_rye_error(RyeError("something-new", "what")).code == "untrusted"
-    assert len(CODES) == 20
+    assert len(CODES) == 22

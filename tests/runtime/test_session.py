@@ -17,7 +17,7 @@ from rye.permissions.policy import Policy
 from rye.permissions.risk import Tier
 from rye.runtime.approvals import ApprovalStore, Question, approve, read_question
 from rye.runtime.calls import CallError
-from rye.runtime.chain import READ_ONLY, Chain
+from rye.runtime.chain import READ_ONLY, Chain, Level
 from rye.runtime.effects import Reply, ToolResult, UsableItem
 from rye.runtime.event_log import parse_head, verify
 from rye.runtime.limits import Limits
@@ -155,6 +155,39 @@ def test_denials_of_known_and_unknown_ids_read_alike(tmp_path: Path) -> None:
     }
     short = run.error("rye_load", item_type="knowledge", item_id="plan")
     assert "secret" not in json.dumps(short), "a short name must not give the whole id away"
+
+
+NAMED = level("acme/work/count", "rye.execute.tool.acme.text.count", "rye.execute.tool.acme.fs.write")
+
+
+@pytest.mark.parametrize("levels", [(NAMED,), (NAMED, ROOT), (ROOT, NAMED)])
+def test_an_absent_item_that_a_right_names_is_not_installed(tmp_path: Path, levels: tuple[Level, ...]) -> None:
+    run = ship(tmp_path, *levels)
+    error = run.error("rye_execute", item_type="tool", item_id="acme/text/count", parameters={})
+    assert error["code"] == "not-installed"
+    assert "rye add tool:acme/text/count" in str(error["hint"])
+    assert "secret" not in json.dumps(error)
+    assert run.act("rye_execute", **RUN_WRITE)["exit"] == 0
+
+
+@pytest.mark.parametrize("item_id", ["acme/text/other", "acme/shell/run", "acme/shell/none"])
+def test_what_no_right_allows_is_denied_whether_or_not_it_is_here(tmp_path: Path, item_id: str) -> None:
+    assert ship(tmp_path, NAMED).code("rye_execute", item_type="tool", item_id=item_id, parameters={}) == "denied"
+    (tmp_path / "b").mkdir()
+    stricter = ship(tmp_path / "b", NAMED, level("acme/work/less", "rye.execute.tool.acme.fs.write"))
+    assert stricter.code("rye_execute", item_type="tool", item_id="acme/text/count", parameters={}) == "denied"
+
+
+def test_a_pattern_finds_out_no_absent_item(tmp_path: Path) -> None:
+    run = ship(tmp_path, level("acme/work/all", "rye.execute.tool.acme.*"))
+    assert run.code("rye_execute", item_type="tool", item_id="acme/text/count", parameters={}) == "denied"
+
+
+def test_a_policy_that_denies_says_the_same_of_absent_items(tmp_path: Path) -> None:
+    rules = Rules(Policy(forbidden=("rye.execute.tool.acme.*",)))
+    run = ship(tmp_path, NAMED, rules=rules)
+    for item_id in ("acme/text/count", "acme/fs/write"):
+        assert run.code("rye_execute", item_type="tool", item_id=item_id, parameters={}) == "denied"
 
 
 def test_an_unknown_id_that_may_be_loaded_says_so_and_suggests_nothing(tmp_path: Path) -> None:

@@ -146,3 +146,17 @@ def test_what_a_tool_left_is_swept_when_rye_is_asked_to_end(number: signal.Signa
         running.send_signal(number)
         assert running.wait(20) != 0
     assert [path.name[:15] for path in person.path("build").iterdir()] == ["refused-by-rye-"]
+
+
+def test_what_no_grant_allows_gets_no_hint_to_grant_it(person: Person) -> None:
+    leaves = STAYS.split("def execute")[0]
+    person.write(
+        ".ai/tools/text/stays.py",
+        leaves + 'def execute(params):\n    os.makedirs(params["folder"] + "/.claude")\n    return True\n',
+    )
+    person.write("rye.toml", '[project]\nname = "p"\n\n[sandbox."tool:text/stays"]\nwrite = ["build/"]\n')
+    person.ok("sign")
+    done = person.run("run", "tool:text/stays", "--arg", f"folder={person.path('build')}", env={"RYE_TRUST_LOCK": "1"})
+    assert "Refused: write" in done.stderr
+    assert "it is obeyed by Claude Code" in done.stderr
+    assert "in rye.toml grants write" not in done.stderr

@@ -28,6 +28,7 @@ from rye.cli.options import Session
 from rye.project.layout import Project
 from rye.storage.home import Home
 from rye.workspace.context import LibraryContext
+from rye.workspace.trusting.trusting_project import accept_project
 from tests.scenes.directive_text import directive
 
 _START = "from rye.cli.start import main; main()"
@@ -112,6 +113,16 @@ class Person:
         path = self.folder / relative
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    def accepts(self) -> None:
+        """Agree to everything that the project has, as with `rye trust project` on a terminal."""
+        accept_project(self.library, self.project, lambda _: True)
+
+    def customize(self, relative: str, text: str | bytes) -> Path:
+        """Write a customization of the project by hand, and agree to it."""
+        path = self.write(relative, text)
+        self.accepts()
         return path
 
     def new(self, kind: str, identifier: str) -> Path:

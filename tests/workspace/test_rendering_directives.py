@@ -75,7 +75,7 @@ def override(rye: Person, *directives: tuple[str, str, str]) -> None:
     text = HEAD
     for operation, target, content in directives:
         text += f"<!-- DIRECTIVE: {operation}\ntarget: {target}\nreason: r\n-->\n{content}\n<!-- END DIRECTIVE -->\n\n"
-    rye.write(OVERRIDES, text)
+    rye.customize(OVERRIDES, text)
 
 
 def line_of(rye: Person, path: str, text: str) -> int:

@@ -16,6 +16,7 @@ from rye.cli.options import Session, command
 from rye.cli.project.installing import install_options
 from rye.project.layout import find_project
 from rye.workspace.installing.item_listing import SPACES, ItemRow, item_rows
+from rye.workspace.trusting.acceptance import trusts_lock
 
 if TYPE_CHECKING:
     from rye.layout import Cell
@@ -40,7 +41,7 @@ def list_items(session: Session, kind: str | None, space: str | None, member: st
         )
 
         refuse_other_pins(session)
-    rows = item_rows(session.home, session.cwd, kind, space, member)
+    rows = item_rows(session.home, session.cwd, kind, space, member, trusts_lock=trusts_lock(session))
     if session.json:
         session.console.document({"items": [asdict(row) for row in rows]})
         return

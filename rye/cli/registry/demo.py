@@ -7,6 +7,7 @@ folders. Nothing is left running, and all files stay in the folder that the last
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from rye.errors import RyeError
 PICTURE = "docs/pictures/demo-item.png"
 """A screenshot of the item's page, which ``make screenshots`` took from a demo's registry."""
 _STEP_SECONDS = 60
+_QUESTION = r"(\[y/N[/a-z]*\]: )"
 _PAGES = {
     "all of it": "/",
     "the item": "/-/directive/rye/workflows/deploy_and_test",
@@ -133,7 +135,7 @@ class _Demo:
         self.type(team, "ci", fails=True)
         self.title("Restore the signed bytes, and deploy them for two agent programs")
         self.type(team, "install", "--discard-local-edits")
-        self.type(team, "deploy", "--target", "claude", "--target", "codex")
+        self.type(team, "deploy", "--target", "claude", "--target", "copilot")
         self.type(team, "deploy", "--check", last=2)
         if run_it:
             self.run_directive(team, inputs)
@@ -254,12 +256,12 @@ class _Demo:
             if not piece:
                 break
             shown += piece.decode("utf-8", "replace").replace("\r\n", "\n")
-            if not answered and shown.endswith("[y/N]: "):
+            if not answered and re.search(rf"{_QUESTION}$", shown):
                 os.write(mine, b"y\n")
                 answered = True
         process.wait(timeout=_STEP_SECONDS)
         os.close(mine)
-        self.print(shown.rstrip().replace("[y/N]: y", "[y/N]: y        (answered by the demo)"))
+        self.print(re.sub(rf"{_QUESTION}y", r"\1y        (answered by the demo)", shown.rstrip()))
         self.check(process.returncode, words, fails=False)
         return shown
 

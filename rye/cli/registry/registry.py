@@ -7,7 +7,7 @@ from msgspec.structs import asdict
 
 from rye.cli.main import family
 from rye.cli.options import Session, command
-from rye.workspace.registries.pinned_registries import pinned_registries, trusted_state
+from rye.workspace.registries.pinned_registries import pin_lines, pinned_registries, trusted_state
 
 
 @command("add")
@@ -53,10 +53,15 @@ def remove(session: Session, address: str, forget_trusted_history: bool) -> None
 
 
 @command("list")
+@click.option("--pins", is_flag=True, help="Print the lines of a pins file for build servers (RYE_PINS).")
 @click.pass_obj
-def list_registries(session: Session) -> None:
+def list_registries(session: Session, pins: bool) -> None:
     """Show the registries that you pinned, with the largest log seen of each."""
     rows = pinned_registries(session.home)
+    if pins:
+        lines = pin_lines(rows)
+        session.console.answer({"pins": lines}, "\n".join(lines))
+        return
     if session.json:
         session.console.document({"registries": [asdict(row) for row in rows]})
         return

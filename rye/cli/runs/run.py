@@ -236,6 +236,4 @@ def _show_tool(session: Session, tried: Tried) -> None:
     session.console.say(f"{tried.item.label}: {tried.result.seconds:.2f} s; granted {granted}")
     for what in tried.result.refused:
         key, _, value = what.partition(" ")
-        session.console.warn(
-            f"Refused: {key} {one_line(value)}", f'`[sandbox."tool:{tried.item.id}"]` in rye.toml grants {key}.'
-        )
+        session.console.warn(f"Refused: {key} {one_line(value)}", tried.how_to_allow(what))

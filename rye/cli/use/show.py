@@ -10,6 +10,7 @@ from rye.cli.options import Session, command
 from rye.cli.use.findings import show_findings
 from rye.cli.use.indented import indented_lines
 from rye.errors import UsageError
+from rye.workspace.items.agreement import warn_not_agreed
 from rye.workspace.items.effective_item import effective_item
 
 
@@ -26,6 +27,8 @@ def show(session: Session, target: str, kind: str | None, base: bool, mermaid: b
     """
     found = effective_item(session, target, kind, base=base, inspect=True)
     show_findings(session, found.findings)
+    if not base:
+        warn_not_agreed(session, found)
     value = found.parsed()
     graph = found.item.kind.load_graph()
     if mermaid:

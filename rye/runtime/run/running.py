@@ -18,7 +18,7 @@ from rye.rendering.inputs import resolve
 from rye.rendering.prompt import first_uses, render, source_of
 from rye.runtime.chain import Chain, Level
 from rye.runtime.effects import Ask, Tools
-from rye.runtime.limits import Limits, in_dollars
+from rye.runtime.limits import Limits
 from rye.runtime.opening import Opened, open_session
 from rye.runtime.project_items import ProjectItems
 from rye.runtime.run.child_messages import ChildStart
@@ -169,7 +169,7 @@ def _run(
 def _require_dollars(directive: Directive, limited: bool) -> None:
     """Raise RyeError ``unpriced-model`` for a limit in another currency, unless a limit in dollars also applies."""
     spend = directive.cost.spend if directive.cost is not None else None
-    if spend is not None and not in_dollars(spend) and not limited:
+    if spend is not None and not spend.in_dollars and not limited:
         message = f"The directive's limit is {spend.amount} {spend.currency}, but prices of models are in dollars."
         raise RyeError("unpriced-model", message, "Set a limit in dollars with --max-spend N.")
 

@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Iterable, MutableMapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from rye.errors import RyeError
+from rye.items.consented import PASSED_TO, READ_BY
 from rye.items.kinds import KINDS
+from rye.items.named import ABSENT, AbsentItem
 from rye.items.placeholder_text import PLACEHOLDER_TEXT
 from rye.items.reading import ReadOptions, Source
+from rye.items.rights import NamedItem
 from rye.limits import CONTENT
+from rye.permissions.static_check import UNCOVERED
 from rye.project.checking import Checked, check_among, check_files, check_item
 from rye.project.context import arguments_or_own_items, own_items, read_options
 from rye.project.item_file import ItemFile, item_of, load_item, place
 from rye.project.layout import find_project
 from rye.project.same_ids import same_ids
+from rye.storage.safe_files import read_bytes
 from rye.text.diagnostics import Diagnostic, in_order
 from rye.text.diagnostics import strict as as_errors
+from rye.text.lazy import lazy_module
 
 if TYPE_CHECKING:
+    from rye.items import attached
+    from rye.items import runs as item_runs
     from rye.workspace.context import Context
+else:  # only for items with attached files
+    attached, item_runs = lazy_module("rye.items.attached"), lazy_module("rye.items.runs")
+
+_NO_RULE = frozenset({PLACEHOLDER_TEXT, ABSENT})
+"""Warnings that are about no rule of a format."""
 
 
 def validate_items(
@@ -30,20 +43,88 @@ def validate_items(
 ) -> tuple[Checked, ...]:
     """The findings of each file, sorted by line. ``paths``: by default, the project's own items.
 
-    ``strict``: warnings become errors, except ``placeholder-text``.
+    ``strict``: warnings become errors, except ``placeholder-text`` and ``absent-item``.
 
     Raises RyeError if no item is found, or if a single named file cannot be read.
     """
     checked = check_files(arguments_or_own_items(context.cwd, paths), kind, read_options(context.cwd))
+    checked = _with_absent(context, [_with_obeyed(one) for one in checked])
     if strict:
         checked = [replace(one, diagnostics=in_order(_strictly(one.diagnostics))) for one in checked]
     return tuple(checked)
 
 
+def _with_absent(context: Context, checked: list[Checked]) -> list[Checked]:
+    """The findings, with a warning for each item that a text names and that is not here. Outside a project nothing is
+    installed, so nothing is missing."""
+    project = find_project(context.cwd)
+    if project is None or not any(_names(one) for one in checked):
+        return checked
+    from rye.workspace.items.absences import present_items  # lists all spaces, which only texts with calls need
+
+    present = present_items(context, project).joined(
+        (one.item.location.kind, one.item.shown, one.item.location.local_id) for one in checked if one.item is not None
+    )
+    return [
+        replace(one, diagnostics=in_order(_said_once(one, absent))) if (absent := present.lacks(_names(one))) else one
+        for one in checked
+    ]
+
+
+def _with_obeyed(checked: Checked) -> Checked:
+    """The findings, with one for each attached file that counts as a run because a program obeys it without being asked, or
+    because a text passes it to an interpreter: nothing in its name tells the author. Scripts are no surprise."""
+    item = checked.item
+    if item is None or item.kind.main_file != item.path.name:
+        return checked
+    folder, files = item.path.parent, []
+    for entry in attached.attached_files(item.path)[0]:
+        try:
+            files.append(
+                (entry.path, entry.executable, entry.sha256, read_bytes(folder / entry.path, CONTENT.attached_bytes))
+            )
+        except RyeError:  # it is a finding already
+            continue
+    runs = [run for run in item_runs.attached_runs(files, item.data) if run.action.startswith((READ_BY, PASSED_TO))]
+    found = [
+        Diagnostic("notice", "S09", f"{run.where} is {run.action}: it counts as something that can run.", hint=_OBEYED)
+        for run in runs
+    ]
+    return replace(checked, diagnostics=in_order((*checked.diagnostics, *found))) if found else checked
+
+
+_OBEYED = "Whoever installs the skill is asked about it. If it is not meant to run, rename it, or leave it out with .ryeignore."
+
+
+def _names(checked: Checked) -> tuple[NamedItem, ...]:
+    metadata = checked.item.reading.metadata if checked.item is not None else None
+    return metadata.names if metadata is not None else ()
+
+
+def _said_once(checked: Checked, absent: Iterable[AbsentItem]) -> list[Diagnostic]:
+    """The findings of a file, those about absent items included. A call that no capability covers either is one finding, and
+    what the rules of a closed set say of a name is not said again."""
+    found = list(checked.diagnostics)
+    closed = checked.kind if checked.kind is not None and KINDS[checked.kind].set_rules is not None else None
+    for one in absent:
+        at = next((n for n, other in enumerate(found) if other.code == UNCOVERED and _is_about(other, one)), None)
+        if at is not None:
+            message = f"{found[at].message} The item is not installed either."
+            hint = f"{found[at].hint or ''} `rye add {one.name}` adds the item; or correct the name.".strip()
+            found[at] = replace(found[at], message=message, hint=hint)
+        elif one.kind != closed or all(other.line != one.line or other.severity != "error" for other in found):
+            found.append(one.as_diagnostic())
+    return found
+
+
+def _is_about(uncovered: Diagnostic, named: AbsentItem) -> bool:
+    return uncovered.line == named.line and f" {named.kind} {named.id!r}:" in uncovered.message
+
+
 def _strictly(found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Warnings as errors, except for a template's placeholder text, which breaks no rule of a format."""
-    unfinished = [one for one in found if one.code == PLACEHOLDER_TEXT]
-    return [*as_errors(one for one in found if one.code != PLACEHOLDER_TEXT), *unfinished]
+    """Warnings as errors, except for a template's placeholder text and for what is not installed on this machine."""
+    kept = [one for one in found if one.code in _NO_RULE]
+    return [*as_errors(one for one in found if one.code not in _NO_RULE), *kept]
 
 
 Members = MutableMapping[Path, tuple[tuple[int, int], ItemFile]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -58,6 +59,16 @@ def pinned_registries(home: Home) -> tuple[PinnedRegistry, ...]:
         size = checkpoint.size if checkpoint else None
         rows.append(PinnedRegistry(address, origin, fingerprint, size, address == default))
     return tuple(rows)
+
+
+def pin_lines(rows: Iterable[PinnedRegistry]) -> list[str]:
+    """The lines of a file for ``RYE_PINS``. A registry without a fingerprint was never seen, and one that is a folder of this
+    machine means nothing elsewhere: both are left out."""
+    return [
+        f"{row.origin} {row.fingerprint} {row.registry}"
+        for row in rows
+        if row.fingerprint is not None and row.registry.startswith(("https://", "http://"))
+    ]
 
 
 def trusted_state(context: Context, address: str | None) -> TrustedState:

@@ -21,7 +21,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec import Struct
 
 from rye.errors import RyeError
@@ -31,6 +30,7 @@ from rye.project.manifest import Manifest
 from rye.project.registries import Registries, normal_address, registries
 from rye.project.user_config import read_settings
 from rye.registry.store.pins import read_addresses, read_pinned
+from rye.text.json_reading import UNDECODABLE
 from rye.text.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def same_registries(context: Context, manifest: Manifest, lock: Lock, root: Path
     """Whether every namespace is still mapped to the registry that its items are locked to, according to the pins."""
     try:
         return not locked_elsewhere(context, manifest, lock, root)
-    except (OSError, msgspec.MsgspecError):  # opening the registries reports the error
+    except (OSError, *UNDECODABLE):  # opening the registries reports the error
         return False
 
 
@@ -171,7 +171,7 @@ def refuse_other_pins(context: Context) -> None:
 def _require_own_pins(home: Home, pins: Mapping[str, GivenPin]) -> None:
     try:
         addresses = read_addresses(home.registries)
-    except (OSError, msgspec.MsgspecError):  # then nothing counts as pinned, and opening a registry reports why
+    except (OSError, *UNDECODABLE):  # then nothing counts as pinned, and opening a registry reports why
         return
     for address, pin in pins.items():
         pinned = read_pinned(home.registries, pin.origin)
@@ -188,7 +188,7 @@ def require_contact(context: Context, address: str, *, asks: bool = True) -> Non
 
     ``asks``: whether to ask the user. Offline, this does nothing. Raises RyeError ``registry-unpinned`` or ``declined``.
     """
-    if context.offline or _is_known(context, address):
+    if context.offline or is_known(context, address):
         return
     if not (asks and context.interactive):
         raise RyeError(
@@ -203,7 +203,8 @@ def require_contact(context: Context, address: str, *, asks: bool = True) -> Non
         raise RyeError("declined", f"You declined to contact {address}.")
 
 
-def _is_known(context: Context, address: str) -> bool:
+def is_known(context: Context, address: str) -> bool:
+    """Whether this user agreed to contact the registry at ``address``: they pinned it, or named it themselves."""
     if state.StateStore(context.home.registries).origin_at(address) is not None or address in given_pins(context):
         return True
     named = (context.registry, read_settings(context.home).get("registry"))

@@ -7,6 +7,7 @@ from typing import TypeVar
 import msgspec
 
 from rye.limits import RUN
+from rye.text.json_reading import UNDECODABLE
 
 T = TypeVar("T")
 
@@ -19,7 +20,7 @@ def decoded(data: bytes, type: type[T]) -> T:
     """Decode an answer. Raises BadAnswer."""
     try:
         return msgspec.json.decode(data, type=type)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise BadAnswer(f"it does not match this dialect: {error}") from None
 
 
