@@ -104,13 +104,13 @@ class Executing:
     def _return(self, call: ReturnCall) -> ReturnResult:
         if call.status == "error":
             self.returned = Returned(None, call.error_detail if isinstance(call.error_detail, str) else "")
-            return ReturnResult()
+            return ReturnResult(accepted=True)
         outputs = call.outputs if call.outputs is not UNSET else {}
         wrong = deviations(self._declared, outputs)
         if wrong is not None:
             raise wrong
         self.returned = Returned(outputs)
-        return ReturnResult()
+        return ReturnResult(accepted=True)
 
     def _run_tool(
         self, item: UsableItem, call: ExecuteCall, allowed: Allowed, cancel: Event, made: Made

@@ -1,6 +1,8 @@
 """What the five tools answer (docs/explanation/runtime.md): one type for each result, from which its JSON Schema is made too.
 
-A call that was refused or failed answers with the error document of :class:`rye.runtime.calls.CallError` instead.
+A call that was refused or failed answers with the error document of :class:`rye.runtime.calls.CallError` instead. Every schema
+describes that document too: clients made with the protocol's TypeScript SDK also check failed calls against the schema, and would
+show the model their own complaint in place of the reason.
 """
 
 from __future__ import annotations
@@ -99,7 +101,24 @@ class SignResult(Struct, frozen=True):
 class ReturnResult(Struct, frozen=True):
     """What ``rye_return`` answers."""
 
-    accepted: Literal[True] = True
+    accepted: Literal[True]
+
+
+class Failure(Struct, frozen=True):
+    """Why a call was refused or failed. Some codes add members."""
+
+    code: Annotated[str, Meta(description="What `rye explain CODE` explains.")]
+    message: str
+    hint: str | None
+    required: Annotated[str | None, Meta(description="The right that the call needs.")]
+    chain: Annotated[list[LevelResult], Meta(description="Every caller's decision, the first caller first.")]
+    resource: Annotated[str | None, Meta(description="The item that the call was about.")]
+
+
+class FailedResult(Struct, frozen=True):
+    """What every tool answers if the call was refused or failed (``isError``)."""
+
+    error: Failure
 
 
 Executed = LoadResult | RanResult | StartedResult | EndedResult | DryResult
@@ -111,7 +130,7 @@ RESULTS: dict[str, tuple[type[Struct], ...]] = {
     "rye_sign": (SignResult,),
     "rye_return": (ReturnResult,),
 }
-"""The types of each tool's results, by the tool's name."""
+"""The types of each tool's results, by the tool's name; a failed call answers with a :class:`FailedResult`."""
 
 
 def as_answer(result: Result) -> dict[str, Any]:
@@ -124,14 +143,11 @@ def as_answer(result: Result) -> dict[str, Any]:
 
 
 def result_schema(name: str) -> dict[str, Any]:
-    """Return the self-contained JSON Schema of a tool's results, an ``object`` as protocol 2025-11-25 requires."""
-    types = RESULTS[name]
+    """Return the self-contained JSON Schema of a tool's answers, an ``object`` as protocol 2025-11-25 requires."""
+    types = (*RESULTS[name], FailedResult)
     for each in types:
         json_decoder(each)  # lists are answered in several threads: msgspec learns each type in turn
     made, parts = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
     for part in parts.values():
         part.pop("title", None)
-    if len(types) > 1:
-        return {"type": "object", "anyOf": list(made), "$defs": parts}
-    whole = parts.pop(types[0].__name__)
-    return {**whole, "$defs": parts} if parts else whole
+    return {"type": "object", "anyOf": list(made), "$defs": parts}

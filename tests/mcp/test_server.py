@@ -470,7 +470,8 @@ def test_a_fault_of_ours_tells_a_model_nothing(made: Person, monkeypatch: pytest
 
 
 def test_tools_say_what_they_do_and_what_they_answer(made: Person) -> None:
-    """Hosts ask less often about a tool that only reads, and check answers against the schema: the client here does, too."""
+    """Hosts ask less often about a tool that only reads, and check answers against the schema, those of failed calls too (the
+    protocol's TypeScript SDK): a model must hear why a call was denied."""
 
     async def story(caller: Caller) -> None:
         tools = {each.name: each for each in (await caller.client.list_tools()).tools}
@@ -495,6 +496,18 @@ def test_tools_say_what_they_do_and_what_they_answer(made: Person) -> None:
                 answer = await caller.ok(name, **call)
                 assert list(check.iter_errors(answer)) == []
                 assert list(check.iter_errors({**answer, next(iter(answer)): {"other": "type"}})) != []
+        failing: dict[str, dict[str, Any]] = {
+            "rye_search": {"item_type": "knowledge", "query": 1},
+            "rye_load": {"item_type": "knowledge", "item_id": "other/notes/secret"},
+            "rye_execute": {"item_type": "tool", "item_id": "other/notes/secret"},
+            "rye_sign": {"item_type": "tool", "item_id": "other/notes/secret"},
+            "rye_return": {"outputs": {"extra": 1}},
+        }
+        for name, call in failing.items():
+            check = Draft202012Validator(tools[name].output_schema)
+            error = await caller.error(name, **call)
+            assert list(check.iter_errors({"error": error})) == []
+            assert list(check.iter_errors({"error": {**error, "message": None}})) != []
 
     play(made, story)
 
