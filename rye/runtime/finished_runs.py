@@ -54,6 +54,7 @@ class RunLog(Struct, frozen=True):
     def summary(self) -> RunSummary:
         """Return the run's row in a list."""
         names = [event["event"] for event in self.events]
+        refused = [event for event in self.events if event["event"] in ("deny", "limit") and event["tool"]]
         last = self.events[-1] if self.events else None
         return RunSummary(
             run=self.run,
@@ -62,7 +63,7 @@ class RunLog(Struct, frozen=True):
             ended=last["time"] if last is not None and last["event"] == "end" else None,
             calls=names.count("call"),
             allowed=names.count("allow"),
-            denied=names.count("deny") + names.count("limit"),
+            denied=len(refused),  # a limit that ends a run refuses no call by itself
             state=self.verdict.state,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from threading import RLock
 from typing import Literal
@@ -56,9 +57,15 @@ class Recording:
         by = next((level.id for level in error.chain if level.by is None), None)
         name: Literal["deny", "limit"] = "limit" if error.code == "limit-exceeded" else "deny"
         refused = replace(_event(name, asked), decision=error.code, by=by)
+        if name == "limit":
+            refused = replace(refused, params_redacted=_crossing(error.details))
         self.denied += 1
         if not self.closed:
             self._append(*([_event("call", asked)] if with_call else []), refused)
+
+    def crossed(self, crossing: Mapping[str, object]) -> None:
+        """Log that a limit ends the run; ``crossing``: ``{"limit", "current", "maximum"}``."""
+        self._append(Event(event="limit", decision="limit-exceeded", params_redacted=_crossing(crossing)))
 
     def approve(self, asked: Asked, allowed: Allowed, by: str) -> None:
         """Log a person's approval; ``by``: how it was given."""
@@ -97,6 +104,11 @@ class Recording:
         shown = redacted_text(text, self._secrets)
         most = RUNTIME.logged_stderr_characters
         return shown if len(shown) <= most else f"({len(shown)} characters) …{shown[-most:]}"
+
+
+def _crossing(details: Mapping[str, object]) -> dict[str, object]:
+    """``{"limit", "current", "maximum"}``: which limit was exceeded, by what."""
+    return {name: details[name] for name in ("limit", "current", "maximum") if name in details}
 
 
 def _event(

@@ -7,6 +7,7 @@ show the model their own complaint in place of the reason.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -151,3 +152,14 @@ def result_schema(name: str) -> dict[str, Any]:
     for part in parts.values():
         part.pop("title", None)
     return {"type": "object", "anyOf": list(made), "$defs": parts}
+
+
+def without_measures(answer: Mapping[str, object]) -> dict[str, object]:
+    """What an answer says apart from the run it belongs to and the seconds it took: two calls with the same of it had the
+    same result. ``answer``: of any of the five tools, or an error document.
+    """
+    kept = {name: value for name, value in answer.items() if name not in ("run", "seconds")}
+    error = kept.get("error")
+    if isinstance(error, dict):
+        kept["error"] = {name: value for name, value in error.items() if name != "seconds"}
+    return kept

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
 from rye.cli.console import one_line
@@ -52,8 +55,9 @@ def show(session: Session, run: str) -> int:
             parts = [one_line(event["tool"] or ""), one_line(event["item"] or ""), one_line(event["decision"] or "")]
             by = one_line(event["by"] or "")
             by = by if not by or by == BY_THE_CLIENT else f"by {by}"
+            parts += [by, _limit(event)]
             session.console.data(
-                "  ".join(filter(None, [f"{event['n']:>4}", one_line(event["time"]), event["event"], *parts, by]))
+                "  ".join(filter(None, [f"{event['n']:>4}", one_line(event["time"]), event["event"], *parts]))
             )
         session.console.say(_said(found))
     return 0 if found.verdict.state != "broken" else 1
@@ -67,6 +71,14 @@ def verify(session: Session, run: str) -> int:
     found = finished_runs.read_run(session, run)
     session.console.answer({"run": found.run, **found.verdict.as_json()}, _said(found))
     return 0 if found.verdict.state == "ok" else 1
+
+
+def _limit(event: Mapping[str, Any]) -> str:
+    """Which limit a call or a turn exceeded: "turns 7 of 6"; empty for other events."""
+    crossing = event["params_redacted"]
+    if event["event"] != "limit" or not isinstance(crossing, dict) or "limit" not in crossing:
+        return ""
+    return one_line(f"{crossing['limit']} {crossing.get('current')} of {crossing.get('maximum')}")
 
 
 def _said(found: finished_runs.RunLog) -> str:

@@ -6,7 +6,8 @@ Errors in a hook do not fire other hooks.
 
 =====================================  ===========================================================================
 ``cost.current``, ``cost.limit``       dollars; tokens if no ``<spend>`` limits the run; the limit is null if none
-``loop_count``                         how often the last call was repeated with the same result, if at least 3 times
+``loop_count``                         how often the last call was repeated with the same result, if at least 3 times;
+                                       how long it took is not part of the result
 ``error.type``, ``.resource``,         the error code with ``_`` for ``-``; a denied call is ``permission_denied``
 ``.message``
 ``deviation.type``, ``.message``       the outputs do not match the declaration (``schema_mismatch``), or there are
@@ -41,9 +42,9 @@ class Loops:
         self._last: tuple[str, str, str] | None = None
         self._times = 0
 
-    def saw(self, name: str, arguments: object, result: str) -> None:
-        """Count one call."""
-        this = (name, json.dumps(arguments, sort_keys=True, default=str), result)
+    def saw(self, name: str, arguments: object, result: object) -> None:
+        """Count one call. ``result``: what makes two results the same."""
+        this = (name, json.dumps(arguments, sort_keys=True, default=str), json.dumps(result, default=str))
         self._times = self._times + 1 if this == self._last else 1
         self._last = this
 

@@ -26,6 +26,7 @@ from rye.errors import RyeError
 from rye.limits import RUN
 from rye.runtime.calls import TOOLS, CallError
 from rye.runtime.limits import Crossing
+from rye.runtime.results import without_measures
 from rye.runtime.run.conversation import Message, Reply, Result, Results, Said, ToolUse
 from rye.runtime.run.endpoint import Endpoint, ModelFailed, TimeIsUp
 from rye.runtime.run.hooks import Hooks, Loops, error_context
@@ -166,11 +167,12 @@ class Loop:
         """Make one call, and return its result and the notes of hooks for the model."""
         refused: CallError | None = None
         try:
-            text, failed, code = json.dumps(self._act(call), ensure_ascii=False), False, "done"
+            answer, failed, code = self._act(call), False, "done"
         except CallError as error:
-            text, failed, code = json.dumps(error.as_json(), ensure_ascii=False), True, error.code
+            answer, failed, code = error.as_json(), True, error.code
             refused = error
-        self._loops.saw(call.name, call.arguments, text)
+        text = json.dumps(answer, ensure_ascii=False)
+        self._loops.saw(call.name, call.arguments, without_measures(answer))
         self._last_code = code
         shown = f"{call.name} {_named(call.arguments)}".strip()
         self._watch(
@@ -277,7 +279,9 @@ class Loop:
             raise self._limit(crossing)
 
     def _limit(self, crossing: Crossing) -> _Ended:
+        """Log which limit ends the run, and fire the hooks. Raises RyeError ``log-unwritable``."""
         shown = crossing.as_json()
+        self._session.recording.crossed(shown)
         message = f"The run reached its limit of {shown['maximum']} {crossing.limit}."
         context = {"type": "limit_exceeded", "resource": crossing.limit, "message": message, "required": None}
         self._hooks.fire("limit", error=context)

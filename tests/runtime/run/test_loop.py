@@ -227,6 +227,28 @@ def test_one_turn_too_many_is_not_asked_for(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("limits", "crossed"),
+    [
+        (Limits(turns=1), {"limit": "turns", "current": 2, "maximum": 1}),
+        (Limits(tokens=9), {"limit": "tokens", "current": 10, "maximum": 9}),
+        (Limits(spend=Decimal(9)), {"limit": "spend", "current": "10", "maximum": "9"}),
+        (Limits(duration=4), {"limit": "duration", "current": 5, "maximum": 4}),
+        (Limits(calls=1), {"limit": "calls", "current": 2, "maximum": 1}),
+    ],
+    ids=["turns", "tokens", "spend", "duration", "calls"],
+)
+def test_the_log_names_the_limit_before_the_end(tmp_path: Path, limits: Limits, crossed: dict[str, object]) -> None:
+    """agents 3.3: whoever reads the log learns which limit ended the run, and by how much it was crossed."""
+    run = Run(tmp_path, calls(SEARCH, SEARCH), calls(SEARCH), limits=limits)
+    run.seconds = 5.0
+    assert run.end().status == "limit"
+    *_, named, end = run.world.lines
+    assert (named["event"], named["tool"], named["decision"]) == ("limit", None, "limit-exceeded")
+    assert named["params_redacted"] == crossed
+    assert (end["event"], end["decision"]) == ("end", "limit")
+
+
 @pytest.mark.parametrize(("second", "status"), [((8, 2), "ok"), ((8, 3), "limit")])
 def test_tokens(tmp_path: Path, second: tuple[int, int], status: str) -> None:
     run = Run(tmp_path, calls(SEARCH), returns(second, result="x"), limits=Limits(tokens=20))
@@ -380,6 +402,21 @@ def test_the_same_call_with_the_same_result_is_a_loop_from_the_third_time(
     tmp_path: Path, times: int, fired: int
 ) -> None:
     run = Run(tmp_path, *[calls(SEARCH)] * times, returns(result="x"), hooks=(hook("loop_count >= 3"),))
+    run.end()
+    assert run.tools().count("acme/fs/notify") == fired
+
+
+@pytest.mark.parametrize(("seen", "fired"), [([{"rows": 1}] * 3, 1), ([{"rows": 1}, {"rows": 2}, {"rows": 1}], 0)])
+def test_how_long_a_tool_takes_does_not_hide_a_loop(tmp_path: Path, seen: list[object], fired: int) -> None:
+    """A real tool never takes the same time twice; what it prints is what is compared."""
+    run = Run(tmp_path, *[calls(WRITE)] * 3, returns(result="x"), hooks=(hook("loop_count >= 3"),))
+    left = iter(enumerate(seen, 1))
+
+    def ran(one: UsableItem, given: object) -> ToolResult:
+        number, output = next(left, (9, None))
+        return ToolResult(exit=0, output=output, truncated=False, seconds=number / 10)
+
+    run.world.tools.do = ran
     run.end()
     assert run.tools().count("acme/fs/notify") == fired
 
