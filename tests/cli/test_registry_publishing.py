@@ -48,6 +48,36 @@ class TestPublish:
         acme.ok("sign", path)
         acme.ok("publish", path)
 
+    def test_another_signature_alone_is_told_from_another_text_and_the_published_one_comes_back(
+        self, acme: Person
+    ) -> None:
+        """keys 4."""
+        acme.release("work/signed")
+        path = ".ai/directives/work/signed.md"
+        published = acme.path(path).read_bytes()
+        acme.ok("keys", "generate", "--name", "mistaken")
+        acme.ok("sign", path, "--key", "mistaken", "--force", "--yes")
+        assert acme.path(path).read_bytes() != published
+        error = acme.fails("publish", path, code="signature-differs")
+        assert f"rye publish {path} --restore" in error["hint"]
+        assert acme.run("publish", path, "--restore", "--dry-run", "--json").code == 1
+        assert acme.path(path).read_bytes() != published
+        done = acme.ok("publish", path, "--restore", "--json").json
+        assert (done["published"], [row["id"] for row in done["unchanged"]]) == ([], ["acme/work/signed"])
+        assert acme.path(path).read_bytes() == published
+
+    def test_a_version_below_the_newest_is_published_with_a_warning(self, acme: Person) -> None:
+        acme.release("work/fixes", version="1.1.0")
+        path = acme.directive("work/fixes", version="1.0.1")
+        assert "1.0.1 is lower than 1.1.0" in acme.ok("publish", path).stderr
+
+    def test_nothing_is_restored_where_the_text_differs(self, acme: Person) -> None:
+        acme.release("work/edited")
+        path = acme.directive("work/edited", text="Mine")
+        mine = acme.path(path).read_bytes()
+        acme.fails("publish", path, "--restore", code="version-exists")
+        assert acme.path(path).read_bytes() == mine
+
     def test_what_becomes_public_is_listed_first(self, acme: Person) -> None:
         path = acme.directive("work/listed")
         result = acme.ok("publish", path, "--dry-run")

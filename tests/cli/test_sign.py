@@ -115,13 +115,51 @@ def test_a_line_above_frontmatter_counts_for_nothing_and_signing_moves_it(rye: P
     rye.ok("verify", str(file))
 
 
-def test_a_new_default_key_leaves_alone_what_another_of_your_keys_has_signed(rye: Person) -> None:
+def test_another_of_your_keys_leaves_alone_what_one_has_signed(rye: Person) -> None:
+    """Another line would change the bytes of versions that are published already (keys 4)."""
     rye.ok("sign")
     before = rye.path(DIRECTIVE).read_bytes()
     rye.ok("keys", "generate", "--name", "second")
+    named = rye.ok("sign", "--key", "second")
+    assert "2 items keep the valid signatures of another key" in named.stderr + named.stdout
     rye.ok("keys", "default", "second")
     assert {entry["status"] for entry in rye.ok("sign", "--json").json["results"]} == {"unchanged"}
     assert rye.path(DIRECTIVE).read_bytes() == before
+
+
+def test_replacing_valid_signatures_takes_force_and_a_yes(rye: Person) -> None:
+    rye.ok("sign")
+    before = rye.path(DIRECTIVE).read_bytes()
+    rye.ok("keys", "generate", "--name", "second")
+    refused = rye.run("sign", "--key", "second", "--force", "--json")
+    assert (refused.code, refused.error["code"]) == (1, "confirmation-needed")
+    assert rye.path(DIRECTIVE).read_bytes() == before
+    done = rye.ok("sign", "--key", "second", "--force", "--yes", "--json").json["results"]
+    assert {entry["status"] for entry in done} == {"signed"}
+    assert rye.path(DIRECTIVE).read_bytes() != before
+    rye.ok("verify")
+
+
+def test_a_colleagues_valid_signature_stays_if_you_trust_the_key(rye: Person, tmp_path: Path) -> None:
+    rye.ok("sign")
+    before = rye.path(DIRECTIVE).read_bytes()
+    exported = rye.ok("keys", "export", "default").stdout
+    (tmp_path / "other").mkdir()
+    colleague = Person(tmp_path / "other")
+    copy = colleague.write(DIRECTIVE, before)
+    colleague.ok("keys", "generate")
+    colleague.write("author.pem", exported)
+    colleague.ok("trust", "add", "author.pem", "--yes")
+    assert [entry["status"] for entry in colleague.ok("sign", "--json").json["results"]] == ["unchanged"]
+    assert copy.read_bytes() == before
+    copy.write_bytes(before + b"\nMore.\n")
+    assert [entry["status"] for entry in colleague.ok("sign", "--json").json["results"]] == ["signed"]
+
+
+def test_a_revoked_signature_is_replaced(rye: Person) -> None:
+    rye.ok("sign")
+    rye.ok("keys", "generate", "--name", "second")
+    rye.ok("trust", "revoke", "default", "--yes")
     assert {entry["status"] for entry in rye.ok("sign", "--key", "second", "--json").json["results"]} == {"signed"}
 
 

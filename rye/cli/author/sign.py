@@ -15,15 +15,17 @@ from rye.workspace.authoring.signing import sign_items
 @command("sign")
 @click.argument("paths", nargs=-1, metavar="PATH…")
 @click.option("--key", metavar="NAME", help="Sign with this key instead of the default one.")
+@click.option("--force", is_flag=True, help="Replace valid signatures of other keys, too. Asks first.")
 @kind_option()
 @click.pass_obj
-def sign(session: Session, paths: tuple[str, ...], key: str | None, kind: str | None) -> None:
+def sign(session: Session, paths: tuple[str, ...], key: str | None, force: bool, kind: str | None) -> None:
     """Validate items and sign those that need it.
 
-    PATH is a file, a folder or a pattern (default: the project's own items). Items that this key already signed and that
-    have not changed stay as they are. If any item has an error, nothing is signed.
+    PATH is a file, a folder or a pattern (default: the project's own items). An item that
+    has not changed since a key of yours, one that you trust or one of the project's namespace signed it stays as it is.
+    If any item has an error, nothing is signed.
     """
-    outcome = sign_items(session, own_keys(session), paths, kind, key)
+    outcome = sign_items(session, own_keys(session), paths, kind, key, force=force)
     for entry in outcome.invalid:
         errors = [finding for finding in entry.diagnostics if finding.severity == "error"]
         session.console.diagnostics(entry.shown, errors, entry.text)
@@ -45,5 +47,9 @@ def sign(session: Session, paths: tuple[str, ...], key: str | None, kind: str | 
             session.console.data(f"{status:<9} {one_line(item.shown)}")
     if session.json:
         session.console.document({"results": results})
+    elif outcome.kept and not session.quiet:
+        count = len(outcome.kept)
+        what = "1 item keeps the valid signature" if count == 1 else f"{count} items keep the valid signatures"
+        session.console.say(f"{what} of another key. `--force` replaces {'it' if count == 1 else 'them'}.")
     if any(item.changed for item in outcome.signed):
         session.console.next_step("`rye publish` sends what is signed to your registry, after asking.")

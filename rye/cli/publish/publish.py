@@ -19,6 +19,9 @@ from rye.workspace.publishing.publishing import Batch, PublishOutcome, PublishRe
 @click.option(
     "--dry-run", is_flag=True, help="Show what would be published; publish nothing. Fails wherever publishing would."
 )
+@click.option(
+    "--restore", is_flag=True, help="First take back the published signature of files of which nothing else differs."
+)
 @click.option("--allow-uncommitted", is_flag=True, help="Publish files even with uncommitted changes.")
 @click.option("--stage", is_flag=True, help="Upload for a maintainer to sign; not public until then.")
 @click.option(
@@ -34,6 +37,7 @@ def publish(
     version: str | None,
     key: str | None,
     dry_run: bool,
+    restore: bool,
     allow_uncommitted: bool,
     stage: bool,
     trusted: bool,
@@ -59,6 +63,7 @@ def publish(
         version=version,
         key=key,
         dry_run=dry_run,
+        restore=restore,
         allow_uncommitted=allow_uncommitted,
         stage=stage,
         trusted=trusted,

@@ -9,12 +9,16 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.project.checking import Checked, check_files
-from rye.project.context import arguments_or_own_items, read_options
+from rye.project.context import arguments_or_own_items, load_manifest, read_options
+from rye.project.item_file import ItemFile
+from rye.project.layout import find_project
 from rye.signing.keys import PublicKey
 from rye.signing.last_signed import LastSigned
 from rye.signing.sign_item import sign_bytes
 from rye.signing.verification import verify
 from rye.storage.atomic import Replacement, replace_files
+from rye.workspace.confirmation import confirm
+from rye.workspace.trusting.trusted_keys import trusted_keys
 
 if TYPE_CHECKING:
     from rye.workspace.context import Context
@@ -27,8 +31,9 @@ class SignedItem(Struct, frozen=True):
     shown: str
     kind: str
     changed: bool
-    """False if it was already signed and is unchanged."""
+    """False if it has a valid signature already."""
     key: PublicKey
+    """The key of its signature."""
 
 
 class SignOutcome(Struct, frozen=True):
@@ -36,38 +41,91 @@ class SignOutcome(Struct, frozen=True):
 
     signed: tuple[SignedItem, ...] = ()
     invalid: tuple[Checked, ...] = ()
+    kept: tuple[SignedItem, ...] = ()
+    """Those of ``signed`` whose valid signature is by another key than the one to sign with."""
 
 
 def sign_items(
-    context: Context, keys: OwnKeys, paths: Sequence[str], kind: str | None = None, key: str | None = None
+    context: Context,
+    keys: OwnKeys,
+    paths: Sequence[str],
+    kind: str | None = None,
+    key: str | None = None,
+    *,
+    force: bool = False,
 ) -> SignOutcome:
-    """Sign the items that need it. ``paths``: default, the project's own. Raises RyeError ``installed-item`` and key errors."""
+    """Sign the items that need it. ``paths``: default, the project's own.
+
+    A valid signature stays if it is by one of this person's keys, by a key that they trust, or by a key of the project's
+    namespace: another line would change the bytes of every version that is already published. ``force`` replaces those of
+    other keys, after a question.
+
+    Raises RyeError ``installed-item``, ``declined``, ``confirmation-needed`` and key errors.
+    """
     checked = check_files(arguments_or_own_items(context.cwd, paths), kind, read_options(context.cwd))
     invalid = tuple(entry for entry in checked if any(d.severity == "error" for d in entry.diagnostics))
     if invalid:
         return SignOutcome(invalid=invalid)
     refuse_installed(checked)
-    private = keys.private(key)
-    # Without --key, a valid signature by any of this person's keys is kept. Otherwise a new default key would change every
-    # file, and with it every version that is already published.
-    own = () if key is not None else tuple(stored.public for stored in keys.list())
+    items = [entry.item for entry in checked if entry.item is not None]  # without errors, each has one
+    present = _valid_signatures(context, keys, items)
+    mine = keys.public(key) if force or key is not None else None
+    replaced = (
+        [item for item, signer in zip(items, present, strict=True) if signer not in (None, mine)] if force else []
+    )
+    if replaced:
+        one = len(replaced) == 1
+        what = (
+            f"the valid signature of {replaced[0].shown}" if one else f"{len(replaced)} valid signatures of other keys"
+        )
+        question = f"Replace {what}? Versions that are published with it can then no longer be published from here."
+        confirm(context, question, "nothing was signed.")
+    private = keys.private(key) if force or not all(present) else None
     now = context.now()
-    signed = []
-    for entry in checked:
-        assert entry.item is not None  # it has no errors
-        item = entry.item
-        found, name = item.location.kind, item.path.name
-        if own and verify(item.data, found, name, own).ok:
-            signed.append((item, item.data))
+    results: list[SignedItem] = []
+    changes: list[tuple[ItemFile, bytes]] = []
+    for item, signer in zip(items, present, strict=True):
+        if signer is None or item in replaced:
+            assert private is not None  # there is something to sign
+            data = sign_bytes(item.data, item.location.kind, item.path.name, private, now)
+            results.append(SignedItem(item.shown, item.location.kind, data != item.data, private.public))
+            changes.append((item, data))
         else:
-            signed.append((item, sign_bytes(item.data, found, name, private, now)))
-    changed = [(item, data) for item, data in signed if data != item.data]
+            results.append(SignedItem(item.shown, item.location.kind, False, signer))
+    changed = [(item, data) for item, data in changes if data != item.data]
     replace_files([Replacement(item.path.resolve(), item.shown, item.data, data) for item, data in changed])
     texts = LastSigned(context.home.signed_texts)
     for item, data in changed:
         texts.remember(data, item.location.kind, item.path.name)
-    results = [SignedItem(item.shown, item.location.kind, data != item.data, private.public) for item, data in signed]
-    return SignOutcome(signed=tuple(results))
+    kept = tuple(one for one in results if mine is not None and one.key != mine)
+    return SignOutcome(signed=tuple(results), kept=kept)
+
+
+def _valid_signatures(context: Context, keys: OwnKeys, items: Sequence[ItemFile]) -> list[PublicKey | None]:
+    """The key of each item's signature if it is valid and stays; otherwise None."""
+    trusted = trusted_keys(context.home, ())
+    accepted = (*(stored.public for stored in keys.list()), *trusted.keys)
+    found = [verify(item.data, item.location.kind, item.path.name, accepted, trusted.revoked) for item in items]
+    if any(one.verdict == "untrusted" for one in found):
+        owners = _owners(context)
+        accepted = (*accepted, *owners)
+        if owners:
+            found = [verify(item.data, item.location.kind, item.path.name, accepted, trusted.revoked) for item in items]
+    return [one.key if one.ok else None for one in found]
+
+
+def _owners(context: Context) -> tuple[PublicKey, ...]:
+    """The keys of the project's namespace, as of the last look at its registry; none without either."""
+    project = find_project(context.cwd)
+    namespace = load_manifest(project).namespace if project is not None else None
+    if namespace is None:
+        return ()
+    from rye.workspace.registries.registry_access import (
+        last_seen_keyset,  # loads the client, which only a signature by an unknown key needs
+    )
+
+    keyset = last_seen_keyset(context, namespace)
+    return tuple(PublicKey(raw) for raw in keyset.keys) if keyset is not None else ()
 
 
 def refuse_installed(checked: Sequence[Checked]) -> None:

@@ -39,7 +39,11 @@ from rye.registry.protocol.statements import Keyset, Release
 from rye.registry.transport.api import ApiError, RegistryApi
 from rye.registry.trust.file_acceptance import Refusal, judge_release_file
 from rye.registry.trust.records import ReleaseRecord
+from rye.resolution.versions import Version
 from rye.signing.keys import PublicKey
+from rye.signing.sign_item import unsigned_text
+from rye.signing.signature_line import layout_of, text_of
+from rye.storage.atomic import Replacement, replace_files
 from rye.workspace.items.absences import present_items
 from rye.workspace.publishing.owner_statements import (
     keyset_in_force,
@@ -80,6 +84,8 @@ class PublishRequest(Struct, frozen=True, kw_only=True):
     """Upload for a maintainer to sign, instead of signing and publishing now."""
     trusted: bool = False
     """Use the build server's identity instead of a stored token."""
+    restore: bool = False
+    """First take back the registry's bytes of files of which only the signature differs."""
 
 
 class Batch(Struct, frozen=True):
@@ -122,7 +128,9 @@ def publish(
         api = partial(_api, context, client, token)
         keyset = keyset_in_force(context, client, owner)
         refusals = _Refusals(collected.refused)
-        fresh, unchanged = _new_versions(client, collected.items, refusals)
+        records = client.releases([item.identity for item in collected.items])
+        restore = request.restore and not request.dry_run
+        fresh, unchanged = _new_versions(client, records, collected.items, refusals, restore=restore)
         if not request.allow_uncommitted:
             _refuse_uncommitted(fresh)
         fresh = _with_free_names(context, client, fresh, refusals)
@@ -131,6 +139,7 @@ def publish(
             refusals.end(context)
         _warn_of_placeholders(context, batch.items)
         _warn_of_absent(context, batch.items)
+        _warn_of_lower(context, records, batch.items)
         if batch.releases:
             if not request.stage:
                 _require_single_signature(keyset)
@@ -182,6 +191,8 @@ class _Refusals:
         raise first
 
 
+_Records = Mapping[Identity, Sequence[ReleaseRecord]]
+"""The published versions of each item."""
 _NEEDING = frozenset({"depends_on", "requires", "conflicts_with"})
 
 
@@ -256,33 +267,99 @@ def _warn_of_absent(context: Context, items: Sequence[Publishable]) -> None:
                 )
 
 
+def _warn_of_lower(context: Context, records: _Records, items: Sequence[Publishable]) -> None:
+    """Warn of versions that nobody gets who asks for the newest."""
+    for item in items:
+        newest = max((Version.parse(known.version) for known in records[item.identity]), default=None)
+        if newest is not None and Version.parse(item.version) < newest:
+            context.warn(
+                f"{item.identity}: {item.version} is lower than {newest}, which is published already.",
+                "Only those who ask for it get it. If you meant a newer one: `rye version bump patch`.",
+            )
+
+
 def _new_versions(
-    client: RegistryClient, items: Sequence[Publishable], refusals: _Refusals
+    client: RegistryClient,
+    records: _Records,
+    items: Sequence[Publishable],
+    refusals: _Refusals,
+    *,
+    restore: bool,
 ) -> tuple[list[Publishable], list[Publishable]]:
-    """The items with a new version, and those already published with the same bytes; ``version-exists`` is a refusal."""
-    records = client.releases([item.identity for item in items])
+    """The items with a new version, and those already published with the same bytes.
+
+    A published version with other bytes is a refusal: ``signature-differs`` if only the signature is another, otherwise
+    ``version-exists``. ``restore``: write the registry's bytes where only the signature is another.
+    """
+    published = {
+        item.identity: known.release
+        for item in items
+        for known in records[item.identity]
+        if known.version == item.version
+    }
+    differing = [item for item in items if item.identity in published and not _same(published[item.identity], item)]
+    signed_otherwise = _signed_otherwise(client, published, differing)
+    if restore:
+        changes = [
+            Replacement(item.path.resolve(), item.shown, item.data, signed_otherwise[item.identity])
+            for item in differing
+            if item.identity in signed_otherwise
+        ]
+        replace_files(changes)
+        differing = [item for item in differing if item.identity not in signed_otherwise]
+    refused = {item.identity for item in differing}
     fresh: list[Publishable] = []
     unchanged: list[Publishable] = []
     for item in items:
-        known = next((r for r in records[item.identity] if r.version == item.version), None)
-        with refusals.of(item, fresh if known is None else unchanged):
-            if known is None or _same(known, item):
-                continue
-            raise RyeError(
-                "version-exists",
-                f"{item.identity} {item.version} is already published with different bytes. A version cannot be reused.",
-                f"Raise it with `rye version bump patch {item.shown}`, then sign the item again, and publish."
-                if item.metadata.version is not None
-                else f"Give a higher version: `rye publish {item.shown} --version X.Y.Z`.",
-            )
+        with refusals.of(item, unchanged if item.identity in published else fresh):
+            if item.identity in refused:
+                raise _version_exists(item, only_signature=item.identity in signed_otherwise)
     return fresh, unchanged
 
 
-def _same(known: ReleaseRecord, item: Publishable) -> bool:
-    release = known.release
+def _same(release: Release, item: Publishable) -> bool:
+    return release.file.sha256 == sha256(item.data).hexdigest() and _same_attached(release, item)
+
+
+def _same_attached(release: Release, item: Publishable) -> bool:
     there = {(entry.path, entry.sha256, entry.executable) for entry in release.attached}
     here = {(entry.path, sha256(entry.data).hexdigest(), entry.executable) for entry in item.attached}
-    return release.file.sha256 == sha256(item.data).hexdigest() and there == here
+    return there == here
+
+
+def _signed_otherwise(
+    client: RegistryClient, published: Mapping[Identity, Release], items: Sequence[Publishable]
+) -> dict[Identity, bytes]:
+    """The published file of each item of which only the signature line is another."""
+    alike = [item for item in items if _same_attached(published[item.identity], item)]
+    files = {item.identity: published[item.identity].file for item in alike}
+    try:
+        blobs = client.fetch_blobs((file.sha256, file.size) for file in files.values())
+    except RyeError:
+        return {}  # taken down, or not to be had now: then the version exists, and that is all that can be said
+    found = {}
+    for item in alike:
+        data = blobs[files[item.identity].sha256]
+        layout = layout_of(item.identity.kind, item.path.name)
+        if unsigned_text(text_of(data), layout) == unsigned_text(text_of(item.data), layout):
+            found[item.identity] = data
+    return found
+
+
+def _version_exists(item: Publishable, *, only_signature: bool) -> RyeError:
+    if only_signature:
+        return RyeError(
+            "signature-differs",
+            f"{item.identity} {item.version} is already published with the same text and another signature.",
+            f"`rye publish {item.shown} --restore` takes back the published signature. The version need not change.",
+        )
+    return RyeError(
+        "version-exists",
+        f"{item.identity} {item.version} is already published with different bytes. A version cannot be reused.",
+        f"Raise it with `rye version bump patch {item.shown}`, then sign the item again, and publish."
+        if item.metadata.version is not None
+        else f"Give a higher version: `rye publish {item.shown} --version X.Y.Z`.",
+    )
 
 
 # -- whether it may be published ------------------------------------------------------------------------------------------
