@@ -28,12 +28,10 @@ from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import (
     Advisory,
     Deprecation,
-    FormerSnapshot,
     Keyset,
     Logged,
+    OfTheLog,
     Release,
-    Root,
-    Snapshot,
     Takedown,
     Yank,
 )
@@ -228,7 +226,7 @@ def signature(secret: str, body: bytes) -> str:
 def _deliveries(
     hook: Webhook, position: int, statement: Logged, origin: str, connection: sa.Connection, now: str
 ) -> Iterable[dict[str, object]]:
-    if isinstance(statement, Root | Snapshot | FormerSnapshot):
+    if isinstance(statement, OfTheLog):
         return
     event = next(name for name, kind in EVENTS.items() if isinstance(statement, kind))
     namespace = statement.namespace if isinstance(statement, Keyset) else statement.identity.namespace

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -89,6 +89,12 @@ class Metrics:
         self._age = Gauge("rye_head_age_seconds", "Age of the newest snapshot.", **with_registry)
         self._kept = Gauge("rye_uploads_bytes", "Uploaded blobs that nothing refers to yet.", **with_registry)
         self._ready = Gauge("rye_ready", "1: the registry can publish (/readyz).", **with_registry)
+        self._drift = Gauge(
+            "rye_clock_drift_seconds",
+            "How far this server's clock is ahead of a witness.",
+            ["witness"],
+            **with_registry,
+        )
         self._step_done = 0.0
         self._parts = {step: self._batch_seconds.labels(part) for step, part in _STEPS.items()}
         self._answered: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
@@ -131,9 +137,20 @@ class Metrics:
         self._step_done = now if name != "shown" else 0.0
 
     def text(
-        self, *, size: int | None, age: int | None, batches: int, queue: int, searches: int, kept: int, ready: bool
+        self,
+        *,
+        size: int | None,
+        age: int | None,
+        batches: int,
+        queue: int,
+        searches: int,
+        kept: int,
+        ready: bool,
+        drifts: Mapping[str, float],
     ) -> bytes:
         """Return all metrics with the current state. ``size``, ``age``: None if the registry is not ready."""
+        for witness, drift in drifts.items():
+            self._drift.labels(witness).set(drift)
         if size is not None:
             self._size.set(size)
         self._age.set(age if age is not None else float("nan"))

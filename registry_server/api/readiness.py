@@ -2,8 +2,10 @@
 
 Ready means: the database answers and has a head, the store answers and has one, the head is younger than 36 hours, the
 last write did not fail because database or store was unavailable, and the thread that appends has made progress
-recently. Only one check runs at a time, however many clients ask, and its result is reused briefly: a hanging store
-costs one thread, not one per probe.
+recently. This server's clock is believed, the newest head is not in the future, and the root has not expired.
+
+Only one check runs at a time, however many clients ask, and its result is reused briefly: a hanging store costs one
+thread, not one per probe.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.objects import Objects
 from rye.errors import RyeError
+from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.wire import ReadyAnswer
 
 HEAD_SECONDS = 36 * 3600
@@ -88,12 +91,21 @@ class Readiness:
 
     def _look(self) -> ReadyAnswer:
         with database.reader(self._engine) as connection:
-            published = Ledger(connection).published()
+            ledger = Ledger(connection)
+            published, roots = ledger.published(), ledger.roots()
         if published is None:
             raise RyeError("database-unavailable", "The registry has no head.", "rye-registry verify")
         if self._public.get("head") is None:
             raise RyeError("store-unavailable", "The store has no head.", "rye-registry rebuild")
-        age = int((self._clock() - published.time).total_seconds())
+        self._sequencer.clock.check_shown(published.time, ledger.database_time)
+        now = self._clock()
+        if roots and now >= roots[-1].expires:
+            raise RyeError(
+                "root-expired",
+                f"Root {roots[-1].number} expired at {write_time(roots[-1].expires)}: no head can be signed under it.",
+                "The owners sign a new one: rye-registry root renew",
+            )
+        age = int((now - published.time).total_seconds())
         if age > HEAD_SECONDS:
             raise RyeError(
                 "head-old",

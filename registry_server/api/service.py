@@ -35,6 +35,7 @@ from registry_server.pages.analysis_store import AnalysisStore, remove_taken_dow
 from registry_server.pages.page_cache import PageCache
 from registry_server.search.search_pool import SearchPool, search_engine
 from registry_server.sequencer.acceptance import Candidate
+from registry_server.sequencer.clock import steady_seconds
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings
@@ -74,7 +75,7 @@ class Service:
         self.metrics = Metrics()
         self._writing = 0
         stores = (self.public, self.uploads)
-        measured: dict[str, Any] = {"fault": self.metrics.step, "taken": self.metrics.batch}
+        measured: dict[str, Any] = {"fault": self.metrics.step, "taken": self.metrics.batch, "steady": steady_seconds}
         self.sequencer = Sequencer(self.engine, *stores, log_keys, settings, **measured)
         self.answers: Answers[Receipt] = Answers()
         self.staged = staged_objects(settings)
@@ -112,12 +113,12 @@ class Service:
         self._sweeping = threading.Lock()
         self.readiness = Readiness(self.engine, self.public, self.sequencer, settings)
 
-    def start(self) -> None:
-        """Repair what a crash left behind, then accept writes."""
+    def start(self, *, accept_clock: bool = False) -> None:
+        """Repair what a crash left behind, then accept writes. ``accept_clock``: the operator vouches for the clock."""
         for store in (self.public, self.uploads, self.staged, self.analysed):
             if isinstance(store, Folder):
                 store.remove_leftovers()
-        self.sequencer.recover()
+        self.sequencer.recover(accept_clock=accept_clock)
         remove_taken_down(self.engine, self.analysed)
         (self.settings.data / _FORMER_ANALYSES).unlink(missing_ok=True)
         self.public.put(
@@ -148,8 +149,9 @@ class Service:
 
     @contextmanager
     def writing(self, account: Account) -> Iterator[None]:
-        """Take one of the slots for writing requests. Raises RyeError ``too-many-requests``, or ``busy`` when all are
-        taken."""
+        """Take one of the slots for writing requests. Raises RyeError ``clock-jumped``, ``too-many-requests``, or ``busy``
+        when all are taken."""
+        self.sequencer.clock.refuse()  # first: a statement's time must not be judged by a wrong clock
         with self.quotas.place(account.owner), self._place():
             self._writing += 1
             try:
@@ -317,6 +319,7 @@ class Service:
             searches=self.searches.taken,
             kept=self._kept_bytes,
             ready=ready is not None,
+            drifts=self.sequencer.clock.drifts,
         )
 
     def _sweep(self, *, always: bool = False) -> None:

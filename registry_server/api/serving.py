@@ -43,8 +43,13 @@ _COLLECTIONS = (20_000, 50, 50)
 """Thresholds of the garbage collector: requests leave few cycles."""
 
 
-def serve(settings: Settings, ready_file: Path | None, announce: Callable[[str], None]) -> None:
-    """Serve until told to stop. Raises RyeError if the address is unavailable, before anything is started."""
+def serve(
+    settings: Settings, ready_file: Path | None, announce: Callable[[str], None], *, accept_clock: bool = False
+) -> None:
+    """Serve until told to stop. Raises RyeError if the address is unavailable, before anything is started.
+
+    ``accept_clock``: the operator vouches for this machine's clock.
+    """
     _probe(settings.host, settings.port)
     if ready_file is not None and not ready_file.absolute().parent.is_dir():
         raise RyeError(
@@ -62,7 +67,7 @@ def serve(settings: Settings, ready_file: Path | None, announce: Callable[[str],
     ending = _Ending(max(settings.stop_seconds - _MARGIN_SECONDS, 0.1), forget)
     try:
         _log.info("comparing what the store shows with the log of %s", service.origin)
-        service.start()
+        service.start(accept_clock=accept_clock)
         _tune_interpreter()
         asyncio.run(_run(service, settings, ready_file, announce, ending))
     finally:

@@ -41,6 +41,15 @@ class Output:
 pass_output = click.make_pass_decorator(Output, ensure=True)
 
 
+def accept_clock_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--accept-clock``, by which an operator vouches for this machine's clock."""
+    return click.option(
+        "--accept-clock",
+        is_flag=True,
+        help="This machine's clock is right, although the newest head is older than 36 hours or in the future.",
+    )(command)
+
+
 def data_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--data``, the folder of the registry. If neither the option nor the variable names it, say which one is used."""
 

@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Show and check the log of changes to accounts, rights and releases.",
     ),
     "backup": ("registry_server.cli.backup:backup", "Back up the registry to a folder, while it runs."),
+    "clock": ("registry_server.cli.clock:clock", "Set a log that is dated in the future back to the right time."),
     "export": ("registry_server.cli.static_files:export_command", "Copy the static registry to a folder."),
     "init": ("registry_server.cli.init:init", "Create a registry: its folder, keys, root and first signed head."),
     "publisher": (

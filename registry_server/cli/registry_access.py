@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from registry_server.accounts import registry_keys
 from registry_server.migrations import opening
+from registry_server.sequencer.clock import steady_seconds
 from registry_server.sequencer.head_publication import check_contained
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Sequencer
@@ -51,11 +52,17 @@ def changing(data: Path) -> Iterator[sa.Connection]:
 
 
 @contextmanager
-def sequencer_of(settings: Settings) -> Iterator[Sequencer]:
-    """A sequencer that can append to the log, with the log keys of the key folder."""
+def sequencer_of(settings: Settings, *, accept_clock: bool = False) -> Iterator[Sequencer]:
+    """A sequencer that can append to the log, with the log keys of the key folder.
+
+    ``accept_clock``: the operator vouches for this machine's clock.
+    """
     with engine_of(settings) as engine:
         log_keys = registry_keys.in_folder(settings.keys, "log")
-        yield Sequencer(engine, public_objects(settings), upload_objects(settings), log_keys, settings)
+        stores = public_objects(settings), upload_objects(settings)
+        sequencer = Sequencer(engine, *stores, log_keys, settings, steady=steady_seconds)
+        sequencer.clock.accepted = accept_clock
+        yield sequencer
 
 
 def contains(engine: sa.Engine, shown: Checkpoint) -> bool:

@@ -10,7 +10,7 @@ import click
 
 from registry_server.accounts import audit_events, registry_keys
 from registry_server.accounts.times import now_text
-from registry_server.cli.options import Output, data_option, json_option, pass_output
+from registry_server.cli.options import Output, accept_clock_option, data_option, json_option, pass_output
 from registry_server.cli.registry_access import reading, sequencer_of, settings_of
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Sequencer
@@ -112,7 +112,7 @@ def root_draft(
 @json_option
 @pass_output
 def root_sign(output: Output, file: Path, key_file: Path) -> None:
-    """Add an owner's signature to FILE: a root draft, a recovery or an advisory. Works on any machine."""
+    """Add an owner's signature to FILE: a root draft, a recovery, an advisory, a step back in time. Works on any machine."""
     text = _read_text(file)
     statement, _ = founding.read_draft(text)
     key = registry_keys.read(key_file)
@@ -132,16 +132,17 @@ def root_sign(output: Output, file: Path, key_file: Path) -> None:
     type=click.Path(path_type=Path, dir_okay=False),
     help="First copy this log key to the key folder.",
 )
+@accept_clock_option
 @data_option
 @json_option
 @pass_output
-def root_publish(output: Output, file: Path, log_key: Path | None, data: Path) -> None:
+def root_publish(output: Output, file: Path, log_key: Path | None, accept_clock: bool, data: Path) -> None:
     """Add a root to the log that enough owners signed. If log keys changed, restart the servers afterwards."""
     settings = settings_of(data, {})
     if log_key is not None:
         key = registry_keys.read(log_key)
         registry_keys.write(settings.keys / registry_keys.file_name("log", key), key)
-    with sequencer_of(settings) as sequencer:
+    with sequencer_of(settings, accept_clock=accept_clock) as sequencer:
         published = founding.publish(sequencer, _read_text(file))
         _record(sequencer, published.number)
     _print_root(output, published.number, published.expires)
@@ -156,10 +157,11 @@ def root_publish(output: Output, file: Path, log_key: Path | None, data: Path) -
     help="An owner's key file; repeatable.",
 )
 @click.option("--days", type=click.IntRange(1, 3650), default=365, show_default=True, help="How long it is valid.")
+@accept_clock_option
 @data_option
 @json_option
 @pass_output
-def root_renew(output: Output, key_files: tuple[Path, ...], days: int, data: Path) -> None:
+def root_renew(output: Output, key_files: tuple[Path, ...], days: int, accept_clock: bool, data: Path) -> None:
     """Draft, sign and publish a root with new dates, using the owners' keys on this machine."""
     settings = settings_of(data, {})
     owners = [registry_keys.read(path) for path in key_files] or registry_keys.in_folder(settings.keys, "root")
@@ -169,7 +171,7 @@ def root_renew(output: Output, key_files: tuple[Path, ...], days: int, data: Pat
             "There is no owner's key in the key folder.",
             "Name it with --key FILE, or write a draft for its owner: rye-registry root draft -o FILE",
         )
-    with sequencer_of(settings) as sequencer:
+    with sequencer_of(settings, accept_clock=accept_clock) as sequencer:
         with database.reader(sequencer.engine) as connection:
             text = founding.draft(Ledger(connection), days=days).text()
         for key in owners:

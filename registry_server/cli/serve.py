@@ -11,7 +11,7 @@ import click
 from registry_server.accounts import registry_keys
 from registry_server.api import logs
 from registry_server.api.serving import serve as run
-from registry_server.cli.options import Output, data_option, json_option, pass_output
+from registry_server.cli.options import Output, accept_clock_option, data_option, json_option, pass_output
 from registry_server.cli.registry_access import settings_of
 
 
@@ -24,9 +24,12 @@ from registry_server.cli.registry_access import settings_of
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the address to this file as JSON.",
 )
+@accept_clock_option
 @json_option
 @pass_output
-def serve(output: Output, data: Path, host: str | None, port: int | None, ready_file: Path | None) -> None:
+def serve(
+    output: Output, data: Path, host: str | None, port: int | None, ready_file: Path | None, accept_clock: bool
+) -> None:
     """Serve the registry until SIGTERM or Ctrl-C."""
     settings = settings_of(data, {"host": host, "port": port})
     logs.set_up(settings.log_format)
@@ -39,4 +42,4 @@ def serve(output: Output, data: Path, host: str | None, port: int | None, ready_
         output.result({"url": url, "pid": os.getpid()}, f"Serving on {url}")
         sys.stdout.flush()
 
-    run(settings, ready_file, announce)
+    run(settings, ready_file, announce, accept_clock=accept_clock)

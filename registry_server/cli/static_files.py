@@ -11,10 +11,12 @@ import click
 
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import contains, engine_of, reading, sequencer_of, settings_of
+from registry_server.sequencer.clock import Clock, steady_seconds
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
 from registry_server.storage.store_factory import public_objects
 from registry_server.upkeep import audit
+from registry_server.upkeep.clock import problems as clock_problems
 from registry_server.upkeep.plugins import plugins
 from rye.registry.export_folder import write_export
 
@@ -55,19 +57,28 @@ def verify(output: Output, data: Path) -> None:
     """Recompute everything from the log's entries, and compare it with what is served."""
     settings = settings_of(data, {})
     public = public_objects(settings)
+    clock = Clock(settings, steady=steady_seconds, store=public.now)
+    clock.ask_store()
     with engine_of(settings) as engine:
         seen = audit.look(public)  # before the database, so that anything newer was published meanwhile
         with database.reader(engine) as connection:
             ledger = Ledger(connection)
-            problems = audit.verify(ledger, public, seen, partial(contains, engine))
+            untimely = clock_problems(clock, ledger)
+            problems = [
+                *(f"{error.message} ({error.code})" for error in untimely),
+                *audit.verify(ledger, public, seen, partial(contains, engine)),
+            ]
             size = ledger.size
     text = "\n".join(problems) or f"No problems found: all files and tables match the {size} entries of the log."
     output.result({"ok": not problems, "size": size, "problems": problems}, text)
-    if problems:
+    for error in untimely:
+        output.say(f"hint: {error.hint}")
+    if len(problems) > len(untimely):
         output.say(
             "hint: `rye-registry rebuild` writes the static files again. Restore missing blobs from a backup: "
             "`rye-registry restore --from BACKUP`"
         )
+    if problems:
         sys.exit(1)
 
 

@@ -51,7 +51,7 @@ class Changes:
                     for position, leaf in enumerate(ledger.leaves(start, min(start + _AT_ONCE, size)), start):
                         self._read(position + 1, leaf)
             if self._time is not None and time is not None:
-                for namespace in ledger.recovered_between(self._time, time):
+                for namespace in ledger.recovered_between(*sorted((self._time, time))):
                     self._items[namespace] = self._skills[namespace] = size
             if len(self._items) > _MOST_NAMESPACES:
                 self._forget(size)

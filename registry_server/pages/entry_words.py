@@ -13,6 +13,7 @@ from msgspec import Struct
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import (
     Advisory,
+    ClockStep,
     Deprecation,
     FormerSnapshot,
     Keyset,
@@ -63,6 +64,18 @@ def entry_words(statement: Logged) -> EntryWords:
         return EntryWords(
             type="root",
             words=_root(statement),
+            kind=None,
+            id=None,
+            version=None,
+            namespace=None,
+            keyset=None,
+            time=statement.time,
+        )
+    if isinstance(statement, ClockStep):
+        back = f"from {write_time(statement.before)} to {write_time(statement.time)}"
+        return EntryWords(
+            type="clock",
+            words=f"The registry's owners set the log's time back {back}: {statement.reason}",
             kind=None,
             id=None,
             version=None,

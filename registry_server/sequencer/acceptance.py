@@ -32,7 +32,7 @@ from rye.items.reading import ReadOptions
 from rye.limits import CONTENT, ContentLimits
 from rye.registry.protocol import notes, statements
 from rye.registry.protocol.notes import SignedNote
-from rye.registry.protocol.statements import FormerSnapshot, Logged, Release, Root, Snapshot, Takedown
+from rye.registry.protocol.statements import Logged, OfTheLog, Release, Takedown
 from rye.registry.trust.file_acceptance import Refusal, judge_release_file, misplacement
 from rye.signing.item_secrets import secrets_in_item
 from rye.signing.keys import PublicKey
@@ -66,7 +66,7 @@ class Candidate:
 
 def namespace_of(statement: Logged) -> str | None:
     """Return the namespace of a statement; None for the registry's own."""
-    if isinstance(statement, Root | Snapshot | FormerSnapshot):
+    if isinstance(statement, OfTheLog):
         return None
     if isinstance(statement, statements.Keyset):
         return statement.namespace
@@ -81,7 +81,7 @@ def read_note(text: str, origin: str, now: datetime, skew_seconds: int) -> Candi
 def check_read(note: SignedNote, origin: str, now: datetime, skew_seconds: int) -> Candidate:
     """Rules 1 and 2 for a parsed note, or one that nobody has signed yet. Raises RyeError."""
     statement = statements.parse(note.text)
-    if isinstance(statement, Root | Snapshot | FormerSnapshot | Takedown):
+    if isinstance(statement, OfTheLog | Takedown):
         raise RyeError(
             "statement-not-accepted",
             f"Clients cannot send {statement.TITLE} statements: they come from the registry itself.",

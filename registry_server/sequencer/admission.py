@@ -19,6 +19,8 @@ Rules, in the order in which :func:`admit` checks them:
 6. Files that were taken down are not released again (``taken-down``). A takedown is about a release and its own files,
    signed by the owners; only the operator's own command can send it (``takedown-signer``, ``takedown-foreign``).
 7. A root follows the last one (``root-…``); only the operator's own command can send it.
+8. A step back in time is signed by the owners (``clock-signer``), is for the next position, and names the newest head's
+   time (``clock-step``); only the operator's own command can send it.
 """
 
 from __future__ import annotations
@@ -32,10 +34,12 @@ from registry_server.sequencer.columns import content_digest
 from registry_server.sequencer.ledger import Ledger
 from rye.errors import RyeError
 from rye.registry.protocol import notes
+from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.notes import NoteError, VerifierKey
 from rye.registry.protocol.statements import (
     RECOVERY_DELAY,
     Advisory,
+    ClockStep,
     Deprecation,
     Keyset,
     Release,
@@ -45,6 +49,7 @@ from rye.registry.protocol.statements import (
     root_key_name,
 )
 from rye.registry.protocol.wire import index_name
+from rye.registry.trust.clock_steps import check_step
 from rye.registry.trust.keysets import extend, namespace_keys, owner_keys, signed_by_owners
 from rye.registry.trust.records import release_files
 from rye.registry.trust.trust_error import TrustError
@@ -100,6 +105,9 @@ def admit(ledger: Ledger, candidate: Candidate, now: datetime, skew: timedelta =
             _check_subject(ledger, statement)
         elif isinstance(statement, Takedown):
             _check_takedown(ledger, candidate, statement)
+            _check_lines(ledger, candidate)
+        elif isinstance(statement, ClockStep):
+            _check_step(ledger, candidate, statement, now)
             _check_lines(ledger, candidate)
         else:
             raise RyeError("statement-not-accepted", f"The log itself writes {statement.TITLE} statements.", None)
@@ -286,6 +294,16 @@ def _check_takedown(ledger: Ledger, candidate: Candidate, takedown: Takedown) ->
         )
 
 
+def _check_step(ledger: Ledger, candidate: Candidate, step: ClockStep, now: datetime) -> None:
+    newest = ledger.published()
+    before = newest.time if newest is not None and newest.size == ledger.size else None
+    check_step(step, candidate.note, ledger.size, before, ledger.origin, ledger.roots()[-1:])
+    if not step.time <= now < step.before:
+        raise TrustError(
+            "clock-step", f"The statement steps back to {write_time(step.time)}, but it is {write_time(now)}."
+        )
+
+
 def _refuse_look_alike(ledger: Ledger, name: str) -> None:
     other = ledger.look_alike(name)
     if other is not None:
@@ -299,6 +317,8 @@ def _refuse_look_alike(ledger: Ledger, name: str) -> None:
 _HINTS = {
     "statement-keyset": "Sign again under the namespace's newest keyset: rye publish does.",
     "statement-signer": "Sign with a key of the namespace: `rye namespace show NAMESPACE` lists them.",
+    "clock-signer": "Each of the registry's owners adds a signature: rye-registry root sign FILE --key KEY",
+    "clock-step": "Draft it again, after setting this machine's clock: rye-registry clock back --reason TEXT --draft FILE",
     "keyset-chain": "Run the command again: it starts from the newest keyset.",
     "keyset-number": "Run the command again: it starts from the newest keyset.",
     "keyset-takeover": "Sign a change of keys with the namespace's current keys.",

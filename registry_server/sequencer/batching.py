@@ -33,18 +33,22 @@ _log = logging.getLogger("rye.registry")
 
 TROUBLE = frozenset(
     {
+        "clock-ahead",
+        "clock-jumped",
         "database-behind",
         "database-busy",
         "database-damaged",
         "database-unavailable",
         "log-key-missing",
+        "root-expired",
         "storage-full",
         "store-credentials",
         "store-foreign",
         "store-unavailable",
     }
 )
-"""Errors of the database or the store, not of a request: all waiting requests fail, and the operator has to act."""
+"""Errors of the database, the store, the clock or the root, not of a request: all waiting requests fail, and the operator
+has to act."""
 LINGER_SECONDS = 0.03
 """The longest wait for requests that are being examined."""
 PAUSE_SECONDS = 0.003

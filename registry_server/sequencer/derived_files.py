@@ -16,8 +16,9 @@ from registry_server.sequencer.tree import Edge
 from registry_server.storage.objects import Objects
 from rye.registry.protocol import notes, statements, wire
 from rye.registry.protocol.name_map import node_path
-from rye.registry.protocol.statements import Checkpoint, Keyset, Root
+from rye.registry.protocol.statements import Checkpoint, ClockStep, Keyset, Root
 from rye.registry.protocol.tiles import WIDTH, Tile, encode_entry, partial_tiles
+from rye.registry.trust.clock_steps import CLOCK, encode_steps
 
 File = tuple[str, bytes]
 """Path and content."""
@@ -31,12 +32,15 @@ class Owed:
 
     names: frozenset[str]
     blobs: frozenset[str]
+    has_step: bool
+    """Whether a step back in time is among them."""
 
 
 def owed_since(ledger: Ledger, start: int, end: int) -> Owed:
     """Return what the entries from position ``start`` to ``end``, exclusive, need."""
     names: set[str] = set()
     blobs: set[str] = set()
+    is_stepped = False
     for first in range(start, end, _AT_ONCE):
         for leaf in ledger.leaves(first, min(first + _AT_ONCE, end)):
             statement = statements.parse(notes.parse(leaf).text)
@@ -44,7 +48,8 @@ def owed_since(ledger: Ledger, start: int, end: int) -> Owed:
                 assert isinstance(statement, Keyset | statements.ItemStatement)
                 names.add(name_of(statement))
             blobs.update(blobs_of(statement))
-    return Owed(frozenset(names), frozenset(blobs - ledger.taken_down(blobs).keys()))
+            is_stepped = is_stepped or isinstance(statement, ClockStep)
+    return Owed(frozenset(names), frozenset(blobs - ledger.taken_down(blobs).keys()), is_stepped)
 
 
 def files_since(ledger: Ledger, public: Objects, shown: Checkpoint | None, owed: Owed) -> Iterator[File]:
@@ -59,6 +64,7 @@ def files_since(ledger: Ledger, public: Objects, shown: Checkpoint | None, owed:
     yield from index_files(ledger, owed.names).values()
     yield from map_files(ledger.map_nodes_since(start))
     yield from root_files(ledger)
+    yield from clock_files(ledger) if owed.has_step else ()
 
 
 def index_files(ledger: Ledger, names: Iterable[str]) -> dict[str, File]:
@@ -80,6 +86,11 @@ def root_files(ledger: Ledger) -> list[File]:
     return [(f"root/{number}", note) for number, note in ledger.root_notes()]
 
 
+def clock_files(ledger: Ledger) -> list[File]:
+    """Return the file of the steps back in time. Reads the whole log, so only for one that has a new step."""
+    return [(CLOCK, encode_steps(ledger.steps_back()))]
+
+
 def bundle_files(entries: Sequence[bytes], start: int) -> list[File]:
     """Return the bundles of entries from position ``start``, a multiple of 256."""
     return joined_bundles([encode_entry(entry) for entry in entries], start)
@@ -97,6 +108,11 @@ def joined_bundles(encoded: Sequence[bytes], start: int) -> list[File]:
 def has_root(entries: Iterable[bytes]) -> bool:
     """Whether one of the entries is a root statement."""
     return any(leaf.startswith(Root.TITLE.encode() + b"\n") for leaf in entries)
+
+
+def has_step(entries: Iterable[bytes]) -> bool:
+    """Whether one of the entries is a step back in time."""
+    return any(leaf.startswith(ClockStep.TITLE.encode() + b"\n") for leaf in entries)
 
 
 def _edge_at(public: Objects, shown: Checkpoint | None) -> Edge:

@@ -27,6 +27,7 @@ from rye.registry.protocol import notes
 from rye.registry.protocol.lines import read_time, write_time
 from rye.registry.protocol.merkle import leaf_hash
 from rye.registry.protocol.statements import (
+    ClockStep,
     Deprecation,
     FormerSnapshot,
     Keyset,
@@ -83,6 +84,8 @@ class Ledger:
                 "no-registry", "The database contains no registry.", "Create one: rye-registry init --origin NAME"
             )
         self.origin: str = opening[0][0]
+        self.database_time: float | None = opening[0][2]
+        """The database server's clock when this was asked, in seconds since 1970; None on SQLite."""
         self.size: int = 0 if opening[0][1] is None else opening[0][1] + 1
         if len(answers) > 1:
             self._published = _read_head(answers[1])
@@ -162,7 +165,7 @@ class Ledger:
         if isinstance(statement, Root):
             row = queries.ROOT.first(self.connection, {"number": statement.number})
             return row[0] if row is not None and notes.parse(row[1]).text == text else None
-        if isinstance(statement, Snapshot | FormerSnapshot):
+        if isinstance(statement, ClockStep | Snapshot | FormerSnapshot):
             return None
         key = (name_of(statement), text_sha256(text))
         if key not in self._pending.texts:
@@ -292,6 +295,8 @@ class Ledger:
             queries.ADD_ROOT.run(self.connection, row)
             self._roots = None
             return position
+        if isinstance(statement, ClockStep):
+            return position
         if isinstance(statement, Snapshot | FormerSnapshot):
             raise ValueError("a snapshot is a bare leaf")
         name = name_of(statement)
@@ -346,6 +351,12 @@ class Ledger:
             for position, leaf in enumerate(self.leaves(start, min(start + _CHUNK, self.size)), start):
                 if leaf.startswith(first):
                     yield position, leaf
+
+    def steps_back(self) -> list[IndexLine]:
+        """Return the lines of ``/clock``: every step back in time. Reads the whole log."""
+        self.flush()
+        rows = queries.STEPS_BACK.rows(self.connection, {"title": ClockStep.TITLE.encode()})
+        return [IndexLine(position, bytes(leaf).decode()) for position, leaf in rows]
 
     def recovered_between(self, earlier: datetime, later: datetime) -> list[str]:
         """Return namespaces with a recovery that took effect after ``earlier`` and up to ``later``."""

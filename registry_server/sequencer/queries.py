@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from registry_server.storage.prepared import Among, Prepared
+from registry_server.storage.prepared import Among, Prepared, ServerTime
 from registry_server.storage.schema import (
     head,
     keysets,
@@ -22,14 +22,21 @@ from registry_server.storage.schema import (
     tree_edge,
 )
 from registry_server.storage.statement_batch import RowChange, deleting, inserting
+from rye.registry.protocol.statements import ClockStep
 
 # -- queries -------------------------------------------------------------------------------------------------------------
 
 ORIGIN_AND_NEWEST = Prepared(
-    sa.select(registry.c.value, sa.select(sa.func.max(log_entries.c.position)).scalar_subquery()).where(
+    sa.select(registry.c.value, sa.select(sa.func.max(log_entries.c.position)).scalar_subquery(), ServerTime()).where(
         registry.c.key == sa.literal_column("'origin'")
     )
 )
+STEPS_BACK = Prepared(
+    sa.select(log_entries.c.position, log_entries.c.leaf)
+    .where(sa.func.substr(log_entries.c.leaf, 1, len(ClockStep.TITLE)) == sa.bindparam("title"))
+    .order_by(log_entries.c.position)
+)
+"""Reads the whole log."""
 HEAD = Prepared(sa.select(head.c.size, head.c.time, head.c.checkpoint, head.c.document, head.c.map))
 EDGE = Prepared(sa.select(tree_edge.c.level, tree_edge.c.hashes))
 ROOTS = Prepared(sa.select(roots.c.number, roots.c.note).order_by(roots.c.number))

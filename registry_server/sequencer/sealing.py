@@ -12,12 +12,22 @@ from datetime import datetime
 
 from registry_server.accounts.registry_keys import PrivateKey
 from registry_server.sequencer import search_offers
-from registry_server.sequencer.derived_files import File, has_root, index_files, joined_bundles, map_files, root_files
+from registry_server.sequencer.derived_files import (
+    File,
+    clock_files,
+    has_root,
+    has_step,
+    index_files,
+    joined_bundles,
+    map_files,
+    root_files,
+)
 from registry_server.sequencer.ledger import Ledger, Published
 from registry_server.sequencer.name_nodes import NameNodes
 from registry_server.sequencer.tree import Edge
 from rye.errors import RyeError
 from rye.registry.protocol import notes, wire
+from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.name_map import MapEntry
 from rye.registry.protocol.notes import Signer
 from rye.registry.protocol.statements import Checkpoint, Root, Snapshot
@@ -67,17 +77,23 @@ class Sealer:
         """Compute and sign what follows from the new entries, and write the head to the database.
 
         ``step`` is called with ``appended`` when everything is computed and nothing is written. Raises RyeError
-        ``database-damaged``, ``head-too-large``, ``log-key-missing``.
+        ``database-damaged``, ``head-too-large``, ``log-key-missing``, ``root-expired``.
         """
         first = old.size if old else 0
         if old is not None:
-            for namespace in ledger.recovered_between(old.time, now):
+            for namespace in ledger.recovered_between(*sorted((old.time, now))):  # of either order: time may step back
                 search_offers.refresh_namespace(ledger, namespace, now)
         indexes = index_files(ledger, ledger.touched)
         changed = [MapEntry(name, path.rpartition("/")[2], len(data)) for name, (path, data) in indexes.items()]
         names = self._name_nodes.change(ledger, old.map if old else None, changed, first)
         ledger.write_indexes((entry.name, entry.sha256, entry.size) for entry in changed)
         root = ledger.roots()[-1]
+        if now >= root.expires:
+            raise RyeError(
+                "root-expired",
+                f"Root {root.number} expired at {write_time(root.expires)}: clients would refuse a head dated {write_time(now)}.",
+                "The owners sign a new one: rye-registry root renew. If the date is wrong, set this machine's clock.",
+            )
         snapshot_note = self._sign(Snapshot(ledger.origin, now, root.number, names.root).text(), root)
         ledger.append_leaf(snapshot_note.encode())
         end, self._end = self._end_of(ledger, old), None
@@ -113,6 +129,7 @@ class Sealer:
             *((tile.path, data) for tile, data in edge.tiles() if tile not in present),
             *joined_bundles(entries, first // WIDTH * WIDTH),
             *(root_files(ledger) if has_new_root else ()),
+            *(clock_files(ledger) if has_step(leaf for leaf, _ in appended) else ()),
         ]
         published = Published(edge.size, now, checkpoint_note.encode(), document, names.root)
         partial = edge.partial()

@@ -40,6 +40,7 @@ from registry_server.sequencer.acceptance import Candidate, blobs_of
 from registry_server.sequencer.admission import admit
 from registry_server.sequencer.batching import TROUBLE, Batches, Expected, Outcome, Receipt, Sender, is_trouble
 from registry_server.sequencer.catching_up import catch_up, move_blobs, put_back
+from registry_server.sequencer.clock import CLOCK_ERRORS, Clock
 from registry_server.sequencer.head_publication import HeadPublication
 from registry_server.sequencer.leadership import LEADER, confirm, fence, holder_name, take
 from registry_server.sequencer.ledger import Ledger, Published
@@ -77,10 +78,14 @@ class Sequencer:
         settings: Settings,
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        steady: Callable[[], float] | None = None,
         fault: Fault = lambda _step: None,
         taken: Callable[[int, int], None] = lambda _requests, _statements: None,
     ) -> None:
-        """``taken``: called with the requests and statements of each batch before it begins."""
+        """``steady``: what the clock is compared with between batches; None for a clock without witnesses.
+
+        ``taken``: called with the requests and statements of each batch before it begins.
+        """
         self.engine = engine
         self.public = public
         self.uploads = uploads
@@ -89,7 +94,7 @@ class Sequencer:
         """Number of committed batches."""
         self.trouble: RyeError | None = None
         """Why the last attempt to write failed, if the database or the store was the reason; None after a success."""
-        self._clock = clock
+        self.clock = Clock(settings, clock, steady, public.now)
         self._fault = fault
         self._taken = taken
         self._publication = HeadPublication(public)
@@ -99,6 +104,9 @@ class Sequencer:
             self, settings.batch_statements, settings.heartbeat_check_seconds, settings.batch_interval_seconds
         )
         self._beside = ThreadPoolExecutor(1, "settling")
+        self._telling = ThreadPoolExecutor(1, "telling")
+        """Asks the store for its time, so that no batch waits for that."""
+        self._is_recovered = True
         self._published_blobs: set[str] = set()
         self._old_files: list[str] = []
 
@@ -189,17 +197,23 @@ class Sequencer:
         Also shows a head that is not shown yet.
         """
         age = timedelta(seconds=self.settings.heartbeat_seconds)
+        self._telling.submit(self._ask_store)
         with self._noticing(), database.reader(self.engine) as connection:
             ledger = Ledger(connection)
             published = ledger.published()
+            self._check_clock(ledger)
             shown = self._publication.check(ledger)
-        if published is not None and self._clock() - published.time < age:
+        if not self._is_recovered:
+            self._recover()
+            self._is_recovered = True
+            return False
+        if published is not None and self.clock.now() - published.time < age:
             if self.trouble is not None or shown is None or shown.size < published.size:
                 self.show()  # after an error, only a write can tell whether writing works again
             return False
         with self._writing() as (ledger, _):
             old = ledger.published()
-            if old is not None and self._clock() - old.time < age:
+            if old is not None and self.clock.now() - old.time < age:
                 return False  # another process was faster
             sealed = self._sealer.seal(ledger, old, self._now(old), frozenset(), self._fault)
         self._finish(sealed)
@@ -208,7 +222,7 @@ class Sequencer:
 
     def show(self) -> None:
         """Bring the store up to the newest head: first the files that it needs, then the head itself."""
-        with self._writing() as (ledger, _):
+        with self._writing(signs=False) as (ledger, _):
             published = ledger.published()
         if published is not None:
             self._show(published)
@@ -220,8 +234,24 @@ class Sequencer:
             published = ledger.published()
             return published is not None and HeadPublication(self.public).shows(ledger, published)
 
-    def recover(self) -> None:
-        """After a start: show the newest head, after writing any static file that it needs and that is missing."""
+    def recover(self, *, accept_clock: bool = False) -> None:
+        """After a start: show the newest head, after writing any static file that it needs and that is missing.
+
+        ``accept_clock``: the operator vouches for the clock. Raises RyeError ``clock-jumped`` if the operator has to.
+        With a clock that another witness contradicts, or a log that is in the future, nothing is written now: the next
+        heartbeat tries again.
+        """
+        self.clock.accepted = accept_clock
+        self._ask_store()
+        try:
+            self._recover()
+        except RyeError as error:
+            if error.code not in CLOCK_ERRORS or self.clock.needs_operator(error):
+                raise
+            self._is_recovered = False
+            _log.error("nothing is signed: %s", error)
+
+    def _recover(self) -> None:
         with self._writing() as (ledger, shown):
             published = ledger.published()
             self._publication.check(ledger, thorough=True)
@@ -254,8 +284,24 @@ class Sequencer:
 
     # -- steps of a batch ---------------------------------------------------------------------------------------------
 
+    def step_back(self, candidate: Candidate) -> Receipt:
+        """Append the owners' step back in time alone, and sign the first head that is not in the future.
+
+        Raises RyeError ``clock-step``, ``clock-signer``, and everything that prevents a batch.
+        """
+        self._ask_store()
+        with self._writing(signs=False) as (ledger, _):
+            now = self.clock.check_step(ledger.database_time).astimezone(UTC).replace(microsecond=0)
+            self._fault("begun")
+            newest = ledger.published()
+            admitted = admit(ledger, candidate, now)
+            sealed = self._sealer.seal(ledger, newest, now, frozenset(), self._fault)
+        self._finish(sealed)
+        self.tidy()
+        return Receipt((admitted,), sealed.published.size)
+
     @contextmanager
-    def _writing(self) -> Iterator[tuple[Ledger, Checkpoint | None]]:
+    def _writing(self, *, signs: bool = True) -> Iterator[tuple[Ledger, Checkpoint | None]]:
         """A transaction under the writer's lock, in this process's term, on a database that contains what the store
         shows.
 
@@ -266,6 +312,8 @@ class Sequencer:
         with self._noticing(), asked as (connection, (leader, *opening)):
             term = take(connection, self._holder, leader)
             ledger = Ledger(connection, opening)
+            if signs:
+                self._check_clock(ledger)
             ledger.fence = fence(connection, self._holder, term)
             shown = self._publication.check(ledger, thorough=term.is_new)
             published = ledger.published()
@@ -285,9 +333,24 @@ class Sequencer:
                 self.trouble = error
             raise
 
+    def _check_clock(self, ledger: Ledger) -> None:
+        """Raise RyeError ``clock-jumped`` or ``clock-ahead`` if nothing may be signed now."""
+        published = ledger.published()
+        self.clock.check(published.time if published is not None else None, ledger.database_time)
+
+    def _ask_store(self) -> None:
+        """Ask the store for its time. A store that does not answer is noticed where it is needed."""
+        try:
+            self.clock.ask_store()
+        except RyeError as error:
+            _log.warning("the store did not tell the time: %s", error)
+
     def _now(self, old: Published | None) -> datetime:
-        """The clock in whole seconds, never before the newest snapshot: time in the log does not go backwards."""
-        now = self._clock().astimezone(UTC).replace(microsecond=0)
+        """The clock in whole seconds, never before the newest snapshot: time in the log does not go backwards.
+
+        Raises RyeError ``clock-jumped`` if it has jumped since the batch began.
+        """
+        now = self.clock.refuse().astimezone(UTC).replace(microsecond=0)
         return max(now, old.time) if old else now
 
     def _admit(self, ledger: Ledger, request: Sequence[Candidate], now: datetime) -> Outcome:

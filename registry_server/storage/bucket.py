@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import http.client
 import threading
 import time
+import urllib.error
+import urllib.request
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit
 
+import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import S3Store
 
@@ -29,6 +35,9 @@ _FULL_BUCKET = ("507 ", "StorageFull", "QuotaExceeded", "InsufficientCapacity", 
 _NO_CREDENTIALS = ("169.254.", "NoCredentials", "credential", "InvalidAccessKeyId", "SignatureDoesNotMatch")
 
 
+_TIME_SECONDS = 5.0
+"""How long the service may take to tell the time."""
+_WRONG_TIME = ("RequestTimeTooSkewed", "RequestExpired")
 REQUESTS = 64
 """Concurrent requests to the service in one ``put_all``."""
 _DELETED_AT_ONCE = 1000
@@ -69,6 +78,24 @@ class Bucket:
                 return bytes(answer.bytes()), answer.meta["e_tag"] or ABSENT
             except FileNotFoundError:
                 return None, ABSENT
+
+    def now(self) -> float | None:
+        """The ``Date`` of an answer of the service, whatever it answers: obstore shows no headers of the objects that it gets."""
+        with _explaining_bucket():
+            address = urlsplit(obstore.sign(self.store, "GET", "head", timedelta(seconds=60)))
+        request = urllib.request.Request(f"{address.scheme}://{address.netloc}/", method="HEAD")
+        try:
+            with urllib.request.urlopen(request, timeout=_TIME_SECONDS) as answer:
+                date = answer.headers.get("Date")
+        except urllib.error.HTTPError as error:  # the service tells the time even to strangers
+            date = error.headers.get("Date")
+            error.close()
+        except (OSError, ValueError, http.client.HTTPException):
+            return None
+        try:
+            return parsedate_to_datetime(date or "").timestamp()
+        except (TypeError, ValueError, OverflowError):
+            return None
 
     def put(self, path: str, content: bytes) -> None:
         """Write the object; the service answers once it is durable."""
@@ -254,6 +281,12 @@ def _explaining_bucket() -> Iterator[None]:
         if any(word in reason for word in _FULL_BUCKET):
             raise RyeError(
                 "storage-full", f"The bucket is full: {reason}", "Free some space, then try again."
+            ) from error
+        if any(word in reason for word in _WRONG_TIME):
+            raise RyeError(
+                "clock-jumped",
+                f"The bucket refused a request because this server's clock is wrong: {reason}",
+                "Publish again later. The operator sets the clock; the server continues by itself once it is right again.",
             ) from error
         if any(word in reason for word in _NO_CREDENTIALS):
             raise RyeError(

@@ -43,6 +43,9 @@ class Objects(Protocol):
         exist.
         """
 
+    def now(self) -> float | None:
+        """Ask the store for its own time, in seconds since 1970; None if it has no clock but this machine's."""
+
     def put(self, path: str, content: bytes) -> None:
         """Write the object, replacing an older one."""
 
@@ -119,6 +122,9 @@ class Folder:
         """The tag is the SHA-256 of the content, in hex."""
         content = self.get(path)
         return content, ABSENT if content is None else hashlib.sha256(content).hexdigest()
+
+    def now(self) -> None:
+        """A folder has no clock of its own."""
 
     def put(self, path: str, content: bytes) -> None:
         """Write the file; durable when it returns."""

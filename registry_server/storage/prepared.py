@@ -45,6 +45,23 @@ def _among_array(element: Among, compiler: Any, **options: Any) -> str:
     return f"{column} = ANY({values})"
 
 
+class ServerTime(ColumnElement[float]):
+    """The database server's clock in seconds since 1970; NULL on SQLite, which has no clock of its own."""
+
+    inherit_cache = False
+    type: Any = sa.types.NullType()
+
+
+@compiles(ServerTime, "sqlite")
+def _no_time(element: ServerTime, compiler: Any, **options: Any) -> str:
+    return "NULL"
+
+
+@compiles(ServerTime, "postgresql")
+def _time_now(element: ServerTime, compiler: Any, **options: Any) -> str:
+    return "extract(epoch FROM clock_timestamp())::float8"  # not now(): waiting for the lock may take long
+
+
 class Prepared:
     """One statement. Parameters are given by name; a list supplies the values of :class:`Among`."""
 

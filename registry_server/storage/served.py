@@ -44,6 +44,7 @@ _ROUTES: tuple[tuple[re.Pattern[str], str, bool, bool], ...] = tuple(
         (r"config\.json", _JSON, False, False),
         (r"head", _JSON, False, True),
         (r"checkpoint", _TEXT, False, False),
+        (r"clock", "application/x-ndjson", False, False),
         (r"root/[1-9][0-9]{0,9}", _TEXT, True, False),
         (_TILE, _BYTES, True, False),
         (rf"map/{_SHA256}", _TEXT, True, True),

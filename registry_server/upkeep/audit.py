@@ -30,8 +30,18 @@ from rye.errors import RyeError
 from rye.registry.protocol import name_map, notes, statements, wire
 from rye.registry.protocol.merkle import leaf_hash
 from rye.registry.protocol.name_map import EMPTY_MAP, EMPTY_MAP_SHA256, MapEntry, node_path
-from rye.registry.protocol.statements import Checkpoint, FormerSnapshot, Keyset, Release, Root, Snapshot, Takedown
+from rye.registry.protocol.statements import (
+    Checkpoint,
+    ClockStep,
+    FormerSnapshot,
+    Keyset,
+    Release,
+    Root,
+    Snapshot,
+    Takedown,
+)
 from rye.registry.protocol.tiles import WIDTH, Tile, encode_bundle, partial_tiles
+from rye.registry.trust.clock_steps import CLOCK, encode_steps
 from rye.registry.trust.keysets import log_keys
 
 _AT_ONCE = 64 * WIDTH
@@ -74,6 +84,7 @@ def recompute(ledger: Ledger, write: Objects | None = None) -> Recomputed:
     edge = Edge(0, {})
     recomputed = Recomputed(size=0, root_hash=b"", map=EMPTY_MAP_SHA256, snapshot="")
     lines = recomputed.lines
+    steps: list[wire.IndexLine] = []
 
     def emit(path: str, data: bytes) -> None:
         recomputed.files[path] = hashlib.sha256(data).hexdigest()
@@ -94,6 +105,8 @@ def recompute(ledger: Ledger, write: Objects | None = None) -> Recomputed:
             if isinstance(statement, Root):
                 emit(f"root/{statement.number}", leaf)
                 recomputed.roots.append((statement.number, position, leaf))
+            elif isinstance(statement, ClockStep):
+                steps.append(wire.IndexLine(position, leaf.decode()))
             elif not isinstance(statement, Snapshot | FormerSnapshot):
                 subject = statement.namespace if isinstance(statement, Keyset) else statement.identity
                 lines.setdefault(wire.index_name(subject), []).append(wire.IndexLine(position, leaf.decode()))
@@ -106,6 +119,8 @@ def recompute(ledger: Ledger, write: Objects | None = None) -> Recomputed:
         recomputed.blobs.pop(sha256, None)
     for tile, data in edge.tiles():
         emit(tile.path, data)
+    if steps:
+        emit(CLOCK, encode_steps(steps))
     names = []
     for name, entries_of in lines.items():
         data = wire.encode_index(entries_of)

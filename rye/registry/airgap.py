@@ -41,7 +41,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
-from rye.limits import MIRROR, MirrorLimits
+from rye.limits import MIRROR, REGISTRY, MirrorLimits
 from rye.registry.client import RegistryClient
 from rye.registry.first_contact import AcceptRoot
 from rye.registry.protocol import lines, notes, tiles, wire
@@ -50,6 +50,7 @@ from rye.registry.protocol.statements import Snapshot
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from rye.registry.transport.seam import Fetched, FetchError, Request, Transport, not_found, too_large
+from rye.registry.trust.clock_steps import CLOCK
 from rye.registry.trust.trust_error import TrustError
 from rye.storage.atomic import replace_file
 from rye.storage.safe_files import read_bytes
@@ -65,7 +66,7 @@ _LOCK = "rye.lock"
 _MAX_REGISTRIES = 16
 _MAX_LINE = 256
 _FILE = lazy_pattern(
-    r"(?P<registry>0|[1-9][0-9]?)/(?P<path>config\.json|head|root/[1-9][0-9]{0,5}|map/[0-9a-f]{64}|index/[0-9a-f]{64}|"
+    r"(?P<registry>0|[1-9][0-9]?)/(?P<path>config\.json|clock|head|root/[1-9][0-9]{0,5}|map/[0-9a-f]{64}|index/[0-9a-f]{64}|"
     r"blobs/sha256/(?P<two>[0-9a-f]{2})/(?P=two)[0-9a-f]{62}|tile/[0-9]{1,2}/[0-9x/]{3,40}(?:\.p/[0-9]{1,3})?)"
 )
 _SIZE = lazy_pattern(r"0|[1-9][0-9]{0,11}")
@@ -404,6 +405,7 @@ def _complete(client: RegistryClient, recorder: _Recorder) -> None:
     size, root_hash = client.head.checkpoint.size, client.head.checkpoint.root_hash
     for number, note in enumerate(client.state.roots, 1):
         recorder.files[f"root/{number}"] = note.encode()
+    recorder.fetch_many([Request(CLOCK, REGISTRY.index_bytes)])  # which most registries do not have
     wanted = tiles.all_tiles(size)
     fetched = recorder.fetch_many([Request(tile.path, tile.bytes) for tile in wanted])
     missing = {}

@@ -47,6 +47,7 @@ from rye.registry.transport.seam import (
     Tagged,
     Transport,
 )
+from rye.registry.trust.clock_steps import CLOCK
 from rye.registry.trust.keysets import KeysetChain
 from rye.registry.trust.records import (
     ItemHistory,
@@ -56,7 +57,7 @@ from rye.registry.trust.records import (
     without_distrusted,
 )
 from rye.registry.trust.trust_error import TrustError
-from rye.registry.trust.trusted import LoggedStatement, TrustedHead, TrustedState
+from rye.registry.trust.trusted import LoggedStatement, OpenedHead, TrustedHead, TrustedState
 from rye.registry.waves import Waves
 from rye.storage.verdicts import Verdicts
 
@@ -92,6 +93,7 @@ class RegistryClient:
         self._patient = patient
         self._outage: NoAnswer | None = None
         self._tagged: tuple[str, str] | None = None
+        self._answered: datetime | None = None
         self._now = now
         self._judgements = Judgements(verdicts or Verdicts(None), limits.index_bytes)
         self._loaded: TrustedState | None = None
@@ -234,7 +236,7 @@ class RegistryClient:
             data = self._newest_head(state)
         state = self._follow_roots(state, state.root_hint(data))
         signed = self._judgements.is_signed(data, state)
-        opened = state.open_head(data, self._now(), self._limits, signed_before=signed)
+        opened = self._open_head(state, data, signed)
         if not signed:
             self._judgements.remember_signed(data, state)
         size, root_hash = opened.checkpoint.size, opened.checkpoint.root_hash
@@ -379,13 +381,26 @@ class RegistryClient:
             return held.encode()
         if isinstance(fetched, FetchError):
             raise fetched
-        data = fetched.data
+        data, self._answered = fetched.data, fetched.date
         if data is None:
             assert held is not None  # a tag is sent only with it
             return held.encode()
         if fetched.tag is not None:
             self._tagged = (data.decode("utf-8", "replace"), fetched.tag)
         return data
+
+    def _open_head(self, state: TrustedState, data: bytes, signed: bool) -> OpenedHead:
+        """Check the head; if it is older than the last accepted one, with the steps back in time of the log."""
+        now, limits, answered = self._now(), self._limits, self._answered
+        try:
+            return state.open_head(data, now, limits, signed_before=signed, answered=answered)
+        except TrustError as error:
+            if error.code != "snapshot-time" or self._offline:
+                raise
+            (steps,) = self._waves.transport.fetch_many([Request(CLOCK, limits.index_bytes)])
+            if isinstance(steps, FetchError):
+                raise
+        return state.open_head(data, now, limits, signed_before=signed, steps=steps, answered=answered)
 
     def _fetch_tagged(self, held: str | None, seconds: float) -> Tagged | FetchError:
         request = Request("head", self._limits.head_bytes)

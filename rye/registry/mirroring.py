@@ -40,6 +40,7 @@ from rye.registry.protocol.statements import Checkpoint
 from rye.registry.protocol.tiles import WIDTH, Tile, TileError, VerifiedTiles
 from rye.registry.transport.seam import FetchError, Request, Transport
 from rye.registry.trust.auditing import Audit, Auditor, raise_first
+from rye.registry.trust.clock_steps import CLOCK, encode_steps
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import TrustedState, check_blob
 from rye.storage.atomic import replace_file
@@ -212,6 +213,7 @@ class MirrorFolder:
         last = {
             **{f"root/{number}": note.encode() for number, note in enumerate(state.roots, 1)},
             "config.json": wire.encode_config(wire.Config(wire.PROTOCOL_VERSION, state.origin, None)),
+            **({CLOCK: encode_steps(audit.steps)} if audit.steps else {}),
         }
         for path, data in last.items():
             self.write(path, data)

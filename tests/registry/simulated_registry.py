@@ -35,6 +35,7 @@ from rye.registry.protocol.statements import (
     Advisory,
     AttachedFile,
     Checkpoint,
+    ClockStep,
     Deprecation,
     FileEntry,
     Keyset,
@@ -49,6 +50,7 @@ from rye.registry.protocol.statements import (
     parse,
     root_key_name,
 )
+from rye.registry.trust.clock_steps import CLOCK, encode_steps
 from rye.signing.keys import PrivateKey
 from tests.registry.tile_bytes import tile_bytes
 
@@ -249,6 +251,17 @@ class SimulatedRegistry:
         statement = Takedown(self.origin, identity, version, tuple(files), self.now, reason)
         return self.append(self.sign(statement, self.owner_signers()))
 
+    def step_back(self, owners: Sequence[PrivateKey] | None = None, **changes: object) -> int:
+        """Let the log's time go back to ``now``, which a test has set back."""
+        before = Snapshot.parse(notes.parse(self.leaves[-1]).text).time
+        step = ClockStep(self.origin, self.size, before, self.now, "the clock was wrong")
+        return self.append(self.sign(replace(step, **changes), self.owner_signers(owners)))
+
+    def steps_back(self) -> list[wire.IndexLine]:
+        """The lines of ``/clock``."""
+        leaves = enumerate(self.leaves)
+        return [wire.IndexLine(position, leaf) for position, leaf in leaves if leaf.startswith(ClockStep.TITLE)]
+
     def add_blob(self, data: bytes) -> str:
         sha256 = hashlib.sha256(data).hexdigest()
         self.blobs[sha256] = data
@@ -342,6 +355,8 @@ class SimulatedRegistry:
             **{tile.path: tile_bytes(tile, read) for tile in tiles.all_tiles(self.size)},
             **{wire.blob_path(sha256): data for sha256, data in self.blobs.items()},
         }
+        if self.steps_back():
+            files[CLOCK] = encode_steps(self.steps_back())
         for tile in tiles.all_tiles(self.size):
             if tile.level == 0:
                 first = tile.index * tiles.WIDTH

@@ -34,7 +34,7 @@ from rye.registry.protocol.name_map import nodes
 from rye.registry.protocol.statements import Snapshot
 from rye.registry.protocol.wire import Config, Head, IndexLine, WireError
 from rye.registry.store import state
-from rye.registry.trust import records, trusted
+from rye.registry.trust import clock_steps, records, trusted
 from rye.signing import keys
 from tests.registry.test_wire_boundaries import HASH, MESSAGES
 
@@ -60,6 +60,11 @@ def bundle(listing: bytes) -> bytes:
     return start + hashlib.sha256(start[:-4]).hexdigest().encode() + b"\n"
 
 
+EARLIER, LATER = datetime(2026, 1, 2, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)
+STEP = (
+    "rye.clock/v1\norigin registry.example\nposition 7\nbefore 2027-01-02T03:04:05Z\ntime 2026-01-02T03:04:05Z\nreason ahead\n\n"
+    f"\u2014 registry.example/root {'A' * 92}\n"
+)
 DECODERS: dict[str, Decoder] = {
     "rye.registry.airgap.decode_airgap": Decoder(
         airgap.decode_airgap, airgap.TITLE.encode() + b"\nregistries.json 3\n[] \nrye.lock 0\n\nend " + HASH.encode()
@@ -85,6 +90,10 @@ DECODERS: dict[str, Decoder] = {
         wire.decode_index, wire.encode_index([IndexLine(0, 'a"\\\n'), IndexLine(1, "b")]), error=WireError
     ),
     "rye.registry.store.state.decode": Decoder(state.decode, b'{"version":1,"origin":"registry.example","keysets":{}}'),
+    "rye.registry.trust.clock_steps.steps_between": Decoder(
+        lambda data: clock_steps.steps_between(data, "registry.example", (), (1, 9), (LATER, EARLIER)),
+        wire.encode_index([IndexLine(7, STEP)]),
+    ),
     "rye.registry.trust.records.decode_judged": Decoder(records.decode_judged, b"\x93\xa3abc\xc0\xa1\xff"),
     "rye.registry.trust.trusted.TrustedState.pin": Decoder(lambda data: trusted.TrustedState.pin(data, "0" * 64), NOTE),
     "rye.signing.keys.read_public_key": Decoder(

@@ -57,6 +57,7 @@ def test_a_golden_statement_is_written_as_it_was_read(path: Path) -> None:
         "deprecation",
         "advisory",
         "takedown",
+        "clock",
         "snapshot",
     )
 

@@ -90,8 +90,13 @@ def show(session: Session, address: str | None) -> None:
     "--data", metavar="DIR", help="The registry's data folder (default: one in your data folder, created if missing)."
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=8420, show_default=True, help="0 picks a free port.")
+@click.option(
+    "--accept-clock",
+    is_flag=True,
+    help="This machine's clock is right, although the registry was off for over 36 hours.",
+)
 @click.pass_obj
-def serve(session: Session, data: str | None, port: int) -> None:
+def serve(session: Session, data: str | None, port: int, accept_clock: bool) -> None:
     """Run a registry of your own on this machine, with default settings. Ctrl-C stops it.
 
     The first run creates the registry and a token for you, and pins it. For a team's registry see `rye-registry`.
@@ -99,7 +104,9 @@ def serve(session: Session, data: str | None, port: int) -> None:
     from rye.cli.registry.registry_serve import serve_default
     from rye.workspace.registries.own_registry import default_folder
 
-    serve_default(session, session.path(data) if data else default_folder(session.home), port)
+    serve_default(
+        session, session.path(data) if data else default_folder(session.home), port, accept_clock=accept_clock
+    )
 
 
 registry = family(

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from rye.cli.options import Session
 
 
-def serve_default(session: Session, data: Path, port: int) -> None:
-    """Serve the registry in ``data`` until interrupted. Creates it first if it does not exist."""
+def serve_default(session: Session, data: Path, port: int, *, accept_clock: bool = False) -> None:
+    """Serve the registry in ``data`` until interrupted. Creates it first if it does not exist.
+
+    ``accept_clock``: the person vouches for this machine's clock.
+    """
     try:
         from registry_server.embedded import start_embedded, stop_embedded
     except ImportError as error:
@@ -29,7 +32,7 @@ def serve_default(session: Session, data: Path, port: int) -> None:
         server_command("init", "--data", str(data), "--origin", f"localhost/{secrets.token_hex(4)}")
         session.console.say(f"created a registry in {data}")
     _check_port(port)
-    process, url = start_embedded(data, port=port)
+    process, url = start_embedded(data, port=port, arguments=["--accept-clock"] if accept_clock else [])
     try:
         _greet(session, data, url)
         for number in (signal.SIGTERM, signal.SIGINT):  # a background process ignores SIGINT by default

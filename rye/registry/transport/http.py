@@ -247,7 +247,7 @@ class HttpTransport:
                 with connection.get(address, condition) as answer:
                     self._answered = True
                     if answer.status == 304 and tag is not None:
-                        return Tagged(None, tag), None
+                        return Tagged(None, tag, _date_of(answer)), None
                     if answer.status not in _REDIRECTS:
                         return self._read(answer, request)
                     target = urljoin(address, answer.headers.get("location", ""))
@@ -309,7 +309,7 @@ class HttpTransport:
             if elapsed > limits.speed_grace_seconds and len(data) < elapsed * limits.minimum_speed:
                 message = f"{request.path} arrives too slowly, at less than {limits.minimum_speed:,} bytes per second."
                 return NoAnswer("fetch-slow", message, "Try again later, or use a mirror."), None
-        return Tagged(bytes(data), _tag_of(answer)), None
+        return Tagged(bytes(data), _tag_of(answer), _date_of(answer)), None
 
 
 class _Wave:
@@ -367,6 +367,13 @@ def _data_of(fetched: Tagged | FetchError) -> Fetched:
 def _tag_of(answer: Answer) -> str | None:
     tag = answer.headers.get("etag", "")
     return tag if _TAG.fullmatch(tag) else None
+
+
+def _date_of(answer: Answer) -> datetime | None:
+    try:
+        return parsedate_to_datetime(answer.headers.get("date", "")).astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _deadline(request: Request, seconds: float, what: str) -> FetchError:

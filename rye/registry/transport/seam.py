@@ -17,6 +17,7 @@ allowed it for a registry. ``file`` refuses every path that leaves the registry'
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
@@ -73,6 +74,8 @@ class Tagged(Struct, frozen=True):
     """None: unchanged since the tag that was sent."""
     tag: str | None
     """The entity tag (RFC 9110 8.8.3) as the server wrote it; None if it gave none that can be sent back."""
+    date: datetime | None = None
+    """When the server says that it answered (RFC 9110 6.6.1); None if it does not say."""
 
 
 class Transport(Protocol):

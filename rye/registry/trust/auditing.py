@@ -22,6 +22,8 @@ A6  A version is released once (``release-repeated``); yanks, deprecations and a
     (``name-look-alike``).
 A8  A takedown is signed by owners (``takedown-signer``) and names files of a release (``release-unknown``,
     ``takedown-foreign``); those files no longer have to exist.
+A9  A step back in time is right after the snapshot that it names, at the position that it names (``clock-step``), and
+    signed by owners (``clock-signer``). The next snapshot may be older than the last one, but not than the step's time.
 A7  No statement is dated later than the snapshot that closes its batch, apart from a clock tolerance (``entry-time``).
 
 Cost: hashes of index files are updated line by line and never recomputed; a snapshot costs the nodes of the name map
@@ -47,12 +49,14 @@ from rye.registry.protocol.notes import NoteError, SignedNote
 from rye.registry.protocol.statements import (
     Advisory,
     AttachedFile,
+    ClockStep,
     Deprecation,
     FileEntry,
     FormerSnapshot,
     ItemStatement,
     Keyset,
     Logged,
+    OfTheLog,
     Release,
     Root,
     Snapshot,
@@ -61,6 +65,7 @@ from rye.registry.protocol.statements import (
     parse,
 )
 from rye.registry.protocol.wire import IndexLine
+from rye.registry.trust.clock_steps import check_step
 from rye.registry.trust.keysets import KeysetChain, extend, log_keys, signed_by_owners
 from rye.registry.trust.records import release_files
 from rye.registry.trust.trust_error import TrustError
@@ -108,6 +113,8 @@ class Audit(Struct, frozen=True, kw_only=True):
     """Number of all findings, including those that are not kept."""
     taken_down: frozenset[str] = frozenset()
     """SHA-256 of every file that owners took down."""
+    steps: tuple[IndexLine, ...] = ()
+    """The steps back in time that owners signed: the lines of ``/clock``."""
 
     @property
     def ok(self) -> bool:
@@ -158,6 +165,7 @@ class Auditor:
         self._last_time: datetime | None = None
         self._latest: tuple[datetime, int] | None = None
         self._ends_in_snapshot = False
+        self._steps: list[IndexLine] = []
         self._index: dict[str, MapEntry] = {}
 
     @property
@@ -174,7 +182,7 @@ class Auditor:
         """Add the next entry. Anything wrong with it becomes a finding."""
         position = self.size
         self._range, _ = self._range.append(merkle.leaf_hash(entry))
-        self._ends_in_snapshot = False
+        follows_snapshot, self._ends_in_snapshot = self._ends_in_snapshot, False
         try:
             note = notes.parse(entry)
             statement = parse(note.text)
@@ -182,11 +190,11 @@ class Auditor:
             self._found(position, "entry-malformed", error.message)
             return
         try:
-            self._take(position, note, statement)
+            self._take(position, note, statement, follows_snapshot)
         except (TrustError, NoteError, StatementError) as error:
             self._found(position, error.code, error.message)
         # A statement is part of the index even if it should not have been logged: the snapshot covers what is in the log.
-        if not isinstance(statement, Root | Snapshot | FormerSnapshot):
+        if not isinstance(statement, OfTheLog):
             self._index_line(position, note, statement)
 
     def finish(self) -> Audit:
@@ -206,6 +214,7 @@ class Auditor:
             nodes=self._nodes,
             blobs={sha256: size for sha256, size in self._blobs.items() if sha256 not in self._taken_down},
             taken_down=frozenset(self._taken_down),
+            steps=tuple(self._steps),
             findings=tuple(self._findings),
             count=self._count,
         )
@@ -215,7 +224,7 @@ class Auditor:
         if len(self._findings) < _FINDINGS:
             self._findings.append(Finding(position, code, message))
 
-    def _take(self, position: int, note: SignedNote, statement: Logged) -> None:
+    def _take(self, position: int, note: SignedNote, statement: Logged, follows_snapshot: bool) -> None:
         if isinstance(statement, Root):
             self._root(position, note)
             return
@@ -227,6 +236,12 @@ class Auditor:
             self._found(position, "entry-foreign", message)
         if isinstance(statement, Snapshot | FormerSnapshot):
             self._snapshot(position, note, statement, self._state)
+            return
+        if isinstance(statement, ClockStep):
+            self._steps.append(IndexLine(position, note.encode()))
+            before = self._last_time if follows_snapshot else None
+            check_step(statement, note, position, before, self._state.origin, self._state.all_roots)
+            self._last_time = statement.time
             return
         if self._latest is None or statement.time > self._latest[0]:
             self._latest = (statement.time, position)

@@ -41,6 +41,8 @@ RULES: dict[str, str] = {
     "snapshot-map": _MIRROR,
     "snapshot-time": _ALARM,
     "snapshot-future": "Check this machine's clock, then the registry's.",
+    "clock-step": _ALARM,
+    "clock-signer": _ALARM,
     "head-empty": _MIRROR,
     "head-stale": "Check this machine's clock. A mirror may be out of date: try the registry's own address.",
     "head-frozen": "The registry has shown the same head for too long. Check this machine's clock, then ask the operator.",

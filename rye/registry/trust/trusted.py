@@ -15,9 +15,9 @@ Head (:meth:`TrustedState.open_head`, then :meth:`TrustedState.accept_head`)
   H3  The tree ends in a snapshot (``head-empty``, ``snapshot-kind``) of this origin (``snapshot-origin``), signed by a log key
       (``snapshot-signature``), whose place as the last leaf is proved (``snapshot-proof``).
   H4  The snapshot names the last root (``snapshot-root``) and the root of the name map that the head names (``snapshot-map``).
-  H5  Its time is not in the future (``snapshot-future``), not before the last accepted one's (``snapshot-time``), and not
-      older than 7 days (``head-frozen`` for the head that was seen before, ``head-stale`` for another). Older than 72 h is a
-      warning.
+  H5  Its time is not in the future (``snapshot-future``), not before the last accepted one's (``snapshot-time``) unless the
+      owners let the log step back since then (:mod:`rye.registry.trust.clock_steps`), and not older than 7 days
+      (``head-frozen`` for the head that was seen before, ``head-stale`` for another). Older than 72 h is a warning.
   H6  Against the largest checkpoint seen: not smaller (``head-rollback``); of the same size, the same root hash (``head-fork``);
       larger, proved to contain it (``head-inconsistent``). Both signed heads are kept in the error as evidence.
 
@@ -54,9 +54,11 @@ from rye.registry.protocol.lines import StatementError, write_time
 from rye.registry.protocol.name_map import MapEntry, NameMapError, Node, Place
 from rye.registry.protocol.note_text import note_text
 from rye.registry.protocol.notes import NoteError, SignedNote, VerifierKey
-from rye.registry.protocol.statements import Checkpoint, FormerSnapshot, Keyset, Logged, Root, Snapshot, parse
+from rye.registry.protocol.statements import Checkpoint, Keyset, Logged, OfTheLog, Root, Snapshot, parse
 from rye.registry.protocol.tiles import Tile, VerifiedTiles
 from rye.registry.protocol.wire import Head, IndexLine
+from rye.registry.trust.clock_steps import steps_between
+from rye.registry.trust.future_heads import Clues, in_the_future
 from rye.registry.trust.keysets import KeysetChain, Link, extend, log_keys, owner_keys
 from rye.registry.trust.trust_error import TrustError
 
@@ -161,12 +163,20 @@ class TrustedState(Struct, frozen=True):
         return _read_snapshot(wire.decode_head(data))[1].root
 
     def open_head(
-        self, data: bytes, now: datetime, limits: RegistryLimits = REGISTRY, *, signed_before: bool = False
+        self,
+        data: bytes,
+        now: datetime,
+        limits: RegistryLimits = REGISTRY,
+        *,
+        signed_before: bool = False,
+        steps: bytes = b"",
+        answered: datetime | None = None,
     ) -> OpenedHead:
         """H1 to H5, and the parts of H6 that need no proof. :meth:`accept_head` makes the result trusted.
 
         ``signed_before``: whether exactly these bytes passed before under exactly this root, so that their two
-        signatures need not be verified again. Everything else is checked as always.
+        signatures need not be verified again. Everything else is checked as always. ``steps``: ``/clock``, for a head that
+        is older than the last accepted one. ``answered``: the time that the registry's answer gave, which only words use.
         """
         root = self.root
         if now >= root.expires:
@@ -189,6 +199,8 @@ class TrustedState(Struct, frozen=True):
         snapshot = self._check_snapshot(head, checkpoint, signed_before=signed_before)
         known = self.checkpoint
         same = known == checkpoint
+        before = None
+        used: tuple[IndexLine, ...] = ()
         if known is not None:
             evidence = {"trusted": wire.decode_head((self.head or "").encode()).checkpoint, "offered": head.checkpoint}
             if checkpoint.size < known.size:
@@ -200,11 +212,14 @@ class TrustedState(Struct, frozen=True):
                 message = f"The registry shows a different history of {known.size} entries than before."
                 raise TrustError("head-fork", message, evidence=evidence)
             before = _read_snapshot(wire.decode_head((self.head or "").encode()))[1].time
-            if snapshot.time < before:
+            if snapshot.time < before and steps:
+                sizes, times = (known.size, checkpoint.size), (before, snapshot.time)
+                used = steps_between(steps, self.origin, self.all_roots, sizes, times)
+            if snapshot.time < before and not used:
                 message = f"The snapshot is dated {write_time(snapshot.time)}, before the previous one ({write_time(before)})."
                 raise TrustError("snapshot-time", message, evidence=evidence)
-        warning = _check_freshness(snapshot.time, now, same, limits)
-        return OpenedHead(data.decode(), head, checkpoint, snapshot, known, (warning,) if warning else ())
+        warning = _check_freshness(snapshot.time, now, same, limits, Clues(before, answered))
+        return OpenedHead(data.decode(), head, checkpoint, snapshot, known, (warning,) if warning else (), used)
 
     def accept_head(self, opened: OpenedHead, fetched: Mapping[Tile, bytes]) -> tuple[TrustedState, TrustedHead]:
         """H6 with the tiles from ``opened.tiles_needed()``: return the new state, and the head for reading the
@@ -225,6 +240,9 @@ class TrustedState(Struct, frozen=True):
                     f"The registry's {checkpoint.size} entries do not contain the {known.size} that it showed before."
                 )
                 raise TrustError("head-inconsistent", message, evidence=evidence, cause=error.code) from error
+            for entry in opened.steps:
+                if read(0, entry.log) != merkle.leaf_hash(entry.note.encode()):
+                    raise _leaf_mismatch(entry, "proof-root")
         head = TrustedHead(self.origin, checkpoint, opened.snapshot, opened.warnings)
         return replace(self, head=opened.data), head
 
@@ -311,12 +329,19 @@ class OpenedHead(Struct, frozen=True):
     snapshot: Snapshot
     known: Checkpoint | None
     warnings: tuple[str, ...]
+    steps: tuple[IndexLine, ...] = ()
+    """The steps back in time that the head needs, not yet proved to be in the log."""
 
     def tiles_needed(self) -> list[Tile]:
         """Return the tiles for :meth:`TrustedState.accept_head`; none on first contact or for a known size."""
         if self.known is None or self.known.size == self.checkpoint.size:
             return []
-        return tiles.consistency_tiles(self.known.size, self.checkpoint.size)
+        size = self.checkpoint.size
+        needed = tiles.consistency_tiles(self.known.size, size)
+        return [*needed, *(tile for tile in self._tiles_of_steps(size) if tile not in needed)]
+
+    def _tiles_of_steps(self, size: int) -> list[Tile]:
+        return tiles.inclusion_tiles([entry.log for entry in self.steps], size) if self.steps else []
 
 
 class TrustedHead(Struct, frozen=True):
@@ -429,13 +454,11 @@ def fingerprint_of(note: str) -> str:
     return hashlib.sha256(note_text(note).encode()).hexdigest()
 
 
-def _check_freshness(time: datetime, now: datetime, same: bool, limits: RegistryLimits) -> str | None:
+def _check_freshness(time: datetime, now: datetime, same: bool, limits: RegistryLimits, clues: Clues) -> str | None:
     """H5; returns a warning if one is due."""
     age = now - time
     if age < -timedelta(seconds=limits.clock_skew_seconds):
-        raise TrustError(
-            "snapshot-future", f"The registry's snapshot is dated {write_time(time)}, which is in the future."
-        )
+        raise in_the_future(time, now, timedelta(seconds=limits.clock_skew_seconds), clues)
     said = f"The registry's state is {age.days} days old ({write_time(time)})"
     if age > timedelta(seconds=limits.head_stop_seconds):
         raise TrustError(
@@ -448,7 +471,7 @@ def _check_freshness(time: datetime, now: datetime, same: bool, limits: Registry
 def _subject(statement: Logged) -> tuple[str, str]:
     if isinstance(statement, Keyset):
         return statement.origin, wire.namespace_name(statement.namespace)
-    if isinstance(statement, Root | Snapshot | FormerSnapshot):
+    if isinstance(statement, OfTheLog):
         return statement.origin, statement.TITLE
     return statement.origin, str(statement.identity)
 

@@ -13,6 +13,7 @@ Rules:
 from __future__ import annotations
 
 from rye.registry.protocol.lines import StatementError
+from rye.registry.protocol.statements.clock import ClockStep
 from rye.registry.protocol.statements.grammar import Statement
 from rye.registry.protocol.statements.ownership import (
     MAX_KEYS,
@@ -53,6 +54,7 @@ __all__ = [
     "Advisory",
     "AttachedFile",
     "Checkpoint",
+    "ClockStep",
     "Deprecation",
     "FileEntry",
     "FormerSnapshot",
@@ -60,6 +62,7 @@ __all__ = [
     "ItemStatement",
     "Keyset",
     "Logged",
+    "OfTheLog",
     "Relation",
     "Release",
     "Revocation",
@@ -74,11 +77,13 @@ __all__ = [
     "root_key_name",
 ]
 
-Logged = Root | Keyset | Release | Yank | Deprecation | Advisory | Takedown | Snapshot | FormerSnapshot
+Logged = Root | Keyset | Release | Yank | Deprecation | Advisory | Takedown | ClockStep | Snapshot | FormerSnapshot
 """Every statement that can be a leaf of the log."""
+OfTheLog = Root | ClockStep | Snapshot | FormerSnapshot
+"""The leaves that are about the registry itself, and in no index file."""
 ItemStatement = Release | Yank | Deprecation | Advisory | Takedown
 """The statements in the index file of an identity."""
-TYPES: tuple[type[Logged], ...] = (Root, Keyset, Release, Yank, Deprecation, Advisory, Takedown, Snapshot)
+TYPES: tuple[type[Logged], ...] = (Root, Keyset, Release, Yank, Deprecation, Advisory, Takedown, ClockStep, Snapshot)
 _BY_TITLE: dict[str, type[Logged]] = {kind.TITLE: kind for kind in TYPES}
 
 

@@ -1,0 +1,79 @@
+"""How a log whose time is in the future comes back: which steps back in time its owners signed (``rye.clock/v1``).
+
+Pure. A step is an entry of the log, so it is valid at one position only, and a client that has seen that position
+never uses it again. ``/clock`` lists all steps of a log in the format of an index file; nothing in it is trusted before
+it is proved to be in the tree.
+
+Rules:
+
+1. The entry's position is the one that the statement names, and the snapshot right before it has the time that it
+   names (``clock-step``).
+2. A threshold of the owners of a root up to the one in force signed it (``clock-signer``).
+3. After it, no snapshot is older than its time (``snapshot-time``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from rye.registry.protocol import notes, wire
+from rye.registry.protocol.lines import write_time
+from rye.registry.protocol.notes import SignedNote
+from rye.registry.protocol.statements import ClockStep, Root
+from rye.registry.protocol.wire import IndexLine
+from rye.registry.trust.keysets import signed_by_owners
+from rye.registry.trust.trust_error import TrustError
+
+CLOCK = "clock"
+"""The path of the file that lists all steps. A log without any does not have it."""
+
+
+def encode_steps(lines: Iterable[IndexLine]) -> bytes:
+    """Return the bytes of ``/clock``: one line for each step, in the log's order."""
+    return wire.encode_index(lines)
+
+
+def check_step(
+    step: ClockStep, note: SignedNote, position: int, before: datetime | None, origin: str, roots: Sequence[Root]
+) -> None:
+    """Rules 1 and 2. ``before``: the time of the snapshot right before the entry; None: another entry is there.
+
+    Raises TrustError ``clock-step``, ``clock-signer``.
+    """
+    if step.origin != origin or step.position != position or before is None or step.before != before:
+        message = (
+            f"The step back in time at entry {position} is for entry {step.position} of {step.origin}, after a snapshot "
+            f"dated {write_time(step.before)}."
+        )
+        raise TrustError("clock-step", message)
+    if not signed_by_owners(note, roots):
+        raise TrustError(
+            "clock-signer",
+            f"The step back in time at entry {position} is not signed by enough of the registry's owners.",
+        )
+
+
+def steps_between(
+    data: bytes, origin: str, roots: Sequence[Root], sizes: tuple[int, int], times: tuple[datetime, datetime]
+) -> tuple[IndexLine, ...]:
+    """Return the steps that let an older snapshot follow a newer one; none if these do not allow it.
+
+    ``data``: ``/clock``. ``sizes`` and ``times``: of the log when its head was last accepted, and now. The caller proves
+    that each step is in the tree at its position, before it believes them. Raises TrustError and WireError.
+    """
+    known, size = sizes
+    newest, time = times
+    used: list[IndexLine] = []
+    for line in wire.decode_index(data):
+        if time >= newest:
+            break
+        if not known <= line.log < size:
+            continue
+        note = notes.parse(line.note)
+        step = ClockStep.parse(note.text)
+        # Which snapshot came right before is the log's own business, and auditors check it: it was no older than ours.
+        check_step(step, note, line.log, step.before if step.before >= newest else None, origin, roots)
+        newest = step.time
+        used.append(line)
+    return tuple(used) if time >= newest else ()
