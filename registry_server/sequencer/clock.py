@@ -171,8 +171,7 @@ def _check_rest(now: datetime, newest: datetime, skew_seconds: float) -> None:
         raise RyeError(
             "clock-jumped",
             f"The newest head is dated {write_time(newest)}, {_span(-away)} after this machine's clock ({_time(now)}).",
-            "Set the clock. If it is right, the log is in the future: rye-registry serve --accept-clock shows it again, and "
-            f"{_BACK} is the way back.",
+            f"Set the clock. If it is right, the log is in the future, and the owners sign the way back: {_BACK}",
         )
 
 

@@ -92,7 +92,7 @@ class Sealer:
             raise RyeError(
                 "root-expired",
                 f"Root {root.number} expired at {write_time(root.expires)}: clients would refuse a head dated {write_time(now)}.",
-                "The owners sign a new one: rye-registry root renew. If the date is wrong, set this machine's clock.",
+                "The owners sign a new one with `rye-registry root renew`. If the date is wrong, set this machine's clock.",
             )
         snapshot_note = self._sign(Snapshot(ledger.origin, now, root.number, names.root).text(), root)
         ledger.append_leaf(snapshot_note.encode())

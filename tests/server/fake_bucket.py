@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
@@ -49,6 +49,8 @@ class FakeBucket:
     """Seconds before each answer."""
     fault: Callable[[Asked], int | None] = lambda _asked: None
     """An HTTP status instead of an answer; 0: hang up; None: answer."""
+    ahead: timedelta = timedelta(0)
+    """By how much the ``Date`` of its answers is wrong."""
     requests: list[Asked] = field(default_factory=list)
     objects: dict[str, _Object] = field(default_factory=dict)
 
@@ -80,6 +82,7 @@ class FakeBucket:
             status, extra, content = self._do(asked, parse_qs(address.query, keep_blank_values=True), headers, body)
         length = extra.pop("Content-Length", str(len(content)))
         lines = [f"HTTP/1.1 {status} {_REASONS.get(status, 'Fault')}", f"Content-Length: {length}"]
+        lines.append(f"Date: {format_datetime(datetime.now(UTC) + self.ahead, usegmt=True)}")
         lines += [f"{name}: {value}" for name, value in extra.items()]
         writer.write(("\r\n".join(lines) + "\r\n\r\n").encode() + (b"" if method == "HEAD" else content))
         return True
