@@ -114,7 +114,8 @@ class Settings:
     batch_interval_seconds: float = 0.0
     """Minimum time from the start of one batch to the start of the next: fewer heads, and fewer new files behind a CDN."""
     clock_skew_seconds: int = REGISTRY.clock_skew_seconds
-    """How far in the future a statement's time may be: the same as clients accept for a head."""
+    """How far in the future a statement's time may be, and how far this server's clock may be from another witness of time: as
+    much as clients accept for a head."""
     root_days: int = 365
     """How long a new root statement is valid."""
 

@@ -250,6 +250,12 @@ class Sequencer:
                 raise
             self._is_recovered = False
             _log.error("nothing is signed: %s", error)
+            return
+        if accept_clock:
+            try:
+                self.heartbeat()  # a head that is too old is replaced at once, so that the next start needs nobody
+            except RyeError as error:
+                _log.error("no head is signed: %s", error)
 
     def _recover(self) -> None:
         with self._writing() as (ledger, shown):

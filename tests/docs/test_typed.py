@@ -8,11 +8,16 @@ import os
 import re
 import shutil
 import subprocess
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from registry_server.cli.registry_access import sequencer_of
+from registry_server.embedded import start_embedded, stop_embedded
+from registry_server.sequencer.clock import Clock
+from registry_server.settings import load
+from rye.errors import RyeError
 from tests.docs.typed_blocks import DOCS, typed
 from tests.scenes.item_texts import skill
 from tests.scenes.person import Person
@@ -167,6 +172,26 @@ def test_a_root_is_shown_renewed_and_made_by_an_owner_elsewhere(registry: Regist
     for _, words in typed("how-to/registry-upkeep.md", "offline root", real(registry, tmp_path)):
         run(*words, *([] if words[1] == "sign" else ["--data", str(place)]))
     assert (place / "public" / "root" / "2").is_file()
+
+
+def test_a_wrong_clock_is_accepted_and_set_back_as_the_page_says(tmp_path: Path) -> None:
+    data = tmp_path / "rye"
+    run("init", "--origin", "late.example.org", "--root-key-out", str(tmp_path / "owner.key"), "--data", str(data))
+    settings = load(data, {"heartbeat_seconds": 0}, {})
+    with sequencer_of(settings) as sequencer:  # as a server did whose clock nothing contradicted
+        sequencer.clock = Clock(settings, lambda: datetime.now(UTC) + timedelta(hours=2))
+        sequencer.heartbeat()
+    with pytest.raises(RyeError, match="after this machine's clock"):
+        start_embedded(data)
+    ((_, serve),) = typed("how-to/registry-upkeep.md", "accept the clock")
+    process, _ = start_embedded(data, arguments=[word for word in serve if word == "--accept-clock"])
+    stop_embedded(process)
+    assert run("verify", "--data", str(data), check=False).returncode == 1
+    places = {"/srv/": f"{tmp_path}/", "/media/usb/": f"{tmp_path}/", "step": f"{tmp_path}/step"}
+    for _, words in typed("how-to/registry-upkeep.md", "clock back", places):
+        run(*words)
+    assert (data / "public" / "clock").is_file()
+    stop_embedded(start_embedded(data)[0])
 
 
 def test_a_release_and_a_file_are_taken_down(registry: Registry, author: Person) -> None:

@@ -204,7 +204,10 @@ class TestStarting:
         assert "serve --accept-clock" in (caught.value.hint or "")
         with serving_on(later, data) as server:
             server.sequencer.recover(accept_clock=True)
-            server.publish()  # the registry really was off for two days
+            assert server.head_time() > datetime.now(UTC) + timedelta(days=1)  # it really was off for two days
+        with serving_on(later, data) as server:
+            server.sequencer.recover()  # from then on it needs nobody
+            server.publish()
 
     def test_a_start_within_36_hours_needs_nobody(self, data: Path) -> None:
         with serving_on(Machine(timedelta(hours=35)), data) as server:
