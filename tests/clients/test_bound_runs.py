@@ -29,6 +29,8 @@ INSTRUCTIONS = "<process>"
 RUNS, DENIED = "acme/fs/count", "acme/net/send"
 LINGER = 10.0
 """Seconds for the server to finish its log after its program has exited."""
+STARTS = 3
+"""How often a program is started until its agent has tools."""
 _START = "from rye.cli.start import main; main()"
 _OWN_SHELL = {"claude": "Bash", "copilot": "bash", "gemini": "run_shell_command", "opencode": "bash"}
 
@@ -124,6 +126,21 @@ TOLD = [
 """The log's rows: event, item, decision."""
 
 
+def started(base: Path, provider: Provider, run: Callable[[Bound], None], prefix: str, always: set[str]) -> Bound:
+    """A run in which the agent got its tools. Copilot asks its model after a short wait although the agent's server is still
+    starting, as it is on a busy machine: the agent then has no tool at all, which is safe, and the run begins again elsewhere."""
+    for attempt in range(STARTS):
+        folder = base / str(attempt)
+        folder.mkdir()
+        provider.asked.clear()
+        bound = Bound(folder, provider)
+        bound.play(run.__name__, prefix)
+        run(bound)
+        if provider.tools(INSTRUCTIONS) - always:
+            break
+    return bound
+
+
 @pytest.mark.parametrize(
     ("run", "prefix", "always"),
     [
@@ -137,9 +154,7 @@ TOLD = [
 def test_a_bound_agent_does_what_its_directive_may_and_nothing_else(
     tmp_path: Path, provider: Provider, run: Callable[[Bound], None], prefix: str, always: set[str]
 ) -> None:
-    bound = Bound(tmp_path, provider)
-    bound.play(run.__name__, prefix)
-    run(bound)
+    bound = started(tmp_path, provider, run, prefix, always)
     assert provider.tools(INSTRUCTIONS) - always == {f"{prefix}{name}" for name in TOOLS}
     assert provider.script[INSTRUCTIONS] == [], "the model made all of its calls"
     heard = provider.heard(INSTRUCTIONS)

@@ -15,6 +15,9 @@ from tests.clients.tool_server import TOOLS
 from tests.scenes.person import Person
 
 pytestmark = [pytest.mark.clients, pytest.mark.processes]
+_PATIENT = {"MCP_CONNECTION_NONBLOCKING": "0", "MCP_TIMEOUT": "60000", "MCP_CONNECT_TIMEOUT_MS": "60000"}
+"""Left to itself, Claude Code asks its model after a short wait, with no tools if a server is still starting: on a busy machine,
+always."""
 
 
 def trust(seat: Seat, folder: Path) -> None:
@@ -41,6 +44,7 @@ def environment(provider: Provider) -> dict[str, str]:
         "ANTHROPIC_API_KEY": "none",
         "ANTHROPIC_BASE_URL": provider.url,
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        **_PATIENT,
     }
 
 

@@ -22,7 +22,9 @@ def configure(seat: Seat, provider: Provider) -> None:
     local = {"npm": "@ai-sdk/openai-compatible", "name": "local", "options": options, "models": {"m": model}}
     settings = seat.home / ".config/opencode/opencode.json"
     settings.parent.mkdir(parents=True, exist_ok=True)
-    settings.write_text(json.dumps({"provider": {"local": local}, "model": "local/m", "small_model": "local/m"}))
+    patient = {"mcp_timeout": 60_000}  # on a busy machine, a server takes longer to start than OpenCode waits
+    chosen = {"provider": {"local": local}, "model": "local/m", "small_model": "local/m", "experimental": patient}
+    settings.write_text(json.dumps(chosen))
 
 
 @pytest.fixture
