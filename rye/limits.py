@@ -595,7 +595,9 @@ class EditorLimits(Struct, frozen=True, kw_only=True):
     parts: int = 2000
     """Entries of one outline."""
     occurrences: int = 2000
-    """Places in one answer that name an item."""
+    """Places in one answer that name an item, and items in one answer."""
+    typed_characters: int = 200
+    """The part of what is typed for an item that is looked at."""
 
 
 EDITOR = EditorLimits()

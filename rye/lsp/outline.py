@@ -1,4 +1,4 @@
-"""What a document consists of, and where it names an item: for an editor's outline, and for going to and from an id. Pure."""
+"""What a document consists of, for an editor's outline. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-from rye.items.capabilities import ITEM_TYPES, PRIMARIES
 from rye.limits import EDITOR
 from rye.lsp.cursor import fence_of
 
@@ -65,14 +64,3 @@ def _code_blocks(text: str) -> list[tuple[int, int]]:
             blocks.append((opened[1], mark.end()))
             opened = None
     return [*blocks, (opened[1], len(text))] if opened is not None else blocks
-
-
-def occurrences(text: str, kind: str, item_id: str) -> list[tuple[int, int]]:
-    """Return the spans in which a text names the item: its id, with or without a kind, and in capabilities (``acme.fs.write``).
-    The span is the id alone."""
-    dotted = re.escape(item_id.replace("/", "."))
-    right = rf"rye\.(?:{'|'.join(PRIMARIES)})\.{kind}\.({dotted})(?![\w.*?\[-])" if kind in ITEM_TYPES else None
-    plain = rf"(?<![\w/.:-])(?:{kind}:)?({re.escape(item_id)})(?![\w/-])"
-    spans = [found.span(1) for found in re.finditer(plain, text)]
-    spans += [found.span(1) for found in re.finditer(right, text)] if right is not None else []
-    return sorted(spans)[: EDITOR.occurrences]

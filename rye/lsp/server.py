@@ -20,25 +20,30 @@ from typing import Any, TypeVar, cast
 from lsprotocol import types
 from pygls import uris
 from pygls.capabilities import ServerCapabilitiesBuilder
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
 
 from rye import __version__
+from rye.errors import RyeError
+from rye.items.identity import is_id
+from rye.items.mentions import mentions_of, names_in
 from rye.limits import EDITOR
 from rye.lsp.checker import Checker
 from rye.lsp.cursor import word_at
 from rye.lsp.explanations import described, explain
 from rye.lsp.offers import Offer, offers_in_directive, offers_in_frontmatter, offers_in_manifest
-from rye.lsp.outline import occurrences, outline
+from rye.lsp.outline import outline
 from rye.lsp.positions import Encoding, Text
 from rye.lsp.ranges import span_of
 from rye.lsp.repairs import Repair, fixable_as_a_whole, repairs_of, whole_file
 from rye.storage.home import Home
 from rye.text.diagnostics import Diagnostic
+from rye.workspace.authoring.renaming import Renaming, rename_item, renameable
 from rye.workspace.authoring.validating import fixed_text
 from rye.workspace.completion.names import names
 from rye.workspace.context import LibraryContext
-from rye.workspace.items.item_summary import ItemPlace, describe, item_place, own_texts
+from rye.workspace.items.item_summary import ItemPlace, describe, item_at, item_place, item_places, own_texts
 
 _SEVERITIES = {
     "error": types.DiagnosticSeverity.Error,
@@ -62,6 +67,16 @@ _PARTS = {
     "table": types.SymbolKind.Namespace,
     "key": types.SymbolKind.Key,
 }
+_ITEMS = {
+    "directive": types.SymbolKind.Event,
+    "tool": types.SymbolKind.Function,
+    "agent": types.SymbolKind.Class,
+    "role": types.SymbolKind.Interface,
+    "formula": types.SymbolKind.Struct,
+    "skill": types.SymbolKind.Module,
+    "bundle": types.SymbolKind.Package,
+}
+"""The symbols that stand for items in a list of the workspace's."""
 _T = TypeVar("_T")
 _TRIGGERS = ["<", '"', "{", ":", "/", ".", " "]
 
@@ -73,8 +88,7 @@ class OpenDocument:
         self.uri = uri
         self.version = version
         self.text = text
-        path = uris.to_fs_path(uri) if uri.startswith("file:") else None
-        self.path = Path(path) if path else None
+        self.path = _local(uri)
         self.findings: tuple[Diagnostic, ...] = ()
         self.checked: int | None = None
         """The version that the findings belong to."""
@@ -188,6 +202,9 @@ class Server(LanguageServer):
         on(types.TEXT_DOCUMENT_DEFINITION, self._definition)
         on(types.TEXT_DOCUMENT_REFERENCES, self._references)
         on(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, self._symbols)
+        on(types.WORKSPACE_SYMBOL, self._items)
+        on(types.TEXT_DOCUMENT_PREPARE_RENAME, self._prepare_rename)
+        on(types.TEXT_DOCUMENT_RENAME, self._rename, types.RenameOptions(prepare_provider=True))
         kinds = [types.CodeActionKind.QuickFix, types.CodeActionKind.SourceFixAll]
         on(types.TEXT_DOCUMENT_CODE_ACTION, self._actions, types.CodeActionOptions(code_action_kinds=kinds))
 
@@ -318,7 +335,7 @@ class Server(LanguageServer):
         for path, saved in files:
             text = opened[path].text if path in opened else Text(saved, self.desk.encoding)
             uri = opened[path].uri if path in opened else uris.from_fs_path(str(path)) or ""
-            spans = occurrences(text.text, item.kind, item.id)
+            spans = mentions_of(text.text, item.kind, item.id)
             found += [types.Location(uri, _range(text, start, end)) for start, end in spans]
         return found[: EDITOR.occurrences]
 
@@ -331,6 +348,107 @@ class Server(LanguageServer):
             types.DocumentSymbol(part.name, _PARTS[part.sort], where := _range(text, part.start, part.end), where)
             for part in outline(text.text, manifest=document.is_manifest)
         ]
+
+    async def _items(self, params: types.WorkspaceSymbolParams) -> list[types.WorkspaceSymbol]:
+        folders = {str(path): path for path in map(_local, self.workspace.folders) if path is not None}
+        root = _local(self.workspace.root_uri) if self.workspace.root_uri else None
+        if root is not None:
+            folders.setdefault(str(root), root)
+        places: dict[Path, ItemPlace] = {}
+        for folder in folders.values():
+            for place in await self._read(item_places, self._context(folder), params.query[: EDITOR.typed_characters]):
+                places.setdefault(place.path, place)
+        start = types.Range(types.Position(0, 0), types.Position(0, 0))
+        return [
+            types.WorkspaceSymbol(
+                types.Location(uris.from_fs_path(str(place.path)) or "", start),
+                place.id,
+                _ITEMS.get(place.kind, types.SymbolKind.File),
+                container_name=place.kind,
+            )
+            for place in list(places.values())[: EDITOR.occurrences]
+        ]
+
+    # -- renaming ------------------------------------------------------------------------------------------------------
+
+    async def _renamed(self, uri: str, position: types.Position) -> tuple[OpenDocument, int, int, str]:
+        """Return the document, the span at a position that names an own item, and its ``[kind:]id``. Raises JsonRpcException."""
+        found = self._at(uri, position)
+        if found is None or found[0].folder is None:
+            raise _refused("There is no id here.")
+        document, offset = found
+        word = word_at(document.text.text, offset)
+        reference: str | None = None
+        if word is not None and word.is_capability:
+            parts = word.text.split(".", 3)
+            reference = f"{parts[2]}:{parts[3].replace('.', '/')}" if len(parts) == 4 else None
+            start, end = word.start + word.text.rfind(parts[-1]), word.start + len(word.text)
+        elif word is not None:
+            reference = word.text
+            start, end = word.start + len(word.text.rpartition(":")[0]) + (":" in word.text), word.end
+        elif document.path is not None and (
+            own := await self._read(item_at, self._context(document.folder), document.path)
+        ):
+            spans = [
+                span for span in names_in(document.text.text, own.id.rpartition("/")[2]) if span[0] <= offset <= span[1]
+            ]
+            if spans:
+                reference, (start, end) = f"{own.kind}:{own.id}", spans[0]
+        if reference is None or not is_id(reference.rpartition(":")[2]):
+            raise _refused("There is no id here.")
+        return document, start, end, reference
+
+    async def _prepare_rename(self, params: types.PrepareRenameParams) -> types.PrepareRenamePlaceholder:
+        document, start, end, reference = await self._renamed(params.text_document.uri, params.position)
+        try:
+            await self._read(renameable, self._context(document.folder or Path()), reference)
+        except RyeError as error:
+            raise _refused(error.message) from error
+        return types.PrepareRenamePlaceholder(_range(document.text, start, end), document.text.text[start:end])
+
+    async def _rename(self, params: types.RenameParams) -> types.WorkspaceEdit:
+        document, start, end, reference = await self._renamed(params.text_document.uri, params.position)
+        can = self.client_capabilities.workspace and self.client_capabilities.workspace.workspace_edit
+        moves = can and can.document_changes and types.ResourceOperationKind.Rename in (can.resource_operations or ())
+        if not moves:
+            raise _refused(
+                "This editor cannot move files for a language server, and an item's id is where its file is."
+            )
+        dotted = "/" not in document.text.text[start:end] and "." in document.text.text[start:end]
+        new = params.new_name.replace(".", "/") if dotted else params.new_name
+        opened = {each.path: each for each in self.desk.documents.values() if each.path is not None}
+        texts = {path: each.text.text for path, each in opened.items()}
+        try:
+            renaming = await self._read(rename_item, self._context(document.folder or Path()), reference, new, texts)
+        except RyeError as error:
+            raise _refused(error.message) from error
+        self._say_after(renaming)
+        edits: list[types.TextDocumentEdit | types.RenameFile | types.CreateFile | types.DeleteFile] = []
+        for change in renaming.changes:
+            one = opened.get(change.path)
+            text = one.text if one is not None else Text(change.text, self.desk.encoding)
+            uri = one.uri if one is not None else uris.from_fs_path(str(change.path)) or ""
+            target = types.OptionalVersionedTextDocumentIdentifier(uri, one.version if one is not None else None)
+            replaced = [types.TextEdit(_range(text, each.start, each.end), each.text) for each in change.edits]
+            edits.append(types.TextDocumentEdit(target, replaced))
+        if renaming.source != renaming.target:
+            old, new_uri = (uris.from_fs_path(str(path)) or "" for path in (renaming.source, renaming.target))
+            edits.append(types.RenameFile(old, new_uri, options=types.RenameFileOptions(overwrite=False)))
+        return types.WorkspaceEdit(document_changes=edits)
+
+    def _say_after(self, renaming: Renaming) -> None:
+        """Show what the edits do not do: signatures, and what :attr:`Renaming.notes` says."""
+        said = list(renaming.notes)
+        signed = [
+            str(change.path.name if change.path != renaming.source else renaming.target.name)
+            for change in renaming.changes
+            if change.signed
+        ]
+        if signed:
+            said.insert(0, f"These files need a new signature (`rye sign`): {', '.join(signed)}.")
+        if said:
+            message = f"{renaming.old} is now {renaming.new}. {' '.join(said)}"
+            self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, message))
 
     async def _named(self, uri: str, position: types.Position) -> ItemPlace | None:
         """Return the item whose id is at a position."""
@@ -414,6 +532,15 @@ def _function(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
         return answer
     return lambda params: method(params)
+
+
+def _refused(message: str) -> JsonRpcException:
+    return JsonRpcException(message, types.LSPErrorCodes.RequestFailed.value)
+
+
+def _local(uri: str) -> Path | None:
+    path = uris.to_fs_path(uri) if uri.startswith("file:") else None
+    return Path(path) if path else None
 
 
 def _wanted(kind: types.CodeActionKind, only: object) -> bool:

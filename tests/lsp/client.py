@@ -20,7 +20,13 @@ SECONDS = 60.0
 class Client:
     """One server and the messages received from it."""
 
-    def __init__(self, folder: Path, env: Mapping[str, str] | None = None, encodings: list[str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        env: Mapping[str, str] | None = None,
+        encodings: list[str] | None = None,
+        capabilities: Mapping[str, Any] | None = None,
+    ) -> None:
         environment = {"HOME": str(folder), "PATH": os.environ["PATH"], **(env or {})}
         self.process = subprocess.Popen(
             [sys.executable, "-c", _START, "lsp", "--stdio"],
@@ -34,12 +40,15 @@ class Client:
         self.versions: dict[str, int] = {}
         self.answers: queue.Queue[dict[str, Any]] = queue.Queue()
         self.found: queue.Queue[dict[str, Any]] = queue.Queue()
+        self.shown: queue.Queue[dict[str, Any]] = queue.Queue()
+        """What the server asked the editor to show."""
         self.stderr = b""
         threading.Thread(target=self._read, daemon=True).start()
         threading.Thread(target=self._drain, daemon=True).start()
         general = {"general": {"positionEncodings": encodings}} if encodings else {}
         self.capabilities = self.ask(
-            "initialize", {"processId": None, "rootUri": folder.as_uri(), "capabilities": general}
+            "initialize",
+            {"processId": None, "rootUri": folder.as_uri(), "capabilities": {**general, **(capabilities or {})}},
         )["capabilities"]
         self.tell("initialized", {})
 
@@ -55,6 +64,8 @@ class Client:
             message = json.loads(stream.read(length))
             if message.get("method") == "textDocument/publishDiagnostics":
                 self.found.put(message["params"])
+            elif message.get("method") == "window/showMessage":
+                self.shown.put(message["params"])
             elif "id" in message and "method" not in message:
                 self.answers.put(message)
 
@@ -71,13 +82,21 @@ class Client:
         self.send(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode())
 
     def ask(self, method: str, params: Any) -> Any:
+        answer = self._answer(method, params)
+        assert "error" not in answer, answer
+        return answer["result"]
+
+    def refused(self, method: str, params: Any) -> str:
+        """What the server says about a request that it refuses."""
+        return str(self._answer(method, params)["error"]["message"])
+
+    def _answer(self, method: str, params: Any) -> dict[str, Any]:
         self.number += 1
         self.send(json.dumps({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}).encode())
         while True:
             answer = self.answers.get(timeout=SECONDS)
             if answer["id"] == self.number:
-                assert "error" not in answer, answer
-                return answer["result"]
+                return answer
 
     def open(self, path: Path, text: str) -> list[dict[str, Any]]:
         """Open a document and return its findings."""

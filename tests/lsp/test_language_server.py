@@ -17,7 +17,8 @@ from rye.items.directive.reader import METADATA
 from rye.items.directive.template import template
 from rye.items.kinds import KINDS
 from tests.items.finished import finished
-from tests.lsp.client import Client, applied, where
+from tests.lsp.client import SECONDS, Client, applied, where
+from tests.mcp.sessions import own_tool, project_with_key
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 
@@ -452,3 +453,142 @@ def test_a_document_has_an_outline(client: Client, path: Path) -> None:
     lines = SHIP.split("\n")
     assert len(found) > 2
     assert [each["name"] for each in found if each["name"] not in lines[each["range"]["start"]["line"]]] == []
+
+
+# Renaming, and all items
+
+MOVES = {"workspace": {"workspaceEdit": {"documentChanges": True, "resourceOperations": ["create", "rename"]}}}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Person:
+    rye = project_with_key(tmp_path)
+    own_tool(rye, "fs/count")
+    rye.write(".ai/knowledge/notes/use.md", "# Use\n\n😀 acme/fs/count and rye.execute.tool.acme.fs.count\n")
+    return rye
+
+
+def asked(path: Path, text: str, needle: str, inside: int = 1, **more: Any) -> dict[str, Any]:
+    line, character = where(text, needle, inside)
+    position = {"line": line, "character": character}
+    return {"textDocument": {"uri": path.as_uri()}, "position": position, **more}
+
+
+def test_an_own_id_is_renamed_in_open_and_closed_files_and_its_file_moves(shop: Person) -> None:
+    path, tool_file = shop.path(".ai/knowledge/notes/use.md"), shop.path(".ai/tools/fs/count.py")
+    saved = path.read_text("utf-8")
+    unsaved = saved + "\nacme/fs/count again\n"
+    client = Client(shop.folder, capabilities=MOVES)
+    try:
+        client.open(path, unsaved)
+        assert client.ask("textDocument/prepareRename", asked(path, saved, "acme/fs"))["placeholder"] == "acme/fs/count"
+        assert (
+            client.ask("textDocument/prepareRename", asked(path, saved, "rye.exec"))["placeholder"] == "acme.fs.count"
+        )
+        changes = client.ask("textDocument/rename", asked(path, saved, "acme/fs", newName="acme/box/sum"))[
+            "documentChanges"
+        ]
+        dotted = client.ask("textDocument/rename", asked(path, saved, "rye.exec", newName="acme.box.sum"))[
+            "documentChanges"
+        ]
+        (shown,) = {client.shown.get(timeout=SECONDS)["message"], client.shown.get(timeout=SECONDS)["message"]}
+    finally:
+        client.kill()
+    assert dotted == changes
+    assert changes[-1] == {
+        "kind": "rename",
+        "oldUri": tool_file.as_uri(),
+        "newUri": shop.path(".ai/tools/box/sum.py").as_uri(),
+        "options": {"overwrite": False},
+    }
+    edited = {each["textDocument"]["uri"]: each for each in changes[:-1]}
+    assert {uri: each["textDocument"]["version"] for uri, each in edited.items()} == {
+        path.as_uri(): 1,
+        tool_file.as_uri(): None,
+    }
+    action = {"edit": {"documentChanges": [edited[tool_file.as_uri()]]}}
+    assert '__category__ = "box"' in applied(tool_file.read_text("utf-8"), action)
+    spans = [
+        (each["range"]["start"]["line"], each["range"]["start"]["character"]) for each in edited[path.as_uri()]["edits"]
+    ]
+    assert spans == [(2, 3), (2, 38), (4, 0)]
+    assert (
+        shown == "tool:acme/fs/count is now tool:acme/box/sum. These files need a new signature (`rye sign`): sum.py."
+    )
+    assert path.read_text("utf-8") == saved, "the server writes nothing"
+
+
+def test_an_item_is_renamed_from_its_own_name(shop: Person) -> None:
+    path = shop.new("skill", "pdf-tools")
+    text = path.read_text("utf-8")
+    client = Client(shop.folder, capabilities=MOVES)
+    try:
+        client.open(path, text)
+        changes = client.ask("textDocument/rename", asked(path, text, "name: pdf", 8, newName="documents"))[
+            "documentChanges"
+        ]
+        assert (
+            client.refused("textDocument/prepareRename", asked(path, text, "description", 2)) == "There is no id here."
+        )
+    finally:
+        client.kill()
+    assert changes[0]["edits"][0]["newText"] == "documents"
+    assert (changes[-1]["oldUri"], changes[-1]["newUri"]) == (
+        shop.path(".ai/skills/pdf-tools").as_uri(),
+        shop.path(".ai/skills/documents").as_uri(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "new", "said"),
+    [
+        (
+            "other/fs/get",
+            "acme/fs/get",
+            "tool:other/fs/get (installed) is not an item of this project, so it keeps its id.",
+        ),
+        ("acme/fs/nothing", "acme/fs/get", "There is no item 'acme/fs/nothing' in the project"),
+        ("acme/fs/count", "../../x", "'../../x' is not a valid id."),
+        ("acme/fs/count", "acme/fs/sum", ".ai/tools/fs/sum.py already exists, so nothing was renamed."),
+        ("words", "acme/fs/get", "There is no id here."),
+    ],
+)
+def test_what_cannot_be_renamed_is_refused_with_the_reason(shop: Person, text: str, new: str, said: str) -> None:
+    shop.write(".ai/packages/other/tools/fs/get.py", "x = 1\n")
+    own_tool(shop, "fs/sum")
+    path = shop.path(".ai/knowledge/notes/use.md")
+    client = Client(shop.folder, capabilities=MOVES)
+    try:
+        client.open(path, f"# Use\n\n{text}\n")
+        assert said in client.refused("textDocument/rename", asked(path, f"# Use\n\n{text}\n", text, newName=new))
+    finally:
+        client.kill()
+
+
+def test_an_editor_that_cannot_move_files_is_told(shop: Person) -> None:
+    path = shop.path(".ai/knowledge/notes/use.md")
+    text = path.read_text("utf-8")
+    client = Client(shop.folder)
+    try:
+        client.open(path, text)
+        said = client.refused("textDocument/rename", asked(path, text, "acme/fs", newName="acme/box/sum"))
+    finally:
+        client.kill()
+    assert said.startswith("This editor cannot move files")
+
+
+def test_all_items_are_found_by_letters_of_their_ids(shop: Person) -> None:
+    shop.write(".ai/packages/other/tools/fs/get.py", "x = 1\n")
+    client = Client(shop.folder)
+    try:
+        everything = client.ask("workspace/symbol", {"query": ""})
+        assert [(each["name"], each["containerName"]) for each in everything] == [
+            ("acme/notes/use", "knowledge"),
+            ("acme/fs/count", "tool"),
+            ("other/fs/get", "tool"),
+        ]
+        assert everything[1]["location"]["uri"] == shop.path(".ai/tools/fs/count.py").as_uri()
+        assert [each["name"] for each in client.ask("workspace/symbol", {"query": "TOOL cnt"})] == ["acme/fs/count"]
+        assert client.ask("workspace/symbol", {"query": "(" * 3000}) == []
+    finally:
+        client.kill()

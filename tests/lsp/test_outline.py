@@ -1,13 +1,12 @@
-"""The outline of a document, and the places in which it names an item."""
+"""The outline of a document."""
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rye.items.directive.template import template
-from rye.lsp.outline import occurrences, outline
+from rye.lsp.outline import outline
 from tests.items.finished import finished
 
 
@@ -34,21 +33,6 @@ def test_a_manifest_has_its_tables_and_keys() -> None:
     assert [(part.name, part.sort) for part in outline(text, manifest=True)] == [
         ("project", "table"), ("name", "key"), ("dependencies", "table"), ("skill:acme/pdf", "key"), ("targets", "table"),
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("text", "spans"),
-    [
-        ('"tool:acme/fs/write" = "*"', ["acme/fs/write"]),
-        ("acme/fs/write, acme/fs/write.", ["acme/fs/write"] * 2),
-        ("acme/fs/writer x/acme/fs/write skill:acme/fs/write acme/fs/write/more", []),
-        ("rye.execute.tool.acme.fs.write", ["acme.fs.write"]),
-        ("rye.execute.tool.acme.fs.writer rye.load.skill.acme.fs.write rye.execute.tool.acme.fs.*", []),
-        ("", []),
-    ],
-)
-def test_only_the_whole_id_of_that_kind_is_found(text: str, spans: list[str]) -> None:
-    assert [text[start:end] for start, end in occurrences(text, "tool", "acme/fs/write")] == spans
 
 
 @given(st.text('#`~ab\n<>="[] ', max_size=200), st.booleans())

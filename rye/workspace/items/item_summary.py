@@ -5,7 +5,9 @@ An item's content is read through :mod:`rye.workspace.items.effective_item`, lik
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
@@ -15,9 +17,9 @@ from rye.items.agent_tools import AgentTools
 from rye.items.identity import parse_reference
 from rye.limits import CONTENT
 from rye.permissions.risk import highest, tools_tier
-from rye.project.context import load_manifest, own_items
-from rye.project.layout import MANIFEST, find_project
-from rye.project.spaces import find
+from rye.project.context import MAX_FILES, load_manifest, own_items, read_manifests
+from rye.project.layout import MANIFEST, Project, find_project
+from rye.project.spaces import entries_of, find
 from rye.storage.safe_files import read_bytes
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import effective_entry
@@ -95,13 +97,52 @@ def item_place(context: Context, reference: str) -> ItemPlace | None:
     return None if entry.editable else ItemPlace(entry.location.kind, entry.id, entry.path)
 
 
+def item_places(context: Context, typed: str) -> list[ItemPlace]:
+    """Return the project's own items, then those that are installed, whose ``kind:id`` has the typed letters in their order, as
+    editors ask for symbols. Editable items have no file in the project and are left out."""
+    try:
+        project = find_project(context.cwd)
+        if project is None:
+            return []
+        namespace = load_manifest(project).namespace
+    except RyeError:
+        return []
+    letters = re.compile(".*?".join(re.escape(letter) for letter in typed.replace(" ", "")), re.IGNORECASE)
+    return [
+        ItemPlace(entry.location.kind, entry.id, entry.path)
+        for space in ("project", "installed")
+        for entry in entries_of(context.home, space, project, namespace)
+        if not entry.editable and letters.search(f"{entry.location.kind}:{entry.id}")
+    ]
+
+
+def item_at(context: Context, path: Path) -> ItemPlace | None:
+    """Return the item that a file is, one of the project's own or an installed one; None for other files."""
+    return next((place for place in item_places(context, "") if place.path == path), None)
+
+
 def own_texts(context: Context) -> Iterator[tuple[Path, str]]:
-    """Yield every file in which this project's people name items: their own items and rye.toml. Unreadable files are left out."""
+    """Yield every file in which this project's people name items: rye.toml, that of each member, their own items and their
+    customizations. Unreadable files are left out."""
     project = find_project(context.cwd)
     if project is None:
         return
-    for path in (project.root / MANIFEST, *own_items(project.ai)):
+    for path in (project.root / MANIFEST, *_members(project), *own_items(project.ai), *_customizations(project)):
         try:
             yield path, read_bytes(path, CONTENT.item_bytes)[: CONTENT.item_bytes].decode("utf-8")
         except (RyeError, UnicodeDecodeError):
             continue
+
+
+def _members(project: Project) -> list[Path]:
+    try:
+        return [project.root / member.file for member in read_manifests(project)[1]]
+    except RyeError:  # a manifest that is being written
+        return []
+
+
+def _customizations(project: Project) -> Iterator[Path]:
+    for folder in (project.overrides, project.overlays, project.role_directives):
+        if not folder.is_symlink():
+            files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+            yield from sorted(islice(files, MAX_FILES))
