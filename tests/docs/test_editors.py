@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -28,11 +29,42 @@ def block(name: str) -> str:
 def test_every_editor_is_told_to_start_the_server() -> None:
     helix = tomllib.loads(block("helix"))
     assert [helix["language-server"]["rye"]["command"], *helix["language-server"]["rye"]["args"]] == ["rye", "lsp"]
-    code = json.loads(block("vscode"))
-    assert [code["glspc.server.command"], *code["glspc.server.commandArguments"]] == ["rye", "lsp"]
-    binary = json.loads(block("zed"))["lsp"]["marksman"]["binary"]
-    assert [binary["path"], *binary["arguments"]] == ["rye", "lsp"]
+    assert block("vscode") in (ROOT / "editors" / "vscode" / "README.md").read_text("utf-8")
+    version = json.loads((ROOT / "editors" / "vscode" / "package.json").read_text("utf-8"))["version"]
+    assert f"rye-{version}.vsix" in block("vscode")
     assert 'cmd = { "rye", "lsp" }' in block("neovim")
+
+
+@pytest.mark.processes
+def test_neovim_starts_the_server_with_these_lines(tmp_path: Path) -> None:
+    """In the real program, if one is here that can read them."""
+    nvim = shutil.which("nvim")
+    found = (
+        re.search(r"NVIM v(\d+)\.(\d+)", subprocess.run([nvim, "--version"], capture_output=True, text=True).stdout)
+        if nvim
+        else None
+    )
+    if nvim is None or found is None or (int(found[1]), int(found[2])) < (0, 11):
+        pytest.skip("There is no Neovim 0.11 here.")
+    rye = Person(tmp_path, "acme")
+    starter = tmp_path / "bin" / "rye"
+    starter.parent.mkdir()
+    starter.write_text(f'#!/bin/sh\nexec {sys.executable} -m rye "$@"\n')
+    starter.chmod(0o755)
+    item = rye.write(".ai/directives/work/ship.md", "# Ship\n\n```xml\n<directive>\n```\n")
+    rye.write("init.lua", f"{block('neovim')}\nvim.cmd('filetype on')\n")
+    script = """
+    local function ready() return #vim.diagnostic.get(0) > 0 end
+    vim.wait(50000, ready, 100)
+    for _, client in ipairs(vim.lsp.get_clients({bufnr = 0})) do print(client.name, client.root_dir) end
+    for _, found in ipairs(vim.diagnostic.get(0)) do print(found.code) end
+    """
+    rye.write("ask.lua", script)
+    env = {**rye.environment, "HOME": str(tmp_path), "PATH": f"{starter.parent}:/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
+    words = [nvim, "--headless", "-u", "init.lua", str(item), "-c", "luafile ask.lua", "-c", "qa!"]
+    done = subprocess.run(words, cwd=rye.folder, env=env, capture_output=True, text=True, timeout=90)
+    assert f"rye {rye.folder}" in done.stderr.replace("\t", " "), done
+    assert re.search(r"\b[DRC]\d\d", done.stderr), done
 
 
 def test_its_commands_exist_and_its_extra_does() -> None:

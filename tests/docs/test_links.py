@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("rye", "registry_server", "tests", "benchmarks", "docs", "operating", "templates", "keys")
+FOLDERS = ("rye", "registry_server", "tests", "benchmarks", "docs", "operating", "templates", "keys", "editors")
 SUFFIXES = {".py", ".md", ".toml", ".json", ".yml", ".conf"}
 _LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
 _PAGE = re.compile(r"(?<![\w/.])docs/(?:how-to|reference|explanation|design)/[\w/-]+\.md")

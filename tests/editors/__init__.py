@@ -1,0 +1,1 @@
+"""The extensions in ``editors/``."""
