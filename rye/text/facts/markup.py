@@ -5,7 +5,8 @@ reading as a redirection is dropped. An element that stands for itself ends the 
 (``<b>``) is a space. Values of attributes are kept as commands of their own, because some formats put commands there.
 
 In code only tags that cannot be anything else count: known elements, attributes in quotes, and the ends of what the line began.
-``sort <in >out`` stays two redirections. Every pattern is bounded, and every line is read once.
+``sort <in >out`` stays two redirections. Every pattern is bounded, and every line is read once, or twice where markup stands
+inside a word: ``<b>c</b>url``, ``cu<!-- -->rl`` and ``**c**url`` are read as they are and as what a browser shows.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ END: Final = "\x1e"
 _NAME: Final = r"[A-Za-z][\w.:-]{0,60}"
 _TAG = re.compile(
     rf"<(?P<close>/?)(?P<name>{_NAME})(?P<attributes>(?:[\s\x1f]{{1,8}}[\w.:@-]{{1,60}}"
-    r"(?:=(?:\"[^\"\n<>]{0,400}\"|'[^'\n<>]{0,400}'|[^\s\"'<>=`|;&]{1,200}))?){0,20})[\s\x1f]{0,8}/?>"
+    r"(?:=(?:\"[^\"\n]{0,400}\"|'[^'\n]{0,400}'|[^\s\"'<>=`|;&]{1,200}))?){0,20})[\s\x1f]{0,8}/?>"
 )
 #: The second line of a tag that began on the line before.
-_TAG_END = re.compile(r"^\s{0,40}(?:[\w.:@-]{1,60}=(?:\"[^\"\n<>]{0,400}\"|'[^'\n<>]{0,400}')\s{0,8}){1,20}/?>")
+_TAG_END = re.compile(r"^\s{0,40}(?:[\w.:@-]{1,60}=(?:\"[^\"\n]{0,400}\"|'[^'\n]{0,400}')\s{0,8}){1,20}/?>")
 _VALUE = re.compile(r"=(?:\"([^\"\n]{3,400})\"|'([^'\n]{3,400})')")
 _INLINE: Final = word_set(
     "a abbr b big cite code del em font i ins kbd mark q s samp small span strong sub sup tt u var wbr"
@@ -44,6 +45,44 @@ _QUOTATION = re.compile(
     "[\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u2026\u3002\u300c\u300d]|(?<!\\w)[\u2018\u201a]|[\u2019](?!\\w)"
 )
 _MARKS: Final = "*_~+"
+_UNSEEN = r"(?:</?(?:b|big|del|em|font|i|ins|mark|s|small|span|strong|sub|sup|tt|u|var|wbr)\s?/?>|<!--[^\n]{0,200}?-->|\*{1,3})"
+#: Markup that readers do not see, and the same inside a word.
+_UNSEEN_MARKUP = re.compile(_UNSEEN)
+IN_A_WORD = re.compile(rf"\w{_UNSEEN}{{1,4}}\w")
+_REFERENCE = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z]{2,7}));")
+_CHARACTERS: Final = {
+    name: character
+    for character, names in {
+        " ": "nbsp Tab NewLine",
+        "-": "dash hyphen",
+        "{": "lbrace lcub",
+        "}": "rbrace rcub",
+        "|": "verbar vert",
+        "&": "amp",
+        "*": "ast",
+        "\\": "bsol",
+        ":": "colon",
+        "@": "commat",
+        "$": "dollar",
+        "=": "equals",
+        "!": "excl",
+        "`": "grave",
+        ">": "gt",
+        "<": "lt",
+        "_": "lowbar",
+        "(": "lpar",
+        ")": "rpar",
+        "#": "num",
+        "%": "percnt",
+        ".": "period",
+        "+": "plus",
+        "?": "quest",
+        ";": "semi",
+        "/": "sol",
+    }.items()
+    for name in names.split()
+}
+"""What a name between ``&`` and ``;`` stands for, where commands are made of it. Quotation marks mean nothing here."""
 _INSIDE: Final = ("/", "'", '"')
 _LIST_MARKS: Final = " \t|>*+-.0123456789\x1f"
 _BEFORE: Final = 40
@@ -51,11 +90,33 @@ _BEFORE: Final = 40
 
 
 def without_markup(text: str, *, code: bool) -> str:
-    """The text of a logical line without its markup. ``code``: the line is code, where Markdown means nothing."""
+    """The text of a logical line without its markup, and after ``END`` its second reading, if it has one. ``code``: the line is
+    code, where Markdown means nothing."""
+    if not code and IN_A_WORD.search(text) is not None:
+        return f"{_without_markup(text, code)}{END}{_without_markup(_UNSEEN_MARKUP.sub('', text), code)}"
+    return _without_markup(text, code)
+
+
+def referred(text: str) -> str:
+    """The text with the characters that its references (``&#99;``, ``&sol;``) stand for."""
+    return _REFERENCE.sub(_character, text)
+
+
+def _character(match: re.Match[str]) -> str:
+    if match[3]:
+        return _CHARACTERS.get(match[3], match[0])
+    number = int(match[1]) if match[1] else int(match[2], 16)
+    character = chr(number) if number <= 0x10FFFF else " "
+    return character if character.isprintable() else " "
+
+
+def _without_markup(text: str, code: bool) -> str:
     if "<" in text:
-        text = text.replace("<!--", END).replace("-->", END)
+        text = text.replace("<!--", END).replace("-->", END).replace("<![CDATA[", END)
         opened = {match["name"].lower() for match in _TAG.finditer(text) if not match["close"]}
         text = _TAG.sub(lambda match: _without_tag(match, code, opened), text)
+    if "]]>" in text:
+        text = text.replace("]]>", END)
     if ">" in text and "=" in text:
         text = _TAG_END.sub(END, text)
     if code:

@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple
 from rye.limits import FACTS
 from rye.text.facts.addresses import Address
 from rye.text.facts.addresses import find as find_addresses
-from rye.text.facts.markup import without_markup
+from rye.text.facts.markup import IN_A_WORD, referred, without_markup
 from rye.text.facts.shell import (
     BREAK,
     Command,
@@ -262,6 +262,10 @@ class Source:
             numbers.update(self.line_at(match.start()) for match in _VARIABLE.finditer(text) if match[1] in values)
         if self.markdown and "_" in text:
             numbers.update(self.line_at(match.start()) for match in _UNDERSCORED.finditer(text))
+        if self.markdown and ("*" in text or "<" in text):
+            numbers.update(self.line_at(match.start()) for match in IN_A_WORD.finditer(text))
+        if "&#" in text:
+            numbers.update(self.lines_of_bytes(b"&#"))
         for name in self.names.commands:
             numbers.update(self._lines_of(name.lower().encode()))
         if "`" in text and (self.path.lower().endswith(".ps1") or not _POWERSHELL.isdisjoint(self.words)):
@@ -350,10 +354,10 @@ class Source:
     def bare(self, number: int) -> str:
         """Line ``number`` (from 0); without its markup where that could be taken for a part of a path or an operator."""
         raw = self.lines[number]
-        if "-->" not in raw and "&gt;" not in raw and not raw.rstrip().endswith("_"):
+        if "-->" not in raw and "&gt;" not in raw and "&#" not in raw and not raw.rstrip().endswith("_"):
             return raw
         if "&" in raw:
-            raw = raw.replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&")
+            raw = referred(raw)
         return without_markup(raw, code=self.is_code(number))
 
     def _plain(self, raw: Sequence[str], code: bool) -> str:

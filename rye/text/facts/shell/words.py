@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from rye.text.facts.markup import referred
+
 if TYPE_CHECKING:
     from rye.text.facts.shell.names import Names
 
@@ -52,7 +54,7 @@ def plain(text: str, names: Names | None = None, *, code: bool = False, room: in
         text = _BRACES.sub(lambda match: match[1].replace(",", " "), text)
     if "&" in text:
         text = _IEX.sub(r"\1 ", text)
-        text = text.replace("&#124;", "|").replace("&amp;", "&").replace("&gt;", ">").replace("&lt;", "<")
+        text = referred(text)
     if "$" in text:
         text = _NOTHING.sub("", _IFS.sub(" ", text))
     return names.filled_in(text, room) if names is not None else text
