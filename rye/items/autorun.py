@@ -38,6 +38,7 @@ class Autorun(Struct, frozen=True):
 TABLE = (
     Autorun("Rye itself", (".ai",)),
     Autorun("git, and every shell prompt that runs git", (".git", ".gitattributes", ".gitmodules", ".gitconfig")),
+    Autorun("Mercurial, Jujutsu and Breezy, at every call", (".hg", ".jj", ".bzr")),
     Autorun(
         "build servers",
         (
@@ -73,7 +74,21 @@ TABLE = (
     Autorun("OpenCode", (".opencode", "opencode.json", "opencode.jsonc")),
     Autorun(
         "other agent programs",
-        (".windsurf", ".windsurfrules", ".kiro", ".roo", ".roomodes", ".continue", ".clinerules", ".junie", ".amazonq"),
+        (
+            *(
+                ".windsurf",
+                ".windsurfrules",
+                ".kiro",
+                ".roo",
+                ".roomodes",
+                ".continue",
+                ".clinerules",
+                ".junie",
+                ".amazonq",
+            ),
+            *(".aider.conf.yml", ".augment", ".augment-guidelines", ".crush", ".crush.json", "crush.json", ".factory"),
+            *(".goosehints", ".openhands", ".pi", ".qwen", ".rules", ".trae", "qwen.md", "crush.md", "warp.md"),
+        ),
     ),
     Autorun("agent programs, as skills and agents", (".agents",)),
     Autorun("agent programs, as standing instructions", ("agents.md", "agents.override.md")),
@@ -110,7 +125,18 @@ TABLE = (
                 ".login",
                 ".logout",
             ),
-            "config.fish",
+            *(
+                "config.fish",
+                ".curlrc",
+                ".wgetrc",
+                ".tmux.conf",
+                ".screenrc",
+                ".psqlrc",
+                ".sqliterc",
+                ".hgrc",
+                ".direnvrc",
+            ),
+            *(".condarc", ".terraformrc", ".selected_editor", ".xprofile", ".xinitrc", ".xsession", ".pam_environment"),
         ),
     ),
     Autorun("Python's debugger, gdb and lldb, at every start", (".pdbrc", ".pdbrc.py", ".gdbinit", ".lldbinit")),
@@ -172,6 +198,26 @@ TABLE = (
         ),
         for_builds=True,
     ),
+    Autorun(
+        "linters and test programs of Python and Ruby, through plugins",
+        (
+            ".pylintrc",
+            "pylintrc",
+            ".flake8",
+            "mypy.ini",
+            ".mypy.ini",
+            ".coveragerc",
+            ".rspec",
+            ".rubocop.yml",
+            ".simplecov",
+        ),
+        for_builds=True,
+    ),
+    Autorun(
+        "programs that start a development environment",
+        ("tiltfile", "earthfile", "brewfile", "skaffold.yaml", "devbox.json", "devenv.nix", "process-compose.yaml"),
+        for_builds=True,
+    ),
     Autorun("Bazel", (".bazelrc", ".bazeliskrc", "build.bazel", "module.bazel", "workspace.bazel"), for_builds=True),
     Autorun(
         "Gradle, Maven, Ant and sbt",
@@ -191,10 +237,14 @@ TABLE = (
 )
 """Every name, once."""
 
-SECRET_NAMES = (".ssh", ".gnupg", ".netrc", "_netrc", ".npmrc", ".pypirc", ".git-credentials", "credentials.json")
+SECRET_NAMES = (
+    *(".ssh", ".gnupg", ".netrc", "_netrc", ".npmrc", ".pypirc", ".git-credentials", "credentials.json"),
+    *(".credentials.json", "credentials.toml", ".aws", ".azure", ".kube", ".dockercfg", ".vault-token", ".pgpass"),
+    *(".my.cnf", ".mylogin.cnf", ".s3cfg", ".boto", ".password-store"),
+)
 """Files and folders that hold secrets, which no tool reads: these names, the beginnings and the ends below. In lower case."""
 SECRET_BEGINNINGS = (".env", "id_")
-SECRET_ENDS = (".pem", ".key", ".p12", ".pfx", ".tfstate", ".tfstate.backup")
+SECRET_ENDS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".tfstate", ".tfstate.backup")
 
 PLUGIN_MANIFESTS = (".claude-plugin", "plugin.json", "gemini-extension.json")
 """What makes a folder a plugin, so that the names of ``where="root"`` count in it. In lower case."""

@@ -35,6 +35,13 @@ ALWAYS = [
     ".zed",
     ".fleet",
     "team.code-workspace",
+    ".hg",
+    ".jj",
+    ".aider.conf.yml",
+    ".crush.json",
+    ".qwen",
+    ".curlrc",
+    ".tmux.conf",
 ]
 BY_BUILDS = [
     "flake.nix",
@@ -61,6 +68,11 @@ BY_BUILDS = [
     "next.config.mjs",
     "eslint.config.ts",
     "Cargo.toml",
+    ".pylintrc",
+    "mypy.ini",
+    ".rspec",
+    "Tiltfile",
+    "Brewfile",
 ]
 
 

@@ -90,6 +90,13 @@ def test_the_whole_file_system_is_no_project() -> None:
         "store.p12",
         "a/credentials.json",
         "infra/prod.tfstate",
+        "home/.aws/credentials",
+        ".kube/config",
+        ".claude/.credentials.json",
+        ".cargo/credentials.toml",
+        ".vault-token",
+        "release.jks",
+        "passwords.KDBX",
     ],
 )
 def test_a_secret_is_known_by_its_name(path: str, tmp_path: Path) -> None:
