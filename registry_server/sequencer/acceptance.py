@@ -198,7 +198,10 @@ def _secret(name: str, line: int | None, what: str) -> RyeError:
     return RyeError(
         "secret-found",
         f"{where} contains {what}. Published content stays public permanently.",
-        "Remove it, and replace the secret if it was ever shared. In examples use a placeholder such as <token>.",
+        "Remove it, and replace the secret if it was ever shared. In examples use a placeholder such as <token>. If it is not a "
+        "secret, say why in the same line: rye:allow-secret REASON."
+        if line
+        else "Remove it, and replace the secret if it was ever shared.",
     )
 
 

@@ -156,14 +156,19 @@ def refuse_secrets(item: Publishable) -> None:
     for shown, secrets in found:
         if secrets:
             line, what = secrets[0]
-            raise _secret(f"{shown}:{line} looks like {what}", item)
+            raise _secret(f"{shown}:{line} looks like {what}", item, by_text=True)
 
 
-def _secret(what: str, item: Publishable) -> RyeError:
+_NO_SECRET = (
+    " If it is not a secret, say why in its line: `rye:allow-secret REASON`. Whoever installs the item sees the reason."
+)
+
+
+def _secret(what: str, item: Publishable, *, by_text: bool = False) -> RyeError:
     return RyeError(
         "secret-found",
         f"{what}; anything published stays public permanently.",
-        f"Remove it from {item.shown}, replace the secret wherever it is used, and publish again.",
+        f"Remove it from {item.shown}, replace the secret wherever it is used, and publish again.{_NO_SECRET if by_text else ''}",
     )
 
 

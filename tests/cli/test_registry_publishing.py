@@ -18,6 +18,8 @@ from tests.scenes.registry_process import operator
 pytestmark = pytest.mark.processes
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 4
+KEY_TEXT = "q7Zf2Kd9Xw4Lp8Rt5Vb3Ny6Hj1Mg0Cs" * 2
+"""What follows the first line of a key."""
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +207,7 @@ class TestRefusedBeforeAnythingIsSent:
 
     @pytest.mark.parametrize(
         "secret",
-        [f"token: {SECRET}", "-----BEGIN OPENSSH PRIVATE KEY-----", "API_KEY=9f8e7d6c5b4a39281706"],
+        [f"token: {SECRET}", f"{'-' * 5}BEGIN OPENSSH PRIVATE KEY{'-' * 5}\n{KEY_TEXT}", "API_KEY=9f8e7d6c5b4a39281706"],
     )
     def test_secrets_in_an_item(self, acme: Person, secret: str) -> None:
         path = acme.directive("bad/secret", signed=False)

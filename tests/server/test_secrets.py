@@ -11,24 +11,26 @@ from hypothesis import strategies as st
 from rye.text.secrets import find_secrets, is_secret_file, secrets_in_file
 
 DASHES = "-" * 5
+BODY = "q7Zf2Kd9Xw4Lp8Rt5Vb3Ny6Hj1Mg0Cs" * 2
+"""Two lines of a key, as far as a reader of text can tell."""
 
 
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        (f"{DASHES}BEGIN PRIVATE KEY{DASHES}", "a private key"),
-        (f"{DASHES}BEGIN OPENSSH PRIVATE KEY{DASHES}", "a private key"),
-        (f"   {DASHES}BEGIN RSA PRIVATE KEY{DASHES}", "a private key"),
-        (f"{DASHES}BEGIN PGP PRIVATE KEY BLOCK{DASHES}", "a private key"),
+        (f"{DASHES}BEGIN PRIVATE KEY{DASHES}\n{BODY}", "a private key"),
+        (f"{DASHES}BEGIN OPENSSH PRIVATE KEY{DASHES}\n{BODY}", "a private key"),
+        (f"   {DASHES}BEGIN RSA PRIVATE KEY{DASHES}\n   {BODY}", "a private key"),
+        (f"{DASHES}BEGIN PGP PRIVATE KEY BLOCK{DASHES}\n\n{BODY}", "a private key"),
         ("PRIVATE+KEY+acme.dev+1a2b3c4d+" + "AQ" * 20 + "=", "a signed-note private key"),
         ("token: gh" + "p_" + "aB3" * 12, "a GitHub token"),
         ("gh" + "p_" + "abcdefghijklmnopqrstuvwxyz" + "0123456789", "a GitHub token"),
         ("gl" + "pat-" + "abcdefghij" + "0123456789", "a GitLab token"),
         ("AK" + "IA" + "QWERTYUIOPASDFGH", "an AWS access key id"),
         ("AK" + "IA" + "1890QWERTYUIOPAS", "an AWS access key id"),
-        ("sk-" + "ant-api03-" + "aB3_" * 10, "an API key of a language model service"),
+        ("sk-" + "ant-api03-" + BODY[:40], "an API key of a language model service"),
         ("rye_" + "0a" * 8 + "_" + "Zz9-" * 10 + "abc", "a Rye upload token"),
-        ("xox" + "b-" + "192837465-abcdefghij", "a Slack token"),
+        ("xox" + "b-" + "1928374650-" + BODY[:24], "a Slack token"),
         ("postgres://app:" + "hunter22secretly" + "@db.internal/app", "a password inside an address"),
         ("DATABASE_PASSWORD=" + "h7Gq2LmZ9", "an assignment of a secret, as in a .env file"),
         ('export API_KEY="' + "h7Gq2LmZ9" + '"', "an assignment of a secret, as in a .env file"),
@@ -72,7 +74,19 @@ def test_a_secret_in_a_very_long_line_is_found_wherever_it_stands() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["A_" * 130_000, "a://b:" * 40_000, "-----BEGIN " * 24_000, "eyJ" * 87_000, "a" * 262_144, "sk-" * 87_000]
+    "text",
+    [
+        "A_" * 130_000,
+        "a://b:" * 40_000,
+        "-----BEGIN " * 24_000,
+        "-----BEGIN PRIVATE KEY-----\\n" * 9_000,
+        "api_key: '" * 26_000,
+        "x_token" * 37_000,
+        "rye:allow-secret " * 15_000,
+        "eyJ" * 87_000,
+        "a" * 262_144,
+        "sk-" * 87_000,
+    ],
 )
 def test_hostile_text_of_the_largest_size_takes_no_longer_than_it_must(text: str) -> None:
     started = time.process_time()
@@ -110,10 +124,10 @@ def test_packed_files_are_left_out_and_text_that_begins_like_one_is_not() -> Non
 
 
 def test_several_secrets_come_in_the_order_of_their_lines() -> None:
-    text = f"API_KEY=aZ8kQ2mN7pXw\n{TOKEN} and {TOKEN}\n-----BEGIN {'PRIVATE'} KEY-----\n{TOKEN}"
+    text = f"API_KEY=aZ8kQ2mN7pXw\n{TOKEN} and {TOKEN}\n-----BEGIN {'PRIVATE'} KEY-----\n{BODY}\n{TOKEN}"
     assert find_secrets(text) == [
         (1, "an assignment of a secret, as in a .env file"),
         (2, "a GitHub token"),
         (3, "a private key"),
-        (4, "a GitHub token"),
+        (5, "a GitHub token"),
     ]

@@ -6,7 +6,7 @@ import pytest
 
 from rye.signing.item_secrets import secrets_in_item
 
-LOOK_ALIKE = "sk-" + "aB3" * 27 + "AA"
+LOOK_ALIKE = "sk-" + "q7Zf2Kd9Xw4Lp8Rt5Vb3Ny6Hj1Mg0Cs" * 2 + "q7Zf2Kd9Xw4Lp8Rt5VbAA"
 """86 characters, as a signature can be."""
 HASH, KEY_ID = "a" * 64, "0123456789abcdef"
 BODY = "# Greet\n\nSay hello.\n"

@@ -43,6 +43,7 @@ _MOST_STAGES: Final = 12
 _WHOLE_VARIABLE = re.compile(r"\$(?:[@*]|\{?[A-Za-z_]\w{0,80}|\{[@*])")
 #: ``exec`` runs code in Python; elsewhere it starts a program. The others run code wherever they are.
 _EVALUATES = re.compile(r"(?:eval|execfile|create_function|runIn\w{3,20}|vm\.Script)[\"')\]\s]{0,8}\($")
+_BY_NAME = re.compile(r"^\s*getattr\(.*\($", re.DOTALL)
 _CONSTRUCTS = re.compile(r"\bFunction\($")
 _EXECUTES = re.compile(r"\bexec[\"')\]\s]{0,8}\($")
 _POWERSHELL: Final = word_set("iex invoke-expression")
@@ -175,7 +176,7 @@ def _in_calls(source: Source) -> Iterator[RuleMatch]:
         if number in source.run_lines or not source.is_code(number):
             continue
         only = _EXECUTES if source.language(number) in _PYTHON else _CONSTRUCTS
-        if not (_EVALUATES.search(match[0]) or only.search(match[0])):
+        if not (_EVALUATES.search(match[0]) or only.search(match[0]) or _BY_NAME.match(match[0])):
             continue
         window = calls.window_of(source.text, match.end())
         if not window.strip() or _LITERAL.match(window) or _NOTHING.match(window):

@@ -26,8 +26,9 @@ SECRET_PATH: Final = "secret-path"
 SECRET_NAME: Final = "secret-name"
 PERSISTENCE: Final = "persistence"
 SAFETY_OFF: Final = "safety-off"
+ALLOWED_SECRET: Final = "allowed-secret"
 
-RULES_VERSION: Final = 2
+RULES_VERSION: Final = 3
 """Raise it when the rules find a new caution or alarm, or write a value differently. rye.lock records which version each approval
 was given under, so that an approval under older rules does not turn into a refusal (a test checks this)."""
 FACTS: Final[dict[str, str]] = {
@@ -41,6 +42,7 @@ FACTS: Final[dict[str, str]] = {
     SECRET_NAME: NOTE,
     PERSISTENCE: CAUTION,
     SAFETY_OFF: CAUTION,
+    ALLOWED_SECRET: CAUTION,
 }
 """Every fact with its usual level. A public IP address is an alarm, and a caution where only its form says what it is. What runs
 is a caution if only the interpreter is known, not where its input comes from."""

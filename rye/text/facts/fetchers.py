@@ -132,6 +132,9 @@ def fetcher_of(command: Command) -> tuple[int, str, tuple[str, ...]] | None:
         lowered = word.text.lower()
         if any(name in lowered for name in _DOWNLOADS):
             inner = [text for child in word.children for part in child.commands for text in part.texts()]
+            made = index > 0 and words[index - 1].text.lower() == "new-object"
+            if not inner and last_address <= index and not made:
+                continue  # the name of a call, in a sentence about it
             saves = tuple(part.strip(",)") for part in inner if "://" not in part) if "file" in lowered else ()
             return index, " ".join(inner), saves
         fetcher = _BY_PROGRAM.get(program(word.text))

@@ -10,6 +10,7 @@ from typing import Final
 
 from rye.limits import FACTS as LIMITS
 from rye.text.facts import (
+    allowed_secrets,
     commands,
     computed_code,
     decode_and_run,
@@ -37,6 +38,7 @@ RULES: Final[tuple[Callable[[Source], Iterator[RuleMatch]], ...]] = (
     secret_names.find,
     persistence.find,
     safety_off.find,
+    allowed_secrets.find,
 )
 
 """Rules that look at one file at a time. ``computed_code`` comes after those whose alarms it would repeat."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Final
 
+from rye.limits import FACTS
 from rye.text.facts import interpreters, shell
 from rye.text.facts.shell import BREAK, shown
 from rye.text.facts.source import Line, Origin, RuleMatch, Source
@@ -25,9 +27,55 @@ _PRINTS_WORDS: Final = word_set("echo printf")
 _OPENERS: Final = word_set("open start start-process xdg-open invoke-item ii")
 _MOVERS: Final = word_set("mv cp install ln move copy move-item copy-item")
 _UNPACKERS: Final = word_set("tar unzip 7z 7za unrar bsdtar expand-archive gunzip unxz")
+_INTO_FOLDER: Final = word_set("-d --directory -destinationpath")
+_INTO_SHORT = re.compile(r"-[a-z]{0,6}C")
 _BIN = re.compile(r"(?:^|/)s?bin/[^/]*$")
 _PROGRAM_SUFFIXES: Final = (".exe", ".bat", ".cmd", ".ps1", ".msi", ".hta", ".vbs")
 _SCRIPT_SUFFIXES: Final = (".sh", ".py", ".js", ".ps1", ".exe")
+#: Files that are read, not run: naming ``references/agents.md`` starts nothing.
+_DATA_SUFFIXES: Final = (
+    *(
+        ".md",
+        ".mdx",
+        ".txt",
+        ".json",
+        ".jsonl",
+        ".yaml",
+        ".yml",
+        ".toml",
+        ".csv",
+        ".tsv",
+        ".xml",
+        ".html",
+        ".htm",
+        ".css",
+        ".ini",
+    ),
+    *(
+        ".png",
+        ".jpg",
+        ".jpeg",
+        ".gif",
+        ".svg",
+        ".webp",
+        ".pdf",
+        ".log",
+        ".lock",
+        ".conf",
+        ".cfg",
+        ".sql",
+        ".parquet",
+        ".ipynb",
+        ".gz",
+        ".tgz",
+        ".zip",
+        ".tar",
+        ".bz2",
+        ".xz",
+        ".zst",
+        ".7z",
+    ),
+)
 _IGNORED_FILES: Final = frozenset(("-", "null", "stdin", "stdout", "stderr", ""))
 #: Languages whose backquotes run nothing: a template, a name, an escape.
 _PLAIN_BACKQUOTES: Final = word_set(
@@ -64,6 +112,8 @@ class Flow:
         self.names: dict[str, Origin] = {}
         self.ready: set[str] = set()
         self.unpacked: tuple[Origin, int] | None = None
+        self.folders: dict[str, Origin] = {}
+        """Folders that something foreign was unpacked into, as the commands write them."""
         self.found: list[RuleMatch] = []
 
     def run(self) -> list[RuleMatch]:
@@ -85,6 +135,8 @@ class Flow:
         if not (self.files or self.names or self.unpacked):
             return False
         raw = self.source.lines[number]
+        if any(folder in raw for folder in self.folders):
+            return True
         if self.unpacked is not None and number - self.unpacked[1] <= _UNPACKED_LINES and ("/" in raw or "." in raw):
             return True
         files, names = self.files, self.names
@@ -148,6 +200,8 @@ class Flow:
                     return origin
         elif command.words[first].children and len(command.words) == 1:
             return _child(command.words[first], outputs)
+        elif len(command.words) == 1 and command.words[first].text.startswith("$"):
+            return self._named(command.words[first].text)
         elif len(command.words) > 2 and command.words[1].text == "=":
             return next((origin for word in command.words[2:] if (origin := _child(word, outputs)) is not None), None)
         return None
@@ -177,7 +231,7 @@ class Flow:
         opened = word.children[0].opened if word.children else ""
         if word.text != "$()" or not (opened == "$(" or (opened == "`" and self._substitutes(line))):
             self._starts(command, index, line)
-        elif line.code:
+        elif line.code and not line.text[: command.start].endswith("(("):  # arithmetic: its value is a number
             self._report(_child(word, outputs), command, line)
 
     def _interprets(
@@ -212,16 +266,16 @@ class Flow:
         if "://" in word.text and not _DRIVE.match(word.text):
             return
         by_name = word.text.startswith("$") and line.code and self.source.language(line.first) not in _POWERSHELL
-        if name in _OPENERS:
-            for other in command.words[index + 1 :]:
-                self._report_file(other.text, command, line)
+        if any(shell.program(other.text) in _OPENERS for other in command.words[: index + 1]):
+            for other in command.words[index:]:
+                self._report_start(other.text, command, line)
         elif "/" in word.text or word.text.lower().endswith(_PROGRAM_SUFFIXES) or name in self.ready or by_name:
-            self._report_file(word.text, command, line)
+            self._report_start(word.text, command, line)
             if by_name:
                 self._report(self._named(word.text), command, line)
             self._report_unpacked(word.text, command, line)
         elif name == "cmd" or word.text == "&":
-            self._report_file(command.words[-1].text, command, line)
+            self._report_start(command.words[-1].text, command, line)
 
     # What is kept for later lines.
 
@@ -271,6 +325,9 @@ class Flow:
         origin = brought or next((found for found in saved if found is not None), None)
         if origin is not None:
             self.unpacked = (origin, line.first + line.text.count(BREAK))
+            folder = _folder(command.texts()[first + 1 :])
+            if folder and len(self.folders) < FACTS.saved_files:
+                self.folders.setdefault(folder, origin)
 
     def _save(self, target: str, origin: Origin) -> None:
         key = _file_name(target)
@@ -281,12 +338,21 @@ class Flow:
 
     # What is reported.
 
+    def _report_start(self, text: str, command: shell.Command, line: Line) -> None:
+        """Report a file that is started by its own path. A file of data is only named or opened."""
+        if not _file_name(text).lower().endswith(_DATA_SUFFIXES):
+            self._report_file(text, command, line)
+
     def _report_file(self, text: str, command: shell.Command, line: Line) -> None:
         origin = self._saved(text)
         if origin is not None and not (origin.line == line.first and origin.text == shown(_text(command, line))):
             self._report(origin, command, line)
 
     def _report_unpacked(self, text: str, command: shell.Command, line: Line) -> None:
+        for folder, origin in self.folders.items():
+            if text.startswith(f"{folder}/"):
+                self._report(origin, command, line)
+                return
         if self.unpacked is None or not line.code or line.first - self.unpacked[1] > _UNPACKED_LINES:
             return
         relative = "/" in text and not text.startswith(("/", "~", "http", "-"))
@@ -339,6 +405,19 @@ def _child(word: shell.Word, outputs: Outputs) -> Origin | None:
             for inner in command.words:
                 pending.extend(inner.children)
     return None
+
+
+def _folder(arguments: list[str]) -> str:
+    """Where an archive is unpacked: the word after ``-d``, ``-C`` or ``-DestinationPath``, or the end of ``-o…``. A folder of
+    the project is none: what it holds beside cannot be told apart."""
+    folder = ""
+    for option, after in pairwise([*arguments, ""]):
+        if option.lower() in _INTO_FOLDER or _INTO_SHORT.fullmatch(option):
+            folder = after
+        elif option.startswith("-o") and len(option) > len("-o"):
+            folder = option[len("-o") :]
+    folder = folder.rstrip("/")
+    return folder if "/" in folder.lstrip("/") or folder.startswith(("$", "%", "~")) or folder == "/tmp" else ""
 
 
 def _text(command: shell.Command, line: Line) -> str:

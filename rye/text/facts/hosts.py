@@ -26,12 +26,16 @@ _NUMERIC = re.compile(
 )
 _LEAD: Final = 100
 """How many characters before four numbers tell whether they are an address."""
+_MOST_SECTIONS: Final = 30
+"""Four numbers up to this are more likely a section or a version than an address."""
+_RESOLVERS: Final = frozenset(("8.8.8.8", "8.8.4.4", "9.9.9.9"))
+"""Public resolvers: addresses wherever somebody writes them. ``1.1.1.1`` is also the number of an enzyme or a section."""
 _PREFIX = re.compile(r"/(?:3[0-2]|[12]?\d)(?![\w/.])")
 #: Somebody is told to reach what follows, or it is a value: in quotes, after ``=``.
 _REACHED = re.compile(
     r"\b(?:connect\w*|reach|send\w*|post|upload|download|fetch|get|open|visit|browse|tunnel|forward|ping|dial|listen|bind|"
     r"ip|ips|addr|address\w*|host\w*|server\w*|endpoint|c2|dns|resolvers?|nameservers?|proxy|gateway|remote|relay|beacon|"
-    r"exfiltrat\w*)\b(?:(?:[^\w(]{1,8}\w{1,20}){0,3}[^\w(]{0,8}|\W{0,3}\()$|(?:[\"'`@]|[=:]\s?[\"'`]?)$",
+    r"exfiltrat\w*)\b(?:(?:[^\w(]{1,8}\w{1,20}){0,3}[^\w(]{0,8}|\W{0,3}\()$|(?:@|(?P<quote>[\"'`]|[=:]\s?[\"'`]?))$",
     re.IGNORECASE,
 )
 _TAKE_HOSTS = triggers("nc ssh ping curl wget")
@@ -62,7 +66,7 @@ def find(source: Source) -> Iterator[RuleMatch]:
             found = _found(address.host, address.value, line, address.start - starts[line])
             if address.bare and found.level:
                 before = text[max(starts[line], address.start - _LEAD) : address.start]
-                found = found._replace(level=_bare_level(before, text[address.end : address.end + 4]))
+                found = found._replace(level=_bare_level(address.host, before, text[address.end : address.end + 4]))
             yield found
     for line in source.lines_of_bytes(b"@"):
         for match in _SCP.finditer(text, starts[line], starts[line + 1]):
@@ -72,14 +76,22 @@ def find(source: Source) -> Iterator[RuleMatch]:
                 yield _found(host, host, line, match.start() - starts[line])
 
 
-def _bare_level(before: str, after: str) -> str:
+def _bare_level(host: str, before: str, after: str) -> str:
     """The level of a public address that stands alone: four numbers are an address if somebody is to reach it.
 
     A prefix (``203.0.112.0/20``) is a network, not a place that something is sent to.
     """
     if _PREFIX.match(after):
         return ""
-    return ALARM if _REACHED.search(before) else CAUTION
+    reached = _REACHED.search(before)
+    if reached is None or (reached["quote"] is not None and _counts(host)):
+        return CAUTION
+    return ALARM
+
+
+def _counts(host: str) -> bool:
+    """Whether four numbers could as well count sections or versions: ``"3.2.17.0"`` in quotes is rarely an address."""
+    return host not in _RESOLVERS and all(int(part) <= _MOST_SECTIONS for part in host.split("."))
 
 
 def _found(host: str, value: str, line: int, column: int) -> RuleMatch:

@@ -17,6 +17,7 @@ LANGUAGES: Final = word_set(
 )
 _VERSIONED = re.compile(r"(python|pypy|perl|ruby|php|node|lua)\d*(?:\.\d+)*w?")
 _EXPRESSION: Final = word_set("iex invoke-expression eval source . scriptblock")
+_CALLS: Final = ("scriptblock]::create", "assembly]::load")
 #: Programs that pass their last words, or their input, to another program.
 _CARRIERS: Final = word_set("ssh docker podman kubectl su chroot nsenter xargs parallel lxc nerdctl oc tee sudo")
 #: Programs that run a file of commands, but standard input only if it is named.
@@ -40,7 +41,7 @@ def is_interpreter(word: str) -> bool:
 
 def is_expression(word: str) -> bool:
     """Whether the word runs its arguments as code in the current shell: ``eval``, ``source``, ``.``, ``iex``."""
-    return word in (".", "&.") or shell.program(word) in _EXPRESSION or "scriptblock]::create" in word.lower()
+    return word in (".", "&.") or shell.program(word) in _EXPRESSION or any(call in word.lower() for call in _CALLS)
 
 
 def position(command: shell.Command) -> int:

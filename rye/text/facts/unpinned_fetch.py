@@ -131,13 +131,14 @@ def _command(command: shell.Command, source: Source, names: list[str] | None = N
     for index, name in enumerate(names if names is not None else map(shell.program, texts)):
         before, said = name, before
         if name in packages.TOOLS and not _is_listed(texts, index) and (said, name) != ("uv", "pip"):
-            yield from packages.unpinned(name, texts[index + 1 :], source.files)
+            arguments = [text.removeprefix("[") for text in texts[index + 1 :]]
+            yield from packages.unpinned(name, arguments, source.files)
 
 
 def _is_listed(texts: list[str], index: int) -> bool:
     """Whether a tool is only mentioned in a list of words: ``npx, uvx or pip``."""
     listed = texts[index].endswith(",") and not texts[index].startswith("[")
-    return listed and index + 1 < len(texts) and not texts[index + 1].startswith("-")
+    return listed and index + 1 < len(texts) and not texts[index + 1].lstrip("[").startswith("-")
 
 
 def _files(source: Source) -> Iterator[RuleMatch]:

@@ -27,19 +27,21 @@ EVALUATES: Final = re.compile(
     r"class_eval|assert|create_function)"
     r"(?:[\"']\])?\s*\(|"
     r"(?<![\w.$])(?:new\s+)?Function\s*\(|(?<![\w.$])eval\s+(?=[A-Za-z$\"'])|\bnew\s+vm\.Script\s*\(|importlib[\w.]*\(|"
-    r"getattr\(\s*(?:builtins|__builtins__|__import__\([\"']builtins[\"']\))\s*,[^()\n]{1,80}\)\s*\(|"
+    r"getattr\(\s*(?:builtins|__builtins__|__import__\([\"']builtins[\"']\))\s*,(?:[^()\n]{1,80}|\([^()\n]{0,80}\)){1,6}\)\s*\(|"
+    r"\(\s*(?:\d{1,3}|void 0|null|[A-Za-z_$][\w$]{0,40})\s*,\s*(?:(?:window|globalThis|global)\.)?(?:eval|Function)\s*\)\s*\(|"
     r"__import__\([\"']builtins[\"']\)\.(?:exec|eval)\s*\(|"
     r"\b(?:pickle|cPickle|dill|cloudpickle)\.loads\s*\(|"
     r"\.constructor\s*\(|_compile\s*\(|FunctionType\s*\(|(?<![\w.$])(?:setTimeout|"
     r"setInterval)\s*\(\s*(?=[a-z_]\w*\s*[,(.])|"
-    r"(?<![\w.$])source\(\s*(?=[\"']https?:)|(?<![\w.$])(?:import|require|include|include_once)\s*\(\s*(?=[\"']https?:)"
+    r"(?<![\w.$])source\(\s*(?=[\"']https?:)|(?<![\w.$])(?:import|require|include|include_once)\s*\(\s*(?=[\"']https?:)|"
+    r"(?<![\w.$])(?:require|include)(?:_once)?\s+(?=[\"']https?:)"
 )
 STARTS: Final = re.compile(
     r"(?:\bos\.(?:system|popen|startfile|exec[lv]p?e?|spawn[lv]p?e?|posix_spawn)|\bsubprocess\.\w+|"
-    r"(?<![\w.$])(?:Popen|check_output|check_call|"
+    r"(?<![\w.$:])(?:Popen|check_output|check_call|"
     r"execSync|execFileSync|execFile|spawnSync|spawn|system|popen|shell_exec|passthru|proc_open|fork)|"
     r"(?:\bcp|child_process[\"']?\)?|\bchild|\bshell)\.(?:exec|spawn|fork)\w*|\brunpy\.run_path|"
-    r"\bctypes\.CDLL|\bspec_from_file_location)\s*\("
+    r"\bctypes\.CDLL|\bspec_from_file_location)\s*\(|(?<![\w.$])(?:require|import)\s*\(\s*(?=[A-Za-z_$.\"'`])"
 )
 _RUN_WORDS = triggers(
     "exec eval execfile runinthiscontext runinnewcontext runincontext compilefunction instance_eval "
@@ -54,6 +56,8 @@ _RARE_SPELLINGS: Final = (
     *("Function(", "Function (", ".constructor(", "fork(", "assert($", "assert(base64", "assert(gz"),
     *("= Function", "=Function"),
     *("('http", '("http', "(`http"),
+    *("require(", "import("),
+    *("include 'http", 'include "http', "include_once 'http", "require 'http", 'require "http'),
 )
 
 
@@ -87,14 +91,17 @@ _STRING = re.compile(r"[\"'`]([^\"'`\n]{1,300})[\"'`]")
 _FIRST_ARGUMENT = re.compile(
     rf"\s*(?:args\s*=\s*)?\[?\s*(?:(?:[\"'](?:/\w+)*/?(?:sh|bash|zsh|python3?|node|perl|ruby|env|sudo|"
     rf"powershell|cmd|pwsh)(?:\.exe)?[\"']|sys\.executable|process\.execPath)\s*,\s*\[?\s*)?"
-    rf"(?:[\"']-[A-Za-z]{{1,12}}[\"']\s*,\s*)*(?:str\(|f)?(?:[\"'`](?:(?:sudo |chmod \S+ \S+ && )?(?:sh|bash|"
+    rf"(?:[\"']-[A-Za-z]{{1,12}}[\"']\s*,\s*)*(?:str\(|f(?=[\"'`]))?(?:[\"'`](?:(?:sudo |chmod \S+ \S+ && )?(?:sh|bash|"
     rf"zsh|python3?|node|perl|source|\.) )?([^\"'`\n]{{1,300}})[\"'`]|({NAME}(?:\.(?:text|content|data|"
     rf"stdout|decode\(\)|toString\(\)|name|body))*)\s*[\]),.])"
 )
 #: Languages that call ``eval`` without parentheses, and programs whose code stands on a command line.
 _WORD_LANGUAGES: Final = word_set("pl pm perl rb ruby php sh bash zsh ksh tcl fish shell console")
 _EVALUATES_WORDS = re.compile(r"\b(?:perl|ruby|php)\b")
-_CALL_MARKS: Final = ("(", "eval", "=")
+_RECORDS: Final = word_set("json jsonl ndjson csv tsv")
+_BEFORE_CALL: Final = 120
+"""How far before a timer the function that it stands in can begin."""
+_CALL_MARKS: Final = ("(", "eval", "=", "include", "require")
 _PARENTHESES = re.compile(r"[()]")
 _DEFINED: Final = ("def ", "function ", "async ", "sub ", "fn ")
 _QUOTES: Final = ("'", '"', "f'", 'f"', "`")
@@ -121,13 +128,13 @@ def find(source: Source, kind: Kind, fact: str) -> Iterator[RuleMatch]:
             continue
         window = window_of(source.text, match.end())
         direct = _is_direct(kind, sources, match.end(), window)
-        origin = None if direct else _evaluated(window, followed)
+        origin = None if direct else _in_scope(source, _evaluated(window, followed, match), match)
         if direct or origin is not None:
             reported.add(match.start())
             yield _found(source, fact, match, window, origin)
     for match in started:
         window = window_of(source.text, match.end())
-        origin = _started(window, followed)
+        origin = _in_scope(source, _started(window, followed), match)
         if match.start() not in reported and (origin is not None or _starts_source(kind, window)):
             reported.add(match.start())
             yield _found(source, fact, match, window, origin)
@@ -166,7 +173,9 @@ def _calls(source: Source) -> tuple[list[re.Match[str]], list[re.Match[str]]]:
             continue  # "the system", "run the exec": words of prose
         bare = _may_evaluate_words(source, number)
         evaluates.extend(
-            match for match in EVALUATES.finditer(source.text, begin, end) if bare or not match[0][-1].isspace()
+            match
+            for match in EVALUATES.finditer(source.text, begin, end)
+            if bare or not (match[0][-1].isspace() and match[0].lstrip().startswith("eval"))
         )
         starts.extend(STARTS.finditer(source.text, begin, end))
         names.extend(aliases(source.text, begin, end))
@@ -209,16 +218,33 @@ def _is_direct(kind: Kind, sources: list[int], start: int, window: str) -> bool:
     return inside or (kind is FETCHED and window.startswith(_ADDRESSES))
 
 
-def _evaluated(window: str, followed: Followed) -> ContentOrigin | None:
+def _evaluated(window: str, followed: Followed, match: re.Match[str]) -> ContentOrigin | None:
     """The origin of what an evaluating call is given by name or through a file it opens."""
     words = NAMES.findall(window)
     for name in words if followed.names else ():
-        if name in followed.names:
-            return followed.names[name]
+        known = followed.names.get(name)
+        if known is not None and known.holds_at(match.start()) and not _is_parameter(name, match):
+            return known
     for text in (*map(base, _STRING.findall(window)), *words) if followed.files else ():
         if text in followed.files:
             return followed.files[text]
     return None
+
+
+def _is_parameter(name: str, match: re.Match[str]) -> bool:
+    """Whether the function around a call has a parameter of that name: ``new Promise(r => setTimeout(r, 0))``."""
+    before = match.string[max(0, match.start() - _BEFORE_CALL) : match.start()].rpartition("\n")[2]
+    if "=>" not in before or not match[0].lstrip().startswith("set"):
+        return False
+    return re.search(rf"(?<![\w$.]){re.escape(name)}(?:\s*,[^()=]{{0,60}})?\s*\)?\s*=>\s*\{{?\s*$", before) is not None
+
+
+def _in_scope(source: Source, origin: ContentOrigin | None, match: re.Match[str]) -> ContentOrigin | None:
+    """The origin, unless the file is data and the name is of another record: code in one line of a table is not continued in the
+    next one."""
+    if origin is None or source.language(source.line_at(match.start())) not in _RECORDS:
+        return origin
+    return origin if source.line_at(origin.offset) == source.line_at(match.start()) else None
 
 
 def _started(window: str, followed: Followed) -> ContentOrigin | None:

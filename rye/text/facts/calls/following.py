@@ -15,10 +15,13 @@ NAME: Final = r"[A-Za-z_$][\w$]{0,60}"
 NAMES: Final = re.compile(rf"(?<![\w$.]){NAME}")
 _NAME: Final = NAME
 _ASSIGNED = re.compile(
-    rf"(?:^|[;{{(,\s])({_NAME})(?:\s*:\s*[\w.\[\]]{{1,40}})?\s*(?:\+|:|\|\|)?=(?![=>])\s*|\bas\s+({_NAME})\s*:|\bimport\s+[\w.]{{1,60}}\s+as\s+({_NAME})"
+    rf"(?:^|[;{{(,\s])({_NAME})(?:\s*:\s*[\w.\[\]]{{1,40}})?\s*(?:\+|:|\|\|)?=(?![=>])\s*|\bas\s+({_NAME})\s*:|\bimport\s+(?:[\w.]{{1,60}}\s+as\s+(?={_NAME})|(?=(?:get|post)\b))({_NAME})"
     rf"|[(,=]\s*(?:async\s*)?\(?\s*({_NAME})\s*\)?\s*=>|\bfunction\s*\w{{0,40}}\(\s*({_NAME})"
     rf"|[(,=]\s*\(?\s*\{{\s*(?:\w{{1,40}}\s*:\s*)?({_NAME})\s*\}}\s*\)?\s*=>|\{{\s*(?:\w{{1,40}}\s*:\s*)?({_NAME})\s*\}}\s*=(?![=>])"
 )
+_FIRST_PARAMETER: Final = 4
+_LAST_PARAMETER: Final = 6
+"""Between these groups, ``_ASSIGNED`` matches parameters of functions."""
 _WRITES = re.compile(
     rf"\bopen\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))\s*,\s*[\"'][wax]|"
     rf"write(?:File)?Sync\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
@@ -33,6 +36,12 @@ _HANDLES = re.compile(
     rf"(?:open\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))\s*,\s*[\"'][wax]b?[\"'][^)\n]{{0,80}}\)\s*as\s+({_NAME})|"
     rf"({_NAME})\s*=\s*(?:fs\.)?createWriteStream\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME})))"
 )
+#: A temporary file: a number and a path, or an object whose name is the path.
+_TEMPORARY = re.compile(rf"({_NAME})\s*,\s*({_NAME})\s*=\s*(?:tempfile\.)?mkstemp\(")
+_OPENED = re.compile(
+    rf"fdopen\(\s*({_NAME})[^)\n]{{0,80}}\)\s*as\s+({_NAME})|({_NAME})\s*=\s*(?:os\.)?fdopen\(\s*({_NAME})"
+    rf"|TemporaryFile\([^)\n]{{0,200}}\)\s*as\s+({_NAME})|({_NAME})\s*=\s*(?:tempfile\.)?NamedTemporaryFile\("
+)
 _COMMON: Final = word_set("self this e err error i timeout headers params method")
 _SOCKET: Final = triggers(("recv_into",))
 _MOST_HANDLES: Final = 64
@@ -43,6 +52,12 @@ class ContentOrigin(NamedTuple):
 
     offset: int
     text: str
+    until: int = 0
+    """Up to which offset the name means this, if it is a function's parameter; 0 if it is not."""
+
+    def holds_at(self, offset: int) -> bool:
+        """Whether the name still means this at an offset."""
+        return not self.until or offset <= self.until
 
 
 class Followed:
@@ -53,37 +68,67 @@ class Followed:
         self.names: dict[str, ContentOrigin] = {}
         self.files: dict[str, ContentOrigin] = {}
         self._handles: dict[str, str] = {}
+        self._temporary: dict[str, str] = {}
         if fetched and source.has(_SOCKET):
             self.names["__socket__"] = ContentOrigin(0, "")
         for raw, offset in zip(source.lines, source.text_starts, strict=False):
             at = bisect_left(sources, offset)
             here = at < len(sources) and sources[at] <= offset + len(raw)
-            if here or self.names or self._handles:
+            if here or self.names or self._handles or "mkstemp" in raw or "TemporaryFile" in raw:
                 self._read(raw[: FACTS.piece_characters], offset, here)
         self._name_files(source.values)
 
     def _read(self, line: str, offset: int, here: bool) -> None:
         found = self.kind.pattern.search(line) if here else None
-        origin = ContentOrigin(offset + found.start(), line.strip()[:300]) if found is not None else self._carried(line)
+        origin = (
+            ContentOrigin(offset + found.start(), line.strip()[:300])
+            if found is not None
+            else self._carried(line, offset)
+        )
         if origin is not None:
             self._assign(line, origin, found)
             self._write(line, origin)
+        if len(self._handles) < _MOST_HANDLES:
+            self._keep_temporary(line)
         if len(self._handles) < _MOST_HANDLES and ("open" in line or "createWriteStream" in line):
             for match in _HANDLES.finditer(line):
                 path = base(match[1] or match[5] or "") or match[2] or match[6] or ""
-                self._handles[match[3] or match[4]] = path
+                self._handles[match[3] or match[4]] = self._temporary.get(path, path)
 
-    def _carried(self, line: str) -> ContentOrigin | None:
+    def _keep_temporary(self, line: str) -> None:
+        if "mkstemp" in line:
+            for match in _TEMPORARY.finditer(line):
+                self._temporary[match[1]] = self._handles[match[1]] = match[2]
+        if "fdopen" in line or "TemporaryFile" in line:
+            for match in _OPENED.finditer(line):
+                name = match[2] or match[3] or match[5] or match[6]
+                number = match[1] or match[4]
+                self._handles[name] = self._temporary.get(number, number) if number else name
+
+    def _carried(self, line: str, offset: int) -> ContentOrigin | None:
         if not self.names:
             return None
-        return next((self.names[name] for name in NAMES.findall(line) if name in self.names), None)
+        for name in NAMES.findall(line):
+            origin = self.names.get(name)
+            if origin is not None and origin.holds_at(offset):
+                return origin
+        return None
 
     def _assign(self, line: str, origin: ContentOrigin, found: re.Match[str] | None) -> None:
         for match in _ASSIGNED.finditer(line):
             name = next((group for group in match.groups() if group), "")
-            behind = found is not None and found.start() < match.start() and match[1] is not None
+            behind = (
+                found is not None
+                and found.start() < match.start()
+                and match[1] is not None
+                and "+=" not in match[0]  # a name that gathers what a callback is given
+            )
             if name and not behind and name not in _COMMON:
-                self.names.setdefault(name, origin)
+                is_parameter = _FIRST_PARAMETER <= (match.lastindex or 0) <= _LAST_PARAMETER
+                until = origin.offset + FACTS.window_characters if is_parameter else 0
+                known = self.names.get(name)
+                if known is None or not known.holds_at(origin.offset) or (known.until and not until):
+                    self.names[name] = origin._replace(until=until)
 
     def _write(self, line: str, origin: ContentOrigin) -> None:
         for match in _WRITES.finditer(line):

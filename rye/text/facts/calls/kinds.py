@@ -23,7 +23,7 @@ FETCHED: Final = Kind(
         r"urllib\d?\.|aiohttp|"
         r"\bfetch\s*\(|\baxios\b|\bgot\s*\(|\bhttps?\.(?:get|request)\s*\(|XMLHttpRequest|"
         r"file_get_contents\(\s*[\"']?https?:|"
-        r"curl_exec|LWP::|\bNet::HTTP|URI\.open|open\(\s*[\"']https?:|HTTP\.get|HTTParty|Faraday|"
+        r"\bfrom\s+(?:requests|httpx|urllib3?(?:\.request)?|aiohttp)\s+import\b|curl_exec|LWP::|\bNet::HTTP|URI\.open|open\(\s*[\"']https?:|HTTP\.get|HTTParty|Faraday|"
         r"source\(\s*[\"']https?:|"
         r"\bget\(\s*[\"']https?:|\.recv\(|import\(\s*[\"']https?:|download\.file\(|require\(\s*[\"']https?:|"
         r"WebClient|getURL|include(?:_once)?\s*\(?\s*[\"']https?:|check_output\(\s*\[?\s*[\"'](?:curl|wget)",

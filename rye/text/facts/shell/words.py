@@ -26,6 +26,7 @@ _CONCATENATED = re.compile(r"['\"]\s?\+\s?['\"]")
 _PLACEHOLDER = re.compile(r"<([A-Za-z][\w.:/?=%-]{0,200})>")
 _BRACES = re.compile(r"\{((?:curl|wget|bash|sh|python3?|eval|base64),[^\s{}]{1,400})\}")
 _IEX = re.compile(r"\b(iex|invoke-expression)\s+&(?=\s)", re.IGNORECASE)
+_IEX_CALL = re.compile(r"\b(iex|invoke-expression)\(", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|([0-3][0-7]{2}))")
 _IFS = re.compile(r"\$(?:\{IFS[^}]{0,20}\}|IFS(?:\$\d)?)")
 _NOTHING = re.compile(r"\$[@*]|(?<=[A-Za-z])\^(?=[A-Za-z])")
@@ -40,6 +41,8 @@ def plain(text: str, names: Names | None = None, *, code: bool = False, room: in
 
     ``code``: backquotes are a shell's, not Markdown's. ``room``: how many characters long values may add.
     """
+    if "&" in text and ";" in text:
+        text = referred(text)
     if "echo" in text or "printf" in text or (code and "`" in text):
         text = _without_built_words(text, code)
     if "\\" in text:
@@ -54,7 +57,8 @@ def plain(text: str, names: Names | None = None, *, code: bool = False, room: in
         text = _BRACES.sub(lambda match: match[1].replace(",", " "), text)
     if "&" in text:
         text = _IEX.sub(r"\1 ", text)
-        text = referred(text)
+    if "(" in text:
+        text = _IEX_CALL.sub(r"\1 (", text)
     if "$" in text:
         text = _NOTHING.sub("", _IFS.sub(" ", text))
     return names.filled_in(text, room) if names is not None else text
