@@ -8,6 +8,7 @@ is asked.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from rye.errors import RyeError
 from rye.sources import git_program
 
 _SECONDS = 20
+_OBJECT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _AT_ONCE = 200
 """The number of paths per call of git, so that the command line does not become too long."""
 
@@ -74,6 +76,30 @@ def checkout_of(folder: Path) -> Checkout | None:
         return None
     address = _git(folder, "config", "--get", "remote.origin.url")
     return Checkout(Path(top.rstrip("\n")).resolve(), commit.strip(), address.strip() if address else None)
+
+
+def tree_at(folder: Path, commit: str, path: str) -> dict[str, tuple[str, bool]] | None:
+    """Return the files of a commit below ``path`` (empty: all) by their path from there: git's name of the content, and whether
+    it is executable. Links and submodules are left out. None: the checkout lacks the commit, or the commit the folder.
+
+    Raises RyeError ``git-failed``.
+    """
+    if _OBJECT.fullmatch(commit) is None:
+        return None
+    listed = _git(folder, "ls-tree", "-r", "-z", "--full-tree", f"{commit}:{path}")
+    if not listed:
+        return None
+    rows = (entry.partition("\t") for entry in listed.split("\0") if entry)
+    files = ((head.split(), name) for head, _, name in rows)
+    return {name: (head[2], head[0] == "100755") for head, name in files if head[0] in ("100644", "100755")}
+
+
+def blob_at(folder: Path, commit: str, path: str) -> bytes | None:
+    """Return the content of a text file of a commit; None if the checkout does not have it. Raises RyeError ``git-failed``."""
+    if _OBJECT.fullmatch(commit) is None:
+        return None
+    text = _git(folder, "cat-file", "blob", f"{commit}:{path}")
+    return text.encode() if text is not None else None
 
 
 def _refuse_committed_repositories(folder: Path) -> None:

@@ -353,6 +353,19 @@ class ChangeRow(Struct, rename={"from_": "from"}, kw_only=True):
     """What customizations would lose, and no one agreed to."""
 
 
+class SetAsideItem(ChangeRow):
+    """An item that ``rye add SOURCE --all`` left out, for a person to read first."""
+
+    why: str = ""
+
+
+class SetAsideRow(Struct):
+    """What ``rye add SOURCE --all`` left out, and the command that approves it."""
+
+    items: list[SetAsideItem]
+    command: str
+
+
 class InstallDocument(Struct):
     """``rye install``, ``add``, ``remove``, ``update``, ``rollback`` and ``ci``."""
 
@@ -361,6 +374,7 @@ class InstallDocument(Struct):
     warnings: list[str]
     dry_run: bool
     held_back: list[dict[str, Any]] | None = None
+    set_aside: SetAsideRow | None = None
     deploy: DeployDocument | None = None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -209,3 +210,115 @@ def test_a_skill_of_a_checkout_keeps_its_address_and_commit(rye: Person) -> None
     assert f'metadata:\n  version: "0.1.0"\n  origin: "{origin}"\n' in text
     assert "secret" not in text
     assert "origin" not in rye.path(".ai/skills/other/SKILL.md").read_text(), "it is not what the commit has"
+
+
+class Origin:
+    """A checkout with a remote, in the person's folder ``kit``."""
+
+    def __init__(self, rye: Person) -> None:
+        self.rye = rye
+        self.write("words")
+        self.write("other")
+        self.git("init", "-q")
+        self.git("remote", "add", "origin", "https://git.example.org/team/kit.git")
+        self.commit()
+
+    def git(self, *words: str) -> str:
+        command = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", *words]
+        run = subprocess.run(command, cwd=self.rye.path("kit"), check=True, capture_output=True, text=True)
+        return run.stdout.strip()
+
+    def write(self, name: str, more: str = "") -> None:
+        self.rye.write(f"kit/skills/{name}/SKILL.md", PLAIN.format(name=name, more=more))
+        self.rye.write(f"kit/skills/{name}/ref.md", "# Reference\n")
+
+    def commit(self) -> str:
+        self.git("add", ".")
+        self.git("commit", "-qm", "x")
+        return self.git("rev-parse", "HEAD")
+
+    def adopt(self, *words: str) -> tuple[int, dict[str, tuple[str, str | None]]]:
+        done = self.rye.run("adopt", "kit", *words, "--json")
+        return done.code, {row["name"]: (row["status"], row["reason"]) for row in done.json["skills"]}
+
+
+@pytest.mark.processes
+def test_a_commit_that_leaves_a_skill_alone_leaves_its_copy_and_signature_alone(rye: Person) -> None:
+    origin = Origin(rye)
+    origin.adopt()
+    rye.ok("keys", "generate")
+    rye.ok("sign")
+    before = rye.path(".ai/skills/words/SKILL.md").read_bytes()
+    origin.write("third")
+    origin.commit()
+    code, rows = origin.adopt()
+    assert (code, {name: row[0] for name, row in rows.items()}) == (
+        0,
+        {"other": "unchanged", "third": "adopted", "words": "unchanged"},
+    )
+    assert rye.path(".ai/skills/words/SKILL.md").read_bytes() == before
+    rye.ok("verify", ".ai/skills/words")
+    rye.ok("version", "bump", "patch", ".ai/skills/words")
+    assert origin.adopt()[1]["words"][0] == "unchanged", "its version is its owner's"
+
+
+@pytest.mark.processes
+def test_what_changed_there_is_offered_and_taken_where_nobody_edited_the_copy(rye: Person) -> None:
+    origin = Origin(rye)
+    origin.adopt()
+    rye.ok("keys", "generate")
+    rye.ok("sign")
+    old = origin.git("rev-parse", "HEAD")
+    origin.write("words", "license: MIT\n")
+    rye.write("kit/skills/words/more.md", "# More\n")
+    rye.path("kit/skills/words/ref.md").unlink()
+    new = origin.commit()
+    copy = rye.path(".ai/skills/words/SKILL.md")
+    before = copy.read_bytes()
+    code, rows = origin.adopt()
+    assert (code, rows["words"], rows["other"][0]) == (0, ("newer", f"{old[:12]} → {new[:12]}"), "unchanged")
+    assert "--update" in rye.ok("adopt", "kit").stderr
+    assert origin.adopt("--update", "--dry-run")[1]["words"][0] == "would-update"
+    assert copy.read_bytes() == before
+    code, rows = origin.adopt("--update")
+    assert (code, rows["words"][0], rows["other"][0]) == (0, "updated", "unchanged")
+    text = copy.read_text()
+    assert "license: MIT" in text
+    assert 'version: "0.1.1"' in text, "another text is another version"
+    assert f"#{new}:skills/words" in text
+    files = sorted(path.name for path in copy.parent.iterdir())
+    assert files == ["SKILL.md", "more.md"]
+    assert sorted(path.name for path in copy.parent.parent.iterdir()) == ["other", "words"]
+    assert origin.adopt("--update")[1]["words"][0] == "unchanged"
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("file", ["SKILL.md", "ref.md", "mine.md"])
+def test_an_edit_here_is_never_written_over(rye: Person, file: str) -> None:
+    origin = Origin(rye)
+    origin.adopt()
+    place = rye.path(f".ai/skills/words/{file}")
+    place.write_text((place.read_text() if place.exists() else "") + "Mine.\n")
+    assert origin.adopt("--update")[1]["words"] == ("unchanged", "edited here")
+    origin.write("words", "license: MIT\n")
+    origin.commit()
+    code, rows = origin.adopt("--update")
+    assert (code, rows["words"][0], rows["other"][0]) == (1, "refused", "unchanged")
+    assert "merge by hand" in str(rows["words"][1])
+    assert place.read_text().endswith("Mine.\n")
+
+
+@pytest.mark.processes
+def test_without_the_recorded_commit_nothing_is_written_over(rye: Person) -> None:
+    origin = Origin(rye)
+    origin.adopt()
+    origin.write("words", "license: MIT\n")
+    shutil.rmtree(rye.path("kit/.git"))
+    origin.git("init", "-q")
+    origin.git("remote", "add", "origin", "https://git.example.org/team/kit.git")
+    origin.commit()
+    code, rows = origin.adopt("--update")
+    assert (code, rows["words"][0], rows["other"][0]) == (1, "refused", "unchanged")
+    assert "this checkout lacks commit" in str(rows["words"][1])
+    origin.git("remote", "set-url", "origin", "https://git.example.org/another/kit.git")
+    assert "already exists and differs" in str(origin.adopt("--update")[1]["words"][1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import click
 
@@ -19,24 +20,35 @@ from rye.workspace.named_file import NamedFile
 @click.option(
     "--version", metavar="X.Y.Z", default="0.1.0", show_default=True, help="The version of skills without one."
 )
+@click.option("--update", is_flag=True, help="Replace copies that nobody edited, where the skill has changed.")
 @click.pass_obj
-def adopt(session: Session, folder: str, dry_run: bool, in_place: bool, version: str) -> int:
+def adopt(session: Session, folder: str, dry_run: bool, in_place: bool, version: str, update: bool) -> int:
     """Make skills publishable. FOLDER is a skill, or contains skills at any depth.
 
-    Each skill is checked and copied to .ai/skills, with a version and, from a git checkout, its address and commit. Exits 1 if
-    one of them cannot be adopted.
+    Each skill is checked and copied to .ai/skills, with a version and, from a git checkout, its address and commit. Those that
+    are here already stay as they are; --update takes what changed since. Exits 1 if one of them cannot be adopted.
     """
     results = []
-    request = AdoptRequest(NamedFile(session.path(folder), folder), dry_run, in_place, version)
+    request = AdoptRequest(NamedFile(session.path(folder), folder), dry_run, in_place, version, update)
     for done in adopt_skills(session, request):
         results.append(done)
         _print(session, done)
     if session.json:
         session.console.document({"skills": [_as_json(done) for done in results]})
-    elif refused := [done for done in results if done.status == "refused"]:
+        return _code(results)
+    if newer := [done for done in results if done.status == "newer"]:
+        message = (
+            f"{len(newer)} of {len(results)} skills changed since they were adopted; the copies here are as they were."
+        )
+        session.console.say(f"{message} --update replaces them; then sign and publish them again.")
+    if refused := [done for done in results if done.status == "refused"]:
         session.console.say(f"{len(results) - len(refused)} of {len(results)} skills adopted; refused:", "warning")
         for done in refused:
             session.console.say(one_line(f"  {done.skill.shown}: {done.reason}"), "warning")
+    return _code(results)
+
+
+def _code(results: Sequence[AdoptedSkill]) -> int:
     return 1 if any(done.status == "refused" for done in results) else 0
 
 
@@ -66,7 +78,7 @@ def _print(session: Session, done: AdoptedSkill) -> None:
     reason = f": {done.reason}" if done.reason else ""
     line = f"{done.status:<11} {skill.shown}{where}{reason}"
     console.data(console.style(one_line(line), "removed" if done.status == "refused" else "ok"))
-    for change in adoption.changes:
+    for change in adoption.changes if done.status not in ("unchanged", "newer") else ():
         console.say(f"  {MAIN}: {change}")
     if adoption.without_version:
         console.say(f"  {MAIN}: no version could be added; write metadata.version", "warning")

@@ -81,7 +81,7 @@ def add(
             editable=editable,
         )
         outcome = add_from_source(session, require_project(session.cwd), request, wanted, agreement(session))
-        return show_outcome(session, outcome, dry_run=dry_run)
+        return show_outcome(session, outcome, dry_run=dry_run, command=request.command)
     if everything or editable or name is not None:
         message = "--all, --as and --editable need a source: git+https://… or a folder's path."
         raise UsageError("bad-argument", message, "Name the source before its items.", what="source")

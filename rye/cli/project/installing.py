@@ -149,15 +149,17 @@ def agreement(session: Session) -> Agree:
     return agree
 
 
-def show_outcome(session: Session, outcome: InstallOutcome, *, dry_run: bool = False) -> int:
-    """Print one line or the one document, and return the exit code. ``dry_run``: report that nothing was written."""
+def show_outcome(session: Session, outcome: InstallOutcome, *, dry_run: bool = False, command: str = "") -> int:
+    """Print one line or the one document, and return the exit code. ``dry_run``: report that nothing was written. ``command``: as
+    given, to be repeated with approvals for what was set aside."""
     said = _said(outcome)
     deployed = deployed_by(outcome)
-    code = 1 if deployed is not None and deployed.refused else 0
+    code = 1 if (deployed is not None and deployed.refused) or outcome.set_aside else 0
     if not session.json:
         session.console.data(said)
         for held in outcome.held_back:
             session.console.say(one_line(held.message), "warning")
+        _show_set_aside(session, outcome, command)
         if deployed is not None and (deployed.changed or deployed.refused):
             from rye.cli.deploy.shown import show_deployed  # most installations deploy nothing
             from rye.deployment.deploying import summary
@@ -178,11 +180,37 @@ def show_outcome(session: Session, outcome: InstallOutcome, *, dry_run: bool = F
             "message": said,
             "warnings": list(outcome.warnings),
             "dry_run": dry_run,
+            **({"set_aside": _set_aside(outcome, command)} if outcome.set_aside else {}),
             **({"held_back": [held.as_json() for held in outcome.held_back]} if outcome.held_back else {}),
             **({"deploy": deployed.as_json()} if deployed is not None else {}),
         }
     )
     return code
+
+
+def _show_set_aside(session: Session, outcome: InstallOutcome, command: str) -> None:
+    """List what was left out for a person to read, and the one command that lets it in."""
+    if outcome.set_aside:
+        count = len(outcome.set_aside)
+        session.console.say(f"{count} item{'s' * (count != 1)} left out, for you to read first:", "warning")
+        for one in outcome.set_aside:
+            session.console.say(one_line(f"  {one.change.label} {one.why}"), "warning")
+        session.console.say(
+            f"Once you have read what they say, this installs them: {_approving(outcome, command)}", "warning"
+        )
+
+
+def _approving(outcome: InstallOutcome, command: str) -> str:
+    approvals = (f"--approve {one.change.label}" for one in outcome.set_aside if one.change.stops)
+    return " ".join([command, "--yes", *approvals])
+
+
+def _set_aside(outcome: InstallOutcome, command: str) -> dict[str, object]:
+    from rye.workspace.installing.consent import change_documents  # not loaded by a run with nothing to do
+
+    rows = change_documents([one.change for one in outcome.set_aside])
+    items = [{**row, "why": one.why} for row, one in zip(rows, outcome.set_aside, strict=True)]
+    return {"items": items, "command": _approving(outcome, command)}
 
 
 def deployed_by(outcome: InstallOutcome) -> Deployed | None:

@@ -2,8 +2,8 @@
 
 A skill is copied to ``.ai/skills/<name>/`` (or fixed in place): ``SKILL.md`` with LF line endings, without a byte order mark,
 with a version and, from a git checkout, where it comes from; every attached file byte for byte. Hidden characters, scripts and
-broken links are reported. A skill that breaks a publishing rule is refused, and the others continue. An existing folder is never
-overwritten.
+broken links are reported. A skill that breaks a publishing rule is refused, and the others continue. An existing folder is
+replaced only when asked for, and only if nobody edited it since it was adopted (:mod:`rye.workspace.authoring.adoption_renewal`).
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
 from rye.items.attached import attached_files
@@ -27,10 +28,11 @@ from rye.limits import CONTENT
 from rye.project.context import require_project, walk
 from rye.project.declared_sources import GIT_PREFIX, BadSource, git_address
 from rye.publishing.working_tree import checkout_of, uncommitted
-from rye.signing.signature_line import FoundLine, find, layout_of, text_of
 from rye.storage.atomic import replace_file
 from rye.storage.safe_files import read_bytes, refuse_links
 from rye.text.diagnostics import has_errors
+from rye.workspace.authoring.adoption_renewal import AttachedBytes, Files, Recorded, base_of, is_same, recorded_in
+from rye.workspace.authoring.version_bump import raised
 
 if TYPE_CHECKING:
     from rye.items.attached import AttachedFile
@@ -41,7 +43,8 @@ if TYPE_CHECKING:
 
 MAIN = "SKILL.md"
 
-Status = Literal["adopted", "unchanged", "would-adopt", "refused"]
+Status = Literal["adopted", "unchanged", "would-adopt", "refused", "newer", "updated", "would-update"]
+"""``newer``: it changed where it comes from, and the copy here was left as it is."""
 
 
 class AdoptRequest(Struct, frozen=True):
@@ -54,6 +57,8 @@ class AdoptRequest(Struct, frozen=True):
     """Fix the skills where they are, instead of copying them."""
     version: str = "0.1.0"
     """The version of skills that have none."""
+    update: bool = False
+    """Replace copies that nobody edited by what the skills are now."""
 
 
 class FoundSkill(Struct, frozen=True):
@@ -89,7 +94,7 @@ class AdoptedSkill(Struct, frozen=True):
     shown_target: str | None = None
     """The same path, relative to the user's working folder."""
     reason: str | None = None
-    """Why it was refused."""
+    """Why it was refused, or what is newer."""
 
     @property
     def moved(self) -> bool:
@@ -115,7 +120,7 @@ def adopt_skills(context: Context, request: AdoptRequest) -> Iterator[AdoptedSki
         refuse_links(project.root, skills)
     taken: dict[str, str] = {}
     for skill in found:
-        yield _adopted(context.cwd, request, skill, skills, taken)
+        yield _adopted(context.cwd, request, skill, skills, taken, origins.get(skill.folder))
 
 
 def _skills(folder: NamedFile) -> list[tuple[Path, str]]:
@@ -177,12 +182,17 @@ def _look(folder: Path, shown: str, request: AdoptRequest, origin: str | None) -
 
 
 def _adopted(
-    cwd: Path, request: AdoptRequest, skill: FoundSkill, skills: Path | None, taken: dict[str, str]
+    cwd: Path,
+    request: AdoptRequest,
+    skill: FoundSkill,
+    skills: Path | None,
+    taken: dict[str, str],
+    origin: str | None,
 ) -> AdoptedSkill:
-    """Adopt one skill: into the folder ``skills``, or in place if that is None."""
+    """Adopt one skill: into the folder ``skills``, or in place if that is None. ``origin``: where it comes from."""
 
-    def became(status: Status, target: Path) -> AdoptedSkill:
-        return AdoptedSkill(skill, status, target, os.path.relpath(target, cwd))
+    def became(status: Status, target: Path, what: str | None = None) -> AdoptedSkill:
+        return AdoptedSkill(skill, status, target, os.path.relpath(target, cwd), what)
 
     def refused(why: str) -> AdoptedSkill:
         return AdoptedSkill(skill, "refused", reason=why)
@@ -206,24 +216,63 @@ def _adopted(
             if skill.adoption.fixed is None:
                 return became("unchanged", target)
             return refused("it is already in this project; --in-place fixes it there")
-        if _same(skill, target):
+        shown = os.path.relpath(target, cwd)
+        copy = _read(target)
+        if copy is None:
+            return refused(f"{shown} already exists and differs")
+        recorded, there = recorded_in(copy.main), _files(skill.folder, skill.data, skill.files)
+        if is_same(copy, name, there, recorded):
             return became("unchanged", target)
-        return refused(f"{os.path.relpath(target, cwd)} already exists and differs")
+        if recorded.origin is None or origin is None or not origin.startswith(f"{recorded.address}#"):
+            return refused(f"{shown} already exists and differs")
+        base = base_of(name, recorded, skill.folder)
+        if base is None:
+            why = f"this checkout lacks commit {recorded.commit[:12]}, which {shown} was adopted from"
+            return refused(
+                f"{why}, so nobody can tell whether it was edited here; `git fetch --unshallow` gets older commits"
+            )
+        moved = f"{recorded.commit[:12]} → {Recorded(None, origin).commit[:12]}"
+        if base.is_still(there):
+            return became("unchanged", target, "edited here")
+        if not base.is_adopted_as(copy):
+            return refused(
+                f"{shown} was edited here since it was adopted, and it changed there, too ({moved}); merge by hand"
+            )
+        if not request.update:
+            return became("newer", target, moved)
+        if not request.dry_run:
+            _replace(_renewed(skill, name, recorded, origin), target)
+        return became("would-update" if request.dry_run else "updated", target, moved)
     if not request.dry_run:
         _copy(skill, target)
     return became(written, target)
 
 
-def _same(skill: FoundSkill, target: Path) -> bool:
-    """Whether the folder holds exactly what would be copied there, signed since or not."""
-    files, problems = attached_files(target / MAIN)
-    if problems or files != skill.files:
-        return False
-    pairs = [(skill.folder / file.path, target / file.path) for file in files]
-    layout = layout_of("skill", MAIN)
-    texts = [text_of(data) for data in ((target / MAIN).read_bytes(), skill.main_bytes)]
-    one, other = (line.rest if isinstance(line := find(text, layout), FoundLine) else text for text in texts)
-    return one == other and all(a.read_bytes() == b.read_bytes() for a, b in pairs)
+def _read(folder: Path) -> Files | None:
+    """Read a skill in the project; None if its folder is none."""
+    files, problems = attached_files(folder / MAIN)
+    if problems or not (folder / MAIN).is_file():
+        return None
+    return _files(folder, read_bytes(folder / MAIN, CONTENT.item_bytes), files)
+
+
+def _files(folder: Path, main: bytes, files: Iterable[AttachedFile]) -> Files:
+    attached = {file.path: AttachedBytes(read_bytes(folder / file.path, file.size), file.executable) for file in files}
+    return Files(main, attached)
+
+
+def _renewed(skill: FoundSkill, name: str, recorded: Recorded, origin: str) -> FoundSkill:
+    """The skill with its new origin. One that has no version of its own gets the one after that of the copy."""
+    version = raised(skill.shown, recorded.version, "patch")
+    adoption = analyze(skill.data, name, (), {"version": version, "origin": origin})
+    return replace(skill, adoption=replace(skill.adoption, fixed=adoption.fixed))
+
+
+def _replace(skill: FoundSkill, target: Path) -> None:
+    """Put the folder in another's place, which is moved aside first. A crash in between leaves the skill to be adopted again."""
+    with tempfile.TemporaryDirectory(prefix=".adopting-", dir=target.parent) as aside:
+        target.rename(Path(aside) / target.name)
+        _copy(skill, target)
 
 
 def _copy(skill: FoundSkill, target: Path) -> None:

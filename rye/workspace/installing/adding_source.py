@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
-from rye.items.identity import is_segment
+from rye.items.identity import Identity, is_segment
 from rye.project.declared_sources import BadSource, GitSource, PathSource, Source, git_rev, inner_path
 from rye.project.layout import Project
 from rye.project.lock_file import Unlock
@@ -22,7 +23,7 @@ from rye.text.addresses import without_credentials
 from rye.text.spelling import close_words
 from rye.workspace.context import Context
 from rye.workspace.installing.adding import member_meant
-from rye.workspace.installing.install_outcome import InstallOutcome
+from rye.workspace.installing.install_outcome import InstallOutcome, SetAside
 from rye.workspace.installing.install_request import Agree, InstallRequest
 from rye.workspace.installing.install_session import InstallSession, open_session, retry_when_overtaken
 from rye.workspace.installing.install_steps import install_from, session_sources
@@ -82,9 +83,40 @@ def add_from_source(
                 opened = sources.book.open(declared.name)
             chosen = _chosen(context, opened, wanted)
             _tell_converted(context, opened, chosen)
-            return install_from(_with(session, opened, chosen, wanted.group, asker), sources, Unlock.nothing())
+
+            def install(some: Sequence[FoundItem], *, sets_aside: bool) -> InstallOutcome:
+                asked = replace(session, request=replace(request, sets_aside=sets_aside))
+                return install_from(_with(asked, opened, some, wanted.group, asker), sources, Unlock.nothing())
+
+            return _install_what_can_be(opened, chosen, install, sets_aside=wanted.everything and not request.dry_run)
 
     return retry_when_overtaken(context, attempt)
+
+
+class _Install(Protocol):
+    def __call__(self, some: Sequence[FoundItem], *, sets_aside: bool) -> InstallOutcome: ...
+
+
+def _install_what_can_be(
+    opened: OpenSource, chosen: Sequence[FoundItem], install: _Install, *, sets_aside: bool
+) -> InstallOutcome:
+    """Install the items. ``sets_aside``: those that only a person can let in are left out, unless that is all of them or others
+    stop as well: then the installation is refused as any other."""
+    aside: dict[Identity, SetAside] = {}
+    rest = list(chosen)
+    while sets_aside:
+        outcome = install(rest, sets_aside=True)
+        if outcome.result != "stopped":
+            return replace(outcome, set_aside=tuple(aside.values()))
+        stopping = {each.change.identity: each for each in outcome.set_aside}
+        left = [
+            found for found in rest if Identity(found.kind, f"{opened.source.name}/{found.local_id}") not in stopping
+        ]
+        if not left or len(left) == len(rest):
+            break
+        aside |= stopping
+        rest = left
+    return install(chosen, sets_aside=False)
 
 
 def _meant(context: Context, project: Project, wanted: SourceRequest) -> tuple[Source, SourceRequest]:

@@ -9,13 +9,14 @@ from msgspec.structs import replace
 
 from rye.consent.agreement import byte_approvals, late_facts, late_notice, not_accepted
 from rye.consent.ask import Ask
-from rye.consent.sorts import SORTS, approvals, some
+from rye.consent.sorts import SORTS, approvals, row_of, some
 from rye.errors import RyeError, UsageError
 from rye.installation.install import new_lock
 from rye.installation.plan import Consent, ItemChange, Plan, approvals_from_lock, labels_named, refused
 from rye.project.declared_sources import FOLDER_PREFIXES
 from rye.project.lock import Lock
 from rye.project.lock_file import in_groups
+from rye.workspace.installing.install_outcome import SetAside
 from rye.workspace.installing.install_request import Agree, InstallRequest, Texts
 from rye.workspace.trusting.acceptance import accepted_before, ask, is_unmarked
 
@@ -180,6 +181,29 @@ def obtain_consent(
     raise _consent_needed(request, consent, waiting)
 
 
+def stopped(session: InstallSession, prepared: Prepared) -> tuple[SetAside, ...]:
+    """What ``--yes`` does not let in, and what needs it, without asking anyone; nothing if a person can be asked, or if the rest
+    would not be agreed to either.
+
+    Raises UsageError ``unknown-name`` or ``ambiguous``.
+    """
+    context, plan = session.context, prepared.plan
+    if context.interactive or not context.assume_yes:
+        return ()
+    approved = frozenset(_label(plan, name) for name in session.request.approved)
+    stopping = {c.identity: c for c in refused(plan, Consent(yes=True, approved=approved)) if c.stops}
+    why = {identity: _why_not_yes(change) for identity, change in stopping.items()}
+    new = why
+    while new:  # what needs one of them cannot be installed without it
+        gone = set(map(str, new))
+        needing = (
+            (row.identity, next((each for each in row.dependencies if each in gone), None)) for row in prepared.rows
+        )
+        new = {identity: f"needs {each}" for identity, each in needing if each is not None and identity not in why}
+        why |= new
+    return tuple(SetAside(change, why[change.identity]) for change in plan.changes if change.identity in why)
+
+
 def _refuse(context: Context, unseen: tuple[Ask, ...], is_unmarked: bool) -> None:
     if context.interactive:
         raise RyeError("declined", "Nothing was changed.")
@@ -260,6 +284,12 @@ def _why(change: ItemChange) -> str:
         elif asks:
             reasons.append(sort.why(asks, change.old is not None))
     return " and ".join(reasons)
+
+
+def _why_not_yes(change: ItemChange) -> str:
+    """Why ``--yes`` does not let it in: its alarms alone, if it has any."""
+    alarms = tuple(ask for ask in change.asks if row_of(ask).stops_always(ask))
+    return _why(replace(change, asks=alarms) if alarms else change)
 
 
 def _is_counted_now(change: ItemChange, asks: Sequence[Ask]) -> bool:

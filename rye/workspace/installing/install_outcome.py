@@ -13,16 +13,26 @@ if TYPE_CHECKING:
     from rye.workspace.installing.lock_moves import Moved
 
 
+class SetAside(Struct, frozen=True):
+    """An item that an installation goes on without."""
+
+    change: ItemChange
+    why: str
+    """The reason, as the end of a sentence that begins with the item."""
+
+
 class InstallOutcome(Struct, frozen=True):
     """The result of one installation. A failed one raises instead."""
 
-    result: Literal["in-order", "nothing-wanted", "proposed", "installed"]
+    result: Literal["in-order", "nothing-wanted", "proposed", "installed", "stopped"]
     """``in-order``: nothing to do, and no registry was asked. ``nothing-wanted``: rye.toml has no dependencies. ``proposed``: a
-    dry run. ``installed``: disk and lock are as planned."""
+    dry run. ``installed``: disk and lock are as planned. ``stopped``: nothing was done, because of what is set aside."""
     changes: tuple[ItemChange, ...] = ()
     """The changes made, or proposed."""
     warnings: tuple[str, ...] = ()
     files_written: int = 0
+    set_aside: tuple[SetAside, ...] = ()
+    """Items of a source that were left out, because only a person can let them in."""
     held_back: tuple[HeldBack, ...] = ()
     """After an update: items that others hold back from their newest version."""
     followed: object | None = None

@@ -43,6 +43,9 @@ class InstallRequest(Struct, frozen=True, kw_only=True):
     lock_use: LockUse = "repair"
     trust_lock: bool = False
     """Whether rye.lock's approvals count without acceptance, for this run only."""
+    sets_aside: bool = False
+    """Whether the items that only a person or an approval by name can let in are returned, with what needs them, instead of
+    refusing everything (:attr:`~rye.workspace.installing.install_outcome.InstallOutcome.set_aside`)."""
     strict_overrides: bool = False
     """Whether an override that does not fit a new version stops the installation."""
     airgap: Airgap | None = None

@@ -39,7 +39,7 @@ from rye.text.lazy import lazy_module
 from rye.verified.on_disk import lost_flags, read_written, scan
 from rye.verified.release import signed_words
 from rye.verified.require import unverified, verified_before
-from rye.workspace.installing.consent import Agreed, obtain_agreement
+from rye.workspace.installing.consent import Agreed, obtain_agreement, stopped
 from rye.workspace.installing.following import follow
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_session import InstallSession, Look
@@ -209,6 +209,8 @@ def install_chosen(
         prepared = replace(prepared, plan=fit.asked_in(prepared.plan))
         notes += fit.notes
         _refuse_strictly(session, prepared, fit)
+    if session.request.sets_aside and (aside := stopped(session, prepared)):
+        return InstallOutcome("stopped", warnings=prepared.warnings, set_aside=aside)
     agreed = obtain_agreement(session, prepared, notes)
     if agreed is None:
         return InstallOutcome("proposed", prepared.plan.effective, prepared.warnings)
