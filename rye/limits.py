@@ -266,6 +266,8 @@ class SourceLimits(Struct, frozen=True, kw_only=True):
     """How deep a folder with skills is searched, from the source's own folder."""
     items: int = 1_000
     """Items of one source."""
+    listed_items: int = 40
+    """Items of a source that a list on a terminal shows unasked, and names that an error lists."""
     name_bytes: int = 16 * KIB
     """The beginning of a SKILL.md in which its name is looked for."""
     marketplace_bytes: int = 1 * MIB

@@ -342,9 +342,9 @@ class Console:
         """Whether many things of one kind are shown as a number with examples: on a terminal, without ``--verbose``."""
         return sys.stderr.isatty() and not self.verbose
 
-    def confirm(self, question: str, more: Mapping[str, Callable[[], None]] | None = None) -> bool:
-        """Ask a yes-or-no question. ``more``: other answers, each a letter, and what shows what it stands for before the
-        question is asked again. Call only when the session is interactive."""
+    def confirm(self, question: str, more: Mapping[str, Callable[[], bool | None]] | None = None) -> bool:
+        """Ask a yes-or-no question. ``more``: other answers, each a letter, and what it does: it returns the answer, or None to
+        ask again, e.g. after showing something. Call only when the session is interactive."""
         from rye.layout import flow  # only terminals have columns
 
         more = more or {}
@@ -357,7 +357,9 @@ class Console:
             if said in ("y", "yes", "n", "no", ""):
                 return said in ("y", "yes")
             if said in more:
-                more[said]()
+                answer = more[said]()
+                if answer is not None:
+                    return answer
             else:
                 click.echo(f"Please answer with one of {choices}.", err=True)
 

@@ -144,22 +144,28 @@ def deploy(context: Context, project: Project, request: DeployRequest, choose: C
     return done
 
 
-def following(context: Context, project: Project) -> tuple[Round, Deployed] | None:
+def following(
+    context: Context, project: Project, chosen: tuple[str, ...] = (), write: WriteTargets | None = None
+) -> tuple[Round, Deployed] | None:
     """Return what an installation writes in addition: the deploy of what it just installed. None if the project has no targets.
+    ``chosen``: the targets that a person just agreed to, which ``write`` adds to rye.toml.
 
     The installation has already asked for the approvals in rye.lock.
     """
     read = read_project(project)
     table = read.manifest.deploy
-    if not table.targets or not table.after_install:
+    names = table.targets or chosen
+    if not names or not table.after_install:
         return None
     request = DeployRequest()
-    planned = _planned(context, read, project, request, table.targets)
+    planned = _planned(context, read, project, request, names)
     remember_own(context.home, project, planned.remembered.state, planned.plan)
-    done = planned.outcome(table.targets)
+    done = planned.outcome(names)
     _recall_later(context, project, request, planned, done)
-    attributes = _attributes(context, project, "project", planned.plan)
-    return Round([*planned.transaction(), *attributes], planned.plan.folders), done
+    changes = [*planned.transaction(), *_attributes(context, project, "project", planned.plan)]
+    if not table.targets and write is not None:
+        changes.append(Change("rye.toml", write(project, names)))
+    return Round(changes, planned.plan.folders), done
 
 
 class Check(Struct, frozen=True):

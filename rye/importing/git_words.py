@@ -6,7 +6,7 @@ import re
 from urllib.parse import urlsplit
 
 from rye.importing.foreign import Cannot, shown
-from rye.project.declared_sources import HEAD, BadSource, git_address, git_rev, is_commit
+from rye.project.declared_sources import HEAD, BadSource, git_address, git_rev, is_commit, is_on_disk
 from rye.text.addresses import is_loopback, without_credentials
 
 GITHUB = "github.com"
@@ -20,6 +20,8 @@ def address(word: str) -> str:
     scp = _SCP.fullmatch(word)
     url = f"ssh://{scp[1]}@{scp[2]}/{scp[3]}" if scp is not None else word
     try:
+        if is_on_disk(url):
+            raise BadSource("a folder of another machine")
         return git_address(url.rstrip("/"))
     except BadSource as error:
         raise Cannot(f"its address {shown(without_credentials(word))!r}: {error}") from None

@@ -8,9 +8,9 @@
     drafts = { path = "../drafts", editable = true }
 
 Anyone with commit access can write this table, and its values are passed to a program (``git``) and used as paths. So
-only a few forms of address are allowed: ``https`` without a user, ``ssh`` without a password, ``http`` to loopback addresses;
-plain ASCII; no part that a program could mistake for an option. Everything here is pure. :func:`git_address` and its
-neighbours raise BadSource.
+only a few forms of address are allowed: ``https`` without a user, ``ssh`` without a password, ``http`` to loopback addresses,
+``file`` with an absolute path on this machine; plain ASCII; no part that a program could mistake for an option.
+Everything here is pure. :func:`git_address` and its neighbours raise BadSource.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ EDITABLE_PREFIX = "editable+"
 """For a folder whose items are used in place. Approving a copy of a folder's items does not approve this."""
 FOLDER_PREFIXES = (PATH_PREFIX, EDITABLE_PREFIX)
 _PREFIXES = (GIT_PREFIX, *FOLDER_PREFIXES)
+FILE = "file://"
 HEAD = "HEAD"
 """The ref of a source without a rev: the repository's default branch."""
 
@@ -110,13 +111,17 @@ def git_address(url: str) -> str:
     except ValueError:
         raise BadSource("it is not an address") from None
     host = parts.hostname or ""
-    if parts.scheme not in ("https", "ssh", "http"):
-        raise BadSource("git repositories can only be fetched over https:// or ssh://")
+    if parts.scheme not in ("https", "ssh", "http", "file"):
+        raise BadSource(
+            "git repositories can only be fetched over https:// or ssh://, or from this machine (file:///PATH)"
+        )
     if parts.password is not None or (parts.username is not None and parts.scheme != "ssh"):
         raise BadSource("it contains a user or password; use git's credential helper instead")
     if parts.username is not None and not _USER.fullmatch(parts.username):
         raise BadSource("its user name has unsupported characters")
-    if not _HOST.fullmatch(host) or port == 0:
+    if parts.scheme == "file" and parts.netloc:
+        raise BadSource("a file address has three slashes and an absolute path: file:///PATH")
+    if parts.scheme != "file" and (not _HOST.fullmatch(host) or port == 0):
         raise BadSource("it has no valid host")
     if parts.scheme == "http" and not is_loopback(host):
         raise BadSource("plain http is only allowed for this machine: use https://")
@@ -128,6 +133,11 @@ def git_address(url: str) -> str:
     if any(part in ("", ".", "..") or part.startswith("-") for part in segments):
         raise BadSource("its path has an empty part, a '..', or a part that begins with '-'")
     return url
+
+
+def is_on_disk(url: str) -> bool:
+    """Whether a repository's address is a folder of this machine."""
+    return url.startswith(FILE)
 
 
 def git_rev(rev: str) -> str:

@@ -90,7 +90,11 @@ def _sources() -> Schema:
     git = table(
         "A git repository.",
         {
-            "git": text("The repository's address: https or ssh.", NOT_BLANK, maxLength=SOURCES.url_characters),
+            "git": text(
+                "The repository's address: https, ssh, or file on this machine.",
+                NOT_BLANK,
+                maxLength=SOURCES.url_characters,
+            ),
             "rev": text("A tag, branch or full commit hash; by default the repository's default branch.", NOT_BLANK),
             "path": path,
         },

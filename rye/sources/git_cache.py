@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from filelock import FileLock, Timeout
 
 from rye.limits import SOURCES
+from rye.project.declared_sources import is_on_disk
 from rye.sources import git_program
 from rye.sources.git_objects import too_large
 from rye.sources.git_program import Asking, Finished
@@ -118,7 +119,7 @@ class GitCache:
         return done
 
     def _has_object(self, place: Path, commit: str) -> bool:
-        env = self._environment(loopback=False)
+        env = self._environment("")
         words = [f"--git-dir={place}", "cat-file", "-e", commit]
         return git_program.run(words, env, seconds=SOURCES.read_seconds, most_bytes=_HEADER_BYTES).code == 0
 
@@ -128,25 +129,25 @@ class GitCache:
         if not _is_ours(place, commit):
             raise _not_cached(url, commit)
         if (url, commit) not in self._objects:
-            self._objects[(url, commit)] = Objects(place, self._environment(loopback=False), commit)
+            self._objects[(url, commit)] = Objects(place, self._environment(""), commit)
         return self._objects[(url, commit)]
 
     def _git(self, url: str, words: Sequence[str], *, place: Path | None = None, most_bytes: int = 1 << 16) -> Finished:
-        env = self._environment(loopback=urlsplit(url).scheme == "http")
+        env = self._environment(urlsplit(url).scheme)
         where = [f"--git-dir={place}"] if place is not None else []
         return git_program.run([*where, *words], env, seconds=SOURCES.fetch_seconds, most_bytes=most_bytes)
 
-    def _environment(self, *, loopback: bool) -> dict[str, str]:
+    def _environment(self, scheme: str) -> dict[str, str]:
         if self._settings is None:
             self._settings = git_program.user_settings(self._given)
-        config = git_program.configuration(self._settings, loopback=loopback)
+        config = git_program.configuration(self._settings, scheme)
         return git_program.environment(self._given, self._asking, config)
 
     def _place(self, url: str) -> Path:
         return self._folder / f"{hashlib.sha256(url.encode()).hexdigest()[:40]}.git"
 
     def _require_network(self, url: str, why: str) -> None:
-        if self._offline:
+        if self._offline and not is_on_disk(url):
             message = f"{url} cannot be contacted offline, and {why}."
             raise SourceError("source-offline", message, "Run the command once without --offline.")
         if not self._may_contact(url):

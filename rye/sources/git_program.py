@@ -8,8 +8,8 @@ The repository, its address and the content of the cache are assumed hostile. Ru
 * Configuration: no system file, no user file, no attributes. rye writes the cache's own file and compares it before
   each use (:mod:`rye.sources.git_cache`). From the user's configuration only TLS and credential settings are copied,
   by name (:data:`_TAKEN`); hooks, filters, templates, ``insteadOf``, protocols and file system monitors are not.
-* Protocols: https and ssh, and plain http to loopback addresses. Redirects are refused, so no server can send us
-  elsewhere.
+* Protocols: https and ssh; plain http to loopback addresses and a repository's folder, each only for an address of that
+  form. Redirects are refused, so no server can send us elsewhere. git itself refuses a folder of another user.
 * Limits: time, output, the size of every file that git writes, and its memory.
 """
 
@@ -171,12 +171,12 @@ def environment(given: Mapping[str, str], asking: Asking, config: Sequence[tuple
     return found
 
 
-def configuration(user: Sequence[tuple[str, str]], *, loopback: bool) -> list[tuple[str, str]]:
-    """Return all settings of one run: the user's for TLS and credentials, then ours, which take precedence. ``loopback``:
-    whether the address is plain http to this machine."""
+def configuration(user: Sequence[tuple[str, str]], scheme: str) -> list[tuple[str, str]]:
+    """Return all settings of one run: the user's for TLS and credentials, then ours, which take precedence. ``scheme``: of the
+    address, which may be ``http`` to this machine or ``file``; empty if nothing is contacted."""
     own = list(_FIXED.items())
     own += [(f"fetch.fsck.{name}", "ignore") for name in _FSCK_FORGIVEN]
-    own.append(("protocol.http.allow", "always" if loopback else "never"))
+    own += [(f"protocol.{name}.allow", "always" if scheme == name else "never") for name in ("http", "file")]
     return [*(pair for pair in user if _TAKEN.fullmatch(pair[0])), *own]
 
 

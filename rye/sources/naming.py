@@ -1,8 +1,8 @@
 """Names for sources, made from where they are. The name is the namespace of the source's items in a project. Pure.
 
 A repository is named by its owner (``anthropics`` of ``anthropics/skills``: half of all collections are called skills), a
-second one of that owner by both, a third part by its folder, then by a number. A folder has its own name; one in a program's
-hidden folder both (``claude-skills``).
+second one of that owner by both, a third part by its folder, then by a number. A folder, and a repository on this
+machine, has its own name; a folder in a program's hidden folder both (``claude-skills``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection
 
 from rye.items.identity import is_segment
-from rye.project.declared_sources import PathSource, Source
+from rye.project.declared_sources import PathSource, Source, is_on_disk
 from rye.sources.finding import AGENTS
 
 _SERVED_BELOW = frozenset(("cgit", "git", "p", "r", "repos", "scm"))
@@ -31,6 +31,7 @@ def own_names(source: Source) -> list[str]:
         names = [both, _word(folder)] if outer.startswith(".") or folder == AGENTS else [_word(folder), both]
     else:
         words = [_word(part) for part in source.url.partition("://")[2].rstrip("/").split("/")[1:]]
+        words = words[-1:] if is_on_disk(source.url) else words
         owner, repository = next((word for word in words[:-1] if word not in _SERVED_BELOW), ""), "".join(words[-1:])
         if not owner or "@" in repository:  # a rev in the wrong place: the error says so
             names = [repository]

@@ -64,7 +64,7 @@ def test_what_was_deployed_by_hand_and_is_out_of_date_now_is_mentioned(user: Per
     """Otherwise the agent goes on reading an item that the project no longer has."""
     user.path(".claude").mkdir()
     user.ok("add", "acme/work/plan", "-y")
-    assert "Next:" not in user.terminal("add", "acme/work/other", "-y"), "nothing was deployed"
+    assert "deploy status" not in user.terminal("add", "acme/work/other", "-y"), "nothing was deployed"
     user.ok("deploy", "--target", "claude")
     assert "Next: `rye deploy status` shows which" in user.terminal("remove", "acme/work/plan")
     assert "stale" in user.run("deploy", "status").stdout

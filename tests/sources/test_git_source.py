@@ -61,8 +61,12 @@ def test_one_item_is_added_locked_and_installed(server: GitServer, person: Perso
 def test_items_are_listed_where_none_is_named(server: GitServer, person: Person) -> None:
     team(server)
     before = person.path("rye.toml").read_bytes()
-    refused = person.run("add", f"git+{server.url('prompts')}#v1.4.0:items", "--json")
-    assert (refused.code, refused.error["code"]) == (2, "choose-items")
+    address = f"git+{server.url('prompts')}#v1.4.0:items"
+    listed = person.ok("add", address, "--json").json
+    assert [(item["kind"], item["name"]) for item in listed["items"]] == [("skill", "docx"), ("skill", "pdf")]
+    assert "docx\t" in person.ok("add", address).stdout
+    refused = person.run("add", address, "-y", "--json")
+    assert (refused.code, refused.error["code"]) == (2, "choose-items"), "who agrees in advance says to what"
     assert refused.error["items"] == ["skill:docx", "skill:pdf"]
     assert person.path("rye.toml").read_bytes() == before
     assert not person.path("rye.lock").exists()

@@ -74,6 +74,7 @@ def test_a_line_for_npx_is_taken_whole(line: str, items: tuple[str, ...], everyt
         pasted = read_pasted(words)
         assert (pasted.source.spec, pasted.items, pasted.everything) == (KIT, items, everything)
     assert read_pasted(["npx skills add team/kit -g -a claude-code"]).left_out == ("-g", "-a", "claude-code")
+    assert read_pasted(["npx skills add team/kit --list"]).listing
 
 
 @pytest.mark.parametrize(
@@ -177,7 +178,8 @@ class TestAdding:
     def test_a_folder_of_that_name_and_the_projects_own_names_win(self, forge: GitServer, person: Person) -> None:
         asked = len(forge.requests)
         person.write("team/kit/SKILL.md", skill("kit"))
-        assert person.run("add", "team/kit", "-y").code != 0
+        person.ok("add", "team/kit", "-y")
+        assert 'kit = {path = "./team/kit"}' in person.path("rye.toml").read_text()
         person.write("rye.toml", '[project]\nname = "shop"\nnamespace = "mine"\n')
         assert person.run("add", "mine/kit", "-y").code != 0
         assert person.run("add", "team/other@^1.2", "-y").code != 0

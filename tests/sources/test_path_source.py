@@ -145,7 +145,7 @@ def test_agents_folders_and_marketplaces_are_read(person: Person, shared: Path) 
             "plugins/q/skills/four/SKILL.md": skill("four"),
         },
     )
-    refused = person.run("add", "../kit", "--json")
+    refused = person.run("add", "../kit", "-y", "--json")
     assert refused.error["items"] == ["skill:four", "skill:one", "skill:three", "skill:two"]
 
 
@@ -172,7 +172,7 @@ def test_agents_of_plugins_and_of_folders_that_are_called_so(person: Person, sha
         },
     )
     names = ["agent:five", "agent:four", "agent:one", "agent:three", "agent:two"]
-    assert person.run("add", "../kit", "--json").error["items"] == names
+    assert person.run("add", "../kit", "-y", "--json").error["items"] == names
     person.ok("add", "../kit/docs/agents", "no", "-y")
     assert "agent:docs-agents/no" in person.path("rye.toml").read_text()
     person.ok("ci")

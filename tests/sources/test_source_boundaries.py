@@ -53,7 +53,8 @@ def test_an_origin_of_a_source_is_no_registrys_and_no_fingerprint() -> None:
 
 
 PLAIN = "it is not a plain ASCII address"
-SCHEME = "git repositories can only be fetched over https:// or ssh://"
+SCHEME = "git repositories can only be fetched over https:// or ssh://, or from this machine (file:///PATH)"
+FILE = "a file address has three slashes and an absolute path: file:///PATH"
 USER = "it contains a user or password; use git's credential helper instead"
 HOST = "it has no valid host"
 PATH = "its path has unsupported characters"
@@ -73,7 +74,12 @@ PARTS = "its path has an empty part, a '..', or a part that begins with '-'"
         ("https://h:99999/a", "it is not an address"),
         ("https://h:x/a", "it is not an address"),
         ("ext::sh", SCHEME),
-        ("file:///a", SCHEME),
+        ("file://h/a", FILE),
+        ("file://localhost/a", FILE),
+        ("file:///a/../b", "its path has an empty part, a '..', or a part that begins with '-'"),
+        ("file:///-a", "its path has an empty part, a '..', or a part that begins with '-'"),
+        ("file:///a%2e%2e/b", "its path has unsupported characters"),
+        ("file:a", "its path has unsupported characters"),
         ("git://h/a", SCHEME),
         ("h/a", SCHEME),
         ("https://u@h/a", USER),

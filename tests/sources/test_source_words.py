@@ -16,7 +16,7 @@ def test_a_file_address_is_answered_with_the_folder() -> None:
     assert (refused.value.code, refused.value.details["what"], refused.value.hint) == (
         "bad-argument",
         "source",
-        "Write /srv/kit",
+        "Write /srv/kit for a folder of items, or git+file:///srv/kit for a checkout's commits.",
     )
 
 
@@ -36,8 +36,8 @@ def test_an_items_name_is_no_address(word: str) -> None:
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("git+git.example.org:3000/kit.git", "no https:// or ssh://"),
-        ("git+git.example.org/kit.git", "no https:// or ssh://"),
+        ("git+git.example.org:3000/kit.git", "no https://, ssh:// or file://"),
+        ("git+git.example.org/kit.git", "no https://, ssh:// or file://"),
         ("git+git@git.example.org:team/kit.git", "write ssh://USER@HOST/PATH"),
     ],
 )
@@ -56,6 +56,7 @@ def test_what_the_address_lacks_is_named(word: str, said: str) -> None:
         ("https://git.example.org/scm/team/kit.git", "team"),
         ("https://git.example.org/git/kit.git", "kit"),
         ("https://git.example.org/kit.git", "kit"),
+        ("file:///srv/git/team/kit.git", "kit"),
         ("ssh://git@git.example.org:2222/team/kit.git", "team"),
     ],
 )

@@ -23,6 +23,7 @@ from rye.items.consented import HookAction, Run
 from rye.layout import Cell, cut, flow
 from rye.limits import OVERRIDES
 from rye.permissions.risk import Tier, tiers, tools_tier
+from rye.text.lazy import lazy_pattern
 from rye.workspace.installing.install_request import Proposal
 from rye.workspace.trusting.project_changes import shown_lines
 
@@ -318,18 +319,23 @@ def _show_plan(screen: _Screen, plan: Plan, time: datetime) -> None:
     seen: set[object] = set()
 
     def show(change: ItemChange) -> None:
-        _show_item(screen.console, change)
-        _show_signer(screen.console, change, time, seen)
+        _show_item(screen, change, seen)
+        _show_signer(screen, change, time, seen)
         _show_tools(screen, change)
         _show_runs(screen, change)
         _show_others(screen, change)
 
-    if not screen.folds or len(plan.effective) <= _MOST:
-        for change in plan.effective:
+    groups = _plain_groups(screen, plan.effective)
+    named = {change.identity for group in groups for change in group}
+    others = [change for change in plan.effective if change.identity not in named]
+    if not screen.folds or len(others) <= _MOST:
+        for change in others:
             show(change)
     else:
-        for same in screen.by_kind(plan.effective, _alike):
+        for same in screen.by_kind(others, _alike):
             screen.rows(same, show, f"items {_ACTIONS[same[0].action]} in the same way", 2)
+    for group in groups:
+        _show_plain(screen, group, seen)
     _show_cautions(screen, plan)
     _show_rights(screen, plan)
     _show_hooks(screen, plan)
@@ -359,21 +365,106 @@ def _alike(change: ItemChange) -> Hashable:
     return change.action, asks, unsigned, unknown, forced, tier, moved
 
 
-def _show_item(console: Console, change: ItemChange) -> None:
-    sign, style = _VERBS[change.action]
+_MOST_NAMES = 40
+"""Of items that are alike except for their names, a terminal shows so many names."""
+
+
+def _plain_groups(screen: _Screen, changes: Sequence[ItemChange]) -> list[list[ItemChange]]:
+    """The items of one state of a source that are added and ask for nothing of their own, several at a time. What their texts
+    mention, their rights and their hooks stand below all items, with the items' names. Empty where nothing is left out."""
+    if not screen.folds:
+        return []
+    plain = [change for change in changes if _is_plain(change)]
+    return [group for group in screen.by_kind(plain, _said_of_source) if len(group) > 1]
+
+
+def _is_plain(change: ItemChange) -> bool:
+    new = change.new
+    if change.action != "add" or change.old is not None or new is None or new.source is None:
+        return False
+    is_special = change.forced is not None or change.pulled_in or new.tools is not None
+    return not is_special and not any(ask.sort == "run" or ask.sort not in _WITH_LINES for ask in change.asks)
+
+
+def _show_plain(screen: _Screen, group: Sequence[ItemChange], seen: set[object]) -> None:
+    """Print such items as one paragraph with their names, and once where they come from."""
+    names = [str(change.identity) for change in group]
+    kept = names[:_MOST_NAMES]
+    described = _is_described(screen, group[0], seen)
+    like = f", {_as_above(group[0])}" if described else ""
+    screen.console.tell((f"  + {len(names)} items with nothing that can run", "added"), (f"{like}:", "dim"))
+    more = f", and {len(names) - len(kept):,} more ({screen.more})" if len(kept) < len(names) else ""
+    screen.has_folded |= bool(more)
+    start = f"{group[0].identity.kind}:{group[0].identity.namespace}/"
+    shown_names = [names[0], *(name.removeprefix(start) for name in kept[1:])]
+    screen.console.tell((f"      {', '.join(shown_names)}{more}", "added"), hang=6, wide=True)
+    if not described:
+        _show_source(screen, group[0], seen, with_place=False)
+
+
+def _is_described(screen: _Screen, change: ItemChange, seen: set[object]) -> bool:
+    """Whether the screen said where an item of a source comes from, so that a terminal only refers to it."""
+    new = change.new
+    is_new = change.old is None and new is not None and new.source is not None
+    return screen.folds and is_new and _said_of_source(change) in seen
+
+
+def _as_above(change: ItemChange) -> str:
+    return f"{'not signed' if change.new is not None and change.new.is_unsigned else 'signed'}, as above"
+
+
+def _said_of_source(change: ItemChange) -> Hashable:
+    """Everything that the screen says about where an item of a source comes from, except its file."""
+    new = change.new
+    ref = new.source.ref if new is not None and new.source is not None else None
+    signed = (new.registry, new.how_signed) if new is not None else None
+    return change.identity.namespace, ref, signed, change.signer_new, change.signer_unknown
+
+
+def _show_source(screen: _Screen, change: ItemChange, seen: set[object], *, with_place: bool = True) -> None:
+    """Print where an item of a source comes from; what was said of it before is not repeated, except its file."""
+    console, new = screen.console, change.new
+    assert new is not None
+    assert new.source is not None
+    if _is_described(screen, change, seen):
+        return
+    place = f", {one_line(new.source.place)}" if with_place else ""
+    if _said_of_source(change) in seen:
+        console.tell((f"      {one_line(new.how_signed)} as above{place}", "dim"))
+        return
+    seen.add(_said_of_source(change))
+    signed = _LONG_COMMIT.sub(lambda found: found[1], new.how_signed) if screen.folds else new.how_signed
+    mark = "  (new to this project)" if change.signer_new else ""
+    mark = "  (you never agreed to this source before)" if change.signer_unknown else mark
+    style = "error" if new.is_unsigned else "dim"
+    console.tell((f"{_bang(new.is_unsigned)}{one_line(signed)}", style), (mark, "warning"), hang=8)
+    where = f"{new.registry}{f' ({new.source.ref})' if new.source.ref else ''}"
+    console.tell((f"      from {one_line(where)}{place}", "dim"))
+
+
+_LONG_COMMIT = lazy_pattern(r"\b([0-9a-f]{12})[0-9a-f]{28,52}\b")
+"""A commit's hash, of which a terminal shows the first twelve digits; rye.lock has all."""
+
+
+def _show_item(screen: _Screen, change: ItemChange, seen: set[object]) -> None:
+    console, (sign, style) = screen.console, _VERBS[change.action]
     versions = list(dict.fromkeys(item.version for item in (change.old, change.new) if item is not None))
-    console.tell((f"  {sign} {change.identity} {' → '.join(versions)}", style))
+    like = f"   {_as_above(change)}" if _is_described(screen, change, seen) else ""
+    console.tell((f"  {sign} {change.identity} {' → '.join(versions)}", style), (like, "dim"))
     if change.forced is not None:
         console.tell((f"      forced by [overrides] of rye.toml: {one_line(change.forced)}", "warning"))
     elif change.forces_anew:
         console.say("      no longer forced by [overrides] of rye.toml", "dim")
 
 
-def _show_signer(console: Console, change: ItemChange, time: datetime, seen: set[object]) -> None:
+def _show_signer(screen: _Screen, change: ItemChange, time: datetime, seen: set[object]) -> None:
     """Print the signer, the key's age and, if the registry changed, the old and new one. An entry that ``rye lock`` wrote is
     treated like any other change. ``seen``: signers already described on this screen; repetition would hide what differs."""
-    old, new = change.old, change.new
+    console, old, new = screen.console, change.old, change.new
     if new is None or (change.action == "keep" and old is not None and not old.approved.is_pending):
+        return
+    if new.source is not None and old is None:
+        _show_source(screen, change, seen)
         return
     history = change.history
     if change.signed_before is not None:
@@ -470,8 +561,21 @@ def _show_runs(screen: _Screen, change: ItemChange) -> None:
     def show(run: Run) -> None:
         screen.console.tell((f"      {run_line(run)}{_run_mark(change, run)}", "warning"))
 
+    def show_alike(runs: Sequence[Run]) -> None:
+        """One line for files that are run in exactly the same way."""
+        if len(runs) == 1:
+            show(runs[0])
+            return
+        names = ", ".join(one_line(run.where) for run in runs)
+        said = f"{_RUN_WORDS[runs[0].what]}s {names}: {one_line(runs[0].action)}{_run_mark(change, runs[0])}"
+        screen.console.tell((f"      {said}", "warning"), hang=8, wide=True)
+
     for same in screen.by_kind(change.of("run"), lambda run: (run.what, _how(run))):
-        screen.rows(same, show, RUN_NAMES[same[0].what], 6)
+        if screen.folds and same[0].what == "attached-file" and len(same) <= _MOST:
+            for runs in screen.by_kind(same, lambda run: (run.action, _run_mark(change, run))):
+                show_alike(runs)
+        else:
+            screen.rows(same, show, RUN_NAMES[same[0].what], 6)
 
 
 def _how(run: Run) -> str:
@@ -550,7 +654,7 @@ def _show_cautions(screen: _Screen, plan: Plan) -> None:
 def _show_places(console: Console, said: str, style: str, places: Sequence[str]) -> None:
     """Print a mention with its one place, or with its places below."""
     alone = f"   {places[0]}" if len(places) == 1 else ""
-    console.tell((said, style), alone, hang=8)
+    console.tell((said, style), alone, hang=8, wide=True)
     for place in () if alone else places:
         console.tell(f"      {place}", hang=8)
 
@@ -610,7 +714,18 @@ def _show_counts(screen: _Screen, plan: Plan) -> None:
         (sum(len(change.of("run")) for change in changes), "thing that can run", "things that can run", "warning"),
         (sum(len(change.of("hook")) for change in changes), "hook", "hooks", "warning"),
         (sum(c.new.is_unsigned for c in changes if c.new and c.of("source")), "not signed", "not signed", "error"),
-        (len({_signer(c) for c in changes if c.signer_unknown}), "unknown signer", "unknown signers", "warning"),
+        (
+            len({_signer(c) for c in changes if c.signer_unknown and not c.of("source")}),
+            "unknown signer",
+            "unknown signers",
+            "warning",
+        ),
+        (
+            len({c.new.registry for c in changes if c.new and c.signer_unknown and c.of("source")}),
+            "new source",
+            "new sources",
+            "warning",
+        ),
         (sum(change.signer_changed for change in changes), "change of signer", "changes of signer", "warning"),
     ]
     console.gap()

@@ -76,10 +76,10 @@ def _add(session: Session, request: InstallRequest, items: tuple[str, ...], grou
         )
     from rye.workspace.installing.adding import (
         add,
-        project_or_new,
+        project_to_add_to,
     )  # loads the solver, which an up-to-date installation never needs
 
-    project = project_or_new(session, session.cwd)
+    project = project_to_add_to(session.cwd)
     outcome = add(session, project, request, items, group, agreement(session))
     return show_outcome(session, outcome, dry_run=request.dry_run)
 

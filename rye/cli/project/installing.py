@@ -9,6 +9,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, cast
 
 import click
+from msgspec.structs import replace
 
 from rye.cli.console import one_line
 from rye.cli.options import Session
@@ -16,6 +17,7 @@ from rye.errors import UsageError
 from rye.project.context import load_manifest, require_project
 
 if TYPE_CHECKING:
+    from rye.cli.project.proposed_deploy import ProposedDeploy
     from rye.deployment.deploying import Deployed
     from rye.project.layout import Project
     from rye.workspace.context import Context
@@ -132,26 +134,56 @@ def command_text(
 IN_ORDER = "everything is installed"
 
 
-def agreement(session: Session) -> Agree:
-    """A callback that shows what an installation is about to do and, on a terminal, asks if something needs a yes."""
+def agreement(session: Session, proposed: ProposedDeploy | None = None) -> Agree:
+    """A callback that shows what an installation is about to do and, on a terminal, asks if something needs a yes. ``proposed``:
+    the deploy that the same question is about."""
 
     def agree(proposal: Proposal) -> bool:
         from rye.cli.project import consent  # a run with nothing to do shows no screen
 
         console = session.console
-        asks = bool(proposal.waiting or proposal.unseen) and session.interactive
+        needs_yes = bool(proposal.waiting or proposal.unseen)
+        programs = _programs(proposed)
+        asks = bool(needs_yes or programs) and session.interactive
         consent.show_proposal(console, proposal, asks=asks)
-        more = {"d": lambda: consent.show_whole(console, proposal)}
+        if not asks:
+            return False
+        more: dict[str, Callable[[], bool | None]] = {"d": lambda: consent.show_whole(console, proposal)}
         if any(path for _, path, _ in proposal.texts):
             more["f"] = lambda: consent.show_files(console, proposal)
-        return asks and console.confirm(consent.question(proposal), more)
+        question = consent.question(proposal)
+        if proposed is None or not programs:
+            return console.confirm(question, more)
+        if not needs_yes:  # it is installed in any case
+            proposed.agreed = console.confirm(f"Deploy this to {programs} as well?", more)
+            return False
+        console.say("d: show the texts" + ", f: the files" * ("f" in more) + ", o: only install", "dim")
+        proposed.agreed = True
+
+        def only_install() -> bool:
+            proposed.agreed = False
+            return True
+
+        more["o"] = only_install
+        return console.confirm(f"{question.removesuffix('?')}, and deploy it to {programs}?", more)
 
     return agree
 
 
-def show_outcome(session: Session, outcome: InstallOutcome, *, dry_run: bool = False, command: str = "") -> int:
-    """Print one line or the one document, and return the exit code. ``dry_run``: report that nothing was written. ``command``: as
-    given, to be repeated with approvals for what was set aside."""
+def _programs(proposed: ProposedDeploy | None) -> str:
+    """The agent programs that are proposed, as people write them; empty if none is."""
+    if proposed is None or not proposed.names:
+        return ""
+    from rye.cli.project.proposed_deploy import titles
+
+    return titles(proposed.names)
+
+
+def show_outcome(
+    session: Session, outcome: InstallOutcome, *, dry_run: bool = False, brief: bool = False, command: str = ""
+) -> int:
+    """Print one line or the one document, and return the exit code. ``dry_run``: report that nothing was written; ``brief``:
+    leave out the deployed files; ``command``: as given, to be repeated with approvals for what was set aside."""
     said = _said(outcome)
     deployed = deployed_by(outcome)
     code = 1 if (deployed is not None and deployed.refused) or outcome.set_aside else 0
@@ -164,7 +196,7 @@ def show_outcome(session: Session, outcome: InstallOutcome, *, dry_run: bool = F
             from rye.cli.deploy.shown import show_deployed  # most installations deploy nothing
             from rye.deployment.deploying import summary
 
-            show_deployed(session, deployed)
+            show_deployed(session, replace(deployed, changes=()) if brief else deployed)
             session.console.data(summary(deployed))
         elif deployed is None and outcome.result == "installed" and require_project(session.cwd).has_deployed:
             session.console.next_step("`rye deploy status` shows which deployed files this made out of date.")

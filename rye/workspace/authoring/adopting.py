@@ -26,7 +26,7 @@ from rye.items.skill.adoption import AdoptableFile, analyze
 from rye.items.version_text import version_problem
 from rye.limits import CONTENT
 from rye.project.context import require_project, walk
-from rye.project.declared_sources import GIT_PREFIX, BadSource, git_address
+from rye.project.declared_sources import GIT_PREFIX, BadSource, git_address, is_on_disk
 from rye.publishing.working_tree import checkout_of, uncommitted
 from rye.storage.atomic import replace_file
 from rye.storage.safe_files import read_bytes, refuse_links
@@ -167,6 +167,8 @@ def _origins(folders: list[Path], root: Path) -> dict[Path, str]:
 def _address(remote: str) -> str:
     """A remote's address in the form of sources, without a user's name or password. Raises BadSource."""
     scp = re.fullmatch(r"([A-Za-z0-9._-]+@[A-Za-z0-9.-]+):(?!/)(.+)", remote)
+    if is_on_disk(remote):
+        raise BadSource("others have no such folder")
     return git_address(f"ssh://{scp[1]}/{scp[2]}" if scp else re.sub(r"^(https?://)[^/@]*@", r"\1", remote))
 
 

@@ -12,6 +12,7 @@ from rye.installation.environment import Environment
 from rye.installation.resolving import identify, latest_version, no_such_version
 from rye.installation.sources import Sources
 from rye.items.identity import Identity, Reference, is_segment, lookup_key, parse_reference
+from rye.project.context import require_project
 from rye.project.layout import Project, find_project
 from rye.project.lock_file import Unlock
 from rye.project.manifest import Manifest, Requested, parse_manifest
@@ -21,21 +22,21 @@ from rye.project.new_manifest import new_manifest
 from rye.project.ownership import refuse_wide_folder
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Version
-from rye.storage.atomic import replace_file
 from rye.text.lazy import lazy_module
 from rye.workspace.context import Context
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Agree, InstallRequest
-from rye.workspace.installing.install_session import open_session, retry_when_overtaken
+from rye.workspace.installing.install_session import InstallSession, open_session, retry_when_overtaken
 from rye.workspace.installing.install_steps import install_from, session_sources
+from rye.workspace.installing.project_state import require_manifest
 from rye.workspace.installing.source_words import SHORT
 from rye.workspace.registries.project_registries import project_registries
 from rye.workspace.registries.registry_access import configured, judging_environment, project_manifest
 
 if TYPE_CHECKING:
-    from rye.workspace.registries import source_book
+    from rye.workspace.registries import pinned_names
 else:  # needed for words that could be a repository of GitHub; it loads git
-    source_book = lazy_module("rye.workspace.registries.source_book")
+    pinned_names = lazy_module("rye.workspace.registries.pinned_names")
 
 
 def add(
@@ -66,14 +67,16 @@ def member_meant(context: Context, project: Project, manifest: Manifest, member:
     return member_around(manifest, project.root, context.cwd)
 
 
-def names_repository(context: Context, word: str) -> bool:
-    """Whether ``owner/repo`` means a repository of GitHub: a folder of that name, and a namespace that a registry may have, win.
+def names_source(context: Context, word: str) -> bool:
+    """Whether ``owner/repo`` means a repository of GitHub, or a folder here of that name, which wins over the repository. A
+    namespace that a registry may have wins over both.
 
     With a registry for all namespaces it never does: what that registry does not have today, a stranger could have put there.
-    Nor does an owner of the name of a namespace that a pinned registry was seen to have.
+    Nor does an owner of the name of a namespace that a pinned registry has: each is asked, and one that does not answer ends
+    the command, before any other host is contacted. Raises RyeError of that registry.
     """
     short = SHORT.fullmatch(word)
-    if short is None or (context.cwd / word).is_dir():
+    if short is None:
         return False
     where = configured(context)
     owner = short["owner"].lower()
@@ -82,18 +85,33 @@ def names_repository(context: Context, word: str) -> bool:
     range_like = "@" in word and not short["item"]
     if range_like or known or where.default is not None or owner in where.by_namespace:
         return False
-    return owner not in source_book.pinned_namespaces(context.home)
+    return not pinned_names.pinned_registry_has(context, owner, f"{short['owner']}/{short['repository']}")
 
 
-def project_or_new(context: Context, folder: Path) -> Project:
-    """The project around a folder, or a new one in it. Raises RyeError ``wide-folder``, ``foreign-project``."""
-    project = find_project(folder)
-    if project is None:
-        refuse_wide_folder(folder)
-        project = Project(folder.absolute())
-        replace_file(project.manifest_path, new_manifest(project.root.name, None, None).encode())
-        context.tell(f"created {project.manifest_path}")
-    return project
+def project_to_add_to(folder: Path) -> Project:
+    """The project around a folder, or the one that the first item makes in it, of which nothing is written yet.
+
+    Raises RyeError ``no-manifest``, ``wide-folder``, ``foreign-project``.
+    """
+    if find_project(folder) is not None or Project(folder).lock_path.is_file():
+        return require_project(folder)
+    refuse_wide_folder(folder)
+    return Project(folder.absolute())
+
+
+def open_to_add(context: Context, project: Project, request: InstallRequest, agree: Agree) -> InstallSession:
+    """An attempt that adds something: where there is no rye.toml, it gets a new one, which is written with the items."""
+    if project.manifest_path.exists():
+        return open_session(context, project, request, agree)
+    require_manifest(project)
+    return open_session(context, project, request, agree, new_manifest(project.root.name, None, None))
+
+
+def tell_of_new(session: InstallSession) -> None:
+    """Say that rye.toml is made, where there is none."""
+    project = session.before.project
+    if not project.manifest_path.exists():
+        session.context.tell(f"There is no rye.toml here yet; it is made in {project.root}.")
 
 
 def _add(
@@ -105,7 +123,7 @@ def _add(
     agree: Agree,
     member: str | None,
 ) -> InstallOutcome:
-    session = open_session(context, project, request, agree)
+    session = open_to_add(context, project, request, agree)
     asker = member_meant(context, project, session.manifest, member)
     with session_sources(session) as sources:
         environment = judging_environment(context, session.manifest, session.policies)
@@ -115,6 +133,7 @@ def _add(
             text = _with(text, reference, group, sources, environment)
         session = session.with_manifest(text, asker)
         session = session.with_manifest(_with_registry(context, session.manifest_text, project, references))
+        tell_of_new(session)
         return install_from(session, sources, Unlock.nothing())
 
 

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
+from urllib.parse import quote
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
 from rye.items.identity import Identity, is_segment
-from rye.project.declared_sources import BadSource, GitSource, PathSource, Source, git_rev, inner_path
+from rye.limits import SOURCES
+from rye.project.declared_sources import (
+    FILE,
+    PATH_PREFIX,
+    BadSource,
+    GitSource,
+    PathSource,
+    Source,
+    git_address,
+    git_rev,
+    inner_path,
+)
 from rye.project.layout import Project
 from rye.project.lock_file import Unlock
 from rye.project.manifest_edit import add_dependencies, add_source
@@ -22,16 +36,16 @@ from rye.sources.source_error import shown
 from rye.text.addresses import without_credentials
 from rye.text.spelling import close_words
 from rye.workspace.context import Context
-from rye.workspace.installing.adding import member_meant
+from rye.workspace.installing.adding import member_meant, open_to_add, tell_of_new
 from rye.workspace.installing.install_outcome import InstallOutcome, SetAside
 from rye.workspace.installing.install_request import Agree, InstallRequest
-from rye.workspace.installing.install_session import InstallSession, open_session, retry_when_overtaken
+from rye.workspace.installing.install_session import InstallSession, retry_when_overtaken
 from rye.workspace.installing.install_steps import install_from, session_sources
 from rye.workspace.installing.pasted_words import is_pasted, read_pasted
-from rye.workspace.installing.source_words import as_editable, named, read_source
+from rye.workspace.installing.source_list import SourceList, list_items
+from rye.workspace.installing.source_words import as_editable, is_folder_path, is_runner, named, read_source
 from rye.workspace.registries.source_book import source_opener
 
-_LISTED = 40
 _KEPT = 12
 
 
@@ -50,12 +64,17 @@ class SourceRequest(Struct, frozen=True, kw_only=True):
     """The workspace's member that needs the items; None as for ``rye add ID``. The whole workspace has the source."""
     editable: bool = False
     """Whether a folder's items are used in place, without copying them."""
+    listing: bool = False
+    """Whether to list the items instead; ``items`` are then words that filter them."""
 
 
 def add_from_source(
     context: Context, project: Project, request: InstallRequest, wanted: SourceRequest, agree: Agree
-) -> InstallOutcome:
-    """Write the source and the chosen items into rye.toml, and install them.
+) -> InstallOutcome | SourceList:
+    """Write the source and the chosen items into rye.toml, and install them; or list what the source has, and write nothing.
+
+    It is a list if that was asked for, and if the source has several items and none was named. Only ``--yes`` without a name is
+    an error then: who agrees in advance must say to what.
 
     Raises UsageError ``bad-argument``, ``source-name-taken``, ``choose-items``, RyeError ``no-such-item``,
     SourceError.
@@ -63,14 +82,16 @@ def add_from_source(
     if not is_segment(wanted.group):
         hint = "Use a-z, 0-9, '-' and '_', e.g. dev."
         raise UsageError("bad-argument", f"{wanted.group!r} is not a valid group name.", hint, what="group")
+    if wanted.listing and wanted.everything:
+        raise UsageError("contradiction", "--list installs nothing, so --all means nothing.", "Leave out one of them.")
     if wanted.everything and wanted.items:
         raise UsageError("contradiction", "--all cannot be combined with item names.", "Leave out one of them.")
     source, wanted = _meant(context, project, wanted)
     if wanted.editable:
         source = as_editable(source)
 
-    def attempt() -> InstallOutcome:
-        session = open_session(context, project, request, agree)
+    def attempt() -> InstallOutcome | SourceList:
+        session = open_to_add(context, project, request, agree)
         declared = named(source, session.manifest, wanted.name)
         if isinstance(declared, PathSource) and declared.name not in session.manifest.sources:
             source_folder(project.root, declared, "Check the path.")
@@ -81,7 +102,12 @@ def add_from_source(
             sources.book.use_locked(session.before.lock.items)
             with context.progress("fetching the source"):
                 opened = sources.book.open(declared.name)
+            if wanted.listing:
+                return list_items(opened, wanted.word, wanted.items, whole=True)
             chosen = _chosen(context, opened, wanted)
+            if chosen is None:
+                return list_items(opened, wanted.word, (), whole=False)
+            tell_of_new(session)
             _tell_converted(context, opened, chosen)
 
             def install(some: Sequence[FoundItem], *, sets_aside: bool) -> InstallOutcome:
@@ -123,10 +149,15 @@ def _meant(context: Context, project: Project, wanted: SourceRequest) -> tuple[S
     """Return the source that a word names, and the request with the items that it names. What was pasted is shown as what it
     was taken for. Raises UsageError ``bad-argument``, SourceError."""
     words = (wanted.word, *wanted.items)
+    if (repository := _repository_here(project.root, wanted.word)) is not None:
+        context.tell(f"{without_credentials(wanted.word)} is a git repository; it is taken for {repository.spec}")
+        return repository, wanted
     if not is_pasted(wanted.word):
         return read_source(wanted.word), wanted
     if (context.cwd / wanted.word).is_dir():
-        return read_source(f"./{wanted.word}"), wanted
+        folder = Path(os.path.relpath(context.cwd / wanted.word, project.root)).as_posix()
+        context.tell(f"{wanted.word} is taken for the folder ./{wanted.word}")
+        return read_source(f"./{folder}"), wanted
     pasted = read_pasted(words)
     source = pasted.source
     if pasted.left_out:
@@ -143,8 +174,37 @@ def _meant(context: Context, project: Project, wanted: SourceRequest) -> tuple[S
             else:
                 source = replace(source, path=inner_path(pasted.inner))
     context.tell(f"{without_credentials(wanted.word)} is taken for {source.spec}")
-    every = wanted.everything or pasted.everything
-    return source, replace(wanted, word=source.spec, items=items, everything=every)
+    names_only_source = not (pasted.items or pasted.inner or is_runner(wanted.word))
+    return source, replace(
+        wanted,
+        word=wanted.word if names_only_source else source.spec,
+        items=items,
+        everything=wanted.everything or (pasted.everything and not wanted.listing),
+        listing=wanted.listing or pasted.listing,
+    )
+
+
+_BARE = ("HEAD", "objects", "refs")
+"""What a bare repository has, and no folder of items."""
+
+
+def _repository_here(root: Path, word: str) -> GitSource | None:
+    """The source that a path or a ``file`` address names if a bare repository is there; None for everything else.
+
+    ``root``: what a path is relative to. Raises UsageError ``bad-argument``.
+    """
+    if not (word.startswith((FILE, PATH_PREFIX)) or is_folder_path(word)):
+        return None
+    place, _, rest = word.removeprefix(PATH_PREFIX).removeprefix(FILE).partition("#")
+    folder = os.path.abspath(root / place)
+    if not all(os.path.exists(f"{folder}/{name}") for name in _BARE):
+        return None
+    rev, _, path = rest.partition(":")
+    try:
+        url = git_address(f"{FILE}{quote(folder, safe='/~+@')}")
+        return GitSource("", url, git_rev(rev) if rev else None, inner_path(path))
+    except BadSource as error:
+        raise UsageError("bad-argument", f"{word!a} is not a source: {error}.", what="source") from None
 
 
 def _divided(source: GitSource, tail: str, opener: Opener) -> GitSource:
@@ -172,8 +232,8 @@ def _with(
     return session.with_manifest(text, member)
 
 
-def _chosen(context: Context, opened: OpenSource, wanted: SourceRequest) -> list[FoundItem]:
-    """The named items, or all usable ones."""
+def _chosen(context: Context, opened: OpenSource, wanted: SourceRequest) -> list[FoundItem] | None:
+    """The named items, all usable ones, or the only one; None if a person has to choose."""
     for note in opened.inventory.notes:
         context.tell(f"{opened.source.origin}: {note}")
     if wanted.items:
@@ -190,7 +250,9 @@ def _chosen(context: Context, opened: OpenSource, wanted: SourceRequest) -> list
         return usable
     if len(usable) == 1:
         return usable
-    raise _choose(opened, usable)
+    if context.assume_yes:
+        raise _choose(opened, usable)
+    return None
 
 
 def _tell_converted(context: Context, opened: OpenSource, chosen: Sequence[FoundItem]) -> None:
@@ -214,8 +276,10 @@ def _one(opened: OpenSource, item: str) -> FoundItem:
     if not found:
         names = sorted({one.local_id for one in opened.inventory.items})
         near = close_words(local_id, names, 3)
-        listed = ", ".join(names[:_LISTED]) or "no items"
-        hint = f"Did you mean {', '.join(near)}?" if near else f"It has: {listed}."
+        listed = ", ".join(names[: SOURCES.listed_items]) or "no items"
+        more = len(names) - SOURCES.listed_items
+        rest = f" and {more} more, which --list shows" if more > 0 else ""
+        hint = f"Did you mean {', '.join(near)}?" if near else f"It has: {listed}{rest}."
         raise RyeError("no-such-item", f"{opened.source.spec} has no {item!a}.", hint)
     if len(found) > 1:
         listed = ", ".join(f"{one.kind}:{one.local_id}" for one in found)
@@ -225,12 +289,10 @@ def _one(opened: OpenSource, item: str) -> FoundItem:
 
 def _choose(opened: OpenSource, usable: Sequence[FoundItem]) -> UsageError:
     names = [f"{found.kind}:{found.local_id}" for found in usable]
-    listed = "\n".join(f"  {name}" for name in names[:_LISTED])
-    more = f"\n  and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return UsageError(
         "choose-items",
-        f"{opened.source.spec} has {len(names)} items; none was named:\n{listed}{more}",
-        "Name the items after the source, or add all of them with --all.",
+        f"{opened.source.spec} has {len(names)} items, and --yes does not say which of them you want.",
+        "Name the items after the source, or add all of them with --all. `rye add SOURCE --list` lists them.",
         details={"items": names},
     )
 
@@ -243,7 +305,8 @@ def _nothing(opened: OpenSource, refused: Sequence[FoundItem], why: Sequence[str
         )
         return RyeError("no-such-item", f"{opened.source.spec} has no items.", hint)
     listed = "\n".join(
-        f"  {one.kind}:{one.local_id}: {reason}" for one, reason in zip(refused[:_LISTED], why, strict=False)
+        f"  {one.kind}:{one.local_id}: {reason}"
+        for one, reason in zip(refused[: SOURCES.listed_items], why, strict=False)
     )
     return RyeError(
         "source-item-unusable",

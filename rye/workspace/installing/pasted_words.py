@@ -23,7 +23,8 @@ from rye.workspace.installing.source_words import SHORT, is_address, is_runner
 _FORGES = ("github.com", "gitlab.com", "codeberg.org", "bitbucket.org", "gitea.com")
 _BROWSED = re.compile(r"(?P<path>.+?)/(?:-/)?(?:tree|blob|src/(?:branch|tag|commit)|src)/(?P<tail>.+)")
 _SCP = re.compile(r"(?:[A-Za-z0-9_.-]+@)?[A-Za-z0-9.-]+:(?![0-9/])\S+|[A-Za-z0-9_.-]+@[A-Za-z0-9.-]+:\S+")
-_LEFT_OUT = frozenset(("-y", "--yes", "-g", "--global", "--copy", "-l", "--list"))
+_LISTS = ("-l", "--list")
+_LEFT_OUT = frozenset(("-y", "--yes", "-g", "--global", "--copy"))
 _HINT = "Write OWNER/REPOSITORY, https://HOST/OWNER/REPOSITORY, or git+https://HOST/PATH.git#REV:FOLDER."
 
 
@@ -40,6 +41,8 @@ class Pasted(Struct, frozen=True):
     """The name of an item, or else a folder."""
     left_out: tuple[str, ...] = ()
     """Options that have no meaning here."""
+    listing: bool = False
+    """Whether the line only lists what there is."""
 
 
 def read_pasted(words: Sequence[str]) -> Pasted:
@@ -87,7 +90,7 @@ def _line(words: Sequence[str]) -> Pasted:
     addresses: list[str] = []
     items: list[str] = []
     left_out: list[str] = []
-    everything, takes = False, ""
+    everything, listing, takes = False, False, ""
     for word in rest[2:]:
         if word.startswith("-"):
             name, equals, value = word.partition("=")
@@ -100,6 +103,8 @@ def _line(words: Sequence[str]) -> Pasted:
                 left_out.append(word)
             elif name == "--all":
                 everything = True
+            elif name in _LISTS:
+                listing = True
             elif name in _LEFT_OUT:
                 left_out.append(word)
             else:
@@ -113,7 +118,7 @@ def _line(words: Sequence[str]) -> Pasted:
     pasted = read_pasted(addresses)
     every = everything or "*" in items
     chosen = () if every else (*pasted.items, *items)
-    return Pasted(pasted.source, chosen, every, pasted.tail, pasted.inner, tuple(left_out))
+    return Pasted(pasted.source, chosen, every, pasted.tail, pasted.inner, tuple(left_out), listing)
 
 
 def _address(word: str) -> Pasted:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from rye.errors import RyeError, UsageError
 from rye.items.identity import is_segment
 from rye.project.declared_sources import (
+    FILE,
     GIT_PREFIX,
     PATH_PREFIX,
     BadSource,
@@ -40,7 +41,6 @@ SHORT = re.compile(
     r"(?:@(?P<item>[A-Za-z][A-Za-z0-9_-]*)|#(?P<rev>[^\s#]+))?"
 )
 """``owner/repo``, as people name repositories of GitHub. An item's name has the same form, so a namespace that is known wins."""
-_FILE = "file://"
 _RUNNERS = ("npx", "bunx", "pnpx", "pnpm")
 _SCP = re.compile(r"(?:[A-Za-z0-9_.-]+@)?[A-Za-z0-9.-]+:(?!//)")
 _HINT = "Write git+https://HOST/PATH.git#REV:FOLDER, or a folder's path such as ../shared-items."
@@ -49,11 +49,16 @@ _HINT = "Write git+https://HOST/PATH.git#REV:FOLDER, or a folder's path such as 
 def is_source_word(word: str) -> bool:
     """Whether an argument of ``rye add`` names a source, not an item."""
     return (
-        word.startswith((GIT_PREFIX, PATH_PREFIX, *_FOLDERS))
-        or word in (".", "..")
+        word.startswith((GIT_PREFIX, PATH_PREFIX))
+        or is_folder_path(word)
         or is_runner(word)
         or _ADDRESS.match(word) is not None
     )
+
+
+def is_folder_path(word: str) -> bool:
+    """Whether a word is written like the path of a folder."""
+    return word.startswith(_FOLDERS) or word in (".", "..")
 
 
 def is_runner(word: str) -> bool:
@@ -63,15 +68,18 @@ def is_runner(word: str) -> bool:
 
 def is_address(word: str) -> bool:
     """Whether a word is an address as people copy it (:mod:`rye.workspace.installing.pasted_words`)."""
-    return not word.startswith(_FILE) and _ADDRESS.match(word) is not None
+    return not word.startswith(FILE) and _ADDRESS.match(word) is not None
 
 
 def read_source(word: str) -> Source:
     """The source that a word names; its name is chosen later. Raises UsageError ``bad-argument``."""
-    if word.startswith(_FILE):
+    if word.startswith(FILE):
         shown = without_credentials(word)
         raise UsageError(
-            "bad-argument", f"{shown!a} is not an item's name.", f"Write {shown.removeprefix(_FILE)}", what="source"
+            "bad-argument",
+            f"{shown!a} is no bare repository.",
+            f"Write {shown.removeprefix(FILE)} for a folder of items, or git+{shown} for a checkout's commits.",
+            what="source",
         )
     try:
         if not word.startswith(GIT_PREFIX):
@@ -81,7 +89,7 @@ def read_source(word: str) -> Source:
         if "@" in url and _SCP.match(url):
             raise BadSource("write ssh://USER@HOST/PATH instead of USER@HOST:PATH")
         if "://" not in url:
-            raise BadSource("its address has no https:// or ssh:// in front")
+            raise BadSource("its address has no https://, ssh:// or file:// in front")
         found = GitSource("", git_address(url), git_rev(rev) if rev else None, inner_path(path))
     except BadSource as error:
         raise UsageError(

@@ -1,0 +1,68 @@
+"""The list that ``rye add SOURCE`` prints: names, what each may run or use, and descriptions."""
+
+from __future__ import annotations
+
+import shlex
+
+from rye.cli.console import TIER_STYLE, counted, one_line
+from rye.cli.options import Session
+from rye.layout import Cell, Column
+from rye.limits import SOURCES
+from rye.permissions.risk import Tier, tiers, tools_tier
+from rye.workspace.installing.source_list import ListedItem, SourceList
+
+
+def show_list(session: Session, found: SourceList) -> int:
+    """Print the list and what to type next. Return the exit code, 0."""
+    if session.json:
+        session.console.document(found.as_json())
+        return 0
+    console = session.console
+    many = len({item.kind for item in found.items}) > 1
+    short = console.on_terminal and not found.whole
+    rows = found.items[: SOURCES.listed_items] if short else found.items
+    console.table(
+        [[_name(item, many), _may(item), one_line(item.description)] for item in rows],
+        ["NAME", "MAY", Column("WHAT IT IS FOR", prose=True, lines=1 if short else 2)],
+    )
+    given = shlex.quote(found.given)
+    about = f"{found.source} has {counted(found.total, 'item')}"
+    if found.words:
+        matching = f"{len(found.items)} of them {'has' if len(found.items) == 1 else 'have'}"
+        about += f"; {matching} {' and '.join(map(repr, found.words))}"
+    console.say(f"{about}.")
+    if len(rows) < len(found.items):
+        more = len(found.items) - len(rows)
+        console.say(f"{more} more: rye add {given} --list    WORDS after it show only what has them.")
+    for item, why in found.unusable if found.whole or console.verbose else ():
+        console.say(f"{item} cannot be used: {why}.", "dim")
+    if found.unusable and not (found.whole or console.verbose):
+        console.say(f"{counted(len(found.unusable), 'item')} cannot be used; --list says why.", "dim")
+    if found.items:
+        example = _name(found.items[0], many)
+        console.say(f"Next: `rye add {given} {example}` installs one, and asks first; --all takes all of them.", "hint")
+    return 0
+
+
+def _name(item: ListedItem, with_kind: bool) -> str:
+    return f"{item.kind}:{item.name}" if with_kind else item.name
+
+
+def _may(item: ListedItem) -> Cell:
+    """What an item may do, in a few words, the worst first. The consent screen has every line."""
+    said: list[str] = []
+    worst = tools_tier(item.tools) if item.tools is not None else None
+    if worst is Tier.UNRESTRICTED:
+        said.append("any command")
+    if item.runs:
+        said.append(f"run {counted(len(item.runs), 'thing')}")
+    if item.rights:
+        worst = max(filter(None, (worst, *tiers(item.rights).values())))
+        said.append(counted(len(item.rights), "right"))
+    if item.hooks:
+        said.append(counted(item.hooks, "hook"))
+    if item.tools is not None and item.tools.names and worst is not Tier.UNRESTRICTED:
+        said.append(counted(len(item.tools.names), "tool"))
+    if not said:
+        return ("-", "dim")
+    return (", ".join(said), TIER_STYLE[str(worst)] if worst is not None else "warning")
