@@ -2,23 +2,35 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-.PHONY: demo test test-fast test-fast-first test-fast-rest test-clients test-browser screenshots screens format lint check bench fuzz mutate requirements completion-table command-pages schemas rules-table error-pages dist clean
+PREFIX ?= $(HOME)/.local
+.PHONY: demo install uninstall zipapp test test-fast test-fast-first test-fast-rest test-clients test-browser screenshots screens format lint check bench fuzz mutate requirements completion-table command-pages schemas rules-table error-pages dist clean
+
+# A .venv whose Python is gone or too old, or that was moved, is made again.
+ifneq ($(wildcard $(VENV)),)
+BROKEN := $(shell $(PYTHON) making/environment.py forget-broken $(VENV))
+endif
 
 # One stamp file for each set of pinned requirements, so that installing is skipped until the pins or the project's metadata change.
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml
-	@echo 'setting up .venv (first run only): about twenty seconds, needs a network'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/runtime.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	touch $@
+	@$(PYTHON) making/environment.py set-up $(VENV) \
+	  'setting up .venv (first run only): about twenty seconds, needs a network' requirements/runtime.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.runtime
-	@echo 'installing test and lint dependencies (first run only): about a minute'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	touch $@
+	@$(PYTHON) making/environment.py set-up $(VENV) \
+	  'installing test and lint dependencies (first run only): about a minute' requirements/dev.txt
+	@touch $@
 
 demo: $(VENV)/.runtime
 	@$(BIN)/rye demo
+
+# The client alone, in an environment of its own, with `rye` in PREFIX/bin (default: ~/.local). Again: an upgrade.
+install:
+	@$(PYTHON) making/install.py install '$(PREFIX)'
+
+uninstall:
+	@$(PYTHON) making/install.py uninstall '$(PREFIX)'
 
 # Let Python write bytecode even if the environment forbids it: from the second run on, collecting the tests is three times as fast.
 test test-fast test-fast-first test-fast-rest: export PYTHONDONTWRITEBYTECODE =
