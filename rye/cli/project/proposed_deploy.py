@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from msgspec import Struct
 
-class ProposedDeploy:
-    """What the question proposes besides installing. ``names``: the agent programs that are used here; none if it proposes
-    nothing."""
 
-    def __init__(self, names: tuple[str, ...] = ()) -> None:
-        self.names = names
-        self.agreed = False
-        """Whether a person said yes to deploying."""
+class ProposedDeploy(Struct):
+    """What the question proposes besides installing."""
+
+    names: tuple[str, ...] = ()
+    """The agent programs that are used here; none if it proposes nothing."""
+    agreed: bool = False
+    """Whether a person said yes to deploying."""
 
 
 def programs_here(root: Path) -> tuple[str, ...]:

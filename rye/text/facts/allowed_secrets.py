@@ -11,16 +11,13 @@ from collections.abc import Iterator
 from rye.text.facts.fact import ALLOWED_SECRET
 from rye.text.facts.source import RuleMatch, Source
 
-_MARK = b"rye:allow-secret"
+MARK = b"rye:allow-secret"
+"""Without it, a text declares nothing."""
 
 
 def find(source: Source) -> Iterator[RuleMatch]:
     """Yield each declaration: what the line looks like, and the reason given."""
-    if _MARK not in source.lowered:
-        return
-    from rye.text.secrets import (
-        declared_secrets,
-    )  # few texts declare one, and its patterns need not be read for the others
+    from rye.text.secrets import declared_secrets  # few texts declare one: the others need not read its patterns
 
     for line, what, reason in declared_secrets(source.text):
         yield RuleMatch(ALLOWED_SECRET, f"{what}: {reason}", line - 1, 0)

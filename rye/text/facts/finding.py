@@ -38,10 +38,12 @@ RULES: Final[tuple[Callable[[Source], Iterator[RuleMatch]], ...]] = (
     secret_names.find,
     persistence.find,
     safety_off.find,
-    allowed_secrets.find,
 )
-
 """Rules that look at one file at a time. ``computed_code`` comes after those whose alarms it would repeat."""
+MARKED: Final[tuple[tuple[bytes, Callable[[Source], Iterator[RuleMatch]]], ...]] = (
+    (allowed_secrets.MARK, allowed_secrets.find),
+)
+"""Rules for the few files in which these bytes are, in lower case."""
 
 _SIGNATURE: Final = re.compile(
     r"\A(?P<first>[^\n]*\n)?(?P<open><!-- |# |// )(?P<name>rye(?:os)?:signed)"
@@ -70,7 +72,7 @@ def find_facts(files: Mapping[str, str] | Iterable[tuple[str, str]]) -> tuple[Fa
     lists = {source.path: _Listed(source.path) for source in sources}
     for source in sources:
         listed = lists[source.path]
-        for rule in RULES:
+        for rule in (*RULES, *(rule for mark, rule in MARKED if mark in source.lowered)):
             for found in rule(source):
                 listed.add(found)
                 if found.fact in _RUN:
