@@ -49,7 +49,7 @@ from rye.registry.protocol.statements import (
     root_key_name,
 )
 from rye.registry.protocol.wire import index_name
-from rye.registry.trust.clock_steps import check_step
+from rye.registry.trust.head_times import check_step
 from rye.registry.trust.keysets import extend, namespace_keys, owner_keys, signed_by_owners
 from rye.registry.trust.records import release_files
 from rye.registry.trust.trust_error import TrustError

@@ -18,7 +18,7 @@ from rye.registry.protocol import notes, statements, wire
 from rye.registry.protocol.name_map import node_path
 from rye.registry.protocol.statements import Checkpoint, ClockStep, Keyset, Root
 from rye.registry.protocol.tiles import WIDTH, Tile, encode_entry, partial_tiles
-from rye.registry.trust.clock_steps import CLOCK, encode_steps
+from rye.registry.trust.head_times import CLOCK, encode_steps
 
 File = tuple[str, bytes]
 """Path and content."""

@@ -41,7 +41,7 @@ from rye.registry.protocol.statements import (
     Takedown,
 )
 from rye.registry.protocol.tiles import WIDTH, Tile, encode_bundle, partial_tiles
-from rye.registry.trust.clock_steps import CLOCK, encode_steps
+from rye.registry.trust.head_times import CLOCK, encode_steps
 from rye.registry.trust.keysets import log_keys
 
 _AT_ONCE = 64 * WIDTH

@@ -2,7 +2,7 @@
 
 A clock that is wrong once must not end a registry. Clients that refused the future head never remembered it and simply
 go on; clients that accepted it, because their own clock was wrong too, accept the older head for the sake of the
-statement (:mod:`rye.registry.trust.clock_steps`).
+statement (:mod:`rye.registry.trust.head_times`).
 """
 
 from __future__ import annotations

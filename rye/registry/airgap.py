@@ -50,7 +50,7 @@ from rye.registry.protocol.statements import Snapshot
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from rye.registry.transport.seam import Fetched, FetchError, Request, Transport, not_found, too_large
-from rye.registry.trust.clock_steps import CLOCK
+from rye.registry.trust.head_times import CLOCK
 from rye.registry.trust.trust_error import TrustError
 from rye.storage.atomic import replace_file
 from rye.storage.safe_files import read_bytes

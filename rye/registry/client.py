@@ -47,7 +47,7 @@ from rye.registry.transport.seam import (
     Tagged,
     Transport,
 )
-from rye.registry.trust.clock_steps import CLOCK
+from rye.registry.trust.head_times import CLOCK
 from rye.registry.trust.keysets import KeysetChain
 from rye.registry.trust.records import (
     ItemHistory,

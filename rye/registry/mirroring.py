@@ -40,7 +40,7 @@ from rye.registry.protocol.statements import Checkpoint
 from rye.registry.protocol.tiles import WIDTH, Tile, TileError, VerifiedTiles
 from rye.registry.transport.seam import FetchError, Request, Transport
 from rye.registry.trust.auditing import Audit, Auditor, raise_first
-from rye.registry.trust.clock_steps import CLOCK, encode_steps
+from rye.registry.trust.head_times import CLOCK, encode_steps
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import TrustedState, check_blob
 from rye.storage.atomic import replace_file

@@ -50,7 +50,7 @@ from rye.registry.protocol.statements import (
     parse,
     root_key_name,
 )
-from rye.registry.trust.clock_steps import CLOCK, encode_steps
+from rye.registry.trust.head_times import CLOCK, encode_steps
 from rye.signing.keys import PrivateKey
 from tests.registry.tile_bytes import tile_bytes
 

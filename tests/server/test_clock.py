@@ -31,7 +31,7 @@ from registry_server.upkeep.founding import found
 from rye.errors import RyeError
 from rye.registry.protocol import notes, wire
 from rye.registry.protocol.statements import ClockStep, Snapshot, root_key_name
-from rye.registry.trust.clock_steps import CLOCK
+from rye.registry.trust.head_times import CLOCK
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.publisher import Publisher, error_code
 from tests.scenes.registry_process import ORIGIN, init, run

@@ -65,7 +65,7 @@ from rye.registry.protocol.statements import (
     parse,
 )
 from rye.registry.protocol.wire import IndexLine
-from rye.registry.trust.clock_steps import check_step
+from rye.registry.trust.head_times import check_step
 from rye.registry.trust.keysets import KeysetChain, extend, log_keys, signed_by_owners
 from rye.registry.trust.records import release_files
 from rye.registry.trust.trust_error import TrustError

@@ -16,7 +16,7 @@ Head (:meth:`TrustedState.open_head`, then :meth:`TrustedState.accept_head`)
       (``snapshot-signature``), whose place as the last leaf is proved (``snapshot-proof``).
   H4  The snapshot names the last root (``snapshot-root``) and the root of the name map that the head names (``snapshot-map``).
   H5  Its time is not in the future (``snapshot-future``), not before the last accepted one's (``snapshot-time``) unless the
-      owners let the log step back since then (:mod:`rye.registry.trust.clock_steps`), and not older than 7 days
+      owners let the log step back since then (:mod:`rye.registry.trust.head_times`), and not older than 7 days
       (``head-frozen`` for the head that was seen before, ``head-stale`` for another). Older than 72 h is a warning.
   H6  Against the largest checkpoint seen: not smaller (``head-rollback``); of the same size, the same root hash (``head-fork``);
       larger, proved to contain it (``head-inconsistent``). Both signed heads are kept in the error as evidence.
@@ -57,8 +57,7 @@ from rye.registry.protocol.notes import NoteError, SignedNote, VerifierKey
 from rye.registry.protocol.statements import Checkpoint, Keyset, Logged, OfTheLog, Root, Snapshot, parse
 from rye.registry.protocol.tiles import Tile, VerifiedTiles
 from rye.registry.protocol.wire import Head, IndexLine
-from rye.registry.trust.clock_steps import steps_between
-from rye.registry.trust.future_heads import Clues, in_the_future
+from rye.registry.trust.head_times import Clues, in_the_future, steps_between
 from rye.registry.trust.keysets import KeysetChain, Link, extend, log_keys, owner_keys
 from rye.registry.trust.trust_error import TrustError
 
@@ -219,7 +218,15 @@ class TrustedState(Struct, frozen=True):
                 message = f"The snapshot is dated {write_time(snapshot.time)}, before the previous one ({write_time(before)})."
                 raise TrustError("snapshot-time", message, evidence=evidence)
         warning = _check_freshness(snapshot.time, now, same, limits, Clues(before, answered))
-        return OpenedHead(data.decode(), head, checkpoint, snapshot, known, (warning,) if warning else (), used)
+        return OpenedHead(
+            data=data.decode(),
+            head=head,
+            checkpoint=checkpoint,
+            snapshot=snapshot,
+            known=known,
+            warnings=(warning,) if warning else (),
+            steps=used,
+        )
 
     def accept_head(self, opened: OpenedHead, fetched: Mapping[Tile, bytes]) -> tuple[TrustedState, TrustedHead]:
         """H6 with the tiles from ``opened.tiles_needed()``: return the new state, and the head for reading the
@@ -320,7 +327,7 @@ class TrustedState(Struct, frozen=True):
         return snapshot
 
 
-class OpenedHead(Struct, frozen=True):
+class OpenedHead(Struct, frozen=True, kw_only=True):
     """A head that fulfills H1 to H5, before its consistency with the largest one seen is proved."""
 
     data: str

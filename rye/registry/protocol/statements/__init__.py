@@ -13,7 +13,6 @@ Rules:
 from __future__ import annotations
 
 from rye.registry.protocol.lines import StatementError
-from rye.registry.protocol.statements.clock import ClockStep
 from rye.registry.protocol.statements.grammar import Statement
 from rye.registry.protocol.statements.ownership import (
     MAX_KEYS,
@@ -38,7 +37,7 @@ from rye.registry.protocol.statements.release import (
 )
 from rye.registry.protocol.statements.status import MAX_REASON_CHARACTERS, SEVERITIES, Advisory, Deprecation, Yank
 from rye.registry.protocol.statements.takedown import MAX_TAKEN_DOWN, Takedown
-from rye.registry.protocol.statements.tree import Checkpoint, FormerSnapshot, Snapshot
+from rye.registry.protocol.statements.tree import Checkpoint, ClockStep, FormerSnapshot, Snapshot
 
 __all__ = [
     "MAX_DESCRIPTION_CHARACTERS",

@@ -1,4 +1,4 @@
-"""The state of the log: the snapshot that ends each tree, and the checkpoint over it."""
+"""The state of the log: the snapshot that ends each tree, the checkpoint over it, and the step back from a wrong time."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rye.registry.protocol import lines
 from rye.registry.protocol.lines import Lines, malformed
 from rye.registry.protocol.notes import encode_base64
 from rye.registry.protocol.statements.grammar import Statement
+from rye.registry.protocol.statements.status import MAX_REASON_CHARACTERS
 
 
 class Snapshot(Statement, frozen=True):
@@ -69,6 +70,43 @@ class FormerSnapshot(Statement, frozen=True):
             root=source.one("root", lines.read_positive),
             shards=source.one("shards", lines.read_base64_hash),
         )
+
+
+class ClockStep(Statement, frozen=True):
+    """``rye.clock/v1``: the next snapshot may be older than the one before. It is valid at one position of the log."""
+
+    TITLE: ClassVar[str] = "rye.clock/v1"
+    position: int
+    """The statement's own place in the log, right after the snapshot that is dated too late."""
+    before: datetime
+    """The time of that snapshot."""
+    time: datetime
+    """No snapshot after the statement may be older than this. It is earlier than ``before``."""
+    reason: str
+
+    def lines(self) -> list[str]:
+        """The lines in the order of the grammar."""
+        return [
+            f"origin {self.origin}",
+            f"position {self.position}",
+            f"before {lines.write_time(self.before)}",
+            f"time {lines.write_time(self.time)}",
+            f"reason {self.reason}",
+        ]
+
+    @classmethod
+    def read(cls, source: Lines) -> ClockStep:
+        """Read the lines; the time must be earlier than that of the snapshot before."""
+        step = cls(
+            origin=source.one("origin", lines.read_origin),
+            position=source.one("position", lines.read_number),
+            before=source.one("before", lines.read_time),
+            time=source.one("time", lines.read_time),
+            reason=source.one("reason", lines.text_reader(MAX_REASON_CHARACTERS)),
+        )
+        if step.position < 2 or step.time >= step.before:
+            raise malformed("it does not step back in time after a snapshot")
+        return step
 
 
 class Checkpoint(Struct, frozen=True):

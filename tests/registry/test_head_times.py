@@ -1,5 +1,5 @@
 """A log that was dated in the future comes back by one step that its owners signed, and by no other way
-(rye.registry.trust.clock_steps; docs/reference/statements.md, rye.clock/v1).
+(rye.registry.trust.head_times; docs/reference/statements.md, rye.clock/v1).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rye.registry.protocol.statements import ClockStep
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from rye.registry.trust.auditing import audit
-from rye.registry.trust.clock_steps import CLOCK, encode_steps
+from rye.registry.trust.head_times import CLOCK, encode_steps
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import TrustedHead, TrustedState
 from tests.registry.memory_transport import MemoryTransport
