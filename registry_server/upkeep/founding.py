@@ -20,6 +20,7 @@ from registry_server.accounts import registry_keys
 from registry_server.accounts.registry_keys import PrivateKey
 from registry_server.migrations import opening
 from registry_server.sequencer.acceptance import Candidate
+from registry_server.sequencer.clock import steady_seconds
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import SETTINGS_FILE, Settings
@@ -110,7 +111,7 @@ def _fill(settings: Settings, origin: str, root_key_out: Path | None, root_days:
         registry_keys.write(root_key_out or settings.keys / registry_keys.file_name("root", owner), owner)
         # First, so that an unwritable store is noticed before the database has a log.
         public.put("config.json", wire.encode_config(wire.Config(wire.PROTOCOL_VERSION, origin, settings.api)))
-        sequencer = Sequencer(engine, public, upload_objects(settings), [log], settings)
+        sequencer = Sequencer(engine, public, upload_objects(settings), [log], settings, steady=steady_seconds)
         _accepted(sequencer, note, root)
     except RyeError as error:
         if error.code != "registry-exists":

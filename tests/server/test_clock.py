@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import sqlalchemy as sa
 
 from registry_server.accounts import registry_keys
 from registry_server.accounts.registry_keys import PrivateKey
+from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.migrations import opening
 from registry_server.sequencer import clock as clock_module
 from registry_server.sequencer.clock import Clock, steady_seconds
@@ -33,6 +35,7 @@ from rye.registry.protocol import notes, wire
 from rye.registry.protocol.statements import ClockStep, Snapshot, root_key_name
 from rye.registry.trust.head_times import CLOCK
 from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.person import Person
 from tests.scenes.publisher import Publisher, error_code
 from tests.scenes.registry_process import ORIGIN, init, run
 from tests.server.fake_bucket import FakeBucket, serving
@@ -510,3 +513,18 @@ def test_settings_hold_the_one_number(tmp_path: Path) -> None:
     machine.shift = timedelta(seconds=62)
     with pytest.raises(RyeError):
         clock.check(None)
+
+
+def test_a_persons_own_registry_after_a_rest_names_the_command_that_they_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "own"
+    with monkeypatch.context() as patched:
+        rested = partial(Sequencer, clock=Machine(timedelta(days=-3)).wall)
+        patched.setattr("registry_server.upkeep.founding.Sequencer", rested)
+        found(data, ORIGIN, {}, None, 365)
+    refused = Person(tmp_path / "person").run("registry", "serve", "--data", str(data), "--port", "0", "--json")
+    assert refused.error["code"] == "registry-not-started"
+    assert refused.error["hint"] == "If this machine's clock is right, say so once: rye registry serve --accept-clock"
+    stop_embedded(start_embedded(data, arguments=["--accept-clock"])[0])
+    stop_embedded(start_embedded(data)[0])

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from rye.cli.options import Session
 
 
+_ACCEPT = "--accept-clock"
+
+
 def serve_default(session: Session, data: Path, port: int, *, accept_clock: bool = False) -> None:
     """Serve the registry in ``data`` until interrupted. Creates it first if it does not exist.
 
@@ -32,7 +35,12 @@ def serve_default(session: Session, data: Path, port: int, *, accept_clock: bool
         server_command("init", "--data", str(data), "--origin", f"localhost/{secrets.token_hex(4)}")
         session.console.say(f"created a registry in {data}")
     _check_port(port)
-    process, url = start_embedded(data, port=port, arguments=["--accept-clock"] if accept_clock else [])
+    try:
+        process, url = start_embedded(data, port=port, arguments=[_ACCEPT] if accept_clock else [])
+    except RyeError as error:
+        if _ACCEPT in error.message:  # the server's own words name its own command
+            error.hint = f"If this machine's clock is right, say so once: rye registry serve {_ACCEPT}"
+        raise
     try:
         _greet(session, data, url)
         for number in (signal.SIGTERM, signal.SIGINT):  # a background process ignores SIGINT by default
