@@ -102,6 +102,25 @@ class TestRoundTrip:
         assert read.lock == LOCK
         assert read.registries == ((ADDRESS, registry.origin),)
 
+    def test_a_machine_that_accepted_a_head_of_the_future_finds_the_step_back_in_it(self, tmp_path: Path) -> None:
+        registry = filled()
+        registry.pass_time(hours=2)
+        registry.publish()
+        with RegistryClient(
+            ADDRESS,
+            MemoryTransport(registry.files),
+            StateStore(tmp_path / "state"),
+            Cache(tmp_path / "cache"),
+            now=lambda: registry.now,
+        ) as client:
+            client.refresh(registry.fingerprint)
+        registry.pass_time(hours=-2)
+        registry.step_back()
+        registry.publish()
+        path = written(registry, tmp_path)
+        with opened(path, tmp_path, registry) as client:
+            assert client.head.snapshot.time == NOW
+
     def test_the_same_registry_makes_the_same_bytes(self, tmp_path: Path) -> None:
         registry = filled()
         first = written(registry, tmp_path / "1").read_bytes()
