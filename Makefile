@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PREFIX ?= $(HOME)/.local
-.PHONY: demo install uninstall zipapp test test-fast test-fast-first test-fast-rest test-clients test-browser screenshots screens format lint check bench fuzz mutate requirements completion-table command-pages schemas rules-table error-pages dist clean
+.PHONY: demo install uninstall zipapp test test-fast test-fast-first test-fast-rest test-pythons test-clients test-browser screenshots screens format lint check bench fuzz mutate requirements completion-table command-pages schemas rules-table error-pages dist clean
 
 # A .venv whose Python is gone or too old, or that was moved, is made again.
 ifneq ($(wildcard $(VENV)),)
@@ -50,6 +50,10 @@ test-fast-first:
 
 test-fast-rest:
 	$(FAST) $(FIRST_HALF:%=--ignore=%)
+
+# The same on every Python from 3.11 to 3.14 that the machine has, on the PATH or pyenv's. Says which it had and which not.
+test-pythons: $(VENV)/.dev
+	$(BIN)/python -m tests.pythons $(PYTHONS)
 
 # Run the real agent programs on what `rye deploy` writes. Needs npm. Programs that cannot be installed in CLIENTS_SECONDS are skipped
 # with a message.

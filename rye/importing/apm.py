@@ -32,6 +32,7 @@ from rye.limits import IMPORTS
 
 MANIFEST = "apm.yml"
 LOCK = "apm.lock.yaml"
+_PORTS = range(1, 65_536)
 _SHA256 = "sha256:"
 _LOCK_KEYS = (
     "repo_url",
@@ -90,13 +91,13 @@ def read_apm(manifest: bytes | None, lock: bytes | None) -> Foreign:
     locked = _read_lock(lock) if lock is not None else Foreign()
     declared = _read_manifest(manifest) if manifest is not None else Foreign()
     known = {_key(entry.place) for entry in locked.entries}
-    repositories = {entry.place.url for entry in locked.entries if isinstance(entry.place, GitPlace)}
+    repositories = {_key(entry.place)[0] for entry in locked.entries if isinstance(entry.place, GitPlace)}
     more = []
     for entry in declared.entries:
         if _key(entry.place) in known:
             continue
         if lock is not None and isinstance(entry.place, GitPlace):
-            where = "another folder of it" if entry.place.url in repositories else "nothing of it"
+            where = "another folder of it" if _key(entry.place)[0] in repositories else "nothing of it"
             entry = ForeignEntry(
                 **{**_fields(entry), "note": f"{LOCK} has {where}: nothing says which commit was meant"}
             )
@@ -109,7 +110,7 @@ def _fields(entry: ForeignEntry) -> dict[str, Any]:
 
 
 def _key(place: Place) -> tuple[str, str]:
-    return (place.url, place.folder) if isinstance(place, GitPlace) else ("", place.folder)
+    return (place.url.removesuffix(".git"), place.folder) if isinstance(place, GitPlace) else ("", place.folder)
 
 
 # -- the lock ----------------------------------------------------------------------------------------------------------------
@@ -165,15 +166,15 @@ def _locked(value: object) -> ForeignEntry:
         return ForeignEntry(file=LOCK, name=name, place=folder_here(path), digests=digests, group=group, only=only)
     if row.text("source") not in (None, "git") or row.has("resolved_url"):
         raise Cannot("it comes from a registry of apm packages, which is not a git repository")
-    if row.text("registry_prefix") or row.has("port"):
-        raise Cannot("it comes through a proxy or from a custom port")
+    if row.text("registry_prefix"):
+        raise Cannot("it comes through a proxy")
     if row.flag("is_insecure"):
         raise Cannot("it was fetched over plain http")
     path = row.text("virtual_path") or ""
     if _FILE.fullmatch(path):
         raise Cannot("it is a single file that is none of Rye's kinds")
     place = GitPlace(
-        _repository(row.required("repo_url"), row.text("host") or git_words.GITHUB),
+        _repository(row.required("repo_url"), _host(row)),
         _unpinned(git_words.ref(row.text("resolved_ref")), row.text("resolved_commit")),
         git_words.commit(row.text("resolved_commit")),
         folder_in(path) if path else "",
@@ -181,6 +182,16 @@ def _locked(value: object) -> ForeignEntry:
     if place.commit is None:
         note = "the lock has no commit for it"
     return ForeignEntry(file=LOCK, name=name, place=place, digests=digests, group=group, only=only, note=note)
+
+
+def _host(row: ForeignRow) -> str:
+    """The host that the lock names, with its port."""
+    host, port = row.text("host") or git_words.GITHUB, row.number("port")
+    if port is None:
+        return host
+    if port not in _PORTS:
+        raise Cannot(f"its port {port} is not a port")
+    return f"{host}:{port}"
 
 
 def _digests(row: ForeignRow) -> tuple[tuple[Digest, ...], str | None]:

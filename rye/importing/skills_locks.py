@@ -79,6 +79,8 @@ def _read(
 
 
 def _project_entry(file: str, name: str, value: object) -> ForeignEntry:
+    if isinstance(value, dict) and value.get("sourceType") == "well-known":  # has other keys, too
+        raise Cannot("it comes from a web site, which is neither a git repository nor a folder")
     row = ForeignRow(value, _PROJECT_KEYS)
     digest = Digest("skills-folder", git_words.hex_digest(row.required("computedHash")))
     return ForeignEntry(file=file, name=name, place=_place(row), digests=(digest,), only=(name,), is_one=True)

@@ -1,8 +1,8 @@
 """A lock as a software bill of materials: CycloneDX 1.6, JSON. Pure and deterministic.
 
-Every item is a component with its purl (``pkg:generic``), its SHA-256, its attached files, and its approvals as
-properties. The serial number is derived from the content unless one is given. A timestamp is included only if one is
-given.
+Every item is a component with its purl (``pkg:generic``; from a git repository with its ``vcs_url``), its SHA-256, its
+attached files, and its approvals as properties. The serial number is derived from the content unless one is given. A timestamp
+is included only if one is given.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def bill_of_materials(
     }
     if time is not None:
         metadata = {"timestamp": time, **metadata}
-    refs = {item.identity: _purl(item) for item in items}
+    refs = {item.identity: _ref(item) for item in items}
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
@@ -53,7 +53,7 @@ def bill_of_materials(
 def _component(item: LockedItem) -> dict[str, object]:
     component: dict[str, object] = {
         "type": "library",
-        "bom-ref": _purl(item),
+        "bom-ref": _ref(item),
         "group": "/".join(_path(item)[:-1]),
         "name": _path(item)[-1],
         "version": item.version,
@@ -65,7 +65,7 @@ def _component(item: LockedItem) -> dict[str, object]:
         component["components"] = [
             {
                 "type": "file",
-                "bom-ref": f"{_purl(item)}#{quote(entry.path)}",
+                "bom-ref": f"{_ref(item)}#{quote(entry.path)}",
                 "name": entry.path,
                 "hashes": [{"alg": "SHA-256", "content": entry.sha256}],
                 "properties": [{"name": "rye:executable", "value": str(entry.executable).lower()}],
@@ -99,10 +99,18 @@ def _origin(item: LockedItem) -> list[tuple[str, str]]:
     ]
 
 
-def _purl(item: LockedItem) -> str:
-    """``pkg:generic/<namespace>/<kind>/<category>/<name>@<version>`` with the checksum (purl specification)."""
+def _ref(item: LockedItem) -> str:
+    """``pkg:generic/<namespace>/<kind>/<category>/<name>@<version>`` with the checksum: the component's name in the document."""
     path = "/".join(map(quote, _path(item)))
     return f"pkg:generic/{path}@{quote(item.version, safe='')}?checksum=sha256:{item.sha256}"
+
+
+def _purl(item: LockedItem) -> str:
+    """The same with, for an item from a git repository, its address and commit as ``vcs_url`` (purl specification, known
+    qualifiers): the name and version alone are known to no scanner."""
+    if item.source is None or item.source.commit is None:
+        return _ref(item)
+    return f"{_ref(item)}&vcs_url={quote(f'{item.registry}@{item.source.commit}', safe='/:')}"
 
 
 def _path(item: LockedItem) -> list[str]:

@@ -101,15 +101,14 @@ def _similar_items(argument: str, base: Path) -> list[str]:
 def _matching(pattern: str, base: Path) -> Iterator[FileToRead]:
     """Expand a pattern like a shell does: a file is itself, a folder is walked."""
     root, relative = (base, pattern) if not Path(pattern).is_absolute() else (Path("/"), pattern.lstrip("/"))
+    if any(
+        "**" in part and part != "**" for part in Path(relative).parts
+    ):  # what Python makes of it depends on its version
+        raise _no_pattern(pattern, "`**` stands alone between slashes")
     try:
         matches = sorted(islice(root.glob(relative), MAX_FILES + 1))
     except ValueError as error:
-        raise UsageError(
-            "bad-argument",
-            f"{pattern!r} is not a pattern: {error}.",
-            "Use `*` for a name and `**` for any folders.",
-            what="pattern",
-        ) from None
+        raise _no_pattern(pattern, str(error)) from None
     if len(matches) > MAX_FILES:
         raise RyeError("too-many-files", f"More than {MAX_FILES} files match {pattern!r}.", "Name a folder.")
     named = set(Path(relative).parts)
@@ -128,6 +127,11 @@ def _matching(pattern: str, base: Path) -> Iterator[FileToRead]:
             yield FileToRead(file, str(Path(shown) / file.relative_to(match)), set_root=match)
     if none:
         raise RyeError("no-such-file", f"No item matches {pattern!r}.", "Check the pattern.")
+
+
+def _no_pattern(pattern: str, why: str) -> UsageError:
+    hint = "Use `*` for a name and `**` for any folders."
+    return UsageError("bad-argument", f"{pattern!r} is not a pattern: {why}.", hint, what="pattern")
 
 
 def _is_folder(path: Path) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from rye.deployment.plan_values import Differs, FileState
 from rye.items.consented import Run
@@ -426,6 +426,29 @@ class AuditDocument(Struct):
     ok: bool
 
 
+class CodeRow(Struct):
+    """One code and its meaning in a sentence."""
+
+    code: str
+    exit: int
+    title: str
+    area: str
+
+
+class ExplainDocument(Struct):
+    """``rye explain``: ``codes`` alone without a code, otherwise the others; ``bad`` and ``good`` are null without an example."""
+
+    codes: list[CodeRow] | UnsetType = UNSET
+    code: str | UnsetType = UNSET
+    exit: int | UnsetType = UNSET
+    title: str | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+    page: str | UnsetType = UNSET
+    file: str | UnsetType | None = UNSET
+    bad: str | UnsetType | None = UNSET
+    good: str | UnsetType | None = UNSET
+
+
 class VersionDocument(Struct):
     """``rye --version``."""
 
@@ -435,6 +458,7 @@ class VersionDocument(Struct):
 
 DOCUMENTS: dict[str, type] = {
     "error": ErrorDocument,
+    "explain": ExplainDocument,
     "validate": ValidateDocument,
     "verify": VerifyDocument,
     "show": ShowDocument,

@@ -31,7 +31,7 @@ def source_folder(project: Path, source: PathSource, hint: str = "Check [sources
         if here.is_symlink():
             raise _no_folder(source, "is reached through a symbolic link in the project", hint)
     if not place.exists():
-        raise _no_folder(source, f"does not exist ({shown(str(place))})", hint)
+        raise _no_folder(source, "does not exist", hint)  # an import writes this into rye.toml: no path of this machine
     if place.is_file():
         raise _no_folder(
             source, "is a file", f"Name the folder that contains it: {shown(str(Path(source.path).parent))}"

@@ -77,7 +77,10 @@ class TestTheProjectsLockOfSkills:
         ("row", "why"),
         [
             ({"source": "left-pad", "sourceType": "node_modules"}, "neither a git repository nor a folder"),
-            ({"source": "https://bun.sh", "sourceType": "well-known"}, "neither a git repository nor a folder"),
+            (
+                {"source": "https://bun.sh", "sourceType": "well-known", "wellKnownDigest": "x"},
+                "it comes from a web site",
+            ),
             ({"source": "o/r", "sourceType": "github", "skillPath": "../../etc"}, "not a folder name"),
             ({"source": "o/r", "sourceType": "github", "skillPath": "a/.git/hooks/SKILL.md"}, "not a folder name"),
             ({"source": "o/r/../x", "sourceType": "github"}, "not an OWNER/REPOSITORY"),
@@ -317,6 +320,24 @@ class TestApm:
             "../neighbour",
             "acme/tests",
         ]
+
+    @pytest.mark.parametrize(
+        "written", ["git.example.org:8443/acme/skills", "https://git.example.org:8443/acme/skills"]
+    )
+    def test_a_port_of_the_lock_is_part_of_the_address_and_its_commit_counts(self, written: str) -> None:
+        """apm 0.35 writes host and port. The manifest's line for it brings no second, newer state."""
+        row = f"- {{repo_url: acme/skills, host: git.example.org, port: 8443, resolved_commit: {COMMIT}}}"
+        lock = f"lockfile_version: '1'\ndependencies:\n{row}\n"
+        manifest = f"name: shop\nversion: 1.0.0\ndependencies:\n  apm:\n    - git: {written}\n"
+        if "://" not in written:
+            manifest = "name: shop\nversion: 1.0.0\n"
+        found = read_apm(manifest.encode(), lock.encode())
+        assert [entry.place for entry in found.entries] == [
+            GitPlace("https://git.example.org:8443/acme/skills.git", None, COMMIT)
+        ]
+        for port in ("0", "65536", "'443'", "true"):
+            refused = read_apm(None, lock.replace("port: 8443", f"port: {port}").encode())
+            assert (refused.entries, len(refused.left_out)) == ((), 1)
 
 
 READERS: dict[str, Callable[[bytes], Foreign]] = {

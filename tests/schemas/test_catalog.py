@@ -83,6 +83,8 @@ def test_what_commands_without_a_registry_print_is_as_their_schemas_say(tmp_path
     rye = Person(tmp_path)
     rye.write("rye.toml", '[project]\nnamespace = "me"\n')
     check("json-version", rye.ok("--version", "--json").json)
+    for words in ((), ("no-such-item",), ("sources",), ("D702",)):
+        check("json-explain", rye.ok("explain", *words, "--json").json)
     path = ".ai/directives/work/ship.md"
     rye.ok("new", "directive", "work/ship")
     rye.ok("new", "formula", "flow")
@@ -148,4 +150,4 @@ def test_what_commands_with_a_registry_print_is_as_their_schemas_say(registry: R
 
 def test_each_document_of_the_design_has_a_schema() -> None:
     design = {"verify", "validate", "show", "render", "permissions-check", "permissions-diff", "hooks-eval", "merge"}
-    assert design | {"overlay-apply", "search", "deploy", "facts", "lock-check"} <= set(DOCUMENTS)
+    assert design | {"overlay-apply", "search", "deploy", "facts", "lock-check", "explain"} <= set(DOCUMENTS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -331,7 +332,16 @@ def test_that_nobody_signed_is_said_everywhere(server: GitServer, person: Person
     assert person.ok("tree", "--json").json["tree"][0]["signer"] == none
     assert f"is not signed (git commit {commit})" in person.ok("why", "team/pdf").stdout
     assert f"is not signed (git commit {commit})" in person.ok("audit").stdout
-    properties = person.ok("sbom").json["components"][0]["properties"]
+    coloured = person.ok("audit", "--color", "always").stdout
+    assert re.search(rf"\x1b\[31m(?:\x1b\[[0-9;]*m)?not signed \(git commit {commit}\)", coloured), coloured
+    component = person.ok("sbom").json["components"][0]
+    name, _, qualifiers = component["purl"].partition("?")
+    assert name.startswith("pkg:generic/team/skill/pdf@")
+    assert dict(parse_qsl(qualifiers)) == {
+        "checksum": f"sha256:{component['hashes'][0]['content']}",
+        "vcs_url": f"git+{server.url('prompts')}@{commit}",
+    }
+    properties = component["properties"]
     assert {"name": "rye:signer", "value": none} in properties
     assert {"name": "rye:commit", "value": commit} in properties
     assert "rye:log" not in {each["name"] for each in properties}

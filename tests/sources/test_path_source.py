@@ -92,7 +92,7 @@ def test_a_folder_that_is_gone_is_an_error_that_names_it(person: Person, shared:
     shared.rename(shared.with_name("moved"))
     refused = person.run("ci", "--json")
     assert (refused.code, refused.error["code"]) == (1, "no-such-folder")
-    assert "The folder '../shared' of the source shared does not exist" in refused.error["message"]
+    assert "The folder '../shared' of the source shared does not exist." in refused.error["message"]
 
 
 def test_what_moves_and_keeps_its_bytes_is_looked_at_again(person: Person, shared: Path) -> None:

@@ -8,9 +8,9 @@ from rye.cli.completing.scripts import SCRIPTS
 from rye.cli.options import Session, command
 
 _PLACES = {
-    "bash": "~/.local/share/bash-completion/completions/rye",
-    "zsh": "a folder of $fpath, as _rye",
-    "fish": "~/.config/fish/completions/rye.fish",
+    "bash": "as ~/.local/share/bash-completion/completions/rye",
+    "zsh": "as _rye in a folder that $fpath lists",
+    "fish": "as ~/.config/fish/completions/rye.fish",
 }
 
 
@@ -24,4 +24,4 @@ def completion(session: Session, shell: str) -> None:
         session.console.document({"shell": shell, "script": script})
         return
     session.console.data(script)
-    session.console.say(f"Save it as {_PLACES[shell]}.")
+    session.console.say(f"Save it {_PLACES[shell]}.")

@@ -63,7 +63,9 @@ def audit(session: Session, as_sarif: bool, level: Level, without: tuple[str, ..
 def _show(session: Session, found: Audit) -> None:
     for finding in found.findings:
         head = (f"{finding.severity}[{finding.rule}]:", finding.severity)
-        session.console.line(head, f" {one_line(finding.message)}")
+        unsigned = finding.item.how_signed if finding.rule == "unsigned" and finding.item is not None else None
+        before, found_it, after = one_line(finding.message).partition(unsigned or "\0")
+        session.console.line(head, f" {before}", (found_it, "removed"), after)
         if finding.hint:
             session.console.tell((f"  {finding.hint}", "dim"), hang=4)
     for each in found.ignored:

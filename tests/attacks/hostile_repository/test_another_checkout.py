@@ -21,6 +21,8 @@ env = ["GITHUB_TOKEN"]
 "rye.execute.*" = "allow"
 """
 
+pytestmark = pytest.mark.processes
+
 
 def put_project(person: Person, namespace: str) -> None:
     person.write("rye.toml", f'[project]\nname = "work"\nnamespace = "{namespace}"\n{GRANTS}')
