@@ -386,8 +386,10 @@ class Server(LanguageServer):
         elif word is not None:
             reference = word.text
             start, end = word.start + len(word.text.rpartition(":")[0]) + (":" in word.text), word.end
-        elif document.path is not None and (
-            own := await self._read(item_at, self._context(document.folder), document.path)
+        elif (
+            document.folder is not None
+            and document.path is not None
+            and (own := await self._read(item_at, self._context(document.folder), document.path))
         ):
             spans = [
                 span for span in names_in(document.text.text, own.id.rpartition("/")[2]) if span[0] <= offset <= span[1]

@@ -145,7 +145,7 @@ def as_answer(result: Result) -> dict[str, Any]:
 
 def result_schema(name: str) -> dict[str, Any]:
     """Return the self-contained JSON Schema of a tool's answers, an ``object`` as protocol 2025-11-25 requires."""
-    types = (*RESULTS[name], FailedResult)
+    types: tuple[type[Struct], ...] = (*RESULTS[name], FailedResult)
     for each in types:
         json_decoder(each)  # lists are answered in several threads: msgspec learns each type in turn
     made, parts = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
