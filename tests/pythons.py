@@ -74,7 +74,11 @@ def set_up(found: Interpreter) -> Path | None:
         *([*pip, "--require-hashes", "-r", str(path)] for path in pins),
         [*pip, "--no-deps", "--no-build-isolation", "-e", "."],
     ]
-    if any(subprocess.run(step, cwd=ROOT).returncode for step in steps):
+    environment = {
+        **os.environ,
+        "PIP_REQUIRE_VIRTUALENV": "1",
+    }  # two runs at once must not install beside the environment
+    if any(subprocess.run(step, cwd=ROOT, env=environment).returncode for step in steps):
         return None
     stamp.write_text(found.version, "utf-8")
     return python
