@@ -279,11 +279,20 @@ class FactsRow(Struct):
     facts: list[FactRow]
 
 
+class UnreadRow(Struct):
+    """An item among others whose facts are not known, because it cannot be read."""
+
+    path: str
+    code: str
+    message: str
+
+
 class FactsDocument(Struct):
-    """``rye facts``. ``added`` and ``removed`` are present with --against."""
+    """``rye facts``. ``added`` and ``removed`` are present with --against, ``unread`` if an item cannot be read (exit 1)."""
 
     results: list[FactsRow]
     counts: dict[Level, int]
+    unread: list[UnreadRow] | None = None
     added: list[FactRow] | None = None
     removed: list[FactRow] | None = None
 

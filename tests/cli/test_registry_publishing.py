@@ -207,7 +207,11 @@ class TestRefusedBeforeAnythingIsSent:
 
     @pytest.mark.parametrize(
         "secret",
-        [f"token: {SECRET}", f"{'-' * 5}BEGIN OPENSSH PRIVATE KEY{'-' * 5}\n{KEY_TEXT}", "API_KEY=9f8e7d6c5b4a39281706"],
+        [
+            f"token: {SECRET}",
+            f"{'-' * 5}BEGIN OPENSSH PRIVATE KEY{'-' * 5}\n{KEY_TEXT}",
+            "API_KEY=9f8e7d6c5b4a39281706",
+        ],
     )
     def test_secrets_in_an_item(self, acme: Person, secret: str) -> None:
         path = acme.directive("bad/secret", signed=False)
@@ -216,6 +220,31 @@ class TestRefusedBeforeAnythingIsSent:
         error = acme.fails("publish", path, code="secret-found")
         assert secret.split(" ")[-1] not in error["message"]
         assert ":" in error["message"]
+
+    def test_an_item_with_a_secret_does_not_keep_the_others_back(self, acme: Person) -> None:
+        good, bad = acme.directive("batch/good"), acme.directive("batch/bad", signed=False)
+        acme.write(bad, acme.path(bad).read_text() + f"\ntoken: {SECRET}\n")
+        acme.ok("sign", bad)
+        result = acme.run("publish", good, bad, "--json")
+        assert result.code == 1
+        assert [row["id"] for row in result.json["published"]] == ["acme/batch/good"]
+        assert [row["code"] for row in result.json["refused"]] == ["secret-found"]
+
+    def test_a_declared_secret_is_published_and_shown_to_who_installs(self, acme: Person, registry: Registry) -> None:
+        path = acme.directive("declared/token", signed=False)
+        text = acme.path(path).read_text()
+        acme.write(path, f"{text}\ntoken: {SECRET} <!-- rye:allow-secret -->\n")
+        acme.ok("sign", path)
+        assert "gives no reason" in acme.fails("publish", path, code="secret-found")["message"]
+        acme.write(path, f"{text}\ntoken: {SECRET} <!-- rye:allow-secret made up for this page -->\n")
+        acme.ok("sign", path)
+        acme.publish(path)
+        user = registry.owner("reader")
+        shown = user.ok("info", "directive:acme/declared/token", "--json").json["facts"]
+        value = "a GitHub token: made up for this page"
+        assert [fact["value"] for fact in shown if fact["fact"] == "allowed-secret"] == [value]
+        result = user.ok("add", "directive:acme/declared/token", "--yes")
+        assert value in result.stdout + result.stderr
 
     def test_secrets_beside_a_skill(self, acme: Person) -> None:
         front = "---\nname: leaky\ndescription: Leaks\nmetadata:\n  version: '1.0.0'\n---\n# Leaky\n"

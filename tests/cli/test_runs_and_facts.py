@@ -371,6 +371,31 @@ class TestFacts:
         assert compared["removed"] == []
         assert user.ok("facts", "skills/y").stdout == ""
 
+    def test_an_item_over_a_limit_does_not_silence_the_others(self, user: Person) -> None:
+        front = "---\nname: {name}\ndescription: d\n---\n\n"
+        user.write("skills/big/SKILL.md", front.format(name="big") + "word " * 60_000)
+        user.write("skills/x/SKILL.md", front.format(name="x") + f"{PIPE}\n")
+        result = user.run("facts", "skills", "--json")
+        assert result.code == 1
+        assert [row["id"] for row in result.json["results"]] == ["x"]
+        assert result.json["counts"]["alarm"] == 1
+        (unread,) = result.json["unread"]
+        assert (unread["path"], unread["code"]) == ("skills/big/SKILL.md", "file-too-large")
+        shown = user.run("facts", "skills")
+        assert (shown.code, "pipe-to-shell" in shown.stdout, "skills/big" in shown.stderr) == (1, True, True)
+        assert user.run("facts", "skills/x", "skills/big", "--json").json["unread"] == result.json["unread"]
+        assert user.fails("facts", "skills/big", code="file-too-large")
+        assert user.fails("facts", "skills/x", "--against", "skills/big", code="file-too-large")
+
+    def test_a_source_with_an_item_over_a_limit_gives_the_others(self, user: Person) -> None:
+        front = "---\nname: {name}\ndescription: d\n---\n\n"
+        user.write("their/skills/big/SKILL.md", front.format(name="big") + "word " * 60_000)
+        user.write("their/skills/small/SKILL.md", front.format(name="small") + "Nothing.\n")
+        result = user.run("add", "./their", "--all", "--yes")
+        assert "small" in user.path("rye.lock").read_text(), result.stderr
+        assert "big" not in user.path("rye.lock").read_text()
+        assert "big" in result.stderr + result.stdout
+
     def test_an_installed_item_is_named_by_its_id(self, acme: Person, user: Person) -> None:
         skill(acme, "byid", body=PIP)
         user.ok("add", "skill:acme/byid", "--yes")

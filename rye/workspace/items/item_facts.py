@@ -38,21 +38,38 @@ class ItemFacts(Struct, frozen=True):
     facts: tuple[Fact, ...]
 
 
+class UnreadItem(Struct, frozen=True):
+    """An item whose facts are not known, because it cannot be read."""
+
+    path: str
+    """As the user would write it."""
+    error: RyeError
+
+    def as_json(self) -> dict[str, str]:
+        """The entry of ``unread`` in the JSON of ``rye facts``."""
+        return {"path": self.path, "code": self.error.code, "message": self.error.message}
+
+
 class FactsReport(Struct, frozen=True):
     """The facts of the requested items, and the difference from the items they were compared with."""
 
     results: tuple[ItemFacts, ...]
+    unread: tuple[UnreadItem, ...] = ()
+    """Items among others that cannot be read: of these nothing is known, so they count as a failure."""
     difference: tuple[tuple[Fact, ...], tuple[Fact, ...]] | None = None
     """Added and removed facts; None without a comparison."""
 
     def as_json(self) -> dict[str, object]:
         """The stable JSON of ``rye facts``."""
         rows = ((item.path, item.id, item.facts) for item in self.results)
+        document = as_json(rows)
+        if self.unread:
+            document["unread"] = [item.as_json() for item in self.unread]
         if self.difference is None:
-            return as_json(rows)
+            return document
         added, removed = self.difference
         return {
-            **as_json(rows),
+            **document,
             "added": [fact.as_json() for fact in added],
             "removed": [fact.as_json() for fact in removed],
         }
@@ -62,29 +79,45 @@ def facts_report(context: Context, arguments: Sequence[str], against: str | None
     """The facts of ``PATH…|ID``. ``against``: a path or an id to compare with. For an id, the facts are those of the text in use,
     with overrides, overlay and role directives.
 
-    Raises RyeError if an item is not found or cannot be read, and for an installed item that was changed.
+    An item that cannot be read does not keep the others back: it is listed as ``unread``. Raises RyeError if an item is not found,
+    for an installed item that was changed, if no item can be read, and if one of a comparison cannot.
     """
-    results = tuple(item for argument in arguments for item in _of_argument(context, argument))
+    results: list[ItemFacts] = []
+    unread: list[UnreadItem] = []
+    for argument in arguments:
+        _of_argument(context, argument, results, unread)
+    if unread and (not results or against is not None):
+        raise unread[0].error
     if against is None:
-        return FactsReport(results)
-    old = _of_argument(context, against)
-    return FactsReport(results, difference(_all(old), _all(results)))
+        return FactsReport(tuple(results), tuple(unread))
+    old: list[ItemFacts] = []
+    _of_argument(context, against, old, unread)
+    if unread:
+        raise unread[0].error
+    return FactsReport(tuple(results), difference=difference(_all(old), _all(results)))
 
 
 def _all(items: Iterable[ItemFacts]) -> list[Fact]:
     return [fact for item in items for fact in item.facts]
 
 
-def _of_argument(context: Context, argument: str) -> list[ItemFacts]:
+def _of_argument(context: Context, argument: str, results: list[ItemFacts], unread: list[UnreadItem]) -> None:
+    """Add the items that an argument names to the results, or to those that cannot be read."""
     refuse_named_like_installed(context, argument)
     if (context.cwd / argument).exists() or looks_like_path(argument, context.cwd) or "*" in argument:
-        return [_of_file(context, entry) for entry in expand([argument], context.cwd)]
+        for entry in expand([argument], context.cwd):
+            try:
+                results.append(_of_file(context, entry))
+            except RyeError as error:
+                unread.append(UnreadItem(_shown(entry), error))
+        return
     found = effective_item(context, argument, inspect=True)
     if found.is_editable:
-        return [_of_editable(context, found)]
+        results.append(_of_editable(context, found))
+        return
     path = found.item.path
     shown = str(path.relative_to(context.cwd)) if path.is_relative_to(context.cwd) else str(path)
-    return [_of_file(context, FileToRead(path, shown), found)]
+    results.append(_of_file(context, FileToRead(path, shown), found))
 
 
 def _customizing_texts(home: Home, found: EffectiveItem) -> dict[str, str]:
