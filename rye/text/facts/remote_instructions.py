@@ -84,7 +84,7 @@ _ORDER = re.compile(
 _OVERRULES = re.compile(
     rf"\b(?:its|their|whose|that\s+(?:file|page|document)(?:'s)?)\s+(?:\w+\s+){{0,2}}?(?:{_TEXTS}|contents?|text)\s[^.!?]{{0,40}}?"
     r"\b(?:supersedes?|overrides?|takes?\s+precedence|replaces?)\b"
-    r"|\b(?:it|they|which|that\s+(?:file|page|document))\s+(?:always\s+)?(?:supersedes?|overrides?|takes?\s+precedence)\b",
+    r"|\b(?:it|they|which|that\s+(?:file|page|document)|the\s+(?:page|site|website|address|link))\s+(?:always\s+)?(?:supersedes?|overrides?|takes?\s+precedence)\b",
     re.IGNORECASE,
 )
 #: The reader's own rules are loaded from somewhere.

@@ -46,6 +46,7 @@ _DROPPED = b"\"'\\^"
 _WORDS = bytes(code if (chr(code).isalnum() and code < 128) or code in b"_\n" else 32 for code in range(256))
 _EDGE = frozenset(code for code in range(256) if _WORDS[code] in b" \n")
 _WINDOWS_PATH = re.compile(rb"(?:[a-z]:|%\w{1,30}%|\\|~|\.|hk(?:cu|lm|ey_\w{1,20}))\\[^\s\"'`]{1,400}")
+_FORMATTED = re.compile(rb"(?:(?<=[(\[=,])|(?<=[(=,] ))[rbfu]{1,2}(?=[\"'])")
 _BEFORE_BACKSLASH = frozenset(b":%~.")
 _EXPANDED = re.compile(rb"\$(?:[@*]|\{ifs[^}\n]{0,20}\}|ifs(?:\$[0-9])?)")
 #: A word that a shell reads across a line end, and a command whose name another command builds.
@@ -330,6 +331,8 @@ class Source:
         line, following = self.lines[number].rstrip(), self.lines[number + 1].lstrip()
         if line.endswith(("\\", " `")):
             return True
+        if line.endswith(("$(", "<(")) or (following.startswith(')"') and self.is_code(number + 1)):
+            return bool(line)
         table = line.lstrip().startswith("|") or (following.startswith("|") and following.rstrip().endswith("|"))
         if not table and (line.endswith(("|", "&&", "|&")) or following.startswith(("| ", "&& ", "|& ", "|| "))):
             return bool(line) and bool(following)
@@ -415,6 +418,8 @@ def _lowered(text: str) -> bytes:
         raw = raw.replace(b"\\n", b"  ")
     if b"\\" in raw and _may_have_windows_paths(raw):
         raw = _WINDOWS_PATH.sub(lambda match: match[0].replace(b"\\", b"/"), raw)
+    if b'f"' in raw or b"f'" in raw:
+        raw = _FORMATTED.sub(b"", raw)
     lowered = raw.translate(None, _DROPPED)
     if b"$" in lowered:
         lowered = _EXPANDED.sub(lambda match: b"" if match[0] in (b"$@", b"$*") else b" ", lowered)

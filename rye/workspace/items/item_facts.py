@@ -79,8 +79,8 @@ def facts_report(context: Context, arguments: Sequence[str], against: str | None
     """The facts of ``PATH…|ID``. ``against``: a path or an id to compare with. For an id, the facts are those of the text in use,
     with overrides, overlay and role directives.
 
-    An item that cannot be read does not keep the others back: it is listed as ``unread``. Raises RyeError if an item is not found,
-    for an installed item that was changed, if no item can be read, and if one of a comparison cannot.
+    An item that cannot be read does not keep the others back: it is listed as ``unread``. Raises RyeError if an item is not
+    found, for an installed item that was changed, if no item can be read, and if one of a comparison cannot.
     """
     results: list[ItemFacts] = []
     unread: list[UnreadItem] = []

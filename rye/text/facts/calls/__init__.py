@@ -34,7 +34,7 @@ EVALUATES: Final = re.compile(
     r"\.constructor\s*\(|_compile\s*\(|FunctionType\s*\(|(?<![\w.$])(?:setTimeout|"
     r"setInterval)\s*\(\s*(?=[a-z_]\w*\s*[,(.])|"
     r"(?<![\w.$])source\(\s*(?=[\"']https?:)|(?<![\w.$])(?:import|require|include|include_once)\s*\(\s*(?=[\"']https?:)|"
-    r"(?<![\w.$])(?:require|include)(?:_once)?\s+(?=[\"']https?:)"
+    r"(?<![\w.$])(?:require|include)(?:_once)?\s+(?=[\"']https?:)|(?<![\w.$])import\s*\(\s*(?=[\"'`]data:)"
 )
 STARTS: Final = re.compile(
     r"(?:\bos\.(?:system|popen|startfile|exec[lv]p?e?|spawn[lv]p?e?|posix_spawn)|\bsubprocess\.\w+|"

@@ -19,6 +19,8 @@ _ASSIGNED = re.compile(
     rf"|[(,=]\s*(?:async\s*)?\(?\s*({_NAME})\s*\)?\s*=>|\bfunction\s*\w{{0,40}}\(\s*({_NAME})"
     rf"|[(,=]\s*\(?\s*\{{\s*(?:\w{{1,40}}\s*:\s*)?({_NAME})\s*\}}\s*\)?\s*=>|\{{\s*(?:\w{{1,40}}\s*:\s*)?({_NAME})\s*\}}\s*=(?![=>])"
 )
+#: The first of several names that a line assigns: ``path, headers = urlretrieve(…)``.
+_SEVERAL = re.compile(rf"\s{{0,40}}({_NAME})\s*,[\w\s,*]{{1,60}}=(?![=>])")
 _FIRST_PARAMETER: Final = 4
 _LAST_PARAMETER: Final = 6
 """Between these groups, ``_ASSIGNED`` matches parameters of functions."""
@@ -86,6 +88,9 @@ class Followed:
             else self._carried(line, offset)
         )
         if origin is not None:
+            several = _SEVERAL.match(line)
+            if several is not None and several[1] not in _COMMON:
+                self.names.setdefault(several[1], origin)
             self._assign(line, origin, found)
             self._write(line, origin)
         if len(self._handles) < _MOST_HANDLES:

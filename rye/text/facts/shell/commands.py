@@ -21,7 +21,7 @@ _TOKEN = re.compile(
     r"|(?P<redirect>&?>>?\|?(?:&\d?-?)?|<)|(?P<pipe>\|&?(?!\|))|(?P<end>\|\||&&|[;&\x1e]|`{3,})"
 )
 _WRAPPERS: Final = word_set(
-    "sudo doas env nohup time nice ionice exec command builtin timeout stdbuf setsid busybox xargs parallel unbuffer"
+    "sudo doas env nohup time nice ionice exec command builtin timeout stdbuf setsid busybox xargs parallel unbuffer trap"
 )
 #: Words before a command that are not programs: of a shell, a list, a prompt, a configuration.
 _MARKS: Final = word_set(

@@ -21,6 +21,8 @@ _MASK = str.maketrans("|&;()<>`", "\ue000\ue001\ue002\ue003\ue004\ue005\ue006\ue
 _SHOWN = str.maketrans("\ue000\ue001\ue002\ue003\ue004\ue005\ue006\ue007" + BREAK, "|&;()<>` ")
 
 _QUOTED_WORD = re.compile(r"(?<!\\)(['\"])([^'\"\s]{1,400})\1")
+#: What says that a string of Python is raw or formatted: ``(f"curl …")``.
+_PREFIX = re.compile(r"(?:(?<=[(\[=,])|(?<=[(=,] ))[rRbBfFuU]{1,2}(?=[\"'])")
 _LIST_COMMA = re.compile(r"['\"]\s*,\s*['\"]")
 _CONCATENATED = re.compile(r"['\"]\s?\+\s?['\"]")
 _PLACEHOLDER = re.compile(r"<([A-Za-z][\w.:/?=%-]{0,200})>")
@@ -76,6 +78,8 @@ def _without_escapes(text: str) -> str:
 
 
 def _without_quotes(text: str) -> str:
+    if '"' in text or "'" in text:
+        text = _PREFIX.sub("", text)
     text = _LIST_COMMA.sub(lambda match: " " + BREAK * match[0].count(BREAK), text)
     if "+" in text:
         text = _CONCATENATED.sub("", text)
