@@ -6,7 +6,7 @@ Every alarm on them is listed with its line, because someone should read it; ``-
 
 ``--collections FOLDER`` reads further collections, one repository each in ``FOLDER/OWNER/NAME``, and prints for each rule how
 many of its alarms a person judged right (``--labels FILE``, by default ``facts/real_alarms.tsv``). A label has no text of
-others: repository, path, fact, a hash of the line, and the verdict. Alarms without a label are listed, because someone should judge them.
+others: repository, path, fact, a hash of the line, and the verdict. Alarms without a label are listed.
 Run: ``python benchmarks/facts.py``.
 """
 

@@ -88,9 +88,9 @@ def find(source: Source) -> Iterator[RuleMatch]:
         yield from _reverse_shells(source)
     if source.has(_DESCRIPTOR_WORDS) and b"socket" in source.words and b"connect" in source.words:
         for number in source.lines_with(_DESCRIPTOR_WORDS):
-            match = _BECOMES_INPUT.search(source.lines[number])
-            if match is not None:
-                yield RuleMatch(PIPE_TO_SHELL, shown(match[0]), number, match.start())
+            taken_over = _BECOMES_INPUT.search(source.lines[number])
+            if taken_over is not None:
+                yield RuleMatch(PIPE_TO_SHELL, shown(taken_over[0]), number, taken_over.start())
     yield from calls.find(source, calls.FETCHED, PIPE_TO_SHELL)
 
 
