@@ -108,3 +108,17 @@ def test_long_names_leave_the_alarm_on_the_screen(user: Person, width: int) -> N
     lines = asked(user, "../drafts", "--all", width=width)
     assert any("pipe-to-shell" in line for line in lines[-12:]), lines[-14:]
     assert all(columns(line) <= width for line in lines if not re.match(r"\$ rye", line))
+
+
+def test_d_shows_a_changed_text_to_its_end(user: Person) -> None:
+    user.ok("keys", "generate")
+    user.ok("sign", str(user.new("role", "clerk").relative_to(user.folder)))
+    user.write(
+        ".ai/role-directives/clerk.md", "".join(f"Harmless line {number}.\n" for number in range(90)) + "At last.\n"
+    )
+    first = user.terminal("trust", "project", answer=b"n\n", env={"COLUMNS": "80"})
+    assert "At last." not in first
+    assert re.search(r"and 51\s+more lines: `rye role show clerk` shows them, and so does `d`", first), first
+    whole = user.terminal("trust", "project", answer=b"d\nn\n", env={"COLUMNS": "80"})
+    assert whole.count("+At last.") == 1
+    assert whole.rindex("+At last.") < whole.rindex("Agree to these changes?")

@@ -47,10 +47,15 @@ T = TypeVar("T")
 
 class _Screen:
     """Prints a proposal. ``folds``: whether many things of one kind become a number and two examples; ``more``: the words that
-    say where the others are."""
+    say where the others are; ``answers_d``: whether the question shows everything after a ``d``; ``whole``: whether changed
+    texts are shown to the end."""
 
-    def __init__(self, console: Console, *, folds: bool, more: str = "") -> None:
+    def __init__(
+        self, console: Console, *, folds: bool, more: str = "", answers_d: bool = False, whole: bool = False
+    ) -> None:
         self.console = console
+        self.answers_d = answers_d
+        self.whole = whole
         self.folds = folds
         self.has_folded = False
         self.more = more
@@ -88,13 +93,14 @@ def show_proposal(console: Console, proposal: Proposal, *, asks: bool = False) -
 
     ``asks``: whether a question follows that answers ``d`` with :func:`show_whole`.
     """
-    _show(_Screen(console, folds=console.folds, more="`d` shows all" if asks else "-v shows all"), proposal)
+    more = "`d` shows all" if asks else "-v shows all"
+    _show(_Screen(console, folds=console.folds, more=more, answers_d=asks), proposal)
 
 
 def show_whole(console: Console, proposal: Proposal) -> None:
     """Print the texts of the items, and then the proposal with nothing left out."""
     _show_texts(console, [(name, data) for name, path, data in proposal.texts if not path])
-    _show(_Screen(console, folds=False), proposal)
+    _show(_Screen(console, folds=False, whole=True), proposal)
 
 
 def show_files(console: Console, proposal: Proposal) -> None:
@@ -220,20 +226,21 @@ _WITH_LINES = frozenset(("right", "hook", "tool", "run", "fact", "signer", "sour
 
 
 def _show_differences(screen: _Screen, unseen: Sequence[Ask]) -> None:
-    """Print what each customization changes: at most :attr:`~rye.limits.OverrideLimits.shown_diff_lines` lines, and the command
-    that shows the rest."""
+    """Print what each customization changes: all of it, or at most :attr:`~rye.limits.OverrideLimits.shown_diff_lines` lines and
+    the command that shows the rest."""
     changes = [one for one in unseen if one.sort == "customization" and one.subject is not None]
     for one in screen.kept(changes):
         console, lines = screen.console, one.subject.lines
         console.tell((f"  {one_line(one.text.rpartition(' (')[0])} changes {one.item}:", "strong"), hang=4, wide=True)
-        for line in lines[: OVERRIDES.shown_diff_lines]:
+        kept = lines if screen.whole else lines[: OVERRIDES.shown_diff_lines]
+        for line in kept:
             style = {"+": "added", "-": "removed"}.get(line[:1], "dim")
             console.tell((f"    {one_line(line)}", style), hang=8, wide=True)
         if not lines:
             console.say("    no line of its text", "dim")
-        elif len(lines) > OVERRIDES.shown_diff_lines:
-            more = len(lines) - OVERRIDES.shown_diff_lines
-            console.say(f"    and {more:,} more lines: `{one.subject.command}` shows them", "warning")
+        elif len(kept) < len(lines):
+            where = f"`{one.subject.command}` shows them{', and so does `d`' if screen.answers_d else ''}"
+            console.say(f"    and {len(lines) - len(kept):,} more lines: {where}", "warning")
     if len(screen.kept(changes)) < len(changes):
         screen.left_out(len(changes) - len(screen.kept(changes)), "changed texts", 2)
 
