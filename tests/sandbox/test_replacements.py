@@ -98,7 +98,8 @@ class Other:
             )
             paths = [path for path in (self.base / "project").rglob("*") if path.parent.is_dir()]
             aimed = [path for path in paths for grant in self.grants if grant.is_relative_to(path)]
-            step(self.chance.choice([*aimed, *aimed, *aimed, *paths]))
+            hidden = [path for name in SECRETS if (path := self.base / "project" / name).exists()]
+            step(self.chance.choice([*aimed, *aimed, *aimed, *hidden, *paths]))
 
     def _aside(self, path: Path) -> Path:
         away = self.base / f"aside-{len(list(self.base.iterdir()))}"
@@ -132,7 +133,8 @@ class Other:
 
     def remakes(self, path: Path) -> None:
         """Make a new one that looks the same."""
-        self._aside(path).is_dir() and path.mkdir()
+        if self._aside(path).is_dir():
+            path.mkdir()
         self.story.append(f"{path} is new")
 
 
@@ -147,7 +149,7 @@ def entries(base: Path) -> dict[Inode, tuple[str, str]]:
     return found
 
 
-def called(sandbox: Backend, project: Path, grants: list[str], acts: Callable[[], None], is_late: bool) -> str:
+def called(sandbox: Backend, project: Path, grants: list[str], acts: Callable[[], object], is_late: bool) -> str:
     """Call a tool while another program acts, before or after the walls are made from what was decided. What is said at the end:
     by the tool, or why it was not started."""
     assert isinstance(sandbox, Bubblewrap | Landlock)
@@ -189,6 +191,24 @@ def sandbox(request: pytest.FixtureRequest) -> Backend:
     found = demanded(name)
     assert isinstance(found, Bubblewrap | Landlock)
     return replace(found, abi=0) if without else found
+
+
+@pytest.mark.parametrize("secret", ["build/.env", "shown/.env", "build/sub/.env"])
+@pytest.mark.parametrize("new", ["renamed", "../renamed"])
+def test_a_secret_that_gets_another_name_is_not_seen(sandbox: Backend, tmp_path: Path, secret: str, new: str) -> None:
+    project = made(Path(os.path.realpath(tmp_path)))
+    path = project / secret
+    path.write_text(SECRET, "utf-8")
+    said = called(sandbox, project, ["build/"], lambda: [path.rename(path.parent / new)], is_late=True)
+    assert SECRET not in said
+
+
+def test_a_folder_around_a_secret_that_gets_another_name_is_not_seen(sandbox: Backend, tmp_path: Path) -> None:
+    project = made(Path(os.path.realpath(tmp_path)))
+    sub = project / "build/sub"
+    (sub / ".env").write_text(SECRET, "utf-8")
+    said = called(sandbox, project, ["build/"], lambda: [sub.rename(project / "build/renamed")], is_late=True)
+    assert SECRET not in said
 
 
 @pytest.mark.parametrize("is_late", [False, True], ids=["before the walls", "after the walls"])

@@ -134,7 +134,7 @@ def become(plan: dict[str, Any], libc: ctypes.CDLL, step: list[str], linux: bool
     os.chdir(plan["cwd"])
     os.umask(0o022)
     step[0] = "objects"
-    compare(plan["mounted"], plan["covered"])
+    compare(plan["mounted"], plan["covered"], plan["listed"])
     rules = landlock(plan["landlock"], libc, step) if plan["landlock"] is not None else -1
     step[0] = "limits"
     for name, value in plan["rlimits"]:
@@ -163,14 +163,28 @@ def become(plan: dict[str, Any], libc: ctypes.CDLL, step: list[str], linux: bool
     os.execve(plan["argv"][0], plan["argv"], plan["env"])
 
 
-def compare(mounted: list[tuple[str, tuple[int, int]]], covered: list[tuple[str, tuple[int, int]]]) -> None:
-    """Check that paths lead to what was surveyed, and that what is hidden cannot be reached. Raises Replaced."""
+def compare(
+    mounted: list[tuple[str, tuple[int, int]]], covered: list[tuple[str, tuple[int, int]]], listed: list[str]
+) -> None:
+    """Check that paths lead to what was surveyed, and that what is hidden cannot be reached: by its path, or by another name that
+    it was given meanwhile in one of the folders ``listed``. Raises Replaced."""
     for path, inode in mounted:
         if inode_at(path) != inode:
             raise Replaced(path)
+    hidden = {inode for _, inode in covered}
     for path, inode in covered:
         if inode_at(path) == inode:
             raise Replaced(path)
+    numbers = {number for _, number in hidden}
+    for folder in listed if hidden else ():
+        try:
+            with os.scandir(folder) as rows:  # the number is that of what a mount covers
+                found = [row.name for row in rows if row.inode() in numbers]
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        for name in found:
+            if inode_at(f"{folder}/{name}") in hidden:
+                raise Replaced(f"{folder}/{name}")
 
 
 def inode_at(path: str) -> tuple[int, int] | None:

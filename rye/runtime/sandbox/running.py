@@ -7,7 +7,8 @@ The tool's bytes become files in a private folder of this call, which is deleted
 * ``memory processor rlimits``: limits for all its processes together, and for each;
 * ``user capabilities``: the user that it becomes (:mod:`rye.runtime.sandbox.users`);
 * ``landlock seccomp``: rights and filter, if the sandbox uses them;
-* ``mounted covered``: paths with the device and inode that they must have inside, and must not have;
+* ``mounted covered listed``: paths with the device and inode that they must have inside, and must not have, and the folders in
+  which nothing of ``covered`` may have got another name;
 * ``namespace``: whether the launcher is the first process of a namespace, so that its end kills the others;
 * ``control status result calls held``: descriptors, -1 for none; ``held`` is only kept open until every process of the tool is
   gone (:mod:`rye.runtime.sandbox.journal`) (:mod:`rye.runtime.sandbox.starting` fills them in).
@@ -82,7 +83,7 @@ class Scene(Struct, frozen=True, kw_only=True):
         """What must still be what was looked at when the tool starts: everything mounted by its path."""
         yield self.opened.project
         yield from self.opened.writes
-        yield from self.kept_in_place()
+        yield from (located for survey in self.writable for located in survey.listed)
         for located in (located for survey in self.writable for located in survey.protected):
             parts = self.without_secrets(located)
             yield from (part for part in parts if part in self.readable.allowed) if parts else (located,)
@@ -116,6 +117,11 @@ class Scene(Struct, frozen=True, kw_only=True):
         """What must not be reachable by its path when the tool starts."""
         yield from self.readable.hidden
         yield from (located for survey in self.writable for located in survey.hidden)
+
+    def around_hidden(self) -> Iterator[Path]:
+        """The folders that hold what is hidden, at any depth: another program may rename it before it is covered."""
+        surveys = (self.readable, *self.writable)
+        yield from dict.fromkeys(located.path for survey in surveys for located in survey.listed)
 
 
 Rule = tuple[str, int, exposure.Inode | None, bool]
@@ -419,6 +425,7 @@ class _Call:
             "covered": [(str(each.path), each.inode) for each in self.scene.must_be_covered()]
             if walls.namespace
             else [],
+            "listed": [str(path) for path in self.scene.around_hidden()] if walls.namespace else [],
             "seccomp": walls.seccomp,
             "namespace": walls.namespace,
             "result": -1,
