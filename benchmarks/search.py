@@ -35,6 +35,8 @@ from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.schema import documents
 from rye.items.kinds import KINDS
+from rye.text.ranking.body_words import MOST_STEMS
+from rye.text.ranking.stemming import stem
 from rye.text.ranking.words import words_of
 
 BOUNDS = {("sqlite", 100_000): 10.0, ("postgresql", 100_000): 10.0, ("sqlite", 1_000_000): 20.0,
@@ -67,14 +69,14 @@ class Corpus:
         taken: set[str] = set()
         for number in range(count):
             *names, author = self.some(17)
+            body = " ".join(f"{stem(word)}:10" for word in dict.fromkeys(self.some(MOST_STEMS)))
             one, two, category, *rest = names
             identifier = f"{author}/{category}/{one}-{two}"
             while identifier in taken:
                 identifier += f"-{self.some(1)[0]}"
             taken.add(identifier)
-            yield SearchDocument(
-                kinds[number % len(kinds)], identifier, "1.0.0", " ".join(rest[:11]), " ".join(rest[11:])
-            )
+            said = f"{' '.join(rest[11:])}\n{body}"
+            yield SearchDocument(kinds[number % len(kinds)], identifier, "1.0.0", " ".join(rest[:11]), said)
 
     def queries(self, some: list[SearchDocument]) -> dict[str, list[str]]:
         """Kinds of queries, with some examples of each."""

@@ -1,10 +1,10 @@
 """How often a search puts the right item first, beside what SQLite's own ranking (FTS5, ``bm25``) does, in one run.
 
-The questions are in ``benchmarks/search_quality/questions.txt``, in three parts: those that the ranking was tuned on, those held
-out, and fresh ones that nobody asked before the ranking was finished. The items are the skills of eight public collections, which
-are not part of the repository: give a folder that has a clone of each, with or without a work tree, under the names in
-:data:`COLLECTIONS`. Printed for each part: how often the first result is one that a person would accept, how often one of the
-first three is, and nDCG at 10 with equal grades::
+The questions are in ``benchmarks/search_quality/questions.txt``, in four parts: those that the ranking was tuned on, those held
+out, and fresh and last ones that nobody asked before the ranking was finished. The items are the skills of eight public
+collections, which are not part of the repository: give a folder that has a clone of each, with or without a work tree, under the
+names in :data:`COLLECTIONS`. Printed for each part: how often the first result is one that a person would accept, how often one
+of the first three is, and nDCG at 10 with equal grades::
 
     python benchmarks/search_quality.py FOLDER [--misses]
 
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rye.items.identity import is_id
+from rye.items.search_words import search_words
 from rye.text.ranking.answering import answers, findable
 from rye.text.ranking.frequencies import stop_words
 from rye.text.ranking.scoring import Searched
@@ -41,7 +42,7 @@ COLLECTIONS = {
     "copilot": ("github+awesome-copilot", "ab7544d"),
 }
 """The namespace of each collection's skills, its folder (owner and name of the repository on GitHub), and its commit."""
-PARTS = ("tuned", "held out", "fresh")
+PARTS = ("tuned", "held out", "fresh", "last")
 AIM = 0.90
 """The share of first results that should be right, on questions that nobody tuned on."""
 SHOWN = 10
@@ -60,18 +61,21 @@ class Skill(NamedTuple):
 
     id: str
     description: str
+    text: str
+    """Of its ``SKILL.md``."""
 
 
 def questions() -> list[Asked]:
-    """Return all questions. Lines after ``# fresh`` are the fresh ones; of the others, a digest decides what is held out."""
-    found, is_fresh = [], False
+    """Return all questions. Lines after ``# fresh`` and ``# last`` are of these parts; of the others, a digest decides what is
+    held out."""
+    found, later = [], ""
     for line in QUESTIONS.read_text("utf-8").splitlines():
         if line.startswith("#"):
-            is_fresh = is_fresh or line.startswith("# fresh")
+            later = next((part for part in PARTS[2:] if line.startswith(f"# {part}")), later)
         elif line:
             words, right = line.split(" | ")
             is_held_out = hashlib.sha256(words.encode()).digest()[0] % 2 == 1
-            found.append(Asked(words, PARTS[2 if is_fresh else int(is_held_out)], frozenset(right.split())))
+            found.append(Asked(words, later or PARTS[int(is_held_out)], frozenset(right.split())))
     return found
 
 
@@ -90,12 +94,13 @@ def skills(folder: Path) -> Iterator[Skill]:
             read = subprocess.run([*git, "show", f"{commit}:{path}"], capture_output=True, check=False)
             if read.returncode:
                 continue
-            fields = _fields(read.stdout.decode("utf-8", "replace"))
+            text = read.stdout.decode("utf-8", "replace").replace("\r\n", "\n")
+            fields = _fields(text)
             given = str(fields.get("name") or path.split("/")[-2])
             item_id = f"{namespace}/{re.sub(r'[^a-z0-9-]+', '-', given.lower()).strip('-')}"
             if is_id(item_id) and item_id not in taken:
                 taken.add(item_id)
-                yield Skill(item_id, " ".join(str(fields.get("description") or "").split()))
+                yield Skill(item_id, " ".join(str(fields.get("description") or "").split()), text)
 
 
 def _fields(text: str) -> dict[str, object]:
@@ -112,7 +117,11 @@ def _fields(text: str) -> dict[str, object]:
 
 def ours(items: list[Skill]) -> Callable[[str], list[str]]:
     """Return Rye's search."""
-    searched = [findable(Searched("skill", item.id, item.description), item.id) for item in items]
+    words = (search_words("", item.text, "SKILL.md") for item in items)
+    searched = [
+        findable(Searched("skill", item.id, item.description, said), item.id)
+        for item, said in zip(items, words, strict=True)
+    ]
     return lambda words: [item_id for _, item_id in answers(words, searched)][:SHOWN]
 
 
@@ -123,10 +132,23 @@ def fts5(items: list[Skill]) -> Callable[[str], list[str]]:
     rows = ((item.id.partition("/")[2].replace("-", " "), item.description) for item in items)
     database.executemany("INSERT INTO t VALUES (?, ?)", rows)
 
+    return _asking(database, items, "bm25(t, 6, 1)")
+
+
+def fts5_of_texts(items: list[Skill]) -> Callable[[str], list[str]]:
+    """Return the same with whole texts as a third column, with a tenth of the description's weight."""
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE VIRTUAL TABLE t USING fts5(name, description, text, tokenize = porter)")
+    rows = ((item.id.partition("/")[2].replace("-", " "), item.description, item.text) for item in items)
+    database.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+    return _asking(database, items, "bm25(t, 6, 1, 0.1)")
+
+
+def _asking(database: sqlite3.Connection, items: list[Skill], rank: str) -> Callable[[str], list[str]]:
     def search(words: str) -> list[str]:
         telling = [word for word in re.findall(r"\w+", words.lower()) if word not in stop_words()]
         query = " OR ".join(f'"{word}"' for word in telling or re.findall(r"\w+", words))
-        found = database.execute("SELECT rowid FROM t WHERE t MATCH ? ORDER BY bm25(t, 6, 1) LIMIT ?", (query, SHOWN))
+        found = database.execute(f"SELECT rowid FROM t WHERE t MATCH ? ORDER BY {rank} LIMIT ?", (query, SHOWN))
         return [items[number - 1].id for (number,) in found]
 
     return search
@@ -168,7 +190,7 @@ def main() -> None:
     every = questions()
     unknown = sorted({each for asked in every for each in asked.right} - {item.id for item in items})
     print(f"{len(items)} skills, {len(every)} questions" + (f"; no such skill: {' '.join(unknown)}" if unknown else ""))
-    engines = {"rye": ours(items), "FTS5, bm25": fts5(items)}
+    engines = {"rye": ours(items), "FTS5": fts5(items), "FTS5, texts": fts5_of_texts(items)}
     print(f"{'':22}{'asked':>7}{'first right':>14}{'among three':>14}{'nDCG@10':>10}")
     for part in PARTS:
         for name, search in engines.items():

@@ -31,6 +31,7 @@ from registry_server.storage.objects import Objects
 from registry_server.storage.store_factory import analysed_objects, public_objects, upload_objects
 from rye.errors import RyeError
 from rye.items.identity import Identity
+from rye.items.search_words import SEARCH_LETTERS
 
 _log = logging.getLogger("rye.registry")
 LENGTH_BYTES = 4
@@ -70,7 +71,7 @@ class FileContent(Struct, frozen=True, forbid_unknown_fields=True):
     """What the file of one statement says; empty for statements without a file."""
 
     signer: Annotated[bytes, Meta(min_length=32, max_length=32)] | None
-    keywords: Annotated[str, Meta(max_length=1000)]
+    keywords: Annotated[str, Meta(max_length=SEARCH_LETTERS)]
 
 
 class Done(Struct, frozen=True, forbid_unknown_fields=True):

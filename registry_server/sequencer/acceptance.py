@@ -29,6 +29,7 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.items.reading import ReadOptions
+from rye.items.search_words import search_words
 from rye.limits import CONTENT, ContentLimits
 from rye.registry.protocol import notes, statements
 from rye.registry.protocol.notes import SignedNote
@@ -117,7 +118,8 @@ def examine(
     judged = judge_release_file(release, data, keys, ReadOptions(publishing=True))
     if isinstance(judged, Refusal):
         raise _refused(release, judged)
-    return Candidate(candidate.note, release, judged.signer.raw, judged.metadata.keywords)
+    words = search_words(judged.metadata.keywords, data.decode("utf-8", "replace"), release.file.suffix)
+    return Candidate(candidate.note, release, judged.signer.raw, words)
 
 
 def blobs_of(statement: Logged) -> list[str]:

@@ -37,6 +37,7 @@ from registry_server.upkeep.backup import KEPT
 from registry_server.upkeep.sources import Backup, CheckedSource
 from rye.errors import RyeError
 from rye.items.published import read_published
+from rye.items.search_words import search_words
 from rye.registry.protocol import merkle, notes, statements, wire
 from rye.registry.protocol.name_map import MapEntry
 from rye.registry.protocol.statements import Checkpoint, FormerSnapshot, Release, Snapshot
@@ -185,7 +186,8 @@ def _keywords(release: Release, public: Objects) -> str:
         return ""
     attached = [entry.path for entry in release.attached]
     metadata = read_published(release.identity, release.file.suffix, data, attached).metadata
-    return metadata.keywords if metadata is not None else ""
+    keywords = metadata.keywords if metadata is not None else ""
+    return search_words(keywords, data.decode("utf-8", "replace"), release.file.suffix)
 
 
 def _restore_rows(connection: sa.Connection, source: Backup) -> None:

@@ -76,7 +76,7 @@ class Metadata(Struct, frozen=True, kw_only=True):
 
     @property
     def keywords(self) -> str:
-        """What search finds the item by, besides id and description: at most :data:`KEYWORD_LETTERS` letters."""
+        """Its category and agent tools, for search: at most :data:`KEYWORD_LETTERS` letters."""
         words = [self.category or "", *(self.agent_tools.names if self.agent_tools else ())]
         return " ".join(word for word in words if word)[:KEYWORD_LETTERS]
 

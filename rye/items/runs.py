@@ -198,6 +198,9 @@ def _passed(paths: Iterable[str], texts: Iterable[bytes]) -> dict[str, str]:
     found: dict[str, str] = {}
     for data in texts if wanted else ():
         text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\\\n", "  ")
+        folded = text.casefold()
+        if not any(name in folded for name in wanted):
+            continue  # most texts name no file, and looking for interpreters takes most of the time of adding a collection
         for by, word in {*_arguments(text), *_arguments(_TAG.sub(" ", text))}:
             for path in wanted.get(word.strip(_AROUND).replace("\\", "/").rpartition("/")[2].casefold(), ()):
                 action = f"{PASSED_TO}{by}"

@@ -39,7 +39,7 @@ class UsableItem(Struct, frozen=True, kw_only=True):
     """The suffix of its file's name, such as ``.py``."""
     description: str = ""
     keywords: str = ""
-    """What search finds it by, besides id and description."""
+    """Its category and agent tools, for search."""
     directive: Directive | None = None
     """The parsed value of a directive."""
     level: Level | None = None

@@ -24,6 +24,7 @@ from rye.items.identity import Identity, Reference, lookup_key
 from rye.items.kinds import KINDS
 from rye.items.needs import NOTHING
 from rye.items.reading import ReadOptions
+from rye.items.search_words import search_words
 from rye.items.tool.reader import Tool
 from rye.limits import CONTENT
 from rye.project.context import load_manifest
@@ -279,8 +280,7 @@ class ProjectItems:
             usable.append(item)
         query, _ = of_kind(query, kind, KINDS)
         if query.strip():
-            searched = [findable(Searched(kind, it.id, it.description, it.keywords), it) for it in usable]
-            found = answers(query, searched)
+            found = answers(query, [findable(_searched(item), item) for item in usable])
         else:
             found = [(1.0, item) for item in sorted(usable, key=lambda item: item.id)]
         return [SearchRow(item.id, kind, item.version, item.description, points) for points, item in found]
@@ -290,6 +290,11 @@ class ProjectItems:
         assert item.directive is not None
         source = source_of(item.directive)
         return render(source, resolve(item.directive.inputs, None, inputs, uses=first_uses(source)))
+
+
+def _searched(item: UsableItem) -> Searched:
+    words = search_words(item.keywords, item.text, item.suffix)
+    return Searched(item.kind, item.id, item.description, words)
 
 
 def _refuse_moved(found: EffectiveItem) -> None:

@@ -21,6 +21,8 @@ ITEMS = [
     SearchDocument("knowledge", "other/kubernetes", "1.0.0", "How clusters deploy apps", "operations"),
     SearchDocument("tool", "other/deployer", "1.0.0", "Deploys", "", True),
     SearchDocument("tool", "zoo/file-system", "1.0.0", "Read files and write them"),
+    SearchDocument("skill", "zoo/keeper", "1.0.0", "Keeps files", "\nbackup:47 restor:20 deploi:5"),
+    SearchDocument("skill", "zoo/backup", "1.0.0", "Keeps files", "operations\nrestor:10"),
 ]
 QUERIES = (
     "deploy",
@@ -33,6 +35,8 @@ QUERIES = (
     "deploy " * 250,
     "de",
     "release",
+    "restore a backup",
+    "backp",
 )
 
 

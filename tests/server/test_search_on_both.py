@@ -20,6 +20,7 @@ from registry_server.settings import Settings
 from registry_server.storage import database
 from rye.errors import RyeError
 from rye.registry.protocol.wire import MORE
+from rye.text.ranking.body_words import body_words
 
 pytestmark = pytest.mark.processes
 
@@ -69,6 +70,8 @@ def some_document(draw: random.Random) -> SearchDocument:
     ]
     description = " ".join(draw.choices(STORED, k=draw.randint(0, 6)))
     keywords = draw.choice([" ", ",", "-"]).join(draw.choices(STORED, k=draw.randint(0, 4)))
+    if draw.random() < 0.5:
+        keywords += f"\n{body_words(' '.join(draw.choices(STORED, k=9)))}"
     kind = draw.choice(["tool", "directive", "knowledge"])
     identifier = "/".join([draw.choice(NAMESPACES), *segments])
     return SearchDocument(kind, identifier, "1.0.0", description, keywords, draw.random() < 0.1)
@@ -112,7 +115,10 @@ def answer(connection: sa.Connection, query: str, most: int, **limits: Any) -> S
         whole = find(connection, query, limit=most, **limits)
     except RyeError as error:
         return error.code
-    assert len(whole.hits) == (most if whole.total == MORE else whole.total)
+    if whole.total == MORE:  # a document with one half of a word ("system" of "filesystem") is counted and is no result
+        assert 0 < len(whole.hits) <= most
+    else:
+        assert len(whole.hits) == whole.total
     pages = [
         find(connection, query, limit=4, offset=offset, **limits) for offset in range(0, min(len(whole.hits), 12), 4)
     ]

@@ -16,6 +16,7 @@ from registry_server.search import documents, finding
 from registry_server.search.documents import SearchDocument
 from registry_server.search.finding import SearchResults, find
 from rye.errors import RyeError
+from rye.text.ranking.body_words import body_words
 from tests.scenes.effort import tries
 from tests.scenes.local_registry import LocalRegistry
 
@@ -40,7 +41,7 @@ _some_words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3)
 _documents = st.lists(
     st.builds(
         lambda namespace, name, says, keywords, deprecated: SearchDocument(
-            "skill", f"{namespace}/{'-'.join(name)}", "1.0.0", " ".join(says), " ".join(keywords), deprecated
+            "skill", f"{namespace}/{'-'.join(name)}", "1.0.0", " ".join(says), "\n" + body_words(" ".join(keywords)), deprecated
         ),
         st.sampled_from(NAMESPACES), _some_words, _some_words, _some_words, st.booleans(),
     ),

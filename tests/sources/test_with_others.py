@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -105,6 +106,94 @@ def test_a_namespace_that_a_stranger_claims_later_stops_no_locked_project(
     assert (again.code, "stays the source, as rye.lock says" in again.stderr) == (0, True)
     user.path("rye.lock").unlink()
     assert user.run("install", "-y", "--json").error["code"] == "source-name-taken"
+
+
+READS_A_LOCK = (
+    ("ci",),
+    ("install",),
+    ("install", "--locked"),
+    ("sbom",),
+    ("audit",),
+    ("lock",),
+    ("lock", "--check"),
+    ("outdated",),
+    ("update", "-y"),
+    ("deploy", "--target", "claude"),
+    ("list",),
+    ("tree",),
+    ("info", "claimed/x"),
+    ("show", "skill:claimed/x"),
+    ("render", "skill:claimed/x"),
+    ("doctor",),
+    ("search", "claimed", "--local"),
+    ("remove", "claimed/y", "-y"),
+)
+
+
+def test_every_command_that_reads_a_lock_goes_on_when_a_stranger_claims_a_sources_name(
+    server: GitServer, registry: Registry, acme: Person
+) -> None:
+    """The stranger even publishes items of the same kind and name; a colleague, who never saw the source, is no worse off."""
+    user = registry.user()
+    user.ok("add", "acme/work/base", "-y")
+    server.repository("claimed").commit({"x/SKILL.md": skill("x"), "y/SKILL.md": skill("y")})
+    user.ok("add", f"git+{server.url('claimed')}", "--all", "-y")
+    stranger = registry.owner("claimed")
+    stranger.write(".ai/skills/x/SKILL.md", skill("x", 'metadata:\n  version: "9.0.0"', body="Evil."))
+    stranger.ok("sign", ".ai/skills/x")
+    stranger.publish(".ai/skills/x")
+    user.ok("search", "claimed")
+    assert "claimed" in pinned_namespaces(user.folders)
+    before = user.path("rye.lock").read_bytes()
+    colleague = registry.colleague(user)
+    for name in ("rye.toml", "rye.lock"):
+        shutil.copy(user.path(name), colleague.folder)
+    colleague.ok("ci", "--trust-lock")
+    for words in READS_A_LOCK:
+        if words[0] == "remove":
+            assert user.path("rye.lock").read_bytes() == before
+        done = user.ok(*words)
+        assert "Evil" not in done.stdout, words
+        assert "9.0.0" not in done.stdout, words
+    assert rows(user)["skill:claimed/x"].startswith("0.0.0+g")
+    assert "Evil" not in user.path(".claude/skills/x/SKILL.md").read_text()
+    said = served(user, "skill:claimed/x")
+    assert "Read the document." in said
+    assert "Evil" not in said
+
+
+def served(person: Person, name: str) -> str:
+    """What ``rye mcp serve`` answers to a load of an item."""
+    kind, _, identifier = name.partition(":")
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    messages = (
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "rye_load", "arguments": {"item_type": kind, "item_id": identifier}},
+        },
+    )
+    with subprocess.Popen(
+        [sys.executable, "-m", "rye", "mcp", "serve"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=person.folder,
+        env=person.environment,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            for message in messages:
+                process.stdin.write(json.dumps(message) + "\n")
+                process.stdin.flush()
+                answer = process.stdout.readline() if "id" in message else ""
+            return answer
+        finally:
+            process.kill()
 
 
 def test_no_registry_is_asked_about_a_source(server: GitServer, registry: Registry, acme: Person) -> None:

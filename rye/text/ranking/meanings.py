@@ -89,6 +89,7 @@ yml yaml
 _SAME = """
 accessibility accessible
 animate animation motion
+approve approval permission
 answer reply respond
 ask request
 audit review inspect
@@ -104,8 +105,12 @@ change edit modify
 chart plot graph diagram figure
 check verify validate
 cheap cost
+claim fact
 clean cleanup tidy
+calendar schedule meeting appointment
 code program
+coder programmer developer
+concise short shorter compress
 codebase repository
 combine merge join
 commit commits
@@ -114,7 +119,10 @@ compare diff difference
 container docker
 convert transform turn export
 debug diagnose troubleshoot
-delete remove
+crash exception
+danger dangerous risk unsafe
+delete remove erase wipe clear
+dependency package
 deploy publish host release
 design style
 draw diagram
@@ -122,6 +130,7 @@ email mail
 explain describe understand
 explore brainstorm
 fail failure broken
+fund sponsor
 fast performance speed quick
 faster performance speed
 find detect search discover
@@ -130,7 +139,11 @@ forecast predict
 image picture photo
 improve optimize tune
 install setup
+function method
+grammar spelling typo
+hundreds batch bulk
 job career
+junior beginner novice
 latency speed
 launch start
 leak expose
@@ -140,11 +153,15 @@ memory ram
 migrate move upgrade port
 money cost
 mistake error
+money finance financial
 newcomer onboarding
 outage incident
 paper article literature publication
 parse read
 parallel concurrent
+password secret credential
+patient clinical medical
+phone mobile
 plan planning
 postmortem incident
 presentation slides pptx powerpoint deck
@@ -157,9 +174,14 @@ slow performance optimize latency
 slow speed
 spreadsheet xlsx excel
 summarize summary
+scan image
+shop store
+table tabular
+teach mentor train
 team teammate
 test testing tests
 ticket issue
+together coauthor collaborate
 translate translation localization
 tweet twitter
 video recording

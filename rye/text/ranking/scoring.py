@@ -21,6 +21,7 @@ from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
+from rye.text.ranking.body_words import often
 from rye.text.ranking.frequencies import is_usual, stop_words, weight_of
 from rye.text.ranking.meanings import meanings, pairs
 from rye.text.ranking.stemming import stem
@@ -75,6 +76,8 @@ NAME = Field(4.0, 0.8, 2.5)
 PATH = Field(1.5, 0.3, 2.0)
 KEYWORDS = Field(1.5, 0.5, 3.0)
 DESCRIPTION = Field(0.8, 0.7, 35.0)
+BODY = 0.1
+"""The weight of the text's words, whose lengths :mod:`rye.text.ranking.body_words` takes into account."""
 
 
 class Searched(Struct, frozen=True):
@@ -84,7 +87,8 @@ class Searched(Struct, frozen=True):
     id: str
     description: str
     keywords: str = ""
-    """:attr:`rye.items.reading.Metadata.keywords`; empty in a static registry's answers, which do not have them."""
+    """:func:`rye.items.search_words.search_words`: keywords and, on a second line, the words of its text that tell most. Empty in
+    a static registry's answers, which do not have them."""
 
 
 class Alternative(Struct, frozen=True):
@@ -131,8 +135,12 @@ def strengths_of(item: Searched) -> dict[str, float]:
     of_path = every_word_of(path)
     _add(totals, NAME, every_word_of(name), _spelt_together(name))
     _add(totals, PATH, of_path, [*map(joined, path.split("/")), item.kind])
-    _add(totals, KEYWORDS, every_word_of(item.keywords))
+    keywords, _, body = item.keywords.partition("\n")
+    _add(totals, KEYWORDS, every_word_of(keywords))
     _add(totals, DESCRIPTION, every_word_of(item.description))
+    for word, tenths in often(body):
+        if word in totals or len(totals) < DOCUMENT_WORDS:
+            totals[word] = totals.get(word, 0.0) + BODY * tenths / 10
     return {word: total / (SATURATION + total) for word, total in totals.items()}
 
 

@@ -12,6 +12,7 @@ from rye.errors import RyeError
 from rye.installation.shadows import shadow_of
 from rye.items.identity import Identity, is_id
 from rye.items.kinds import KINDS
+from rye.items.search_words import search_words
 from rye.project.context import load_manifest
 from rye.project.item_file import load_item
 from rye.project.layout import find_project
@@ -125,8 +126,8 @@ def _search_local(
                 "score": 0.0,
                 "space": space,
             }
-            keywords = metadata.keywords if metadata else ""
-            searched = Searched(entry.location.kind, entry.id, description, keywords)
+            words = search_words(metadata.keywords if metadata else "", item.text or "", item.suffix)
+            searched = Searched(entry.location.kind, entry.id, description, words)
             rows.setdefault((entry.location.kind, entry.id), findable(searched, row))
     return [{**row, "score": points} for points, row in answers(query, list(rows.values()))]
 
