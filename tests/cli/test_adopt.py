@@ -322,3 +322,26 @@ def test_without_the_recorded_commit_nothing_is_written_over(rye: Person) -> Non
     assert "this checkout lacks commit" in str(rows["words"][1])
     origin.git("remote", "set-url", "origin", "https://git.example.org/another/kit.git")
     assert "already exists and differs" in str(origin.adopt("--update")[1]["words"][1])
+
+
+@pytest.mark.parametrize("style", [">", "|", ">-", "|+", ">2"])
+def test_a_description_in_a_block_at_the_end_takes_a_version(rye: Person, style: str) -> None:
+    text = f"---\nname: words\ntype: technique\ndescription: {style}\n  Counts words.\n  Use it for texts.\n---\n\n# Words\n"
+    rye.write("kit/words/SKILL.md", text)
+    (skill,) = rye.ok("adopt", "kit", "--json").json["skills"]
+    assert (skill["status"], skill["version"]) == ("adopted", "0.1.0")
+    assert rye.path(".ai/skills/words/SKILL.md").read_text() == text.replace(
+        "\n---\n\n", '\nmetadata:\n  version: "0.1.0"\n---\n\n'
+    )
+    rye.ok("keys", "generate")
+    rye.ok("sign")
+    assert rye.run("adopt", "kit", "--json").json["skills"][0]["status"] == "unchanged"
+
+
+def test_a_refusal_says_which_rule_is_broken(rye: Person) -> None:
+    rye.write("far/skills/other/SKILL.md", SKILL.format(name="other").replace("Reads", "Re\u200bads"))
+    rye.write("far/skills/long/SKILL.md", SKILL.format(name="long").replace("Reads", "Reads" * 500))
+    said = rye.run("adopt", "far")
+    assert said.code == 1
+    assert "far/skills/long: it breaks a rule for publishing: description has" in said.stderr
+    assert "far/skills/other: it breaks a rule for publishing:" in said.stderr

@@ -141,7 +141,9 @@ def with_metadata(text: str, added: Mapping[str, str]) -> str | None:
     done: the result is read back, and says the same otherwise. ``text``: with LF line ends."""
     try:
         parts = split(text)
-        document = read_yaml(parts.yaml)
+        document = read_yaml(
+            f"{parts.yaml}\n"
+        )  # a block scalar at the end has its last line end, as for every other reader
     except (FrontmatterError, YamlError):
         return None
     if not isinstance(document.value, dict):
@@ -160,7 +162,7 @@ def with_metadata(text: str, added: Mapping[str, str]) -> str | None:
     result = "\n".join([*head, *lines, "---", parts.body])
     try:
         again = split(result)
-        value = read_yaml(again.yaml).value
+        value = read_yaml(f"{again.yaml}\n").value
     except (FrontmatterError, YamlError):
         return None
     expected = {**document.value, "metadata": {**(old if isinstance(old, dict) else {}), **added}}

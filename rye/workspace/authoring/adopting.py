@@ -202,7 +202,7 @@ def _adopted(
     name = skill.adoption.name
     written: Status = "would-adopt" if request.dry_run else "adopted"
     if not skill.publishable or name is None or not is_segment(name):
-        return refused("it breaks rules for publishing")
+        return refused(_rule_broken(skill))
     if skills is None:
         if skill.adoption.fixed is None:
             return became("unchanged", skill.folder)
@@ -248,6 +248,18 @@ def _adopted(
     if not request.dry_run:
         _copy(skill, target)
     return became(written, target)
+
+
+def _rule_broken(skill: FoundSkill) -> str:
+    """The first reason why a skill cannot be published, and how many more there are."""
+    own = [("", finding) for finding in (*skill.problems, *skill.adoption.diagnostics)]
+    hidden = [(f"{path}:{finding.line}: ", finding) for path, finding in skill.adoption.hidden]
+    errors = [(where, finding) for where, finding in (*own, *hidden) if finding.severity == "error"]
+    if not errors:
+        return "it breaks rules for publishing"
+    (where, first), *others = errors
+    more = f" (and {len(others)} more)" if others else ""
+    return f"it breaks a rule for publishing: {where}{first.message.rstrip('.')}{more}"
 
 
 def _read(folder: Path) -> Files | None:
