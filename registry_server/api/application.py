@@ -295,7 +295,7 @@ async def _statements(request: Request[Any, Any, State]) -> Response[bytes]:
 
 @described(
     "search",
-    "Find items by words of their id, description and keywords, best matches first.",
+    "Find items by words of their id, description, keywords and text, best matches first.",
     {200: wire.SearchAnswer},
     (400, 401, 403, 503),
     Parameter("q", "query", "Search words, optionally after KIND:.", _WORDS, True),
