@@ -31,7 +31,7 @@ from rye.publishing.working_tree import checkout_of, uncommitted
 from rye.storage.atomic import replace_file
 from rye.storage.safe_files import read_bytes, refuse_links
 from rye.text.diagnostics import has_errors
-from rye.workspace.authoring.adoption_renewal import AttachedBytes, Files, Recorded, base_of, is_same, recorded_in
+from rye.workspace.authoring.adoption_renewal import AttachedBytes, Recorded, SkillFiles, base_of, is_same, recorded_in
 from rye.workspace.authoring.version_bump import raised
 
 if TYPE_CHECKING:
@@ -262,7 +262,7 @@ def _rule_broken(skill: FoundSkill) -> str:
     return f"it breaks a rule for publishing: {where}{first.message.rstrip('.')}{more}"
 
 
-def _read(folder: Path) -> Files | None:
+def _read(folder: Path) -> SkillFiles | None:
     """Read a skill in the project; None if its folder is none."""
     files, problems = attached_files(folder / MAIN)
     if problems or not (folder / MAIN).is_file():
@@ -270,9 +270,9 @@ def _read(folder: Path) -> Files | None:
     return _files(folder, read_bytes(folder / MAIN, CONTENT.item_bytes), files)
 
 
-def _files(folder: Path, main: bytes, files: Iterable[AttachedFile]) -> Files:
+def _files(folder: Path, main: bytes, files: Iterable[AttachedFile]) -> SkillFiles:
     attached = {file.path: AttachedBytes(read_bytes(folder / file.path, file.size), file.executable) for file in files}
-    return Files(main, attached)
+    return SkillFiles(main, attached)
 
 
 def _renewed(skill: FoundSkill, name: str, recorded: Recorded, origin: str) -> FoundSkill:

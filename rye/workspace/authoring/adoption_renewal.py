@@ -61,7 +61,7 @@ class AttachedBytes(Struct, frozen=True):
     executable: bool
 
 
-class Files(Struct, frozen=True):
+class SkillFiles(Struct, frozen=True):
     """A skill's files, read: its ``SKILL.md`` and the attached ones by path."""
 
     main: bytes
@@ -87,7 +87,7 @@ def recorded_in(main: bytes) -> Recorded:
     return Recorded(version if isinstance(version, str) else None, origin if isinstance(origin, str) else None)
 
 
-def is_same(copy: Files, name: str, there: Files, recorded: Recorded) -> bool:
+def is_same(copy: SkillFiles, name: str, there: SkillFiles, recorded: Recorded) -> bool:
     """Whether the skill is here what it is there: adopted now with the recorded version and origin, it would be the copy."""
     if copy.attached != there.attached:
         return False
@@ -104,12 +104,12 @@ class Base(Struct, frozen=True):
     blobs: Mapping[str, tuple[str, bool]]
     """git's name of each attached file, and whether it is executable."""
 
-    def is_adopted_as(self, copy: Files) -> bool:
+    def is_adopted_as(self, copy: SkillFiles) -> bool:
         """Whether a copy here is what adopting made of it: nobody edited it, though it may be signed."""
-        there = Files(self.main, copy.attached)
+        there = SkillFiles(self.main, copy.attached)
         return self._has(copy.attached) and is_same(copy, self.name, there, self.recorded)
 
-    def is_still(self, there: Files) -> bool:
+    def is_still(self, there: SkillFiles) -> bool:
         """Whether the skill did not change where it comes from."""
         return self._has(there.attached) and text_of(there.main) == text_of(self.main)
 
