@@ -141,5 +141,9 @@ dist: $(VENV)/.runtime
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m hatchling build -t wheel -d dist
 	cd dist && sha256sum rye_registry-*.whl
 
+# The client as one file for Linux or macOS, as this machine is, that any Python from 3.11 on runs: `python3 dist/rye.pyz`.
+zipapp: $(VENV)/.runtime
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python making/zipapp.py dist/rye.pyz
+
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

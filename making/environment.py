@@ -80,13 +80,25 @@ def make(folder):
 
 def install(folder, words):
     """Run pip in an environment. Without a network, one line says so."""
-    command = [python_of(folder), "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1"]
+    command = [
+        python_of(folder),
+        "-I",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--retries",
+        "1",
+    ]
     running = subprocess.Popen(command + words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     said = running.communicate()[0].decode("utf-8", "replace")
     if running.returncode == 0:
         return
     if any(word in said for word in _OFFLINE):
-        fail("the packages cannot be fetched: there is no network, or no way to the package index. Nothing is set up yet.")
+        fail(
+            "the packages cannot be fetched: there is no network, or no way to the package index. Nothing is set up yet."
+        )
     sys.stderr.write(said)
     fail("pip could not install the packages; its words are above.")
 

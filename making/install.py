@@ -1,4 +1,4 @@
-"""`make install` and `make uninstall`: the client alone, in an environment of its own below PREFIX/share/rye, and `rye` in PREFIX/bin.
+"""`make install` and `make uninstall`: the client in an environment of its own below PREFIX/share/rye, and `rye` in PREFIX/bin.
 
     install.py install PREFIX      install, or upgrade what an earlier run installed
     install.py uninstall PREFIX    remove it; what Rye keeps in your home folder stays
@@ -49,7 +49,9 @@ def install(prefix):
     os.chmod(folder, 0o755)
     try:
         if subprocess.call([sys.executable, "-m", "venv", folder]):
-            environment.fail("%s -m venv does not work. On Debian and Ubuntu: apt install python3-venv" % sys.executable)
+            environment.fail(
+                "%s -m venv does not work. On Debian and Ubuntu: apt install python3-venv" % sys.executable
+            )
         environment.install(folder, ["--require-hashes", "-r", os.path.join(ROOT, "requirements", "client.txt")])
         environment.install(folder, ["--no-deps", "--no-build-isolation", ROOT])
         version = subprocess.check_output([os.path.join(folder, "bin", "rye"), "--version"]).decode().strip()
@@ -64,7 +66,7 @@ def install(prefix):
         shutil.rmtree(old, ignore_errors=True)
     print("%s %s: %s" % ("installed" if old is None else "upgraded to", version, link))
     if os.path.dirname(link) not in os.environ.get("PATH", "").split(os.pathsep):
-        print('%s is not on your PATH. Add this line to your shell\'s start-up file:' % os.path.dirname(link))
+        print("%s is not on your PATH. Add this line to your shell's start-up file:" % os.path.dirname(link))
         print('  export PATH="%s:$PATH"' % os.path.dirname(link))
 
 

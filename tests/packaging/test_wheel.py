@@ -33,11 +33,11 @@ IMPORT_NAMES = {
 }
 
 
-def build(place: Path, *, umask: int, moment: float) -> Path:
-    """A wheel built from a copy of the sources, in a different folder, with a different umask and time."""
+def build(place: Path, *, umask: int, moment: float, **environment: str) -> Path:
+    """A wheel built from a copy of the sources, in a different folder, with a different umask, time and ``environment``."""
     source = place / "source"
     source.mkdir(parents=True)
-    for name in ("rye", "registry_server"):
+    for name in ("rye", "registry_server", ".ai", "docs"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
@@ -48,7 +48,7 @@ def build(place: Path, *, umask: int, moment: float) -> Path:
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(place / "dist")],
         cwd=source,
-        env={"PATH": os.environ["PATH"], "HOME": str(place), "SOURCE_DATE_EPOCH": EPOCH},
+        env={"PATH": os.environ["PATH"], "HOME": str(place), "SOURCE_DATE_EPOCH": EPOCH, **environment},
         umask=umask,
         check=True,
         capture_output=True,
@@ -64,7 +64,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_two_builds_have_one_hash(wheel: Path, tmp_path: Path) -> None:
-    other = build(tmp_path / "an other folder", umask=0o077, moment=1_700_000_123)
+    other = build(
+        tmp_path / "an other folder", umask=0o077, moment=1_700_000_123, LC_ALL="tr_TR.UTF-8", TZ="Asia/Kathmandu"
+    )
     assert hashlib.sha256(other.read_bytes()).hexdigest() == hashlib.sha256(wheel.read_bytes()).hexdigest()
 
 

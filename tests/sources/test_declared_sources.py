@@ -126,7 +126,15 @@ def test_an_address_that_means_more_than_a_place_is_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", [URL, "ssh://git@h.example:22/team/x.git", "ssh://h/~me/x", "http://127.0.0.1:8000/x.git", "https://[::1]/x", "file:///srv/x.git"]
+    "url",
+    [
+        URL,
+        "ssh://git@h.example:22/team/x.git",
+        "ssh://h/~me/x",
+        "http://127.0.0.1:8000/x.git",
+        "https://[::1]/x",
+        "file:///srv/x.git",
+    ],
 )
 def test_a_plain_address_is_taken(url: str) -> None:
     assert git_address(url) == url

@@ -19,6 +19,7 @@ import click
 
 from rye.cli.options import Session, command
 from rye.errors import RyeError
+from rye.shipped import shipped
 
 PICTURE = "docs/pictures/demo-item.png"
 """A screenshot of the item's page, which ``make screenshots`` took from a demo's registry."""
@@ -61,8 +62,8 @@ output-price = 15.0
 @click.pass_obj
 def demo(session: Session, folder: str | None, run_it: bool, look: bool) -> None:
     """Show an item's whole life: validate, sign, publish, search, install, render, and detect a changed byte."""
-    items = Path(__file__).resolve().parents[3] / ".ai"
-    if not items.is_dir():
+    items = shipped(".ai")
+    if items is None:
         raise RyeError(
             "no-items",
             "The demo publishes rye's own items, which are missing here.",
@@ -86,7 +87,8 @@ def demo(session: Session, folder: str | None, run_it: bool, look: bool) -> None
         session.console.data("")
         if not look:
             session.console.data("`rye demo --look` leaves the registry running, to look at its pages in a browser.")
-            session.console.data(f"A picture of one of them: {items.parent / PICTURE}")
+            if (picture := shipped(PICTURE)) is not None:
+                session.console.data(f"A picture of one of them: {picture}")
         session.console.data(f"Done in {seconds:.1f} s. The registry is stopped; everything it made is in {root}")
 
 
