@@ -43,7 +43,7 @@ def test_one_yes_makes_the_project_installs_and_deploys(newcomer: Person, kit: R
     (newcomer.home / ".codex").mkdir()
     shown = newcomer.terminal("add", "../kit.git", "pdf", answer=b"y\n")
     assert shown.count("[y/N") == 1
-    assert f"is taken for git+file://{kit.path}" in shown
+    assert f"is taken for git+file://{kit.path}" in " ".join(shown.split())
     assert "and deploy it to Claude Code?" in shown, "what is used in the project counts, not what else the user has"
     assert 'targets = ["claude"]' in newcomer.path("rye.toml").read_text()
     assert newcomer.path(".claude/skills/pdf/run.sh").read_text() == RUNS
@@ -115,7 +115,7 @@ def test_all_of_fourteen_items_is_at_most_thirty_lines(newcomer: Person, tmp_pat
     files |= {f"skill-{number:02}/run.sh": RUNS for number in range(4)}
     repository = Repository(tmp_path / "many.git")
     commit = repository.commit(files)
-    shown = newcomer.terminal("add", "../many.git", "--all", answer=b"n\n", env={"COLUMNS": "100"})
+    shown = newcomer.terminal("add", "../many.git", "--all", answer=b"n\n", env={"COLUMNS": "100", "NO_COLOR": "1"})
     assert shown.count("\n") <= 30, shown
     assert shown.count("(you never agreed to this source before)") == 1
     assert "14 not signed  1 new source" in shown
@@ -171,6 +171,7 @@ class TestNamesOfRegistries:
     ) -> None:
         registry.owner("corp")
         newcomer.ok("registry", "add", registry.url, "--fingerprint", registry.fingerprint)
+        newcomer.ok("config", "unset", "registry")
         assert newcomer.run("add", "corp/kit", "-y", "--json").code != 0
         newcomer.write("corp/kit/SKILL.md", skill("kit"))
         assert newcomer.run("add", "corp/kit", "-y", "--json").code != 0, "nor is it a folder that a checkout brings"
@@ -182,6 +183,7 @@ class TestNamesOfRegistries:
         self, forge: GitServer, registry: Registry, newcomer: Person
     ) -> None:
         newcomer.ok("registry", "add", registry.url, "--fingerprint", registry.fingerprint)
+        newcomer.ok("config", "unset", "registry")
         registry.stop()
         try:
             for word in ("corp/kit", "other/kit", "other/kit/pdf", "other/kit@pdf", "other/kit#main"):
@@ -194,6 +196,14 @@ class TestNamesOfRegistries:
         finally:
             registry.start()
         assert os.path.exists(newcomer.path("rye.lock"))
+
+    def test_a_default_registry_keeps_the_name_and_says_how_to_write_the_repository(
+        self, forge: GitServer, registry: Registry
+    ) -> None:
+        refused = registry.reader().run("add", "other/kit/pdf", "-y", "--json")
+        assert refused.refusal == "no-such-item"
+        assert "https://github.com/other/kit" in refused.error["hint"]
+        assert forge.requests == []
 
     def test_a_folder_wins_over_a_forge(self, forge: GitServer, newcomer: Person) -> None:
         newcomer.write("other/kit/SKILL.md", skill("kit"))

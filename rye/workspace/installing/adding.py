@@ -56,7 +56,14 @@ def add(
     ``no-such-item``.
     """
     references = _references(names, group)
-    return retry_when_overtaken(context, lambda: _add(context, project, request, references, group, agree, member))
+    try:
+        return retry_when_overtaken(context, lambda: _add(context, project, request, references, group, agree, member))
+    except RyeError as error:
+        short = SHORT.fullmatch(names[0])
+        if error.code not in ("no-such-item", "no-registry") or short is None:
+            raise
+        hint = f"For a repository, write https://github.com/{short['owner']}/{short['repository']}"
+        raise RyeError(error.code, error.message, f"{error.hint or ''}\n{hint}".strip(), details=error.details) from error
 
 
 def member_meant(context: Context, project: Project, manifest: Manifest, member: str | None) -> str:
