@@ -62,6 +62,11 @@ NOT_RUN = {
     ("CONTRIBUTING.md", "dry"): "these run the test suite itself, or install a hook into a clone",
     (
         "README.md",
+        "## Install and try it",
+    ): "installs from the network; tests/packaging/test_making.py runs the parts that do not, "
+    "and tests/sources/test_first_add.py adds a skill in an empty folder",
+    (
+        "README.md",
         "## Two commands",
     ): "sets up .venv from the network, and runs this suite; tests/house/test_demo.py runs the demo",
     (

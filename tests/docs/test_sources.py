@@ -45,7 +45,7 @@ def test_the_pages_commands_do_what_it_says(tmp_path: Path) -> None:
                 result = person.run(*shlex.split(line.removeprefix("$ rye ")))
                 assert (result.code == 0) is (what == "run"), f"{line}: {result}"
                 ran += 1
-        assert ran == 19
+        assert ran == 20
         names = sorted(row["id"] for row in person.ok("list", "--json").json["items"])
         assert names == ["shared-items/review", "team-kit/docx", "team-kit/pptx", "team-kit/xlsx", "team/pdf"]
 

@@ -18,7 +18,7 @@ PAGES = [ROOT / "CONTRIBUTING.md", ROOT / "docs" / "how-to" / "extending.md"]
 TEXT = "".join(page.read_text("utf-8") for page in PAGES)
 STEPS = list(steps(TEXT))
 RECIPES = list(dict.fromkeys(step.recipe for step in STEPS if isinstance(step, Commands) and step.recipe is not None))
-_COPIED = ("rye", "registry_server", "tests", "docs", ".ai", "pyproject.toml", "rye.toml", "README.md")
+_COPIED = ("rye", "registry_server", "making", "tests", "docs", ".ai", "pyproject.toml", "rye.toml", "README.md")
 
 
 def shell(script: str, tree: Path) -> subprocess.CompletedProcess[str]:

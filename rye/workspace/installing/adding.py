@@ -63,7 +63,9 @@ def add(
         if error.code not in ("no-such-item", "no-registry") or short is None:
             raise
         hint = f"For a repository, write https://github.com/{short['owner']}/{short['repository']}"
-        raise RyeError(error.code, error.message, f"{error.hint or ''}\n{hint}".strip(), details=error.details) from error
+        raise RyeError(
+            error.code, error.message, f"{error.hint or ''}\n{hint}".strip(), details=error.details
+        ) from error
 
 
 def member_meant(context: Context, project: Project, manifest: Manifest, member: str | None) -> str:
