@@ -1,4 +1,4 @@
-"""From nothing to a skill in the agent: one command and one question (design/days.md 2)."""
+"""From nothing to a skill in the agent: one command and one question."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from rye.cli.console import one_line
 from rye.cli.options import Session
-from rye.cli.project.installing import deploy_after, deployed_by, show_outcome
-from rye.cli.project.proposed_deploy import ProposedDeploy, programs_here, titles
+from rye.cli.project.installing import ProposedDeploy, deploy_after, deployed_by, show_outcome
+from rye.cli.project.proposed_deploy import programs_here, titles
 from rye.project.context import load_manifest
 
 if TYPE_CHECKING:

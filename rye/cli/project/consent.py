@@ -23,7 +23,6 @@ from rye.items.consented import HookAction, Run
 from rye.layout import Cell, cut, flow
 from rye.limits import OVERRIDES
 from rye.permissions.risk import Tier, tiers, tools_tier
-from rye.text.lazy import lazy_pattern
 from rye.workspace.installing.install_request import Proposal
 from rye.workspace.trusting.project_changes import shown_lines
 
@@ -374,6 +373,8 @@ def _alike(change: ItemChange) -> Hashable:
 
 _MOST_NAMES = 40
 """Of items that are alike except for their names, a terminal shows so many names."""
+_COMMIT_DIGITS = 12
+"""So many digits of a commit are shown on a terminal."""
 
 
 def _plain_groups(screen: _Screen, changes: Sequence[ItemChange]) -> list[list[ItemChange]]:
@@ -440,17 +441,15 @@ def _show_source(screen: _Screen, change: ItemChange, seen: set[object], *, with
         console.tell((f"      {one_line(new.how_signed)} as above{place}", "dim"))
         return
     seen.add(_said_of_source(change))
-    signed = _LONG_COMMIT.sub(lambda found: found[1], new.how_signed) if screen.folds else new.how_signed
+    signed, commit = new.how_signed, new.source.commit
+    if screen.folds and commit is not None:  # rye.lock has all of it
+        signed = signed.replace(commit, commit[:_COMMIT_DIGITS])
     mark = "  (new to this project)" if change.signer_new else ""
     mark = "  (you never agreed to this source before)" if change.signer_unknown else mark
     style = "error" if new.is_unsigned else "dim"
     console.tell((f"{_bang(new.is_unsigned)}{one_line(signed)}", style), (mark, "warning"), hang=8)
     where = f"{new.registry}{f' ({new.source.ref})' if new.source.ref else ''}"
     console.tell((f"      from {one_line(where)}{place}", "dim"))
-
-
-_LONG_COMMIT = lazy_pattern(r"\b([0-9a-f]{12})[0-9a-f]{28,52}\b")
-"""A commit's hash, of which a terminal shows the first twelve digits; rye.lock has all."""
 
 
 def _show_item(screen: _Screen, change: ItemChange, seen: set[object]) -> None:

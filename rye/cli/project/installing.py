@@ -17,7 +17,6 @@ from rye.errors import UsageError
 from rye.project.context import load_manifest, require_project
 
 if TYPE_CHECKING:
-    from rye.cli.project.proposed_deploy import ProposedDeploy
     from rye.deployment.deploying import Deployed
     from rye.project.layout import Project
     from rye.workspace.context import Context
@@ -132,6 +131,16 @@ def command_text(
 
 
 IN_ORDER = "everything is installed"
+
+
+class ProposedDeploy:
+    """What the question proposes besides installing. ``names``: the agent programs that are used here; none if it proposes
+    nothing."""
+
+    def __init__(self, names: tuple[str, ...] = ()) -> None:
+        self.names = names
+        self.agreed = False
+        """Whether a person said yes to deploying."""
 
 
 def agreement(session: Session, proposed: ProposedDeploy | None = None) -> Agree:

@@ -1,20 +1,9 @@
-"""The deploy that the first ``rye add`` proposes in its question, and the agent programs that it is about."""
+"""The agent programs that are used here: the first ``rye add`` proposes in its question to deploy to them."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-
-from msgspec import Struct
-
-
-class ProposedDeploy(Struct):
-    """What the question proposes besides installing."""
-
-    names: tuple[str, ...] = ()
-    """The agent programs that are used here; none if it proposes nothing."""
-    agreed: bool = False
-    """Whether a person said yes to deploying."""
 
 
 def programs_here(root: Path) -> tuple[str, ...]:

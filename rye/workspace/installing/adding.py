@@ -34,9 +34,9 @@ from rye.workspace.registries.project_registries import project_registries
 from rye.workspace.registries.registry_access import configured, judging_environment, project_manifest
 
 if TYPE_CHECKING:
-    from rye.workspace.registries import pinned_names
+    from rye.workspace.registries import source_book
 else:  # needed for words that could be a repository of GitHub; it loads git
-    pinned_names = lazy_module("rye.workspace.registries.pinned_names")
+    source_book = lazy_module("rye.workspace.registries.source_book")
 
 
 def add(
@@ -94,7 +94,7 @@ def names_source(context: Context, word: str) -> bool:
     range_like = "@" in word and not short["item"]
     if range_like or known or where.default is not None or owner in where.by_namespace:
         return False
-    return not pinned_names.pinned_registry_has(context, owner, f"{short['owner']}/{short['repository']}")
+    return not source_book.pinned_registry_has(context, owner, f"{short['owner']}/{short['repository']}")
 
 
 def project_to_add_to(folder: Path) -> Project:

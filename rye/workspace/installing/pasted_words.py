@@ -118,7 +118,15 @@ def _line(words: Sequence[str]) -> Pasted:
     pasted = read_pasted(addresses)
     every = everything or "*" in items
     chosen = () if every else (*pasted.items, *items)
-    return Pasted(pasted.source, chosen, every, pasted.tail, pasted.inner, tuple(left_out), listing)
+    return Pasted(
+        source=pasted.source,
+        items=chosen,
+        everything=every,
+        tail=pasted.tail,
+        inner=pasted.inner,
+        left_out=tuple(left_out),
+        listing=listing,
+    )
 
 
 def _address(word: str) -> Pasted:

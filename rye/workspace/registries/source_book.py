@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,8 @@ from rye.storage.home import Home
 from rye.text.json_reading import UNDECODABLE
 from rye.verified.memory import trusted_keys_hash
 from rye.workspace.context import Context
+from rye.workspace.registries.project_registries import given_pins
+from rye.workspace.registries.registry_access import open_registry
 from rye.workspace.trusting.acceptance import agreed_signers, trusts_lock
 from rye.workspace.trusting.trusted_keys import trusted_keys
 
@@ -82,6 +85,43 @@ def pinned_namespaces(home: Home) -> dict[str, str]:
         pinned = read_pinned(folder, origin)
         namespaces.update(dict.fromkeys(pinned.keysets if pinned is not None else (), origin))
     return namespaces
+
+
+def pinned_registry_has(context: Context, namespace: str, shown: str) -> bool:
+    """Whether a pinned registry has a namespace. One that this machine never saw is asked for.
+
+    ``shown``: the name ``owner/repository``, for the error. Raises the RyeError of a registry that gives no verified answer.
+    """
+    if namespace in pinned_namespaces(context.home):
+        return True
+    return any(_has(context, addresses, namespace, shown) for addresses in _addresses(context))
+
+
+def _addresses(context: Context) -> list[list[str]]:
+    """The addresses of each pinned registry; a registry can have several."""
+    by_origin: dict[str, list[str]] = {}
+    with contextlib.suppress(OSError, *UNDECODABLE):  # opening that registry reports the error
+        for address, origin in sorted(read_addresses(context.home.registries).items()):
+            by_origin.setdefault(origin, []).append(address)
+    known = {address for group in by_origin.values() for address in group}
+    return [*by_origin.values(), *([address] for address in given_pins(context) if address not in known)]
+
+
+def _has(context: Context, addresses: list[str], namespace: str, shown: str) -> bool:
+    """Whether the registry has the namespace, by the first of its addresses that gives a verified answer."""
+    failed: RyeError | None = None
+    for address in addresses:
+        try:
+            with open_registry(context, address) as client:
+                return bool(client.keysets([namespace])[namespace].links)
+        except RyeError as error:
+            message = (
+                f"{shown} may be an item of {address}, which you pinned and which cannot be asked: {error.message}"
+            )
+            hint = f"If you mean the repository, write https://github.com/{shown}. {error.hint or ''}".rstrip()
+            failed = RyeError(error.code, message, hint, details=error.details)
+    assert failed is not None
+    raise failed
 
 
 def source_opener(context: Context, root: Path, *, offline: bool, asks: bool = True, contacts: bool = False) -> Opener:
