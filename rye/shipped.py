@@ -15,3 +15,8 @@ def shipped(path: str) -> Path | None:
         return _COPY / path
     in_checkout = (_CHECKOUT / "pyproject.toml").is_file() and (_CHECKOUT / path).exists()
     return _CHECKOUT / path if in_checkout else None
+
+
+def page_place(page: str) -> str:
+    """Return where a reader finds a page, given its path from the root of the repository: there, or in the installed program."""
+    return str(_COPY / page) if (_COPY / page).exists() else page

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 
 from rye.cli.options import Session, command
 from rye.errors import UsageError
 from rye.layout import Column
-from rye.shipped import shipped
+from rye.shipped import page_place
 from rye.workspace.explained import Explained, Listed, all_areas, all_codes
 from rye.workspace.explained import explain as explained
 
@@ -73,12 +71,6 @@ def _codes(session: Session, listed: Listed) -> None:
     )
 
 
-def page_named(page: str) -> str:
-    """A page as a reader finds it: from the root of a checkout that they are in, else where this program has it."""
-    here = shipped(page)
-    return page if here is None or os.path.exists(page) else str(here)
-
-
 def _show_page(session: Session, found: Explained) -> None:
     """Print the page of a code. Prose wraps on a terminal; examples stay as they are."""
     console, row, example = session.console, found.row, found.example
@@ -96,4 +88,4 @@ def _show_page(session: Session, found: Explained) -> None:
     if row.what:
         console.line(f"what: {', '.join(row.what)}", hang=0)
     console.data(f"Exit status: {row.exit}")
-    console.data(f"Read more: {page_named(row.page)}")
+    console.data(f"Read more: {page_place(row.page)}")

@@ -60,7 +60,9 @@ def add(
         return retry_when_overtaken(context, lambda: _add(context, project, request, references, group, agree, member))
     except RyeError as error:
         short = SHORT.fullmatch(names[0])
-        if error.code not in ("no-such-item", "no-registry") or short is None:
+        if error.code not in ("no-such-item", "no-registry") or short is None or "Did you mean" in (error.hint or ""):
+            raise
+        if short["owner"].lower() in source_book.pinned_namespaces(context.home):
             raise
         hint = f"For a repository, write https://github.com/{short['owner']}/{short['repository']}"
         raise RyeError(

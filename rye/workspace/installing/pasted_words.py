@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.errors import UsageError
 from rye.importing import git_words
@@ -28,7 +29,7 @@ _LEFT_OUT = frozenset(("-y", "--yes", "-g", "--global", "--copy"))
 _HINT = "Write OWNER/REPOSITORY, https://HOST/OWNER/REPOSITORY, or git+https://HOST/PATH.git#REV:FOLDER."
 
 
-class Pasted(Struct, frozen=True):
+class Pasted(Struct, frozen=True, kw_only=True):
     """What an address means."""
 
     source: GitSource
@@ -57,7 +58,7 @@ def read_pasted(words: Sequence[str]) -> Pasted:
     except (BadSource, Cannot, ValueError) as error:
         shown = without_credentials(words[0])
         raise UsageError("bad-argument", f"{shown!a} is not a source: {error}.", _HINT, what="source") from None
-    return Pasted(pasted.source, (*pasted.items, *words[1:]), pasted.everything, pasted.tail, pasted.inner)
+    return replace(pasted, items=(*pasted.items, *words[1:]))
 
 
 def is_pasted(word: str) -> bool:
@@ -136,9 +137,11 @@ def _address(word: str) -> Pasted:
         url = git_words.hosted(git_words.GITHUB, f"{short['owner']}/{short['repository']}")
         rev, _, path = (short["rev"] or "").partition(":")
         source = GitSource("", url, git_rev(rev) if rev else None, inner_path(path))
-        return Pasted(source, (short["item"],) if short["item"] else (), inner=(short["inner"] or "").strip("/"))
+        return Pasted(
+            source=source, items=(short["item"],) if short["item"] else (), inner=(short["inner"] or "").strip("/")
+        )
     if _SCP.fullmatch(word) is not None and "://" not in word:
-        return Pasted(_with_rev(git_words.address, word))
+        return Pasted(source=_with_rev(git_words.address, word))
     url = word if "://" in word else f"https://{word}"
     parts = urlsplit(url.partition("#")[0].partition("?")[0])
     path = unquote(parts.path).strip("/")
@@ -152,13 +155,15 @@ def _address(word: str) -> Pasted:
             name = re.sub(r"(\.agent)?\.[a-z]+$", "", file)
             tail = place or tail
             items = () if file == "SKILL.md" else (name,)
-            return Pasted(GitSource("", git_words.hosted(parts.netloc, browsed["path"])), items, tail=tail)
-        return Pasted(GitSource("", git_words.hosted(parts.netloc, browsed["path"])), tail=tail)
+            return Pasted(source=GitSource("", git_words.hosted(parts.netloc, browsed["path"])), items=items, tail=tail)
+        return Pasted(source=GitSource("", git_words.hosted(parts.netloc, browsed["path"])), tail=tail)
     if parts.netloc in _FORGES and path.count("/") >= 1:
         forge = f"{parts.scheme}://{parts.netloc}/{path.removesuffix('.git')}.git"
         fragment = url.partition("#")[2]
-        return Pasted(_with_rev(git_address, f"{forge}#{fragment}" if ":" in fragment or _is_rev(fragment) else forge))
-    return Pasted(_with_rev(git_address, url.rstrip("/")))
+        return Pasted(
+            source=_with_rev(git_address, f"{forge}#{fragment}" if ":" in fragment or _is_rev(fragment) else forge)
+        )
+    return Pasted(source=_with_rev(git_address, url.rstrip("/")))
 
 
 def _is_rev(fragment: str) -> bool:
