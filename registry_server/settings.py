@@ -180,8 +180,9 @@ class Settings:
     """How long a transaction waits for the writer's lock; then the request gets 503."""
     leader_seconds: float = 20.0
     """PostgreSQL: how long a writer may be silent before it loses the lock to another process."""
-    store_wait_seconds: float = 20.0
-    """Time limit for one request to the bucket, retries included."""
+    store_wait_seconds: float = 8.0
+    """Time limit for one request to the bucket. A request that fails is tried again until this time is over. With
+    PostgreSQL, less than half of ``leader_seconds``, so that a writer's last attempt ends before another process takes over."""
 
     @property
     def database_url(self) -> str:
@@ -295,7 +296,20 @@ def from_file(path: Path, data: Path, flags: Mapping[str, object | None], enviro
     for name, given in flags.items():
         if given is not None:
             values[name] = _checked(name, given, "the command line")
-    return Settings(data=data, **values)  # type: ignore[arg-type]
+    settings = Settings(data=data, **values)  # type: ignore[arg-type]
+    _check_waiting(settings)
+    return settings
+
+
+def _check_waiting(settings: Settings) -> None:
+    has_both = bool(settings.objects) and settings.database.startswith("postgresql")
+    if has_both and settings.store_wait_seconds * 2 >= settings.leader_seconds:
+        raise UsageError(
+            "bad-setting",
+            f"store_wait_seconds is {settings.store_wait_seconds:g}, and leader_seconds is {settings.leader_seconds:g}: "
+            "a writer that waits for the bucket could lose the log to another process.",
+            f"Set store_wait_seconds to less than half of leader_seconds: {settings.leader_seconds / 2.5:g}, for example.",
+        )
 
 
 def read_secret(path: Path) -> str:

@@ -151,10 +151,14 @@ _STATUS = {
     "database-busy": 503,
     "database-damaged": 503,
     "database-encoding": 503,
+    "database-silent": 503,
     "database-unavailable": 503,
     "store-credentials": 503,
     "store-foreign": 503,
+    "store-silent": 503,
+    "store-slow": 503,
     "store-unavailable": 503,
+    "writer-silent": 503,
     "log-key-missing": 503,
 }
 

@@ -82,6 +82,12 @@ class Metrics:
             "Time of a batch by part: lock (waiting for the writer's lock), append, commit, store (its files), show (the head).",
             ["part"], buckets=_SECONDS, **with_registry,
         )  # fmt: skip
+        self._store_seconds = Histogram(
+            "rye_store_seconds", "Time of a request to the bucket.", ["operation"], buckets=_SECONDS, **with_registry
+        )
+        self._store_failures = Counter(
+            "rye_store_failures", "Requests to the bucket that failed.", ["operation"], **with_registry
+        )
         self._batches = Gauge("rye_batches", "Batches committed by this process.", **with_registry)
         self._queue = Gauge("rye_queue_requests", "Requests that wait for a batch.", **with_registry)
         self._searches = Gauge("rye_searches", "Searches running or waiting.", **with_registry)
@@ -117,6 +123,12 @@ class Metrics:
                 self._duplicates.inc()
             else:
                 self._statements.labels(candidate.statement.TITLE.partition("/")[0]).inc()
+
+    def store_asked(self, operation: str, seconds: float, has_failed: bool) -> None:
+        """Count a request to the bucket: one of the operations of :class:`registry_server.storage.store_watch.StoreWatch`."""
+        self._store_seconds.labels(operation).observe(seconds)
+        if has_failed:
+            self._store_failures.labels(operation).inc()
 
     def refused(self, code: str) -> None:
         """Count a refused request by its error code."""

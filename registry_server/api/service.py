@@ -25,7 +25,7 @@ from registry_server.api.examiners import Examiners
 from registry_server.api.exchange import Exchange, IssuerCalls, Issuers
 from registry_server.api.forwarded import networks
 from registry_server.api.metrics import Metrics
-from registry_server.api.readiness import Readiness
+from registry_server.api.readiness import Readiness, undurable_warning
 from registry_server.api.sign_in import SignIn
 from registry_server.api.staging import Staging
 from registry_server.api.worker import Analyst, Released
@@ -42,6 +42,7 @@ from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.objects import Folder
 from registry_server.storage.store_factory import analysed_objects, public_objects, staged_objects, upload_objects
+from registry_server.storage.store_watch import StoreWatch
 from rye.errors import RyeError
 from rye.registry.protocol import wire
 from rye.registry.protocol.statements import Keyset, Release
@@ -69,18 +70,21 @@ class Service:
         self.engine = opening.open_database(settings)
         with database.reader(self.engine) as connection:
             self.origin = Ledger(connection).origin
-        self.public = public_objects(settings)
-        self.uploads = upload_objects(settings)
-        log_keys = registry_keys.in_folder(settings.keys, "log")
+        for name in database.undurable(self.engine):
+            _log.warning("%s", undurable_warning(name))
         self.metrics = Metrics()
+        watch = StoreWatch(settings.store_wait_seconds, self.metrics.store_asked)
+        self.public = public_objects(settings, watch)
+        self.uploads = upload_objects(settings, watch)
+        log_keys = registry_keys.in_folder(settings.keys, "log")
         self._writing = 0
         stores = (self.public, self.uploads)
         measured: dict[str, Any] = {"fault": self.metrics.step, "taken": self.metrics.batch, "steady": steady_seconds}
         self.sequencer = Sequencer(self.engine, *stores, log_keys, settings, **measured)
         self.answers: Answers[Receipt] = Answers()
-        self.staged = staged_objects(settings)
+        self.staged = staged_objects(settings, watch)
         examination = Examination(self.engine, self.origin, self.public, self.uploads, settings)
-        self.analysed = analysed_objects(settings)
+        self.analysed = analysed_objects(settings, watch)
         self._reading = search_engine(settings)
         analyses = AnalysisStore(self.analysed, self._reading)
         analyst = Analyst(self._reading, self.public, analyses, self._is_busy)
@@ -111,7 +115,7 @@ class Service:
         self._kept_bytes = 0
         self._swept = 0.0
         self._sweeping = threading.Lock()
-        self.readiness = Readiness(self.engine, self.public, self.sequencer, settings)
+        self.readiness = Readiness(self.engine, self.public, self.sequencer, settings, watch)
 
     def start(self, *, accept_clock: bool = False) -> None:
         """Repair what a crash left behind, then accept writes. ``accept_clock``: the operator vouches for the clock."""

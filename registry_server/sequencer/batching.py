@@ -44,7 +44,9 @@ TROUBLE = frozenset(
         "storage-full",
         "store-credentials",
         "store-foreign",
+        "store-silent",
         "store-unavailable",
+        "writer-silent",
     }
 )
 """Errors of the database, the store, the clock or the root, not of a request: all waiting requests fail, and the operator
@@ -160,6 +162,10 @@ class Batches:
         self._coming = 0
         self._newest = 0.0
         self._stopping = False
+        self._beaten: Future[None] | None = None
+        """Someone waits for the next heartbeat."""
+        self._told = ""
+        """The code of the error that the last heartbeat met."""
 
     def start(self) -> None:
         """Start the thread."""
@@ -214,6 +220,14 @@ class Batches:
                     if self._coming == 0 and self._queue:
                         self._changed.notify()
 
+    def beat_soon(self) -> Future[None]:
+        """Let the heartbeat come now, or after the batches that wait. Done when it is over; several callers share one."""
+        with self._changed:
+            if self._beaten is None:
+                self._beaten = Future()
+            self._changed.notify()
+            return self._beaten
+
     def silent_seconds(self) -> float | None:
         """Return the seconds since the thread last began or finished something; None if it has ended."""
         thread = self._thread
@@ -245,7 +259,7 @@ class Batches:
     def _gather(self) -> list[_Waiting]:
         """Wait for the requests of one batch. Returns an empty list if none came for a while, or on :meth:`stop`."""
         with self._changed:
-            if not self._queue and not self._stopping:
+            if not self._queue and not self._stopping and self._beaten is None:
                 self._changed.wait(self._beat_seconds)
             first = time.monotonic()
             while self._queue and self._statements < self._most and not self._stopping:
@@ -316,12 +330,20 @@ class Batches:
             return error
 
     def _beat(self) -> None:
+        with self._changed:
+            beaten, self._beaten = self._beaten, None
         try:
             self._log.heartbeat()
+            self._told = ""
         except RyeError as error:
-            _log.warning("the heartbeat failed and will be tried again: %s", error)
+            if error.code != self._told:  # readiness checks may ask for one every second
+                _log.warning("the heartbeat failed and will be tried again: %s", error)
+            self._told = error.code
         except Exception:  # the thread must survive: publishing can work although the heartbeat fails
             _log.exception("the heartbeat failed and will be tried again")
+        finally:
+            if beaten is not None and beaten.set_running_or_notify_cancel():
+                beaten.set_result(None)
 
 
 def is_trouble(error: Exception) -> bool:

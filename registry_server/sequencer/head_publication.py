@@ -40,8 +40,8 @@ def shown_checkpoint(path: str, data: bytes | None) -> Checkpoint | None:
         return None
 
 
-def check_contained(ledger: Ledger, shown: Checkpoint) -> None:
-    """Rules 1 and 2 for one checkpoint. Raises RyeError ``database-behind`` or ``store-foreign``."""
+def check_size(ledger: Ledger, shown: Checkpoint) -> None:
+    """The part of rules 1 and 2 that costs one query: whose log it is, and its size. Raises RyeError."""
     if shown.origin != ledger.origin:
         raise RyeError(
             "store-foreign",
@@ -52,6 +52,12 @@ def check_contained(ledger: Ledger, shown: Checkpoint) -> None:
     size = published.size if published else 0
     if shown.size > size:
         raise _behind(f"The store shows a log of {shown.size} entries, but the database has {size}")
+
+
+def check_contained(ledger: Ledger, shown: Checkpoint) -> None:
+    """Rules 1 and 2 for one checkpoint. Raises RyeError ``database-behind`` or ``store-foreign``."""
+    check_size(ledger, shown)
+    published = ledger.published()
     if shown.root_hash != _root_at(ledger, shown.size, published):
         raise _behind(f"The {shown.size} log entries that the store shows differ from those in the database")
 

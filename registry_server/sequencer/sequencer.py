@@ -44,10 +44,12 @@ from registry_server.sequencer.clock import CLOCK_ERRORS, Clock
 from registry_server.sequencer.head_publication import HeadPublication
 from registry_server.sequencer.leadership import LEADER, confirm, fence, holder_name, take
 from registry_server.sequencer.ledger import Ledger, Published
+from registry_server.sequencer.pinging import Pinger
 from registry_server.sequencer.sealing import Sealed, Sealer, old_partials
 from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.objects import Objects
+from registry_server.storage.room import has_room
 from rye.errors import RyeError
 from rye.registry.protocol import wire
 from rye.registry.protocol.statements import Checkpoint, Release
@@ -98,6 +100,9 @@ class Sequencer:
         self._fault = fault
         self._taken = taken
         self._publication = HeadPublication(public)
+        self._pinger = Pinger(
+            settings.leader_seconds, lambda thread: public.is_awaited(thread) or uploads.is_awaited(thread)
+        )
         self._sealer = Sealer(log_keys)
         self._holder = holder_name()
         self._queue = Batches(
@@ -140,6 +145,10 @@ class Sequencer:
     def waiting(self) -> int:
         """Requests that wait for a batch."""
         return self._queue.waiting
+
+    def retry(self) -> Future[None]:
+        """Look soon whether writing works again after :attr:`trouble`; done when the attempt is over."""
+        return self._queue.beat_soon()
 
     def expecting(self) -> AbstractContextManager[Expected]:
         """A block around the examination of a request that may be submitted: a batch waits for it briefly."""
@@ -208,7 +217,7 @@ class Sequencer:
             self._is_recovered = True
             return False
         if published is not None and self.clock.now() - published.time < age:
-            if self.trouble is not None or shown is None or shown.size < published.size:
+            if shown is None or shown.size < published.size or (self.trouble is not None and self._has_room()):
                 self.show()  # after an error, only a write can tell whether writing works again
             return False
         with self._writing() as (ledger, _):
@@ -315,7 +324,11 @@ class Sequencer:
         shows.
         """
         asked = database.writer_asking(self.engine, LEADER, *Ledger.OPENING)
-        with self._noticing(), asked as (connection, (leader, *opening)):
+        with (
+            self._noticing(),
+            asked as (connection, (leader, *opening)),
+            self._pinger.speaking_for(connection),
+        ):
             term = take(connection, self._holder, leader)
             ledger = Ledger(connection, opening)
             if signs:
@@ -328,6 +341,12 @@ class Sequencer:
             yield ledger, shown
             if not ledger.is_fenced:
                 confirm(connection, self._holder, term)
+
+    def _has_room(self) -> bool:
+        """Whether a head that can be written means that the next batch can be, too: it is much larger."""
+        if self.trouble is None or self.trouble.code != "storage-full":
+            return True
+        return has_room(self.settings)
 
     @contextmanager
     def _noticing(self) -> Iterator[None]:
@@ -445,7 +464,11 @@ class Sequencer:
 
         Every file that it needs exists.
         """
-        with self._noticing(), database.writer(self.engine) as connection:
+        with (
+            self._noticing(),
+            database.writer(self.engine) as connection,
+            self._pinger.speaking_for(connection),
+        ):
             self._publication.replace(partial(Ledger, connection), published, self._fault)
         self.trouble = None
 

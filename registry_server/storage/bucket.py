@@ -25,6 +25,7 @@ from registry_server.storage.first_line import first_line
 from registry_server.storage.objects import Objects
 from registry_server.storage.served import served
 from registry_server.storage.store_seam import ABSENT, YOUNG_SECONDS, ChangedError, portions
+from registry_server.storage.store_watch import StoreWatch
 from rye.errors import RyeError, UsageError
 from rye.limits import MIB
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 _FULL_BUCKET = ("507 ", "StorageFull", "QuotaExceeded", "InsufficientCapacity", "EntityTooLarge", "NoSpace")
 _NO_CREDENTIALS = ("169.254.", "NoCredentials", "credential", "InvalidAccessKeyId", "SignatureDoesNotMatch")
+_NO_ANSWER = ("timed out", "TimedOut")
 
 
 _TIME_SECONDS = 5.0
@@ -56,10 +58,20 @@ class Bucket:
 
     is_local = False
 
-    def __init__(self, store: S3Store) -> None:
+    def __init__(self, store: S3Store, watch: StoreWatch) -> None:
         self.store = store
+        self._watch = watch
         self._pool = ThreadPoolExecutor(REQUESTS, "bucket")
         self._recent = _Recent()
+
+    def is_awaited(self, thread: int) -> bool:
+        """Whether this thread waits for the service."""
+        return self._watch.is_awaited(thread)
+
+    @contextmanager
+    def _request(self, operation: str) -> Iterator[None]:
+        with self._watch.request(operation), _explaining_bucket():
+            yield
 
     def get(self, path: str) -> bytes | None:
         """Return the object's bytes, from memory if this process has just uploaded it."""
@@ -72,7 +84,7 @@ class Bucket:
 
     def get_tagged(self, path: str) -> tuple[bytes | None, str]:
         """The tag is the service's entity tag."""
-        with _explaining_bucket():
+        with self._request("get"):
             try:
                 answer = self.store.get(path)
                 return bytes(answer.bytes()), answer.meta["e_tag"] or ABSENT
@@ -99,12 +111,12 @@ class Bucket:
 
     def put(self, path: str, content: bytes) -> None:
         """Write the object; the service answers once it is durable."""
-        with _explaining_bucket():
+        with self._request("put"):
             self.store.put(path, content, attributes=_attributes(path), use_multipart=False)
 
     def replace(self, path: str, content: bytes, tag: str) -> str:
         """Write the object with If-Match, or If-None-Match for ``ABSENT``."""
-        with _explaining_bucket():
+        with self._request("replace"):
             try:
                 mode: PutMode = "create" if tag == ABSENT else {"e_tag": tag}
                 written = self.store.put(path, content, attributes=_attributes(path), mode=mode)
@@ -141,6 +153,10 @@ class Bucket:
         """Run ``work`` for each value concurrently. The first error is raised once no work is running."""
         if len(values) <= 1:
             return [work(value) for value in values]
+        with self._watch.awaiting():
+            return self._all(work, values)
+
+    def _all(self, work: Callable[[_T], _R], values: Sequence[_T]) -> list[_R]:
         done = [self._pool.submit(work, value) for value in values]
         wait(done, return_when=FIRST_EXCEPTION)
         failed = next((error for future in done if future.done() and (error := future.exception())), None)
@@ -153,7 +169,7 @@ class Bucket:
 
     def _is_young_and_same(self, path: str, content: bytes) -> bool:
         """An old object is written again even if it is the same, so that clean-up does not delete it."""
-        with _explaining_bucket():
+        with self._request("get"):
             try:
                 answer = self.store.get(path)
                 age = time.time() - answer.meta["last_modified"].timestamp()
@@ -164,7 +180,7 @@ class Bucket:
     def delete(self, path: str) -> None:
         """Remove the object, if it exists."""
         self._recent.forget(path)
-        with _explaining_bucket():
+        with self._request("delete"):
             try:
                 self.store.delete(path)
             except FileNotFoundError:
@@ -175,7 +191,7 @@ class Bucket:
         some = list(paths)
         for path in some:
             self._recent.forget(path)
-        with _explaining_bucket():
+        with self._request("delete"):
             for start in range(0, len(some), _DELETED_AT_ONCE):
                 with suppress(FileNotFoundError):
                     self.store.delete(some[start : start + _DELETED_AT_ONCE])
@@ -196,7 +212,7 @@ class Bucket:
         recent = self._recent.get(path)
         if recent is not None:
             return recent[1]
-        with _explaining_bucket():
+        with self._request("head"):
             try:
                 return self.store.head(path)["last_modified"].timestamp()
             except FileNotFoundError:
@@ -234,8 +250,11 @@ class _Recent:
         self._bytes -= len(dropped[0]) if dropped is not None else 0
 
 
-def open_bucket(settings: Settings, part: str) -> Bucket:
-    """Open the bucket in the setting ``objects``; ``part``: the folder below its prefix. Raises RyeError."""
+def open_bucket(settings: Settings, part: str, watch: StoreWatch | None = None) -> Bucket:
+    """Open the bucket in the setting ``objects``; ``part``: the folder below its prefix. Raises RyeError.
+
+    ``watch``: told of every request.
+    """
     if not settings.objects.startswith("s3://"):
         raise UsageError(
             "bad-setting", f"objects is {settings.objects!r}.", "Leave it empty, or give s3://bucket/prefix."
@@ -260,7 +279,7 @@ def open_bucket(settings: Settings, part: str) -> Bucket:
             retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=seconds)},
             **options,  # type: ignore[arg-type]
         )
-    return Bucket(store)
+    return Bucket(store, watch or StoreWatch(settings.store_wait_seconds))
 
 
 def _attributes(path: str) -> Attributes:
@@ -293,6 +312,12 @@ def _explaining_bucket() -> Iterator[None]:
                 "store-credentials",
                 f"The bucket refused the registry's credentials: {reason}",
                 "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the machine a role that may use the bucket.",
+            ) from error
+        if any(word in str(error) for word in _NO_ANSWER):
+            raise RyeError(
+                "store-silent",
+                "The bucket did not answer in `store_wait_seconds`.",
+                "Check that the service is running and reachable at `s3_endpoint`. Then try again.",
             ) from error
         raise RyeError(
             "store-unavailable",

@@ -19,8 +19,12 @@ end, never a pipeline: PostgreSQL measures how long a session is silent only aft
 is stopped in a half-sent pipeline would keep the lock. The pool does not ping: an idle connection that has something to
 read was closed by the server, and one that breaks before its transaction has begun is replaced once.
 
-Errors of the driver become RyeErrors: ``database-busy`` (locked for too long), ``storage-full``,
-``database-unavailable``. A PostgreSQL database that is not in UTF-8 is refused (``database-encoding``).
+What is committed is durable, whatever PostgreSQL's default: a transaction that writes asks for ``synchronous_commit`` in
+its first message. :func:`undurable` tells what the whole server must have switched on for that.
+
+Errors of the driver become RyeErrors: ``database-busy`` (locked for too long), ``storage-full``, ``writer-silent``
+(PostgreSQL ended a transaction in which this process was silent for too long), ``database-unavailable``. A PostgreSQL
+database that is not in UTF-8 is refused (``database-encoding``).
 """
 
 from __future__ import annotations
@@ -133,12 +137,35 @@ def keep_alive(connection: sa.Connection) -> None:
         connection.execute(sa.select(1))
 
 
+def ping(connection: sa.Connection) -> None:
+    """The same from another thread than the writer's, which must not be using the connection meanwhile for more than one
+    message at a time."""
+    driver: Any = connection.connection.driver_connection
+    driver.execute("SELECT 1")
+
+
+def undurable(engine: sa.Engine) -> list[str]:
+    """Return the settings of the PostgreSQL server that are off although what is committed can be lost without them:
+    ``fsync``, ``full_page_writes``.
+    """
+    if engine.dialect.name != "postgresql":
+        return []
+    return [row[0] for row in ask(engine, _UNDURABLE)]
+
+
+_UNDURABLE = Prepared(
+    sa.text(
+        "SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off' ORDER BY name"
+    )
+)
+
 DriverError = sa.exc.SQLAlchemyError
 """The base class of SQLAlchemy's errors, which wrap the driver's."""
 
 
 def explained(error: Exception) -> RyeError:
-    """Turn a driver's error into a RyeError: ``database-busy``, ``storage-full`` or ``database-unavailable``."""
+    """Turn a driver's error into a RyeError: ``database-busy``, ``storage-full``, ``writer-silent`` or
+    ``database-unavailable``."""
     original = getattr(error, "orig", None) or error
     state = getattr(original, "sqlstate", None) or ""
     name = getattr(original, "sqlite_errorname", None) or ""
@@ -151,6 +178,12 @@ def explained(error: Exception) -> RyeError:
     if state in _FULL_STATES or name.startswith(_FULL_NAMES):
         return RyeError(
             "storage-full", f"The database's disk is full: {_reason(error)}", "Free some space, then try again."
+        )
+    if state == _SILENT_STATE:
+        return RyeError(
+            "writer-silent",
+            "PostgreSQL ended a transaction of this server, which did nothing in it for longer than `leader_seconds`.",
+            "Nothing was written. Try again. The server was stopped for a while, its machine is overloaded, or its disk hangs.",
         )
     return RyeError(
         "database-unavailable",
@@ -165,6 +198,7 @@ _BUSY_STATES = {
     "40001",
     "40P01",
 }  # lock not available, cancelled by a timeout, serialization, deadlock
+_SILENT_STATE = "25P03"
 _BUSY_NAMES = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _FULL_STATES = {"53100"}
 _FULL_NAMES = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
@@ -185,11 +219,11 @@ def _check_encoding(connection: Any, _record: object) -> None:
 def _explaining() -> Iterator[None]:
     try:
         yield
-    except _driver_errors() as error:
+    except driver_errors() as error:
         raise explained(error) from error
 
 
-def _driver_errors() -> tuple[type[Exception], ...]:
+def driver_errors() -> tuple[type[Exception], ...]:
     """SQLAlchemy's errors, and the drivers' own, which prepared statements raise."""
     psycopg = sys.modules.get("psycopg")
     return (sa.exc.SQLAlchemyError, sqlite3.Error, *([psycopg.Error] if psycopg is not None else []))
@@ -230,7 +264,7 @@ def _opened(engine: sa.Engine, start: Callable[[sa.Connection], _T]) -> tuple[sa
             return connection, start(connection)
         except BaseException as error:
             attempts -= 1
-            is_broken = isinstance(error, _driver_errors()) and _is_broken(connection)
+            is_broken = isinstance(error, driver_errors()) and _is_broken(connection)
             if is_broken:
                 connection.invalidate()
             connection.close()
@@ -265,9 +299,16 @@ def _first_statements(connection: sa.Connection, kind: str) -> list[str]:
         "idle_in_transaction_session_timeout": int(options.get("rye_idle_seconds", 20.0) * 1000),
         **_SERVER_KEEP_ALIVE,
     }
-    settings = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in limits.items())
+    settings = ", ".join([*(f"set_config('{name}', '{value}', true)" for name, value in limits.items()), _DURABLE])
     lock = [f"SELECT pg_advisory_xact_lock({_WRITER_LOCK})"] if kind == _WRITE else []
     return ["BEGIN", f"SELECT {settings}", *lock]
+
+
+_DURABLE = (
+    "set_config('synchronous_commit', CASE current_setting('synchronous_commit') "
+    "WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)"
+)
+"""Whatever the default of the server, the database or the role; ``remote_apply`` promises even more."""
 
 
 def _is_broken(connection: sa.Connection) -> bool:

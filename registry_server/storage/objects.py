@@ -4,8 +4,8 @@ The methods of :class:`Objects` are the whole interface. ``put`` returns only wh
 it atomically: a reader sees the old object or the new one, never a part. Paths are relative, made of the protocol's
 safe segments, and come from code, not from requests (:mod:`registry_server.storage.served` checks those first).
 
-Errors: ``storage-full`` (a full disk, quota or bucket), ``store-credentials``, ``store-unavailable``; never one of the
-library's own.
+Errors: ``storage-full`` (a full disk, quota or bucket), ``store-credentials``, ``store-silent`` (no answer in time),
+``store-unavailable``; never one of the library's own.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ class Objects(Protocol):
 
     is_local: bool
     """Whether ``get`` is fast enough to be called from the event loop."""
+
+    def is_awaited(self, thread: int) -> bool:
+        """Whether this thread waits for a request, which has a time limit."""
 
     def get(self, path: str) -> bytes | None:
         """Return the object's bytes; None if it does not exist."""
@@ -103,6 +106,11 @@ class Folder:
         self.root = root
         self._place = str(root)
         self._durable = Durable(root, _SYNCFS, 0o700 if private else 0o755)
+
+    def is_awaited(self, thread: int) -> bool:
+        """False: a disk has no time limit."""
+        del thread
+        return False
 
     def get(self, path: str) -> bytes | None:
         """Read the file; None for a missing one, and for a folder."""

@@ -1,4 +1,7 @@
-"""Opens the stores of objects that the settings name: folders below the data folder, or parts of a bucket."""
+"""Opens the stores of objects that the settings name: folders below the data folder, or parts of a bucket.
+
+``watch``: told of every request to a bucket.
+"""
 
 from __future__ import annotations
 
@@ -6,37 +9,38 @@ from pathlib import Path
 
 from registry_server.settings import Settings
 from registry_server.storage.objects import Folder, Objects
+from registry_server.storage.store_watch import StoreWatch
 
 
-def public_objects(settings: Settings) -> Objects:
+def public_objects(settings: Settings, watch: StoreWatch | None = None) -> Objects:
     """Return the store of everything that is served."""
-    return _open(settings, settings.public, "public")
+    return _open(settings, watch, settings.public, "public")
 
 
-def staged_objects(settings: Settings) -> Objects:
+def staged_objects(settings: Settings, watch: StoreWatch | None = None) -> Objects:
     """Return the store of the files of releases that wait for approval.
 
     They are never served, and no other release uses them.
     """
-    return _open(settings, settings.staged, "staged", private=True)
+    return _open(settings, watch, settings.staged, "staged", private=True)
 
 
-def analysed_objects(settings: Settings) -> Objects:
+def analysed_objects(settings: Settings, watch: StoreWatch | None = None) -> Objects:
     """Return the store of what pages say about releases. It is never served: readers may be allowed to see less."""
-    return _open(settings, settings.analyses, "analyses", private=True)
+    return _open(settings, watch, settings.analyses, "analyses", private=True)
 
 
-def upload_objects(settings: Settings) -> Objects:
+def upload_objects(settings: Settings, watch: StoreWatch | None = None) -> Objects:
     """Return the store of blobs that nothing refers to yet.
 
     They are never served: they may belong to a publish that is refused.
     """
-    return _open(settings, settings.uploads, "uploads", private=True)
+    return _open(settings, watch, settings.uploads, "uploads", private=True)
 
 
-def _open(settings: Settings, folder: Path, part: str, *, private: bool = False) -> Objects:
+def _open(settings: Settings, watch: StoreWatch | None, folder: Path, part: str, *, private: bool = False) -> Objects:
     if not settings.objects:
         return Folder(folder, private=private)
     from registry_server.storage.bucket import open_bucket
 
-    return open_bucket(settings, part)
+    return open_bucket(settings, part, watch)

@@ -84,7 +84,7 @@ class TestReadiness:
         monkeypatch.setattr(local.service.readiness._public, "get", hang)
         try:
             for _ in range(5):
-                assert error_code(local.get("/readyz")) == "store-unavailable"
+                assert error_code(local.get("/readyz")) == "store-silent"
             assert asked == ["head"]
             assert local.get("/livez").status_code == 200
         finally:
@@ -92,6 +92,7 @@ class TestReadiness:
             local.service.readiness._known = None
 
     def test_trouble_of_the_last_batch_is_said(self, local: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("registry_server.sequencer.sequencer.has_room", lambda _settings: False)
         monkeypatch.setattr(local.service.sequencer, "trouble", RyeError("storage-full", "Full.", "Make room."))
         assert (local.get("/readyz").status_code, error_code(local.get("/readyz"))) == (507, "storage-full")
         assert "rye_ready 0.0" in local.get("/metrics").text

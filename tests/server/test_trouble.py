@@ -145,9 +145,9 @@ class TestStores:
             acme = Publisher("acme")
             proxy.open.clear()
             refused = client.statements(acme.claim())
-            assert (refused.status_code, error_code(refused)) == (503, "store-unavailable")
+            assert (refused.status_code, error_code(refused)) == (503, "store-silent")
             assert refused.headers["Retry-After"]
-            assert error_code(client.get("/readyz")) == "store-unavailable"
+            assert error_code(client.get("/readyz")) == "store-silent"
             proxy.open.set()
             assert client.statements(acme.claim()).status_code == 200
             assert client.get("/readyz").status_code == 200

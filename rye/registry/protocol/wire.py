@@ -142,12 +142,14 @@ class LiveAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     status: Literal["ok"]
 
 
-class ReadyAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+class ReadyAnswer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The registry can publish: the entries in its log, and the seconds since its newest snapshot."""
 
     status: Literal["ok"]
     size: Annotated[int, Meta(ge=0)]
     head_age_seconds: int
+    warnings: Annotated[list[Annotated[str, Meta(max_length=500)]], Meta(max_length=20)] = []
+    """Sentences: what the operator should change nevertheless."""
 
 
 class WhoamiAnswer(Struct, frozen=True, forbid_unknown_fields=True):
