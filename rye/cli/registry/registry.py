@@ -85,6 +85,36 @@ def show(session: Session, address: str | None) -> None:
     session.console.answer(document, "\n".join(lines))
 
 
+@command("check")
+@click.argument("address")
+@click.option(
+    "--wait",
+    type=click.FloatRange(0, 86400),
+    default=0.0,
+    metavar="SECONDS",
+    help="Wait this long for a publish, then look whether the old head still comes.",
+)
+@click.pass_obj
+def check(session: Session, address: str, wait: float) -> int:
+    """Check a registry's proxy or CDN, or the web server of a mirror: whether readers get the newest head, unchanged files and
+    the headers that caches need. Anyone can run it; it changes nothing.
+
+    Exits 1 if something must be changed; each finding says what.
+    """
+    from rye.workspace.registries.front_checking import check_registry  # httpx, which the others do not need
+
+    report = check_registry(session, address, wait)
+    if session.json:
+        session.console.document({"ok": report.ok, **asdict(report), "findings": [asdict(f) for f in report.findings]})
+        return 0 if report.ok else 1
+    for finding in report.findings:
+        session.console.line(f"{finding.level}: {finding.path}: {finding.message} ({finding.code})")
+        session.console.line(f"    {finding.change}")
+    if not report.findings:
+        session.console.data(f"{report.origin}: {report.size} entries, {report.asked} requests: no problems found")
+    return 0 if report.ok else 1
+
+
 @command("serve")
 @click.option(
     "--data", metavar="DIR", help="The registry's data folder (default: one in your data folder, created if missing)."
@@ -117,6 +147,7 @@ registry = family(
         "list": ("rye.cli.registry.registry:list_registries", "Show pinned registries."),
         "remove": ("rye.cli.registry.registry:remove", "Unpin a registry."),
         "show": ("rye.cli.registry.registry:show", "Show a registry's trusted state."),
+        "check": ("rye.cli.registry.registry:check", "Check a registry's proxy or CDN."),
         "serve": ("rye.cli.registry.registry:serve", "Run a registry on this machine."),
     },
 )
