@@ -42,9 +42,8 @@ from registry_server.sequencer.batching import TROUBLE, Batches, Expected, Outco
 from registry_server.sequencer.catching_up import catch_up, move_blobs, put_back
 from registry_server.sequencer.clock import CLOCK_ERRORS, Clock
 from registry_server.sequencer.head_publication import HeadPublication
-from registry_server.sequencer.leadership import LEADER, confirm, fence, holder_name, take
+from registry_server.sequencer.leadership import LEADER, Pinger, confirm, fence, holder_name, take
 from registry_server.sequencer.ledger import Ledger, Published
-from registry_server.sequencer.pinging import Pinger
 from registry_server.sequencer.sealing import Sealed, Sealer, old_partials
 from registry_server.settings import Settings
 from registry_server.storage import database

@@ -90,7 +90,7 @@ Ask = Callable[[str, Mapping[str, str]], Seen]
 """Sends a GET for a path below the registry's address, perhaps with a query, and these headers. Raises FetchError."""
 
 
-class Finding(Struct, frozen=True):
+class FrontFinding(Struct, frozen=True):
     """One thing that is wrong, and what to change."""
 
     code: str
@@ -108,7 +108,7 @@ class Report(Struct, frozen=True, kw_only=True):
     """Entries of the log, as the newest head that was seen says."""
     asked: int
     """Requests that were sent."""
-    findings: tuple[Finding, ...]
+    findings: tuple[FrontFinding, ...]
 
     @property
     def ok(self) -> bool:
@@ -141,7 +141,7 @@ class _Check:
         self._is_private = is_private
         self._now = now
         self._asked = 0
-        self._findings: dict[tuple[str, str], Finding] = {}
+        self._findings: dict[tuple[str, str], FrontFinding] = {}
 
     def run(
         self, plain: Callable[[], Seen | None], is_secure: bool, wait: Callable[[Callable[[], bool]], None]
@@ -418,11 +418,11 @@ class _Check:
         return "another" if path == "config.json" else f"the one of {_size(path, seen.body):,} entries"
 
     def _problem(self, code: str, path: str, message: str) -> None:
-        self._findings.setdefault((code, path), Finding(code, "problem", path, message, CHANGES[code]))
+        self._findings.setdefault((code, path), FrontFinding(code, "problem", path, message, CHANGES[code]))
 
     def _advice(self, code: str, path: str, message: str) -> None:
         folder = path.partition("/")[0]
-        self._findings.setdefault((code, folder), Finding(code, "advice", path, message, CHANGES[code]))
+        self._findings.setdefault((code, folder), FrontFinding(code, "advice", path, message, CHANGES[code]))
 
 
 def is_from_cache(first: Seen, second: Seen) -> bool:
