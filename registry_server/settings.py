@@ -140,8 +140,8 @@ class Settings:
     account_places: int = 48
     """One account's share of ``concurrent_writes``, never more than three quarters; more get 429."""
     sign_in_tries: int = 120
-    """Per minute, from one address: sign-ins begun or ended, links opened, programs that ask to be signed in, identity tokens
-    exchanged. More get 429. A program that waits may ask ten times as often."""
+    """Per minute, from one address, each counted by itself: sign-ins begun or ended, links opened, programs that ask to be signed
+    in, identity tokens exchanged. More get 429. A program that waits may ask ten times as often."""
     form_tries: int = 60
     """Per minute, of one account: forms sent on its pages, and codes of programs looked up."""
     account_tokens: int = 100

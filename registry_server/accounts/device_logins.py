@@ -50,17 +50,14 @@ class Begun(Struct, frozen=True):
 def begin(connection: sa.Connection, name: str, now: str, address: str = "") -> Begun:
     """Register a program that wants to be signed in.
 
-    Raises RyeError ``busy`` if too many programs wait, ``too-many-requests`` if too many from this address do.
+    Raises RyeError ``busy`` if too many programs wait. If too many from this address do, the one that waits longest loses its
+    place: many people, or one who plays, may share an address, and newcomers always find one.
     """
     connection.execute(device_logins.delete().where(device_logins.c.expires <= now))
     if _count(connection) >= _MOST_WAITING:
         raise RyeError("busy", "Too many programs are waiting to be signed in.", "Try again in a few minutes.")
-    if address and _count(connection, device_logins.c.address == address) >= _MOST_OF_ADDRESS:
-        raise RyeError(
-            "too-many-requests",
-            "Too many programs at this address are waiting to be signed in.",
-            "Confirm or refuse some of them, or wait ten minutes.",
-        )
+    if address:
+        _make_room(connection, address[:64])
     plain = _NOT_IN_NAMES.sub("", name).strip()[:_NAME_CHARACTERS].strip() or "rye"
     begun = Begun(secrets.token_urlsafe(32), _user_code())
     row = {
@@ -124,6 +121,16 @@ def normal(user_code: str) -> str:
     """A user code as it is stored, however a person writes it."""
     letters = "".join(letter for letter in user_code.upper() if letter in _LETTERS)
     return f"{letters[:4]}-{letters[4:8]}" if len(letters) == 8 else ""
+
+
+def _make_room(connection: sa.Connection, address: str) -> None:
+    mine = sa.and_(device_logins.c.address == address, device_logins.c.state == WAITING)
+    newest = (
+        sa.select(device_logins.c.sha256).where(mine).order_by(device_logins.c.expires.desc(), device_logins.c.sha256)
+    )
+    old = [row.sha256 for row in connection.execute(newest.offset(_MOST_OF_ADDRESS - 1))]
+    if old:
+        connection.execute(device_logins.delete().where(device_logins.c.sha256.in_(old)))
 
 
 def _count(connection: sa.Connection, *where: sa.ColumnElement[bool]) -> int:

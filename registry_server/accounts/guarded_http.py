@@ -63,6 +63,18 @@ def resolve(host: str, port: int) -> list[str]:
     return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
+def told(host: str, resolve: Resolve = resolve) -> str:
+    """Say what a host resolves to from here, and what follows for deliveries."""
+    try:
+        addresses = list(dict.fromkeys(resolve(host, 443)))
+    except (OSError, UnicodeError) as error:
+        return f"{host} does not resolve here ({str(error)[:200]}), so nothing can be delivered yet."
+    private = [address for address in addresses if not is_public(address)]
+    if private:
+        return f"{host} resolves to {private[0]}, which is not public, so deliveries will be given up."
+    return f"{host} resolves to {', '.join(addresses)}."
+
+
 def connect(address: str, port: int, host: str) -> socket.socket:
     """A TLS connection to one address, with the certificate of ``host``. Raises OSError."""
     plain = socket.create_connection((address, port), _SECONDS)

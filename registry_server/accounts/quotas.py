@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from rye.errors import RyeError
@@ -28,6 +28,8 @@ class Quotas:
         """SHA-256 of a pending upload → token and size."""
         self._kept: Counter[str] = Counter()
         """Token → bytes of its pending uploads."""
+        self._others = 0
+        """Bytes of pending uploads that came through other processes, or before the start, as of the last listing."""
 
     @contextmanager
     def request(self, owner: str) -> Iterator[None]:
@@ -71,11 +73,24 @@ class Quotas:
             self._uploads[sha256] = (token, size)
             self._kept[token] += size
 
-    def forget_all_but(self, present: set[str]) -> None:
-        """Update from a listing of the store: uploads that are gone were published or have expired."""
+    def forget(self, hashes: Iterable[str]) -> None:
+        """Count these uploads no longer: they were published."""
         with self._lock:
-            for sha256 in self._uploads.keys() - present:
+            for sha256 in hashes:
                 self._forget(sha256)
+
+    def update(self, present: Mapping[str, int]) -> None:
+        """Update from a listing of the store, of sizes by SHA-256: uploads that are gone were published or have expired."""
+        with self._lock:
+            for sha256 in self._uploads.keys() - present.keys():
+                self._forget(sha256)
+            self._others = sum(size for sha256, size in present.items() if sha256 not in self._uploads)
+
+    @property
+    def kept_bytes(self) -> int:
+        """Size of all pending uploads. Several processes on one store know of each other's from listings alone."""
+        with self._lock:
+            return self._others + self._kept.total()
 
     def _forget(self, sha256: str) -> None:
         token, size = self._uploads.pop(sha256, ("", 0))

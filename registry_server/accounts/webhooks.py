@@ -210,10 +210,18 @@ def take_due(connection: sa.Connection, now: str, most: int = 20) -> list[Delive
     return due
 
 
-def settle(connection: sa.Connection, delivery: Delivery, status: int | None, error: str | None, now: str) -> None:
-    """Record an attempt's outcome: delivered, to be retried, or given up."""
+def settle(
+    connection: sa.Connection,
+    delivery: Delivery,
+    status: int | None,
+    error: str | None,
+    now: str,
+    *,
+    is_final: bool = False,
+) -> None:
+    """Record an attempt's outcome: delivered, to be retried, or given up, at once if ``is_final``."""
     done = status is not None and 200 <= status < 300
-    again = None if done or delivery.attempts > len(PAUSES) else after(now, PAUSES[delivery.attempts - 1])
+    again = None if done or is_final or delivery.attempts > len(PAUSES) else after(now, PAUSES[delivery.attempts - 1])
     values = {"status": status, "error": error, "delivered": now if done else None, "due": again}
     connection.execute(deliveries.update().where(deliveries.c.id == delivery.id).values(values))
 

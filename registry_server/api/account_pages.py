@@ -74,7 +74,7 @@ async def _home(request: AnyRequest) -> Response[bytes]:
 @route("/-/account/link/{secret:str}", http_method=[*_READ, HttpMethod.POST])
 async def _link(request: AnyRequest, secret: FromPath[str]) -> Response[bytes]:
     service = service_of(request)
-    count_try(request)
+    count_try(request, "link")
     if request.method != "POST":
         member = await reading(service, lambda connection: members.link_account(connection, secret, now_text()))
         if member is None:
@@ -91,7 +91,8 @@ async def _link(request: AnyRequest, secret: FromPath[str]) -> Response[bytes]:
         members.close_session(connection, session_of(request))
         return members.open_session(connection, member.id, now)
 
-    session = await changing(service, use)
+    with service.signing_in("link"):
+        session = await changing(service, use)
     return redirect(HOME, [session_cookie(request, session)])
 
 
@@ -99,7 +100,7 @@ async def _link(request: AnyRequest, secret: FromPath[str]) -> Response[bytes]:
 async def _login(request: AnyRequest) -> Response[bytes]:
     service = service_of(request)
     code = device_logins.normal(request.query_params.get("code", ""))
-    count_try(request)
+    count_try(request, "sign-in")
     url, attempt = await service.issuer_calls.run(service.sign_in.begin, service.address, code)
     return redirect(url, [attempt_cookie(request, attempt.encode())])
 
@@ -107,10 +108,11 @@ async def _login(request: AnyRequest) -> Response[bytes]:
 @route("/-/account/callback", http_method=[HttpMethod.GET])
 async def _callback(request: AnyRequest) -> Response[bytes]:
     service = service_of(request)
-    count_try(request)
+    count_try(request, "sign-in")
     attempt = Attempt.decode(attempt_of(request))
     came = IssuerReturn(*(request.query_params.get(name, "")[:2000] for name in ("state", "code", "error", "iss")))
-    claims = await service.issuer_calls.run(service.sign_in.finish, service.address, attempt, came)
+    with service.signing_in("issuer"):
+        claims = await service.issuer_calls.run(service.sign_in.finish, service.address, attempt, came)
 
     def enter(connection: sa.Connection) -> str:
         now = now_text()

@@ -32,6 +32,7 @@ from litestar import HttpMethod, Litestar, Request, Response, get, route
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException
 from litestar.params import FromPath
+from litestar.routes import HTTPRoute
 
 from registry_server.api import openapi
 from registry_server.api.account_pages import ACCOUNT_ROUTES, refused_page
@@ -72,7 +73,7 @@ from registry_server.api.service import Service
 from registry_server.api.stage_pages import STAGE_PAGES
 from registry_server.api.staging_routes import STAGING_ROUTES
 from registry_server.api.token_routes import TOKEN_ROUTES
-from registry_server.api.unknown_routes import hint_for_method, hint_for_path
+from registry_server.api.unknown_routes import allowed_methods, hint_for_method, hint_for_path
 from registry_server.interop.apm import PROBLEM, problem
 from registry_server.interop.paths import APM
 from registry_server.pages.limits import PAGES
@@ -374,10 +375,12 @@ def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes
     """Answer any failure with the error document, or with a page for browsers."""
     error = _as_rye_error(request, error)
     status = _STATUS.get(error.code, 422)
+    headers = {"Allow": ", ".join(_allowed(request.scope["path"]))} if status == 405 else {}
     if request.scope["path"].startswith("/-/account"):
         service_of(request).refused(error.code)
-        return refused_page(service_of(request), error, status)
-    headers = {}
+        page = refused_page(service_of(request), error, status)
+        page.headers.update(headers)
+        return page
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if status in (429, 503):
@@ -389,6 +392,11 @@ def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes
     hint = error.hint[:4000] if error.hint else None
     answer = wire.ErrorAnswer(wire.ErrorBody(error.code, error.message[:4000], hint))
     return json_answer(wire.encode_json(answer), status, {**headers, "Vary": "Accept"})
+
+
+def _allowed(path: str) -> list[str]:
+    templates = [(each.path, each.methods) for each in framework().routes if isinstance(each, HTTPRoute)]
+    return allowed_methods(templates, path) or ["GET", "HEAD", "OPTIONS"]  # of static files
 
 
 def _accepted(scope: Any) -> str:

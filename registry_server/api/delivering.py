@@ -49,12 +49,13 @@ class Deliverer:
             webhooks.collect(connection, self._origin, now)
             due = webhooks.take_due(connection, now)
         for delivery in due:
-            status, error = self._try(delivery)
+            status, error, is_final = self._try(delivery)
             with database.change(self._engine) as connection:
-                webhooks.settle(connection, delivery, status, error, now)
+                webhooks.settle(connection, delivery, status, error, now, is_final=is_final)
         return len(due)
 
-    def _try(self, delivery: webhooks.Delivery) -> tuple[int | None, str | None]:
+    def _try(self, delivery: webhooks.Delivery) -> tuple[int | None, str | None, bool]:
+        """The status, the error, and whether trying again is useless."""
         body = delivery.body.encode()
         headers = {
             "Content-Type": "application/json",
@@ -66,8 +67,8 @@ class Deliverer:
         try:
             status = self._post(delivery.url, body, headers)
         except RyeError as error:
-            return None, error.message[:500]
-        return status, None if 200 <= status < 300 else f"It answered {status}."
+            return None, error.message[:500], error.code == "private-address"
+        return status, None if 200 <= status < 300 else f"It answered {status}.", False
 
     def _run(self) -> None:
         while not self._ending.wait(_TICK_SECONDS):

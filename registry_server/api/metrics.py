@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
 from registry_server.api.forwarded import client_address
 from registry_server.sequencer.acceptance import Candidate
@@ -88,12 +88,22 @@ class Metrics:
         self._store_failures = Counter(
             "rye_store_failures", "Requests to the bucket that failed.", ["operation"], **with_registry
         )
+        self._sign_ins = Counter("rye_sign_ins", "Attempts to sign in.", ["way", "result"], **with_registry)
+        self._bearers_refused = Counter(
+            "rye_bearers_refused", "Requests with a token that is unknown, expired or revoked.", **with_registry
+        )
+        self._connections = Gauge(
+            "rye_database_connections", "Connections to the database in the pool.", ["state"], **with_registry
+        )
+        ProcessCollector(**with_registry)
         self._batches = Gauge("rye_batches", "Batches committed by this process.", **with_registry)
         self._queue = Gauge("rye_queue_requests", "Requests that wait for a batch.", **with_registry)
         self._searches = Gauge("rye_searches", "Searches running or waiting.", **with_registry)
         self._size = Gauge("rye_log_size", "Entries in the log.", **with_registry)
         self._age = Gauge("rye_head_age_seconds", "Age of the newest snapshot.", **with_registry)
-        self._kept = Gauge("rye_uploads_bytes", "Uploaded blobs that nothing refers to yet.", **with_registry)
+        self._kept = Gauge(
+            "rye_uploads_bytes", "Uploaded blobs that nothing refers to yet: what this process knows.", **with_registry
+        )
         self._ready = Gauge("rye_ready", "1: the registry can publish (/readyz).", **with_registry)
         self._drift = Gauge(
             "rye_clock_drift_seconds",
@@ -129,6 +139,20 @@ class Metrics:
         self._store_seconds.labels(operation).observe(seconds)
         if has_failed:
             self._store_failures.labels(operation).inc()
+
+    def signed_in(self, way: str, result: str) -> None:
+        """Count an attempt to sign in. ``way``: ``link``, ``issuer``, ``device`` or ``exchange``; ``result``: ``ok`` or
+        ``refused``."""
+        self._sign_ins.labels(way, result).inc()
+
+    def bearer_refused(self) -> None:
+        """Count a request with a token that is not valid."""
+        self._bearers_refused.inc()
+
+    def connections(self, used: int, idle: int) -> None:
+        """Note the connections of the database's pool."""
+        self._connections.labels("used").set(used)
+        self._connections.labels("idle").set(idle)
 
     def refused(self, code: str) -> None:
         """Count a refused request by its error code."""

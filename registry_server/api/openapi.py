@@ -12,11 +12,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from registry_server.api.operations import Operation
+from registry_server.api.operations import FormBody, Operation
 from rye import __version__
 from rye.registry.protocol import wire
 
 _JSON = "application/json"
+_FORM = "application/x-www-form-urlencoded"
 _REFERENCE = "#/components/schemas/{name}"
 
 
@@ -81,6 +82,11 @@ def _operation(operation: Operation) -> dict[str, Any]:
         ]
     if operation.body is bytes:
         described["requestBody"] = {"required": True, "content": {"application/octet-stream": {}}}
+    elif isinstance(operation.body, FormBody):
+        fields = {name: {"type": "string", "description": words} for name, words in operation.body.fields.items()}
+        form = {"type": "object", "properties": fields, "required": list(operation.body.required)}
+        is_needed = bool(operation.body.required)
+        described["requestBody"] = {"required": is_needed, "content": {_FORM: {"schema": form}}}
     elif operation.body is not None:
         described["requestBody"] = {"required": True, "content": {_JSON: {"schema": _schema(operation.body)}}}
     # A registry that is not public also requires a token for reading.

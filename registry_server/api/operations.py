@@ -26,6 +26,14 @@ class Parameter(Struct, frozen=True):
     required: bool = False
 
 
+class FormBody(Struct, frozen=True):
+    """A body that is a form (``application/x-www-form-urlencoded``)."""
+
+    fields: dict[str, str]
+    """Each field and what it means."""
+    required: tuple[str, ...] = ()
+
+
 class Operation(Struct, frozen=True, kw_only=True):
     """One call of the API."""
 
@@ -38,7 +46,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     errors: Sequence[int] = ()
     parameters: Sequence[Parameter] = ()
     body: Any = None
-    """The type of the request's body; ``bytes``: anything."""
+    """The type of the request's body, or a :class:`FormBody`; ``bytes``: anything."""
     needs_token: bool = False
 
 

@@ -59,9 +59,12 @@ def unauthorized() -> RyeError:
 
 async def _known(service: Service, token: str) -> Account | None:
     try:
-        return service.token_lookup.check(token)
+        account = service.token_lookup.check(token)
     except Unanswered:
-        return await asyncio.to_thread(service.account, token)
+        account = await asyncio.to_thread(service.account, token)
+    if account is None:
+        service.metrics.bearer_refused()
+    return account
 
 
 async def body_of(request: Request[Any, Any, State], most: int) -> bytes:

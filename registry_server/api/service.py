@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from sqlalchemy.pool import QueuePool
+
 from registry_server.accounts import audit_events, blob_owners, members, registry_keys, roles, tokens
 from registry_server.accounts.issuers import check_issuer
 from registry_server.accounts.quotas import Quotas
@@ -77,9 +79,19 @@ class Service:
         self.public = public_objects(settings, watch)
         self.uploads = upload_objects(settings, watch)
         log_keys = registry_keys.in_folder(settings.keys, "log")
+        self.quotas = Quotas(
+            settings.account_requests,
+            settings.account_uploads_bytes,
+            min(settings.account_places, settings.concurrent_writes * 3 // 4),
+        )
         self._writing = 0
         stores = (self.public, self.uploads)
-        measured: dict[str, Any] = {"fault": self.metrics.step, "taken": self.metrics.batch, "steady": steady_seconds}
+        measured: dict[str, Any] = {
+            "fault": self.metrics.step,
+            "taken": self.metrics.batch,
+            "steady": steady_seconds,
+            "published": lambda hashes: self.quotas.forget(hashes),
+        }
         self.sequencer = Sequencer(self.engine, *stores, log_keys, settings, **measured)
         self.answers: Answers[Receipt] = Answers()
         self.staged = staged_objects(settings, watch)
@@ -105,14 +117,8 @@ class Service:
         self.interop_pool = InteropPool(self.public, settings, lambda: self.address)
         self.deliverer = Deliverer(self.engine, self.origin)
         self._writes = threading.BoundedSemaphore(max(settings.concurrent_writes, 1))
-        self.quotas = Quotas(
-            settings.account_requests,
-            settings.account_uploads_bytes,
-            min(settings.account_places, settings.concurrent_writes * 3 // 4),
-        )
         self._noted: dict[str, float] = {}
         self._noting: set[asyncio.Task[None]] = set()
-        self._kept_bytes = 0
         self._swept = 0.0
         self._sweeping = threading.Lock()
         self.readiness = Readiness(self.engine, self.public, self.sequencer, settings, watch)
@@ -252,17 +258,16 @@ class Service:
                     "This token has uploaded too many bytes that no statement refers to yet.",
                     "Publish what you uploaded. The operator can raise `account_uploads_bytes`.",
                 )
-        if self._kept_bytes + len(content) > self.settings.uploads_bytes:
+        if self.quotas.kept_bytes + len(content) > self.settings.uploads_bytes:
             self._sweep(always=True)
-            if self._kept_bytes + len(content) > self.settings.uploads_bytes:
+            if self.quotas.kept_bytes + len(content) > self.settings.uploads_bytes:
                 raise RyeError(
                     "uploads-full",
                     "The registry has too many uploaded bytes that no statement refers to yet.",
                     "Publish what you uploaded, or try again tomorrow. The operator can raise `uploads_bytes`.",
                 )
-        self._kept_bytes += len(content)
-        self.uploads.put_soon(sha256, content)  # durable before the batch that publishes it is committed
         self.quotas.keep(account.owner, sha256, len(content))
+        self.uploads.put_soon(sha256, content)  # durable before the batch that publishes it is committed
         self._sweep()
 
     def keep_uploads(self, account: Account, contents: Sequence[bytes]) -> None:
@@ -281,7 +286,7 @@ class Service:
                 self._keep(account, sha256, content)
 
     def _has_room(self, account: Account, size: int) -> bool:
-        return self.quotas.fits(account.owner, size) and self._kept_bytes + size <= self.settings.uploads_bytes
+        return self.quotas.fits(account.owner, size) and self.quotas.kept_bytes + size <= self.settings.uploads_bytes
 
     def _may_refer(self, account: Account, sha256: str) -> bool:
         """Whether a release of this account may refer to published bytes; otherwise it must upload them."""
@@ -305,6 +310,16 @@ class Service:
         if released:
             self.examiners.analyse(released)
 
+    @contextmanager
+    def signing_in(self, way: str) -> Iterator[None]:
+        """A block that signs somebody in, or raises RyeError; both are counted."""
+        try:
+            yield
+        except RyeError:
+            self.metrics.signed_in(way, "refused")
+            raise
+        self.metrics.signed_in(way, "ok")
+
     def refused(self, code: str) -> None:
         """Count a refused request."""
         self.metrics.refused(code)
@@ -315,13 +330,16 @@ class Service:
             ready = await self.readiness.ask()
         except RyeError:
             ready = None
+        pool = self.engine.pool
+        if isinstance(pool, QueuePool):
+            self.metrics.connections(pool.checkedout(), pool.checkedin())
         return self.metrics.text(
             size=ready.size if ready is not None else None,
             age=ready.head_age_seconds if ready is not None else None,
             batches=self.sequencer.batches,
             queue=self.sequencer.waiting,
             searches=self.searches.taken,
-            kept=self._kept_bytes,
+            kept=self.quotas.kept_bytes,
             ready=ready is not None,
             drifts=self.sequencer.clock.drifts,
         )
@@ -333,18 +351,15 @@ class Service:
                 return
             self._swept = time.monotonic()
             may_expire = self._is_settled()
-            kept = 0
-            present = set()
+            present: dict[str, int] = {}
             expired = []
             for path, size, modified in list(self.uploads.listing()):
                 if may_expire and modified < time.time() - self.settings.uploads_hours * 3600:
                     expired.append(path)
                 else:
-                    kept += size
-                    present.add(path)
+                    present[path] = size
             self.uploads.delete_all(expired)
-            self._kept_bytes = kept
-            self.quotas.forget_all_but(present)
+            self.quotas.update(present)
 
     def _is_settled(self) -> bool:
         """Whether the store has the newest head. Until then, uploads may belong to releases that are already

@@ -143,9 +143,13 @@ def address_of(request: AnyRequest) -> str:
     return client_address(request.scope, service_of(request).settings.trusted_proxies)
 
 
-def count_try(request: AnyRequest) -> None:
-    """Count one sign-in attempt of this address. Raises RyeError ``too-many-requests``."""
-    service_of(request).sign_in_rate.take(address_key(address_of(request)))
+def count_try(request: AnyRequest, use: str) -> None:
+    """Count one attempt of this address. Raises RyeError ``too-many-requests``.
+
+    ``use``: ``sign-in``, ``link``, ``device`` or ``exchange``. Each has attempts of its own: builds, or programs that ask for
+    codes, do not keep people behind the same address from signing in.
+    """
+    service_of(request).sign_in_rate.take(f"{use} {address_key(address_of(request))}")
 
 
 def record(

@@ -26,15 +26,17 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
     "listStages",
     "The releases waiting for a maintainer's signature that the token may see.",
     {200: wire.StagesAnswer},
-    (401, 403, 503),
+    (400, 401, 403, 503),
     Parameter("all", "query", "1: include decided ones.", {"type": "string", "enum": ["1"]}),
     needs_token=True,
 )
 @get("/api/v1/stages")
 async def _listing(request: Request[Any, Any, State]) -> Response[bytes]:
     service, account = service_of(request), await _seer(request)
-    everything = request.query_params.get("all") == "1"
-    rows = await asyncio.to_thread(service.staging.listing, account, everything=everything)
+    everything = request.query_params.get("all")
+    if everything not in (None, "1"):
+        raise RyeError("bad-request", "The parameter `all` can only be 1.", "Leave it out to see what waits.")
+    rows = await asyncio.to_thread(service.staging.listing, account, everything=everything == "1")
     return json_answer(wire.encode_json(wire.StagesAnswer(rows)))
 
 

@@ -14,7 +14,7 @@ from litestar import HttpMethod, Response, route
 from registry_server.accounts import audit_events, device_logins, tokens
 from registry_server.accounts.rate_limits import address_key
 from registry_server.accounts.times import now_text
-from registry_server.api.operations import described
+from registry_server.api.operations import FormBody, described
 from registry_server.api.requests import body_of, decode_request, json_answer, service_of
 from registry_server.api.sessions import (
     FORM_BYTES,
@@ -35,16 +35,18 @@ _IDENTITY_BYTES = 32 * KIB
 
 @described(
     "beginDeviceLogin",
-    "Begin to sign in a program through a browser (RFC 8628). The body is a form with client_id and name.",
+    "Begin to sign in a program through a browser (RFC 8628).",
     {200: wire.DeviceBegun},
     (408, 413, 429, 503),
-    body=bytes,
+    body=FormBody(
+        {"client_id": "The program, by RFC 8628; not used.", "name": "What the person who confirms is shown."}
+    ),
 )
 @route("/api/v1/device/authorize", http_method=[HttpMethod.POST])
 async def _begin(request: AnyRequest) -> Response[bytes]:
     """RFC 8628 §3.1 and §3.2."""
     service, address = service_of(request), address_of(request)
-    count_try(request)
+    count_try(request, "device")
     with service.quotas.request(f"address {address}"):
         name = one(fields_of(await body_of(request, FORM_BYTES)), "name")
         begun = await changing(
@@ -64,10 +66,17 @@ async def _begin(request: AnyRequest) -> Response[bytes]:
 
 @described(
     "pollDeviceLogin",
-    "Get the token once a person has confirmed (RFC 8628). The body is a form with grant_type and device_code.",
+    "Get the token once a person has confirmed (RFC 8628).",
     {200: wire.DeviceToken, 400: wire.DeviceError},
     (408, 413, 429, 503),
-    body=bytes,
+    body=FormBody(
+        {
+            "grant_type": f"Always {_GRANT}.",
+            "device_code": "From the first call.",
+            "client_id": "The program; not used.",
+        },
+        ("grant_type", "device_code"),
+    ),
 )
 @route("/api/v1/device/token", http_method=[HttpMethod.POST])
 async def _poll(request: AnyRequest) -> Response[bytes]:
@@ -97,6 +106,8 @@ async def _poll(request: AnyRequest) -> Response[bytes]:
         kind, value = "error", "expired_token"
         if await reading(service, lambda connection: device_logins.is_known(connection, code, now_text())):
             kind, value = await changing(service, poll)
+    if kind == "token" or value in ("access_denied", "expired_token"):
+        service.metrics.signed_in("device", "ok" if kind == "token" else "refused")
     if kind == "error":
         return json_answer(wire.encode_json(wire.DeviceError(value)), 400)
     return json_answer(wire.encode_json(wire.DeviceToken(value, "Bearer", device_logins.TOKEN_SECONDS)))
@@ -112,10 +123,11 @@ async def _poll(request: AnyRequest) -> Response[bytes]:
 @route(["/api/v1/oidc/exchange", "/api/oidc/exchange"], http_method=[HttpMethod.POST])
 async def _exchange(request: AnyRequest) -> Response[bytes]:
     service, address = service_of(request), address_of(request)
-    count_try(request)
+    count_try(request, "exchange")
     with service.quotas.request(f"address {address}"):
         wanted = decode_request(await body_of(request, _IDENTITY_BYTES), wire.ExchangeRequest)
-        answer = await service.issuer_calls.run(service.exchange.exchange, wanted.token, service.address, address)
+        with service.signing_in("exchange"):
+            answer = await service.issuer_calls.run(service.exchange.exchange, wanted.token, service.address, address)
     return json_answer(wire.encode_json(answer))
 
 

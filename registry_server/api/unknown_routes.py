@@ -28,6 +28,24 @@ def hint_for_method(operations: Iterable[Operation], path: str) -> str | None:
     return f"Here: {', '.join(methods)}. {_LISTED}" if methods and path.startswith("/api/") else None
 
 
+def allowed_methods(routes: Iterable[tuple[str, Iterable[str]]], path: str) -> list[str]:
+    """The methods at a path (RFC 9110 15.5.6), in order. ``routes``: templates such as ``/a/{b:str}``, with their methods.
+
+    Of the templates that match, the one with the fewest parameters counts, as for the request itself.
+    """
+    matching = [(template.count("{"), methods) for template, methods in routes if _fits(template, path)]
+    return sorted(min(matching, key=lambda match: match[0])[1]) if matching else []
+
+
+def _fits(template: str, path: str) -> bool:
+    parts, given = template.split("/"), path.split("/")
+    if parts[-1].endswith(":path}"):
+        return False  # the route of static files, which is everywhere
+    return len(parts) == len(given) and all(
+        part == own or (own != "" and part.startswith("{")) for part, own in zip(parts, given, strict=True)
+    )
+
+
 def _is_at(operation: Operation, path: str) -> bool:
     parts, given = operation.path.split("/"), path.split("/")
     return len(parts) == len(given) and all(

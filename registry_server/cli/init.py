@@ -26,6 +26,7 @@ from registry_server.upkeep.founding import found
 @click.option("--database", default="", help="SQLAlchemy address; empty: SQLite in the data folder.")
 @click.option("--objects", default="", help="s3://bucket/prefix; empty: public/ in the data folder.")
 @click.option("--s3-endpoint", default="", help="Address of an S3-compatible service.")
+@click.option("--s3-region", default="", help="Region of the bucket; empty: from the environment.")
 @json_option
 @pass_output
 def init(
@@ -37,12 +38,13 @@ def init(
     database: str,
     objects: str,
     s3_endpoint: str,
+    s3_region: str,
 ) -> None:
     """Create a registry: its folder, keys, root statement and first signed head.
 
     Settings from RYE_REGISTRY_… variables, such as a database's password, are used but not written to registry.toml.
     """
-    given = {"database": database, "objects": objects, "s3_endpoint": s3_endpoint}
+    given = {"database": database, "objects": objects, "s3_endpoint": s3_endpoint, "s3_region": s3_region}
     written = {name: value for name, value in given.items() if value}
     root = found(data, origin, written, root_key_out, root_days, from_environment(os.environ))
     fingerprint = root.sha256()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
-from registry_server.accounts import administration, webhooks
+from registry_server.accounts import administration, guarded_http, webhooks
 from registry_server.accounts.administration import By
 from registry_server.accounts.times import now_text
 from registry_server.cli.listing import ListColumn, show_list
@@ -47,6 +48,7 @@ def webhook_add(output: Output, url: str, namespace: str, events: tuple[str, ...
     with changing(data) as connection:
         added = administration.add_webhook(connection, url, namespace, events, By(now_text()))
     output.result({**added.as_json(), "secret": added.secret}, f"{added.id}  {added.secret}")
+    output.say(guarded_http.told(str(urlsplit(url).hostname)))
     output.say("Keep the secret: the receiver checks X-Rye-Signature with it.")
     if not settings_of(data, {}).webhooks:
         output.say("Nothing is sent until you set `webhooks = true` in registry.toml and restart the server.")

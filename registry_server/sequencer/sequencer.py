@@ -82,10 +82,12 @@ class Sequencer:
         steady: Callable[[], float] | None = None,
         fault: Fault = lambda _step: None,
         taken: Callable[[int, int], None] = lambda _requests, _statements: None,
+        published: Callable[[Iterable[str]], None] = lambda _hashes: None,
     ) -> None:
         """``steady``: what the clock is compared with between batches; None for a clock without witnesses.
 
-        ``taken``: called with the requests and statements of each batch before it begins.
+        ``taken``: called with the requests and statements of each batch before it begins. ``published``: with the uploads that
+        became public and are uploads no longer.
         """
         self.engine = engine
         self.public = public
@@ -98,6 +100,7 @@ class Sequencer:
         self.clock = Clock(settings, clock, steady, public.now)
         self._fault = fault
         self._taken = taken
+        self._published = published
         self._publication = HeadPublication(public)
         self._pinger = Pinger(
             settings.leader_seconds, lambda thread: public.is_awaited(thread) or uploads.is_awaited(thread)
@@ -453,6 +456,7 @@ class Sequencer:
         try:
             if blobs:
                 self.uploads.delete_all(blobs)
+                self._published(blobs)
             if files:
                 self.public.delete_all(files)
         except RyeError as error:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 import sqlalchemy as sa
 
@@ -23,6 +22,7 @@ from tests.scenes.publisher import Publisher, error_code
 from tests.scenes.registry_process import ORIGIN, run
 
 pytestmark = pytest.mark.processes
+psutil: Any = pytest.importorskip("psutil")  # the wheel of PostgreSQL needs it, too
 
 LAZY = ("ALTER ROLE postgres SET synchronous_commit = off", "ALTER SYSTEM SET wal_writer_delay = '10s'")
 
