@@ -25,8 +25,7 @@ from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
-from registry_server.api.application import create_app
-from registry_server.api.service import Service
+from registry_server.api.full_disk import Door
 from rye.errors import RyeError
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def serve(
             "Create it, or choose another path for --ready-file.",
         )
     _log.info("opening the registry in %s", settings.data)
-    service = Service(settings)
+    door = Door(settings, accept_clock=accept_clock)
 
     def forget() -> None:
         if ready_file is not None:
@@ -66,13 +65,13 @@ def serve(
 
     ending = _Ending(max(settings.stop_seconds - _MARGIN_SECONDS, 0.1), forget)
     try:
-        _log.info("comparing what the store shows with the log of %s", service.origin)
-        service.start(accept_clock=accept_clock)
+        door.open()
         _tune_interpreter()
-        asyncio.run(_run(service, settings, ready_file, announce, ending))
+        asyncio.run(_run(door, settings, ready_file, announce, ending))
     finally:
         forget()
-        service.close(settings.stop_seconds)
+        if door.service is not None:
+            door.service.close(settings.stop_seconds)
 
 
 def _tune_interpreter() -> None:
@@ -107,7 +106,7 @@ class _Ending:
 
 
 async def _run(
-    service: Service,
+    door: Door,
     settings: Settings,
     ready_file: Path | None,
     announce: Callable[[str], None],
@@ -138,16 +137,16 @@ async def _run(
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         url = f"http://{host}:{port}"
         if not settings.address:
-            service.address = url
+            door.address = url
         if ready_file is not None:
-            facts = {"url": url, "host": settings.host, "port": port, "pid": os.getpid(), "origin": service.origin}
+            facts = {"url": url, "host": settings.host, "port": port, "pid": os.getpid(), "origin": door.origin()}
             temporary = ready_file.with_name(f".{ready_file.name}.{os.getpid()}.tmp")
             temporary.write_text(json.dumps(facts) + "\n", encoding="utf-8")
             os.replace(temporary, ready_file)
         announce(url)
 
     server = Listening(
-        create_app(service),
+        door,
         address=settings.host,
         port=settings.port,
         interface=Interfaces.ASGI,
@@ -169,6 +168,7 @@ async def _run(
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
         else:
             loop.add_signal_handler(number, stop)
+    trying = loop.create_task(door.keep_trying())
     try:
         await server.serve()
     except (OSError, RuntimeError) as error:
@@ -180,8 +180,10 @@ async def _run(
     finally:
         if server.telling is not None:
             server.telling.cancel()
-        await service.examiners.close()
-        service.token_lookup.close()
+        trying.cancel()
+        if door.service is not None:
+            await door.service.examiners.close()
+            door.service.token_lookup.close()
 
 
 async def _until_answering(host: str, port: int) -> None:

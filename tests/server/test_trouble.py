@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,7 +19,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from registry_server.embedded import start_embedded, stop_embedded
+from registry_server.embedded import launch, start_embedded, stop_embedded
 from tests.scenes.publisher import Client, Publisher, error_code
 from tests.scenes.registry_process import ORIGIN, init, run, token
 
@@ -220,6 +221,43 @@ class TestFullDisk:
             stop_embedded(process)
         assert "Traceback" not in (data / "server.log").read_text()
 
+    def test_a_restart_without_room_serves_files_and_opens_the_rest_when_there_is_room(
+        self, small: Path, tmp_path: Path
+    ) -> None:
+        data = small / "data"
+        init(data)
+        secret = token(data)
+        process, url = start_embedded(data)
+        acme = Publisher("acme")
+        Client(url, secret).statements(acme.claim()).raise_for_status()
+        stop_embedded(process)
+        filler = small / "filler"
+        with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
+            while file.write(b"x" * 4096):
+                pass
+        assert os.statvfs(small).f_bavail == 0
+        ready = tmp_path / "ready.json"
+        with (tmp_path / "said").open("wb") as said:
+            process = launch([sys.executable, "-P", "-m", "registry_server.cli", "serve", "--data", str(data), "--port", "0",
+                              "--ready-file", str(ready)], said)  # fmt: skip
+        try:
+            until(ready.exists)
+            document = json.loads(ready.read_text())
+            assert document["origin"] == ORIGIN
+            client = Client(document["url"], secret)
+            for path in ("head", "checkpoint", "config.json", "root/1"):
+                assert client.get(f"/{path}").content == (data / "public" / path).read_bytes(), path
+            assert client.get("/livez").status_code == 200
+            for answer in (client.get("/readyz"), client.statements(acme.claim()), client.get("/api/v1/whoami")):
+                assert (answer.status_code, error_code(answer)) == (507, "storage-full")
+            filler.unlink()
+            until(lambda: client.get("/readyz").status_code == 200)
+            assert client.publish(acme, "a/after").status_code == 200
+        finally:
+            stop_embedded(process)
+        assert "Traceback" not in (tmp_path / "said").read_text()
+        assert run("verify", "--data", str(data), check=False).returncode == 0
+
     def test_commands_say_it_in_words(self, small: Path) -> None:
         data = small / "data"
         init(data)
@@ -231,6 +269,13 @@ class TestFullDisk:
                 assert error_of(done)["code"] == "storage-full"
             else:
                 assert "Traceback" not in done.stderr
+
+
+def until(is_over: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not is_over():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 class TestClients:
