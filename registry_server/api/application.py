@@ -39,7 +39,7 @@ from registry_server.api.account_pages import ACCOUNT_ROUTES, refused_page
 from registry_server.api.admin.routes import ADMIN_ROUTES
 from registry_server.api.appending import append
 from registry_server.api.examination import require_scope
-from registry_server.api.files import Application, Files
+from registry_server.api.files import Application, Files, send_answer
 from registry_server.api.interop_layer import InteropLayer
 from registry_server.api.operating_routes import OPERATING_ROUTES
 from registry_server.api.operations import Parameter, described, operations_of
@@ -171,6 +171,12 @@ def create_app(service: Service) -> Application:
     routes = framework()
 
     async def routed(scope: Any, receive: Any, send: Any) -> None:
+        if (
+            scope["type"] == "http" and scope["method"] == "OPTIONS"
+        ):  # the framework names the methods of one handler only
+            allow = ", ".join(_allowed(scope["path"])).encode()
+            await send_answer(send, ReadAnswer(204, ((b"allow", allow),), b""))
+            return
         scope[SERVICE_KEY] = service
         await routes(scope, receive, send)
 

@@ -10,7 +10,8 @@ from litestar.handlers import HTTPRouteHandler
 from msgspec import Struct
 
 SHA256 = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-TEXT = {"type": "string", "maxLength": 200}
+TEXT_CHARACTERS = 200
+TEXT = {"type": "string", "maxLength": TEXT_CHARACTERS, "pattern": "^[^\\u0000]*$"}
 _KEY = "operation"
 _Handler = TypeVar("_Handler", bound=HTTPRouteHandler)
 

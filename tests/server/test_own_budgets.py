@@ -13,6 +13,7 @@ import pytest
 
 from registry_server.accounts import device_logins, guarded_http, members, webhooks
 from registry_server.accounts.quotas import Quotas
+from registry_server.accounts.scopes import SCOPES
 from registry_server.accounts.times import after, now_text
 from registry_server.api.application import framework
 from registry_server.api.delivering import Deliverer
@@ -131,6 +132,25 @@ class TestMethods:
         for path, methods in expected.items():
             answer = small.ask("PATCH", path)
             assert (answer.status_code, answer.headers.get("allow")) == (405, methods), path
+
+    def test_options_names_the_methods_of_all_calls_at_the_path(self, small: LocalRegistry) -> None:
+        answer = small.ask("OPTIONS", "/api/v1/stages")
+        assert (answer.status_code, answer.headers["allow"]) == (204, "GET, OPTIONS, POST")
+
+    def test_the_description_is_as_strict_as_the_server(self, small: LocalRegistry) -> None:
+        token, document = small.token(scopes=list(SCOPES)), small.get("/openapi.json").json()
+        schemas = document["components"]["schemas"]
+        assert schemas["TokenRequest"]["properties"]["scopes"]["minItems"] == 1
+        assert schemas["TokenRequest"]["properties"]["scopes"]["items"]["enum"] == list(SCOPES)
+        assert schemas["TeamRequest"]["properties"]["team"]["pattern"].startswith("^[a-z0-9]")
+        (offset,) = (
+            one for one in document["paths"]["/api/v1/admin/accounts"]["get"]["parameters"] if one["name"] == "offset"
+        )
+        assert small.get(f"/api/v1/admin/accounts?offset={offset['schema']['maximum']}", token).status_code == 200
+        assert small.get(f"/api/v1/admin/accounts?offset={offset['schema']['maximum'] + 1}", token).status_code == 400
+        for size, status in ((200, 200), (201, 400)):
+            assert small.get(f"/api/v1/admin/roles?namespace={'a' * size}", token).status_code == status
+        assert small.post("/api/v1/admin/teams", token, json={"team": ""}).status_code == 422  # with its own words
 
     def test_every_route_says_so(self, small: LocalRegistry) -> None:
         for route in framework().routes:

@@ -20,7 +20,7 @@ from registry_server.accounts.administration import By
 from registry_server.accounts.operators import require_operator
 from registry_server.accounts.times import now_text
 from registry_server.accounts.tokens import Account
-from registry_server.api.operations import TEXT, Parameter, described, query_of
+from registry_server.api.operations import TEXT, TEXT_CHARACTERS, Parameter, described, query_of
 from registry_server.api.private_reading import bearer_of
 from registry_server.api.requests import account_of, body_of, decode_request, json_answer, service_of, unauthorized
 from registry_server.api.sessions import address_of, changing, reading
@@ -34,8 +34,10 @@ PAGE = 100
 """Rows of a page unless the call asks for another number."""
 MOST = 1000
 """The most rows of a page."""
+NUMBER = 999_999_999
+"""The largest position or number of rows to skip."""
 _BODY_BYTES = 16 * KIB
-_NUMBER: dict[str, Any] = {"type": "integer", "minimum": 0, "default": 0}
+_NUMBER: dict[str, Any] = {"type": "integer", "minimum": 0, "maximum": NUMBER, "default": 0}
 _PER_PAGE: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": MOST, "default": PAGE}
 SINCE = Parameter("since", "query", "Start at this position.", _NUMBER)
 OFFSET = Parameter("offset", "query", "Rows to skip.", _NUMBER)
@@ -111,6 +113,9 @@ async def _operator(request: AnyRequest) -> Account:
         if name not in parameters:
             listed = f"This call takes {', '.join(f'`{each}`' for each in parameters)}." if parameters else _DESCRIBED
             raise RyeError("bad-request", f"Unknown query parameter {name[:100]!r}.", listed)
+    for name, value in {**request.query_params, **request.path_params}.items():
+        if len(str(value)) > TEXT_CHARACTERS:
+            raise RyeError("bad-request", f"`{name}` has more than {TEXT_CHARACTERS} characters.", None)
     return account
 
 

@@ -7,9 +7,19 @@ from typing import Annotated, Literal, TypeVar
 from msgspec import Meta, Struct
 
 from registry_server.accounts.audit_events import AuditEvent
+from registry_server.accounts.scopes import SCOPES
+from registry_server.accounts.webhooks import EVENTS
 
 Role = Literal["owner", "publisher", "reader"]
 _Words = Annotated[list[Annotated[str, Meta(max_length=100)]], Meta(max_length=100)]
+# What the schema says of these, the calls check themselves, with better words than a decoder has.
+_Segment = Annotated[str, Meta(extra_json_schema={"pattern": "^[a-z0-9][a-z0-9_-]{0,63}$"})]
+_Scope = Annotated[str, Meta(max_length=100, extra_json_schema={"enum": list(SCOPES)})]
+_Scopes = Annotated[list[_Scope], Meta(max_length=100)]
+_SomeScopes = Annotated[list[_Scope], Meta(max_length=100, extra_json_schema={"minItems": 1})]
+_Event = Annotated[str, Meta(max_length=100, extra_json_schema={"enum": list(EVENTS)})]
+_Events = Annotated[list[_Event], Meta(max_length=100)]
+_Url = Annotated[str, Meta(extra_json_schema={"pattern": "^https://", "maxLength": 2000})]
 _T = TypeVar("_T")
 
 
@@ -105,7 +115,7 @@ class TokenRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A new token. ``expires``: ``12h``, ``7d``, ``4w`` or ``never``; None: the usual time, or what the caller's has left."""
 
     name: str
-    scopes: _Words
+    scopes: _SomeScopes
     namespaces: _Words = []
     expires: str | None = None
     account: str | None = None
@@ -134,7 +144,7 @@ class TeamsAnswer(Struct, frozen=True):
 class TeamRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A new team."""
 
-    team: str
+    team: _Segment
 
 
 class RoleRow(Struct, frozen=True):
@@ -177,9 +187,9 @@ class WebhooksAnswer(Struct, frozen=True):
 class WebhookRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A new webhook."""
 
-    url: str
-    namespace: str | None = None
-    events: _Words = []
+    url: _Url
+    namespace: _Segment | None = None
+    events: _Events = []
 
 
 class WebhookAnswer(Struct, frozen=True):
@@ -231,9 +241,9 @@ class PublishersAnswer(Struct, frozen=True):
 class PublisherRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A workflow to trust. ``issuer``: ``github``, ``gitlab`` or an https address; ``scopes`` empty: ``stage``."""
 
-    namespace: str
+    namespace: _Segment
     repository: str
     workflow: str
     issuer: str = "github"
     environment: str = ""
-    scopes: _Words = []
+    scopes: _Scopes = []

@@ -22,6 +22,7 @@ from registry_server.api.admin.calls import (
     ADMIN,
     LIMIT,
     MOST,
+    NUMBER,
     OFFSET,
     PAGE,
     SINCE,
@@ -51,9 +52,6 @@ from registry_server.api.requests import number_of, service_of
 from registry_server.storage.schema import submissions
 from rye.errors import RyeError
 
-_FURTHEST = 999_999_999
-"""The largest number of a row that a query can name."""
-
 
 @lists(
     "listAuditEvents",
@@ -65,7 +63,7 @@ _FURTHEST = 999_999_999
 @get(f"{ADMIN}/audit-events")
 async def _audit_events(request: AnyRequest) -> Response[bytes]:
     def find(connection: sa.Connection) -> AuditEventsAnswer:
-        since, limit = number_of(request, "since", 0, 0, _FURTHEST), number_of(request, "limit", PAGE, 1, MOST)
+        since, limit = number_of(request, "since", 0, 0, NUMBER), number_of(request, "limit", PAGE, 1, MOST)
         return AuditEventsAnswer(list(audit_events.listing(connection, since, limit)), *audit_events.head(connection))
 
     return await look(request, find)
@@ -75,7 +73,7 @@ async def _audit_events(request: AnyRequest) -> Response[bytes]:
 @get(f"{ADMIN}/submissions")
 async def _submissions(request: AnyRequest) -> Response[bytes]:
     def find(connection: sa.Connection) -> SubmissionsAnswer:
-        since, limit = number_of(request, "since", 0, 0, _FURTHEST), number_of(request, "limit", PAGE, 1, MOST)
+        since, limit = number_of(request, "since", 0, 0, NUMBER), number_of(request, "limit", PAGE, 1, MOST)
         query = sa.select(submissions).where(submissions.c.position >= since).order_by(submissions.c.position)
         rows = connection.execute(query.limit(limit))
         return SubmissionsAnswer(
@@ -92,7 +90,7 @@ async def _submissions(request: AnyRequest) -> Response[bytes]:
 @get(f"{ADMIN}/accounts")
 async def _accounts(request: AnyRequest) -> Response[bytes]:
     def find(connection: sa.Connection) -> AccountsAnswer:
-        offset, limit = number_of(request, "offset", 0, 0, _FURTHEST), number_of(request, "limit", PAGE, 1, MOST)
+        offset, limit = number_of(request, "offset", 0, 0, NUMBER), number_of(request, "limit", PAGE, 1, MOST)
         rows = _account_rows(connection, members.listing(connection, offset, limit))
         return AccountsAnswer(rows, members.count(connection))
 
@@ -163,7 +161,7 @@ def _account_rows(connection: sa.Connection, some: Sequence[AccountMember]) -> l
 @get(f"{ADMIN}/tokens")
 async def _tokens(request: AnyRequest) -> Response[bytes]:
     def find(connection: sa.Connection) -> TokensAnswer:
-        offset, limit = number_of(request, "offset", 0, 0, _FURTHEST), number_of(request, "limit", PAGE, 1, MOST)
+        offset, limit = number_of(request, "offset", 0, 0, NUMBER), number_of(request, "limit", PAGE, 1, MOST)
         name = request.query_params.get("account")
         owner = members.named(connection, name).id if name is not None else None
         rows = [_token_row(token) for token in tokens.listing(connection, owner, offset, limit)]
