@@ -39,7 +39,7 @@ def serve_default(session: Session, data: Path, port: int, *, accept_clock: bool
         process, url = start_embedded(data, port=port, arguments=[_ACCEPT] if accept_clock else [])
     except RyeError as error:
         if _ACCEPT in error.message:  # the server's own words name its own command
-            error.hint = f"If this machine's clock is right, say so once: rye registry serve {_ACCEPT}"
+            error.hint = "If this machine's clock is right, say so once: rye registry serve --accept-clock"
         raise
     try:
         _greet(session, data, url)
