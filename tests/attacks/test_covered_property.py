@@ -18,6 +18,8 @@ from rye import api
 from rye.deployment.deploying import deploy
 from rye.deployment.request import DeployRequest
 from rye.errors import RyeError
+from rye.project.context import load_manifest
+from rye.project.lock_file import read_lock
 from rye.runtime.project_items import ProjectItems
 from rye.workspace.authoring.signature_check import verify_items
 from rye.workspace.customizing.layouts import customization_places
@@ -25,6 +27,7 @@ from rye.workspace.customizing.priming import PrimeRequest, prime
 from rye.workspace.installing.auditing import audit
 from rye.workspace.installing.item_listing import item_rows
 from rye.workspace.items.rendering import RenderRequest, render
+from rye.workspace.trusting.project_changes import project_changes
 from tests.cli.test_overlay import FORMULA, entry
 from tests.consent.scene import RIGHT, Clone, World
 from tests.scenes.directive_text import directive
@@ -205,7 +208,10 @@ def judged(clone: Clone, item: str) -> dict[str, bool]:
     state = next(row.state for row in rows if (row.kind, row.id) == (kind, name))
     [verified] = verify_items(clone.library, [FILES[item]])
     findings = audit(clone.library, clone.project).findings
+    rows = read_lock(clone.project).items
+    asked = project_changes(clone.folders, clone.project, load_manifest(clone.project), rows)
     return {
+        "trust project and ci": not any((one.sort, one.item) == ("customization", item) for one in asked),
         "list": state != "not-agreed",
         "verify": not verified.not_agreed,
         "audit": not any(one.rule == "unapproved-change" and one.about == item for one in findings),
