@@ -208,8 +208,8 @@ def judged(clone: Clone, item: str) -> dict[str, bool]:
     state = next(row.state for row in rows if (row.kind, row.id) == (kind, name))
     [verified] = verify_items(clone.library, [FILES[item]])
     findings = audit(clone.library, clone.project).findings
-    rows = read_lock(clone.project).items
-    asked = project_changes(clone.folders, clone.project, load_manifest(clone.project), rows)
+    locked = read_lock(clone.project).items
+    asked = project_changes(clone.folders, clone.project, load_manifest(clone.project), locked)
     return {
         "trust project and ci": not any((one.sort, one.item) == ("customization", item) for one in asked),
         "list": state != "not-agreed",
