@@ -375,7 +375,7 @@ class SetAsideRow(Struct):
     command: str
 
 
-class InstallDocument(Struct):
+class InstallDocument(Struct, kw_only=True):
     """``rye install``, ``add``, ``remove``, ``update``, ``rollback`` and ``ci``."""
 
     changes: list[ChangeRow]

@@ -164,7 +164,7 @@ def run_attempt(session: InstallSession, unlock: Unlock) -> InstallOutcome:
     stale = session.request.lock_use != "repair" and is_stale(session.before.lock, session.manifest)
     look = None if stale else _look(session, unlock)
     if look is not None and look.in_order and not look.waiting:
-        return InstallOutcome("in-order", warnings=look.warned, followed=follow(session))
+        return InstallOutcome(result="in-order", warnings=look.warned, followed=follow(session))
     from rye.workspace.installing.install_steps import (
         change_project,  # loads solver, client and plan, not needed if all is up to date
     )

@@ -21,7 +21,7 @@ class SetAside(Struct, frozen=True):
     """The reason, as the end of a sentence that begins with the item."""
 
 
-class InstallOutcome(Struct, frozen=True):
+class InstallOutcome(Struct, frozen=True, kw_only=True):
     """The result of one installation. A failed one raises instead."""
 
     result: Literal["in-order", "nothing-wanted", "proposed", "installed", "stopped"]

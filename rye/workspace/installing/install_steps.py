@@ -86,9 +86,9 @@ def change_project(session: InstallSession, unlock: Unlock, look: Look | None) -
         items = in_groups(session.before.lock.items, session.request.without)
         agreed = byte_approvals(items).union(look.waiting)
         remember_or_warn(session.context, session.before.project, agreed, accepts=True)
-        return InstallOutcome("in-order", warnings=look.warned, followed=follow(session))
+        return InstallOutcome(result="in-order", warnings=look.warned, followed=follow(session))
     if not (session.manifest.dependencies or session.before.lock.items or session.before.conflicted):
-        return InstallOutcome("nothing-wanted", followed=follow(session))
+        return InstallOutcome(result="nothing-wanted", followed=follow(session))
     return resolve_and_install(session, unlock)
 
 
@@ -210,12 +210,18 @@ def install_chosen(
         notes += fit.notes
         _refuse_strictly(session, prepared, fit)
     if session.request.sets_aside and (aside := stopped(session, prepared)):
-        return InstallOutcome("stopped", warnings=prepared.warnings, set_aside=aside)
+        return InstallOutcome(result="stopped", warnings=prepared.warnings, set_aside=aside)
     agreed = obtain_agreement(session, prepared, notes)
     if agreed is None:
-        return InstallOutcome("proposed", prepared.plan.effective, prepared.warnings)
+        return InstallOutcome(result="proposed", changes=prepared.plan.effective, warnings=prepared.warnings)
     written, followed = _switch(session, sources, prepared, agreed)
-    return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written, followed=followed)
+    return InstallOutcome(
+        result="installed",
+        changes=prepared.plan.effective,
+        warnings=prepared.warnings,
+        files_written=written,
+        followed=followed,
+    )
 
 
 def _fetched(
