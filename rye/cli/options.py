@@ -43,6 +43,7 @@ class Session:
         self.registry: str | None = None
         self.yes = False
         self.no_input = False
+        self.trust_lock = False
         self.offline = False
         self.warned = False
         """Whether a warning was printed that the next run must print as well."""
@@ -171,10 +172,28 @@ def _global_options() -> list[click.Option]:
             help="Never ask; fail where an answer is needed.",
         ),
         option(["--offline"], is_flag=True, default=None, envvar="RYE_OFFLINE", help="Use no network."),
+        option(
+            ["--trust-lock"],
+            is_flag=True,
+            default=None,
+            help="Accept what rye.lock approves, for this run; anyone who can commit can write it. So does RYE_TRUST_LOCK=1.",
+        ),
     ]
 
 
-_NAMES = ("quiet", "verbose", "json", "color", "no_progress", "directory", "registry", "yes", "no_input", "offline")
+_NAMES = (
+    "quiet",
+    "verbose",
+    "json",
+    "color",
+    "no_progress",
+    "directory",
+    "registry",
+    "yes",
+    "no_input",
+    "offline",
+    "trust_lock",
+)
 
 
 def take_global_options(ctx: click.Context) -> None:

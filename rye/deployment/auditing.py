@@ -6,30 +6,27 @@ hooks and few of the servers. Those that no deployed item explains are worth a l
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Iterator
 
-from rye.deployment.deploying import check
+from rye.deployment.comparing import compare
 from rye.deployment.disk import FolderDisk
 from rye.deployment.json_keys import NotReadable, keys_at
-from rye.deployment.request import DeployRequest
 from rye.deployment.survey import read_state_file
 from rye.deployment.targets.protocol import all_targets
 from rye.errors import RyeError
 from rye.installation.audit import Finding
 from rye.limits import DEPLOY
 from rye.project.agent_programs import STATE
-from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.text.toml_keys import has_long_key
 from rye.workspace.context import Context
 
 _RULES = {
-    "missing": ("deploy-missing", "warning", "is missing"),
-    "edited": ("deploy-drift", "error", "was edited since it was deployed"),
-    "stale": ("deploy-stale", "warning", "is not what would be deployed today"),
-    "unowned": ("deploy-conflict", "warning", "was not written by Rye, and a deployed file belongs there"),
+    "missing": "not-as-deployed",
+    "edited": "deploy-drift",
+    "stale": "not-as-deployed",
+    "unowned": "deploy-conflict",
 }
 _SAID_ELSEWHERE = frozenset(("modified-item", "not-installed", "lock-mismatch", "unverified-item", "bad-manifest"))
 """Errors that other parts of an audit report as findings."""
@@ -42,21 +39,24 @@ def audit_deployed(context: Context, project: Project) -> list[Finding]:
 
 def _deployed(context: Context, project: Project) -> Iterator[Finding]:
     try:
-        if not load_manifest(project).deploy.targets and not os.path.lexists(project.root / STATE):
-            return
-        found = check(context, project, DeployRequest())
-        for one in found.files:
-            if one.state == "ok":
-                continue
-            rule, severity, said = _RULES[one.state]
-            hint = f"`{found.command}` fixes it, or says why it cannot."
-            said, hint = one.explained(found.command) or (said, hint)
+        found = compare(context, project)
+        for one in found.differences:
+            yield Finding(rule=_RULES[one.what], severity="error", message=one.message, path=one.path, hint=one.hint)
+        for each in found.waiting:
             yield Finding(
-                rule=rule,
-                severity="error" if severity == "error" else "warning",
-                message=f"{one.path} {said}.",
-                path=one.path,
-                hint=hint,
+                rule="deploy-missing",
+                severity="warning",
+                message=f"rye.toml deploys {each.item} to {each.target}, and it is not deployed there yet.",
+                path=STATE,
+                hint="`rye deploy` writes it, or says why it cannot.",
+            )
+        for path in found.outdated:
+            yield Finding(
+                rule="deploy-stale",
+                severity="warning",
+                message=f"{path} is as it should be, and its row in {STATE} is out of date.",
+                path=STATE,
+                hint="`rye deploy` writes the row again.",
             )
     except RyeError as error:
         if error.code not in _SAID_ELSEWHERE:

@@ -53,10 +53,16 @@ class FolderDisk:
         self._folders[path] = above
         return above
 
+    def _link_above(self, path: str) -> str:
+        """Return the first folder on the way to the path that is a link."""
+        parts = path.split("/")
+        above = ("/".join(parts[:number]) for number in range(1, len(parts)))
+        return next(folder for folder in above if self._folder(folder) == "outside")
+
     def _read(self, path: str) -> OnDisk:
         folder = self._folder(path.rpartition("/")[0])
         if folder == "outside":
-            return OnDisk("outside")
+            return OnDisk("outside", link=self._link_above(path))
         if folder == "other":
             return OnDisk("other")
         full = f"{self._root}/{path}"
@@ -65,7 +71,7 @@ class FolderDisk:
         except FileNotFoundError:
             return OnDisk("missing")
         except OSError:
-            return OnDisk("outside" if os.path.islink(full) else "other")
+            return OnDisk("outside", link=path) if os.path.islink(full) else OnDisk("other")
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_size > CONTENT.attached_bytes:
             os.close(descriptor)  # fdopen would fail for a folder

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Iterable
 
 from rye.deployment.plan_ledger import Key
 from rye.deployment.plan_values import Plan
@@ -33,6 +34,16 @@ def remember_own(home: Home, root: Project, before: State, plan: Plan) -> None:
     """Record the rows of a run before it writes, so that after an interruption either the old or the new rows are known."""
     known = _read(home, root)
     lines = (known & {_line(row) for row in before.files}) | {_line(row) for row in plan.own}
+    _write(home, root, known, lines)
+
+
+def confirm_own(home: Home, root: Project, rows: Iterable[FileRow]) -> None:
+    """Record rows whose files have exactly the bytes that this user's Rye would write there."""
+    known = _read(home, root)
+    _write(home, root, known, known | {_line(row) for row in rows})
+
+
+def _write(home: Home, root: Project, known: frozenset[str], lines: frozenset[str]) -> None:
     if lines == known:
         return
     place = own_files(home, root)

@@ -63,13 +63,19 @@ def make_plan(
     )
 
 
+_UNLINK = (
+    "If another tool made it, remove that tool's copy (`npx skills remove`, `apm uninstall`, or by hand); otherwise put a real "
+    "file or folder there. Then run `rye deploy`."
+)
+
+
 def _decision(ledger: Ledger, one: Wanted) -> Decision:
     here, row = ledger.disk(one.path), ledger.owner.get(one.path)
     if here.kind == "missing":
         return Decision("create", "missing")
     if here.kind == "outside":
-        message = f"{one.path} contains a symbolic link; Rye only writes to real files and folders of the project."
-        return Decision("create", "unowned", ("deploy-outside", message, "Replace the link with a real folder.", ()))
+        message = f"{here.link} is a symbolic link; Rye only writes to real files and folders of the project."
+        return Decision("create", "unowned", ("deploy-outside", message, _UNLINK, ()))
     same = here.kind == "file" and here.data == one.data and here.executable == one.executable
     row = row or _renamed(ledger, one, here)
     if row is None:
@@ -78,6 +84,8 @@ def _decision(ledger: Ledger, one: Wanted) -> Decision:
         return Decision("update", "stale", ledger.of_others(one.path, one.item, row))
     if same:
         return Decision("unchanged", "ok")
+    if here.kind == "file" and here.data == one.data and row.mode == ("0755" if one.executable else "0644"):
+        return Decision("update", "edited")  # the bit alone, which is no edit that anyone would want to keep
     if here.kind == "file" and sha256(here.data).hexdigest() == row.sha256:
         return Decision("update", "stale", ledger.claimed(one.path, one.item) if ledger.is_claim(row) else None)
     if one.item in ledger.run.overwrite and here.kind == "file":

@@ -128,7 +128,7 @@ class Ledger:
             "deploy-drift",
             f"{path} was edited since Rye wrote it.",
             gives_up if kind in _NO_OVERRIDE else keeps + gives_up,
-            _diff(new or b"", here.data, path) if here.kind == "file" else (),
+            text_diff(new or b"", here.data, path) if here.kind == "file" else (),
         )
 
     def hold(self, one: Wanted, decision: Decision) -> None:
@@ -208,7 +208,7 @@ class Ledger:
         self.refuse(row, why)
 
 
-def _diff(new: bytes, here: bytes, path: str) -> tuple[str, ...]:
+def text_diff(new: bytes, here: bytes, path: str) -> tuple[str, ...]:
     """Return the diff from what Rye would write to the file on disk; empty if either is not text."""
     try:
         found = unified(new.decode(), here.decode(), f"rye/{path}", path)

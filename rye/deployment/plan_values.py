@@ -57,6 +57,8 @@ class OnDisk(Struct, frozen=True):
     mode: int = 0o644
     place: tuple[int, int] | None = None
     """Device and inode of a file, to recognize two names of the same file."""
+    link: str = ""
+    """For ``outside``: the link."""
 
     @property
     def executable(self) -> bool:
@@ -64,7 +66,7 @@ class OnDisk(Struct, frozen=True):
         return bool(self.mode & 0o100)
 
 
-class Run(Struct, frozen=True):
+class Run(Struct, frozen=True, kw_only=True):
     """What one run is limited to, and what it may change."""
 
     targets: frozenset[str] | None = None
@@ -79,11 +81,15 @@ class Run(Struct, frozen=True):
     """Whether Rye gives up edited files that should be removed (``rye undeploy``); otherwise it refuses."""
     project: str | None = None
     """For the home folder: the project that deploys, possibly one of several."""
+    leaves: frozenset[str] = frozenset()
+    """Labels of items that the run does not concern, whatever else it is limited to."""
 
     def concerns(self, item: str, targets: Iterable[str]) -> bool:
         """Whether the run concerns the item in any of these targets."""
-        return (self.items is None or item in self.items) and (
-            self.targets is None or not self.targets.isdisjoint(targets)
+        return (
+            item not in self.leaves
+            and (self.items is None or item in self.items)
+            and (self.targets is None or not self.targets.isdisjoint(targets))
         )
 
 

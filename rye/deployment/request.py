@@ -18,6 +18,8 @@ class DeployRequest(Struct, frozen=True, kw_only=True):
     """A member of the workspace, by folder or name: deploy only what it asks for."""
     targets: tuple[str, ...] = ()
     """Empty: those in rye.toml."""
+    once: bool = False
+    """Whether the targets stay out of rye.toml, whoever asks."""
     scope: Scope = "project"
     dry_run: bool = False
     allow: tuple[str, ...] = ()
@@ -31,4 +33,5 @@ def words_of(request: DeployRequest, *, trusts_lock: bool) -> tuple[str, ...] | 
     if request.dry_run or request.allow or request.adopt or request.overwrite:
         return None
     member = () if request.member is None else ("-p", request.member)
-    return (request.scope, str(trusts_lock), *request.items, *member, "--", *request.targets)
+    once = ("--once",) if request.once else ()
+    return (request.scope, str(trusts_lock), *request.items, *member, "--", *request.targets, *once)

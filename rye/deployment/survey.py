@@ -7,7 +7,7 @@ must not be written. Nothing is written here.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -103,6 +103,26 @@ class Survey(Struct, frozen=True):
     descriptions: Mapping[str, str]
     """The description of each item, by label."""
 
+    def only(self, concerns: Callable[[str, str], bool]) -> Survey:
+        """Return what is about these items (labels) in these targets."""
+        return Survey(
+            without(self.wanted, lambda item, name: not concerns(item, name)),
+            tuple(one for one in self.refused if concerns(one.item, one.target)),
+            tuple(one for one in self.widenings if concerns(one.item, one.target)),
+            tuple(one for one in self.notes if concerns(one.item, one.target)),
+            self.descriptions,
+        )
+
+
+def without(wanted: Sequence[Wanted], leaves: Callable[[str, str], bool]) -> tuple[Wanted, ...]:
+    """Remove these pairs of item and target."""
+    kept = []
+    for one in wanted:
+        owners = tuple(owner for owner in one.owners if not leaves(one.item, owner[0]))
+        if owners:
+            kept.append(one if owners == one.owners else replace(one, owners=owners))
+    return tuple(kept)
+
 
 def read_project(project: Project) -> ReadProject:
     """Read the project's manifest and lock, and list ``.ai/packages``."""
@@ -112,6 +132,11 @@ def read_project(project: Project) -> ReadProject:
 def deployed_rows(read: ReadProject) -> list[LockedItem]:
     """Return the items that rye.toml deploys to any target, without groups that are not installed here."""
     return [row for row in included(read.lock, read.manifest) if _is_installed(row, read.present)]
+
+
+def absent_labels(read: ReadProject) -> frozenset[str]:
+    """Return the labels of the locked items of groups that are not installed here."""
+    return frozenset(str(row.identity) for row in read.lock.items if not _is_installed(row, read.present))
 
 
 def used_rows(read: ReadProject) -> list[LockedItem]:

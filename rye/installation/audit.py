@@ -31,10 +31,11 @@ deprecated         warning      The item should no longer be used.
 forced-version     warning      [overrides] of rye.toml forces a version outside of what others ask for (otherwise info).
 unused-override    warning      A line of [overrides] of rye.toml has no effect.
 absent-item        warning      The item names another one that is not installed.
-deploy-missing     warning      A deployed file is missing.
+deploy-missing     warning      An item is not deployed yet to a target that rye.toml names.
 deploy-drift       error        A deployed file was edited.
-deploy-stale       warning      A deployed file is from another version, or from other customizations.
-deploy-conflict    warning      A file that Rye did not write takes the place of a deployed one.
+not-as-deployed    error        A deployed file is missing, or from another version, or from other customizations.
+deploy-stale       warning      A deployed file is as it should be, and its row in .ai/deploy.lock is from another version.
+deploy-conflict    error        A file that Rye did not write takes the place of a deployed one.
 deploy-unchecked   error        The deployed files cannot be compared.
 unexplained-hook   info         An agent program's project settings name a hook that no deployed item explains.
 unexplained-server info         They name a server that no deployed item explains.
@@ -107,9 +108,10 @@ RULES: Mapping[str, str] = {
     "unsigned": "The item comes from a git repository or folder, and no key that counts here signed it.",
     "source-changed": "A folder that an item comes from does not match rye.lock.",
     "editable-source": "Items of an editable folder are used in place, so rye.lock does not pin their content.",
-    "deploy-missing": "A deployed file is missing.",
+    "deploy-missing": "A file is missing that rye.toml deploys to a target.",
+    "not-as-deployed": "A file that an agent program reads is not what the installed item gives.",
     "deploy-drift": "A deployed file was edited.",
-    "deploy-stale": "A deployed file is out of date: the version or the customizations have changed.",
+    "deploy-stale": "The record of a deployed file is out of date: the version or the customizations have changed.",
     "deploy-conflict": "A file that Rye did not write is where it would deploy one.",
     "deploy-unchecked": "The deployed files cannot be checked.",
     "unexplained-hook": "An agent program's settings name a hook that no deployed item explains.",
@@ -181,6 +183,10 @@ HELP: Mapping[str, str] = {
     "deploy-stale": "Run `rye deploy`.",
     "deploy-conflict": "Move the file away, or take it over with `rye deploy --adopt PATH` if it is identical.",
     ABSENT: "Add the item with `rye add KIND:ID`. If its name is wrong, correct the text, or tell its publisher.",
+    "not-as-deployed": (
+        "`rye deploy` writes such files, and says what it would discard; commit what it wrote. `rye deploy --check` lists all. "
+        "`rye install` and `rye ci` only compare. If nobody here made the difference, find out who did."
+    ),
     "deploy-unchecked": "Run `rye deploy --check`; the message says why.",
     "unexplained-hook": _CHECK,
     "unexplained-server": _CHECK,
@@ -204,7 +210,6 @@ _WARNINGS = frozenset(
         ABSENT,
         "deploy-missing",
         "deploy-stale",
-        "deploy-conflict",
     )
 )
 _NOTES = frozenset(("unexplained-hook", "unexplained-server", "unsigned"))

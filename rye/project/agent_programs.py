@@ -1,4 +1,4 @@
-"""The agent programs that ``rye deploy`` supports, one row each (docs/how-to/agents.md says how to add one).
+"""The agent programs that ``rye deploy`` supports, one row each (docs/how-to/extending.md says how to add one).
 
 A row lists the places in a project, or in a home folder, for files that Rye writes for the program. Packages
 lower than :mod:`rye.deployment` need only this: rye.toml can name these programs, and the record of an interrupted run can

@@ -50,7 +50,7 @@
 
     [deploy]                           # see docs/how-to/agents.md
     targets = ["claude", "codex"]
-    after-install = true               # install, update and remove end with a deploy
+    after-install = true               # add, update and remove end with a deploy
     include = ["skill:*"]              # default: the items that this file asks for
     prefix = "never"                   # never | on-clash | always
     [deploy.opencode]

@@ -241,6 +241,36 @@ class DeployDocument(Struct, kw_only=True):
     targets: list[str]
     kept: list[str]
     dry_run: bool
+    recorded: list[str] | None = None
+    """Targets that rye.toml has named since this run."""
+    unrecorded: list[str] | None = None
+    """Targets of this run that rye.toml does not name."""
+
+
+class DeployDifference(Struct, kw_only=True):
+    """One deployed file that is not what the installed items give."""
+
+    path: str
+    state: Literal["missing", "edited", "stale", "unowned"]
+    item: str
+    target: str
+    message: str
+    hint: str
+    diff: str | None
+
+
+class DeployWaiting(Struct):
+    """An item that is not deployed yet to a target of rye.toml."""
+
+    item: str
+    target: str
+
+
+class DeployedDocument(Struct):
+    """What is deployed, compared with what is installed."""
+
+    differences: list[DeployDifference]
+    waiting: list[DeployWaiting]
 
 
 class DeployedFile(Struct):
@@ -385,6 +415,8 @@ class InstallDocument(Struct, kw_only=True):
     held_back: list[dict[str, Any]] | None = None
     set_aside: SetAsideRow | None = None
     deploy: DeployDocument | None = None
+    deployed: DeployedDocument | None = None
+    """Instead of ``deploy``, where nothing was deployed and not everything is as installed."""
 
 
 class ListDocument(Struct):

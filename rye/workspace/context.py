@@ -51,6 +51,11 @@ class Context(Protocol):
         """Whether ordinary questions are answered with yes (``--yes``). It never widens a right."""
 
     @property
+    def trust_lock(self) -> bool:
+        """Whether ``--trust-lock`` was given. Use :func:`rye.workspace.trusting.acceptance.trusts_lock`, which also reads
+        RYE_TRUST_LOCK."""
+
+    @property
     def home(self) -> Home:
         """The user's folders, and the stores in them."""
 
@@ -89,6 +94,7 @@ class LibraryContext(Struct, kw_only=True):
     registry: str | None = None
     offline: bool = False
     assume_yes: bool = False
+    trust_lock: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     clock: datetime | None = None
     """The time to use; None means the machine's clock."""

@@ -45,12 +45,14 @@ def audited(found: Audit) -> Check:
 
 
 def deployed(findings: Sequence[Finding]) -> Check:
-    """The deployed files as one check: anything that makes ``rye deploy --check`` fail is an error."""
+    """The deployed files as one check: a file that is not what an installed item gives is an error, an item that is not deployed
+    yet is a warning."""
     told = [each for each in findings if each.severity != "info"]
     lines = [f"{each.rule}: {each.message}" for each in told]
     head = f"{len(told)} finding{'' if len(told) == 1 else 's'}" if told else "as it should be"
     hint = "`rye deploy --dry-run` shows what a deploy would change." if told else None
-    return Check("deploy", "error" if told else "ok", "\n".join([head, *lines]), hint=hint)
+    worst: Status = "error" if any(each.severity == "error" for each in told) else "warning" if told else "ok"
+    return Check("deploy", worst, "\n".join([head, *lines]), hint=hint)
 
 
 def _rules(checked: Sequence[Checked]) -> Check:

@@ -22,6 +22,7 @@ GLOBAL = (
     "--registry",
     "--yes",
     "--no-input",
+    "--trust-lock",
 )
 
 

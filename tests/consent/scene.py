@@ -238,7 +238,7 @@ class Clone(Person):
         """Run a command; return ``done`` or the error's code, and the context with what was shown."""
         context = self.context(mode)
         approved = (f"{item.id}@{_target(command)}",) if mode.approve else ()
-        request = InstallRequest(command="rye install", approved=approved, trust_lock=mode.trust)
+        request = InstallRequest(command="rye install", approved=approved)
         try:
             return _COMMANDS[command.partition(" ")[0]](self, context, item, request, command), context
         except RyeError as error:
@@ -282,7 +282,7 @@ def _deploy(clone: Clone, context: AnsweringContext, item: Identity, request: In
 
 
 def _render(clone: Clone, context: AnsweringContext, item: Identity, request: InstallRequest, command: str) -> str:
-    render(context, RenderRequest(str(item), trust_lock=request.trust_lock), None, context.agree)
+    render(context, RenderRequest(str(item)), None, context.agree)
     return "done"
 
 

@@ -64,9 +64,10 @@ def project(tmp_path: Path) -> Project:
 
 
 def agreed(
-    home: Home, project: Project, row: LockedItem, release: SignedRelease | None = None, **given: bool
+    home: Home, project: Project, row: LockedItem, release: SignedRelease | None = None, *, trust_lock: bool = False
 ) -> ItemAgreement:
-    return item_agreement(nobody(home), CheckedItem(project, row, release or SignedRelease()), **given)
+    context = LibraryContext(cwd=Path(), home=home, trust_lock=trust_lock)
+    return item_agreement(context, CheckedItem(project, row, release or SignedRelease()))
 
 
 # Installed items

@@ -191,9 +191,8 @@ def test_customizations_grants_and_the_project_are_not_the_locks() -> None:
 )
 def test_a_lock_is_trusted_only_by_a_clear_yes(value: str | None, given: bool, trusted: bool) -> None:
     environment = {} if value is None else {"RYE_TRUST_LOCK": value}
-    context: Any = SimpleNamespace(environment=environment)
-    assert trusts_lock(context, given) is trusted
-    assert trusts_lock(context) is (trusted and not given)
+    context: Any = SimpleNamespace(environment=environment, trust_lock=given)
+    assert trusts_lock(context) is trusted
 
 
 # Memory

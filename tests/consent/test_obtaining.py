@@ -80,13 +80,13 @@ def test_a_plan_that_needs_nothing_is_shown_and_made() -> None:
     for says in (True, False):
         face = Face(says=says)
         assert face.asked(QUIET) == Consent()
-        assert face.shown == [Proposal(Plan((QUIET,)), ("a note",), (), NOW, ())]
+        assert face.shown == [Proposal(plan=Plan((QUIET,)), notes=("a note",), waiting=(), time=NOW, unseen=())]
 
 
 def test_a_persons_yes_covers_what_waits() -> None:
     face = Face(person=True, says=True)
     assert face.asked(WIDER, unseen=UNSEEN) == Consent(person=True)
-    assert face.shown == [Proposal(Plan((WIDER,)), ("a note",), (WIDER,), NOW, UNSEEN)]
+    assert face.shown == [Proposal(plan=Plan((WIDER,)), notes=("a note",), waiting=(WIDER,), time=NOW, unseen=UNSEEN)]
 
 
 def test_a_persons_no_changes_nothing() -> None:
@@ -111,13 +111,22 @@ def test_yes_in_advance_covers_a_first_installation_and_no_wider_update() -> Non
     assert face.shown[0].waiting == ()
     other = replace(ADDED, identity=Identity("tool", "acme/fs/x"), new=replace(OLD, id="acme/fs/x"))
     error = refused("consent-needed", lambda: face.asked(other, WIDER))
-    assert error.hint == f"Read what changed, then approve it by name: rye update --yes --approve {LABEL}"
+    assert (
+        error.hint
+        == f"`rye diff tool:acme/fs/read` shows what changed. Then approve it by name: rye update --yes --approve {LABEL}"
+    )
     assert "acme/fs/x" not in error.message
     error = refused("consent-needed", lambda: Face().asked(other, WIDER))
     assert "acme/fs/x" not in error.message
-    assert error.hint == f"Read what changed, then approve it by name: rye update --yes --approve {LABEL}"
+    assert (
+        error.hint
+        == f"`rye diff tool:acme/fs/read` shows what changed. Then approve it by name: rye update --yes --approve {LABEL}"
+    )
     error = refused("consent-needed", lambda: Face().asked(WIDER))
-    assert error.hint == f"Read what changed, then approve it by name: rye update --approve {LABEL}"
+    assert (
+        error.hint
+        == f"`rye diff tool:acme/fs/read` shows what changed. Then approve it by name: rye update --approve {LABEL}"
+    )
 
 
 def test_an_approval_by_name_covers_that_version_and_no_other() -> None:
@@ -168,7 +177,7 @@ def test_neither_yes_in_advance_nor_a_name_covers_what_this_user_never_saw() -> 
 def test_a_dry_run_shows_the_plan_and_agrees_to_nothing() -> None:
     face = Face(says=True, yes=True)
     assert face.asked(WIDER, dry=True, unseen=UNSEEN) == Consent()
-    assert face.shown == [Proposal(Plan((WIDER,)), ("a note",), (), NOW, ())]
+    assert face.shown == [Proposal(plan=Plan((WIDER,)), notes=("a note",), waiting=(), time=NOW, unseen=())]
 
 
 def test_a_frozen_lock_is_installed_with_its_own_approvals_or_not_at_all() -> None:
@@ -178,7 +187,7 @@ def test_a_frozen_lock_is_installed_with_its_own_approvals_or_not_at_all() -> No
         assert f"{LABEL} widens its rights (rye.execute.*); tool:acme/fs/read@1.0.0 asks for rights" in error.message
         assert (error.hint or "").startswith("`rye update` approves nothing.")
         assert error.details == {"changes": change_documents((WIDER, ADDED))}
-        assert face.shown == [Proposal(Plan((WIDER, ADDED)), ("a note",), (), NOW, ())]
+        assert face.shown == [Proposal(plan=Plan((WIDER, ADDED)), notes=("a note",), waiting=(), time=NOW, unseen=())]
     for says in (True, False):
         assert Face(person=True, says=says).asked(QUIET, use="frozen") == Consent()
     assert Face().asked(QUIET, use="locked") == Consent()
@@ -195,7 +204,7 @@ def test_a_frozen_lock_that_this_user_never_saw_needs_a_person() -> None:
 def test_a_lock_is_accepted_by_a_person_who_was_shown_it() -> None:
     face = Face(person=True, says=True)
     require_yes(face.context, UNSEEN, face.agree, is_shown=True)
-    assert face.shown == [Proposal(None, (), (), NOW, UNSEEN)]
+    assert face.shown == [Proposal(plan=None, notes=(), waiting=(), time=NOW, unseen=UNSEEN)]
     no, nobody = Face(person=True), Face(yes=True)
     refused("declined", lambda: require_yes(no.context, UNSEEN, no.agree, is_shown=True))
     refused("project-not-accepted", lambda: require_yes(nobody.context, UNSEEN, nobody.agree, is_shown=True))

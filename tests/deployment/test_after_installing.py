@@ -55,28 +55,21 @@ def test_nothing_is_deployed_without_targets_or_where_rye_toml_says_so(user: Per
     assert not user.path(PLAN).exists()
     targets(user, 'targets = ["claude"]\nafter-install = false')
     user.ok("install")
+    user.ok("add", "acme/work/other", "-y")
     assert not user.path(PLAN).exists()
     user.ok("deploy")
     assert user.path(PLAN).exists()
 
 
-def test_what_was_deployed_by_hand_and_is_out_of_date_now_is_mentioned(user: Person) -> None:
+def test_what_was_deployed_by_hand_goes_with_its_item(user: Person) -> None:
     """Otherwise the agent goes on reading an item that the project no longer has."""
     user.path(".claude").mkdir()
     user.ok("add", "acme/work/plan", "-y")
-    assert "deploy status" not in user.terminal("add", "acme/work/other", "-y"), "nothing was deployed"
-    user.ok("deploy", "--target", "claude")
-    assert "Next: `rye deploy status` shows which" in user.terminal("remove", "acme/work/plan")
-    assert "stale" in user.run("deploy", "status").stdout
-    assert "Next:" not in user.run("remove", "acme/work/other").stderr
-
-
-def test_an_installation_that_has_nothing_to_do_puts_a_lost_file_back(user: Person) -> None:
-    targets(user)
-    user.ok("add", "acme/work/plan", "-y")
-    user.path(PLAN).unlink()
-    assert PLAN in user.ok("install").stdout
-    assert user.path(PLAN).exists()
+    assert "Next:" not in user.terminal("add", "acme/work/other", "-y"), "nothing was deployed"
+    user.ok("deploy", "--target", "claude", "--once")
+    assert PLAN in user.terminal("remove", "acme/work/plan")
+    assert not user.path(PLAN).exists()
+    assert user.path(".claude/skills/other").exists()
 
 
 def test_what_is_refused_is_said_and_the_rest_is_installed(user: Person) -> None:

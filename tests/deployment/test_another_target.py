@@ -37,7 +37,7 @@ ROW = AgentProgram("pico", "pico_target", (".agents/skills", ".agents/knowledge"
 
 def test_one_module_and_one_row_are_all_that_it_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pico_target", MODULE)
-    for name in ("rye.project.agent_programs", "rye.deployment.targets.protocol", "rye.deployment.deploying"):
+    for name in ("rye.project.agent_programs", "rye.deployment.targets.protocol", "rye.deployment.planning"):
         monkeypatch.setattr(f"{name}.PROGRAMS", (*PROGRAMS, ROW))
     assert agent_programs.program_names()[-1] == program_names()[-1] == "pico"
     assert target("pico").title == "Pico"

@@ -29,6 +29,9 @@ def test_deployed_files_are_compared(shop: Person) -> None:
     assert {(one.rule, one.severity) for one in found(shop)} == {("deploy-missing", "warning")}
     shop.ok("deploy")
     assert found(shop) == []
+    shop.path(".codex/agents/one.toml").unlink()
+    assert [(one.rule, one.severity) for one in found(shop)] == [("not-as-deployed", "error")]
+    shop.ok("deploy")
     path = shop.path(".claude/agents/one.md")
     path.write_text(path.read_text() + "more")
     assert [(one.rule, one.severity, one.path) for one in found(shop)] == [

@@ -63,7 +63,7 @@ def test_deploy_shows_checks_and_undoes_what_it_wrote(user: Person) -> None:
     user.ok("add", "skill:acme/release-notes", "agent:acme/reviewer", "--yes")
     user.path("rye.toml").write_text(user.path("rye.toml").read_text() + '\n[deploy]\ntargets = ["claude"]\n')
     commands = [words for _, words in typed("how-to/agents.md", "deploy")]
-    assert [words[-1] for words in commands] == ["deploy", "--dry-run", "--check", "status", "--all"]
+    assert [words[-1] for words in commands] == ["claude", "deploy", "--dry-run", "--check", "status", "--all"]
     for words in commands:
         user.ok(*words)
         assert user.path(".claude/skills/release-notes/SKILL.md").exists() is (words[-1] != "--all")

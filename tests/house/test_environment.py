@@ -31,7 +31,7 @@ HOME_READERS = {
     "rye/cli/completing/answer.py": "what the shell typed",
     "rye/cli/project/proposed_deploy.py": "looks for the agent programs of this process's user",
     "rye/cli/deploy/deploy.py": "``rye deploy --scope user`` writes where agent programs of this process's user read",
-    "rye/deployment/deploying.py": "the same",
+    "rye/deployment/planning.py": "the same",
     "rye/deployment/survey.py": "the same",
 }
 """The files that ask for the home folder of the process's user, which is ``HOME``."""

@@ -9,7 +9,7 @@ import click
 from rye.cli.console import printable
 from rye.cli.customize.layouts import layout_options, places
 from rye.cli.options import Session, command
-from rye.cli.project.installing import agreement, install_options
+from rye.cli.project.installing import agreement
 from rye.cli.use.findings import show_findings
 from rye.rendering.inputs import parse_assignments
 from rye.workspace.customizing.priming import PrimeRequest
@@ -24,7 +24,6 @@ from rye.workspace.named_file import NamedFile
 @click.option("--handoff", metavar="FILE", help="Add the hand-off of the previous agent.")
 @click.option("--input", "assignments", multiple=True, metavar="K=V", help="Set a variable of the formula; repeatable.")
 @click.option("--explain", is_flag=True, help="Name every source that was checked, and what overlays did.")
-@install_options("trust_lock")
 @layout_options
 @click.pass_obj
 def prime(
@@ -35,7 +34,6 @@ def prime(
     handoff: str | None,
     assignments: tuple[str, ...],
     explain: bool,
-    trust_lock: bool,
     layout: str,
     town: str | None,
     rig: str | None,
@@ -48,7 +46,6 @@ def prime(
         contexts=tuple(NamedFile(session.path(file), file) for file in contexts),
         handoff=NamedFile(session.path(handoff), handoff) if handoff is not None else None,
         texts=parse_assignments(assignments),
-        trust_lock=trust_lock,
     )
 
     def ask(name: str, _type: str, description: str) -> str:

@@ -24,7 +24,14 @@ EXPORTS = ("claude", "codex", "copilot", "well-known")
 
 @command("deploy")
 @click.argument("items", nargs=-1, metavar="[KIND:]ID… | status | export OUT")
-@click.option("--target", "targets", multiple=True, metavar="TARGET", help="Only this agent program; repeatable.")
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="TARGET",
+    help="Only this agent program; repeatable. On a terminal it is recorded in rye.toml.",
+)
+@click.option("--once", is_flag=True, help="With --target: leave rye.toml as it is.")
 @click.option(
     "--scope",
     type=click.Choice(["project", "user"]),
@@ -62,6 +69,7 @@ def deploy(
     session: Session,
     items: tuple[str, ...],
     targets: tuple[str, ...],
+    once: bool,
     scope: Scope,
     member: str | None,
     dry_run: bool,
@@ -73,7 +81,8 @@ def deploy(
 ) -> int:
     """Write installed items where Claude Code, Codex, Copilot, Cursor, Gemini CLI and OpenCode read them.
 
-    The targets are those of [deploy] in rye.toml, or the ones that you name. `rye deploy status` lists deployed files.
+    The targets are those of [deploy] in rye.toml, or the ones that you name. What is deployed to other programs goes with a bare
+    `rye deploy`. `rye deploy status` lists deployed files.
     `rye deploy export --for claude OUT` writes a marketplace.
     """
     if export_for is not None or items[:1] == ("export",):
@@ -82,11 +91,16 @@ def deploy(
         from rye.cli.deploy.running import export  # loads adapters, as below
 
         return export(session, require_project(session.cwd), cast("Form", export_for), session.path(items[1]))
+    if once and not targets:
+        raise UsageError(
+            "missing-argument", "--once needs --target.", "rye deploy --target claude --once", what="target"
+        )
     is_status = items == ("status",)
     request = DeployRequest(
         items=() if is_status else items,
         member=member,
         targets=targets,
+        once=once,
         scope=scope,
         dry_run=dry_run,
         allow=allow,
@@ -94,11 +108,17 @@ def deploy(
         overwrite=overwrite,
     )
     project, words = require_project(session.cwd), words_of(request, trusts_lock=trusts_lock(session))
+    if targets and session.interactive and not once:
+        words = None  # rye.toml may have to name them
     if words is not None and not only_check and not is_status:
         refuse_other_pins(session)
         known = recall(session.home, project, Path.home() if scope == "user" else project.root, words)
         if known is not None:
             session.console.answer(known.document, known.said)
+            if unrecorded := known.document.get("unrecorded"):
+                from rye.cli.deploy.shown import show_recorded  # loads adapters, as below
+
+                show_recorded(session, (), unrecorded, dry_run=False)
             return 0
     from rye.cli.deploy import running  # loads adapters and every kind's reader, which most runs never need
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rye.cli.deploy.shown import show_checked, show_deployed
+from rye.cli.deploy.shown import show_checked, show_deployed, show_recorded
 from rye.cli.options import Session
-from rye.deployment.deploying import WriteTargets, summary
 from rye.deployment.deploying import check as check_deployed
 from rye.deployment.deploying import deploy as deploy_items
+from rye.deployment.deploying import summary
 from rye.deployment.request import DeployRequest
 from rye.deployment.targets.protocol import target
 from rye.project.layout import Project
@@ -25,20 +25,15 @@ def deploy(session: Session, project: Project, request: DeployRequest) -> int:
     The one question is about a line of rye.toml, which says where to deploy; it approves nothing.
     """
 
-    def choose(found: tuple[str, ...]) -> WriteTargets | None:
+    def choose(found: tuple[str, ...]) -> bool:
         listed = ", ".join(target(name).title for name in found)
-        if not session.console.confirm(f"Deploy to {listed}, and record that in rye.toml?"):
-            return None
-        from rye.workspace.installing.deploy_targets import (
-            manifest_with_targets,  # loads a TOML editor, needed only for this answer
-        )
-
-        return manifest_with_targets
+        return session.console.confirm(f"Deploy to {listed}, and record that in rye.toml?")
 
     done = deploy_items(session, project, request, choose)
     show_deployed(session, done)
     warn_of_absent(session, project)
     session.console.answer(done.as_json(), summary(done))
+    show_recorded(session, done.recorded, done.unrecorded, dry_run=done.dry_run)
     return 1 if done.refused else 0
 
 

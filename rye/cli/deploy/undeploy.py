@@ -9,7 +9,7 @@ from rye.cli.options import Session, command
 from rye.deployment.deploying import undeploy as undeploy_items
 from rye.deployment.request import Scope
 from rye.errors import UsageError
-from rye.project.context import require_project
+from rye.project.context import load_manifest, require_project
 
 
 @command("undeploy")
@@ -27,8 +27,15 @@ def undeploy(session: Session, items: tuple[str, ...], everything: bool, scope: 
     """Remove the files that Rye deployed. Edited files stay, and Rye no longer manages them."""
     if bool(items) == everything:
         raise UsageError("usage", "Name items, or give --all.", "`rye deploy status` lists what is deployed.")
-    done = undeploy_items(session, require_project(session.cwd), items, scope)
+    project = require_project(session.cwd)
+    done = undeploy_items(session, project, items, scope)
     show_deployed(session, done)
     count = len(done.changed)
     said = f"{count} file{'s' * (count != 1)} removed" if count else "nothing was deployed"
     session.console.answer(done.as_json(), said)
+    targets = load_manifest(project).deploy.targets
+    if count and scope == "project" and targets:
+        session.console.say(
+            f"rye.toml still names {', '.join(targets)} as targets: the next `rye deploy`, `add` or `update` writes there again.",
+            "dim",
+        )

@@ -38,9 +38,8 @@ def following(proposed: ProposedDeploy) -> Follow:
         if not proposed.agreed:
             return deploy_after(context, project)
         from rye.deployment.deploying import following as deploy  # loads adapters, needed only after this yes
-        from rye.workspace.installing.deploy_targets import manifest_with_targets
 
-        return deploy(context, project, proposed.names, manifest_with_targets)
+        return deploy(context, project, proposed.names)
 
     return follow
 

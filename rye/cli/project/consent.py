@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
@@ -20,11 +20,15 @@ from rye.consent.sorts import RUN_NAMES, SORTS, of_the_lock, row_of
 from rye.installation.plan import GatheredMention, ItemChange, Plan, by_tier, gather_mentions
 from rye.items.agent_tools import shown
 from rye.items.consented import HookAction, Run
+from rye.items.identity import Identity
 from rye.layout import Cell, cut, flow
 from rye.limits import OVERRIDES
 from rye.permissions.risk import Tier, tiers, tools_tier
 from rye.workspace.installing.install_request import Proposal
 from rye.workspace.trusting.project_changes import shown_lines
+
+if TYPE_CHECKING:
+    from rye.workspace.installing.text_changes import TextChange
 
 _VERBS = {
     "add": ("+", "added"),
@@ -127,7 +131,7 @@ def _show(screen: _Screen, proposal: Proposal) -> None:
     console = screen.console
     _show_unseen(screen, proposal.unseen)
     if proposal.plan is not None:
-        _show_plan(screen, proposal.plan, proposal.time)
+        _show_plan(screen, proposal.plan, proposal.time, proposal.changed)
     notes = [one_line(note) for note in proposal.notes]
     if notes:
         console.gap()
@@ -320,12 +324,13 @@ def _show_changes(screen: _Screen, lines: Sequence[str]) -> None:
                 headed = True
 
 
-def _show_plan(screen: _Screen, plan: Plan, time: datetime) -> None:
+def _show_plan(screen: _Screen, plan: Plan, time: datetime, changed: Mapping[Identity, TextChange]) -> None:
     """Print the changes item by item, then what their texts mention, all rights by tier, and hooks."""
     seen: set[object] = set()
 
     def show(change: ItemChange) -> None:
         _show_item(screen, change, seen)
+        _show_changed(screen, change, changed.get(change.identity))
         _show_signer(screen, change, time, seen)
         _show_tools(screen, change)
         _show_runs(screen, change)
@@ -461,6 +466,26 @@ def _show_item(screen: _Screen, change: ItemChange, seen: set[object]) -> None:
         console.tell((f"      forced by [overrides] of rye.toml: {one_line(change.forced)}", "warning"))
     elif change.forces_anew:
         console.say("      no longer forced by [overrides] of rye.toml", "dim")
+
+
+def _show_changed(screen: _Screen, change: ItemChange, changed: TextChange | None) -> None:
+    """Print how much of an updated item's text is new, and what shows it. Both versions of a release can be compared at any time;
+    those of a source only before the update."""
+    old, new = change.old, change.new
+    if changed is None or old is None or new is None:
+        return
+    counts = (("+", changed.added), ("-", changed.removed))
+    lines = ", ".join(sign + counted(count, "line") for sign, count in counts if count)
+    said = [f"text changed ({lines})"] if lines else []
+    words = {"+": "new", "-": "gone", "~": "changed"}
+    said += [f"{one_line(file[2:])} {words[file[0]]}" for file in screen.kept(changed.files)]
+    if len(screen.kept(changed.files)) < len(changed.files):
+        said.append(f"{len(changed.files) - len(screen.kept(changed.files))} more files")
+    name = str(change.identity)
+    command = (
+        f": `rye diff {name}@{old.version} {name}@{new.version}`" if new.source is None and old.source is None else ""
+    )
+    screen.console.tell((f"      {', '.join(said)}{command}", "warning"), hang=8, wide=True)
 
 
 def _show_signer(screen: _Screen, change: ItemChange, time: datetime, seen: set[object]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,9 +13,10 @@ from rye.cli.project.installing import (
     agreement,
     airgap_given,
     command_text,
+    compare_after,
     deploy_after,
-    deployed_by,
     install_options,
+    require_deployed,
     show_outcome,
 )
 from rye.cli.unchanged import remember
@@ -25,12 +27,15 @@ from rye.workspace.context import Context
 from rye.workspace.installing.install import install as install_project
 from rye.workspace.installing.install_request import Followed, InstallRequest, LockUse
 
+if TYPE_CHECKING:
+    from rye.workspace.installing.install_outcome import InstallOutcome
+
 
 @command("install")
 @click.argument("items", nargs=-1, metavar="[KIND:]ID[@RANGE]…")
 @click.option("--locked", is_flag=True, help="Fail if rye.lock does not match rye.toml.")
 @click.option("--frozen", is_flag=True, help="Install exactly what rye.lock says, and check the installed bytes.")
-@install_options("group", "without", "approve", "trust_lock", "dry_run", "discard", "airgap")
+@install_options("group", "without", "approve", "dry_run", "discard", "airgap")
 @click.pass_obj
 def install(
     session: Session,
@@ -40,7 +45,6 @@ def install(
     group: str,
     without: tuple[str, ...],
     approved: tuple[str, ...],
-    trust_lock: bool,
     dry_run: bool,
     discard_local_edits: bool,
     bundle: str | None,
@@ -50,21 +54,22 @@ def install(
     request = InstallRequest(
         command=command_text("install", items, group if items else "main", without),
         approved=approved,
-        trust_lock=trust_lock,
         dry_run=dry_run,
         discard_local_edits=discard_local_edits,
         without=frozenset(without),
         lock_use=lock_use,
         airgap=airgap_given(session, bundle),
-        follow=_deploy_if_applied if frozen else deploy_after,
+        follow=deploy_after if items else _compare_if_applied if frozen else compare_after,
     )
     if items:
         return _add(session, request, items, group)
     outcome = install_project(session, require_project(session.cwd), request, agreement(session))
-    code = show_outcome(session, outcome, dry_run=dry_run)
-    deployed = deployed_by(outcome)
-    quiet = deployed is None or not (deployed.changed or deployed.refused)
-    if outcome.result == "in-order" and quiet and not (outcome.warnings or session.warned or session.json):
+    code = _shown(session, outcome, dry_run=dry_run)
+    if (
+        outcome.result == "in-order"
+        and outcome.followed is None
+        and not (outcome.warnings or session.warned or session.json)
+    ):
         remember(session.arguments, os.getcwd(), session.environment, session.started, f"{IN_ORDER}\n")
     return code
 
@@ -85,27 +90,36 @@ def _add(session: Session, request: InstallRequest, items: tuple[str, ...], grou
 
 
 @command("ci")
-@install_options("without", "trust_lock", "airgap")
+@install_options("without", "airgap")
 @click.pass_obj
-def ci(session: Session, without: tuple[str, ...], trust_lock: bool, bundle: str | None) -> int:
+def ci(session: Session, without: tuple[str, ...], bundle: str | None) -> int:
     """Install exactly what rye.lock says, and check the installed bytes. Same as `rye install --frozen`."""
     request = InstallRequest(
         command=command_text("ci", without=without),
         without=frozenset(without),
         lock_use="frozen",
-        trust_lock=trust_lock,
         airgap=airgap_given(session, bundle),
-        follow=_deploy_if_applied,
+        follow=_compare_if_applied,
     )
     outcome = install_project(session, require_project(session.cwd), request, agreement(session))
-    return show_outcome(session, outcome)
+    return _shown(session, outcome)
 
 
-def _deploy_if_applied(context: Context, project: Project) -> Followed | None:
-    """Once the items are in place: require that the project's customizations apply to them, and deploy. Raises RyeError
+def _shown(session: Session, outcome: InstallOutcome, *, dry_run: bool = False) -> int:
+    """Show what was installed, and then what is deployed and differs from it. Raises RyeError ``not-as-deployed``."""
+    if session.json:
+        require_deployed(outcome)
+        return show_outcome(session, outcome, dry_run=dry_run)
+    code = show_outcome(session, outcome, dry_run=dry_run, requires_deployed=True)
+    require_deployed(outcome)
+    return code
+
+
+def _compare_if_applied(context: Context, project: Project) -> Followed | None:
+    """Once the items are in place: require that the project's customizations apply to them, and compare. Raises RyeError
     ``customization-lapsed``; then the installation is undone."""
     if any(folder.is_dir() for folder in (project.overrides, project.overlays, project.role_directives)):
         from rye.workspace.customizing.lapsed import require_applied  # few projects have customizations
 
         require_applied(context)
-    return deploy_after(context, project)
+    return compare_after(context, project)

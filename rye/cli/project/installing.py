@@ -14,9 +14,10 @@ from msgspec.structs import replace
 from rye.cli.console import one_line
 from rye.cli.options import Session
 from rye.errors import UsageError
-from rye.project.context import load_manifest, require_project
+from rye.project.context import load_manifest
 
 if TYPE_CHECKING:
+    from rye.deployment.comparing import Compared
     from rye.deployment.deploying import Deployed
     from rye.project.layout import Project
     from rye.workspace.context import Context
@@ -80,11 +81,6 @@ _OPTIONS: dict[str, Decorator] = {
         help="Approve this item's rights, hooks and signer.",
     ),
     "dry_run": click.option("--dry-run", is_flag=True, help="Show what would change; write nothing."),
-    "trust_lock": click.option(
-        "--trust-lock",
-        is_flag=True,
-        help="Trust the approvals in rye.lock for this run. Anyone who can commit can write them.",
-    ),
     "group": click.option("--group", default="main", show_default=True, help="Use this group of dependencies."),
     "without": click.option("--without", multiple=True, metavar="GROUP", help="Leave out a group of dependencies."),
     "discard": click.option(
@@ -189,12 +185,19 @@ def _programs(proposed: ProposedDeploy | None) -> str:
 
 
 def show_outcome(
-    session: Session, outcome: InstallOutcome, *, dry_run: bool = False, brief: bool = False, command: str = ""
+    session: Session,
+    outcome: InstallOutcome,
+    *,
+    dry_run: bool = False,
+    brief: bool = False,
+    command: str = "",
+    requires_deployed: bool = False,
 ) -> int:
     """Print one line or the one document, and return the exit code. ``dry_run``: report that nothing was written; ``brief``:
-    leave out the deployed files; ``command``: as given, to be repeated with approvals for what was set aside."""
+    leave out the deployed files; ``command``: as given, to be repeated with approvals for what was set aside.
+    ``requires_deployed``: whether :func:`require_deployed` follows, so that differences are not said here."""
     said = _said(outcome)
-    deployed = deployed_by(outcome)
+    deployed, compared = deployed_by(outcome), compared_by(outcome)
     code = 1 if (deployed is not None and deployed.refused) or outcome.set_aside else 0
     if not session.json:
         session.console.data(said)
@@ -207,8 +210,10 @@ def show_outcome(
 
             show_deployed(session, replace(deployed, changes=()) if brief else deployed)
             session.console.data(summary(deployed))
-        elif deployed is None and outcome.result == "installed" and require_project(session.cwd).has_deployed:
-            session.console.next_step("`rye deploy status` shows which deployed files this made out of date.")
+        elif compared is not None and not (compared.differences and requires_deployed):
+            from rye.cli.deploy.shown import show_compared  # the same
+
+            show_compared(session, compared)
         return code
     changes: list[dict[str, object]] = []
     if outcome.changes:
@@ -224,6 +229,7 @@ def show_outcome(
             **({"set_aside": _set_aside(outcome, command)} if outcome.set_aside else {}),
             **({"held_back": [held.as_json() for held in outcome.held_back]} if outcome.held_back else {}),
             **({"deploy": deployed.as_json()} if deployed is not None else {}),
+            **({"deployed": compared.as_json()} if compared is not None else {}),
         }
     )
     return code
@@ -256,7 +262,27 @@ def _set_aside(outcome: InstallOutcome, command: str) -> dict[str, object]:
 
 def deployed_by(outcome: InstallOutcome) -> Deployed | None:
     """The result of the deploy that followed, or None."""
-    return cast("Deployed | None", outcome.followed)
+    return None if compared_by(outcome) is not None else cast("Deployed | None", outcome.followed)
+
+
+def compared_by(outcome: InstallOutcome) -> Compared | None:
+    """What is deployed, compared with what was installed, if that was done in place of a deploy."""
+    if outcome.followed is None:
+        return None
+    from rye.deployment.comparing import Compared  # loaded already, by what made the report
+
+    return outcome.followed if isinstance(outcome.followed, Compared) else None
+
+
+def require_deployed(outcome: InstallOutcome) -> None:
+    """Raise RyeError ``not-as-deployed`` if what is deployed is not what is installed."""
+    compared = compared_by(outcome)
+    if compared is None or not compared.differences:
+        return
+    from rye.deployment.comparing import not_as_deployed
+    from rye.workspace.installing.consent import change_documents
+
+    raise not_as_deployed(compared, more={"changes": change_documents(outcome.changes)})
 
 
 def _said(outcome: InstallOutcome) -> str:
@@ -274,17 +300,35 @@ def _said(outcome: InstallOutcome) -> str:
 
 
 def deploy_after(context: Context, project: Project) -> Followed | None:
-    """A :data:`rye.workspace.installing.install_request.Follow`. Without targets, nothing is loaded for it."""
-    table = load_manifest(project).deploy
-    if not table.targets or not table.after_install:
+    """A :data:`rye.workspace.installing.install_request.Follow` of commands that change what is installed: they deploy, or
+    compare if rye.toml says so. Where nothing is to be deployed, nothing is loaded for it."""
+    if not load_manifest(project).deploy.after_install:
+        return compare_after(context, project)
+    if _is_as_deployed(context, project):
         return None
+    from rye.deployment.deploying import following  # loads adapters and every kind's reader, needed only with targets
+
+    return following(context, project)
+
+
+def compare_after(context: Context, project: Project) -> Followed | None:
+    """The same of commands that install what is agreed already: they write nothing where agent programs read."""
+    if _is_as_deployed(context, project):
+        return None
+    from rye.deployment.comparing import compare  # loads adapters, as above
+    from rye.installation.transaction import Round
+
+    found = compare(context, project, confirms=True)
+    return (Round(()), found) if found.differences or found.waiting else None
+
+
+def _is_as_deployed(context: Context, project: Project) -> bool:
+    """Whether nothing is to be deployed, or nothing changed since a deploy that left nothing to do."""
+    if not load_manifest(project).deploy.targets and not project.has_deployed:
+        return True
     from rye.deployment.recall import recall  # not needed without targets
     from rye.deployment.request import DeployRequest, words_of
     from rye.workspace.trusting.acceptance import trusts_lock
 
     words = words_of(DeployRequest(), trusts_lock=trusts_lock(context))
-    if words is not None and recall(context.home, project, project.root, words) is not None:
-        return None
-    from rye.deployment.deploying import following  # loads adapters and every kind's reader, needed only with targets
-
-    return following(context, project)
+    return words is not None and recall(context.home, project, project.root, words) is not None

@@ -137,7 +137,7 @@ class _Demo:
         self.type(team, "ci", fails=True)
         self.title("Restore the signed bytes, and deploy them for two agent programs")
         self.type(team, "install", "--discard-local-edits")
-        self.type(team, "deploy", "--target", "claude", "--target", "copilot")
+        self.type(team, "deploy", "--target", "claude", "--target", "copilot", "--once")
         self.type(team, "deploy", "--check", last=2)
         if run_it:
             self.run_directive(team, inputs)

@@ -8,7 +8,6 @@ from rye.cli.console import TIER_STYLE, one_line
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.cli.project.consent import run_line
-from rye.cli.project.installing import install_options
 from rye.cli.use.findings import show_findings
 from rye.consent.sorts import run_document
 from rye.items.agent_tools import shown
@@ -27,14 +26,13 @@ def _said(session: Session, *items: Rights) -> list[dict[str, object]]:
 
 @command("show")
 @click.argument("target", metavar="FILE|ID")
-@install_options("trust_lock")
 @click.pass_obj
-def show(session: Session, target: str, trust_lock: bool) -> None:
+def show(session: Session, target: str) -> None:
     """List what an item may do: capabilities by risk tier, tools of the agent program, and what can run.
 
     For an installed item this is what you agreed to on this machine; what you did not agree to is listed separately.
     """
-    rights = rights_of(session, target, trust_lock)
+    rights = rights_of(session, target)
     findings, tools = _said(session, rights), rights.agent_tools
     if session.json:
         session.console.document(
@@ -78,7 +76,6 @@ def show(session: Session, target: str, trust_lock: bool) -> None:
 @click.option(
     "--parent", "parents", multiple=True, metavar="FILE|ID", help="A caller of the item, root first; repeatable."
 )
-@install_options("trust_lock")
 @click.pass_obj
 def check(
     session: Session,
@@ -87,14 +84,13 @@ def check(
     item_type: str,
     item_id: str | None,
     parents: tuple[str, ...],
-    trust_lock: bool,
 ) -> int:
     """Check whether an item may do an action. --parent names the items that call it.
 
     PRIMARY is execute, search, load or sign; TYPE is tool, directive or knowledge. Every level of the chain must allow it. For
     an installed item, what you agreed to on this machine counts.
     """
-    found = decide_action(session, (*parents, target), primary, item_type, item_id, trust_lock)
+    found = decide_action(session, (*parents, target), primary, item_type, item_id)
     decision, findings = found.decision, _said(session, *found.callers)
     if session.json:
         session.console.document({**found.as_json(), "diagnostics": findings})

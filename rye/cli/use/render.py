@@ -10,7 +10,7 @@ from rye.cli.console import printable
 from rye.cli.json_argument import read_object
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
-from rye.cli.project.installing import agreement, install_options
+from rye.cli.project.installing import agreement
 from rye.cli.use.findings import show_findings
 from rye.rendering.inputs import parse_assignments
 from rye.workspace.items.rendering import RenderRequest
@@ -29,7 +29,6 @@ from rye.workspace.items.rendering import render as render_item
 @click.option("--inputs", "inputs_file", metavar="FILE", help="A JSON object with inputs (- for standard input).")
 @kind_option("Read the file as an item of this kind.")
 @click.option("--base", is_flag=True, help="Render the published item, without overrides and overlays.")
-@install_options("trust_lock")
 @click.pass_obj
 def render(
     session: Session,
@@ -38,7 +37,6 @@ def render(
     inputs_file: str | None,
     kind: str | None,
     base: bool,
-    trust_lock: bool,
 ) -> None:
     """Print an item's prompt, with inputs filled in and outputs as a <returns> block.
 
@@ -51,7 +49,7 @@ def render(
         session.console.say(description, "dim")
         return session.console.ask(f"{name} ({type})")
 
-    request = RenderRequest(target, kind, texts, values, base, trust_lock)
+    request = RenderRequest(target, kind, texts, values, base)
     rendered = render_item(session, request, ask, agreement(session))
     show_findings(session, (*rendered.findings, *rendered.diagnostics))
     if session.json:

@@ -50,13 +50,13 @@ class Overlaid(Struct, frozen=True):
     """The file that changed its steps, as shown to people, or None."""
 
 
-def overlay_in_force(context: Context, found: EffectiveItem, resolved: Formula, trust_lock: bool = False) -> Overlaid:
-    """The resolved formula with the overlay in force for it, whose bytes this user agreed to. ``trust_lock``: the option
-    ``--trust-lock``. Raises RyeError for a malformed overlay, and ``project-not-accepted``."""
+def overlay_in_force(context: Context, found: EffectiveItem, resolved: Formula) -> Overlaid:
+    """The resolved formula with the overlay in force for it, whose bytes this user agreed to. Raises RyeError for a malformed
+    overlay, and ``project-not-accepted``."""
     force = overlay_of(context, found, rye_places(context.home, found.project))
     if force is None:
         return Overlaid(resolved)
-    require_overlay(context, found, force, trust_lock)
+    require_overlay(context, found, force)
     return apply_in_force(force, resolved)
 
 
@@ -73,12 +73,12 @@ def overlay_of(context: Context, found: EffectiveItem, places: Places) -> InForc
     return in_force(places if is_placed or places.layout != "rye" else places.only("user"), name)
 
 
-def require_overlay(context: Context, found: EffectiveItem, force: InForce, trust_lock: bool = False) -> None:
-    """Require that this user agreed to the overlay that is about to be applied, if it is the project's. ``trust_lock``: the
-    option ``--trust-lock``. Raises RyeError ``project-not-accepted``."""
+def require_overlay(context: Context, found: EffectiveItem, force: InForce) -> None:
+    """Require that this user agreed to the overlay that is about to be applied, if it is the project's. Raises RyeError
+    ``project-not-accepted``."""
     used = force.source
     if used is not None and used.level == "project":
-        require_used(context, found, "overlay", used.shown, used.data, trust_lock)
+        require_used(context, found, "overlay", used.shown, used.data)
 
 
 def formula_name(found: EffectiveItem) -> str | None:

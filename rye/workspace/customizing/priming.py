@@ -97,8 +97,6 @@ class PrimeRequest(Struct, frozen=True, kw_only=True):
     handoff: NamedFile | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
     """Values of the formula's variables."""
-    trust_lock: bool = False
-    """Whether rye.lock's approvals of installed items count without acceptance, for this run only."""
 
 
 class Primed(Struct, frozen=True):
@@ -132,8 +130,7 @@ def prime(context: Context, request: PrimeRequest, ask: AskValue | None = None, 
     gathered = _Gathered(
         context,
         request.places,
-        lambda found: require_agreed(context, found, request.trust_lock, agree),
-        request.trust_lock,
+        lambda found: require_agreed(context, found, agree),
     )
     gathered.role(request.role)
     gathered.directives(request.role)
@@ -150,9 +147,7 @@ def prime(context: Context, request: PrimeRequest, ask: AskValue | None = None, 
 class _Gathered:
     """The parts found so far, in the order of the prompt."""
 
-    def __init__(
-        self, context: Context, places: Places, require: Callable[[EffectiveItem], None], trust_lock: bool
-    ) -> None:
+    def __init__(self, context: Context, places: Places, require: Callable[[EffectiveItem], None]) -> None:
         """``require``: raises for an item that this user has not agreed to."""
         self.sections: list[Section] = []
         self.looked: list[Looked] = []
@@ -160,7 +155,6 @@ class _Gathered:
         self._context = context
         self._places = places
         self._require = require
-        self._trust_lock = trust_lock
         self._role: EffectiveItem | None = None
 
     def role(self, role: str) -> None:
@@ -186,7 +180,7 @@ class _Gathered:
         """Add the role's directives."""
         told = directives_of(self._places, role)
         if self._role is not None and self._places.layout == "rye":
-            require_directives(self._context, self._role, told, self._trust_lock)
+            require_directives(self._context, self._role, told)
         for file in told.sources:
             detail = "blank, so it adds nothing" if file.found and not file.effective else ""
             self.looked.append(Looked("role-directives", file.path, file.found, detail))
@@ -217,7 +211,7 @@ class _Gathered:
             if force is None:
                 return Overlaid(resolved)
             if self._places.layout == "rye":
-                require_overlay(self._context, found, force, self._trust_lock)
+                require_overlay(self._context, found, force)
             done = apply_in_force(force, resolved)
             sources.extend(self._explain(force, done.applied))
             return done

@@ -29,12 +29,12 @@ def role_directives(context: Context, where: Places, role: str) -> RoleDirective
     return directives_of(where, role)
 
 
-def require_directives(context: Context, found: EffectiveItem, told: RoleDirectives, trust_lock: bool = False) -> None:
+def require_directives(context: Context, found: EffectiveItem, told: RoleDirectives) -> None:
     """Require that this user agreed to the directives that are about to be added to a role, as far as they are the project's.
-    ``trust_lock``: the option ``--trust-lock``. Raises RyeError ``project-not-accepted``."""
+    Raises RyeError ``project-not-accepted``."""
     for file in told.sources:
         if file.level == "project" and file.text is not None:
-            require_used(context, found, "role-directives", file.path, file.text.encode(), trust_lock)
+            require_used(context, found, "role-directives", file.path, file.text.encode())
 
 
 def all_role_directives(where: Places) -> list[RoleDirectiveFile]:

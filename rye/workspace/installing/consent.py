@@ -16,19 +16,25 @@ from rye.installation.plan import Consent, ItemChange, Plan, approvals_from_lock
 from rye.project.declared_sources import FOLDER_PREFIXES
 from rye.project.lock import Lock
 from rye.project.lock_file import in_groups
+from rye.text.lazy import lazy_module
 from rye.workspace.installing.install_outcome import SetAside
 from rye.workspace.installing.install_request import Agree, InstallRequest, Texts
 from rye.workspace.trusting.acceptance import accepted_before, ask, is_unmarked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rye.consent.agreement import Agreement
     from rye.installation.install import Prepared
+    from rye.items.identity import Identity
     from rye.items.signed_release import Mention
     from rye.project.lock import LockedItem
     from rye.workspace.context import Context
+    from rye.workspace.installing import text_changes
     from rye.workspace.installing.install_session import InstallSession
+    from rye.workspace.installing.text_changes import TextChange
+else:
+    text_changes = lazy_module("rye.workspace.installing.text_changes")  # only for updates
 
 _LISTED_LABELS = 8
 
@@ -76,8 +82,18 @@ def obtain_agreement(session: InstallSession, prepared: Prepared, notes: Sequenc
         terms.unseen,
         _texts(prepared),
         is_unmarked=is_unmarked(session.before.project),
+        changed=_changed(session, prepared),
     )
     return None if request.dry_run else _agreed(session, prepared, replace(terms, consent=consent))
+
+
+def _changed(session: InstallSession, prepared: Prepared) -> Mapping[Identity, TextChange]:
+    """How much the texts of updated items change."""
+    updated = [change for change in prepared.plan.effective if change.old is not None and change.new is not None]
+    if not updated:
+        return {}
+    texts = {identity: item.data for identity, item in prepared.items.items()}
+    return text_changes.text_changes(session.context.home, session.before.project, updated, texts)
 
 
 def _texts(prepared: Prepared) -> Texts:
@@ -156,23 +172,25 @@ def obtain_consent(
     texts: Texts = (),
     *,
     is_unmarked: bool = False,
+    changed: Mapping[Identity, TextChange] | None = None,
 ) -> Consent:
     """Show the plan through the face, and find out who agrees to it. In a dry run, only show it.
 
     ``unseen``: what rye.lock approves and this user has not agreed to; only a person's yes covers it. ``texts``: what a person
-    can read before the answer. ``is_unmarked``: whether the checkout has no mark, for the error.
+    can read before the answer. ``changed``: how much the texts of updated items change. ``is_unmarked``: whether the checkout has
+    no mark, for the error.
 
     Raises RyeError ``project-not-accepted``, ``consent-needed`` or ``declined``, UsageError ``unknown-name`` or
     ``ambiguous``.
     """
     if request.dry_run:
-        ask(context, agree, plan, notes)
+        ask(context, agree, plan, notes, changed=changed)
         return Consent()
     if request.lock_use == "frozen":
         return _frozen_consent(context, request, plan, notes, agree, unseen, texts, is_unmarked)
     consent = Consent(yes=context.assume_yes, approved=frozenset(_label(plan, name) for name in request.approved))
     waiting = refused(plan, consent)
-    said_yes = ask(context, agree, plan, notes, waiting, unseen, texts)
+    said_yes = ask(context, agree, plan, notes, waiting, unseen, texts, changed)
     if not waiting and not unseen:
         return consent
     if said_yes:
@@ -263,7 +281,9 @@ def _consent_needed(request: InstallRequest, consent: Consent, waiting: Sequence
         named = [*sorted(consent.approved), *(change.label for change in stopping)]
         plain = "--yes " if consent.yes or len(waiting) > len(stopping) else ""
         arguments = " ".join(f"--approve {label}" for label in named)
-        hint = f"Read what changed, then approve it by name: {request.command} {plain}{arguments}"
+        updated = next((change for change in stopping if change.old is not None and change.new is not None), None)
+        reads = f"`rye diff {updated.identity}` shows what changed" if updated is not None else "Read what it brings"
+        hint = f"{reads}. Then approve it by name: {request.command} {plain}{arguments}"
     else:
         hint = f"`{request.command} --yes` agrees to what is shown; on a terminal you are asked."
     details: dict[str, object] = {"changes": change_documents(waiting)}

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from rye.consent.ask import Ask
     from rye.installation.plan import ItemChange, Plan
     from rye.installation.transaction import Round
+    from rye.items.identity import Identity
     from rye.project.layout import Project
     from rye.workspace.context import Context
+    from rye.workspace.installing.text_changes import TextChange
     from rye.workspace.registries.airgap_access import Airgap
 
 LockUse = Literal["repair", "locked", "frozen"]
@@ -41,8 +43,6 @@ class InstallRequest(Struct, frozen=True, kw_only=True):
     without: frozenset[str] = frozenset()
     """Groups to leave out."""
     lock_use: LockUse = "repair"
-    trust_lock: bool = False
-    """Whether rye.lock's approvals count without acceptance, for this run only."""
     sets_aside: bool = False
     """Whether the items that only a person or an approval by name can let in are returned, with what needs them, instead of
     refusing everything (:attr:`~rye.workspace.installing.install_outcome.InstallOutcome.set_aside`)."""
@@ -57,7 +57,7 @@ Texts: TypeAlias = tuple[tuple[str, str, bytes], ...]
 """Files that will be installed: item, path of the attached file (empty: the item's own file), bytes."""
 
 
-class Proposal(Struct, frozen=True):
+class Proposal(Struct, frozen=True, kw_only=True):
     """What an installation is about to do, for the face to show."""
 
     plan: Plan | None
@@ -72,6 +72,8 @@ class Proposal(Struct, frozen=True):
     """What rye.lock approves and this user has not seen. If this and ``waiting`` are empty, nothing is asked."""
     texts: Texts = ()
     """What a person can read before the answer."""
+    changed: Mapping[Identity, TextChange] = field(default_factory=dict)
+    """How much the texts of updated items change."""
 
 
 Agree = Callable[[Proposal], bool]

@@ -99,7 +99,7 @@ class InstallSession(Struct, frozen=True, kw_only=True):
     @property
     def agreement(self) -> Agreement:
         """What this user agreed to in the project, in this run."""
-        return agreement(self.context, self.before.project, self.request.trust_lock)
+        return agreement(self.context, self.before.project)
 
     def look_at_changes(self, items: Sequence[LockedItem], signed: ReadSigned | None = None) -> tuple[Ask, ...]:
         """The approvals that the project's customizations need, of these items and of its own.
@@ -117,7 +117,7 @@ class InstallSession(Struct, frozen=True, kw_only=True):
             policy = policy_in_force(self.manifest, self.policies)
             require_allowed(self.context.home, policy, project, self.manifest, items, signed)
         found = project_changes(self.context.home, project, self.manifest, items, signed)
-        if not trusts_lock(self.context, self.request.trust_lock):
+        if not trusts_lock(self.context):
             return found
         for line in shown_lines(found):
             self.context.tell(line)

@@ -73,8 +73,9 @@ _TOO_OLD = frozenset({"release-vanished", "no-such-item", "unsolvable"})
 def session_sources(session: InstallSession, outages: Outages = "fail", *, names_source: bool = False) -> Sources:
     """The session's registries; a context manager. ``names_source``: whether a person named the source in this command."""
     root, request = session.before.project.root, session.request
-    contacts = names_source or request.trust_lock
-    return project_sources(session.context, session.manifest, root, request.airgap, outages=outages, contacts=contacts)
+    return project_sources(
+        session.context, session.manifest, root, request.airgap, outages=outages, contacts=names_source
+    )
 
 
 def change_project(session: InstallSession, unlock: Unlock, look: Look | None) -> InstallOutcome:

@@ -38,15 +38,14 @@ else:
     environment = lazy_module("rye.installation.environment")  # only where a policy restricts something
 
 
-def item_agreement(context: Context, item: CheckedItem, trust_lock: bool = False) -> ItemAgreement:
-    """What this user agreed to for an installed item. ``trust_lock``: the option ``--trust-lock``."""
-    return agreement(context, item.project, trust_lock).of_item(item.row, item.release)
+def item_agreement(context: Context, item: CheckedItem) -> ItemAgreement:
+    """What this user agreed to for an installed item."""
+    return agreement(context, item.project).of_item(item.row, item.release)
 
 
 def require_agreed(
     context: Context,
     found: EffectiveItem,
-    trust_lock: bool = False,
     agree: Agree | None = None,
     *,
     customized: bool = True,
@@ -55,7 +54,7 @@ def require_agreed(
     """Require that this user has agreed, or agrees now, to everything that an item comes with and to every customization of it,
     and that the policy allows its text. An item that needs no consent passes.
 
-    ``trust_lock``: the option ``--trust-lock``. ``agree``: None: ask no one. ``customized``: whether the project's
+    ``agree``: None: ask no one. ``customized``: whether the project's
     customizations of the item are used. ``manifest``: the project's, if already read. Raises RyeError
     ``project-not-accepted``, ``declined``, ``policy-violation``, and ``consent-needed`` for what rye.lock does not approve.
     """
@@ -71,22 +70,20 @@ def require_agreed(
     _require_allowed(context.home, project, manifest, found, changed)
     waiting: tuple[Ask, ...] = ()
     if installed is not None:
-        agreed = item_agreement(context, installed, trust_lock)
+        agreed = item_agreement(context, installed)
         if agreed.unapproved:
             raise unapproved(agreed.identity, agreed.unapproved)
         waiting = agreed.waiting
-    if customized and not trusts_lock(context, trust_lock):
+    if customized and not trusts_lock(context):
         waiting += item_changes(context.home, project, manifest, changed, asks_grants=installed is not None)
     require_yes(context, waiting, agree)
     if waiting:
         remember_or_warn(context, project, waiting)
 
 
-def require_used(
-    context: Context, found: EffectiveItem, sort: Sort, shown: str, data: bytes | None, trust_lock: bool = False
-) -> None:
+def require_used(context: Context, found: EffectiveItem, sort: Sort, shown: str, data: bytes | None) -> None:
     """Require that this user agreed to exactly these bytes of a customization of the item. They are about to be used, and were
-    read after the question. ``trust_lock``: the option ``--trust-lock``. Raises RyeError ``project-not-accepted``."""
+    read after the question. Raises RyeError ``project-not-accepted``."""
     project = found.project
     if project is None:
         return
@@ -94,24 +91,23 @@ def require_used(
     if entry is None:  # nothing can be agreed to for it
         raise not_accepted((Ask(found.item.shown, "customization", shown),))
     asks = [customizations.changed_by(entry, sort, shown, data).approval]
-    waiting = agreement(context, project, trust_lock).missing_from_lock(asks)
+    waiting = agreement(context, project).missing_from_lock(asks)
     if waiting:
         raise not_accepted(waiting)
 
 
-def not_agreed_changes(context: Context, found: EffectiveItem, trust_lock: bool = False) -> tuple[Ask, ...]:
-    """The project's customizations of an item that this user has not agreed to, for commands that only show it.
-    ``trust_lock``: the option ``--trust-lock``."""
+def not_agreed_changes(context: Context, found: EffectiveItem) -> tuple[Ask, ...]:
+    """The project's customizations of an item that this user has not agreed to, for commands that only show it."""
     project = found.project
     changed = _changed(context.home, project, load_manifest(project), found) if project is not None else None
     if project is None or changed is None:
         return ()
-    return agreement(context, project, trust_lock).missing_from_lock([one.approval for one in changed.changes])
+    return agreement(context, project).missing_from_lock([one.approval for one in changed.changes])
 
 
-def warn_not_agreed(context: Context, found: EffectiveItem, trust_lock: bool = False) -> None:
+def warn_not_agreed(context: Context, found: EffectiveItem) -> None:
     """Say that what is shown of an item contains what this user has not agreed to."""
-    waiting = not_agreed_changes(context, found, trust_lock)
+    waiting = not_agreed_changes(context, found)
     if waiting:
         context.warn(
             f"You have not agreed to what changes this item, so nothing uses it: {', '.join(one.text for one in waiting)}.",

@@ -64,8 +64,6 @@ class RenderRequest(Struct, frozen=True):
     """Inputs as JSON values."""
     base: bool = False
     """Render as published, without overrides and overlays."""
-    trust_lock: bool = False
-    """Whether to accept the approvals of rye.lock for this run."""
 
 
 def render(
@@ -80,13 +78,13 @@ def render(
     ``project-not-accepted`` or ``consent-needed`` if consent is missing.
     """
     found = effective_item(context, request.item, request.kind, base=request.base)
-    require_agreed(context, found, request.trust_lock, agree, customized=not request.base)
+    require_agreed(context, found, agree, customized=not request.base)
 
     def require(other: EffectiveItem) -> None:
-        require_agreed(context, other, request.trust_lock, agree, customized=False)
+        require_agreed(context, other, agree, customized=False)
 
     def overlay(found: EffectiveItem, resolved: Formula) -> Overlaid:
-        return overlaying.overlay_in_force(context, found, resolved, request.trust_lock)
+        return overlaying.overlay_in_force(context, found, resolved)
 
     return render_item(context, found, request.texts, request.values, require, ask, None if request.base else overlay)
 

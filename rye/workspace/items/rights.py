@@ -92,16 +92,16 @@ def declared_rights(context: Context, argument: str) -> Rights:
     return _rights(effective_item(context, argument), None)
 
 
-def rights_of(context: Context, argument: str, trust_lock: bool = False) -> Rights:
-    """The rights of the item ``FILE|ID`` here. ``trust_lock``: the option ``--trust-lock``."""
+def rights_of(context: Context, argument: str) -> Rights:
+    """The rights of the item ``FILE|ID`` here."""
     found = effective_item(context, argument)
-    warn_not_agreed(context, found, trust_lock)
-    return _rights(found, item_agreed_here(context, found, trust_lock))
+    warn_not_agreed(context, found)
+    return _rights(found, item_agreed_here(context, found))
 
 
-def item_agreed_here(context: Context, found: EffectiveItem, trust_lock: bool = False) -> ItemAgreement | None:
+def item_agreed_here(context: Context, found: EffectiveItem) -> ItemAgreement | None:
     """What this user agreed to for an item. None if it was not installed: then its author is its user, and all is allowed."""
-    return item_agreement(context, found.installed, trust_lock) if found.installed is not None else None
+    return item_agreement(context, found.installed) if found.installed is not None else None
 
 
 def capabilities_here(context: Context, found: EffectiveItem, declared: Sequence[str]) -> tuple[str, ...]:
@@ -151,10 +151,9 @@ def decide_action(
     primary: str,
     item_type: str,
     item_id: str | None,
-    trust_lock: bool = False,
 ) -> ActionDecision:
     """Whether the last item of ``chain`` may do the action when called by the others. The root caller comes first."""
-    callers = tuple(rights_of(context, argument, trust_lock) for argument in chain)
+    callers = tuple(rights_of(context, argument) for argument in chain)
     decision = decide([caller.capabilities for caller in callers], primary, item_type, item_id)
     if decision.allowed:
         return ActionDecision(decision, callers)

@@ -12,7 +12,7 @@ other users can write, or that cannot be read, counts as empty; the next install
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,17 +30,19 @@ from rye.workspace.installing.install_request import Proposal
 
 if TYPE_CHECKING:
     from rye.installation.plan import ItemChange, Plan
+    from rye.items.identity import Identity
     from rye.project.layout import Project
     from rye.workspace.context import Context
     from rye.workspace.installing.install_request import Agree, Texts
+    from rye.workspace.installing.text_changes import TextChange
 
 _SET = ("1", "true", "yes")
 
 
-def trusts_lock(context: Context, given: bool = False) -> bool:
-    """Whether this run accepts what the lock approves. ``given``: ``--trust-lock``. A value of RYE_TRUST_LOCK that is not a
-    clear yes does not turn the question off."""
-    return given or context.environment.get("RYE_TRUST_LOCK", "").lower() in _SET
+def trusts_lock(context: Context) -> bool:
+    """Whether this run accepts what the lock approves: ``--trust-lock``, or RYE_TRUST_LOCK, which means the same. A value of the
+    variable that is not a clear yes does not turn the question off."""
+    return context.trust_lock or context.environment.get("RYE_TRUST_LOCK", "").lower() in _SET
 
 
 def remembered(home: Home, project: Project) -> Agreement:
@@ -48,9 +50,9 @@ def remembered(home: Home, project: Project) -> Agreement:
     return Agreement(_memory(home, project).lines())
 
 
-def agreement(context: Context, project: Project, trust_lock: bool = False) -> Agreement:
-    """The same in this run, which may accept what the lock approves. ``trust_lock``: the option ``--trust-lock``."""
-    return Agreement(_memory(context.home, project).lines(), trusts_lock(context, trust_lock))
+def agreement(context: Context, project: Project) -> Agreement:
+    """The same in this run, which may accept what the lock approves."""
+    return Agreement(_memory(context.home, project).lines(), trusts_lock(context))
 
 
 def ask(
@@ -61,9 +63,20 @@ def ask(
     waiting: tuple[ItemChange, ...] = (),
     unseen: tuple[Ask, ...] = (),
     texts: Texts = (),
+    changed: Mapping[Identity, TextChange] | None = None,
 ) -> bool:
     """Show what is about to happen and, if something needs a yes, ask once. Whether a person said yes."""
-    return agree(Proposal(plan, tuple(notes), waiting, context.now(), unseen, texts))
+    return agree(
+        Proposal(
+            plan=plan,
+            notes=tuple(notes),
+            waiting=waiting,
+            time=context.now(),
+            unseen=unseen,
+            texts=texts,
+            changed=changed or {},
+        )
+    )
 
 
 def is_unmarked(project: Project) -> bool:

@@ -1,0 +1,78 @@
+"""Which programs a deploy writes for, and what rye.toml is to say about that afterwards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from rye.deployment.planning import deployed_targets, deployer, root_of
+from rye.deployment.request import DeployRequest
+from rye.deployment.selection import detected
+from rye.deployment.state import State
+from rye.deployment.survey import read_state_file
+from rye.deployment.targets.protocol import all_targets, target
+from rye.errors import RyeError, UsageError
+from rye.project.layout import Project
+from rye.project.manifest import Manifest
+from rye.workspace.context import Context
+
+ChooseTargets = Callable[[tuple[str, ...]], bool]
+"""Asks a person once whether to deploy to these programs, and to record them in rye.toml."""
+
+
+class Aim(Struct, frozen=True, kw_only=True):
+    """The targets of one run."""
+
+    names: tuple[str, ...]
+    recorded: tuple[str, ...] = ()
+    """Those that are new in rye.toml after the run."""
+    unrecorded: tuple[str, ...] = ()
+    """Those that rye.toml does not name after the run either, although nobody asked for that."""
+
+
+def aim_of(
+    context: Context, project: Project, manifest: Manifest, request: DeployRequest, choose: ChooseTargets | None
+) -> Aim:
+    """Return the run's targets: the request's, otherwise rye.toml's, otherwise those that are deployed to or detected.
+
+    On a terminal, the targets of a run that deploys all items are recorded in rye.toml, unless the request says not to. Raises
+    UsageError ``unknown-name`` if there is none, and RyeError ``declined``.
+    """
+    known = manifest.deploy.targets
+    given = tuple(dict.fromkeys(target(name).name for name in request.targets))
+    if given:
+        new = tuple(name for name in given if name not in known)
+        if request.once or request.scope == "user":
+            return Aim(names=given)
+        if context.interactive and not request.items and request.member is None:
+            return Aim(names=given, recorded=new)
+        return Aim(names=given, unrecorded=new)
+    if known:
+        return Aim(names=known)
+    root = root_of(project, request.scope).root
+    here = deployed_targets(read_state_file(root, request.scope).state, deployer(project, request.scope))
+    programs = all_targets()
+    found = detected(programs, request.scope, lambda path: os.path.lexists(root / path))
+    found = tuple(one.name for one in programs if one.name in (*here, *found))
+    if found and context.interactive and choose is not None:
+        if choose(found):
+            return Aim(names=found, recorded=found if request.scope == "project" else ())
+        raise RyeError("declined", "Nothing was deployed.", _name_targets(found))
+    if found and (here or context.assume_yes):
+        return Aim(names=found if context.assume_yes else here)
+    said = f"Detected here: {', '.join(found)}. " if found else ""
+    raise UsageError("unknown-name", "rye.toml has no targets.", f"{said}{_name_targets(found)}", what="target")
+
+
+def configured(manifest: Manifest, state: State) -> tuple[str, ...]:
+    """Return the targets in rye.toml; if there are none, those that something is deployed to."""
+    return manifest.deploy.targets or deployed_targets(state)
+
+
+def _name_targets(found: Sequence[str]) -> str:
+    listed = ", ".join(f'"{name}"' for name in found or ("claude",))
+    yes = " `-y` uses the detected ones." if found else ""
+    flags = " ".join(f"--target {name}" for name in found or ("claude",))
+    return f"Choose with `rye deploy {flags}`, or add targets = [{listed}] to [deploy] in rye.toml.{yes}"

@@ -1,0 +1,78 @@
+"""How much an update changes of what agents read, apart from the version and the signature, which every release changes."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.installation.plan import ItemChange
+from rye.items.identity import Identity
+from rye.limits import CONTENT
+from rye.permissions.comparing import unified
+from rye.project.layout import Project
+from rye.project.lock import LockedItem
+from rye.project.lock_file import item_path
+from rye.registry.store.cache import Cache
+from rye.storage.home import Home
+from rye.storage.safe_files import read_bytes
+
+
+class TextChange(Struct, frozen=True):
+    """The difference between the text that is installed and the one that replaces it."""
+
+    added: int
+    """Lines."""
+    removed: int
+    files: tuple[str, ...] = ()
+    """The attached files that differ: ``+ path``, ``- path`` or ``~ path``."""
+
+
+def text_changes(
+    home: Home, project: Project, changes: Iterable[ItemChange], texts: Mapping[Identity, bytes]
+) -> dict[Identity, TextChange]:
+    """Compare the old text of each changed item with ``texts``, the new ones. An item is missing in the result if its old bytes
+    are neither installed nor in the cache, if either is not text, or if nothing differs."""
+    found: dict[Identity, TextChange] = {}
+    for change in changes:
+        old, new, data = change.old, change.new, texts.get(change.identity)
+        if old is None or new is None or data is None or old.sha256 == new.sha256:
+            continue
+        before = _bytes_of(home, project, old)
+        if before is None:
+            continue
+        try:
+            texts_without = (_without(before, old), _without(data, new))
+        except UnicodeDecodeError:
+            continue
+        files = tuple(_changed_files(old, new))
+        signs = [line[:1] for line in unified(*texts_without, "", "")[2:]]
+        if "+" in signs or "-" in signs or files:
+            found[change.identity] = TextChange(signs.count("+"), signs.count("-"), files)
+    return found
+
+
+def _bytes_of(home: Home, project: Project, row: LockedItem) -> bytes | None:
+    """The locked bytes of an item's own file."""
+    with contextlib.suppress(RyeError):
+        data = read_bytes(project.root / item_path(row), CONTENT.item_bytes)
+        if sha256(data).hexdigest() == row.sha256:
+            return data
+    return Cache(home.registry_cache).get(row.sha256)
+
+
+def _without(data: bytes, row: LockedItem) -> str:
+    """The text without its signature and without the version that it says it has."""
+    text = data.decode("utf-8").replace(row.version, "")
+    return re.sub(r"[^\n]*\brye(?:os)?:signed:[^\n]*\n?", "", text, count=1)
+
+
+def _changed_files(old: LockedItem, new: LockedItem) -> Iterable[str]:
+    before, after = ({row.path: row for row in item.attached} for item in (old, new))
+    for path in sorted(before.keys() | after.keys()):
+        if before.get(path) != after.get(path):
+            yield f"{'+' if path not in before else '-' if path not in after else '~'} {path}"
