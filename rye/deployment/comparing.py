@@ -22,6 +22,7 @@ from rye.deployment.request import DeployRequest
 from rye.deployment.state import FileRow
 from rye.deployment.survey import ReadProject, Remembered, absent_labels, read_project, read_state_file
 from rye.errors import RyeError
+from rye.installation.transaction import Round
 from rye.limits import OVERRIDES
 from rye.project.agent_programs import STATE
 from rye.project.layout import Project
@@ -112,6 +113,12 @@ def compare(context: Context, project: Project, *, confirms: bool = False) -> Co
         tuple(sorted(waiting)),
         tuple(sorted(_outdated(plan, rows))),
     )
+
+
+def following(context: Context, project: Project) -> tuple[Round, Compared] | None:
+    """What an installation adds that only compares: no change, and the result unless all is as it should be."""
+    found = compare(context, project, confirms=True)
+    return (Round(()), found) if found.differences or found.waiting else None
 
 
 def _outdated(plan: Planned, rows: Mapping[tuple[str, str], FileRow]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from rye.deployment import recall
 from rye.deployment.agreeing import agree, require_accepted
 from rye.deployment.choosing import Aim, ChooseTargets, aim_of, configured
 from rye.deployment.disk import FolderDisk
-from rye.deployment.own_files import claims_of, remember_own
+from rye.deployment.own_files import claims_of, new_notes, remember_own, remember_told
 from rye.deployment.plan import make_plan
 from rye.deployment.plan_values import Checked, FileChange, Plan, Refused, Run, is_entry
 from rye.deployment.planning import Planned, deployer, planned, root_of, state_bytes
@@ -30,7 +30,6 @@ from rye.deployment.survey import (
     used_rows,
 )
 from rye.deployment.targets.protocol import target
-from rye.deployment.told_notes import new_notes, remember_told
 from rye.errors import RyeError
 from rye.installation import git_attributes
 from rye.installation.transaction import Change, Round, TransactionError, exclusive

@@ -3,6 +3,8 @@
 A row names a path and a hash, and anyone who can commit can write one, even with the hash of a file that the user has
 there. So the rows that a run wrote are remembered in the user's data folder, by the root's real path. Any other row is
 only a claim (:mod:`rye.deployment.plan_ledger`), unless the run trusts what others committed.
+
+Next to it are the notes that this user's Rye has said, so that each is said once ("Claude Code has no setting for …").
 """
 
 from __future__ import annotations
@@ -10,16 +12,18 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterable
+from pathlib import Path
 
 from rye.deployment.plan_ledger import Key
 from rye.deployment.plan_values import Plan
 from rye.deployment.recall import own_files
 from rye.deployment.state import FileRow, State
+from rye.deployment.survey import Note
 from rye.project.layout import Project
 from rye.storage import private_files
 from rye.storage.home import Home
 from rye.workspace.context import Context
-from rye.workspace.trusting.acceptance import trusts_lock
+from rye.workspace.trusting.acceptance import own_record, trusts_lock
 
 
 def claims_of(context: Context, root: Project, state: State) -> frozenset[Key]:
@@ -60,4 +64,36 @@ def _read(home: Home, root: Project) -> frozenset[str]:
         return frozenset(
             private_files.read_trusted(own_files(home, root)).decode("utf-8").removesuffix("\n").split("\n")[1:]
         )
+    return frozenset()
+
+
+_FOLDER = "told"
+
+
+def new_notes(home: Home, root: Project, notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Return the notes that were not said yet."""
+    known = _told(own_record(home, root, _FOLDER))
+    return tuple(note for note in notes if _note_line(note) not in known)
+
+
+def remember_told(home: Home, root: Project, said: Iterable[Note], present: Iterable[Note]) -> None:
+    """Remember that these notes were said, and forget those that are no longer ``present``. On a full disk they are only said
+    again."""
+    place = own_record(home, root, _FOLDER)
+    known = _told(place)
+    lines = (known & set(map(_note_line, present))) | set(map(_note_line, said))
+    if lines == known:
+        return
+    with contextlib.suppress(OSError):
+        private_files.make_folder(place.parent)
+        private_files.write(place, "".join(f"{line}\n" for line in sorted(lines)))
+
+
+def _note_line(note: Note) -> str:
+    return json.dumps([note.item, note.target, note.message])
+
+
+def _told(place: Path) -> frozenset[str]:
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return frozenset(private_files.read_trusted(place).decode("utf-8").splitlines())
     return frozenset()

@@ -389,3 +389,42 @@ def test_the_answer_is_the_same_when_the_installation_answers_from_memory(user: 
     path = user.path(PLAN)
     path.write_text(path.read_text() + "more")
     assert user.spawn("install").code == 1
+
+
+# -- what is said ------------------------------------------------------------------------------------------------------
+
+
+def test_an_update_without_wider_rights_says_that_the_text_changed_and_what_shows_it(user: Person) -> None:
+    first_version(user)
+    said = user.ok("update", "-y").stderr
+    assert "^ directive:acme/work/plan 1.0.0 → 1.1.0" in said
+    assert (
+        "text changed (+3 lines, -3 lines): `rye diff directive:acme/work/plan@1.0.0 directive:acme/work/plan@1.1.0`"
+        in said
+    )
+    shown = user.ok("diff", "directive:acme/work/plan@1.0.0", "directive:acme/work/plan@1.1.0").stdout
+    assert "the second time" in shown
+
+
+def test_a_linked_folder_is_one_warning_with_the_way_out(user: Person, tmp_path: Path) -> None:
+    user.ok("add", "skill:acme/notes", "-y")
+    (tmp_path / "elsewhere").mkdir()
+    user.path(".claude/skills").mkdir(parents=True)
+    user.path(".claude/skills/notes").symlink_to(tmp_path / "elsewhere")
+    said = user.run("deploy", "--target", "claude", "--once")
+    assert said.code == 1
+    assert said.stderr.count("deploy-outside") == 1
+    assert ".claude/skills/notes is a symbolic link" in said.stderr
+    assert "npx skills remove" in said.stderr
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_deploy_is_one_line_for_each_item_and_program(user: Person) -> None:
+    user.ok("add", "skill:acme/notes", "-y")
+    lines = user.ok("deploy", "--target", "claude", "--target", "codex", "--once").stdout.splitlines()
+    assert [line.split()[:3] for line in lines[:-1]] == [
+        ["+", "skill:acme/notes@1.1.0", "codex"],
+        ["+", "skill:acme/notes@1.1.0", "claude"],
+    ]
+    user.ok("undeploy", "--all")
+    assert len(user.ok("-v", "deploy", "--target", "claude", "--once").stdout.splitlines()) == 3

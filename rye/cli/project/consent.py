@@ -20,7 +20,6 @@ from rye.consent.sorts import RUN_NAMES, SORTS, of_the_lock, row_of
 from rye.installation.plan import GatheredMention, ItemChange, Plan, by_tier, gather_mentions
 from rye.items.agent_tools import shown
 from rye.items.consented import HookAction, Run
-from rye.items.identity import Identity
 from rye.layout import Cell, cut, flow
 from rye.limits import OVERRIDES
 from rye.permissions.risk import Tier, tiers, tools_tier
@@ -324,7 +323,7 @@ def _show_changes(screen: _Screen, lines: Sequence[str]) -> None:
                 headed = True
 
 
-def _show_plan(screen: _Screen, plan: Plan, time: datetime, changed: Mapping[Identity, TextChange]) -> None:
+def _show_plan(screen: _Screen, plan: Plan, time: datetime, changed: Mapping[Any, TextChange]) -> None:
     """Print the changes item by item, then what their texts mention, all rights by tier, and hooks."""
     seen: set[object] = set()
 

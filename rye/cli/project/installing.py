@@ -315,11 +315,9 @@ def compare_after(context: Context, project: Project) -> Followed | None:
     """The same of commands that install what is agreed already: they write nothing where agent programs read."""
     if _is_as_deployed(context, project):
         return None
-    from rye.deployment.comparing import compare  # loads adapters, as above
-    from rye.installation.transaction import Round
+    from rye.deployment.comparing import following  # loads adapters, as above
 
-    found = compare(context, project, confirms=True)
-    return (Round(()), found) if found.differences or found.waiting else None
+    return following(context, project)
 
 
 def _is_as_deployed(context: Context, project: Project) -> bool:
