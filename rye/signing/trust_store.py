@@ -157,6 +157,19 @@ class TrustStore:
             self._write(revoked if other == entry else other for other in self.entries())
             return revoked
 
+    def revoke_unknown(self, key: PublicKey, label: str, source: str, now: datetime) -> TrustedKey:
+        """Revoke a key that the store does not name: what it signed is ``revoked`` from now on.
+
+        Raises RyeError ``bad-key``.
+        """
+        checked = PublicKey.from_raw(key.raw)
+        with self._locked():
+            others = [entry for entry in self.entries() if entry.key != checked]
+            then = format_timestamp(now)
+            revoked = TrustedKey(checked, label, source, then, then)
+            self._write((*others, revoked))
+            return revoked
+
     def _entry(self, row: object) -> TrustedKey:
         if not isinstance(row, dict) or set(row) - _FIELDS or not all(isinstance(value, str) for value in row.values()):
             raise self._unreadable(f"a [[key]] can only have text values for {', '.join(sorted(_FIELDS))}")

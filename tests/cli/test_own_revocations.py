@@ -46,6 +46,18 @@ def user(scene: tuple[Registry, Person]) -> Person:
     return person
 
 
+def test_a_signer_that_was_never_trusted_by_name_is_revoked_by_its_fingerprint(scene: tuple[Registry, Person]) -> None:
+    registry, author = scene
+    person = registry.user()
+    person.ok("add", ID, "--yes")
+    other = person.run("trust", "revoke", f"SHA256:{'A' * 43}", "--json")
+    assert (other.code, other.error["code"]) == (1, "unknown-key")
+    assert states(person) == {"ok"}
+    person.ok("trust", "revoke", author.fingerprint(), "--yes")
+    assert states(person) == {"revoked"}
+    assert person.run("render", ID, "--json").error["code"] == "signer-revoked"
+
+
 def states(person: Person) -> set[str]:
     return {row["state"] for row in person.ok("list", "--json").json["items"]}
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from rye.errors import RyeError
 from rye.project.layout import find_project
+from rye.project.lock_file import read_lock
 from rye.signing.keys import PublicKey
 from rye.signing.trust_store import Proposal, TrustedKey, TrustStore, proposals, read_key_file
 from rye.storage.home import Home
@@ -56,8 +58,38 @@ def forget_key(home: Home, name: str) -> TrustedKey:
 
 
 def revoke_key(context: Context, name: str) -> TrustedKey:
-    """Mark a key as revoked."""
-    return _store(context.home).revoke(name, context.now())
+    """Mark a key as revoked: one of the trust store, or by its fingerprint one that signed an item which is installed here."""
+    store = _store(context.home)
+    try:
+        return store.revoke(name, context.now())
+    except RyeError as error:
+        if error.code != "unknown-key" or not name.startswith("SHA256:"):
+            raise
+        signer = _signer(context, name)
+        if signer is None:
+            raise RyeError(
+                "unknown-key",
+                f"Neither the trust store nor an item installed here has the key {name}.",
+                "Give the key's file: `rye trust add FILE`, then revoke it.",
+            ) from None
+    key, namespace = signer
+    return store.revoke_unknown(key, namespace, f"signed items of {namespace}", context.now())
+
+
+def _signer(context: Context, fingerprint: str) -> tuple[PublicKey, str] | None:
+    """The key with a fingerprint that rye.lock names as a signer, and its namespace: from the last look at the registry."""
+    project = find_project(context.cwd)
+    rows = read_lock(project).items if project is not None and project.lock_path.exists() else ()
+    for namespace in dict.fromkeys(row.identity.namespace for row in rows if row.signer == fingerprint):
+        from rye.workspace.registries.registry_access import (
+            last_seen_keyset,  # loads the client, which nothing else here needs
+        )
+
+        keyset = last_seen_keyset(context, namespace)
+        for key in map(PublicKey, keyset.keys if keyset is not None else ()):
+            if key.fingerprint == fingerprint:
+                return key, namespace
+    return None
 
 
 def _store(home: Home) -> TrustStore:
