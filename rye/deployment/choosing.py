@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from rye.deployment.planning import deployed_targets, deployer, root_of
+from rye.deployment.disk import FolderDisk
+from rye.deployment.own_files import claims_of
+from rye.deployment.planning import deployed_targets, deployer, root_of, standing
 from rye.deployment.request import DeployRequest
 from rye.deployment.selection import detected
 from rye.deployment.state import State
@@ -52,7 +54,9 @@ def aim_of(
     if known:
         return Aim(names=known)
     root = root_of(project, request.scope).root
-    here = deployed_targets(read_state_file(root, request.scope).state, deployer(project, request.scope))
+    state = read_state_file(root, request.scope).state
+    state = standing(state, claims_of(context, root_of(project, request.scope), state), FolderDisk(root))
+    here = deployed_targets(state, deployer(project, request.scope))
     programs = all_targets()
     found = detected(programs, request.scope, lambda path: os.path.lexists(root / path))
     found = tuple(one.name for one in programs if one.name in (*here, *found))

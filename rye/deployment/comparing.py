@@ -145,6 +145,7 @@ class _Words:
         self._targets = read.manifest.deploy.targets
         self._versions = {str(row.identity): row.version for row in read.lock.items}
         self._rows = rows
+        self._unproved = plan.unproved
         self._disk: FolderDisk = plan.disk
         self._wanted = {(one.row_path, one.item): one for one in plan.survey.wanted}
         self._refused = {(one.item, one.target): one for one in plan.survey.refused}
@@ -168,6 +169,9 @@ class _Words:
         if (explained := one.explained(command)) is not None:
             return explained
         writes = f"`{command}` writes what {one.item} gives, or says why it cannot."
+        if one.state == "missing" and one.target not in self._targets and (one.path, one.item) in self._unproved:
+            hint = f"A bare `rye deploy` takes the row away, and `rye deploy --target {one.target}` writes the file."
+            return f"is in {STATE} and missing, and nobody deployed it here", hint
         if one.state == "missing":
             return "was deployed and is missing", writes
         refused = self._places.get((wanted.path if wanted is not None else one.path, one.item))

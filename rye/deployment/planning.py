@@ -18,11 +18,12 @@ from rye.deployment.agreeing import counted
 from rye.deployment.disk import FolderDisk
 from rye.deployment.own_files import claims_of
 from rye.deployment.plan import make_plan
+from rye.deployment.plan_ledger import Key
 from rye.deployment.plan_values import Plan, Run, is_entry, place_of
 from rye.deployment.recall import print_of
 from rye.deployment.request import DeployRequest, Scope
 from rye.deployment.selection import asked_for
-from rye.deployment.state import Allowed, State, state_text
+from rye.deployment.state import Allowed, FileRow, State, state_text
 from rye.deployment.survey import (
     Note,
     ReadProject,
@@ -62,6 +63,8 @@ class Planned(Struct, frozen=True, kw_only=True):
     """The targets that were looked at, in the order of the table."""
     unagreed: frozenset[tuple[str, str]] = frozenset()
     """The pairs of item and target with a widening that was ignored although nobody agreed to it here."""
+    unproved: frozenset[Key] = frozenset()
+    """The rows that only a commit brought (:func:`standing`)."""
     every_note: tuple[Note, ...] = ()
     """The notes about all of them, also those that the run does not concern."""
 
@@ -125,16 +128,18 @@ def planned(
     that rye.toml does not name stays and is kept up to date, and so is what belongs to groups that are not installed here."""
     if remembered is None:
         remembered = read_state_file(root.root, request.scope)
-    rows = remembered.state.files
-    kept = deployed_targets(remembered.state) if keeps or request.targets else ()
-    all_names = _in_order({*names, *read.manifest.deploy.targets, *kept})
     disk = FolderDisk(root.root)
+    claims = claims_of(context, root, remembered.state)
+    proved = standing(remembered.state, claims, disk)
+    state = remembered.state if every else proved
+    kept = deployed_targets(state) if keeps or request.targets else ()
+    all_names = _in_order({*names, *read.manifest.deploy.targets, *kept})
     labels = {given: str(locked_item(read.lock, given).identity) for given in (*request.items, *request.overwrite)}
     allow = {_allowed(read.lock, given) for given in request.allow}
     agreed = counted(context, read.project, remembered.state)
     targets = [target(name) for name in all_names]
     gathered = gather(context, read, request.scope)
-    chosen, pairs = {*names, *read.manifest.deploy.targets}, {(row.item, row.target) for row in rows}
+    chosen, pairs = {*names, *read.manifest.deploy.targets}, {(row.item, row.target) for row in state.files}
 
     def look(allowed: Iterable[Allowed]) -> Survey:
         every_item = survey(read, gathered, disk, targets, request.scope, frozenset(allowed))
@@ -169,7 +174,6 @@ def planned(
         wanted = without(wanted, lambda item, name: (item, name) in hidden)
     current = {one.row for one in found.widenings}
     allowed = [one for one in (*remembered.state.allowed, *given) if one in current or not _is_known(one, found)]
-    claims = claims_of(context, root, remembered.state)
     plan = make_plan(wanted, remembered.state, disk.read, run, refused, allowed, disk.is_folder, claims)
     return Planned(
         plan=plan,
@@ -183,6 +187,7 @@ def planned(
         read=read,
         names=all_names,
         unagreed=frozenset((one.item, one.target) for one in given) if every else frozenset(),
+        unproved=frozenset((row.path, row.item) for row in {*state.files} - {*proved.files}),
         every_note=found.notes,
     )
 
@@ -203,6 +208,19 @@ def _allowed(lock: Lock, given: str) -> str:
 def _is_known(one: Allowed, found: Survey) -> bool:
     """Whether the item now has other widenings. Then agreements about an older version are dropped."""
     return any(each.item == one.item and each.target == one.target for each in found.widenings)
+
+
+def standing(state: State, claims: Collection[Key], disk: FolderDisk) -> State:
+    """Return the state without rows that only a commit brought: this user's Rye did not write them (``claims``), and nothing is
+    in their place. Otherwise whoever can commit would choose where the next deploy writes. An entry in a shared file is such a
+    row until a comparison found it to be right."""
+
+    def stands(row: FileRow) -> bool:
+        if (row.path, row.item) not in claims:
+            return True
+        return not is_entry(row) and disk.read(row.path).kind != "missing"
+
+    return replace(state, files=tuple(filter(stands, state.files)))
 
 
 def deployed_targets(state: State, project: str | None = None) -> tuple[str, ...]:

@@ -375,6 +375,35 @@ def test_a_row_for_another_program_makes_no_installation_write_there(registry: R
     assert not other.path(".agents/skills/other").exists()
 
 
+@pytest.mark.parametrize("command", ["update -y", "add acme/work/other -y", "deploy"])
+def test_a_row_that_only_a_commit_brought_does_not_choose_where_a_deploy_writes(
+    registry: Registry, user: Person, command: str
+) -> None:
+    """The row is right in every way, except that nobody here deployed to that program and its file is not there."""
+    first_version(user)
+    user.ok("deploy", "--target", "codex", "--once")
+    other = clone(registry, user, trusts=False)
+    other.accepts()
+    other.ok("install")
+    old = next(row for row in rows(other) if CODEX in row)
+    write_rows(other, [*rows(other), old.replace(CODEX, PLAN).replace('target = "codex"', 'target = "claude"')])
+    error = other.fails("ci", code="not-as-deployed")
+    assert "takes the row away" in error["hint"]
+    other.ok(*command.split())
+    assert not other.path(".claude").exists()
+    assert (PLAN in other.path(STATE).read_text(), CODEX in other.path(STATE).read_text()) == (False, True)
+    other.ok("ci")
+
+
+def test_a_deployed_file_that_its_user_deleted_is_written_again(user: Person) -> None:
+    """The control: the row is this user's own."""
+    first_version(user)
+    user.ok("deploy", "--target", "codex", "--once")
+    user.path(CODEX).unlink()
+    user.ok("update", "-y")
+    assert "the second time" in user.path(CODEX).read_text()
+
+
 def test_a_state_file_that_cannot_be_read_stops_an_installation(team: Person) -> None:
     team.write(STATE, "no toml")
     for words in (("ci",), ("install",)):
