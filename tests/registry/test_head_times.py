@@ -147,6 +147,38 @@ def test_a_step_that_the_owners_did_not_sign_for_this_place_is_refused(
     assert codes(registry) == audited
 
 
+def test_nobody_who_owned_the_registry_only_before_lets_the_log_step_back() -> None:
+    """The keys of a root that was replaced, perhaps because they were stolen, together with the log's key."""
+    registry, accepted = future()
+    former, registry.owners = registry.owners, [key("owner 4"), key("owner 5")]
+    signers = [*registry.owner_signers(), *registry.owner_signers(former)]
+    registry.add_root(registry.root(time=registry.now + AHEAD, expires=registry.now + 2 * AHEAD), signers)
+    registry.now += AHEAD
+    registry.publish()
+    accepted = accepted.accept_root(registry.files["root/3"])
+    accepted, _ = follow(accepted, registry)
+    registry.now -= AHEAD
+    registry.step_back(former[:2])
+    registry.publish()
+    assert refused(registry, accepted) == "clock-signer"
+    assert codes(registry) == ["clock-signer", "snapshot-time"]
+
+
+def test_the_present_owners_do_after_the_root_was_replaced() -> None:
+    registry, accepted = future()
+    former, registry.owners = registry.owners, [key("owner 4"), key("owner 5")]
+    signers = [*registry.owner_signers(), *registry.owner_signers(former)]
+    registry.add_root(registry.root(time=registry.now + AHEAD, expires=registry.now + 2 * AHEAD), signers)
+    registry.now += AHEAD
+    registry.publish()
+    registry.now -= AHEAD
+    registry.step_back()
+    registry.publish()
+    accepted = accepted.accept_root(registry.files["root/3"])
+    assert follow_back(accepted, registry)[1].snapshot.time == registry.now
+    assert codes(registry) == []
+
+
 def test_a_step_is_used_once_and_a_replay_of_it_is_refused() -> None:
     registry, accepted = went_back()
     step = registry.leaves[registry.steps_back()[0].log]

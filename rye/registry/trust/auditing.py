@@ -240,7 +240,7 @@ class Auditor:
         if isinstance(statement, ClockStep):
             self._steps.append(IndexLine(position, note.encode()))
             before = self._last_time if follows_snapshot else None
-            check_step(statement, note, position, before, self._state.origin, self._state.all_roots)
+            check_step(statement, note, position, before, self._state.origin, [self._state.root])
             self._last_time = statement.time
             return
         if self._latest is None or statement.time > self._latest[0]:

@@ -9,7 +9,8 @@ Rules:
 
 1. The entry's position is the one that the statement names, and the snapshot right before it has the time that it
    names (``clock-step``).
-2. A threshold of the owners of a root up to the one in force signed it (``clock-signer``).
+2. A threshold of the owners of the root in force there signed it (``clock-signer``). A client that does not know which one
+   that was takes those since the head that it accepted last: nobody who owned the registry only before that can sign one.
 3. After it, no snapshot is older than its time (``snapshot-time``).
 """
 
