@@ -184,15 +184,17 @@ def check_signature(item: Publishable, keys: Iterable[PublicKey], own: Mapping[P
             "not-signed",
             f"{item.shown} is not signed by a key of {item.identity.namespace!r} ({verification.verdict}): "
             f"{verification.detail}",
-            _signing_hint(item, keys, own or {}),
+            _signing_hint(item, keys, own or {}, replaces=verification.verdict == "untrusted"),
         )
 
 
-def _signing_hint(item: Publishable, keys: Iterable[PublicKey], own: Mapping[PublicKey, str]) -> str:
-    """Return how an owner signs it or, for someone without a key of the namespace, how to become an owner."""
+def _signing_hint(item: Publishable, keys: Iterable[PublicKey], own: Mapping[PublicKey, str], *, replaces: bool) -> str:
+    """Return how an owner signs it or, for someone without a key of the namespace, how to become an owner. ``replaces``: it has
+    the signature of another key, which `rye sign` would leave alone if that key is the user's as well."""
     names = [own[key] for key in keys if key in own]
     if names:
-        return f"`rye sign {item.shown} --key {names[0]}` signs it with a key of {item.identity.namespace!r}."
+        force = " --force" if replaces else ""
+        return f"`rye sign {item.shown} --key {names[0]}{force}` signs it with a key of {item.identity.namespace!r}."
     namespace = item.identity.namespace
     return (
         f"None of your keys belongs to {namespace!r}: an owner adds one with `rye namespace keys add {namespace} FILE`, "

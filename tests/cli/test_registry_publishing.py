@@ -68,6 +68,18 @@ class TestPublish:
         assert (done["published"], [row["id"] for row in done["unchanged"]]) == ([], ["acme/work/signed"])
         assert acme.path(path).read_bytes() == published
 
+    def test_an_item_that_another_own_key_signed_is_published_after_what_the_error_says(self, acme: Person) -> None:
+        """`rye sign --key` alone leaves the valid signature of another own key, so the hint would lead in a circle."""
+        acme.ok("keys", "generate", "--name", "private")
+        path = acme.directive("work/mine", signed=False)
+        acme.ok("sign", path, "--key", "private")
+        error = acme.fails("publish", path, code="not-signed")
+        assert f"`rye sign {path} --key default --force`" in error["hint"]
+        acme.ok("sign", path, "--key", "default", "--force", "--yes")
+        acme.ok("publish", path)
+        unsigned = acme.directive("work/unsigned", signed=False)
+        assert "--force" not in acme.fails("publish", unsigned, code="not-signed")["hint"]
+
     def test_a_version_below_the_newest_is_published_with_a_warning(self, acme: Person) -> None:
         acme.release("work/fixes", version="1.1.0")
         path = acme.directive("work/fixes", version="1.0.1")
