@@ -565,6 +565,30 @@ def test_what_cannot_be_renamed_is_refused_with_the_reason(shop: Person, text: s
         client.kill()
 
 
+def test_nothing_outside_of_the_project_is_renamed_or_edited(shop: Person, tmp_path: Path) -> None:
+    """A committed link would lead the editor's move, or its edits, elsewhere."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "other.md").write_text("# Other\n\nacme/fs/count\n")
+    shop.path(".ai/tools/box").symlink_to(outside)
+    shop.path(".ai/knowledge/more").symlink_to(outside)
+    shop.path(".ai/knowledge/notes/link.md").symlink_to(outside / "other.md")
+    path = shop.path(".ai/knowledge/notes/use.md")
+    text = path.read_text("utf-8")
+    client = Client(shop.folder, capabilities=MOVES)
+    try:
+        client.open(path, text)
+        said = client.refused("textDocument/rename", asked(path, text, "acme/fs", newName="acme/box/sum"))
+        changes = client.ask("textDocument/rename", asked(path, text, "acme/fs", newName="acme/fs/sum"))
+    finally:
+        client.kill()
+    assert said.startswith("'.ai/tools/box' is a symbolic link")
+    places = [
+        each["newUri"] if "newUri" in each else each["textDocument"]["uri"] for each in changes["documentChanges"]
+    ]
+    assert places == [path.as_uri(), shop.path(".ai/tools/fs/sum.py").as_uri()]
+
+
 def test_an_editor_that_cannot_move_files_is_told(shop: Person) -> None:
     path = shop.path(".ai/knowledge/notes/use.md")
     text = path.read_text("utf-8")

@@ -28,6 +28,7 @@ from rye.project.layout import Project
 from rye.project.spaces import Entry, entries_of, find
 from rye.signing.signature_line import FoundLine, layout_of
 from rye.signing.signature_line import find as find_signature
+from rye.storage.safe_files import refuse_links
 from rye.text.diagnostics import has_errors
 from rye.workspace.context import Context
 from rye.workspace.items.item_summary import own_texts
@@ -86,7 +87,7 @@ def rename_item(context: Context, reference: str, new_id: str, opened: Mapping[P
     """Return what a new id for an own item changes. ``new_id``: complete, without the namespace, or the last segment alone.
     ``opened``: unsaved texts by absolute path, which count instead of the files.
 
-    Raises what :func:`renameable` raises; RyeError ``already-exists``; UsageError ``bad-argument``.
+    Raises what :func:`renameable` raises; RyeError ``already-exists``, ``symlink-in-the-way``; UsageError ``bad-argument``.
     """
     entry = renameable(context, reference)
     project = require_project(context.cwd)
@@ -97,6 +98,7 @@ def rename_item(context: Context, reference: str, new_id: str, opened: Mapping[P
     new = Entry("project", _place(project, kind, entry, category, name), entry.location, entry.namespace)
     new_local = f"{category}/{name}" if category else name
     naming = _Naming(entry, f"{entry.namespace}/{new_local}" if entry.namespace else new_local, new_local, own)
+    refuse_links(project.root, new.path.parent)
     _refuse_taken(project, entry, new, new_local, own)
     changes: list[ChangedText] = []
     notes: list[str] = []
