@@ -309,6 +309,47 @@ def test_an_edit_here_is_never_written_over(rye: Person, file: str) -> None:
 
 
 @pytest.mark.processes
+def test_an_update_keeps_what_is_no_part_of_the_skill(rye: Person) -> None:
+    """Hidden files, and those that a .ryeignore of this project leaves out, are not compared. They must not go with the copy."""
+    origin = Origin(rye)
+    origin.adopt()
+    own = {".ryeignore": "notes/\n", "notes/mine.md": "Mine.\n", ".draft": "Mine, too.\n"}
+    for name, text in own.items():
+        rye.write(f".ai/skills/words/{name}", text)
+    origin.write("words", "license: MIT\n")
+    origin.commit()
+    assert origin.adopt("--update")[1]["words"][0] == "updated"
+    copy = rye.path(".ai/skills/words")
+    assert "license: MIT" in (copy / "SKILL.md").read_text()
+    assert {name: (copy / name).read_text() for name in own} == own
+    assert sorted(path.name for path in copy.parent.iterdir()) == ["other", "words"]
+    rye.write("kit/skills/words/notes/mine.md", "Theirs.\n")
+    origin.commit()
+    code, rows = origin.adopt("--update")
+    assert (code, rows["words"][0]) == (1, "refused")
+    assert "it now has notes/mine.md, and .ai/skills/words/notes/mine.md is yours" in str(rows["words"][1])
+    assert (copy / "notes/mine.md").read_text() == "Mine.\n"
+
+
+@pytest.mark.processes
+def test_an_update_moves_nothing_through_a_link(rye: Person, tmp_path: Path) -> None:
+    origin = Origin(rye)
+    origin.adopt()
+    outside = tmp_path / "outside"
+    copy = rye.path(".ai/skills/words")
+    copy.rename(outside)
+    copy.symlink_to(outside)
+    (outside / ".draft").write_text("Somebody's.\n")
+    before = {path.name: path.read_bytes() for path in outside.iterdir()}
+    origin.write("words", "license: MIT\n")
+    origin.commit()
+    code, rows = origin.adopt("--update")
+    assert (code, rows["words"][0]) == (1, "refused")
+    assert "is a symbolic link" in str(rows["words"][1])
+    assert {path.name: path.read_bytes() for path in outside.iterdir()} == before
+
+
+@pytest.mark.processes
 def test_without_the_recorded_commit_nothing_is_written_over(rye: Person) -> None:
     origin = Origin(rye)
     origin.adopt()

@@ -242,8 +242,13 @@ def _adopted(
             )
         if not request.update:
             return became("newer", target, moved)
+        if target.is_symlink():
+            return refused(f"{shown} is a symbolic link, and Rye writes only to real folders")
+        kept = _not_of_the_skill(target, copy)
+        if (clash := _clash(kept, skill)) is not None:
+            return refused(f"it now has {clash[0]}, and {os.path.join(shown, clash[1])} is yours; move that away first")
         if not request.dry_run:
-            _replace(_renewed(skill, name, recorded, origin), target)
+            _replace(_renewed(skill, name, recorded, origin), target, kept)
         return became("would-update" if request.dry_run else "updated", target, moved)
     if not request.dry_run:
         _copy(skill, target)
@@ -282,17 +287,60 @@ def _renewed(skill: FoundSkill, name: str, recorded: Recorded, origin: str) -> F
     return replace(skill, adoption=replace(skill.adoption, fixed=adoption.fixed))
 
 
-def _replace(skill: FoundSkill, target: Path) -> None:
-    """Put the folder in another's place, which is moved aside first. A crash in between leaves the skill to be adopted again."""
-    with tempfile.TemporaryDirectory(prefix=".adopting-", dir=target.parent) as aside:
-        target.rename(Path(aside) / target.name)
-        _copy(skill, target)
+def _not_of_the_skill(folder: Path, copy: SkillFiles) -> list[str]:
+    """The paths of files and links in a copy's folder that adopting did not write: hidden ones, and those that ``.ryeignore``
+    leaves out. They are this project's own, and no part of what is compared."""
+    found = []
+    for here, folders, files in os.walk(folder):
+        links = [name for name in folders if os.path.islink(os.path.join(here, name))]
+        found += [Path(os.path.relpath(os.path.join(here, name), folder)).as_posix() for name in (*files, *links)]
+    return sorted(path for path in found if path != MAIN and path not in copy.attached)
+
+
+def _clash(kept: Iterable[str], skill: FoundSkill) -> tuple[str, str] | None:
+    """A file that the skill has now, and one that is kept and needs its place."""
+    there = [MAIN, *(file.path for file in skill.files)]
+    pairs = ((new, own) for own in kept for new in there)
+    return next(
+        (pair for pair in pairs if f"{pair[0]}/".startswith(f"{pair[1]}/") or pair[1].startswith(f"{pair[0]}/")), None
+    )
+
+
+def _replace(skill: FoundSkill, target: Path, kept: Iterable[str]) -> None:
+    """Put the folder in another's place, with what is ``kept`` of that. The old folder is moved aside, and is deleted once
+    everything is in place: until then, nothing of it is lost."""
+    staged = _staged(skill, target.parent)
+    aside = Path(tempfile.mkdtemp(prefix=".adopting-", dir=target.parent))
+    old = aside / target.name
+    try:
+        target.rename(old)
+        staged.rename(target)
+    except BaseException:
+        if old.exists():
+            old.rename(target)
+        aside.rmdir()
+        shutil.rmtree(staged, ignore_errors=True)
+        raise
+    for path in kept:
+        (target / path).parent.mkdir(parents=True, exist_ok=True)
+        os.rename(old / path, target / path)
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def _copy(skill: FoundSkill, target: Path) -> None:
     """Write the folder under a temporary name, then rename it, so that it appears whole or not at all."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    staged = Path(tempfile.mkdtemp(prefix=".adopting-", dir=target.parent))
+    staged = _staged(skill, target.parent)
+    try:
+        staged.rename(target)
+    except BaseException:
+        shutil.rmtree(staged, ignore_errors=True)
+        raise
+
+
+def _staged(skill: FoundSkill, parent: Path) -> Path:
+    """Write the folder under a temporary name, and return it."""
+    staged = Path(tempfile.mkdtemp(prefix=".adopting-", dir=parent))
     try:
         (staged / MAIN).write_bytes(skill.main_bytes)
         for file in skill.files:
@@ -307,7 +355,7 @@ def _copy(skill: FoundSkill, target: Path) -> None:
         mask = os.umask(0)
         os.umask(mask)
         staged.chmod(0o777 & ~mask)
-        staged.rename(target)
     except BaseException:
         shutil.rmtree(staged, ignore_errors=True)
         raise
+    return staged
