@@ -69,10 +69,39 @@ def _raise(error):
     raise error
 
 
+def exchangeable_at(place):
+    """The folder in which others could put another one between the comparison and the start; None if they cannot. ``place`` is
+    the one that holds the unpacked programs: it must be this user's, and no folder above it may be open to all."""
+    status = os.stat(place)
+    if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+        return place
+    above = os.path.dirname(os.path.realpath(place))
+    while True:
+        mode = os.stat(above).st_mode
+        if mode & 0o002 and not mode & stat.S_ISVTX:
+            return above
+        if above == os.path.dirname(above):
+            return None
+        above = os.path.dirname(above)
+
+
+def make_private(place):
+    """Make the folder that holds the unpacked programs, unless it is there. Ends the program if others could exchange them."""
+    before = os.umask(0o077)
+    try:
+        os.makedirs(place, exist_ok=True)
+    finally:
+        os.umask(before)
+    found = exchangeable_at(place)
+    if found is not None:
+        sys.exit(
+            f"error: others can write to {found}, so they could exchange the program. RYE_CACHE_DIR names another folder."
+        )
+
+
 def unpack(archive, folder, wanted):
     """Write the files beside the folder, check them, and move them into place in one step."""
     above, before = os.path.dirname(folder), os.umask(0o077)
-    os.makedirs(above, exist_ok=True)
     draft = tempfile.mkdtemp(prefix="new-", dir=above)
     try:
         for name in wanted:
@@ -104,15 +133,16 @@ def start():
         wanted = {name: files[name] for name in chosen(files)}
         tag = f"{hashlib.sha256(known).hexdigest()[:32]}-{sys.implementation.cache_tag}"
         folder = os.path.join(cache_folder(os.environ), tag)
-        if not is_exact(folder, wanted):
-            if os.path.lexists(folder):
-                sys.stderr.write(f"warning: {folder} was not as rye.pyz left it; it is replaced.\n")
-            try:
+        try:
+            make_private(os.path.dirname(folder))
+            if not is_exact(folder, wanted):
+                if os.path.lexists(folder):
+                    sys.stderr.write(f"warning: {folder} was not as rye.pyz left it; it is replaced.\n")
                 unpack(archive, folder, wanted)
-            except OSError as error:
-                sys.exit(
-                    f"error: rye.pyz cannot be unpacked into {folder}: {error.strerror}. RYE_CACHE_DIR names another folder."
-                )
+        except OSError as error:
+            sys.exit(
+                f"error: rye.pyz cannot be unpacked into {folder}: {error.strerror}. RYE_CACHE_DIR names another folder."
+            )
     sys.dont_write_bytecode = True
     sys.path[0] = folder
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"

@@ -132,6 +132,22 @@ def test_a_cache_that_someone_changed_is_noticed_and_replaced(program: Path, tmp
         assert start(program, tmp_path, "--version").stderr == "", change
 
 
+@pytest.mark.parametrize("place", ["programs", "."])
+def test_a_folder_in_which_others_could_exchange_the_program_is_refused(
+    program: Path, tmp_path: Path, place: str
+) -> None:
+    """Somebody who can write there waits for the comparison, and puts another folder in place before the start."""
+    cache = tmp_path / "shared"
+    (cache / "programs").mkdir(parents=True, mode=0o700)
+    (cache / place).chmod(0o777)
+    refused = start(program, cache, "--version")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert f"error: others can write to {(cache / place).resolve()}" in refused.stderr
+    assert list((cache / "programs").iterdir()) == []
+    (cache / place).chmod(0o700 if place == "programs" else 0o1777)  # like /tmp, where only its owner moves a folder
+    assert start(program, cache, "--version").stdout.startswith("rye ")
+
+
 def test_a_file_that_is_not_what_the_archive_names_is_not_run(program: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.pyz"
     with zipfile.ZipFile(program) as good, zipfile.ZipFile(other, "w") as bad:
