@@ -245,9 +245,14 @@ def _holds(what: str, pattern: re.Pattern[str], piece: str, text: str, offset: i
 
 
 def _has_body(text: str, end: int) -> bool:
-    """Whether a key follows its first line."""
-    body = _compiled(_BODY).match(text, end, end + _BODY_CHARACTERS)
-    return body is not None and is_drawn(body["body"], least=_KEY_DRAWN)
+    """Whether a key follows its first line, which may say something after its dashes, such as that the key is allowed."""
+    next_line = text.find("\n", end)
+    return any(
+        (body := _compiled(_BODY).match(text, start, start + _BODY_CHARACTERS)) is not None
+        and is_drawn(body["body"], least=_KEY_DRAWN)
+        for start in (end, next_line)
+        if start >= 0
+    )
 
 
 def _is_password(value: str, host: str) -> bool:

@@ -231,6 +231,19 @@ def test_a_declaration_is_for_its_own_line_only() -> None:
     assert find_secrets(f"{TOKEN} # rye:allow-secrets a made-up value\n") == [(1, "a GitHub token")]
 
 
+def test_a_declaration_on_the_first_line_of_a_key_is_a_fact_and_hides_no_key() -> None:
+    """That is the line which the error names. Words behind the dashes made the key invisible, with and without a declaration."""
+    first = header("RSA ")
+    assert find_secrets(f"{first} of the test server\n{key_text()}\n") == [(1, "a private key")]
+    text = f"{first} # rye:allow-secret of the tests\n{key_text()}\n"
+    assert find_secrets(text) == []
+    assert [(one.line, one.what, one.reason) for one in declared_secrets(text)] == [
+        (1, "a private key", "of the tests")
+    ]
+    assert [fact.fact for fact in find_facts({"key.pem": text})] == ["allowed-secret"]
+    assert find_secrets(f"{first} is how a key begins.\n\nNever commit one.\n") == []
+
+
 def test_whoever_installs_sees_the_declaration() -> None:
     facts = find_facts({"SKILL.md": f"# A\n\ntoken: {TOKEN} (rye:allow-secret revoked, from a talk)\n"})
     assert [(fact.level, fact.value, fact.line) for fact in facts if fact.fact == "allowed-secret"] == [
