@@ -44,6 +44,7 @@ def install(prefix):
     share, link = places(prefix)
     require_free(link, share)
     old = os.path.dirname(os.path.dirname(os.readlink(link))) if os.path.islink(link) else None
+    os.umask(os.umask(0) | 0o022)  # whatever the shell has: nobody else may change the program
     os.makedirs(share, exist_ok=True)
     folder = tempfile.mkdtemp(prefix="client-", dir=share)
     os.chmod(folder, 0o755)

@@ -108,3 +108,16 @@ def test_uninstalling_removes_what_was_installed_and_nothing_else(tmp_path: Path
     assert not os.path.lexists(link)
     assert not made.parents[1].exists()
     assert kept.exists()
+
+
+def test_nobody_else_may_change_what_was_installed_whatever_the_shells_umask_is(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; sys.path.insert(0, sys.argv[1]); import install; os.umask(0)\n"
+        "def write(folder, words): os.makedirs(folder + '/bin', exist_ok=True); open(folder + '/bin/rye', 'w').close()\n"
+        "install.environment.install = write; install.subprocess.check_output = lambda words: b'rye 1'\n"
+        "install.subprocess.call = lambda words: 0; install.install(sys.argv[2])"
+    )
+    subprocess.run([sys.executable, "-c", code, str(MAKING), str(tmp_path / "prefix")], check=True, timeout=60)
+    made = [path for path in (tmp_path / "prefix").rglob("*") if not path.is_symlink()]
+    assert "rye" in {path.name for path in made if path.is_file()}
+    assert [path for path in made if path.stat().st_mode & 0o022] == []
