@@ -28,6 +28,7 @@ from rye.deployment.plan_values import (
 )
 from rye.deployment.state import FileRow, State
 from rye.deployment.targets.protocol import Code
+from rye.items.kinds import KINDS
 from rye.permissions.comparing import unified
 
 DIFF_LINES = 60
@@ -36,7 +37,6 @@ Key = tuple[str, str]
 """The path and the item of a row."""
 Why = tuple[Code, str, str | None, tuple[str, ...]]
 """The code, message, hint and diff of a refusal."""
-_NO_OVERRIDE = ("skill", "formula", "tool", "bundle")
 
 
 class Decision(Struct):
@@ -121,13 +121,17 @@ class Ledger:
 
     def drift(self, path: str, item: str, here: OnDisk, new: bytes | None) -> Why:
         """Return the refusal to change an edited file, with the diff from ``new`` to the file on disk."""
-        kind, _, identifier = item.partition(":")
-        gives_up = f"`rye deploy --overwrite-edited {item}` discards the change."
-        keeps = f"`rye override new {identifier}` keeps the change through upgrades; "
+        name, _, identifier = item.partition(":")
+        kind = KINDS.get(name)  # a row may be of a kind that this version does not know
+        hint = f"`rye deploy --overwrite-edited {item}` discards the change."
+        if kind is not None and kind.overridable:
+            hint = f"`rye override new {identifier}` keeps the change through upgrades; {hint}"
+        elif kind is not None and kind.instead_of_override is not None:
+            hint = f"{hint} {kind.instead_of_override}"
         return (
             "deploy-drift",
             f"{path} was edited since Rye wrote it.",
-            gives_up if kind in _NO_OVERRIDE else keeps + gives_up,
+            hint,
             text_diff(new or b"", here.data, path) if here.kind == "file" else (),
         )
 

@@ -91,6 +91,13 @@ class Kind(Struct, frozen=True, kw_only=True):
     """How the item becomes a prompt: its module builds it (:class:`rye.items.readers.PromptReader`), ``rye.rendering`` fills in
     inputs, or it has none."""
 
+    def kept_by(self, identifier: str) -> str:
+        """How a change to an installed item of the kind survives upgrades: the end of a hint whose last sentence says how to
+        restore the item, from the mark that follows that sentence. ``identifier``: of the item, without its kind."""
+        if self.overridable:
+            return f"; after that, `rye override new {identifier}` makes a change that upgrades keep."
+        return f". {self.instead_of_override}" if self.instead_of_override else "."
+
     @property
     def endings(self) -> tuple[str, ...]:
         """What the name of the item's own file can end with: the suffixes, or the main file's name."""
@@ -206,6 +213,7 @@ TABLE: tuple[Kind, ...] = (
         module="rye.items.skill.reader",
         main_file="SKILL.md",
         telling=True,
+        instead_of_override="To change a skill, copy its folder, and `rye add` the copy in its place.",
     ),
     Kind(
         name="bundle",

@@ -124,7 +124,7 @@ def installed_difference(file: Path) -> str | None:
 
 def _changed(item: ItemFile, locked: LockedItem, detail: str = "") -> RyeError:
     said = f"{item.shown} was changed since {locked.id}@{locked.version} was installed."
-    return modified_item(f"{said} {detail}" if detail else said, locked.id)
+    return modified_item(f"{said} {detail}" if detail else said, locked.identity)
 
 
 def checkout_changed(shown: str, told: tuple[str, str]) -> RyeError:
@@ -132,12 +132,12 @@ def checkout_changed(shown: str, told: tuple[str, str]) -> RyeError:
     return RyeError("modified-item", f"{shown} {told[0]}.", told[1])
 
 
-def modified_item(said: str, identifier: str | None) -> RyeError:
-    """The error for a changed or added file. ``identifier``: the id of its item, if it belongs to one."""
+def modified_item(said: str, item: Identity | None) -> RyeError:
+    """The error for a changed or added file. ``item``: the item that it belongs to, if any."""
     hint = (
         "`rye diff --edited` shows the change. `rye install --discard-local-edits` restores the file as rye.lock has it"
     )
-    keeps = f"; after that, `rye override new {identifier}` makes a change that upgrades keep." if identifier else "."
+    keeps = KINDS[item.kind].kept_by(item.id) if item is not None else "."
     return RyeError("modified-item", said, hint + keeps)
 
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
+from rye.items.kinds import KINDS
 from rye.items.signed_release import SignedRelease
 from rye.project.item_file import load_item
 from rye.project.layout import Project
@@ -192,6 +193,15 @@ def test_changed_bytes_are_refused_with_the_next_steps(main_file: Path) -> None:
     keeps = "after that, `rye override new acme/ops/work` makes a change that upgrades keep."
     assert (error.hint or "").endswith(f"restores the file as rye.lock has it; {keeps}")
     assert (modified_item("It was.", None).hint or "").endswith("restores the file as rye.lock has it.")
+
+
+def test_a_hint_never_names_an_override_for_a_kind_that_has_none() -> None:
+    """A changed skill was once told of `rye override new`, which refuses skills."""
+    for kind in KINDS.values():
+        hint = modified_item("It was.", Identity(kind.name, "acme/thing")).hint or ""
+        assert ("`rye override new acme/thing`" in hint) is kind.overridable
+        assert (kind.instead_of_override or "") in hint
+    assert "copy its folder, and `rye add` the copy" in (modified_item("It was.", Identity("skill", "a/b")).hint or "")
 
 
 def test_a_changed_attached_file_is_refused_with_its_name(main_file: Path) -> None:

@@ -14,6 +14,7 @@ from rye.consent.agreement import Agreement
 from rye.consent.ask import Ask
 from rye.errors import RyeError
 from rye.installation.shadows import project_shadows, shadows_error
+from rye.items.kinds import KINDS
 from rye.items.named import ItemNames
 from rye.limits import OVERRIDES
 from rye.project.context import members_of
@@ -246,12 +247,8 @@ def edited_files(home: Home, project: Project, edits: Sequence[Drift], discard_c
     shown = [line.replace("\n", "\\n") for line in diffs[first.path][: OVERRIDES.shown_diff_lines]]
     if len(diffs[first.path]) > OVERRIDES.shown_diff_lines:
         shown.append("…")
-    keep = (
-        f"; after that, `rye override new {first.item.id}` makes a change that upgrades keep"
-        if first.item is not None
-        else ""
-    )
-    hint = f"`rye diff --edited` shows every difference. `{discard_command}` restores them as rye.lock has them{keep}."
+    keep = KINDS[first.item.identity.kind].kept_by(first.item.id) if first.item is not None else "."
+    hint = f"`rye diff --edited` shows every difference. `{discard_command}` restores them as rye.lock has them{keep}"
     if (checkout := told[first.path]) is not None:
         (what, hint), shown = checkout, []
     return RyeError(

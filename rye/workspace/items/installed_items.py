@@ -116,4 +116,4 @@ def _wrong(project: Project, entry: Drift) -> RyeError:
         return checkout_changed(entry.path, told)
     was = "was not installed" if entry.state == "extra" else f"was changed since {name} was installed"
     said = f"{entry.path} {was}."
-    return modified_item(said, item.id if item is not None else None)
+    return modified_item(said, item.identity if item is not None else None)
