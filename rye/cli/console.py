@@ -342,9 +342,12 @@ class Console:
         """Whether many things of one kind are shown as a number with examples: on a terminal, without ``--verbose``."""
         return sys.stderr.isatty() and not self.verbose
 
-    def confirm(self, question: str, more: Mapping[str, Callable[[], bool | None]] | None = None) -> bool:
+    def confirm(
+        self, question: str, more: Mapping[str, Callable[[], bool | None]] | None = None, *, letters: str = ""
+    ) -> bool:
         """Ask a yes-or-no question. ``more``: other answers, each a letter, and what it does: it returns the answer, or None to
-        ask again, e.g. after showing something. Call only when the session is interactive."""
+        ask again, e.g. after showing something. ``letters``: what these letters do, for someone who gives no valid answer. Call
+        only when the session is interactive."""
         from rye.layout import flow  # only terminals have columns
 
         more = more or {}
@@ -361,7 +364,7 @@ class Console:
                 if answer is not None:
                     return answer
             else:
-                click.echo(f"Please answer with one of {choices}.", err=True)
+                click.echo(f"Please answer with one of {choices}{f' ({letters})' if letters else ''}.", err=True)
 
     def ask(self, question: str, *, hidden: bool = False) -> str:
         """Ask for a line of text. Call only when the session is interactive."""

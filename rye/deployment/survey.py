@@ -320,7 +320,10 @@ def _chain(read: ReadProject, identity: Identity) -> str:
 
 
 def _unapproved(one: Widened) -> Refused:
-    hint = f"`rye deploy --allow-widening {one.item}` allows exactly this."
+    hint = (
+        f"`rye deploy --allow-widening {one.item}` allows exactly this; "
+        f"[deploy.{one.target}] exclude in rye.toml leaves it out there."
+    )
     return Refused(
         item=one.item,
         target=one.target,

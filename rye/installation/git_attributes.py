@@ -68,7 +68,7 @@ def _changes(root: Path, wanted: Mapping[str, list[str]]) -> tuple[list[Change],
         after = with_block(before, [f"{pattern} {_KEPT}" for pattern in patterns])
         if after != before:
             changes.append(Change(shown, after, before=NOTHING if before is None else sha256(before).hexdigest()))
-            if after is not None:
+            if after is not None and not _BLOCK.search(before or b""):  # said once; git shows what changes later
                 said.append(f"{shown} makes git keep the bytes that Rye wrote there. Commit it with them.")
     return changes, said
 

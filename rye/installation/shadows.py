@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.items.identity import lookup_key
+from rye.items.kinds import KINDS
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.lock_file import item_path
@@ -43,8 +44,12 @@ class Shadow(Struct, frozen=True):
     @property
     def hint(self) -> str:
         """How to fix it."""
+        rename = f"Rename or remove {self.own}."
+        kind = KINDS[self.item.identity.kind]
+        if not kind.overridable:
+            return f"{rename} {kind.instead_of_override}" if kind.instead_of_override else rename
         return (
-            f"Rename or remove {self.own}. To change the installed item, and keep the change through upgrades: "
+            f"{rename} To change the installed item, and keep the change through upgrades: "
             f"`rye override new {self.item.identity}`."
         )
 

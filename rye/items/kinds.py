@@ -91,6 +91,11 @@ class Kind(Struct, frozen=True, kw_only=True):
     """How the item becomes a prompt: its module builds it (:class:`rye.items.readers.PromptReader`), ``rye.rendering`` fills in
     inputs, or it has none."""
 
+    def changed_by(self, identifier: str) -> str | None:
+        """The sentence that says how to change an installed item of the kind; None if nothing does. ``identifier``: of the item,
+        without its kind."""
+        return f"To change it, use `rye override new {identifier}`." if self.overridable else self.instead_of_override
+
     def kept_by(self, identifier: str) -> str:
         """How a change to an installed item of the kind survives upgrades: the end of a hint whose last sentence says how to
         restore the item, from the mark that follows that sentence. ``identifier``: of the item, without its kind."""

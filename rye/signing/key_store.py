@@ -90,7 +90,8 @@ class KeyStore:
         if wanted is None:
             raise RyeError("no-key", "There is no key to sign with.", _MAKE_HINT)
         if not is_segment(wanted) or not self._private_path(wanted).is_file():
-            raise RyeError("no-key", f"There is no key called {wanted!r}.", _MAKE_HINT)
+            hint = f"`rye keys generate --name {wanted}` creates it, `rye keys list` lists your keys."
+            raise RyeError("no-key", f"There is no key called {wanted!r}.", hint if is_segment(wanted) else _MAKE_HINT)
         return self._stored(wanted, default)
 
     def private(self, name: str | None, passphrase: Callable[[], str]) -> PrivateKey:

@@ -69,7 +69,11 @@ def unseal(text: str, passphrase: str) -> PrivateKey:
         key = PrivateKey(box.decrypt(sealed.secret))
     except CryptoError:
         message = "The passphrase is wrong, or the file of the private key was changed."
-        raise RyeError("wrong-passphrase", message, "Try again with the right passphrase.") from None
+        hint = (
+            "Try again with the right passphrase. Nobody can open the key without it: if it is lost, make another one with "
+            "`rye keys generate --name NAME`, and let an owner of your namespace add it with `rye namespace keys add`."
+        )
+        raise RyeError("wrong-passphrase", message, hint) from None
     if key.public.raw != sealed.public.raw:
         raise RyeError(
             "bad-key",

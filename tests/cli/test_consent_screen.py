@@ -85,6 +85,33 @@ def test_an_item_that_differs_is_not_among_the_counted_ones(user: Person) -> Non
     assert any("executable file scripts/s000.sh" in line for line in lines)
 
 
+def test_an_item_with_an_alarm_is_not_among_those_with_nothing_that_can_run(user: Person) -> None:
+    for number in range(3):
+        skill(user, f"plain-{number:02}", "Read the page.")
+    skill(user, "setup", PIPE)
+    lines = asked(user, "../drafts", "--all")
+    at = next(number for number, line in enumerate(lines) if "3 items with nothing that can run" in line)
+    assert not any("setup" in line for line in lines[at : at + 2])
+    assert any("+ skill:drafts/setup" in line for line in lines)
+
+
+def test_an_answer_that_is_none_is_told_what_the_letters_do(user: Person) -> None:
+    skill(user, "runs", "Read the page.", scripts=1)
+    shown = user.terminal("add", "../drafts", "--all", answer=b"?\nn\n", env={"COLUMNS": "120"})
+    assert "Please answer with one of [y/N/d/f] (d: show the texts, f: the files)." in shown
+
+
+def test_an_update_says_once_and_shortly_where_its_items_come_from(user: Person) -> None:
+    skill(user, "one", "Read the page.")
+    skill(user, "two", "Read the page.")
+    user.ok("add", "../drafts", "--all", "--yes")
+    skill(user, "one", "Read it twice.", scripts=1)
+    skill(user, "two", "Read it twice.", scripts=1)
+    shown = user.terminal("update", answer=b"n\n", env={"COLUMNS": "120"})
+    assert shown.count("from path+../drafts") == 1
+    assert "not signed (folder ../drafts) as above, " in shown
+
+
 def test_d_shows_everything_with_the_text_and_f_the_files(user: Person) -> None:
     skill(user, "flood", f"The very words.\n\n{many_fetches(30)}\n\n    {PIPE}", scripts=20)
     shown = user.terminal("add", "../drafts", "--all", answer=b"d\nn\n", env={"COLUMNS": "80"})

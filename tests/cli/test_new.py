@@ -120,15 +120,22 @@ def test_items_go_into_the_project_around_the_folder(tmp_path: Path) -> None:
         ("skill", "Release_Notes", "rye new skill release-notes"),
         ("skill", "../../Etc", "rye new skill etc"),
         ("skill", "ß", "rye new skill release-notes"),
-        ("directive", "Team/Ship It", "rye new directive team/ship-it"),
+        ("directive", "Team/Ship It", "rye new directive team/ship_it"),
         ("tool", "Files/", "rye new tool workflows/files"),
         ("directive", "Ship", "rye new directive workflows/ship"),
         ("directive", "$(id)/`x`", "rye new directive id/x"),
     ],
 )
 def test_a_bad_id_is_answered_with_one_that_is_good(tmp_path: Path, kind: str, typed: str, example: str) -> None:
-    error = in_project(tmp_path).run("new", kind, typed, "--json").error
+    project = in_project(tmp_path)
+    error = project.run("new", kind, typed, "--json").error
     assert (error["code"], error["hint"]) == ("bad-argument", f"E.g. `{example}`.")
+    project.ok(*example.split()[1:])
+
+
+def test_a_directive_in_another_spelling_is_answered_with_its_own_name(tmp_path: Path) -> None:
+    error = in_project(tmp_path).run("new", "directive", "work/clean-up", "--json").error
+    assert error["hint"].endswith("e.g. clean_up.")
 
 
 def test_a_category_where_none_belongs_is_refused_in_plain_words(tmp_path: Path) -> None:

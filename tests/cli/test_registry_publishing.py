@@ -211,6 +211,17 @@ class TestRefusedBeforeAnythingIsSent:
         acme.write(path, stranger.path(path).read_bytes())
         error = acme.fails("publish", path, code="not-signed")
         assert "untrusted" in error["message"]
+        assert f"`rye sign {path} --key default --force`" in error["hint"]
+
+    def test_the_hint_after_a_wrong_key_of_ones_own_leads_out(self, acme: Person) -> None:
+        """Without ``--force``, ``rye sign`` keeps the valid signature of one's other key."""
+        acme.ok("keys", "generate", "--name", "other")
+        path = acme.directive("work/other_key")
+        acme.ok("sign", path, "--key", "other", "--force", "--yes")
+        hint = acme.fails("publish", path, code="not-signed")["hint"]
+        command = hint.split("`")[1].split()[1:]
+        acme.ok(*command, "--yes")
+        acme.ok("publish", path, "--yes")
 
     def test_an_item_changed_after_signing(self, acme: Person) -> None:
         path = acme.directive("bad/changed")

@@ -89,7 +89,9 @@ def test_another_key_by_name(rye: Person) -> None:
     rye.ok("keys", "generate", "--name", "second")
     key = rye.ok("sign", DIRECTIVE, "--key", "second", "--json").json["results"][0]["key"]
     assert rye.ok("verify", DIRECTIVE, "--json").json["results"][0]["key"] == key
-    assert rye.run("sign", DIRECTIVE, "--key", "third").code != 0
+    unknown = rye.run("sign", DIRECTIVE, "--key", "third", "--json")
+    assert (unknown.code, unknown.error["code"]) == (1, "no-key")
+    assert "`rye keys generate --name third` creates it" in unknown.error["hint"]
 
 
 def test_an_installed_item_is_not_signed_again(rye: Person) -> None:
@@ -98,6 +100,7 @@ def test_an_installed_item_is_not_signed_again(rye: Person) -> None:
     done = rye.run("sign", installed, "--json")
     assert done.code == 1
     assert done.error["code"] == "installed-item"
+    assert done.error["hint"] == "To change it, use `rye override new acme/workflows/deploy`."
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,10 @@ def test_it_is_said_and_goes_with_the_last_deployed_file(user: Person) -> None:
     assert ".ai/.gitattributes makes git keep" in user.ok("add", "../drafts", "--all", "--yes").stderr
     assert ".claude/.gitattributes makes git keep" in user.ok("deploy", "--target", "claude").stderr
     assert "/skills/word/** -text" in user.path(".claude/.gitattributes").read_text()
+    user.write("../drafts/page/SKILL.md", "---\nname: page\ndescription: Finds pages.\n---\n# Page\n\nRead it.\n")
+    user.ok("add", "../drafts", "--all", "--yes")
+    assert "makes git keep" not in user.ok("deploy", "--target", "claude").stderr, "it was said before"
+    assert "/skills/page/** -text" in user.path(".claude/.gitattributes").read_text()
     user.ok("undeploy", "--all")
     assert not user.path(".claude/.gitattributes").exists()
     assert user.path(".ai/.gitattributes").exists()

@@ -395,6 +395,10 @@ def _is_plain(change: ItemChange) -> bool:
     if change.action != "add" or change.old is not None or new is None or new.source is None:
         return False
     is_special = change.forced is not None or change.pulled_in or new.tools is not None
+    if any(
+        mention.is_alarm for mention in change.mentions
+    ):  # among items with "nothing that can run" it would look harmless
+        return False
     return not is_special and not any(ask.sort == "run" or ask.sort not in _WITH_LINES for ask in change.asks)
 
 
@@ -441,13 +445,13 @@ def _show_source(screen: _Screen, change: ItemChange, seen: set[object], *, with
     if _is_described(screen, change, seen):
         return
     place = f", {one_line(new.source.place)}" if with_place else ""
-    if _said_of_source(change) in seen:
-        console.tell((f"      {one_line(new.how_signed)} as above{place}", "dim"))
-        return
-    seen.add(_said_of_source(change))
     signed, commit = new.how_signed, new.source.commit
     if screen.folds and commit is not None:  # rye.lock has all of it
         signed = signed.replace(commit, commit[:_COMMIT_DIGITS])
+    if _said_of_source(change) in seen:
+        console.tell((f"      {one_line(signed)} as above{place}", "dim"))
+        return
+    seen.add(_said_of_source(change))
     mark = "  (new to this project)" if change.signer_new else ""
     mark = "  (you never agreed to this source before)" if change.signer_unknown else mark
     style = "error" if new.is_unsigned else "dim"
@@ -493,7 +497,8 @@ def _show_signer(screen: _Screen, change: ItemChange, time: datetime, seen: set[
     console, old, new = screen.console, change.old, change.new
     if new is None or (change.action == "keep" and old is not None and not old.approved.is_pending):
         return
-    if new.source is not None and old is None:
+    stays = old is not None and change.signed_before is None and old.registry == new.registry
+    if new.source is not None and (old is None or (screen.folds and stays)):
         _show_source(screen, change, seen)
         return
     history = change.history

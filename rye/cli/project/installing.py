@@ -157,12 +157,14 @@ def agreement(session: Session, proposed: ProposedDeploy | None = None) -> Agree
         if any(path for _, path, _ in proposal.texts):
             more["f"] = lambda: consent.show_files(console, proposal)
         question = consent.question(proposal)
+        letters = "d: show the texts" + ", f: the files" * ("f" in more)
         if proposed is None or not programs:
-            return console.confirm(question, more)
+            return console.confirm(question, more, letters=letters)
         if not needs_yes:  # it is installed in any case
-            proposed.agreed = console.confirm(f"Deploy this to {programs} as well?", more)
+            proposed.agreed = console.confirm(f"Deploy this to {programs} as well?", more, letters=letters)
             return False
-        console.say("d: show the texts" + ", f: the files" * ("f" in more) + ", o: only install", "dim")
+        letters += ", o: only install"
+        console.say(letters, "dim")
         proposed.agreed = True
 
         def only_install() -> bool:
@@ -170,7 +172,7 @@ def agreement(session: Session, proposed: ProposedDeploy | None = None) -> Agree
             return True
 
         more["o"] = only_install
-        return console.confirm(f"{question.removesuffix('?')}, and deploy it to {programs}?", more)
+        return console.confirm(f"{question.removesuffix('?')}, and deploy it to {programs}?", more, letters=letters)
 
     return agree
 
@@ -243,7 +245,9 @@ def _show_set_aside(session: Session, outcome: InstallOutcome, command: str) -> 
         for one in outcome.set_aside:
             session.console.say(one_line(f"  {one.change.label} {one.why}"), "warning")
         session.console.say(
-            f"Once you have read what they say, this installs them: {_approving(outcome, command)}", "warning"
+            f"Once you have read what {'it says' if count == 1 else 'they say'}, this installs "
+            f"{'it' if count == 1 else 'them'}: {_approving(outcome, command)}",
+            "warning",
         )
 
 

@@ -79,7 +79,7 @@ def _propose_fix(entry: FileToRead, kind: str | None) -> ProposedChange | None:
         raise RyeError(
             "installed-item",
             f"{entry.shown} is an installed item and was not changed.",
-            "To change it, use `rye override new`.",
+            KINDS[location.kind].changed_by(f"{location.namespace}/{location.local_id}"),
         )
     broken = breaks_signature(data, new, location.kind, entry.path.name)
     return ProposedChange(

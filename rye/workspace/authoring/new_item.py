@@ -91,6 +91,8 @@ def _example(kind: Kind, typed: str) -> str:
         parts = parts[-1:]
     elif len(parts) == 1:
         parts = ["workflows", *parts]
+    if kind.name == "directive" and parts:  # whose names are snake_case
+        parts[-1] = parts[-1].replace("-", "_")
     near = "/".join(parts)
     return near if is_id(near) else "workflows/release-notes" if kind.nested else "release-notes"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rye.errors import RyeError
+from rye.items.kinds import KINDS
 from rye.project.checking import Checked, check_files
 from rye.project.context import arguments_or_own_items, load_manifest, read_options
 from rye.project.item_file import ItemFile
@@ -132,8 +133,9 @@ def refuse_installed(checked: Sequence[Checked]) -> None:
     """Raise RyeError ``installed-item`` if one is installed: it must stay as its author signed it, byte for byte."""
     for entry in checked:
         if entry.item is not None and entry.item.location.namespace is not None:
+            location = entry.item.location
             raise RyeError(
                 "installed-item",
                 f"{entry.shown} is installed, and must stay as its author signed it.",
-                "To change it, use `rye override new`.",
+                KINDS[location.kind].changed_by(f"{location.namespace}/{location.local_id}"),
             )
