@@ -34,8 +34,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "add": (
         "rye add anthropics/skills/pdf",
         "rye add https://github.com/anthropics/skills --list pdf",
-        "rye add git+https://git.example.org/team/kit.git#v2.0.0 --all --as kit",
-        "rye add ../shared-items review",
+        "rye add git+https://git.example.org/kit.git#v2 --all",
+        "rye add ../shared-items review --as ours",
         "rye add acme/workflows/deploy",
         "rye add 'tool:acme/shell/docker@^1.2' --group dev",
     ),
