@@ -298,7 +298,10 @@ def _wrong_words(error: click.UsageError) -> UsageError:
         near = [repr(name) for name in error.possibilities or []][:2]
         message, hint = error.message, f"Did you mean {' or '.join(near)}? {hint}" if near else hint
     elif message.startswith("Got unexpected extra argument"):
-        message = f"Unexpected argument: {message.partition('(')[2].removesuffix(')')}."
+        extra = message.partition("(")[2].removesuffix(")")
+        message = f"Unexpected argument: {extra}."
+        takes_name = error.ctx is not None and any("--name" in param.opts for param in error.ctx.command.params)
+        hint = f"Did you mean `{path} --name {extra}`? {hint}" if takes_name and extra.isidentifier() else hint
     message = " ".join(message.split())
     for theirs, ours in _PLAINER.items():
         message = message.replace(theirs, ours)

@@ -42,6 +42,10 @@ def events(text: str, first_line: int) -> Iterator[Any]:
     except ruamel.error.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         message = " ".join(part for part in (error.context, error.problem) if part)
+        if (
+            error.problem == "mapping values are not allowed here"
+        ):  # the commonest mistake: `description: Use this: when …`
+            message += " (a value that contains a colon and a space needs quotation marks)"
         line = (mark.line if mark else 0) + first_line
         raise YamlError(" ".join(message.split()), line, mark.column + 1 if mark else None) from None
     except ruamel.reader.ReaderError as error:

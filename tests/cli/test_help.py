@@ -88,6 +88,7 @@ def test_a_misspelt_option_is_corrected_in_the_hint(rye: Person) -> None:
 
 def test_an_argument_too_many_is_named(rye: Person) -> None:
     assert rye.run("list", "acme", "--json").error["message"] == "Unexpected argument: acme."
+    assert "`rye keys generate --name second`" in rye.run("keys", "generate", "second", "--json").error["hint"]
 
 
 def test_ctrl_c_before_the_command_line_is_imported_ends_without_a_traceback(

@@ -229,3 +229,9 @@ def test_json_is_read_as_the_same_value(value: Any) -> None:
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_core_scalars_never_fail_within_the_length_cap(text: str) -> None:
     assert isinstance(core_value(text), str | int | float | bool | None)
+
+
+def test_a_colon_in_a_plain_value_is_answered_with_quotation_marks() -> None:
+    with pytest.raises(YamlError, match="needs quotation marks") as raised:
+        read_yaml("name: pdf\ndescription: Use this: when a PDF comes\n", first_line=2)
+    assert (raised.value.line, raised.value.column) == (3, 22)

@@ -79,7 +79,10 @@ def sign_items(
         what = (
             f"the valid signature of {replaced[0].shown}" if one else f"{len(replaced)} valid signatures of other keys"
         )
-        question = f"Replace {what}? Versions that are published with it can then no longer be published from here."
+        which = "it" if one else "them"
+        question = (
+            f"Replace {what}? Versions that are published with {which} can then no longer be published from here."
+        )
         confirm(context, question, "nothing was signed.")
     private = keys.private(key) if force or not all(present) else None
     now = context.now()
