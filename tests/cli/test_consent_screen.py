@@ -101,6 +101,14 @@ def test_an_answer_that_is_none_is_told_what_the_letters_do(user: Person) -> Non
     assert "Please answer with one of [y/N/d/f] (d: show the texts, f: the files)." in shown
 
 
+def test_why_yes_did_not_answer_is_said(user: Person) -> None:
+    skill(user, "setup", PIPE)
+    shown = user.terminal("add", "../drafts", "setup", "--yes", answer=b"n\n", env={"COLUMNS": "120"})
+    assert "`--yes` does not answer this; a person does, or `--approve ITEM@VERSION`." in shown
+    skill(user, "plain", "Read the page.")
+    assert "does not answer" not in user.terminal("add", "../drafts", "plain", "--yes", env={"COLUMNS": "120"})
+
+
 def test_an_update_says_once_and_shortly_where_its_items_come_from(user: Person) -> None:
     skill(user, "one", "Read the page.")
     skill(user, "two", "Read the page.")

@@ -157,6 +157,8 @@ def agreement(session: Session, proposed: ProposedDeploy | None = None) -> Agree
         if any(path for _, path, _ in proposal.texts):
             more["f"] = lambda: consent.show_files(console, proposal)
         question = consent.question(proposal)
+        if needs_yes and session.assume_yes:
+            console.say("`--yes` does not answer this; a person does, or `--approve ITEM@VERSION`.", "dim")
         letters = "d: show the texts" + ", f: the files" * ("f" in more)
         if proposed is None or not programs:
             return console.confirm(question, more, letters=letters)
