@@ -67,11 +67,12 @@ def show_added(
         _show_readers(session, deployed, added)
     elif added and not project.has_deployed:
         here = programs_here(project.root) if session.console.on_terminal and not proposed.names else proposed.names
+        them = "it" if len(added) == 1 else "them"
         if here:
-            session.console.next_step(f"`rye deploy` writes it where {titles(here)} can read it.")
+            session.console.next_step(f"`rye deploy` writes {them} where {titles(here)} can read {them}.")
         else:
             session.console.next_step(
-                "`rye deploy --target claude` writes it where Claude Code reads it; or another program."
+                f"`rye deploy --target claude` writes {them} where Claude Code reads {them}; or another program."
             )
     return code
 
