@@ -64,6 +64,9 @@ class TestPublish:
         assert f"rye publish {path} --restore" in error["hint"]
         assert acme.run("publish", path, "--restore", "--dry-run", "--json").code == 1
         assert acme.path(path).read_bytes() != published
+        said = acme.ok("publish", path, "--restore").stderr
+        assert f"{path} has the published signature again" in said
+        assert acme.path(path).read_bytes() == published
         done = acme.ok("publish", path, "--restore", "--json").json
         assert (done["published"], [row["id"] for row in done["unchanged"]]) == ([], ["acme/work/signed"])
         assert acme.path(path).read_bytes() == published

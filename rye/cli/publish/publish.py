@@ -98,6 +98,8 @@ def _list(session: Session, batch: Batch, stage: bool) -> None:
             action = "executable" if entry.executable else actions.get(entry.path)
             mark = (f"  {action}", "warning") if action is not None else ""
             session.console.tell(f"    {entry.path}", (f"  {len(entry.data):,} bytes", "dim"), mark, hang=8, wide=True)
+    for shown in batch.restored:
+        session.console.say(f"  {one_line(shown)} has the published signature again")
     if batch.unchanged:
         session.console.say(f"  {len(batch.unchanged)} already published and unchanged")
     if batch.refused:

@@ -99,6 +99,8 @@ class Batch(Struct, frozen=True):
     """Already published with the same bytes."""
     refused: tuple[RefusedItem, ...] = ()
     """Left out."""
+    restored: tuple[str, ...] = ()
+    """The files that have the published signature again, as a person sees their paths."""
 
 
 class PublishOutcome(Struct, frozen=True):
@@ -130,11 +132,12 @@ def publish(
         refusals = _Refusals(collected.refused)
         records = client.releases([item.identity for item in collected.items])
         restore = request.restore and not request.dry_run
-        fresh, unchanged = _new_versions(client, records, collected.items, refusals, restore=restore)
+        fresh, unchanged, restored = _new_versions(client, records, collected.items, refusals, restore=restore)
         if not request.allow_uncommitted:
             _refuse_uncommitted(fresh)
         fresh = _with_free_names(context, client, fresh, refusals)
         batch = _batch(context, keys, where, client, keyset, fresh, unchanged, refusals)
+        batch = replace(batch, restored=restored)
         if not batch.releases and not unchanged:
             refusals.end(context)
         _warn_of_placeholders(context, batch.items)
@@ -285,8 +288,8 @@ def _new_versions(
     refusals: _Refusals,
     *,
     restore: bool,
-) -> tuple[list[Publishable], list[Publishable]]:
-    """The items with a new version, and those already published with the same bytes.
+) -> tuple[list[Publishable], list[Publishable], tuple[str, ...]]:
+    """The items with a new version, those already published with the same bytes, and the files that were restored.
 
     A published version with other bytes is a refusal: ``signature-differs`` if only the signature is another, otherwise
     ``version-exists``. ``restore``: write the registry's bytes where only the signature is another.
@@ -299,13 +302,14 @@ def _new_versions(
     }
     differing = [item for item in items if item.identity in published and not _same(published[item.identity], item)]
     signed_otherwise = _signed_otherwise(client, published, differing)
+    restored: list[Replacement] = []
     if restore:
-        changes = [
+        restored = [
             Replacement(item.path.resolve(), item.shown, item.data, signed_otherwise[item.identity])
             for item in differing
             if item.identity in signed_otherwise
         ]
-        replace_files(changes)
+        replace_files(restored)
         differing = [item for item in differing if item.identity not in signed_otherwise]
     refused = {item.identity for item in differing}
     fresh: list[Publishable] = []
@@ -314,7 +318,7 @@ def _new_versions(
         with refusals.of(item, unchanged if item.identity in published else fresh):
             if item.identity in refused:
                 raise _version_exists(item, only_signature=item.identity in signed_otherwise)
-    return fresh, unchanged
+    return fresh, unchanged, tuple(change.shown for change in restored)
 
 
 def _same(release: Release, item: Publishable) -> bool:
