@@ -13,13 +13,18 @@ from rye.errors import UsageError
 
 @command("help")
 @click.argument("words", nargs=-1, metavar="[COMMAND]…")
+@click.option("--all", "all_commands", is_flag=True, help="List all commands, not only those of every day.")
 @click.pass_context
-def show_help(ctx: click.Context, words: tuple[str, ...]) -> None:
+def show_help(ctx: click.Context, words: tuple[str, ...], all_commands: bool) -> None:
     """Show how a command is used: the same page as `rye COMMAND --help`.
 
     `rye help options` shows the options that every command takes, and their environment variables.
     """
     context = ctx.find_root()
+    if all_commands:
+        if words:
+            raise UsageError("usage", "--all takes no words.", "`rye help --all` lists all commands.")
+        cast("Families", context.command).first = None
     if words == ("options",):
         _answer(ctx, _options(context))
         return

@@ -116,6 +116,13 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "trust": ("rye.cli.trust.trust:trust", "Trust", "Manage whose signatures you trust."),
     "help": ("rye.cli.help:show_help", "Use", "Show how to use a command."),
 }
+DAILY: dict[str, tuple[str, ...]] = {
+    "Install": ("init", "add", "remove", "install", "update"),
+    "Look": ("list", "info", "diff", "search"),
+    "Use and check": ("deploy", "ci", "check", "audit"),
+    "Write your own": ("new", "validate", "sign", "publish"),
+}
+"""The commands on the first help page, by group."""
 _PLAINER = {
     " is not a valid integer range.": " is not a whole number.",
     " is not a valid float range.": " is not a number.",
@@ -130,9 +137,13 @@ _WIDEST = 100
 class Families(WithHelp, click.Group):
     """A group whose commands are rows of a table, so that listing them imports none of them."""
 
-    def __init__(self, table: dict[str, tuple[str, str, str]], **kwargs: Any) -> None:
+    def __init__(
+        self, table: dict[str, tuple[str, str, str]], first: dict[str, tuple[str, ...]] | None = None, **kwargs: Any
+    ) -> None:
+        """``first``: the commands that the help lists, by group; None lists all."""
         super().__init__(**kwargs)
         self.table = table
+        self.first = first
         self.params.extend(global_options(shown=None if self.name == "rye" else REPEATED))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -167,13 +178,18 @@ class Families(WithHelp, click.Group):
         write_examples(ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands, section by section."""
+        """Write the commands, section by section, and how to see the rest."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for name, (_, section, line) in self.table.items():
-            sections.setdefault(section, []).append((name, line))
+            if self.first is None:
+                sections.setdefault(section, []).append((name, line))
+        for section, names in (self.first or {}).items():
+            sections[section] = [(name, self.table[name][2]) for name in names]
         for section, rows in sections.items():
             with formatter.section(section):
                 formatter.write_dl(rows)
+        if self.first is not None:
+            formatter.write(f"\n`rye help --all` lists all {len(self.table)} commands.\n")
 
 
 _SYNONYMS = {
@@ -207,7 +223,8 @@ def unknown_command(given: str, known: Any, path: str) -> UsageError:
 
     near = [_SYNONYMS[given]] if _SYNONYMS.get(given) in known else []
     near = near or difflib.get_close_matches(given, list(known), n=2, cutoff=0.65)
-    hint = f"Did you mean {' or '.join(repr(n) for n in near)}?" if near else f"`{path} --help` lists all commands."
+    all_listed = f"`{'rye help --all' if path == 'rye' else path + ' --help'}` lists all commands."
+    hint = f"Did you mean {' or '.join(repr(n) for n in near)}?" if near else all_listed
     if path == "rye":
         hint = _OTHER_WAYS.get(given, hint)
     return UsageError("unknown-command", f"Unknown command {given!r}.", hint)
@@ -237,6 +254,7 @@ def program() -> Families:
     """The whole command line."""
     group = Families(
         COMMANDS,
+        DAILY,
         name="rye",
         help="Package manager and verifiable registry for the text that steers software agents.",
         no_args_is_help=True,

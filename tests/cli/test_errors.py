@@ -97,7 +97,7 @@ def test_did_you_mean(rye: Person, arguments: tuple[str, ...], meant: str) -> No
 
 @pytest.mark.parametrize("word", ["zz", "xyzzy", "pack"])
 def test_no_command_is_suggested_for_a_word_that_resembles_none(rye: Person, word: str) -> None:
-    assert "`rye --help` lists all commands." in rye.run(word).stderr
+    assert "`rye help --all` lists all commands." in rye.run(word).stderr
 
 
 @pytest.mark.parametrize("name", [name for name, row in COMMANDS.items() if row[1] in ("Author", "Trust")])

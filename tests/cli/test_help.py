@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from rye.cli import start
-from rye.cli.main import COMMANDS
+from rye.cli.completing.answer import stored_table
+from rye.cli.main import COMMANDS, DAILY
 from tests.scenes.person import Person
 
 GLOBAL = (
@@ -37,6 +38,30 @@ def options(page: str) -> set[str]:
 
 def test_the_first_page_lists_the_global_options(rye: Person) -> None:
     assert options(rye.ok("--help").stdout) >= {*GLOBAL, "--offline"}
+
+
+def listed(page: str) -> list[str]:
+    return re.findall(r"(?m)^  ([a-z][a-z-]*)  +\S", page)
+
+
+def test_the_first_page_lists_the_daily_commands_and_names_the_page_with_all(rye: Person) -> None:
+    page = rye.ok("--help").stdout
+    assert listed(page) == [name for names in DAILY.values() for name in names]
+    assert len(listed(page)) == 17
+    assert "\n`rye help --all` lists all 67 commands." in page
+    assert len(page.splitlines()) <= 55, "one screen"
+    assert rye.run().stderr == page, "without words"
+
+
+def test_every_command_is_on_the_page_with_all_and_in_completion(rye: Person) -> None:
+    page = rye.ok("help", "--all").stdout
+    assert sorted(listed(page)) == sorted(COMMANDS)
+    assert options(page) == options(rye.ok("--help").stdout)
+    assert set(stored_table()[""]["commands"]) == set(COMMANDS)
+
+
+def test_the_page_with_all_commands_takes_no_words(rye: Person) -> None:
+    assert rye.run("help", "--all", "add", "--json").error["code"] == "usage"
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
