@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import click
 
@@ -62,6 +62,15 @@ class Advance(Protocol):
 
     def __call__(self, amount: int = 1) -> None:
         """Advance by ``amount`` of what is counted."""
+
+
+class Choice(NamedTuple):
+    """Another answer to a yes-or-no question than y and n."""
+
+    meaning: str
+    """What it does, in two or three words, for whoever typed something else."""
+    take: Callable[[], bool | None]
+    """Does it. Returns the answer to the question, or None to ask again, e.g. after showing something."""
 
 
 class Console:
@@ -342,12 +351,9 @@ class Console:
         """Whether many things of one kind are shown as a number with examples: on a terminal, without ``--verbose``."""
         return sys.stderr.isatty() and not self.verbose
 
-    def confirm(
-        self, question: str, more: Mapping[str, Callable[[], bool | None]] | None = None, *, letters: str = ""
-    ) -> bool:
-        """Ask a yes-or-no question. ``more``: other answers, each a letter, and what it does: it returns the answer, or None to
-        ask again, e.g. after showing something. ``letters``: what these letters do, for someone who gives no valid answer. Call
-        only when the session is interactive."""
+    def confirm(self, question: str, more: Mapping[str, Choice] | None = None) -> bool:
+        """Ask a yes-or-no question, again after anything that is no answer. ``more``: other answers, by their letters. Call only
+        when the session is interactive."""
         from rye.layout import flow  # only terminals have columns
 
         more = more or {}
@@ -360,11 +366,12 @@ class Console:
             if said in ("y", "yes", "n", "no", ""):
                 return said in ("y", "yes")
             if said in more:
-                answer = more[said]()
+                answer = more[said].take()
                 if answer is not None:
                     return answer
             else:
-                click.echo(f"Please answer with one of {choices}{f' ({letters})' if letters else ''}.", err=True)
+                meanings = ["y: yes", "n or Enter: no", *(f"{letter}: {one.meaning}" for letter, one in more.items())]
+                self._told([(f"Type one of these. {', '.join(meanings)}.", None)])
 
     def ask(self, question: str, *, hidden: bool = False) -> str:
         """Ask for a line of text. Call only when the session is interactive."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import sys
+from pathlib import Path
 
 import pytest
 
-from rye.cli.console import Console
+from rye.cli.console import Choice, Console
+from tests.scenes.person import Person
 
 HOSTILE = "a\x1b[2Jb\x9b1mc\u202ed\u2028e\rf"
 ESCAPED = r"a\u{1b}[2Jb\u{9b}1mc\u{202e}d\u{2028}e\u{d}f"
@@ -88,3 +90,35 @@ def test_a_pipe_gets_each_line_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     made.line(("error:", "error"), " word" * 40)
     made.table([["x" * 50, "y" * 50]], ["ONE", "TWO"])
     assert screen.getvalue() == f"error:{' word' * 40}\n{'x' * 50}\t{'y' * 50}\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer", "shown", "told"),
+    [
+        ("y\n", True, 0, 0),
+        ("\n", False, 0, 0),
+        ("maybe\ny\n", True, 0, 1),
+        ("?\nd\nx\nn\n", False, 1, 2),
+    ],
+)
+def test_what_is_no_answer_is_answered_with_what_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, answer: bool, shown: int, told: int
+) -> None:
+    made, _ = console(monkeypatch, terminal=False)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+    texts: list[str] = []
+    more = {"d": Choice("show the texts", lambda: texts.append("shown"))}
+    assert made.confirm("Install this?", more) is answer
+    assert len(texts) == shown
+    said = "Type one of these. y: yes, n or Enter: no, d: show the texts.\n"
+    assert capsys.readouterr().err.count(said) == told
+
+
+def test_a_question_with_two_answers_names_both_on_a_real_terminal(tmp_path: Path) -> None:
+    rye = Person(tmp_path)
+    rye.ok("keys", "generate")
+    rye.ok("keys", "export", "-o", "own.pem")
+    shown = rye.terminal("trust", "add", "own.pem", answer=b"sure\ny\n")
+    assert "Type one of these. y: yes, n or Enter: no.\n" in shown
+    assert "invalid input" not in shown
+    assert shown.count("Trust what this key signs?") == 2

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 from msgspec.structs import replace
 
-from rye.cli.console import one_line
+from rye.cli.console import Choice, one_line
 from rye.cli.options import Session
 from rye.errors import UsageError
 from rye.project.context import load_manifest
@@ -153,28 +153,26 @@ def agreement(session: Session, proposed: ProposedDeploy | None = None) -> Agree
         consent.show_proposal(console, proposal, asks=asks)
         if not asks:
             return False
-        more: dict[str, Callable[[], bool | None]] = {"d": lambda: consent.show_whole(console, proposal)}
+        more = {"d": Choice("show the texts", lambda: consent.show_whole(console, proposal))}
         if any(path for _, path, _ in proposal.texts):
-            more["f"] = lambda: consent.show_files(console, proposal)
+            more["f"] = Choice("show the files", lambda: consent.show_files(console, proposal))
         question = consent.question(proposal)
         if needs_yes and session.assume_yes:
             console.say("`--yes` does not answer this; a person does, or `--approve ITEM@VERSION`.", "dim")
-        letters = "d: show the texts" + ", f: the files" * ("f" in more)
         if proposed is None or not programs:
-            return console.confirm(question, more, letters=letters)
+            return console.confirm(question, more)
         if not needs_yes:  # it is installed in any case
-            proposed.agreed = console.confirm(f"Deploy this to {programs} as well?", more, letters=letters)
+            proposed.agreed = console.confirm(f"Deploy this to {programs} as well?", more)
             return False
-        letters += ", o: only install"
-        console.say(letters, "dim")
+        console.say("d: show the texts" + ", f: the files" * ("f" in more) + ", o: only install", "dim")
         proposed.agreed = True
 
         def only_install() -> bool:
             proposed.agreed = False
             return True
 
-        more["o"] = only_install
-        return console.confirm(f"{question.removesuffix('?')}, and deploy it to {programs}?", more, letters=letters)
+        more["o"] = Choice("only install", only_install)
+        return console.confirm(f"{question.removesuffix('?')}, and deploy it to {programs}?", more)
 
     return agree
 
