@@ -16,6 +16,8 @@ from rye.text.lazy import lazy_pattern
 
 SEGMENT_PATTERN = r"(?!(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?![a-z0-9_-]))[a-z0-9][a-z0-9_-]{0,63}"
 """A regular expression for one part of an id. Windows device names are excluded."""
+SEGMENT_CHARACTERS = 64
+"""The most characters of one part of an id, as in the pattern."""
 MAX_SEGMENTS = 16
 
 _SEGMENT = lazy_pattern(SEGMENT_PATTERN)

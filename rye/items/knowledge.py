@@ -63,7 +63,7 @@ def read(source: Source, options: ReadOptions) -> Reading[Knowledge]:
         return Reading(None, None, (Diagnostic("error", "K01", error.message, error.line, hint=hint),))
     except YamlError as error:
         message = f"The metadata is not valid YAML: {error.message}."
-        return Reading(None, None, (Diagnostic("error", "K01", message, error.line, error.column),))
+        return Reading(None, None, (Diagnostic("error", "K01", message, error.line, error.column, error.hint),))
     data = document.value
     if not isinstance(data, dict):
         return Reading(None, None, (Diagnostic("error", "K01", "The metadata must be a mapping.", parts.yaml_line),))

@@ -25,7 +25,7 @@ from rye.limits import CONTENT, ContentLimits
 from rye.text import content
 from rye.text.diagnostics import Diagnostic, Severity
 from rye.text.lazy import lazy_module, lazy_pattern
-from rye.text.yaml_error import YamlError
+from rye.text.yaml_error import YamlError, quoted_form
 
 if TYPE_CHECKING:  # slow to import, and not needed for an empty frontmatter or other formats
     import ruamel.yaml as ruamel
@@ -47,7 +47,9 @@ def events(text: str, first_line: int) -> Iterator[Any]:
         ):  # the commonest mistake: `description: Use this: when …`
             message += " (a value that contains a colon and a space needs quotation marks)"
         line = (mark.line if mark else 0) + first_line
-        raise YamlError(" ".join(message.split()), line, mark.column + 1 if mark else None) from None
+        written = text.split("\n")[mark.line] if mark and mark.line <= text.count("\n") else ""
+        hint = quoted_form(message, written)
+        raise YamlError(" ".join(message.split()), line, mark.column + 1 if mark else None, hint) from None
     except ruamel.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + first_line
         raise YamlError("it contains a character that YAML does not allow", line) from None

@@ -120,22 +120,32 @@ def test_items_go_into_the_project_around_the_folder(tmp_path: Path) -> None:
         ("skill", "Release_Notes", "rye new skill release-notes"),
         ("skill", "../../Etc", "rye new skill etc"),
         ("skill", "ß", "rye new skill release-notes"),
+        ("skill", "team/PDF", "rye new skill pdf"),
+        ("skill", "a" * 70, f"rye new skill {'a' * 64}"),
         ("directive", "Team/Ship It", "rye new directive team/ship_it"),
-        ("tool", "Files/", "rye new tool workflows/files"),
+        ("directive", "Workflows/Clean-Up", "rye new directive workflows/clean_up"),
+        ("directive", "workflows/clean-up", "rye new directive workflows/clean_up"),
+        ("directive", "clean_up.md", "rye new directive workflows/clean_up"),
         ("directive", "Ship", "rye new directive workflows/ship"),
         ("directive", "$(id)/`x`", "rye new directive id/x"),
+        ("directive", "team/9lives", "rye new directive workflows/release_notes"),
+        ("tool", "Files/", "rye new tool workflows/files"),
+        ("tool", "files/sum.py", "rye new tool files/sum"),
+        ("agent", "complete", "rye new agent release-notes"),
+        ("agent", "team/planner", "rye new agent planner"),
+        ("role", "snake_case", "rye new role snake-case"),
+        ("formula", "nul", "rye new formula release-notes"),
+        ("knowledge", "a/" * 20 + "b", "rye new knowledge workflows/release-notes"),
     ],
 )
 def test_a_bad_id_is_answered_with_one_that_is_good(tmp_path: Path, kind: str, typed: str, example: str) -> None:
-    project = in_project(tmp_path)
-    error = project.run("new", kind, typed, "--json").error
-    assert (error["code"], error["hint"]) == ("bad-argument", f"E.g. `{example}`.")
-    project.ok(*example.split()[1:])
-
-
-def test_a_directive_in_another_spelling_is_answered_with_its_own_name(tmp_path: Path) -> None:
-    error = in_project(tmp_path).run("new", "directive", "work/clean-up", "--json").error
-    assert error["hint"].endswith("e.g. clean_up.")
+    """The hint's command is run, and what it writes is valid."""
+    rye = in_project(tmp_path)
+    error = rye.run("new", kind, typed, "--json").error
+    assert error["code"] == "bad-argument"
+    assert error["hint"].endswith(f"E.g. `{example}`.")
+    written = rye.ok(*example.split()[1:], "--json").json["path"]
+    rye.ok("validate", written, "--strict")
 
 
 def test_a_category_where_none_belongs_is_refused_in_plain_words(tmp_path: Path) -> None:

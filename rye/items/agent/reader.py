@@ -117,7 +117,7 @@ def read(source: Source, options: ReadOptions) -> Reading[Agent]:
         return Reading(None, None, (Diagnostic("error", "A01", error.message, error.line),))
     except YamlError as error:
         message = f"The frontmatter is not valid YAML: {error.message}."
-        return Reading(None, None, (Diagnostic("error", "A01", message, error.line, error.column),))
+        return Reading(None, None, (Diagnostic("error", "A01", message, error.line, error.column, error.hint),))
     if not isinstance(document.value, dict):
         what = "empty" if document.value is None else _kind(document.value)
         message = f"The frontmatter must be a mapping, not {what}."

@@ -78,12 +78,10 @@ def template(name: str, category: str, author: str | None = None) -> str:
 def new_directive(name: str, category: str, description: str | None = None, author: str | None = None) -> str:
     """Return a valid directive for ``directives/<category>/<name>.md``. Raises UsageError for an invalid name or category."""
     if _NAME.fullmatch(name) is None:
-        near = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
-        near = near if _NAME.fullmatch(near) else "deploy_staging"
         raise UsageError(
             "bad-argument",
             f"{name!r} is not a valid directive name: names are snake_case.",
-            f"Use lower-case letters, digits and `_`, starting with a letter, e.g. {near}.",
+            "Use lower-case letters, digits and `_`, starting with a letter.",
             what="item name",
         )
     if not is_id(category):

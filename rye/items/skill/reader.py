@@ -83,7 +83,7 @@ def read(source: Source, options: ReadOptions) -> Reading[Skill]:
         return Reading(None, None, (Diagnostic("error", "S01", error.message, error.line),))
     except YamlError as error:
         message = f"The frontmatter is not valid YAML: {error.message}."
-        return Reading(None, None, (Diagnostic("error", "S01", message, error.line, error.column),))
+        return Reading(None, None, (Diagnostic("error", "S01", message, error.line, error.column, error.hint),))
     data = document.value
     if not isinstance(data, dict):
         return Reading(None, None, (Diagnostic("error", "S01", "The frontmatter must be a mapping.", parts.yaml_line),))

@@ -60,7 +60,7 @@ def read(source: Source, options: ReadOptions) -> Reading[Tool]:
         return Reading(None, None, (Diagnostic("error", "T01", message, error.line),))
     except YamlError as error:
         message = f"The file is not valid YAML: {error.message}."
-        return Reading(None, None, (Diagnostic("error", "T01", message, error.line, error.column),))
+        return Reading(None, None, (Diagnostic("error", "T01", message, error.line, error.column, error.hint),))
     diagnostics = [Diagnostic("error", "T02", f"{name} is set twice.", line) for name, line in found.repeated]
 
     def written(key: str) -> str:

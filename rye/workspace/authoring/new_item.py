@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
-from rye.items.identity import is_id
+from rye.items.identity import SEGMENT_CHARACTERS, is_id
 from rye.items.kinds import KINDS, Kind
 from rye.items.reading import ReadOptions, Source
 from rye.project.context import load_manifest, require_project
@@ -46,8 +47,12 @@ def write_new_item(context: Context, request: NewItem) -> WrittenItem:
     category, name = _split(kind, request.identifier)
     project = require_project(context.cwd)
     path = _path(project, kind, category, name)
-    text = kind.load().template(name, category, load_manifest(project).namespace)
-    _check(kind, category, name, path, text)
+    try:
+        text = kind.load().template(name, category, load_manifest(project).namespace)
+        _check(kind, category, name, text)
+    except UsageError as error:
+        error.hint = f"{error.hint or ''} {_likely(kind, request.identifier)}".strip()
+        raise
     refuse_links(project.root, path)
     _create(path, text)
     return WrittenItem(path, os.path.relpath(path, context.cwd))
@@ -58,7 +63,7 @@ def _split(kind: Kind, identifier: str) -> tuple[str, str]:
         raise UsageError(
             "bad-argument",
             f"{identifier!r} is not a valid id: ids are segments of a-z, 0-9, - and _ joined by '/'.",
-            f"E.g. `rye new {kind.name} {_example(kind, identifier)}`.",
+            _likely(kind, identifier),
             what="id",
         )
     category, _, name = identifier.rpartition("/")
@@ -66,14 +71,14 @@ def _split(kind: Kind, identifier: str) -> tuple[str, str]:
         raise UsageError(
             "bad-argument",
             f"The id of {_a(kind)} needs a category: CATEGORY/NAME.",
-            f"E.g. `rye new {kind.name} workflows/{name}`.",
+            _likely(kind, identifier),
             what="id",
         )
     if not kind.nested and category:
         raise UsageError(
             "bad-argument",
             f"The id of {_a(kind)} has no category: the file goes directly into .ai/{kind.folder}.",
-            f"E.g. `rye new {kind.name} {name}`.",
+            _likely(kind, identifier),
             what="id",
         )
     return category, name
@@ -83,18 +88,35 @@ def _a(kind: Kind) -> str:
     return f"{'an' if kind.name[0] in 'aeiou' else 'a'} {kind.name}"
 
 
-def _example(kind: Kind, typed: str) -> str:
-    """A valid id close to the typed one, or else any."""
-    plain = (re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in typed.split("/"))
-    parts = [part for part in plain if part]
-    if not kind.nested:
-        parts = parts[-1:]
-    elif len(parts) == 1:
-        parts = ["workflows", *parts]
-    if kind.name == "directive" and parts:  # whose names are snake_case
-        parts[-1] = parts[-1].replace("-", "_")
-    near = "/".join(parts)
-    return near if is_id(near) else "workflows/release-notes" if kind.nested else "release-notes"
+def _likely(kind: Kind, typed: str) -> str:
+    """The hint with a command that works: its id is close to the typed one, or else any."""
+    found = next((each for each in _examples(kind, typed) if _is_valid(kind, each)), None)
+    return f"E.g. `rye new {kind.name} {found}`." if found else "`rye new --help` shows the form of ids."
+
+
+def _examples(kind: Kind, typed: str) -> Iterator[str]:
+    """Ids, the closest to the typed one first. Which of ``-`` and ``_`` a name can have depends on the kind."""
+    ending = next((each for each in kind.suffixes if typed.endswith(each)), "")
+    plain = (re.sub(r"[^a-z0-9_]+", "-", part.lower()).strip("-_") for part in typed.removesuffix(ending).split("/"))
+    parts = [part[:SEGMENT_CHARACTERS] for part in plain if part]
+    if parts:
+        before, name = (parts[:-1] or ["workflows"]) if kind.nested else [], parts[-1]
+        for each in (name, name.replace("_", "-"), name.replace("-", "_")):
+            yield "/".join([*before, each])
+    for each in ("release-notes", "release_notes"):
+        yield f"workflows/{each}" if kind.nested else each
+
+
+def _is_valid(kind: Kind, identifier: str) -> bool:
+    """Whether :func:`write_new_item` takes the id."""
+    if not is_id(identifier):
+        return False
+    category, _, name = identifier.rpartition("/")
+    try:
+        _check(kind, category, name, kind.load().template(name, category, None))
+    except UsageError:
+        return False
+    return True
 
 
 def _path(project: Project, kind: Kind, category: str, name: str) -> Path:
@@ -104,10 +126,12 @@ def _path(project: Project, kind: Kind, category: str, name: str) -> Path:
     return folder / f"{name}{kind.suffixes[0]}"
 
 
-def _check(kind: Kind, category: str, name: str, path: Path, text: str) -> None:
+def _check(kind: Kind, category: str, name: str, text: str) -> None:
     """Refuse a name that breaks the kind's rules, so that the written file is always valid."""
     attached = () if kind.main_file is not None else None
-    reading = kind.load().read(Source(text, str(path), name, category, attached), ReadOptions())
+    reading = kind.load().read(
+        Source(text, kind.main_file or name + kind.suffixes[0], name, category, attached), ReadOptions()
+    )
     errors = [finding for finding in strict(reading.diagnostics) if finding.severity == "error"]
     if errors:
         raise UsageError(
