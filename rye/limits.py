@@ -191,6 +191,10 @@ class ProjectLimits(Struct, frozen=True):
     """rye.toml. One with a thousand dependencies has 60 kB."""
     lock_bytes: int = 64 * MIB
     """rye.lock, and rye's records in ``.ai/.rye``. A lock of a thousand items has about 700 kB."""
+    misplaced_entries: int = 5_000
+    """Entries of one folder in which Rye looks for items in the wrong place; a larger one holds something else."""
+    misplaced_items: int = 20
+    """Items in the wrong place that a command names."""
 
 
 PROJECT = ProjectLimits()

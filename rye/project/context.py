@@ -28,7 +28,7 @@ from rye.text.spelling import close_words
 _LEFT_OUT = frozenset({".git", ".hg", ".venv", "node_modules", "__pycache__"})
 _MOST_COMPARED = 2000
 """How many items a hint for a misspelled path looks at."""
-_CUSTOMIZATIONS = frozenset({"overrides", "formula-overlays", "role-directives"})
+CUSTOMIZATIONS = frozenset({"overrides", "formula-overlays", "role-directives"})
 MAX_FILES = 100_000
 """The most files that one folder argument can hold."""
 
@@ -177,7 +177,7 @@ def _enter(here: Path, name: str, inside_packages: bool) -> bool:
     if name in _LEFT_OUT:
         return False
     if here.name == ".ai":
-        return name not in _CUSTOMIZATIONS and (inside_packages or name != PACKAGES)
+        return name not in CUSTOMIZATIONS and (inside_packages or name != PACKAGES)
     return True
 
 

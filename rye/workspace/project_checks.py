@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from rye.customization.doctor import Check
 from rye.customization.overlay_health import Status
 from rye.errors import RyeError
+from rye.project.context import require_project
+from rye.project.misplaced import Misplaced, misplaced_items
 from rye.text.diagnostics import has_errors
 from rye.workspace.authoring.signature_check import VerifiedFile, verify_items
 from rye.workspace.authoring.validating import validate_items
@@ -24,14 +26,19 @@ _UNPROVEN = frozenset({"unsigned", "untrusted", "partial"})
 
 
 def check_own_items(context: Context) -> tuple[Check, ...]:
-    """``validate`` and ``verify`` of the project's own items, as one check each. A project without any passes."""
+    """``validate`` and ``verify`` of the project's own items, as one check each. A project without any passes. Items in folders
+    that Rye does not read are warnings."""
+    misplaced: tuple[Misplaced, ...] = ()
     try:
+        misplaced = misplaced_items(require_project(context.cwd))
         checked, verified = validate_items(context, ()), verify_items(context, ())
     except RyeError as error:
         if error.code == "no-items":
-            return (Check("validate", "ok", "no items of your own"),)
+            lines = ["no items of your own", *(each.message for each in misplaced)]
+            hint = misplaced[0].hint if misplaced else None
+            return (Check("validate", "warning" if misplaced else "ok", "\n".join(lines), hint=hint),)
         return (Check("validate", "error", error.message, hint=error.hint),)
-    return (_rules(checked), _signatures(verified))
+    return (_rules(checked, misplaced), _signatures(verified))
 
 
 def audited(found: Audit) -> Check:
@@ -55,13 +62,14 @@ def deployed(findings: Sequence[Finding]) -> Check:
     return Check("deploy", worst, "\n".join([head, *lines]), hint=hint)
 
 
-def _rules(checked: Sequence[Checked]) -> Check:
+def _rules(checked: Sequence[Checked], misplaced: Sequence[Misplaced]) -> Check:
     lines = [
         f"{each.shown}{f':{one.line}' if one.line else ''}: {one.severity}[{one.code}]: {one.message}"
         for each in checked
         for one in each.diagnostics
         if one.severity != "info"
     ]
+    lines += [each.message for each in misplaced]
     failed = sum(has_errors(each.diagnostics) for each in checked)
     status: Status = "error" if failed else "warning" if lines else "ok"
     total = _items(len(checked))

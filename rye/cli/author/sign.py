@@ -9,6 +9,7 @@ from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
 from rye.cli.trust.own_keys import own_keys
 from rye.errors import RyeError
+from rye.workspace.authoring.misplaced import warn_of_misplaced
 from rye.workspace.authoring.signing import sign_items
 
 
@@ -25,6 +26,8 @@ def sign(session: Session, paths: tuple[str, ...], key: str | None, force: bool,
     has not changed since a key of yours, one that you trust or one of the project's namespace signed it stays as it is.
     If any item has an error, nothing is signed.
     """
+    if not paths:
+        warn_of_misplaced(session)
     outcome = sign_items(session, own_keys(session), paths, kind, key, force=force)
     for entry in outcome.invalid:
         errors = [finding for finding in entry.diagnostics if finding.severity == "error"]

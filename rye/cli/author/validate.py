@@ -10,6 +10,7 @@ import click
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
 from rye.text.diagnostics import has_errors
+from rye.workspace.authoring.misplaced import warn_of_misplaced
 from rye.workspace.authoring.validating import validate_items
 
 
@@ -24,6 +25,8 @@ def validate(session: Session, paths: tuple[str, ...], kind: str | None, strict:
 
     PATH is a file, a folder (its agents and roles are checked as a closed set) or a pattern (default: the project's items).
     """
+    if not paths:
+        warn_of_misplaced(session)
     fixes: list[dict[str, object]] = []
     if fix:
         # Imported only for --fix: editors run `rye validate` on every save.
