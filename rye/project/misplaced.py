@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
@@ -58,17 +59,14 @@ def misplaced_items(project: Project) -> tuple[Misplaced, ...]:
         for source in load_manifest(project).sources.values()
         if isinstance(source, PathSource)
     ]
-    found = []
-    for each in _candidates(project):
-        if each.path.startswith(".ai/") or not _is_used(project, each, sources):
-            found.append(each)
-        if len(found) == PROJECT.misplaced_items:
-            break
-    return tuple(sorted(found, key=lambda each: each.path))
+    unused = (each for each in _candidates(project) if not _is_used(project, each, sources))
+    return tuple(sorted(islice(unused, PROJECT.misplaced_items), key=lambda each: each.path))
 
 
 def _is_used(project: Project, each: Misplaced, sources: list[str]) -> bool:
     """Whether an item outside of .ai has a copy there, or comes from a folder that rye.toml names."""
+    if each.path.startswith(".ai/"):
+        return False
     lies_in = [str(folder) for folder in Path(os.path.abspath(project.root / each.path)).parents]
     return os.path.lexists(project.root / each.wanted) or any(source in lies_in for source in sources)
 
