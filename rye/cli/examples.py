@@ -87,5 +87,5 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "demo": ("rye demo",),
     "keys": ("rye keys generate", "rye keys list"),
     "trust": ("rye trust add acme.pem", "rye trust project"),
-    "help": ("rye help update", "rye help namespace keys add", "rye help options"),
+    "help": ("rye help update", "rye help namespace keys add", "rye help options", "rye help lost key"),
 }

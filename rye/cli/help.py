@@ -6,9 +6,10 @@ from typing import cast
 
 import click
 
-from rye.cli.main import Families, unknown_command
+from rye.cli.main import SYNONYMS, Families, unknown_command
 from rye.cli.options import Session, command, global_options
 from rye.errors import UsageError
+from rye.layout import Column
 
 
 @command("help")
@@ -18,7 +19,8 @@ from rye.errors import UsageError
 def show_help(ctx: click.Context, words: tuple[str, ...], all_commands: bool) -> None:
     """Show how a command is used: the same page as `rye COMMAND --help`.
 
-    `rye help options` shows the options that every command takes, and their environment variables.
+    Words that are no command are searched for in the commands, the error codes and the documentation. `rye help options` shows
+    the options that every command takes, and their environment variables.
     """
     context = ctx.find_root()
     if all_commands:
@@ -28,6 +30,17 @@ def show_help(ctx: click.Context, words: tuple[str, ...], all_commands: bool) ->
     if words == ("options",):
         _answer(ctx, _options(context))
         return
+    try:
+        page = _page(context, words)
+    except UsageError:
+        if _search(cast("Session", ctx.obj), " ".join(words)):
+            return
+        raise
+    _answer(ctx, page)
+
+
+def _page(context: click.Context, words: tuple[str, ...]) -> str:
+    """The help of the command with these words. Raises UsageError ``unknown-command``."""
     for word in words:
         group = context.command
         if not isinstance(group, Families):
@@ -40,7 +53,25 @@ def show_help(ctx: click.Context, words: tuple[str, ...], all_commands: bool) ->
         if found is None:
             raise unknown_command(word, group.table, context.command_path)
         context = click.Context(found, info_name=word, parent=context)
-    _answer(ctx, context.command.get_help(context))
+    return context.command.get_help(context)
+
+
+def _search(session: Session, query: str) -> bool:
+    """Print what has to do with the words. False, and nothing, if there is none."""
+    from rye.cli.completing.answer import stored_table  # the ranking and all error codes, only for a search
+    from rye.cli.help_search import search
+
+    found = search(query, stored_table(), SYNONYMS)
+    if not found:
+        return False
+    if session.json:
+        text = "".join(f"{each.next}  {each.line}\n" for each in found)
+        session.console.document({"help": text, "found": [each.as_json() for each in found]})
+        return True
+    session.console.table(
+        [[each.next, each.line] for each in found], ["READ ON WITH", Column("ABOUT", prose=True, lines=3)]
+    )
+    return True
 
 
 _FIRST_WINS = (

@@ -189,10 +189,10 @@ class Families(WithHelp, click.Group):
             with formatter.section(section):
                 formatter.write_dl(rows)
         if self.first is not None:
-            formatter.write(f"\n`rye help --all` lists all {len(self.table)} commands.\n")
+            formatter.write(f"\n`rye help --all` lists all {len(self.table)} commands; `rye help WORDS` searches.\n")
 
 
-_SYNONYMS = {
+SYNONYMS = {
     "upgrade": "update",
     "uninstall": "remove",
     "rm": "remove",
@@ -221,7 +221,7 @@ def unknown_command(given: str, known: Any, path: str) -> UsageError:
     """The error for an unknown command, with the nearest existing ones."""
     import difflib
 
-    near = [_SYNONYMS[given]] if _SYNONYMS.get(given) in known else []
+    near = [SYNONYMS[given]] if SYNONYMS.get(given) in known else []
     near = near or difflib.get_close_matches(given, list(known), n=2, cutoff=0.65)
     all_listed = f"`{'rye help --all' if path == 'rye' else path + ' --help'}` lists all commands."
     hint = f"Did you mean {' or '.join(repr(n) for n in near)}?" if near else all_listed

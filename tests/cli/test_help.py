@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import builtins
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rye.cli import start
 from rye.cli.completing.answer import stored_table
+from rye.cli.help_search import MOST
 from rye.cli.main import COMMANDS, DAILY
 from tests.scenes.person import Person
 
+ROOT = Path(__file__).parents[2]
 GLOBAL = (
     "--quiet",
     "--verbose",
@@ -48,7 +51,7 @@ def test_the_first_page_lists_the_daily_commands_and_names_the_page_with_all(rye
     page = rye.ok("--help").stdout
     assert listed(page) == [name for names in DAILY.values() for name in names]
     assert len(listed(page)) == 17
-    assert "\n`rye help --all` lists all 67 commands." in page
+    assert "\n`rye help --all` lists all 67 commands; `rye help WORDS` searches.\n" in page
     assert len(page.splitlines()) <= 55, "one screen"
     assert rye.run().stderr == page, "without words"
 
@@ -100,9 +103,52 @@ def test_help_without_words_is_the_first_page(rye: Person) -> None:
     assert rye.ok("help", "--json").json["help"].startswith("Usage: rye")
 
 
-def test_help_of_what_does_not_exist(rye: Person) -> None:
-    assert rye.run("help", "instal", "--json").error["hint"] == "Did you mean 'install'?"
-    assert rye.run("help", "lock", "more", "--json").error["code"] == "unknown-command"
+@pytest.mark.parametrize(
+    ("words", "first", "among"),
+    [
+        ("instal", "rye help install", "docs/reference/projects.md"),
+        ("lost key", "rye help namespace recover", "rye explain no-key"),
+        ("passphrase", "rye help keys passphrase", "rye explain wrong-passphrase"),
+        ("pin a registry", "rye help registry list", "rye explain not-pinned"),
+        ("uninstall", "rye help remove", "rye help remove"),
+        ("lock more", "rye help lock", "docs/reference/lock.md"),
+        ("namespace kyes", "rye help namespace", "rye help namespace keys"),
+        ("older-than", "rye help cache prune", "rye help cache prune"),
+        ("offline", "rye help log check-proof", "rye help options"),
+        ("github actions", "rye help permissions check", "docs/how-to/ci.md"),
+        ("signature differs", "rye help trust", "rye explain signature-differs"),
+    ],
+)
+def test_words_that_are_no_command_are_searched_for(rye: Person, words: str, first: str, among: str) -> None:
+    answered = rye.ok("help", *words.split(), "--json").json
+    found = answered["found"]
+    assert found[0]["next"] == first
+    assert among in [each["next"] for each in found]
+    assert all(each["next"] in answered["help"] for each in found)
+    shown = rye.ok("help", *words.split()).stdout
+    assert [line.split("\t")[0] for line in shown.splitlines()] == [each["next"] for each in found]
+
+
+def test_every_sort_is_few_and_everything_named_can_be_read_on(rye: Person) -> None:
+    found = rye.ok("help", "sign", "an", "item", "again", "--json").json["found"]
+    assert [each["sort"] for each in found] == sorted((each["sort"] for each in found), key=list(MOST).index)
+    for sort, most in MOST.items():
+        named = [each["next"] for each in found if each["sort"] == sort]
+        assert 1 <= len(named) <= most
+        for each in named:
+            if sort == "page":
+                assert (ROOT / each).is_file()
+            else:
+                assert rye.ok(*each.split()[1:]).stdout
+
+
+def test_help_of_what_is_found_nowhere(rye: Person) -> None:
+    error = rye.run("help", "xyzzyq", "--json").error
+    assert (error["code"], error["hint"]) == ("unknown-command", "`rye help --all` lists all commands.")
+
+
+def test_a_known_command_is_not_searched_for(rye: Person) -> None:
+    assert "found" not in rye.ok("help", "search", "--json").json
 
 
 def test_a_misspelt_option_is_corrected_in_the_hint(rye: Person) -> None:
