@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import builtins
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from rye.cli import start
 from rye.cli.completing.answer import stored_table
+from rye.cli.examples import EXAMPLES
 from rye.cli.help_search import MOST
-from rye.cli.main import COMMANDS, DAILY
+from rye.cli.main import COMMANDS, DAILY, program
 from tests.scenes.person import Person
 
 ROOT = Path(__file__).parents[2]
@@ -73,6 +76,24 @@ def test_a_commands_page_repeats_at_most_two_and_has_an_example(rye: Person, nam
     own = {"registry"} if name in ("mirror",) else set()
     assert len((options(page) - own) & {*GLOBAL, "--offline"}) <= 2, page
     assert f"Examples:\n  rye {name}" in page
+
+
+@pytest.mark.parametrize("words", sorted(words for words in EXAMPLES if " " in words))
+def test_the_page_of_a_subcommand_has_an_example_that_the_real_command_line_takes(rye: Person, words: str) -> None:
+    """Every option that must be given is given, and every value has the right form; files need not exist."""
+    assert f"Examples:\n  rye {words}" in rye.ok(*words.split(), "--help").stdout
+    for example in EXAMPLES[words]:
+        context = click.Context(program(), info_name="rye")
+        given = shlex.split(example)[1:]
+        while isinstance(context.command, click.Group):
+            found = context.command.get_command(context, given[0])
+            assert found is not None
+            if isinstance(found, click.Group):
+                context = click.Context(found, info_name=given[0], parent=context)
+            else:
+                context = found.make_context(given[0], given[1:], parent=context)
+            given = given[1:]
+        assert context.command_path.startswith(f"rye {words}")
 
 
 def test_a_global_option_works_where_it_is_not_listed(rye: Person) -> None:

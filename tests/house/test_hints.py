@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from registry_server.cli.program import COMMANDS as REGISTRY_COMMANDS
+from rye.cli.completing.answer import stored_table
 from rye.cli.examples import EXAMPLES
-from rye.cli.main import COMMANDS
 from rye.explaining.table import by_code, load
 from tests.house.hints import commands_in, problem, unrecognized
 
@@ -101,11 +101,11 @@ def test_the_sources_and_the_table_of_codes_name_most_commands_of_the_registry()
 
 
 def test_every_command_has_an_example_and_each_parses() -> None:
-    assert EXAMPLES.keys() == {"", *COMMANDS}
+    assert EXAMPLES.keys() == stored_table().keys()
     for name, lines in EXAMPLES.items():
         assert lines
-        assert {line: why for line in lines if (why := problem(line)) is not None} == {}
-        assert not name or all(line.split()[1] == name for line in lines)
+        assert {line: why for line in lines if (why := problem(line, whole=True)) is not None} == {}
+        assert all(f"{line} ".startswith(f"rye {name}".rstrip() + " ") for line in lines)
 
 
 @pytest.mark.slow
