@@ -59,7 +59,7 @@ def _page(context: click.Context, words: tuple[str, ...]) -> str:
 def _search(session: Session, query: str) -> bool:
     """Print what has to do with the words. False, and nothing, if there is none."""
     from rye.cli.completing.answer import stored_table  # the ranking and all error codes, only for a search
-    from rye.cli.help_search import search
+    from rye.workspace.help_search import search
 
     found = search(query, stored_table(), SYNONYMS)
     if not found:

@@ -189,7 +189,8 @@ class Families(WithHelp, click.Group):
             with formatter.section(section):
                 formatter.write_dl(rows)
         if self.first is not None:
-            formatter.write(f"\n`rye help --all` lists all {len(self.table)} commands; `rye help WORDS` searches.\n")
+            formatter.write(f"\n`rye help --all` lists all {len(self.table)} commands.\n")
+            formatter.write("`rye help WORDS` searches commands, errors and pages.\n")
 
 
 SYNONYMS = {

@@ -14,8 +14,8 @@ import pytest
 from rye.cli import start
 from rye.cli.completing.answer import stored_table
 from rye.cli.examples import EXAMPLES
-from rye.cli.help_search import MOST
 from rye.cli.main import COMMANDS, DAILY, program
+from rye.workspace.help_search import MOST
 from tests.scenes.person import Person
 
 ROOT = Path(__file__).parents[2]
@@ -54,7 +54,8 @@ def test_the_first_page_lists_the_daily_commands_and_names_the_page_with_all(rye
     page = rye.ok("--help").stdout
     assert listed(page) == [name for names in DAILY.values() for name in names]
     assert len(listed(page)) == 17
-    assert "\n`rye help --all` lists all 67 commands; `rye help WORDS` searches.\n" in page
+    assert "\n`rye help --all` lists all 67 commands.\n" in page
+    assert "\n`rye help WORDS` searches commands, errors and pages.\n" in page
     assert len(page.splitlines()) <= 55, "one screen"
     assert rye.run().stderr == page, "without words"
 
