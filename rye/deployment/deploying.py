@@ -38,14 +38,13 @@ from rye.project.layout import Project, is_in_checkout
 from rye.text.lazy import lazy_module
 from rye.verified.memory import stored_basis
 from rye.workspace.context import Context
+from rye.workspace.installing.project_state import manifest_text_of
 from rye.workspace.trusting.acceptance import trusts_lock
 
 if TYPE_CHECKING:
-    from rye.workspace.installing import deploy_targets
+    from rye.project import manifest_edit
 else:
-    deploy_targets = lazy_module(
-        "rye.workspace.installing.deploy_targets"
-    )  # a TOML editor, for a run that records targets
+    manifest_edit = lazy_module("rye.project.manifest_edit")  # a TOML editor, for a run that records targets
 
 _TRIES = 3
 """How often a run tries if another program keeps changing files in the meantime."""
@@ -128,7 +127,7 @@ def deploy(context: Context, project: Project, request: DeployRequest, choose: C
             changes = [*plan.transaction(), *_attributes(context, root, request.scope, plan.plan)]
             if aim.recorded:
                 wanted = (*read.manifest.deploy.targets, *aim.recorded)
-                changes.append(Change("rye.toml", deploy_targets.manifest_with_targets(project, wanted)))
+                changes.append(Change("rye.toml", _manifest_with_targets(project, wanted)))
             remember_own(context.home, root, plan.remembered.state, plan.plan)
             try:
                 writer.apply(changes, folders=plan.plan.folders)
@@ -160,8 +159,13 @@ def following(context: Context, project: Project, chosen: tuple[str, ...] = ()) 
         _recall_later(context, project, request, plan, done)
     changes = [*plan.transaction(), *_attributes(context, project, "project", plan.plan)]
     if recorded:
-        changes.append(Change("rye.toml", deploy_targets.manifest_with_targets(project, recorded)))
+        changes.append(Change("rye.toml", _manifest_with_targets(project, recorded)))
     return Round(changes, plan.plan.folders), done
+
+
+def _manifest_with_targets(project: Project, targets: Sequence[str]) -> bytes:
+    """The new bytes of rye.toml; only the targets change."""
+    return manifest_edit.set_deploy_targets(manifest_text_of(project), targets).encode()
 
 
 def _outcome(context: Context, root: Project, plan: Planned, aim: Aim, *, dry_run: bool = False) -> Deployed:

@@ -95,5 +95,5 @@ def _note_line(note: Note) -> str:
 
 def _told(place: Path) -> frozenset[str]:
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        return frozenset(private_files.read_trusted(place).decode("utf-8").splitlines())
+        return frozenset(filter(None, private_files.read_trusted(place).decode("utf-8").split("\n")))
     return frozenset()

@@ -476,7 +476,7 @@ class CodeRow(Struct):
     area: str
 
 
-class ExplainDocument(Struct):
+class ExplainDocument(Struct, kw_only=True):
     """``rye explain``: ``codes`` alone without a code, otherwise the others; ``bad`` and ``good`` are null without an example."""
 
     codes: list[CodeRow] | UnsetType = UNSET

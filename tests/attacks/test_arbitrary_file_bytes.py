@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import rye
 from rye import api
 from rye.customization import overlay_health, overlays, places
-from rye.deployment import state
+from rye.deployment import plan_ledger, state
 from rye.importing import apm, marketplace, skills_locks, toolhive
 from rye.items import published
 from rye.items.skill import adoption
@@ -29,6 +29,7 @@ from rye.runtime.run.dialects import anthropic, openai, reading
 from rye.runtime.sandbox import granted_hosts
 from rye.sources import finding
 from rye.text import content, json_reading, secrets
+from rye.workspace.authoring import adoption_renewal
 from rye.workspace.customizing import roles
 from tests.registry.test_arbitrary_bytes import AWKWARD, Decoder, changed, check, functions_of, takes_bytes
 
@@ -57,6 +58,7 @@ READERS: dict[str, Decoder] = {
     "rye.importing.skills_locks.read_project_lock": Decoder(
         skills_locks.read_project_lock, b'{"version": 1, "skills": {"a": {"source": "b/c", "sourceType": "github"}}}'
     ),
+    "rye.deployment.plan_ledger.text_diff": Decoder(lambda data: plan_ledger.text_diff(data, b"b\n", "a"), b"a\n"),
     "rye.importing.skills_locks.read_user_lock": Decoder(
         skills_locks.read_user_lock, b'{"version": 3, "skills": {"a": {"source": "b/c", "sourceType": "github"}}}'
     ),
@@ -102,6 +104,9 @@ READERS: dict[str, Decoder] = {
         lambda data: json_reading.read_typed_json(data, dict[str, str]), b'{"a": "b"}', error=ValueError
     ),
     "rye.text.secrets.secrets_in_file": Decoder(secrets.secrets_in_file, b"-----BEGIN PRIVATE KEY-----\n"),
+    "rye.workspace.authoring.adoption_renewal.recorded_in": Decoder(
+        adoption_renewal.recorded_in, b"---\nname: a\nmetadata:\n  version: '1.0.0'\n---\n"
+    ),
     "rye.workspace.customizing.roles.check_role_directive": Decoder(roles.check_role_directive, b"more\n"),
 }
 NO_READER = {

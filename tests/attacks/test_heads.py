@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 from rye.registry.protocol import merkle, notes
 from rye.registry.protocol.notes import NoteSignature, SignedNote, encode_base64
 from rye.registry.store.state import HeadTags, StateStore
+from rye.signing.keys import PrivateKey
 from tests.attacks.hostile_server import announces, drips, endless, unchanged
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import DEPLOY, IMPATIENT, Attack, Attacker, AttackRunner
@@ -57,6 +58,16 @@ def from_the_future(attacker: Attacker) -> None:
 
 def going_back_in_time(attacker: Attacker) -> None:
     attacker.cheat(lambda registry: registry.pass_time(hours=-2))
+
+
+def stepping_back(owners: Sequence[PrivateKey] | None, *, off: int = 0) -> Callable[[Attacker], object]:
+    """A head with an older time, after a step back in time that strangers signed, or that is for a position further on."""
+
+    def cheat(registry: SimulatedRegistry) -> None:
+        registry.pass_time(hours=-2)
+        registry.step_back(owners, position=registry.size + off)
+
+    return lambda attacker: attacker.cheat(cheat)
 
 
 def expired_root(registry: SimulatedRegistry) -> None:
@@ -190,6 +201,18 @@ TIME_AND_HISTORY = (
     ),
     Attack(name="a head from the future", power="log key", code="snapshot-future", act=from_the_future),
     Attack(name="a new head with an older time", power="log key", code="snapshot-time", act=going_back_in_time),
+    Attack(
+        name="a step back in time that strangers signed",
+        power="log key",
+        code="clock-signer",
+        act=stepping_back([key("stranger 1"), key("stranger 2")]),
+    ),
+    Attack(
+        name="a step back in time for another position",
+        power="log key",
+        code="clock-step",
+        act=stepping_back(None, off=2),
+    ),
     Attack(
         name="a fresh head under an expired root",
         power="log key",

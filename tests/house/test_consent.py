@@ -69,6 +69,7 @@ _QUESTIONS = {
     "rye/cli/trust/keys.py": "revoking the user's key",
     "rye/cli/trust/trust.py": "a key of the user's trust store",
     "rye/cli/trust/trust_accept.py": "a namespace's new keys",
+    "rye/workspace/authoring/signing.py": "replacing signatures of other keys on the user's own items",
     "rye/runtime/finished_runs.py": "one call of a run, once",
     "rye/workspace/customizing/editing.py": "editing again",
     "rye/workspace/publishing/namespaces.py": "revoking for everyone",
@@ -78,8 +79,8 @@ _QUESTIONS = {
 """Who asks a person a yes-or-no question, and about what. Only the first two ask for consent to what items bring."""
 _ASKERS = {"rye/cli/console.py", "rye/cli/options.py", "rye/workspace/confirmation.py"}
 """Those that pass any question on."""
-_OTHERS = {"console", "self", "store", "checker", "faces", "_world"}
-"""Objects whose ``ask`` is something else: a line of text, a demo's command, a running call or a thread."""
+_OTHERS = {"answers", "console", "self", "store", "checker", "faces", "_world"}
+"""Objects whose ``ask`` is something else: a line of text, a demo's command, a running call or a thread, a server."""
 
 
 def asks_yes_or_no(node: ast.AST) -> bool:

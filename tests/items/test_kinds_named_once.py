@@ -96,11 +96,13 @@ ACCEPTED = {
         "rye/importing/foreign.py",
         "rye/sources/finding.py",
         "rye/sources/item.py",
+        "rye/workspace/authoring/adoption_renewal.py",
         "rye/workspace/installing/import_files.py",
         "rye/workspace/installing/import_settling.py",
         "rye/workspace/installing/pasted_words.py",
     ),
     "Editors complete and explain the grammar of directives.": ("rye/lsp/explanations.py", "rye/lsp/offers.py"),
+    "Editors show a symbol of theirs for each kind.": ("rye/lsp/server.py",),
     "Each kind's metadata has a JSON schema, made from the kind's own types.": ("rye/schemas/*.py",),
     "Examples in help name items of every kind.": ("rye/cli/examples.py",),
     "Frontmatter of overrides files has a key `agent` for the item's id, whatever its kind.": (
@@ -114,6 +116,7 @@ ACCEPTED = {
     ),
     "Approvals name what was agreed to; their `tool` is one of the agent program's, not an item.": (
         "rye/cli/project/consent.py",
+        "rye/cli/project/source_list.py",
         "rye/consent/*.py",
         "rye/installation/plan.py",
         "rye/workspace/items/rights.py",

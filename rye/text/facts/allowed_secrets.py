@@ -7,9 +7,16 @@ like a secret says nothing, and is not listed.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rye.text.facts.fact import ALLOWED_SECRET
 from rye.text.facts.source import RuleMatch, Source
+from rye.text.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from rye.text import secrets
+else:
+    secrets = lazy_module("rye.text.secrets")  # few texts declare one: the others need not read its patterns
 
 MARK = b"rye:allow-secret"
 """Without it, a text declares nothing."""
@@ -17,7 +24,5 @@ MARK = b"rye:allow-secret"
 
 def find(source: Source) -> Iterator[RuleMatch]:
     """Yield each declaration: what the line looks like, and the reason given."""
-    from rye.text.secrets import declared_secrets  # few texts declare one: the others need not read its patterns
-
-    for line, what, reason in declared_secrets(source.text):
+    for line, what, reason in secrets.declared_secrets(source.text):
         yield RuleMatch(ALLOWED_SECRET, f"{what}: {reason}", line - 1, 0)

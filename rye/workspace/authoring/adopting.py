@@ -290,11 +290,11 @@ def _renewed(skill: FoundSkill, name: str, recorded: Recorded, origin: str) -> F
 def _not_of_the_skill(folder: Path, copy: SkillFiles) -> list[str]:
     """The paths of files and links in a copy's folder that adopting did not write: hidden ones, and those that ``.ryeignore``
     leaves out. They are this project's own, and no part of what is compared."""
-    found = []
+    paths: list[str] = []
     for here, folders, files in os.walk(folder):
         links = [name for name in folders if os.path.islink(os.path.join(here, name))]
-        found += [Path(os.path.relpath(os.path.join(here, name), folder)).as_posix() for name in (*files, *links)]
-    return sorted(path for path in found if path != MAIN and path not in copy.attached)
+        paths += [Path(os.path.relpath(os.path.join(here, name), folder)).as_posix() for name in (*files, *links)]
+    return sorted(path for path in paths if path != MAIN and path not in copy.attached)
 
 
 def _clash(kept: Iterable[str], skill: FoundSkill) -> tuple[str, str] | None:

@@ -79,7 +79,7 @@ def recorded_in(main: bytes) -> Recorded:
     """Return what a ``SKILL.md`` says in its ``metadata``; nothing if it cannot be read."""
     try:
         value = read_yaml(split(unsigned_text(main)).yaml).value
-    except (FrontmatterError, YamlError, RyeError):
+    except (FrontmatterError, YamlError, RyeError, UnicodeDecodeError):
         return Recorded(None, None)
     metadata = value.get("metadata") if isinstance(value, dict) else None
     known = metadata if isinstance(metadata, dict) else {}

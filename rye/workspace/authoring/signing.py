@@ -18,12 +18,16 @@ from rye.signing.last_signed import LastSigned
 from rye.signing.sign_item import sign_bytes
 from rye.signing.verification import verify
 from rye.storage.atomic import Replacement, replace_files
+from rye.text.lazy import lazy_module
 from rye.workspace.confirmation import confirm
 from rye.workspace.trusting.trusted_keys import trusted_keys
 
 if TYPE_CHECKING:
     from rye.workspace.context import Context
+    from rye.workspace.registries import registry_access
     from rye.workspace.trusting.own_keys import OwnKeys
+else:
+    registry_access = lazy_module("rye.workspace.registries.registry_access")  # the client, which few runs need
 
 
 class SignedItem(Struct, frozen=True):
@@ -124,11 +128,7 @@ def _owners(context: Context) -> tuple[PublicKey, ...]:
     namespace = load_manifest(project).namespace if project is not None else None
     if namespace is None:
         return ()
-    from rye.workspace.registries.registry_access import (
-        last_seen_keyset,  # loads the client, which only a signature by an unknown key needs
-    )
-
-    keyset = last_seen_keyset(context, namespace)
+    keyset = registry_access.last_seen_keyset(context, namespace)
     return tuple(PublicKey(raw) for raw in keyset.keys) if keyset is not None else ()
 
 

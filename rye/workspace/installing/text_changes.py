@@ -37,7 +37,7 @@ def text_changes(
 ) -> dict[Identity, TextChange]:
     """Compare the old text of each changed item with ``texts``, the new ones. An item is missing in the result if its old bytes
     are neither installed nor in the cache, if either is not text, or if nothing differs."""
-    found: dict[Identity, TextChange] = {}
+    differences: dict[Identity, TextChange] = {}
     for change in changes:
         old, new, data = change.old, change.new, texts.get(change.identity)
         if old is None or new is None or data is None or old.sha256 == new.sha256:
@@ -52,8 +52,8 @@ def text_changes(
         files = tuple(_changed_files(old, new))
         signs = [line[:1] for line in unified(*texts_without, "", "")[2:]]
         if "+" in signs or "-" in signs or files:
-            found[change.identity] = TextChange(signs.count("+"), signs.count("-"), files)
-    return found
+            differences[change.identity] = TextChange(signs.count("+"), signs.count("-"), files)
+    return differences
 
 
 def _bytes_of(home: Home, project: Project, row: LockedItem) -> bytes | None:

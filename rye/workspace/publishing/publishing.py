@@ -341,13 +341,13 @@ def _signed_otherwise(
         blobs = client.fetch_blobs((file.sha256, file.size) for file in files.values())
     except RyeError:
         return {}  # taken down, or not to be had now: then the version exists, and that is all that can be said
-    found = {}
+    files_by_identity: dict[Identity, bytes] = {}
     for item in alike:
         data = blobs[files[item.identity].sha256]
         layout = layout_of(item.identity.kind, item.path.name)
         if unsigned_text(text_of(data), layout) == unsigned_text(text_of(item.data), layout):
-            found[item.identity] = data
-    return found
+            files_by_identity[item.identity] = data
+    return files_by_identity
 
 
 def _version_exists(item: Publishable, *, only_signature: bool) -> RyeError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -13,7 +14,13 @@ from rye.project.lock_file import read_lock
 from rye.signing.keys import PublicKey
 from rye.signing.trust_store import Proposal, TrustedKey, TrustStore, proposals, read_key_file
 from rye.storage.home import Home
+from rye.text.lazy import lazy_module
 from rye.workspace.context import Context
+
+if TYPE_CHECKING:
+    from rye.workspace.registries import registry_access
+else:
+    registry_access = lazy_module("rye.workspace.registries.registry_access")  # the client, which few runs need
 
 
 class Trusted(Struct, frozen=True):
@@ -81,11 +88,7 @@ def _signer(context: Context, fingerprint: str) -> tuple[PublicKey, str] | None:
     project = find_project(context.cwd)
     rows = read_lock(project).items if project is not None and project.lock_path.exists() else ()
     for namespace in dict.fromkeys(row.identity.namespace for row in rows if row.signer == fingerprint):
-        from rye.workspace.registries.registry_access import (
-            last_seen_keyset,  # loads the client, which nothing else here needs
-        )
-
-        keyset = last_seen_keyset(context, namespace)
+        keyset = registry_access.last_seen_keyset(context, namespace)
         for key in map(PublicKey, keyset.keys if keyset is not None else ()):
             if key.fingerprint == fingerprint:
                 return key, namespace
