@@ -210,13 +210,11 @@ class TrustedState(Struct, frozen=True):
             if checkpoint.size == known.size and not same:
                 message = f"The registry shows a different history of {known.size} entries than before."
                 raise TrustError("head-fork", message, evidence=evidence)
-            last = _read_snapshot(wire.decode_head((self.head or "").encode()))[1]
-            before = last.time
+            before = _read_snapshot(wire.decode_head((self.head or "").encode()))[1].time
             if snapshot.time < before and steps:
                 sizes, times = (known.size, checkpoint.size), (before, snapshot.time)
-                owners = [
-                    one for one in self.all_roots if one.number >= last.root
-                ]  # those of older roots own it no more
+                last = self.root_hint((self.head or "").encode())
+                owners = [one for one in self.all_roots if one.number >= last]  # those of older roots own it no more
                 used = steps_between(steps, self.origin, owners, sizes, times)
             if snapshot.time < before and not used:
                 message = f"The snapshot is dated {write_time(snapshot.time)}, before the previous one ({write_time(before)})."
