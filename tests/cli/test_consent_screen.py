@@ -98,7 +98,7 @@ def test_an_item_with_an_alarm_is_not_among_those_with_nothing_that_can_run(user
 def test_an_answer_that_is_none_is_told_what_the_letters_do(user: Person) -> None:
     skill(user, "runs", "Read the page.", scripts=1)
     shown = user.terminal("add", "../drafts", "--all", answer=b"?\nn\n", env={"COLUMNS": "120"})
-    assert "Please answer with one of [y/N/d/f] (d: show the texts, f: the files)." in shown
+    assert "Type one of these. y: yes, n or Enter: no, d: show the texts, f: show the files." in shown
 
 
 def test_why_yes_did_not_answer_is_said(user: Person) -> None:
