@@ -210,7 +210,7 @@ class TestRefusedBeforeAnythingIsSent:
 
     def test_an_item_signed_by_someone_else(self, acme: Person, registry: Registry) -> None:
         stranger = registry.owner("stranger")
-        path = stranger.directive("work/mine")
+        path = stranger.directive("bad/theirs")
         acme.write(path, stranger.path(path).read_bytes())
         error = acme.fails("publish", path, code="not-signed")
         assert "untrusted" in error["message"]
