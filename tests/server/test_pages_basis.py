@@ -17,6 +17,7 @@ from registry_server.accounts import registry_keys, roles
 from registry_server.pages import dependents, diff, examined, item, page_layout, registry_view
 from registry_server.pages.lru_cache import LruCache
 from registry_server.sequencer.acceptance import Candidate
+from registry_server.sequencer.clock import Clock
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Receipt
 from registry_server.storage import database
@@ -58,7 +59,7 @@ class World:
         self.later = timedelta()
         service = self.local.service
         patch.setattr(service.pages, "_clock", self.now)
-        patch.setattr(service.sequencer, "_clock", self.now)
+        patch.setattr(service.sequencer, "clock", Clock(service.settings, self.now))
         self.acme, self.other = self.local.owner("acme"), self.local.owner("other")
         self.count = 0
         self.extra: PrivateKey | None = None

@@ -17,7 +17,7 @@ def accepts(context: Context) -> Context:
 
 def test_the_command_line_s_session_and_the_library_s_are_contexts(home: Home, tmp_path: Path) -> None:
     members = {name for name in Context.__dict__ if not name.startswith("_")}
-    assert len(members) <= 12
+    assert len(members) <= 13
     for context in (accepts(Session()), accepts(LibraryContext(cwd=tmp_path, home=home))):
         assert [name for name in members if not hasattr(context, name)] == []
 
