@@ -84,7 +84,7 @@ class Door:
         try:
             _log.info("comparing what the store shows with the log of %s", service.origin)
             service.start(accept_clock=self._accept_clock)
-        except BaseException:
+        except BaseException:  # Ctrl-C as well: its threads would go on
             service.close(0)
             raise
         return service

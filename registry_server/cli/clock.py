@@ -8,7 +8,7 @@ import click
 
 from registry_server.accounts import audit_events, registry_keys
 from registry_server.accounts.times import now_text
-from registry_server.cli.options import Output, data_option, json_option, pass_output
+from registry_server.cli.options import Output, data_option, draft_option, json_option, owner_keys_option, pass_output
 from registry_server.cli.registry_access import sequencer_of, settings_of
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
@@ -24,18 +24,8 @@ def clock() -> None:
 
 @clock.command("back")
 @click.option("--reason", help="Why, in one line. Everyone can read it in the log.")
-@click.option(
-    "--key",
-    "key_files",
-    multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="An owner's key file; repeatable.",
-)
-@click.option(
-    "--draft",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the unsigned statement to this file, for owners on other machines.",
-)
+@owner_keys_option
+@draft_option
 @click.option(
     "--publish",
     "from_file",

@@ -96,3 +96,19 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
         "--json", is_flag=True, expose_value=False, callback=remember, is_eager=True, help="Print one JSON document."
     )(command)
+
+
+owner_keys_option = click.option(
+    "--key",
+    "key_files",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="An owner's key file; repeatable.",
+)
+"""``--key``: key files of the registry's owners, for what they state in the log."""
+draft_option = click.option(
+    "--draft",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the unsigned statement to this file, for owners on other machines.",
+)
+"""``--draft``: for owners whose keys are on other machines."""
