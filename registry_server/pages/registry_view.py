@@ -24,6 +24,7 @@ from rye.items.identity import Identity
 from rye.registry.protocol import wire
 from rye.registry.protocol.statements import Root
 from rye.registry.trust.keysets import KeysetChain
+from rye.registry.trust.owners import Owners
 from rye.registry.trust.records import ItemHistory, judge
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import read_line
@@ -143,9 +144,8 @@ class RegistryView:
             identity = readable[name]
             try:
                 entries = [read_line(line, name) for line in lines]
-                judged = judge(
-                    identity, entries, self.chain(identity.namespace), self.roots(), self.since(identity.namespace)
-                )
+                chain, owners = self.chain(identity.namespace), Owners(tuple(self.roots()))
+                judged = judge(identity, entries, chain, owners, self.since(identity.namespace))
             except TrustError:
                 if len(identities) == 1:
                     raise

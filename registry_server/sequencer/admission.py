@@ -50,7 +50,8 @@ from rye.registry.protocol.statements import (
 )
 from rye.registry.protocol.wire import index_name
 from rye.registry.trust.head_times import check_step
-from rye.registry.trust.keysets import extend, namespace_keys, owner_keys, signed_by_owners
+from rye.registry.trust.keysets import extend, namespace_keys
+from rye.registry.trust.owners import Owners, owner_keys, signed_by_owners
 from rye.registry.trust.records import release_files
 from rye.registry.trust.trust_error import TrustError
 
@@ -200,7 +201,7 @@ def _check_keyset(ledger: Ledger, candidate: Candidate, keyset: Keyset, now: dat
             f"A recovery of {keyset.namespace} must be public for 72 hours before it takes effect.",
             "Create the statement again with a later recovery time.",
         )
-    extend(chain, ledger.size, candidate.note, keyset, ledger.roots())
+    extend(chain, ledger.size, candidate.note, keyset, Owners(tuple(ledger.roots()[-1:])))
 
 
 def _check_signers(
@@ -297,7 +298,7 @@ def _check_takedown(ledger: Ledger, candidate: Candidate, takedown: Takedown) ->
 def _check_step(ledger: Ledger, candidate: Candidate, step: ClockStep, now: datetime) -> None:
     newest = ledger.published()
     before = newest.time if newest is not None and newest.size == ledger.size else None
-    check_step(step, candidate.note, ledger.size, before, ledger.origin, ledger.roots()[-1:])
+    check_step(step, candidate.note, ledger.size, before, ledger.origin, Owners(tuple(ledger.roots()[-1:])))
     if not step.time <= now < step.before:
         raise TrustError(
             "clock-step", f"The statement steps back to {write_time(step.time)}, but it is {write_time(now)}."

@@ -15,6 +15,7 @@ from registry_server.storage import database
 from rye.registry.protocol import notes
 from rye.registry.protocol.statements import Keyset, Root
 from rye.registry.trust.keysets import KeysetChain, extend
+from rye.registry.trust.owners import Owners
 
 _ROOTS = 256
 _CHAINS = 4096
@@ -32,10 +33,10 @@ def read_chain(
     origin: str, namespace: str, keysets: tuple[tuple[int, bytes], ...], roots: tuple[Root, ...]
 ) -> KeysetChain:
     """Return the chain that these signed notes form at their positions. Raises TrustError."""
-    chain = KeysetChain(origin, namespace)
+    chain, owners = KeysetChain(origin, namespace), Owners(roots)
     for position, data in keysets:
         note = notes.parse(data)
-        chain = extend(chain, position, note, Keyset.parse(note.text), roots)
+        chain = extend(chain, position, note, Keyset.parse(note.text), owners)
     return chain
 
 

@@ -18,6 +18,7 @@ from rye.items.identity import Identity
 from rye.registry.protocol.statements import Root
 from rye.registry.protocol.wire import IndexLine
 from rye.registry.trust.keysets import KeysetChain
+from rye.registry.trust.owners import Owners
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, judge
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import read_line
@@ -147,7 +148,7 @@ def _judged(ledger: LogView, name: str, now: datetime) -> ItemHistory:
     kind, _, identifier = name.partition(":")
     identity = Identity(kind, identifier)
     entries = [read_line(line, name) for line in dict(ledger.index_lines([name])).get(name, [])]
-    return judge(identity, entries, ledger.chain(identity.namespace), ledger.roots(), now)
+    return judge(identity, entries, ledger.chain(identity.namespace), Owners(tuple(ledger.roots())), now)
 
 
 def like(text: str) -> str:

@@ -26,6 +26,7 @@ from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import Keyset, Root, Takedown
 from rye.registry.protocol.wire import IndexLine
 from rye.registry.trust.keysets import KeysetChain, extend
+from rye.registry.trust.owners import Owners
 from rye.registry.trust.records import judge
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import read_line
@@ -87,7 +88,11 @@ def compare(
     )
     _keysets(differences, ledger, lines)
     _takedowns(differences, ledger, lines)
-    _items(differences, ledger, lines, [Root.parse(notes.parse(note).text) for _, _, note in roots], time)
+    owners = Owners(
+        tuple(Root.parse(notes.parse(note).text) for _, _, note in roots),
+        {number: position for number, position, _ in roots},
+    )
+    _items(differences, ledger, lines, owners, time)
     return differences
 
 
@@ -127,7 +132,7 @@ def _items(
     differences: Differences,
     ledger: Ledger,
     lines: Mapping[str, Sequence[IndexLine]],
-    roots: Sequence[Root],
+    owners: Owners,
     time: datetime,
 ) -> None:
     execute = ledger.connection.execute
@@ -144,9 +149,9 @@ def _items(
         identity = Identity(kind, identifier)
         try:
             if identity.namespace not in chains:
-                chains[identity.namespace] = _chain(ledger.origin, identity.namespace, lines, roots)
+                chains[identity.namespace] = _chain(ledger.origin, identity.namespace, lines, owners)
             history = judge(
-                identity, [read_line(line, name) for line in entries], chains[identity.namespace], roots, time
+                identity, [read_line(line, name) for line in entries], chains[identity.namespace], owners, time
             )
         except TrustError as error:
             differences.problems.append(f"Clients refuse what the log says about {name}: {error.message}")
@@ -202,11 +207,11 @@ def _items(
     differences.problems += differences.search
 
 
-def _chain(origin: str, namespace: str, lines: Mapping[str, Sequence[IndexLine]], roots: Sequence[Root]) -> KeysetChain:
+def _chain(origin: str, namespace: str, lines: Mapping[str, Sequence[IndexLine]], owners: Owners) -> KeysetChain:
     chain = KeysetChain(origin, namespace)
     for line in lines.get(wire.namespace_name(namespace), ()):
         note = notes.parse(line.note)
-        chain = extend(chain, line.log, note, Keyset.parse(note.text), roots)
+        chain = extend(chain, line.log, note, Keyset.parse(note.text), owners)
     return chain
 
 

@@ -268,7 +268,7 @@ class RegistryClient:
             chain = self._chain(identity.namespace)  # its pinned keyset and recoveries are checked in every run
             entries = None if identity in found else self._indexes[str(identity)]
             if entries is not None:
-                history = judge(identity, entries, chain, self.state.all_roots, self.head.snapshot.time)
+                history = judge(identity, entries, chain, self.state.owners, self.head.snapshot.time)
                 self._judgements.remember(history, entries, chain, self.state, self.head, self._entry)
                 found[identity] = history
         known = read_withdrawn(self._store.folder, self.origin)

@@ -79,4 +79,5 @@ class Judgements:
         if item is None or namespace is None or item.size > self._index_bytes:
             return None
         files = (item.sha256, str(item.size), namespace.sha256, str(namespace.size))
-        return self._verdicts.key("judge", state.origin, item.name, *files, *state.roots)
+        in_force = (f"{number}:{size}" for number, size in sorted(state.in_force.items()))
+        return self._verdicts.key("judge", state.origin, item.name, *files, *in_force, *state.roots)

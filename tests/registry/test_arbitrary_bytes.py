@@ -35,6 +35,7 @@ from rye.registry.protocol.statements import Snapshot
 from rye.registry.protocol.wire import Config, Head, IndexLine, WireError
 from rye.registry.store import state
 from rye.registry.trust import head_times, records, trusted
+from rye.registry.trust.owners import Owners
 from rye.signing import keys
 from tests.registry.test_wire_boundaries import HASH, MESSAGES
 
@@ -91,7 +92,7 @@ DECODERS: dict[str, Decoder] = {
     ),
     "rye.registry.store.state.decode": Decoder(state.decode, b'{"version":1,"origin":"registry.example","keysets":{}}'),
     "rye.registry.trust.head_times.steps_between": Decoder(
-        lambda data: head_times.steps_between(data, "registry.example", (), (1, 9), (LATER, EARLIER)),
+        lambda data: head_times.steps_between(data, "registry.example", Owners(()), (1, 9), (LATER, EARLIER)),
         wire.encode_index([IndexLine(7, STEP)]),
     ),
     "rye.registry.trust.records.decode_judged": Decoder(records.decode_judged, b"\x93\xa3abc\xc0\xa1\xff"),

@@ -9,7 +9,8 @@ import pytest
 from rye.items.identity import Identity
 from rye.registry.protocol import notes
 from rye.registry.protocol.statements import Keyset, Release, Root
-from rye.registry.trust.keysets import KeysetChain, extend, signed_by_owners
+from rye.registry.trust.keysets import KeysetChain, extend
+from rye.registry.trust.owners import Owners, signed_by_owners
 from rye.registry.trust.trust_error import TrustError
 from tests.registry.simulated_registry import SimulatedRegistry, key
 
@@ -24,7 +25,9 @@ def roots_of(registry: SimulatedRegistry) -> list[Root]:
 def extended(registry: SimulatedRegistry, chain: KeysetChain, leaf: int, position: int | None = None) -> KeysetChain:
     """The chain extended by the keyset of a leaf, optionally as if it were at another position."""
     note = notes.parse(registry.leaves[leaf])
-    return extend(chain, leaf if position is None else position, note, Keyset.parse(note.text), roots_of(registry))
+    return extend(
+        chain, leaf if position is None else position, note, Keyset.parse(note.text), Owners(tuple(roots_of(registry)))
+    )
 
 
 def chain_of(registry: SimulatedRegistry) -> KeysetChain:

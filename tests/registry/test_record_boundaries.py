@@ -24,7 +24,7 @@ from rye.registry.trust.records import (
 )
 from rye.registry.trust.trusted import LoggedStatement
 from tests.registry.simulated_registry import START, SimulatedRegistry
-from tests.registry.test_records import NEW, OLD, TOOL, chain_of, history_of, refusal, roots_of
+from tests.registry.test_records import NEW, OLD, TOOL, chain_of, history_of, owners_of, refusal
 
 SKILL = Identity("skill", "acme/text/guide")
 
@@ -109,7 +109,7 @@ def test_a_keyset_in_the_index_of_an_item_is_foreign_there(registry: SimulatedRe
     line = registry.index_lines()["namespace:acme"][0]
     note = notes.parse(line.note)
     entries = [LoggedStatement(line, note, parse(note.text))]
-    error = refusal(judge, TOOL, entries, chain_of(registry), roots_of(registry), registry.now)
+    error = refusal(judge, TOOL, entries, chain_of(registry), owners_of(registry), registry.now)
     assert error.code == "index-foreign"
     assert f"a rye.keyset/v1 at position {line.log}" in error.message
 

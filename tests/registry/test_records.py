@@ -12,6 +12,7 @@ from rye.items.identity import Identity
 from rye.registry.protocol import notes
 from rye.registry.protocol.statements import Keyset, Revocation, Root, parse
 from rye.registry.trust.keysets import KeysetChain, extend
+from rye.registry.trust.owners import Owners
 from rye.registry.trust.records import ItemHistory, check_installable, find_locked, judge
 from rye.registry.trust.trusted import LoggedStatement
 from tests.registry.simulated_registry import SimulatedRegistry, key, signer
@@ -26,15 +27,15 @@ def refusal(action: Callable[..., object], *arguments: object) -> RyeError:
     return raised.value
 
 
-def roots_of(registry: SimulatedRegistry) -> list[Root]:
-    return [Root.parse(note.text) for note in registry.roots]
+def owners_of(registry: SimulatedRegistry) -> Owners:
+    return Owners(tuple(Root.parse(note.text) for note in registry.roots))
 
 
 def chain_of(registry: SimulatedRegistry, namespace: str = "acme") -> KeysetChain:
     chain = KeysetChain(registry.origin, namespace)
     for line in registry.index_lines().get(f"namespace:{namespace}", []):
         note = notes.parse(line.note)
-        chain = extend(chain, line.log, note, Keyset.parse(note.text), roots_of(registry))
+        chain = extend(chain, line.log, note, Keyset.parse(note.text), owners_of(registry))
     return chain
 
 
@@ -43,7 +44,7 @@ def history_of(registry: SimulatedRegistry, identity: Identity = TOOL) -> ItemHi
     for line in registry.index_lines()[str(identity)]:
         note = notes.parse(line.note)
         entries.append(LoggedStatement(line, note, parse(note.text)))
-    return judge(identity, entries, chain_of(registry, identity.namespace), roots_of(registry), registry.now)
+    return judge(identity, entries, chain_of(registry, identity.namespace), owners_of(registry), registry.now)
 
 
 @pytest.fixture

@@ -61,13 +61,14 @@ class _Keyset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     position: int
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     version: int
     origin: str
     roots: list[str]
     head: str | None
     keysets: dict[str, _Keyset]
     accepted_recoveries: list[str]
+    in_force: dict[int, int] = {}
 
 
 class StateStore(Struct, frozen=True):
@@ -210,13 +211,18 @@ def merge(
         head=_larger_head(one, other, reconcile),
         keysets=keysets,
         accepted_recoveries=one.accepted_recoveries | other.accepted_recoveries,
+        in_force={
+            number: min(each.in_force[number] for each in (one, other) if number in each.in_force)
+            for number in sorted({*one.in_force, *other.in_force})
+        },
     )
 
 
 def encode(state: TrustedState) -> bytes:
     """Encode a state for its file."""
     keysets = {name: _Keyset(head.number, head.sha256, head.position) for name, head in sorted(state.keysets.items())}
-    file = _File(_VERSION, state.origin, list(state.roots), state.head, keysets, sorted(state.accepted_recoveries))
+    recoveries, in_force = sorted(state.accepted_recoveries), dict(sorted(state.in_force.items()))
+    file = _File(_VERSION, state.origin, list(state.roots), state.head, keysets, recoveries, in_force)
     return msgspec.json.format(msgspec.json.encode(file), indent=1) + b"\n"
 
 
@@ -229,10 +235,14 @@ def decode(data: bytes, path: Path | None = None) -> TrustedState:
         keysets = {
             name: KeysetHead(keyset.number, keyset.sha256, keyset.position) for name, keyset in file.keysets.items()
         }
-        state = TrustedState(file.origin, tuple(file.roots), file.head, keysets, frozenset(file.accepted_recoveries))
+        state = TrustedState(
+            file.origin, tuple(file.roots), file.head, keysets, frozenset(file.accepted_recoveries), file.in_force
+        )
         if not state.roots or any(root.origin != state.origin for root in state.all_roots):
             raise _damaged(path, "its roots belong to another registry")
-        state.checkpoint  # noqa: B018  parses the head, so that a damaged one is found here
+        checkpoint = state.checkpoint  # parses the head, so that a damaged one is found here
+        if checkpoint is not None and state.head is not None:
+            state = state.seen(state.root_hint(state.head.encode()), checkpoint.size)
     except (NoteError, StatementError, WireError, *UNDECODABLE) as error:
         raise _damaged(path, str(error)) from error
     return state

@@ -66,7 +66,8 @@ from rye.registry.protocol.statements import (
 )
 from rye.registry.protocol.wire import IndexLine
 from rye.registry.trust.head_times import check_step
-from rye.registry.trust.keysets import KeysetChain, extend, log_keys, signed_by_owners
+from rye.registry.trust.keysets import KeysetChain, extend, log_keys
+from rye.registry.trust.owners import Owners, signed_by_owners
 from rye.registry.trust.records import release_files
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import TrustedState, fingerprint_of
@@ -240,7 +241,7 @@ class Auditor:
         if isinstance(statement, ClockStep):
             self._steps.append(IndexLine(position, note.encode()))
             before = self._last_time if follows_snapshot else None
-            check_step(statement, note, position, before, self._state.origin, [self._state.root])
+            check_step(statement, note, position, before, self._state.origin, Owners((self._state.root,)))
             self._last_time = statement.time
             return
         if self._latest is None or statement.time > self._latest[0]:
@@ -248,7 +249,7 @@ class Auditor:
         if isinstance(statement, Keyset):
             chain = self._chains.get(statement.namespace, KeysetChain(self._state.origin, statement.namespace))
             self._look_alike(position, wire.namespace_name(statement.namespace))
-            self._chains[statement.namespace] = extend(chain, position, note, statement, self._state.all_roots)
+            self._chains[statement.namespace] = extend(chain, position, note, statement, Owners((self._state.root,)))
         elif isinstance(statement, Takedown):
             self._takedown(position, note, statement, self._state)
         else:
@@ -317,7 +318,7 @@ class Auditor:
             message = f"The yank is about {identity} {statement.version}, which was not released."
             self._found(position, "release-unknown", message)
         if isinstance(statement, Advisory) and statement.keyset is None:
-            if not signed_by_owners(note, state.all_roots):
+            if not signed_by_owners(note, [state.root]):
                 self._found(position, "advisory-signer", "The advisory is not signed by the registry's owners.")
             return
         chain = self._chains.get(identity.namespace, KeysetChain(state.origin, identity.namespace))
@@ -329,7 +330,7 @@ class Auditor:
     def _takedown(self, position: int, note: SignedNote, takedown: Takedown, state: TrustedState) -> None:
         known = self._names.get(str(takedown.identity))
         files = known.files.get(takedown.version) if known is not None else None
-        if not signed_by_owners(note, state.all_roots):
+        if not signed_by_owners(note, [state.root]):
             self._found(position, "takedown-signer", "The takedown is not signed by the registry's owners.")
         elif files is None:
             message = f"The takedown is about {takedown.identity} {takedown.version}, which was not released."

@@ -16,7 +16,7 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -24,9 +24,9 @@ from msgspec import Struct
 from rye.registry.protocol import notes, wire
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.notes import SignedNote
-from rye.registry.protocol.statements import ClockStep, Root
+from rye.registry.protocol.statements import ClockStep
 from rye.registry.protocol.wire import IndexLine
-from rye.registry.trust.keysets import signed_by_owners
+from rye.registry.trust.owners import Owners
 from rye.registry.trust.trust_error import TrustError
 
 CLOCK = "clock"
@@ -39,7 +39,7 @@ def encode_steps(lines: Iterable[IndexLine]) -> bytes:
 
 
 def check_step(
-    step: ClockStep, note: SignedNote, position: int, before: datetime | None, origin: str, roots: Sequence[Root]
+    step: ClockStep, note: SignedNote, position: int, before: datetime | None, origin: str, owners: Owners
 ) -> None:
     """Rules 1 and 2. ``before``: the time of the snapshot right before the entry; None: another entry is there.
 
@@ -51,7 +51,7 @@ def check_step(
             f"dated {write_time(step.before)}."
         )
         raise TrustError("clock-step", message)
-    if not signed_by_owners(note, roots):
+    if not owners.signed(note, position):
         raise TrustError(
             "clock-signer",
             f"The step back in time at entry {position} is not signed by enough of the registry's owners.",
@@ -59,7 +59,7 @@ def check_step(
 
 
 def steps_between(
-    data: bytes, origin: str, roots: Sequence[Root], sizes: tuple[int, int], times: tuple[datetime, datetime]
+    data: bytes, origin: str, owners: Owners, sizes: tuple[int, int], times: tuple[datetime, datetime]
 ) -> tuple[IndexLine, ...]:
     """Return the steps that let an older snapshot follow a newer one; none if these do not allow it.
 
@@ -77,7 +77,7 @@ def steps_between(
         note = notes.parse(line.note)
         step = ClockStep.parse(note.text)
         # Which snapshot came right before is the log's own business, and auditors check it: it was no older than ours.
-        check_step(step, note, line.log, step.before if step.before >= newest else None, origin, roots)
+        check_step(step, note, line.log, step.before if step.before >= newest else None, origin, owners)
         newest = step.time
         used.append(line)
     return tuple(used) if time >= newest else ()

@@ -22,7 +22,7 @@ time, so postdating a statement does not shorten the wait.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -38,8 +38,8 @@ from rye.registry.protocol.statements import (
     Root,
     Yank,
     namespace_key_name,
-    root_key_name,
 )
+from rye.registry.trust.owners import Owners
 from rye.registry.trust.trust_error import TrustError
 
 
@@ -146,8 +146,8 @@ class KeysetChain(Struct, frozen=True):
         return Signers(link, tuple(key for key in link.keyset.keys if key in signed), revoked)
 
 
-def extend(chain: KeysetChain, position: int, note: SignedNote, keyset: Keyset, roots: Sequence[Root]) -> KeysetChain:
-    """Return the chain with one more keyset, from ``note``. ``roots``: all trusted roots. Raises TrustError."""
+def extend(chain: KeysetChain, position: int, note: SignedNote, keyset: Keyset, owners: Owners) -> KeysetChain:
+    """Return the chain with one more keyset, from ``note``. ``owners``: who may sign a recovery. Raises TrustError."""
     subject = f"Keyset {keyset.number} of {chain.namespace!r} (position {position})"
     if (keyset.origin, keyset.namespace) != (chain.origin, chain.namespace):
         raise TrustError(
@@ -167,7 +167,7 @@ def extend(chain: KeysetChain, position: int, note: SignedNote, keyset: Keyset, 
         f"{subject} is not signed by {keyset.threshold} of its own keys.",
     )
     if keyset.recovery is not None:
-        _check_recovery(note, roots, subject)
+        _check_recovery(note, position, owners, subject)
     elif before is not None:
         message = (
             f"{subject} is not signed by {before.keyset.threshold} of the keys of keyset {before.keyset.number}: "
@@ -188,25 +188,9 @@ def namespace_keys(keyset: Keyset) -> tuple[VerifierKey, ...]:
     return tuple(VerifierKey(name, key) for key in keyset.keys)
 
 
-def owner_keys(root: Root) -> tuple[VerifierKey, ...]:
-    """Return a root's owners under the name that their signatures have."""
-    return tuple(VerifierKey(root_key_name(root.origin), key) for key in root.owners)
-
-
 def log_keys(root: Root) -> tuple[VerifierKey, ...]:
     """Return a root's log keys under the name that their signatures have."""
     return tuple(VerifierKey(root.origin, key) for key in root.logs)
-
-
-def signed_by_owners(note: SignedNote, roots: Iterable[Root]) -> bool:
-    """Whether a threshold of the owners of one of these roots signed the note."""
-    for root in roots:
-        try:
-            notes.verify(note, owner_keys(root), root.threshold)
-        except NoteError:
-            continue
-        return True
-    return False
 
 
 def _predecessor(chain: KeysetChain, keyset: Keyset, subject: str) -> tuple[Link | None, tuple[Link, ...]]:
@@ -229,8 +213,8 @@ def _predecessor(chain: KeysetChain, keyset: Keyset, subject: str) -> tuple[Link
     return last, links
 
 
-def _check_recovery(note: SignedNote, roots: Sequence[Root], subject: str) -> None:
-    if not signed_by_owners(note, roots):
+def _check_recovery(note: SignedNote, position: int, owners: Owners, subject: str) -> None:
+    if not owners.signed(note, position):
         raise TrustError("recovery-signatures", f"{subject} is a recovery that the registry's owners did not sign.")
 
 

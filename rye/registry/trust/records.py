@@ -29,9 +29,10 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.limits import CONTENT, REGISTRY, ContentLimits, RegistryLimits
-from rye.registry.protocol.statements import Advisory, Deprecation, Release, Root, Takedown, Yank
+from rye.registry.protocol.statements import Advisory, Deprecation, Release, Takedown, Yank
 from rye.registry.protocol.wire import IndexLine
-from rye.registry.trust.keysets import KeysetChain, Link, signed_by_owners
+from rye.registry.trust.keysets import KeysetChain, Link
+from rye.registry.trust.owners import Owners
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import LoggedStatement
 from rye.resolution.ranges import Range
@@ -107,7 +108,7 @@ def judge(
     identity: Identity,
     entries: Sequence[LoggedStatement],
     chain: KeysetChain,
-    roots: Sequence[Root],
+    owners: Owners,
     time: datetime,
 ) -> ItemHistory:
     """Return the history of an identity from its index (checked by ``open_index``).
@@ -132,13 +133,13 @@ def judge(
             continue
         said.add(entry.note.text)
         if isinstance(statement, Advisory) and statement.keyset is None:
-            if not signed_by_owners(entry.note, roots):
+            if not owners.signed(entry.note, position):
                 message = f"The advisory {statement.number} about {identity} is not signed by the registry's owners."
                 raise TrustError("advisory-signer", message)
             advisories[statement.number] = statement
             continue
         if isinstance(statement, Takedown):
-            _check_takedown(statement, entry, releases, roots)
+            _check_takedown(statement, entry, releases, owners)
             takedowns.setdefault(statement.version, statement)
             continue
         if not isinstance(statement, Release | Yank | Deprecation | Advisory):
@@ -267,11 +268,11 @@ def without_distrusted(history: ItemHistory, distrusted: frozenset[str]) -> Item
 
 
 def _check_takedown(
-    takedown: Takedown, entry: LoggedStatement, releases: dict[str, ReleaseRecord], roots: Sequence[Root]
+    takedown: Takedown, entry: LoggedStatement, releases: dict[str, ReleaseRecord], owners: Owners
 ) -> None:
     """Rule 5."""
     subject = f"The takedown at position {entry.line.log} about {takedown.identity} {takedown.version}"
-    if not signed_by_owners(entry.note, roots):
+    if not owners.signed(entry.note, entry.line.log):
         raise TrustError("takedown-signer", f"{subject} is not signed by the registry's owners.")
     record = releases.get(takedown.version)
     if record is None:

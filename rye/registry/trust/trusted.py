@@ -58,7 +58,8 @@ from rye.registry.protocol.statements import Checkpoint, Keyset, Logged, OfTheLo
 from rye.registry.protocol.tiles import Tile, VerifiedTiles
 from rye.registry.protocol.wire import Head, IndexLine
 from rye.registry.trust.head_times import Clues, in_the_future, steps_between
-from rye.registry.trust.keysets import KeysetChain, Link, extend, log_keys, owner_keys
+from rye.registry.trust.keysets import KeysetChain, Link, extend, log_keys
+from rye.registry.trust.owners import Owners, owner_keys
 from rye.registry.trust.trust_error import TrustError
 
 
@@ -90,6 +91,8 @@ class TrustedState(Struct, frozen=True):
     """The last keyset of each namespace that was seen."""
     accepted_recoveries: frozenset[str] = frozenset()
     """SHA-256 of the texts of recoveries that the user accepted."""
+    in_force: Mapping[int, int] = field(default_factory=dict)
+    """Number of a root → the size of the first head that was accepted under it. Root 1 replaces no one and is not listed."""
 
     @property
     def root(self) -> Root:
@@ -100,6 +103,11 @@ class TrustedState(Struct, frozen=True):
     def all_roots(self) -> tuple[Root, ...]:
         """All roots, starting with root 1."""
         return tuple(_root(note) for note in self.roots)
+
+    @property
+    def owners(self) -> Owners:
+        """Whose signatures count for which entry, as far as the heads that were accepted tell."""
+        return Owners(self.all_roots, self.in_force)
 
     @property
     def fingerprint(self) -> str:
@@ -213,9 +221,7 @@ class TrustedState(Struct, frozen=True):
             before = _read_snapshot(wire.decode_head((self.head or "").encode()))[1].time
             if snapshot.time < before and steps:
                 sizes, times = (known.size, checkpoint.size), (before, snapshot.time)
-                last = self.root_hint((self.head or "").encode())
-                owners = [one for one in self.all_roots if one.number >= last]  # those of older roots own it no more
-                used = steps_between(steps, self.origin, owners, sizes, times)
+                used = steps_between(steps, self.origin, self.owners, sizes, times)
             if snapshot.time < before and not used:
                 message = f"The snapshot is dated {write_time(snapshot.time)}, before the previous one ({write_time(before)})."
                 raise TrustError("snapshot-time", message, evidence=evidence)
@@ -253,7 +259,7 @@ class TrustedState(Struct, frozen=True):
                 if read(0, entry.log) != merkle.leaf_hash(entry.note.encode()):
                     raise _leaf_mismatch(entry, "proof-root")
         head = TrustedHead(self.origin, checkpoint, opened.snapshot, opened.warnings)
-        return replace(self, head=opened.data), head
+        return replace(self, head=opened.data).seen(opened.snapshot.root, checkpoint.size), head
 
     def accept_namespace(
         self, head: TrustedHead, namespace: str, entries: Sequence[LoggedStatement] | None
@@ -270,13 +276,13 @@ class TrustedState(Struct, frozen=True):
                 message = f"The namespace {namespace!r} had keyset {known.number}, and no longer exists."
                 raise TrustError("namespace-vanished", message)
             return self, chain
-        roots = self.all_roots
+        owners = self.owners
         for entry in entries:
             if not isinstance(entry.statement, Keyset):
                 raise TrustError(
                     "index-foreign", f"The index of the namespace {namespace!r} contains more than keysets."
                 )
-            chain = extend(chain, entry.line.log, entry.note, entry.statement, roots)
+            chain = extend(chain, entry.line.log, entry.note, entry.statement, owners)
         time = head.snapshot.time
         if known is not None and KeysetHead(known.number, known.sha256, known.position) not in map(
             _keyset_head, chain.links
@@ -298,6 +304,12 @@ class TrustedState(Struct, frozen=True):
         if last is None:
             return self, chain
         return replace(self, keysets={**self.keysets, namespace: _keyset_head(last)}), chain
+
+    def seen(self, root: int, size: int) -> TrustedState:
+        """Return the state of someone who accepted a head of that size under that root."""
+        if root == 1 or self.in_force.get(root, size) < size or self.in_force.get(root) == size:
+            return self
+        return replace(self, in_force={**self.in_force, root: size})
 
     def accept_recovery(self, sha256: str) -> TrustedState:
         """Return the state with an accepted recovery: the hash that ``recovery-unaccepted`` names as ``statement``."""
