@@ -61,7 +61,7 @@ class _Keyset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     position: int
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     version: int
     origin: str
     roots: list[str]
@@ -221,8 +221,15 @@ def merge(
 def encode(state: TrustedState) -> bytes:
     """Encode a state for its file."""
     keysets = {name: _Keyset(head.number, head.sha256, head.position) for name, head in sorted(state.keysets.items())}
-    recoveries, in_force = sorted(state.accepted_recoveries), dict(sorted(state.in_force.items()))
-    file = _File(_VERSION, state.origin, list(state.roots), state.head, keysets, recoveries, in_force)
+    file = _File(
+        version=_VERSION,
+        origin=state.origin,
+        roots=list(state.roots),
+        head=state.head,
+        keysets=keysets,
+        accepted_recoveries=sorted(state.accepted_recoveries),
+        in_force=dict(sorted(state.in_force.items())),
+    )
     return msgspec.json.format(msgspec.json.encode(file), indent=1) + b"\n"
 
 
