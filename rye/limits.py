@@ -397,6 +397,20 @@ class FactsLimits(Struct, frozen=True, kw_only=True):
 FACTS = FactsLimits()
 
 
+class DescribingLimits(Struct, frozen=True):
+    """How an item is described to people (DESIGN §7.3)."""
+
+    bytes_a_token: int = 4
+    """Bytes of UTF-8 for one token of a model, about."""
+    licence_characters: int = 80
+    """Characters of a licence; a longer one is cut visibly."""
+    names: int = 3
+    """Rights or tools that a row names; of more, it says the number."""
+
+
+DESCRIBING = DescribingLimits()
+
+
 class DeployLimits(Struct, frozen=True, kw_only=True):
     """The limits of files written for agent programs and read from them (docs/how-to/agents.md)."""
 

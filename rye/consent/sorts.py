@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from rye.consent.ask import Ask, Key, hook_text, run_text, tool_texts
+from rye.describing.words import RUN_NAMES
 from rye.items.agent_tools import from_words, widened
-from rye.items.consented import Run, RunKind
+from rye.items.consented import Run
 
 if TYPE_CHECKING:
     from rye.consent.ask import Approved
@@ -158,17 +159,6 @@ def _why_rights(asks: Sequence[Ask], update: bool) -> str:
 
 def _why_tools(asks: Sequence[Ask], update: bool) -> str:
     return f"{'widens its' if update else 'names'} tools of the agent program ({some([ask.text for ask in asks])})"
-
-
-RUN_NAMES: Mapping[RunKind, str] = {
-    "attached-file": "executables",
-    "frontmatter-hook": "hooks of the agent program",
-    "mcp-server": "MCP servers",
-    "inline-command": "commands that run on loading",
-    "tool-code": "code",
-    "tool-needs": "needs beyond the sandbox",
-}
-"""What several things that can run are called, by their kind."""
 
 
 def _why_runs(asks: Sequence[Ask], update: bool) -> str:

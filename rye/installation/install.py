@@ -25,10 +25,11 @@ from msgspec.structs import replace
 from rye.consent.agreement import by_other_rules
 from rye.consent.ask import approving
 from rye.consent.sorts import SORTS
+from rye.describing.description import Description, ages_of, describe
 from rye.installation.completeness import reached
 from rye.installation.environment import Environment
 from rye.installation.outside_range import overruled
-from rye.installation.plan import Consent, Plan, agreed_rows, make_plan
+from rye.installation.plan import Consent, ItemChange, Plan, agreed_rows, make_plan
 from rye.installation.resolving import Chosen, locked_records
 from rye.installation.sources import Record, Sources, fetch_logged, source_item, with_signers
 from rye.installation.transaction import Change
@@ -126,7 +127,7 @@ def prepare(
         known_signers=known_signers,
         brought=reached(Lock({}, tuple(item.locked for item in items.values())), wanted_before or manifest),
     )
-    plan = _with_histories(plan, chosen, sources)
+    plan = _described(_with_histories(plan, chosen, sources), items)
     waiting = [item.locked for identity, item in verified.items() if identity in left_out]
     unasked = (*kept.values(), *unapproved(lock, waiting, mentions_of(verified)))
     warnings = (
@@ -158,6 +159,29 @@ def _with_histories(plan: Plan, chosen: Mapping[Identity, Chosen], sources: Sour
         now = sources.client(name).head.snapshot.time
         dated[change.identity] = signer_history(chains[name], record, now, change.signer_before)
     return Plan(tuple(replace(change, history=dated.get(change.identity)) for change in plan.changes))
+
+
+def _described(plan: Plan, items: Mapping[Identity, VerifiedItem]) -> Plan:
+    """Return the plan with what a person is told about each new version."""
+
+    def of(change: ItemChange) -> Description | None:
+        item = items.get(change.identity)
+        if item is None or change.new is None or (change.action == "keep" and not change.needs_consent):
+            return None
+        return describe(
+            change.identity.kind,
+            {"": item.data, **item.attached},
+            "",
+            capabilities=item.locked.capabilities,
+            tools=item.metadata.agent_tools,
+            hooks=len(item.locked.hooks),
+            runs=item.locked.runs,
+            mentions=item.signed.mentions or (),
+            licence=item.metadata.licence,
+            ages=ages_of(change.history),
+        )
+
+    return Plan(tuple(replace(change, description=of(change)) for change in plan.changes))
 
 
 def check_rows(rows: Iterable[LockedItem], verified: Mapping[Identity, VerifiedItem]) -> None:

@@ -42,6 +42,7 @@ from rye.resolution.versions import Version
 from rye.text.facts.fact import RULES_VERSION
 
 if TYPE_CHECKING:
+    from rye.describing.description import Description
     from rye.items.signed_release import Mention
     from rye.registry.trust.records import SignerHistory
 
@@ -61,6 +62,8 @@ class ItemChange(Struct, frozen=True, kw_only=True):
     """Its cautions and alarms, including approved ones."""
     signer_new: bool = False
     """Whether no approved item of its namespace is signed by this key. Entries that ``rye lock`` wrote do not count."""
+    description: Description | None = None
+    """What a person is told about the new version; None if nothing new is installed."""
     history: SignerHistory | None = None
     """How old the release, its key and its namespace are; None if nothing new is installed."""
     pulled_in: bool = False

@@ -85,6 +85,9 @@ class Kind(Struct, frozen=True, kw_only=True):
     """For a kind that is customized differently: the sentence that says how."""
     names_items: bool = False
     """Whether a text of the kind can name other items besides its relations (:mod:`rye.items.named`)."""
+    limited: Literal["by Rye", "by its tools", "to its members"] = "by its tools"
+    """What limits what an item may use: Rye, which grants only the rights that it asks for; the tools that it names for the agent
+    program, if it does; or, for a list of other items, only those."""
     item_type: bool = False
     """Whether actions and capabilities name items of the kind (``rye.execute.tool.…``: DESIGN §7)."""
     prompt: Literal["text", "inputs"] | NoPrompt = "text"
@@ -148,6 +151,7 @@ TABLE: tuple[Kind, ...] = (
         older_part="directive element",
         overridable=True,
         item_type=True,
+        limited="by Rye",
         prompt="inputs",
     ),
     Kind(
@@ -160,6 +164,7 @@ TABLE: tuple[Kind, ...] = (
         sign=Sign("__version__", rank=5, suffixes=(".py", ".js", ".ts", ".sh", ".yaml")),
         older_part="below shebang",
         item_type=True,
+        limited="by Rye",
         prompt=NoPrompt("A tool is code that is run, not text for an agent.", "`rye show` prints its metadata."),
     ),
     Kind(
@@ -227,6 +232,7 @@ TABLE: tuple[Kind, ...] = (
         formats={".bundle.toml": "toml"},
         module="rye.items.bundle",
         telling=True,
+        limited="to its members",
         prompt=NoPrompt("A bundle names other items and has no text of its own.", "Render one of its members."),
     ),
 )

@@ -69,6 +69,8 @@ class Metadata(Struct, frozen=True, kw_only=True):
     agent_tools: AgentTools | None = None
     """Tools of the agent program itself (an agent's ``tools``, a skill's ``allowed-tools``): shown, never translated. None: it
     names none."""
+    licence: str | None = None
+    """The licence as the file states it; None: it states none."""
     runs: tuple[Run, ...] = ()
     """What can run in its own file. Attached files are read elsewhere (:func:`rye.items.runs.attached_runs`)."""
     names: tuple[NamedItem, ...] = ()

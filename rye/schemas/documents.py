@@ -390,6 +390,15 @@ class ChangeRow(Struct, rename={"from_": "from"}, kw_only=True):
     forced: str | None = None
     lost: list[LostCustomization] | None = None
     """What customizations would lose, and no one agreed to."""
+    declared: bool | None = None
+    """Whether something limits what the item may use; null: it only names other items, or nothing new is installed."""
+    alarms: int | None = None
+    cautions: int | None = None
+    licence: str | None = None
+    bytes: int | None = None
+    """Bytes of its text, with attached files."""
+    tokens: int | None = None
+    """About how many tokens that is."""
 
 
 class SetAsideItem(ChangeRow):

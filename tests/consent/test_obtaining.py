@@ -334,6 +334,7 @@ def test_a_change_is_shown_to_programs_with_everything_that_is_agreed_to() -> No
         "pulled_in": False, "signer_unknown": True, "agent_tools": ["Bash"], "executables": ["a.sh"],
         "runs": [run, {**run, "what": "attached-file", "where": "a.sh"}],
         "facts": [{**mention, "new": True}, {**mention, "line": 9, "new": False}], "lost": [], "needs_approval": True,
+            "declared": None, "alarms": None, "cautions": None, "licence": None, "bytes": None, "tokens": None,
     }  # fmt: skip
     assert change_documents([change]) == [document]
     assert list(change_documents([change])[0]) == list(document)

@@ -16,7 +16,9 @@ from msgspec import Struct
 
 from rye.cli.console import TIER_STYLE, Console, counted, one_line
 from rye.consent.ask import Ask
-from rye.consent.sorts import RUN_NAMES, SORTS, of_the_lock, row_of
+from rye.consent.sorts import SORTS, of_the_lock, row_of
+from rye.describing import words
+from rye.describing.description import together
 from rye.installation.plan import GatheredMention, ItemChange, Plan, by_tier, gather_mentions
 from rye.items.agent_tools import shown
 from rye.items.consented import HookAction, Run
@@ -27,6 +29,7 @@ from rye.workspace.installing.install_request import Proposal
 from rye.workspace.trusting.project_changes import shown_lines
 
 if TYPE_CHECKING:
+    from rye.describing.description import Description
     from rye.workspace.installing.text_changes import TextChange
 
 _VERBS = {
@@ -331,6 +334,7 @@ def _show_plan(screen: _Screen, plan: Plan, time: datetime, changed: Mapping[Any
         _show_item(screen, change, seen)
         _show_changed(screen, change, changed.get(change.identity))
         _show_signer(screen, change, time, seen)
+        _show_description(screen, change)
         _show_tools(screen, change)
         _show_runs(screen, change)
         _show_others(screen, change)
@@ -387,7 +391,12 @@ def _plain_groups(screen: _Screen, changes: Sequence[ItemChange]) -> list[list[I
     if not screen.folds:
         return []
     plain = [change for change in changes if _is_plain(change)]
-    return [group for group in screen.by_kind(plain, _said_of_source) if len(group) > 1]
+    return [group for group in screen.by_kind(plain, _said_together) if len(group) > 1]
+
+
+def _said_together(change: ItemChange) -> Hashable:
+    """What such items have in common, so that the screen says it once."""
+    return _said_of_source(change), change.description is not None and change.description.declared is False
 
 
 def _is_plain(change: ItemChange) -> bool:
@@ -414,8 +423,22 @@ def _show_plain(screen: _Screen, group: Sequence[ItemChange], seen: set[object])
     start = f"{group[0].identity.kind}:{group[0].identity.namespace}/"
     shown_names = [names[0], *(name.removeprefix(start) for name in kept[1:])]
     screen.console.tell((f"      {', '.join(shown_names)}{more}", "added"), hang=6, wide=True)
+    _show_described(screen, [change.description for change in group if change.description is not None])
     if not described:
         _show_source(screen, group[0], seen, with_place=False)
+
+
+def _show_described(screen: _Screen, descriptions: Sequence[Description]) -> None:
+    """Print once what items that are alike have in common, and their size together."""
+    if not descriptions:
+        return
+    if descriptions[0].declared is False:
+        screen.console.tell((f"      each {words.NOT_DECLARED}", "warning"), hang=6)
+    licences = [one_line(words.licence_words(one)) for one in descriptions]
+    said = "each" if len(set(licences)) == 1 else "the first"
+    total = together(descriptions)
+    size = f"{words.byte_count(total.bytes)}, {words.token_count(total.tokens)}"
+    screen.console.tell((f"      licence of {said}: {licences[0]}; together {size}", "dim"), hang=6)
 
 
 def _is_described(screen: _Screen, change: ItemChange, seen: set[object]) -> bool:
@@ -511,7 +534,7 @@ def _show_signer(screen: _Screen, change: ItemChange, time: datetime, seen: set[
                 (f"      the new key is in keyset {history.keyset}; the old key: {history.old_key}", "warning")
             )
     elif new.source is None and history is not None and (said := _said_of_signer(change)) in seen:
-        released = _age(history.released, time, "ago")
+        released = words.age(history.released, time, "ago")
         console.tell((f"      {one_line(new.how_signed)} as above, released {released}", "dim"))
         history = None
     else:
@@ -526,9 +549,7 @@ def _show_signer(screen: _Screen, change: ItemChange, time: datetime, seen: set[
         where = f"{new.registry}{f' ({new.source.ref})' if new.source.ref else ''}, {new.source.place}"
         console.tell((f"      from {one_line(where)}", "dim"))
     if history is not None:
-        released = _age(history.released, time, "ago")
-        key, namespace = (_age(since, time, "old") for since in (history.key_since, history.namespace_since))
-        console.tell((f"      released {released}, key {key}, namespace {namespace}", "dim"))
+        console.tell((f"      {words.age_words(history, time)}", "dim"))
     if old is not None and old.registry != new.registry:
         kind = "" if new.source is not None else "the registry "
         moved = f"      from {kind}{one_line(new.registry)}, previously from {one_line(old.registry)}"
@@ -544,15 +565,6 @@ def _said_of_signer(change: ItemChange) -> object:
     return change.identity.namespace, new.signed_by, new.registry, change.signer_new, change.signer_unknown, ages
 
 
-def _age(then: datetime, now: datetime, word: str) -> str:
-    """The time since ``then`` in the largest unit with at least two, and ``word``: ``3 days ago``, ``3 days old``."""
-    minutes = int((now - then).total_seconds()) // 60
-    for unit, size in (("years", 525_600), ("months", 43_800), ("days", 1_440), ("hours", 60), ("minutes", 1)):
-        if minutes >= 2 * size:
-            return f"{minutes // size} {unit} {word}"
-    return "just now" if minutes >= 0 else "dated in the future"
-
-
 def _show_tools(screen: _Screen, change: ItemChange) -> None:
     """Print tools of the agent program with their restrictions, never translated (DECISIONS Skills 3)."""
     tools = change.new.tools if change.new is not None else None
@@ -563,9 +575,10 @@ def _show_tools(screen: _Screen, change: ItemChange) -> None:
     kept = screen.kept(names)
     more = f" and {len(names) - len(kept):,} more ({screen.more})" if len(kept) < len(names) else ""
     listed = f"{', '.join(kept)}{more}" or "none"
-    console.tell((f"      tools of the agent program: {listed}", TIER_STYLE[str(risk)] if risk else None))
+    if change.description is None or change.description.declared is not False:  # otherwise said in other words
+        console.tell((f"      {words.tools_words([listed])}", TIER_STYLE[str(risk)] if risk else None))
     if risk is Tier.UNRESTRICTED:
-        console.tell((f"{_bang(True)}unrestricted: it may run any command", "error"))
+        console.tell((f"{_bang(True)}{words.ANY_COMMAND}", "error"))
     if change.old is not None:
         screen.rows(
             change.of("tool"),
@@ -580,14 +593,23 @@ def _bang(bad: bool) -> str:
     return "    ! " if bad else "      "
 
 
-_RUN_WORDS = {
-    "attached-file": "executable file",
-    "frontmatter-hook": "hook of the agent program",
-    "mcp-server": "MCP server",
-    "inline-command": "command that runs on loading",
-    "tool-code": "code",
-    "tool-needs": "needs beyond the sandbox,",
-}
+_STYLES: Mapping[words.Level, str] = {"plain": "dim", "caution": "warning", "alarm": "error"}
+
+
+def _show_description(screen: _Screen, change: ItemChange) -> None:
+    """Print what pages say as well: that nothing limits the item, how many warnings it has, its licence and its size."""
+    description = change.description
+    if description is None or change.action == "keep":
+        return
+    console = screen.console
+    may = words.may_use(description)
+    if description.declared is not True:
+        console.tell((f"      {may.words}", _STYLES[may.level]))
+    warned = words.warnings(description)
+    if warned.level != "plain":
+        console.tell((f"      {warned.words}", _STYLES[warned.level]))
+    licence = f"licence {one_line(words.licence_words(description))}"
+    console.tell((f"      {licence}; {words.size_words(description)}", "dim"), hang=8)
 
 
 def _show_runs(screen: _Screen, change: ItemChange) -> None:
@@ -602,7 +624,7 @@ def _show_runs(screen: _Screen, change: ItemChange) -> None:
             show(runs[0])
             return
         names = ", ".join(one_line(run.where) for run in runs)
-        said = f"{_RUN_WORDS[runs[0].what]}s {names}: {one_line(runs[0].action)}{_run_mark(change, runs[0])}"
+        said = f"{words.RUN_WORDS[runs[0].what]}s {names}: {one_line(runs[0].action)}{_run_mark(change, runs[0])}"
         screen.console.tell((f"      {said}", "warning"), hang=8, wide=True)
 
     for same in screen.by_kind(change.of("run"), lambda run: (run.what, _how(run))):
@@ -610,7 +632,7 @@ def _show_runs(screen: _Screen, change: ItemChange) -> None:
             for runs in screen.by_kind(same, lambda run: (run.action, _run_mark(change, run))):
                 show_alike(runs)
         else:
-            screen.rows(same, show, RUN_NAMES[same[0].what], 6)
+            screen.rows(same, show, words.RUN_NAMES[same[0].what], 6)
 
 
 def _how(run: Run) -> str:
@@ -620,7 +642,7 @@ def _how(run: Run) -> str:
 
 def run_line(run: Run) -> str:
     """What can run, where, and the exact action, on one line."""
-    return f"{_RUN_WORDS[run.what]} {one_line(run.where)}: {one_line(run.action)}"
+    return one_line(words.run_words(run))
 
 
 def _show_others(screen: _Screen, change: ItemChange) -> None:
@@ -740,6 +762,8 @@ def _show_counts(screen: _Screen, plan: Plan) -> None:
         tools_tier(change.new.tools) is Tier.UNRESTRICTED for change in changes if change.new and change.of("tool")
     )
     alarms = sum(one.is_alarm for one in news)
+    added = (change.description for change in changes if change.old is None)
+    undeclared = sum(one is not None and one.declared is False for one in added)
     told: list[tuple[int, str, str, str | None]] = [
         (sum(len(c.of("customization-loss")) for c in changes), "lost customization", "lost customizations", "error"),
         (commands, "may run any command", "may run any command", "error"),
@@ -748,6 +772,7 @@ def _show_counts(screen: _Screen, plan: Plan) -> None:
         (len(news) - alarms, "caution", "cautions", "warning"),
         (sum(len(change.of("run")) for change in changes), "thing that can run", "things that can run", "warning"),
         (sum(len(change.of("hook")) for change in changes), "hook", "hooks", "warning"),
+        (undeclared, "not declared", "not declared", "warning"),
         (sum(c.new.is_unsigned for c in changes if c.new and c.of("source")), "not signed", "not signed", "error"),
         (
             len({_signer(c) for c in changes if c.signer_unknown and not c.of("source")}),

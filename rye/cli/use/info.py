@@ -12,6 +12,8 @@ from rye.cli.options import Session, command
 from rye.cli.project.consent import run_line
 from rye.cli.use.indented import indented_lines
 from rye.consent.sorts import run_document
+from rye.describing import words
+from rye.describing.description import COUNTED, counted_document
 from rye.permissions.risk import tiers
 from rye.registry.protocol.lines import write_time
 from rye.signing.keys import PublicKey
@@ -49,7 +51,7 @@ def _open_page(session: Session, item: str) -> None:
 
 def _show_source(session: Session, found: SourceInfo) -> None:
     """Show an item of ``[sources]``: the fields of published items that apply, and its source."""
-    row, words = found.row, found.words
+    row, signed = found.row, found.words
     source = row.source.as_json() if row.source is not None else {}
     document: dict[str, Any] = {
         "kind": row.kind,
@@ -62,27 +64,29 @@ def _show_source(session: Session, found: SourceInfo) -> None:
         "size": row.size,
         "sha256": row.sha256,
         "attached": [{"path": a.path, "size": a.size, "executable": a.executable} for a in row.attached],
-        "depends_on": [f"{r.identity}@{r.range}" for r in words.depends_on],
-        "requires": [f"{r.identity or r.reference}@{r.range}" for r in words.requires],
-        "conflicts_with": [f"{r.identity}@{r.range}" for r in words.conflicts_with],
+        "depends_on": [f"{r.identity}@{r.range}" for r in signed.depends_on],
+        "requires": [f"{r.identity or r.reference}@{r.range}" for r in signed.requires],
+        "conflicts_with": [f"{r.identity}@{r.range}" for r in signed.conflicts_with],
         "capabilities": _with_tiers(row.capabilities),
         "hooks": [f"{hook.item_type} {hook.item_id}" for hook in row.hooks],
         "agent_tools": list(row.agent_tools),
         "agent_limits": list(row.agent_limits),
-        "runs": [run_document(run) for run in words.runs],
-        "facts": [mention_document(mention) for mention in words.mentions or ()],
+        "runs": [run_document(run) for run in signed.runs],
+        "facts": [mention_document(mention) for mention in signed.mentions or ()],
     }
+    said = words.said(found.description, session.now()) if found.description is not None else ()
+    document |= {**counted_document(found.description), "said": words.said_document(said)}
     if session.json:
         session.console.document(document)
         return
     flat = {
-        **document,
+        **_for_people(document, said),
         "source": [f"{key}: {value}" for key, value in source.items() if value],
         "capabilities": [f"{c['tier']}  {c['capability']}" for c in document["capabilities"]],
-        "runs": [run_line(run) for run in words.runs],
-        "facts": [f"{m.level}  {m.fact}  {m.value}" for m in words.mentions or () if not m.is_note],
+        "runs": [run_line(run) for run in signed.runs],
+        "facts": [f"{m.level}  {m.fact}  {m.value}" for m in signed.mentions or () if not m.is_note],
     }
-    _show(session, flat, ("signer",) if row.is_unsigned else ())
+    _show(session, flat, ("signer",) if row.is_unsigned else (), said)
 
 
 @command("info")
@@ -143,6 +147,9 @@ def info(session: Session, item: str, web: bool) -> None:
             for r in history.records
         ],
     }
+    description = found.content.description if found.content is not None else None
+    said = words.said(description, session.now()) if description is not None else ()
+    document |= {**counted_document(description), "said": words.said_document(said)}
     if session.json:
         session.console.document(document)
         return
@@ -151,14 +158,21 @@ def info(session: Session, item: str, web: bool) -> None:
     facts = [f"{f['level']}  {f['fact']}  {f['value']}" for f in document["facts"] or () if f["level"] != "note"]
     rights = [f"{c['tier']}  {c['capability']}" for c in document["capabilities"]]
     flat = {
-        **document,
+        **_for_people(document, said),
         "versions": versions,
         "capabilities": rights,
         "runs": runs,
         "facts": facts,
         "revoked": "yes" if record.revoked else None,
     }
-    _show(session, flat, _BAD)
+    _show(session, flat, _BAD, said)
+
+
+def _for_people(document: Mapping[str, Any], said: Sequence[words.Said]) -> dict[str, Any]:
+    """The document with what everybody is told first, without the same as numbers."""
+    rest = {key: entry for key, entry in document.items() if key not in (*COUNTED, "said", "size")}
+    first: dict[str, Any] = {key: rest.pop(key) for key in ("kind", "id", "version", "description") if key in rest}
+    return {**first, **{row.subject: row.words for row in said}, **rest}
 
 
 _BAD = ("yanked", "revoked", "advisories", "pending_recovery", "pending_keys")
@@ -167,16 +181,17 @@ _WARNED = ("deprecated", "replacement")
 _LEVELS = {**TIER_STYLE, "caution": "warning", "alarm": "error"}
 
 
-def _show(session: Session, flat: Mapping[str, Any], bad: Sequence[str]) -> None:
+def _show(session: Session, flat: Mapping[str, Any], bad: Sequence[str], said: Sequence[words.Said]) -> None:
     """Print the document for people: on a terminal with warnings first, and in colour."""
     if session.console.on_terminal:
         first = [key for key in (*bad, *_WARNED) if flat.get(key)]
         flat = {**{key: flat[key] for key in first}, **flat}
+    styles: dict[str, str | None] = {row.subject: _LEVELS.get(row.level) for row in said}
     for key, entry in flat.items():
         style = "removed" if key in bad else "warning" if key in _WARNED else None
         for line in indented_lines({key: entry}):
             word = line.removeprefix("  - ").partition(" ")[0]
-            own = style or (_LEVELS.get(word) if key in ("capabilities", "facts") else None)
+            own = style or styles.get(key) or (_LEVELS.get(word) if key in ("capabilities", "facts") else None)
             session.console.line((line, own), hang=len(line) - len(line.lstrip(" ")) + 4)
 
 

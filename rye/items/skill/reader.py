@@ -144,6 +144,7 @@ def read(source: Source, options: ReadOptions) -> Reading[Skill]:
         description=" ".join(description.split()),
         dependencies=dependencies,
         agent_tools=agent_tools(allowed) if allowed else None,
+        licence=(licence or "").strip() or None,
         # Some readers end the frontmatter at the first ``---`` anywhere, so the rest of it is body to them.
         runs=(*frontmatter_runs(data), *inline_runs(source.text, "SKILL.md")),
     )

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from rye.consent.agreement import byte_approvals, late_facts, late_notice, not_accepted
 from rye.consent.ask import Ask
 from rye.consent.sorts import SORTS, approvals, row_of, some
+from rye.describing.description import counted_document
 from rye.errors import RyeError, UsageError
 from rye.installation.install import new_lock
 from rye.installation.plan import Consent, ItemChange, Plan, approvals_from_lock, labels_named, refused
@@ -351,6 +352,7 @@ def _document(change: ItemChange) -> dict[str, object]:
         "facts": [{**mention_document(m), "new": m in change.of("fact")} for m in change.mentions],
         **asked,
         "needs_approval": change.stops,
+        **counted_document(change.description),
     }
 
 

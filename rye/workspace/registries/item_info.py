@@ -5,25 +5,29 @@ A locked item of ``[sources]`` was not published, so what is said about it comes
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from rye.describing.description import Description, ages_of, describe
 from rye.errors import RyeError
 from rye.installation.completeness import locked_item
 from rye.installation.install import mentions
 from rye.items.agent_tools import AgentTools
 from rye.items.consented import Run
 from rye.items.identity import Identity, parse_reference
+from rye.items.published import read_published
 from rye.items.signed_release import Mention, SignedRelease
+from rye.limits import CONTENT
 from rye.project.context import load_manifest
-from rye.project.layout import Project, find_project
+from rye.project.layout import Project, find_project, read_project_file
 from rye.project.lock import LockedItem
-from rye.project.lock_file import read_lock
+from rye.project.lock_file import item_files, item_path, read_lock
 from rye.registry.client import RegistryClient
 from rye.registry.protocol.page_paths import item_page_path
-from rye.registry.trust.keysets import Link
-from rye.registry.trust.records import ItemHistory, ReleaseRecord, latest_release
+from rye.registry.trust.keysets import KeysetChain, Link
+from rye.registry.trust.records import ItemHistory, ReleaseRecord, latest_release, signer_history
 from rye.resolution.ranges import Range
 from rye.resolution.versions import comparable
 from rye.verified.release import item_runs, judge_files
@@ -59,6 +63,7 @@ class ItemContent(Struct, frozen=True):
     agent_tools: AgentTools | None
     runs: tuple[Run, ...]
     mentions: tuple[Mention, ...]
+    description: Description
 
 
 def item_info(context: Context, reference: str) -> ItemInfo:
@@ -70,12 +75,13 @@ def item_info(context: Context, reference: str) -> ItemInfo:
     with open_registry(context, registry_of(context, reference)) as client:
         identity, wanted = published(client, reference)
         history = client.histories([identity])[identity]
-        pending = client.keysets([identity.namespace])[identity.namespace].pending(client.head.snapshot.time)
+        chain = client.keysets([identity.namespace])[identity.namespace]
+        pending = chain.pending(client.head.snapshot.time)
         record = _chosen(history, wanted, str(identity))
-        return ItemInfo(identity, client.origin, history, record, pending, _content(client, record))
+        return ItemInfo(identity, client.origin, history, record, pending, _content(client, chain, record))
 
 
-def _content(client: RegistryClient, record: ReleaseRecord) -> ItemContent | None:
+def _content(client: RegistryClient, chain: KeysetChain, record: ReleaseRecord) -> ItemContent | None:
     try:
         (files,) = client.fetch_items([record])
         metadata = judge_files(files)
@@ -83,8 +89,21 @@ def _content(client: RegistryClient, record: ReleaseRecord) -> ItemContent | Non
         if error.code in _NOT_THE_FILE:
             raise
         return None
-    found = mentions({record.release.file_name: files.file, **files.attached})
-    return ItemContent(metadata.agent_tools, item_runs(files, metadata), found)
+    bytes_by_path = {record.release.file_name: files.file, **files.attached}
+    found, runs = mentions(bytes_by_path), item_runs(files, metadata)
+    description = describe(
+        record.identity.kind,
+        bytes_by_path,
+        record.release.file_name,
+        capabilities=metadata.capabilities,
+        tools=metadata.agent_tools,
+        hooks=len(metadata.hooks),
+        runs=runs,
+        mentions=found,
+        licence=metadata.licence,
+        ages=ages_of(signer_history(chain, record, client.head.snapshot.time, None)),
+    )
+    return ItemContent(metadata.agent_tools, runs, found, description)
 
 
 def _chosen(history: ItemHistory, wanted: str | None, name: str) -> ReleaseRecord:
@@ -141,6 +160,8 @@ class SourceInfo(Struct, frozen=True):
     row: LockedItem
     """The row, with the signer of the verified release."""
     words: SignedRelease
+    description: Description | None
+    """None: it is read from its folder each time, or its installed files are not those of the lock."""
 
 
 def source_info(context: Context, reference: str) -> SourceInfo | None:
@@ -160,4 +181,29 @@ def source_info(context: Context, reference: str) -> SourceInfo | None:
 def _of(context: Context, project: Project, reference: str) -> SourceInfo:
     row = locked_item(read_lock(project), reference.partition("@")[0])
     words = require_verified(context, project, [row])[row.identity]
-    return SourceInfo(row.with_signer(words.signed_by), words)
+    return SourceInfo(row.with_signer(words.signed_by), words, _described(project, row, words))
+
+
+def _described(project: Project, row: LockedItem, words: SignedRelease) -> Description | None:
+    """Describe an installed item, from the bytes that rye.lock names."""
+    files: dict[str, bytes] = {}
+    for path, (sha256, _) in item_files(row).items():
+        data = read_project_file(project.root / path, CONTENT.attached_bytes)
+        if data is None or hashlib.sha256(data).hexdigest() != sha256:
+            return None
+        files[path] = data
+    own = item_path(row)
+    if own not in files:
+        return None
+    metadata = read_published(row.identity, row.suffix, files[own], [file.path for file in row.attached]).metadata
+    return describe(
+        row.kind,
+        files,
+        own,
+        capabilities=row.capabilities,
+        tools=row.tools,
+        hooks=len(row.hooks),
+        runs=words.runs,
+        mentions=words.mentions or (),
+        licence=metadata.licence if metadata is not None else None,
+    )
