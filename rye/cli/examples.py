@@ -31,7 +31,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "facts": ("rye facts .ai/skills", "rye facts new/SKILL.md --against old/SKILL.md"),
     "verify": ("rye verify", "rye verify .ai/packages --trusted-key acme.pem"),
     "init": ("rye init", "rye init --namespace acme"),
-    "check": ("rye check", "rye check --offline"),
+    "check": ("rye check", "rye check --only verify,doctor"),
     "add": (
         "rye add anthropics/skills/pdf",
         "rye add https://github.com/anthropics/skills --list pdf",

@@ -23,13 +23,15 @@ OLDEST_PYTHON = (3, 11)
 
 
 class Check(Struct, frozen=True):
-    """The result of one check. ``hint``: the next command to run, if one helps."""
+    """The result of one check. ``hint``: the next command to run, if one helps; ``empty``: whether there was nothing to check,
+    which is a word on a screen and no field of a document."""
 
     name: str
     status: Status
     message: str
     fixable: bool = False
     hint: str | None = None
+    empty: bool = False
 
     def as_json(self) -> dict[str, object]:
         """The entry of ``checks`` in the JSON document."""
@@ -45,7 +47,7 @@ class Check(Struct, frozen=True):
 def overlay_health(found: Sequence[Health]) -> Check:
     """The health of all overlay files in one check, worded as in DECISIONS Role directives and formula overlays 9."""
     if not found:
-        return Check("overlay-health", "ok", "no overlay files found")
+        return Check("overlay-health", "ok", "no overlay files found", empty=True)
     bad = [health for health in found if health.status != "ok"]
     if not bad:
         return Check("overlay-health", "ok", f"{len(found)} overlay(s) healthy")
@@ -58,7 +60,7 @@ def overlay_health(found: Sequence[Health]) -> Check:
 def override_health(found: Sequence[tuple[str, Status, Sequence[str]]]) -> Check:
     """The health of all overrides files in one check. ``found``: path, status and messages of each."""
     if not found:
-        return Check("override-health", "ok", "no override files found")
+        return Check("override-health", "ok", "no override files found", empty=True)
     bad = [(shown, messages) for shown, status, messages in found if status != "ok"]
     if not bad:
         return Check("override-health", "ok", f"{len(found)} override(s) healthy")
@@ -92,7 +94,9 @@ def role_directives(files: Iterable[RoleDirectiveFile], roles: Iterable[str]) ->
         bad.append(f"role directive of unknown role {file.role}: {file.path}{meant}")
     if bad:
         return Check("role-directives", "warning", "\n".join(bad))
-    return Check("role-directives", "ok", f"{count} role directive(s)" if count else "no role directives found")
+    if not count:
+        return Check("role-directives", "ok", "no role directives found", empty=True)
+    return Check("role-directives", "ok", f"{count} role directive(s)")
 
 
 def unreachable_formulas(found: Mapping[str, str | None]) -> Check:
@@ -100,7 +104,9 @@ def unreachable_formulas(found: Mapping[str, str | None]) -> Check:
     bad = [f"{path}: {reason}" for path, reason in found.items() if reason is not None]
     if bad:
         return Check("formulas", "warning", "\n".join(bad))
-    return Check("formulas", "ok", f"{len(found)} formula(s) reachable" if found else "no formulas found")
+    if not found:
+        return Check("formulas", "ok", "no formulas found", empty=True)
+    return Check("formulas", "ok", f"{len(found)} formula(s) reachable")
 
 
 def python_version(version: Sequence[int]) -> Check:

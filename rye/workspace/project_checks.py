@@ -1,47 +1,153 @@
-"""The checks of ``rye check``, one value each: a project's own items, the audit and the deployed files."""
+"""Every check of a project and its machine, in one list: ``rye check`` runs all of them or those that ``--only`` names,
+``rye doctor`` those that need no items.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
+from rye.customization import doctor
 from rye.customization.doctor import Check
 from rye.customization.overlay_health import Status
-from rye.errors import RyeError
+from rye.errors import RyeError, UsageError
 from rye.project.context import require_project
 from rye.project.misplaced import Misplaced, misplaced_items
 from rye.text.diagnostics import has_errors
-from rye.workspace.authoring.signature_check import VerifiedFile, verify_items
-from rye.workspace.authoring.validating import validate_items
+from rye.text.lazy import lazy_module
+from rye.workspace.customizing import health
 
 if TYPE_CHECKING:
+    from rye.customization.places import Places
     from rye.installation.audit import Finding
     from rye.project.checking import Checked
+    from rye.workspace.authoring import signature_check, validating
     from rye.workspace.context import Context
-    from rye.workspace.installing.auditing import Audit
+    from rye.workspace.installing import auditing
+else:  # `rye doctor` needs none of them
+    auditing = lazy_module("rye.workspace.installing.auditing")
+    signature_check = lazy_module("rye.workspace.authoring.signature_check")
+    validating = lazy_module("rye.workspace.authoring.validating")
 
 _UNPROVEN = frozenset({"unsigned", "untrusted", "partial"})
 """Verdicts that are warnings: the text is valid, but no one the user trusts signed it."""
 
 
-def check_own_items(context: Context) -> tuple[Check, ...]:
-    """``validate`` and ``verify`` of the project's own items, as one check each. A project without any passes. Items in folders
-    that Rye does not read are warnings."""
+class Asked(Struct, frozen=True):
+    """What checks are about. ``deployed``: finds what ``rye deploy --check`` would object to, in the room above."""
+
+    context: Context
+    where: Places
+    deployed: Callable[[], Sequence[Finding]] = tuple
+
+
+class Part(Struct, frozen=True):
+    """A part of ``rye check``. ``names``: of its checks, in their order; ``layouts``: of customizations, in which it has a
+    meaning (roles and their directives are built into Gas Town)."""
+
+    names: tuple[str, ...]
+    run: Callable[[Asked], Iterable[Check]]
+    layouts: tuple[str, ...] = ("rye",)
+
+
+_ANY = ("rye", "gastown")
+PARTS = (
+    Part(("validate",), lambda asked: [_validated(asked.context)]),
+    Part(("verify",), lambda asked: [_verified(asked.context)]),
+    Part(("audit",), lambda asked: [_audit(asked.context)]),
+    Part(("deploy",), lambda asked: [_deployed(asked.deployed())]),
+    Part(("overlay-health",), lambda asked: [health.overlays(asked.context, asked.where)], _ANY),
+    Part(("override-health",), lambda asked: [health.overrides(asked.context)]),
+    Part(("role-directives",), lambda asked: [health.role_directives(asked.context, asked.where)]),
+    Part(("formulas",), lambda asked: [health.formulas(asked.context)]),
+    Part(("customizations",), lambda asked: [health.applying(asked.context)]),
+    Part(("python",), lambda _: [doctor.python_version(tuple(sys.version_info[:3]))], _ANY),
+    Part(("keys",), lambda asked: [health.own_keys(asked.context.home)], _ANY),
+    Part(("trust",), lambda asked: [health.trusted_keys(asked.context.home)], _ANY),
+    Part(("registry", "clock"), lambda asked: health.registry(asked.context), _ANY),
+)
+"""Every part, in the order of the answer."""
+NAMES = tuple(name for part in PARTS for name in part.names)
+"""Every check, by its name in the answer."""
+DOCTOR = NAMES[NAMES.index("overlay-health") :]
+"""The checks of ``rye doctor``: those that look at no item of the project and at nothing installed or deployed."""
+COMMANDS = {"doctor": DOCTOR, "override check": ("override-health",), "overlay check": ("overlay-health",)}
+"""Commands whose checks have other names. A command like ``rye verify`` is called as its check."""
+
+
+def named_checks(words: Iterable[str]) -> frozenset[str]:
+    """The checks that ``--only`` names: separated by commas, each by its own name or that of its command; all without words.
+    Raises UsageError ``unknown-name``."""
+    given = [word.strip() for each in words for word in each.split(",")]
+    known = (*NAMES, *COMMANDS)
+    for word in given:
+        if word not in known:
+            near = [
+                *get_close_matches(word, known, 1, 0.5),
+                *(one for one in COMMANDS if word and one.startswith(word)),
+            ]
+            hint = f"Did you mean {near[0]!r}? " if near else ""
+            raise UsageError(
+                "unknown-name",
+                f"{word!r} is no part of `rye check`.",
+                f"{hint}Parts: {', '.join(known)}.",
+                what="check",
+            )
+    return frozenset(name for word in given for name in COMMANDS.get(word, (word,))) or frozenset(NAMES)
+
+
+def run_checks(asked: Asked, wanted: Iterable[str]) -> Iterator[Check]:
+    """The checks of these names, in the order of :data:`PARTS`. A part none of whose checks is wanted does not run."""
+    names = frozenset(wanted)
+    for part in PARTS:
+        if names.intersection(part.names) and asked.where.layout in part.layouts:
+            yield from (check for check in part.run(asked) if check.name in names)
+
+
+def _validated(context: Context) -> Check:
+    """``rye validate`` of the project's own items. Without any it passes. Items in folders that Rye does not
+    read are warnings."""
     misplaced: tuple[Misplaced, ...] = ()
     try:
         misplaced = misplaced_items(require_project(context.cwd))
-        checked, verified = validate_items(context, ()), verify_items(context, ())
+        checked = validating.validate_items(context, ())
+    except RyeError as error:
+        if error.code != "no-items":
+            return Check("validate", "error", error.message, hint=error.hint)
+        if not misplaced:
+            return Check("validate", "ok", _NO_ITEMS, empty=True)
+        lines = [_NO_ITEMS, *(each.message for each in misplaced)]
+        return Check("validate", "warning", "\n".join(lines), hint=misplaced[0].hint)
+    return _rules(checked, misplaced)
+
+
+def _verified(context: Context) -> Check:
+    """``rye verify`` of the project's own items. Without any it passes."""
+    try:
+        return _signatures(signature_check.verify_items(context, ()))
     except RyeError as error:
         if error.code == "no-items":
-            lines = ["no items of your own", *(each.message for each in misplaced)]
-            hint = misplaced[0].hint if misplaced else None
-            return (Check("validate", "warning" if misplaced else "ok", "\n".join(lines), hint=hint),)
-        return (Check("validate", "error", error.message, hint=error.hint),)
-    return (_rules(checked, misplaced), _signatures(verified))
+            return Check("verify", "ok", _NO_ITEMS, empty=True)
+        return Check("verify", "error", error.message, hint=error.hint)
 
 
-def audited(found: Audit) -> Check:
+_NO_ITEMS = "no items of your own"
+
+
+def _audit(context: Context) -> Check:
+    """``rye audit``'s findings about installed items."""
+    try:
+        return _audited(auditing.audit(context, require_project(context.cwd)))
+    except RyeError as error:
+        return Check("audit", "error", error.message, hint=error.hint)
+
+
+def _audited(found: auditing.Audit) -> Check:
     """The findings of ``rye audit`` as one check, without infos."""
     told = [each for each in found.findings if each.severity != "info"]
     lines = [f"{each.severity}[{each.rule}]: {each.message}" for each in told]
@@ -51,7 +157,7 @@ def audited(found: Audit) -> Check:
     return Check("audit", status, "\n".join([head, *lines]), hint=hint)
 
 
-def deployed(findings: Sequence[Finding]) -> Check:
+def _deployed(findings: Sequence[Finding]) -> Check:
     """The deployed files as one check: a file that is not what an installed item gives is an error, an item that is not deployed
     yet is a warning."""
     told = [each for each in findings if each.severity != "info"]
@@ -79,7 +185,7 @@ def _rules(checked: Sequence[Checked], misplaced: Sequence[Misplaced]) -> Check:
     )
 
 
-def _signatures(verified: Sequence[VerifiedFile]) -> Check:
+def _signatures(verified: Sequence[signature_check.VerifiedFile]) -> Check:
     counts = Counter(each.verification.verdict for each in verified)
     wrong = [each for each in verified if each.verification.verdict != "valid"]
     changed = [f"{each.shown}: changed by {path}, not agreed" for each in verified for path in each.not_agreed]

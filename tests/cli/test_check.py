@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rye.workspace.project_checks import NAMES
 from tests.scenes.directive_text import directive
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
@@ -93,3 +94,26 @@ def test_a_registry_that_does_not_answer_is_an_error_but_not_offline(registry: R
     assert (code, status["audit"]) == (1, "error")
     code, status, _ = checks(user, "--offline")
     assert (code, status["audit"]) == (0, "ok")
+    assert checks(user, "--only", "audit")[0] == 1
+    assert checks(user, "--only", "validate,verify,deploy")[0] == 0  # which need no registry
+
+
+def test_only_runs_the_named_checks_and_knows_commands_by_their_words(tmp_path_factory: pytest.TempPathFactory) -> None:
+    rye = Person(tmp_path_factory.mktemp("only"))
+    rye.ok("init")
+    rye.write(".ai/directives/work/a.md", "# nothing\n")
+    rye.write(".ai/overrides/acme/gone.overrides.md", "---\nagent: gone\nbase-version: 1.0.0\n---\n")
+    everything = rye.run("check", "--json").json["checks"]
+    assert [row["name"] for row in everything] == list(NAMES)
+    assert rye.run("check", "--json", "--only", "clock, validate").json["checks"][0] == everything[0]
+    assert list(checks(rye, "--only", "clock", "--only", "validate")[1]) == ["validate", "clock"]
+    assert checks(rye, "--only", "validate,keys")[0] == checks(rye, "--only", "validate")[0] == 1
+    assert checks(rye, "--only", "keys")[0] == 0
+    for words, own in (("override check", "override-health"), ("overlay check", "overlay-health")):
+        assert list(checks(rye, "--only", words)[1]) == [own]
+    doctor = rye.run("doctor", "--json")
+    assert rye.run("check", "--only", "doctor", "--json").json["checks"] == doctor.json["checks"]
+    refused = rye.run("check", "--only", "verfy", "--json")
+    assert (refused.code, refused.refusal) == (2, "unknown-name check")
+    assert "'verify'" in refused.error["hint"]
+    assert rye.run("check", "--only", "", "--json").refusal == "unknown-name check"

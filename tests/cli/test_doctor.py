@@ -36,7 +36,10 @@ def test_no_overlays(person: Person) -> None:
     assert result.code == 0
     found = check(result, "overlay-health")
     assert (found["status"], found["message"]) == ("ok", "no overlay files found")
-    assert "✓ overlay-health: no overlay files found\n" in person.ok("doctor").stdout
+    assert "✓ overlay-health: no overlay files found\n" in person.ok("doctor", "-v").stdout
+    together = "✓ nothing to check: overlay-health, override-health, role-directives\n"
+    assert together in person.ok("doctor").stdout
+    assert together not in person.ok("doctor", "-v").stdout
 
 
 def test_healthy_overlays_are_counted(person: Person) -> None:

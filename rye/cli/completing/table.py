@@ -13,6 +13,7 @@ import click
 
 from rye.cli.kind_choice import KindChoice
 from rye.items.kinds import KINDS
+from rye.workspace.project_checks import NAMES
 
 _BY_METAVAR = {
     "[KIND:]ID": "item",
@@ -78,6 +79,7 @@ _BY_COMMAND = {
     ("runs verify", "run"): "run",
     ("approve", "run"): "run",
     ("namespace keys add", "file"): "file",
+    ("check", "only"): "=" + "|".join(NAMES),
 }
 """The kinds of value that neither the metavar nor the name reveals."""
 

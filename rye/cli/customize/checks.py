@@ -17,8 +17,20 @@ def counts_of(checks: Sequence[Check]) -> str:
     return f"{counted(len(checks), 'check')}: {bad or 'all is well'}"
 
 
-def show_check(session: Session, check: Check) -> None:
-    """Print one check."""
+def show_checks(session: Session, checks: Sequence[Check]) -> None:
+    """Print the checks. Those that had nothing to check share one line, unless ``-v`` asks for each."""
+    together = [] if session.console.verbose else [check for check in checks if check.empty]
+    if len(together) < 2:
+        together = []
+    for check in checks:
+        if check not in together:
+            _show_check(session, check)
+    if together:
+        names = ", ".join(check.name for check in together)
+        session.console.line((MARKS["ok"], "ok"), f" nothing to check: {names}", hang=2)
+
+
+def _show_check(session: Session, check: Check) -> None:
     lines = printable(check.message).split("\n")
     session.console.line((MARKS[check.status], check.status), f" {check.name}: {lines[0]}")
     for line in lines[1:]:

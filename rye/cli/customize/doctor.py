@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 
 from rye.cli.console import printable
-from rye.cli.customize.checks import counts_of, show_check
+from rye.cli.customize.checks import counts_of, show_checks
 from rye.cli.customize.layouts import layout_options, places
 from rye.cli.options import Session, command
 from rye.errors import RyeError
-from rye.workspace.customizing.health import Fixed, customizations, fix_overlays, machine, registry
+from rye.workspace.customizing.health import Fixed, fix_overlays
+from rye.workspace.project_checks import DOCTOR, Asked, run_checks
 
 
 @command("doctor")
@@ -17,13 +18,16 @@ from rye.workspace.customizing.health import Fixed, customizations, fix_overlays
 @layout_options
 @click.pass_obj
 def doctor(session: Session, fix: bool, layout: str, town: str | None, rig: str | None) -> int:
-    """Check the setup and the health of customizations. Exits 1 on errors, not on warnings."""
+    """Check the setup and the health of customizations. Exits 1 on errors, not on warnings.
+
+    The same as `rye check --only doctor`, which needs a project.
+    """
     where = places(session, layout, town, rig)
     fixed: list[Fixed] = []
     problems: list[RyeError] = []
     if fix:
         fixed, problems = fix_overlays(session, where)
-    checks = [*customizations(session, where), *machine(session.home), *registry(session)]
+    checks = list(run_checks(Asked(session, where), DOCTOR))
     failed = bool(problems) or any(check.status == "error" for check in checks)
     if session.json:
         session.console.document(
@@ -41,7 +45,6 @@ def doctor(session: Session, fix: bool, layout: str, town: str | None, rig: str 
         session.console.data(printable(f"{what} {each.shown}: removed {names}; the old file is {each.backup}"))
     for problem in problems:
         session.console.error(problem)
-    for check in checks:
-        show_check(session, check)
+    show_checks(session, checks)
     session.console.say(counts_of(checks))
     return 1 if failed else 0

@@ -1,4 +1,6 @@
-"""The checks of ``rye doctor``: this machine's setup and the health of customizations, and the one fix.
+"""Checks of this machine's setup and of the health of customizations, and the one fix of ``rye doctor``.
+
+:mod:`rye.workspace.project_checks` lists them.
 
 The fix changes only overlay files. It removes entries whose step is missing from the formula and changes no other byte,
 keeps the old file next to it (``<file>.bak``), and replaces files whole. It deletes a file only if all of its entries are
@@ -7,8 +9,6 @@ stale and its formula is known.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -51,41 +51,56 @@ class Fixed(Struct, frozen=True):
         return {"path": self.shown, "removed": list(self.removed), "deleted": self.deleted, "backup": self.backup}
 
 
-def customizations(context: Context, where: Places) -> Iterator[Check]:
-    """Check overlays, overrides, role directives and formulas. Gas Town has only overlays: its roles are built in."""
-    yield checks.overlay_health([one.health for one in overlay_checks(context, where)])
-    if where.layout != "rye":
-        return
-    overrides = [
-        (one.shown, one.state, [finding.message.split("\n")[0] for finding in to_mend(one.findings)])
-        for one in check_overrides(context, context.now().date())
-    ]
-    yield checks.override_health(overrides)
-    yield checks.role_directives(all_files(where), known_roles(context))
-    yield checks.unreachable_formulas(formula_problems(context))
+def overlays(context: Context, where: Places) -> Check:
+    """Check the overlays of formulas, in any layout."""
+    return checks.overlay_health([one.health for one in overlay_checks(context, where)])
+
+
+def overrides(context: Context) -> Check:
+    """Check the overrides of items."""
+    return checks.override_health(
+        [
+            (one.shown, one.state, [finding.message.split("\n")[0] for finding in to_mend(one.findings)])
+            for one in check_overrides(context, context.now().date())
+        ]
+    )
+
+
+def role_directives(context: Context, where: Places) -> Check:
+    """Check that role directives are for roles that exist."""
+    return checks.role_directives(all_files(where), known_roles(context))
+
+
+def formulas(context: Context) -> Check:
+    """Check that formulas can be used."""
+    return checks.unreachable_formulas(formula_problems(context))
+
+
+def applying(context: Context) -> Check:
+    """Check that the project's customizations apply to what is installed."""
     lapsed = [one for one in lapsed_customizations(context) if one.in_project]
-    yield checks.lapsed([one.message for one in lapsed], lapsed[0].hint if lapsed else None)
+    return checks.lapsed([one.message for one in lapsed], lapsed[0].hint if lapsed else None)
 
 
-def machine(home: Home) -> Iterator[Check]:
-    """Check the interpreter, the user's keys and the trusted keys."""
-    yield checks.python_version(tuple(sys.version_info[:3]))
+def own_keys(home: Home) -> Check:
+    """Check the user's own keys."""
     try:
         store = KeyStore(home.config)
         stored, default = store.list(), store.default_name()
     except RyeError as error:
-        yield Check("keys", "error", error.message, hint=error.hint)
-    else:
-        yield checks.keys([key.name for key in stored], [key.warning for key in stored if key.warning], default)
+        return Check("keys", "error", error.message, hint=error.hint)
+    return checks.keys([key.name for key in stored], [key.warning for key in stored if key.warning], default)
+
+
+def trusted_keys(home: Home) -> Check:
+    """Check that the store of trusted keys can be read."""
     try:
         entries = TrustStore(home.config).entries()
     except RyeError as error:
-        yield Check("trust", "error", error.message, hint=error.hint)
-    else:
-        trusted = sum(entry.revoked is None for entry in entries)
-        yield Check(
-            "trust", "ok", f"{trusted} trusted key{'' if trusted == 1 else 's'}, {len(entries) - trusted} revoked"
-        )
+        return Check("trust", "error", error.message, hint=error.hint)
+    trusted = sum(entry.revoked is None for entry in entries)
+    said = f"{trusted} trusted key{'' if trusted == 1 else 's'}, {len(entries) - trusted} revoked"
+    return Check("trust", "ok", said)
 
 
 def registry(context: Context) -> tuple[Check, Check]:

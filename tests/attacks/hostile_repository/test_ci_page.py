@@ -161,7 +161,7 @@ def commands() -> list[list[str]]:
 
 def test_the_samples_run_what_the_page_is_about() -> None:
     assert ["ci", "--trust-lock"] in commands()
-    assert {"ci", "audit", "lock", "override", "sbom", "doctor"} <= {words[0] for words in commands()}
+    assert {"ci", "audit", "lock", "check", "sbom"} <= {words[0] for words in commands()}
 
 
 @pytest.mark.slow
