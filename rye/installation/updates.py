@@ -14,8 +14,10 @@ from rye.project.forced_versions import forced_range
 from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import Unlock
 from rye.project.manifest import Manifest
+from rye.registry.trust.records import ReleaseRecord
 from rye.resolution.outcome import Unsolvable
 from rye.resolution.problem import Exclusion
+from rye.sources.record import SourceRecord
 
 
 class Newer(Struct, frozen=True):
@@ -30,15 +32,18 @@ class Newer(Struct, frozen=True):
     """Why the locked release would be refused today; None if it would not. A yank is not a reason."""
     forced: str | None = None
     """The range that ``[overrides]`` in rye.toml forces on it."""
+    changed: str | None = None
+    """For an item from a source whose files changed under the same version: where they are as an update would take them."""
 
 
 def newer_versions(manifest: Manifest, lock: Lock, sources: Sources, environment: Environment) -> list[Newer]:
     """Return every locked item whose ``wanted`` (what ``rye update`` would choose) or ``latest`` version differs from the locked
-    one, and every item that is now refused.
+    one, or whose source has other files under that version, and every item that is now refused.
 
     If an update has no solution, e.g. because a locked release was yanked without a successor, ``wanted`` is the locked version.
     """
-    wanted = _wanted(manifest, lock, sources, environment)
+    chosen = _chosen(manifest, lock, sources, environment)
+    wanted = {identity: record.version for identity, record in chosen.items()}
     histories = sources.histories(item.identity for item in lock.items)
     updates = []
     for item in lock.items:
@@ -48,21 +53,37 @@ def newer_versions(manifest: Manifest, lock: Lock, sources: Sources, environment
         allowed = wanted.get(item.identity)
         if refused is not None and allowed == item.version:
             allowed = None
-        if refused is not None or (allowed or item.version, latest or item.version) != (item.version, item.version):
+        changed = _changed(item, chosen.get(item.identity)) if allowed == item.version else None
+        newer = (allowed or item.version, latest or item.version) != (item.version, item.version)
+        if refused is not None or newer or changed is not None:
             forced = forced_range(manifest.overrides, item.identity)
-            updates.append(Newer(item.identity, item.version, allowed, latest, refused, forced))
+            updates.append(Newer(item.identity, item.version, allowed, latest, refused, forced, changed))
     return sorted(updates, key=lambda newer: newer.identity)
 
 
-def _wanted(manifest: Manifest, lock: Lock, sources: Sources, environment: Environment) -> dict[Identity, str]:
-    """Return the versions that an update would choose; without a solution, the locked ones, even if the policy refuses them."""
+def _chosen(
+    manifest: Manifest, lock: Lock, sources: Sources, environment: Environment
+) -> dict[Identity, ReleaseRecord | SourceRecord | LockedItem]:
+    """Return what an update would choose; without a solution, the locked items, even if the policy refuses them."""
     for unlock in (Unlock.everything(), Unlock.nothing()):
         try:
             chosen = resolve(manifest, lock, sources, environment, unlock)
         except Unsolvable:
             continue
-        return {identity: entry.record.version for identity, entry in chosen.items()}
-    return {item.identity: item.version for item in lock.items}
+        return {identity: entry.record for identity, entry in chosen.items()}
+    return {item.identity: item for item in lock.items}
+
+
+def _changed(item: LockedItem, chosen: ReleaseRecord | SourceRecord | LockedItem | None) -> str | None:
+    """Return where a source has other files of this item: the commit, or the folder."""
+    if not isinstance(chosen, SourceRecord):
+        return None
+    now = chosen.release
+    there = {(file.path, file.sha256, file.executable) for file in now.attached}
+    here = {(file.path, file.sha256, file.executable) for file in item.attached}
+    if (now.file.sha256, there) == (item.sha256, here):
+        return None
+    return chosen.source.commit or chosen.source.path
 
 
 def _refused(history: History | None, item: LockedItem, environment: Environment) -> str | None:

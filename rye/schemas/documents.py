@@ -445,12 +445,24 @@ class OutdatedRow(Struct, kw_only=True):
     direct: bool
     refused: str | None
     forced: str | None
+    changed: str | None = None
+    """The commit or folder of an item from a source that has other files under the same version."""
+
+
+class OutdatedSourceRow(Struct):
+    """A source of git that names a tag or a commit, and the newer one."""
+
+    name: str
+    git: str
+    current: str
+    latest: str
 
 
 class OutdatedDocument(Struct):
     """``rye outdated``."""
 
     outdated: list[OutdatedRow]
+    sources: list[OutdatedSourceRow] = []
 
 
 class AuditFinding(Struct, kw_only=True):

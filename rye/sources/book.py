@@ -66,6 +66,10 @@ class SourceBook:
             self._open[key] = self._opener.open(self._sources[name], self._locked.get(name), moves=key[1])
         return self._open[key]
 
+    def newer(self, name: str, locked: LockedSource) -> str | None:
+        """The tag or commit that a source which names one could be moved to. Raises SourceError."""
+        return self._opener.newer(self._sources[name], locked)
+
     def kinds_of(self, identifier: str) -> tuple[str, ...]:
         """The kinds that a qualified id exists as, whether usable or not."""
         name, _, local_id = identifier.partition("/")

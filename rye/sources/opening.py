@@ -20,7 +20,7 @@ from rye.sources.finding import MANIFEST, FoundItem, Inventory, find_items, smal
 from rye.sources.git_cache import GitCache, Objects
 from rye.sources.item import Judged, Keys, SourceFile, commit_build, folder_build, judge
 from rye.sources.listing import Listing
-from rye.sources.refs import Target, require_unmoved, target, vanished
+from rye.sources.refs import Target, newer, require_unmoved, target, vanished
 from rye.sources.source_error import SourceError
 
 
@@ -176,6 +176,10 @@ class Opener:
         if source.rev is not None and is_commit(source.rev):
             return Target(source.rev, source.rev)
         return target(source, self._cache.refs(source.url))
+
+    def newer(self, source: Source, locked: LockedSource) -> str | None:
+        """Return the tag or commit that a source which names one could be moved to. Raises SourceError."""
+        return None if isinstance(source, PathSource) else newer(source, locked, self._cache.refs(source.url))
 
     def _fetch_locked(self, source: GitSource, locked: LockedSource) -> None:
         """Fetch the locked commit, wherever its ref is now. Raises SourceError ``commit-vanished``."""

@@ -13,11 +13,13 @@ from msgspec import Struct
 from rye.limits import SOURCES
 from rye.project.declared_sources import HEAD, BadSource, GitSource, git_rev, is_commit
 from rye.project.lock import LockedSource
+from rye.resolution.versions import Version, comparable
 from rye.sources.git_objects import too_large
 from rye.sources.source_error import SourceError, shown
 from rye.text.spelling import close_words
 
 _LINE = re.compile(r"([0-9a-f]{40}(?:[0-9a-f]{24})?)\t(\S+)")
+_RELEASE_TAG = re.compile(r"refs/tags/(|.*?[^\d.])(\d+\.\d+\.\d+(?:[-+].*)?)")
 _TAGS, _HEADS = "refs/tags/", "refs/heads/"
 _LISTED = 5
 
@@ -81,6 +83,40 @@ def target(source: GitSource, refs: dict[str, str]) -> Target:
             f'Use the full name in rye.toml: rev = "{names[0]}".',
         )
     return Target(names[0], refs[names[0]])
+
+
+def newer(source: GitSource, locked: LockedSource, refs: dict[str, str]) -> str | None:
+    """What a source that stays where it is could be moved to: of a tag the newest one above it, of a commit the commit of the
+    default branch if that is another one. None for a branch, which moves by itself.
+
+    Tags are compared by version: ``v1.2.0`` follows ``v1.0.0``, ``pdf-2.0.0`` never does. A tag of another form than PREFIX and
+    a semantic version has no order, and a pre-release follows only another one.
+    """
+    if source.rev is not None and is_commit(source.rev):
+        there = refs.get(HEAD)
+        return there if there not in (None, source.rev) else None
+    here = _release_tag(locked.ref or "")
+    if here is None:
+        return None
+    prefix, version = here
+    best, name = version, None
+    for ref in refs:
+        tag = _release_tag(ref)
+        if (
+            tag is not None
+            and tag[0] == prefix
+            and tag[1] > best
+            and (here[1].is_prerelease or not tag[1].is_prerelease)
+        ):
+            best, name = tag[1], ref.removeprefix(_TAGS)
+    return name
+
+
+def _release_tag(ref: str) -> tuple[str, Version] | None:
+    """What stands before the version of a tag, and the version."""
+    match = _RELEASE_TAG.fullmatch(ref)
+    version = comparable(match[2]) if match is not None else None
+    return (match[1], version) if match is not None and version is not None else None
 
 
 def require_unmoved(name: str, locked: LockedSource, now: Target) -> None:

@@ -413,3 +413,52 @@ def test_the_policy_bounds_what_is_allowed(server: GitServer, person: Person, sc
     assert refused.code == 1
     assert "policy" in refused.error["message"]
     assert not person.path("rye.lock").exists()
+
+
+def test_outdated_names_the_newer_tag_of_a_source_that_stays_at_one(server: GitServer, person: Person) -> None:
+    repository = team(server)
+    add(person, server, "pdf")
+    assert person.ok("outdated", "--json").json == {"outdated": []}
+    second = repository.commit({"items/skills/pdf/SKILL.md": skill("pdf") + "More.\n"})
+    for name in ("v1.10.0", "v1.9.0", "v2.0.0-rc.1", "other-v9.0.0", "9.0.0", "v1.3.0"):
+        repository.tag(name, second, annotated=name == "v1.9.0")
+    found = person.ok("outdated", "--json").json
+    assert found["outdated"] == []  # the locked tag itself did not move
+    address = server.url("prompts")
+    assert found["sources"] == [{"name": "team", "git": address, "current": "v1.4.0", "latest": "v1.10.0"}]
+    said = person.ok("outdated")
+    assert said.stdout == "team\tv1.4.0\tv1.10.0\n"
+    assert 'write rev = "v1.10.0" for team, then run `rye install`' in said.stderr
+    manifest = person.path("rye.toml")
+    manifest.write_text(manifest.read_text().replace("v1.4.0", "v1.10.0"))
+    person.ok("install", "--yes")
+    assert person.ok("outdated", "--json").json == {"outdated": []}
+
+
+def test_outdated_names_the_newest_commit_of_a_source_that_stays_at_one(server: GitServer, person: Person) -> None:
+    repository = team(server)
+    commit = repository.git("rev-parse", "v1.4.0^{commit}")
+    add(person, server, "pdf", rev=f"#{commit}:items")
+    assert person.ok("outdated", "--json").json == {"outdated": []}
+    second = repository.commit({"items/skills/pdf/SKILL.md": skill("pdf") + "More.\n"})
+    [found] = person.ok("outdated", "--json").json["sources"]
+    assert (found["current"], found["latest"]) == (commit, second)
+    assert person.ok("outdated").stdout == f"team\t{commit[:12]}\t{second[:12]}\n"
+    asked = len(server.requests)
+    assert "known offline" in person.ok("outdated", "--offline").stderr
+    assert len(server.requests) == asked
+
+
+def test_outdated_sees_a_commit_that_keeps_the_version(server: GitServer, person: Person) -> None:
+    text = skill("pdf", "metadata:\n  version: 1.0.0")
+    repository = server.repository("prompts")
+    repository.commit({"items/pdf/SKILL.md": text, "items/pdf/run.sh": "#!/bin/sh\n"})
+    add(person, server, "pdf", rev="#:items")
+    repository.commit({"items/pdf/SKILL.md": text, "items/pdf/run.sh": "#!/bin/sh\n", "other": "x"})
+    assert person.ok("outdated", "--json").json == {"outdated": []}  # another commit with the same bytes is no news
+    changed = repository.commit({"items/pdf/SKILL.md": text, "items/pdf/run.sh": "#!/bin/sh\ntrue\n"})
+    [found] = person.ok("outdated", "--json").json["outdated"]
+    assert (found["current"], found["wanted"], found["changed"]) == ("1.0.0", "1.0.0", changed)
+    assert f"1.0.0 ({changed[:12]})" in person.ok("outdated").stdout
+    person.ok("update", "--yes", "--approve", "skill:team/pdf@1.0.0")
+    assert person.ok("outdated", "--json").json == {"outdated": []}

@@ -7,10 +7,15 @@ import click
 from rye.cli.console import counted, one_line
 from rye.cli.options import Session, command
 from rye.cli.project.installing import install_options
+from rye.installation.updates import Newer
 from rye.layout import Cell, Column
 from rye.project.context import require_project
+from rye.project.declared_sources import is_commit
 from rye.workspace.installing.outdated import OutdatedItem
 from rye.workspace.installing.outdated import outdated as outdated_items
+
+_DIGITS = 12
+"""So many digits of a commit stand in a table."""
 
 
 @command("outdated")
@@ -19,19 +24,26 @@ from rye.workspace.installing.outdated import outdated as outdated_items
 def outdated(session: Session, member: str | None) -> None:
     """Show items with newer versions: current, wanted (the newest that rye.toml allows) and latest. Exits 0 in any case.
 
-    A locked release that can no longer be installed is shown with the reason: a revoked key, or the policy.
+    A locked release that can no longer be installed is shown with the reason: a revoked key, or the policy. Of a git repository,
+    items whose files changed are shown with the commit, and newer tags if rye.toml names a tag.
     """
-    items = outdated_items(session, require_project(session.cwd), member)
+    found = outdated_items(session, require_project(session.cwd), member)
     if session.json:
-        session.console.document({"outdated": [_as_json(item) for item in items]})
+        document: dict[str, object] = {"outdated": [_as_json(item) for item in found.items]}
+        if found.sources:
+            document["sources"] = [
+                {"name": one.name, "git": one.address, "current": one.current, "latest": one.latest}
+                for one in found.sources
+            ]
+        session.console.document(document)
         return
-    rows = [item.newer for item in items]
+    rows = [item.newer for item in found.items]
     header: list[str | Column] = ["ITEM", "CURRENT", "WANTED", "LATEST"]
     table: list[list[Cell]] = [
         [
             str(row.identity),
             row.current,
-            (row.wanted or "-", None if row.wanted in (None, row.current) else "ok"),
+            _wanted(row),
             (row.latest or "-", None if row.latest in (None, row.wanted) else "info"),
         ]
         for row in rows
@@ -43,19 +55,43 @@ def outdated(session: Session, member: str | None) -> None:
             refused = f"refused: {row.refused}" if row.refused else None
             cells.append(("; ".join(said for said in (refused, forced) if said), "removed" if refused else "warning"))
     session.console.table(table, header)
-    if not rows:
-        session.console.say("Everything is at its newest version.")
+    if found.sources:
+        session.console.table(
+            [[one.name, _short(one.current), (_short(one.latest), "info")] for one in found.sources],
+            ["SOURCE", "CURRENT", "LATEST"],
+        )
+    if not rows and not found.sources:
+        known = "the newest version that is known offline" if session.offline else "its newest version"
+        session.console.say(f"Everything is at {known}.")
         return
-    within = sum(row.wanted not in (None, row.current) for row in rows)
+    within = sum(row.wanted not in (None, row.current) or row.changed is not None for row in rows)
     beyond = sum(row.latest not in (None, row.wanted) for row in rows)
-    told = [f"{counted(len(rows), 'item')} out of date."]
+    told = [f"{counted(len(rows), 'item')} out of date."] if rows else []
     one = len(rows) == 1
     if within:
         told.append(f"`rye update` updates {'it' if one else within}.")
     if beyond:
         which = "its latest version" if one else f"the latest version of {beyond}"
         told.append(f"For {which}, change the range: `rye add ID@RANGE`.")
+    if found.sources:
+        first = found.sources[0]
+        names = " and ".join(one.name for one in found.sources)
+        told.append(
+            f"{names} {'stays' if len(found.sources) == 1 else 'stay'} there until rye.toml says otherwise: write "
+            f'rev = "{first.latest}" for {first.name}, then run `rye install`.'
+        )
     session.console.say(" ".join(told))
+
+
+def _wanted(row: Newer) -> Cell:
+    if row.changed is not None:
+        return f"{row.current} ({_short(row.changed)})", "ok"
+    return row.wanted or "-", None if row.wanted in (None, row.current) else "ok"
+
+
+def _short(rev: str) -> str:
+    """A commit by its first digits, anything else whole."""
+    return rev[:_DIGITS] if is_commit(rev) else one_line(rev)
 
 
 def _as_json(item: OutdatedItem) -> dict[str, object]:
@@ -69,4 +105,5 @@ def _as_json(item: OutdatedItem) -> dict[str, object]:
         "direct": item.direct,
         "refused": row.refused,
         "forced": row.forced,
+        **({"changed": row.changed} if row.changed is not None else {}),
     }

@@ -8,7 +8,7 @@ depends on the clock, so under one nothing is cached.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator
 
 import msgspec
 from msgspec import Struct
@@ -17,6 +17,8 @@ from rye.installation.completeness import reached
 from rye.installation.environment import Environment
 from rye.installation.sources import Sources
 from rye.installation.updates import Newer
+from rye.items.identity import Identity
+from rye.project.declared_sources import GitSource
 from rye.project.layout import Project
 from rye.project.lock import Lock
 from rye.project.manifest import Manifest
@@ -36,14 +38,31 @@ class OutdatedItem(Struct, frozen=True):
     """Whether rye.toml lists it."""
 
 
-def outdated(context: Context, project: Project, member: str | None = None) -> list[OutdatedItem]:
-    """Every such item, by identity. ``member``: only what this member of the workspace needs, by folder or name. Raises NoAnswer
-    if a registry does not answer, and UsageError ``unknown-name``."""
+class OutdatedSource(Struct, frozen=True):
+    """A source of git that names a tag or a commit, and could name a newer one."""
+
+    name: str
+    address: str
+    current: str
+    latest: str
+
+
+class Outdated(Struct, frozen=True):
+    """What could be newer. Sources stay at their tag or commit until someone changes that, so they are not among the items."""
+
+    items: tuple[OutdatedItem, ...] = ()
+    sources: tuple[OutdatedSource, ...] = ()
+
+
+def outdated(context: Context, project: Project, member: str | None = None) -> Outdated:
+    """Every such item, by identity, and every such source, by name. ``member``: only what this member of the workspace needs, by
+    folder or name. Offline, tags and commits that sources could move to are not known. Raises NoAnswer if a registry does not
+    answer, SourceError if a repository does not, and UsageError ``unknown-name``."""
     state = read_state(context, project)
     manifest = state.manifest
     asking = selected(manifest, member)
     if not state.lock.items:
-        return []
+        return Outdated()
     environment = judging_environment(context, manifest)
     namespaces = sorted({item.identity.namespace for item in state.lock.items})
     with (
@@ -56,9 +75,26 @@ def outdated(context: Context, project: Project, member: str | None = None) -> l
             rows = _found(manifest, state.lock, sources, environment)
             if timeless:  # under the currently trusted state
                 sources.verdicts.put({_key(state, environment, sources, namespaces): msgspec.json.encode(rows)})
+        needed = reached(state.lock, asking) if member is not None else {item.identity for item in state.lock.items}
+        pinned = () if context.offline else tuple(_pinned(manifest, state.lock, sources, needed))
     direct = {line.id for line in asking.dependencies}
-    needed = reached(state.lock, asking) if member is not None else {row.identity for row in rows}
-    return [OutdatedItem(row, row.identity.id in direct) for row in rows if row.identity in needed]
+    items = tuple(OutdatedItem(row, row.identity.id in direct) for row in rows if row.identity in needed)
+    return Outdated(items, pinned)
+
+
+def _pinned(manifest: Manifest, lock: Lock, sources: Sources, needed: Container[Identity]) -> Iterator[OutdatedSource]:
+    locked = {
+        item.identity.namespace: item.source
+        for item in lock.items
+        if item.source is not None and item.source.git is not None and item.identity in needed
+    }
+    for name, state in sorted(locked.items()):
+        source = manifest.sources.get(name)
+        if sources.book is None or not isinstance(source, GitSource) or source.rev is None or source.url != state.git:
+            continue
+        latest = sources.book.newer(name, state)
+        if latest is not None:
+            yield OutdatedSource(name, source.url, source.rev, latest)
 
 
 _UPDATES = "rye.installation.updates"
