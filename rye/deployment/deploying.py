@@ -32,9 +32,11 @@ from rye.deployment.survey import (
 from rye.deployment.targets.protocol import target
 from rye.errors import RyeError
 from rye.installation import git_attributes
+from rye.installation.completeness import locked_item
 from rye.installation.transaction import Change, Round, TransactionError, exclusive
 from rye.project.context import load_manifest
 from rye.project.layout import Project, is_in_checkout
+from rye.project.lock import Lock
 from rye.text.lazy import lazy_module
 from rye.verified.memory import stored_basis
 from rye.workspace.context import Context
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
 else:
     manifest_edit = lazy_module("rye.project.manifest_edit")  # a TOML editor, for a run that records targets
 
+_BY_NATURE = frozenset(("deploy-inexpressible", "deploy-too-large"))
+"""Why a program cannot have an item as it is. ``deploy-widening`` is none: it waits for somebody's consent."""
 _TRIES = 3
 """How often a run tries if another program keeps changing files in the meantime."""
 
@@ -55,6 +59,10 @@ class Deployed(Struct, frozen=True, kw_only=True):
 
     changes: tuple[FileChange, ...] = ()
     refused: tuple[Refused, ...] = ()
+    tolerated: tuple[Refused, ...] = ()
+    """Those that fail no run: the program cannot have the item as it is, none of it is deployed there, and nobody named it."""
+    known: tuple[Refused, ...] = ()
+    """Those of the tolerated that this user's Rye has said before."""
     widenings: tuple[Widened, ...] = ()
     notes: tuple[Note, ...] = ()
     new_notes: tuple[Note, ...] = ()
@@ -67,6 +75,11 @@ class Deployed(Struct, frozen=True, kw_only=True):
     kept: tuple[str, ...] = ()
     checked: tuple[Checked, ...] = ()
     dry_run: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether something that should be deployed is not."""
+        return len(self.refused) > len(self.tolerated)
 
     @property
     def changed(self) -> tuple[FileChange, ...]:
@@ -99,6 +112,8 @@ def summary(done: Deployed) -> str:
         return "everything is deployed; nothing would change" if done.changes else "there is nothing to deploy"
     where = f" for {', '.join(done.targets)}" if done.targets else ""
     refused = len({(row.item, row.target) for row in done.refused})
+    if refused and not parts and not done.failed:
+        return f"everything else is deployed{where}; {refused} refused"
     if refused and not parts:
         return f"not everything is deployed{where}: {refused} refused"
     parts += [f"{refused} refused"] if refused else []
@@ -115,9 +130,8 @@ def deploy(context: Context, project: Project, request: DeployRequest, choose: C
     aim = aim_of(context, project, load_manifest(project), request, choose)
     root = root_of(project, request.scope)
     if request.dry_run:
-        return _outcome(
-            context, root, planned(context, read_project(project), root, request, aim.names), aim, dry_run=True
-        )
+        plan = planned(context, read_project(project), root, request, aim.names)
+        return _outcome(context, root, request, plan, aim)
     with exclusive(root) as writer:
         for left in reversed(range(_TRIES)):
             read = read_project(project)
@@ -136,7 +150,7 @@ def deploy(context: Context, project: Project, request: DeployRequest, choose: C
                 if error.code != "file-changed" or not left:
                     raise
     agree(context.home, project, plan.given)
-    done = _outcome(context, root, plan, aim)
+    done = _outcome(context, root, request, plan, aim)
     _recall_later(context, root, request, plan, done)
     return done
 
@@ -154,7 +168,7 @@ def following(context: Context, project: Project, chosen: tuple[str, ...] = ()) 
     names = read.manifest.deploy.targets or chosen
     plan = planned(context, read, project, request, names, keeps=True)
     remember_own(context.home, project, plan.remembered.state, plan.plan)
-    done = _outcome(context, project, plan, Aim(names=plan.names, recorded=recorded))
+    done = _outcome(context, project, request, plan, Aim(names=plan.names, recorded=recorded))
     if plan.names == names:  # otherwise a deploy would also remove something
         _recall_later(context, project, request, plan, done)
     changes = [*plan.transaction(), *_attributes(context, project, "project", plan.plan)]
@@ -168,24 +182,39 @@ def _manifest_with_targets(project: Project, targets: Sequence[str]) -> bytes:
     return manifest_edit.set_deploy_targets(manifest_text_of(project), targets).encode()
 
 
-def _outcome(context: Context, root: Project, plan: Planned, aim: Aim, *, dry_run: bool = False) -> Deployed:
-    """What the plan did, or would do. What is new among the notes is remembered as said."""
-    told = new_notes(context.home, root, plan.survey.notes)
-    if not dry_run:
-        remember_told(context.home, root, plan.survey.notes, plan.every_note)
+def _outcome(context: Context, root: Project, request: DeployRequest, plan: Planned, aim: Aim) -> Deployed:
+    """What the plan did, or would do. What is new among the notes and the tolerated refusals is remembered as said."""
+    refused = (*plan.remembered.outside, *plan.plan.refused)
+    tolerated = _tolerated(request, plan, refused)
+    notes, reasons = plan.survey.notes, {row: Note(row.item, row.target, row.message) for row in tolerated}
+    untold = new_notes(context.home, root, [*notes, *reasons.values()])
+    if not request.dry_run:
+        present = [Note(row.item, row.target, row.message) for row in plan.survey.refused]
+        remember_told(context.home, root, [*notes, *reasons.values()], [*plan.every_note, *present])
     return Deployed(
         changes=plan.plan.changes,
-        refused=(*plan.remembered.outside, *plan.plan.refused),
+        refused=refused,
+        tolerated=tolerated,
+        known=tuple(row for row in tolerated if reasons[row] not in untold),
         widenings=plan.survey.widenings,
-        notes=plan.survey.notes,
-        new_notes=told,
+        notes=notes,
+        new_notes=tuple(note for note in notes if note in untold),
         targets=aim.names,
         recorded=aim.recorded,
         unrecorded=aim.unrecorded,
         kept=plan.plan.kept,
         checked=plan.plan.checked,
-        dry_run=dry_run,
+        dry_run=request.dry_run,
     )
+
+
+def _tolerated(request: DeployRequest, plan: Planned, refused: Sequence[Refused]) -> tuple[Refused, ...]:
+    """Those that are no reason to fail, as a lint that a person was told about is none. An older version that stays is one."""
+    lock = plan.read.lock if plan.read is not None else Lock()
+    named = {str(locked_item(lock, given).identity) for given in request.items}
+    there = {(row.item, row.target) for row in plan.plan.state.files}
+    hard = {(row.item, row.target) for row in refused if row.code not in _BY_NATURE}
+    return tuple(row for row in refused if (row.item, row.target) not in there | hard and row.item not in named)
 
 
 class Check(Struct, frozen=True):
@@ -194,6 +223,8 @@ class Check(Struct, frozen=True):
     files: tuple[Checked, ...]
     targets: tuple[str, ...]
     """The targets that were checked."""
+    left: tuple[tuple[str, str], ...] = ()
+    """The pairs of item and target that a deploy refuses by nature, so that nothing of them is missing."""
     command: str = "rye deploy"
     """The command that deploys the same."""
 
@@ -206,13 +237,24 @@ def check(context: Context, project: Project, request: DeployRequest) -> Check:
     given = tuple(target(name).name for name in request.targets)
     names = given or configured(read.manifest, remembered.state)
     plan = planned(context, read, root, request, names, remembered, every=True, keeps=not given)
+    left = _without_rows(plan, remembered.state)
     outside = tuple(Checked(row.field, "unowned", row.item, row.target) for row in remembered.outside)
-    files = tuple(sorted((*plan.plan.checked, *outside), key=lambda one: (one.path, one.item)))
+    checked = (one for one in plan.plan.checked if (one.item, one.target) not in left)
+    files = tuple(sorted((*checked, *outside), key=lambda one: (one.path, one.item)))
     scope = ("--scope user",) if request.scope == "user" else ()
     member = () if request.member is None else ("-p", request.member)
     return Check(
-        files, names, " ".join(("rye deploy", *request.items, *member, *(f"--target {name}" for name in given), *scope))
+        files,
+        names,
+        tuple(sorted(left)),
+        " ".join(("rye deploy", *request.items, *member, *(f"--target {name}" for name in given), *scope)),
     )
+
+
+def _without_rows(plan: Planned, state: State) -> set[tuple[str, str]]:
+    """The pairs of item and target that a deploy refuses by nature, and of which nothing is deployed."""
+    waiting = {(one.item, one.target) for one in plan.survey.widenings if one.widening.code not in _BY_NATURE}
+    return {*plan.unagreed} - waiting - {(row.item, row.target) for row in state.files}
 
 
 def undeploy(context: Context, project: Project, items: Sequence[str], scope: Scope) -> Deployed:

@@ -487,6 +487,47 @@ def test_what_a_program_cannot_say_is_refused_for_it_alone(shop: Person) -> None
     assert shop.path(".claude/agents/one.md").exists()
 
 
+BOUNDED = agent("one", "tools:\n  allowed: [Read, Bash]\n  bashFilter:\n    allowedCommands: [git]\n")
+
+
+def test_what_a_program_cannot_have_fails_no_deploy_and_is_said_in_full_once(shop: Person) -> None:
+    install(shop, "agent", "acme/one", BOUNDED)
+    write_manifest(shop, 'targets = ["claude", "opencode"]')
+    missing = {row["path"] for row in shop.run("deploy", "--check", "--json").json["files"]}
+    assert missing == {".opencode/agents/one.md"}, "only what a deploy would write"
+    first = shop.ok("deploy").stderr
+    assert "warning: deploy-inexpressible: agent:acme/one is not deployed to claude: " in first
+    brief = "Still not deployed to claude: agent:acme/one (`rye deploy -v` says why)."
+    assert brief not in first
+    again = shop.ok("deploy")
+    assert again.stdout == "everything else is deployed for claude, opencode; 1 refused\n"
+    assert again.stderr == f"{brief}\n"
+    assert brief in shop.ok("deploy", "--check").stderr
+    assert "deploy-inexpressible" in shop.ok("deploy", "-v").stderr
+    assert [row["code"] for row in shop.ok("deploy", "--json").json["refused"]] == ["deploy-inexpressible"]
+    install(shop, "agent", "acme/one", BOUNDED.replace("git", "make"), version="1.0.1")
+    assert "deploy-inexpressible" in shop.ok("deploy").stderr, "it is another refusal now"
+
+
+def test_it_fails_the_deploy_that_names_the_item_and_one_that_leaves_an_older_version(shop: Person) -> None:
+    write_manifest(shop, 'targets = ["claude", "opencode"]')
+    install(shop, "agent", "acme/one", agent("one"))
+    shop.ok("deploy")
+    install(shop, "agent", "acme/one", BOUNDED, version="1.1.0")
+    for _ in range(2):
+        assert shop.run("deploy").code == 1
+        assert shop.path(".claude/agents/one.md").exists()
+    checked = shop.run("deploy", "--check", "--json")
+    assert (checked.code, {row["path"] for row in checked.json["files"] if row["state"] != "ok"}) == (
+        1,
+        {".claude/agents/one.md"},
+    )
+    shop.path(".claude/agents/one.md").unlink()
+    shop.ok("undeploy", "agent:acme/one")
+    assert shop.run("deploy", "acme/one").code == 1
+    shop.ok("deploy")
+
+
 def test_no_tools_in_the_source_is_said_in_the_plan(shop: Person) -> None:
     install(shop, "agent", "acme/one", agent("one", ""))
     notes = [row["message"] for row in shop.ok("deploy", "--json").json["notes"]]

@@ -34,7 +34,7 @@ def deploy(session: Session, project: Project, request: DeployRequest) -> int:
     warn_of_absent(session, project)
     session.console.answer(done.as_json(), summary(done))
     show_recorded(session, done.recorded, done.unrecorded, dry_run=done.dry_run)
-    return 1 if done.refused else 0
+    return 1 if done.failed else 0
 
 
 def check(session: Session, project: Project, request: DeployRequest, *, only_check: bool) -> int:

@@ -40,7 +40,9 @@ def show_deployed(session: Session, done: Deployed) -> None:
         console.say(f"{note.item} in {note.target}: {note.message}", "dim")
     for path in done.kept:
         console.warn(f"{path} was changed after rye wrote it. It stays, and rye no longer manages it.")
-    _show_refused(session, done.refused)
+    brief = () if console.verbose else done.known
+    _show_refused(session, [row for row in done.refused if row not in brief])
+    _show_known(session, [(row.item, row.target) for row in brief])
 
 
 def show_recorded(session: Session, recorded: Sequence[str], unrecorded: Sequence[str], *, dry_run: bool) -> None:
@@ -76,6 +78,15 @@ def _show_refused(session: Session, refused: Sequence[Refused]) -> None:
         console.warn(f"{row.code}: {row.item} is not deployed to {names}: {row.message}{more}", hint)
         for line in row.diff:
             console.say(f"    {line}", "dim")
+
+
+def _show_known(session: Session, pairs: Iterable[tuple[str, str]]) -> None:
+    """Remind of what programs cannot have, which was said in full before."""
+    for same in _grouped(dict.fromkeys(pairs), lambda pair: pair[1]):
+        items = [item for item, _ in same]
+        more = f" and {len(items) - _LISTED} more" if len(items) > _LISTED else ""
+        said = f"Still not deployed to {same[0][1]}: {', '.join(items[:_LISTED])}{more} (`rye deploy -v` says why)."
+        session.console.say(said, "dim")
 
 
 def show_checked(session: Session, check: Check, *, with_targets: bool) -> None:
@@ -114,6 +125,7 @@ def show_checked(session: Session, check: Check, *, with_targets: bool) -> None:
         explained = one.explained(check.command) if one.state != "ok" else None
         if explained is not None:
             session.console.warn(f"{one.path} {explained[0]}.", explained[1])
+    _show_known(session, check.left)
     session.console.say(said)
 
 

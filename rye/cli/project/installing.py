@@ -200,13 +200,13 @@ def show_outcome(
     ``requires_deployed``: whether :func:`require_deployed` follows, so that differences are not said here."""
     said = _said(outcome)
     deployed, compared = deployed_by(outcome), compared_by(outcome)
-    code = 1 if (deployed is not None and deployed.refused) or outcome.set_aside else 0
+    code = 1 if (deployed is not None and deployed.failed) or outcome.set_aside else 0
     if not session.json:
         session.console.data(said)
         for held in outcome.held_back:
             session.console.say(one_line(held.message), "warning")
         _show_set_aside(session, outcome, command)
-        if deployed is not None and (deployed.changed or deployed.refused):
+        if deployed is not None and (deployed.changed or len(deployed.refused) > len(deployed.known)):
             from rye.cli.deploy.shown import show_deployed  # most installations deploy nothing
             from rye.deployment.deploying import summary
 
