@@ -226,6 +226,20 @@ class TestRefusedBeforeAnythingIsSent:
         acme.ok(*command, "--yes")
         acme.ok("publish", path, "--yes")
 
+    def test_sign_says_that_a_valid_signature_is_by_a_key_that_the_namespace_does_not_accept(
+        self, acme: Person
+    ) -> None:
+        path = acme.directive("work/outside")
+        assert "does not accept" not in acme.ok("sign", path).stderr, "the control: the namespace has this key"
+        acme.ok("keys", "generate", "--name", "outside")
+        said = acme.ok("sign", path, "--key", "outside", "--force", "--yes").stderr
+        assert f"{path} is signed with a key that acme does not accept (" in said
+        unchanged = acme.ok("sign", path)
+        assert unchanged.stdout.startswith("unchanged")
+        assert "so a publish would be refused" in unchanged.stderr
+        acme.ok("sign", path, "--key", "default", "--force", "--yes")
+        assert "does not accept" not in acme.ok("sign", path).stderr
+
     def test_an_item_changed_after_signing(self, acme: Person) -> None:
         path = acme.directive("bad/changed")
         acme.write(path, acme.path(path).read_text().replace("What came", "What went"))

@@ -10,7 +10,7 @@ from rye.cli.options import Session, command
 from rye.cli.trust.own_keys import own_keys
 from rye.errors import RyeError
 from rye.workspace.authoring.misplaced import warn_of_misplaced
-from rye.workspace.authoring.signing import sign_items
+from rye.workspace.authoring.signing import SignOutcome, sign_items
 
 
 @command("sign")
@@ -54,5 +54,19 @@ def sign(session: Session, paths: tuple[str, ...], key: str | None, force: bool,
         count = len(outcome.kept)
         what = "1 item keeps the valid signature" if count == 1 else f"{count} items keep the valid signatures"
         session.console.say(f"{what} of another key. `--force` replaces {'it' if count == 1 else 'them'}.")
+    _warn_of_outside(session, outcome)
     if any(item.changed for item in outcome.signed):
         session.console.next_step("`rye publish` sends what is signed to your registry, after asking.")
+
+
+def _warn_of_outside(session: Session, outcome: SignOutcome) -> None:
+    """Say that signatures are valid and cannot be published, and what each way out is."""
+    if not outcome.outside:
+        return
+    key, count = outcome.outside[0].key, len(outcome.outside)
+    what = f"{one_line(outcome.outside[0].shown)} is" if count == 1 else f"{count} items are"
+    session.console.warn(
+        f"{what} signed with a key that {outcome.namespace} does not accept ({key.key_id}), so a publish would be refused.",
+        f"`rye sign --key NAME --force` signs with a key that it accepts; an owner of {outcome.namespace} admits this one with "
+        f"`rye namespace keys add {outcome.namespace} FILE`. `rye namespace show {outcome.namespace}` lists its keys.",
+    )

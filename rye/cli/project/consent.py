@@ -24,8 +24,9 @@ from rye.items.agent_tools import shown
 from rye.items.consented import HookAction, Run
 from rye.layout import Cell, cut, flow
 from rye.limits import OVERRIDES
+from rye.permissions.comparing import unified
 from rye.permissions.risk import Tier, tiers, tools_tier
-from rye.workspace.installing.install_request import Proposal
+from rye.workspace.installing.install_request import Proposal, ProposedText
 from rye.workspace.trusting.project_changes import shown_lines
 
 if TYPE_CHECKING:
@@ -103,28 +104,45 @@ def show_proposal(console: Console, proposal: Proposal, *, asks: bool = False) -
 
 
 def show_whole(console: Console, proposal: Proposal) -> None:
-    """Print the texts of the items, and then the proposal with nothing left out."""
-    _show_texts(console, [(name, data) for name, path, data in proposal.texts if not path])
+    """Print the texts of the items, of updated ones what changes, and then the proposal with nothing left out."""
+    _show_texts(console, [text for text in proposal.texts if not text.path])
     _show(_Screen(console, folds=False, whole=True), proposal)
 
 
 def show_files(console: Console, proposal: Proposal) -> None:
-    """Print the attached files, and then the alarms."""
-    _show_texts(console, [(f"{name}, {path}", data) for name, path, data in proposal.texts if path])
+    """Print the attached files, of those that are replaced what changes, and then the alarms."""
+    _show_texts(console, [text for text in proposal.texts if text.path])
     _show_alarms(_Screen(console, folds=console.folds, more="`d` shows all"), proposal)
 
 
-def _show_texts(console: Console, texts: Sequence[tuple[str, bytes]]) -> None:
-    for title, data in texts:
-        console.gap()
-        console.tell((f"{one_line(title)}:", "strong"))
-        try:
-            lines = data.decode().split("\n")
-        except UnicodeDecodeError:
-            console.say(f"  {len(data):,} bytes that are not text", "dim")
+def _show_texts(console: Console, texts: Sequence[ProposedText]) -> None:
+    same = [text for text in texts if text.before == text.data]
+    for text in texts:
+        if text in same:
             continue
+        console.gap()
+        title = f"{one_line(text.item)}{f', {one_line(text.path)}' if text.path else ''}"
+        try:
+            whole = text.data.decode()
+            before = text.before.decode() if text.before is not None else None
+        except UnicodeDecodeError:
+            console.tell((f"{title}:", "strong"))
+            console.say(f"  {len(text.data):,} bytes that are not text", "dim")
+            continue
+        if before is not None:
+            console.tell((f"{title}, compared with what is installed:", "strong"))
+            for line in unified(before, whole, "", "")[2:]:
+                style = {"+": "added", "-": "removed", "@": "hint"}.get(line[:1])
+                console.tell((f"  {one_line(line)}", style), hang=4, wide=True)
+            continue
+        console.tell((f"{title}:", "strong"))
+        lines = whole.split("\n")
         for number, line in enumerate(lines[:-1] if not lines[-1] else lines, start=1):
             console.tell(f"{number:>5} | {one_line(line)}", hang=8, wide=True)
+    if same:
+        console.say(
+            f"{counted(len(same), 'file')} {'stays as it is' if len(same) == 1 else 'stay as they are'}.", "dim"
+        )
     if not texts:
         console.say("There is none.", "dim")
 

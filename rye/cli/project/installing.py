@@ -153,8 +153,9 @@ def agreement(session: Session, proposed: ProposedDeploy | None = None) -> Agree
         consent.show_proposal(console, proposal, asks=asks)
         if not asks:
             return False
-        more = {"d": Choice("show the texts", lambda: consent.show_whole(console, proposal))}
-        if any(path for _, path, _ in proposal.texts):
+        shown = "show what changes" if any(text.before is not None for text in proposal.texts) else "show the texts"
+        more = {"d": Choice(shown, lambda: consent.show_whole(console, proposal))}
+        if any(text.path for text in proposal.texts):
             more["f"] = Choice("show the files", lambda: consent.show_files(console, proposal))
         question = consent.question(proposal)
         if needs_yes and session.assume_yes:
@@ -164,7 +165,7 @@ def agreement(session: Session, proposed: ProposedDeploy | None = None) -> Agree
         if not needs_yes:  # it is installed in any case
             proposed.agreed = console.confirm(f"Deploy this to {programs} as well?", more)
             return False
-        console.say("d: show the texts" + ", f: the files" * ("f" in more) + ", o: only install", "dim")
+        console.say(f"d: {shown}" + ", f: the files" * ("f" in more) + ", o: only install", "dim")
         proposed.agreed = True
 
         def only_install() -> bool:

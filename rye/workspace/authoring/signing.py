@@ -48,6 +48,11 @@ class SignOutcome(Struct, frozen=True):
     invalid: tuple[Checked, ...] = ()
     kept: tuple[SignedItem, ...] = ()
     """Those of ``signed`` whose valid signature is by another key than the one to sign with."""
+    outside: tuple[SignedItem, ...] = ()
+    """Those of ``signed`` whose key the project's namespace does not accept, as far as this machine knows, so that they cannot be
+    published."""
+    namespace: str | None = None
+    """The namespace that does not accept them."""
 
 
 def sign_items(
@@ -73,7 +78,8 @@ def sign_items(
         return SignOutcome(invalid=invalid)
     refuse_installed(checked)
     items = [entry.item for entry in checked if entry.item is not None]  # without errors, each has one
-    present = _valid_signatures(context, keys, items)
+    namespace, owners = _owners(context)
+    present = _valid_signatures(context, keys, items, owners)
     mine = keys.public(key) if force or key is not None else None
     replaced = (
         [item for item, signer in zip(items, present, strict=True) if signer not in (None, mine)] if force else []
@@ -106,30 +112,28 @@ def sign_items(
     for item, data in changed:
         texts.remember(data, item.location.kind, item.path.name)
     kept = tuple(one for one in results if mine is not None and one.key != mine)
-    return SignOutcome(signed=tuple(results), kept=kept)
+    outside = tuple(one for one in results if owners and one.key not in owners)
+    return SignOutcome(signed=tuple(results), kept=kept, outside=outside, namespace=namespace)
 
 
-def _valid_signatures(context: Context, keys: OwnKeys, items: Sequence[ItemFile]) -> list[PublicKey | None]:
+def _valid_signatures(
+    context: Context, keys: OwnKeys, items: Sequence[ItemFile], owners: Sequence[PublicKey]
+) -> list[PublicKey | None]:
     """The key of each item's signature if it is valid and stays; otherwise None."""
     trusted = trusted_keys(context.home, ())
-    accepted = (*(stored.public for stored in keys.list()), *trusted.keys)
+    accepted = (*(stored.public for stored in keys.list()), *trusted.keys, *owners)
     found = [verify(item.data, item.location.kind, item.path.name, accepted, trusted.revoked) for item in items]
-    if any(one.verdict == "untrusted" for one in found):
-        owners = _owners(context)
-        accepted = (*accepted, *owners)
-        if owners:
-            found = [verify(item.data, item.location.kind, item.path.name, accepted, trusted.revoked) for item in items]
     return [one.key if one.ok else None for one in found]
 
 
-def _owners(context: Context) -> tuple[PublicKey, ...]:
-    """The keys of the project's namespace, as of the last look at its registry; none without either."""
+def _owners(context: Context) -> tuple[str | None, tuple[PublicKey, ...]]:
+    """The project's namespace, and its keys as of the last look at its registry; none without either."""
     project = find_project(context.cwd)
     namespace = load_manifest(project).namespace if project is not None else None
     if namespace is None:
-        return ()
+        return namespace, ()
     keyset = registry_access.last_seen_keyset(context, namespace)
-    return tuple(PublicKey(raw) for raw in keyset.keys) if keyset is not None else ()
+    return namespace, tuple(PublicKey(raw) for raw in keyset.keys) if keyset is not None else ()
 
 
 def refuse_installed(checked: Sequence[Checked]) -> None:

@@ -19,7 +19,7 @@ from rye.project.lock import Lock
 from rye.project.lock_file import in_groups
 from rye.text.lazy import lazy_module
 from rye.workspace.installing.install_outcome import SetAside
-from rye.workspace.installing.install_request import Agree, InstallRequest, Texts
+from rye.workspace.installing.install_request import Agree, InstallRequest, ProposedText, Texts
 from rye.workspace.trusting.acceptance import accepted_before, ask, is_unmarked
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def obtain_agreement(session: InstallSession, prepared: Prepared, notes: Sequenc
         notes,
         session.agree,
         terms.unseen,
-        _texts(prepared),
+        _texts(session, prepared),
         is_unmarked=is_unmarked(session.before.project),
         changed=_changed(session, prepared),
     )
@@ -97,15 +97,17 @@ def _changed(session: InstallSession, prepared: Prepared) -> Mapping[Identity, T
     return text_changes.text_changes(session.context.home, session.before.project, updated, texts)
 
 
-def _texts(prepared: Prepared) -> Texts:
-    """The files of what the plan brings, in its order."""
-    texts: list[tuple[str, str, bytes]] = []
+def _texts(session: InstallSession, prepared: Prepared) -> Texts:
+    """The files of what the plan brings, in its order, with what they replace."""
+    texts: list[ProposedText] = []
     for change in prepared.plan.effective:
         item = prepared.items.get(change.identity)
-        if item is not None and change.action != "keep":
-            name = f"{change.identity} {item.locked.version}"
-            texts.append((name, "", item.data))
-            texts += ((name, path, data) for path, data in item.attached.items())
+        if item is None or change.action == "keep":
+            continue
+        name = f"{change.identity} {item.locked.version}"
+        before = text_changes.files_before(session.context.home, session.before.project, change)
+        files = {"": item.data, **item.attached}
+        texts += (ProposedText(name, path, data, before.get(path)) for path, data in files.items())
     return tuple(texts)
 
 

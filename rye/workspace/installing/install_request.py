@@ -53,8 +53,19 @@ class InstallRequest(Struct, frozen=True, kw_only=True):
     follow: Follow | None = None
 
 
-Texts: TypeAlias = tuple[tuple[str, str, bytes], ...]
-"""Files that will be installed: item, path of the attached file (empty: the item's own file), bytes."""
+class ProposedText(Struct, frozen=True):
+    """A file that will be installed."""
+
+    item: str
+    """Identity and version."""
+    path: str
+    """Of an attached file; empty: the item's own file."""
+    data: bytes
+    before: bytes | None = None
+    """What it replaces; None if it is new, or if the locked bytes are not here."""
+
+
+Texts: TypeAlias = tuple[ProposedText, ...]
 
 
 class Proposal(Struct, frozen=True, kw_only=True):

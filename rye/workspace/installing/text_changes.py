@@ -16,7 +16,7 @@ from rye.limits import CONTENT
 from rye.permissions.comparing import unified
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
-from rye.project.lock_file import item_path
+from rye.project.lock_file import item_folder, item_path
 from rye.registry.store.cache import Cache
 from rye.storage.home import Home
 from rye.storage.safe_files import read_bytes
@@ -63,6 +63,23 @@ def _bytes_of(home: Home, project: Project, row: LockedItem) -> bytes | None:
         if sha256(data).hexdigest() == row.sha256:
             return data
     return Cache(home.registry_cache).get(row.sha256)
+
+
+def files_before(home: Home, project: Project, change: ItemChange) -> dict[str, bytes]:
+    """The locked bytes of the files that a change replaces, by path (``""``: the item's own file). A file whose bytes are neither
+    installed nor in the cache is missing."""
+    row = change.old
+    if row is None:
+        return {}
+    found = {"": _bytes_of(home, project, row)}
+    cache = Cache(home.registry_cache)
+    for each in row.attached if not row.is_editable else ():
+        data = None
+        with contextlib.suppress(RyeError):
+            data = read_bytes(project.root / item_folder(row) / each.path, CONTENT.attached_bytes)
+        is_same = data is not None and sha256(data).hexdigest() == each.sha256
+        found[each.path] = data if is_same else cache.get(each.sha256)
+    return {path: data for path, data in found.items() if data is not None}
 
 
 def _without(data: bytes, row: LockedItem) -> str:
