@@ -190,6 +190,7 @@ def test_no_command_tells_the_password_of_a_variable(tmp_path: Path, variable: s
     assert not wrong, "\n".join(map(str, wrong[:40])) + f"\n{len(wrong)}"
 
 
+@pytest.mark.processes
 def test_no_command_tells_the_password_of_a_remote(tmp_path: Path) -> None:
     person = Person(tmp_path, "acme")
     subprocess.run(["git", "init", "-q"], cwd=person.folder, check=True)

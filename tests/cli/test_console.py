@@ -114,6 +114,7 @@ def test_what_is_no_answer_is_answered_with_what_is(
     assert capsys.readouterr().err.count(said) == told
 
 
+@pytest.mark.processes
 def test_a_question_with_two_answers_names_both_on_a_real_terminal(tmp_path: Path) -> None:
     rye = Person(tmp_path)
     rye.ok("keys", "generate")

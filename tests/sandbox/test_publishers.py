@@ -22,6 +22,8 @@ from rye.workspace.trusting.project_changes import (
 )
 from tests.scenes.person import Person
 
+pytestmark = pytest.mark.processes
+
 TOOL = "tool:text/asks"
 GRANTS = f"""
 [sandbox."{TOOL}"]
