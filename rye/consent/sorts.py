@@ -303,6 +303,7 @@ SORTS: tuple[Sort, ...] = (
     Sort(name="deploy"),
     Sort(name="customization", in_lock=False),
     Sort(name="customization-fact", in_lock=False),
+    Sort(name="customization-run", in_lock=False),
     Sort(name="project", in_lock=False),
     Sort(name="grant", in_lock=False),
 )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from rye.customization.effective_files import files_diff
 from rye.customization.effective_text import Effective
 from rye.customization.merge import drift
 
 
 class EffectiveDiff(Struct, frozen=True):
-    """``diff``: a unified diff from the published text to the effective one, with a final newline; empty if they are equal."""
+    """``diff``: a unified diff from the published text to the effective one, then from each published file to the effective one,
+    with a final newline; empty if they are equal."""
 
     diff: str
     files: tuple[str, ...]
@@ -26,7 +28,7 @@ def effective_diff(result: Effective, name: str) -> EffectiveDiff:
     """The changes that overrides make to the item ``name``."""
     diff = drift(result.text, result.base, merged_name=f"{name} (effective)", actual_name=f"{name} (published)")
     return EffectiveDiff(
-        diff or "",
+        (diff or "") + files_diff(result.base_tree, result.tree, name),
         tuple(file.source.shown for file in result.files if not file.refused),
         tuple(file.source.shown for file in result.refused),
     )

@@ -1,4 +1,5 @@
-"""The effective text of an item: its text with the overrides applied, after checking the result of each.
+"""The effective text of an item: its text with the overrides applied, after checking the result of each. With it the effective
+files of a skill (:mod:`rye.customization.effective_files`): overrides of attached files are applied in the same order.
 
 The files are merged one after another, the user's first. A file is applied completely or not at all. It is *refused*, and
 leaves the text unchanged, if any of these is true:
@@ -30,7 +31,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.customization.item_overrides import OverrideSource
+from rye.customization.effective_files import Tree, apply_files
+from rye.customization.item_overrides import CONTENT_SUFFIX, FILES_SUFFIX, OverrideSource
 from rye.customization.merge import MergeResult, merge
 from rye.customization.provenance import Origin, file_lines, merged_lines, origin_of, placed_message
 from rye.items.agent_tools import widened
@@ -61,7 +63,7 @@ class Applied(Struct, frozen=True):
         return has_errors(self.diagnostics)
 
 
-class Effective(Struct, frozen=True):
+class Effective(Struct, frozen=True, kw_only=True):
     """The effective ``text`` and its ``reading``, with every overrides file applied that was not refused."""
 
     base: str
@@ -72,6 +74,24 @@ class Effective(Struct, frozen=True):
     """Where each line of ``text`` was written (DECISIONS Directives 20)."""
     published: Metadata | None = None
     """What ``base`` says about itself."""
+    base_tree: Tree = {}
+    """The attached files as published."""
+    tree: Tree = {}
+    """The attached files with every overrides file applied that was not refused."""
+
+    @property
+    def changes_files(self) -> bool:
+        """Whether any overrides file is about attached files."""
+        return any(file.source.contents is not None for file in self.files)
+
+    def written_at(self, path: str) -> str | None:
+        """Where the content of an attached file was written, as shown to people, if an override replaced or added it."""
+        file = self.tree.get(path)
+        for applied in reversed(self.files):
+            data = applied.source.contents.files.get(path) if applied.source.contents is not None else None
+            if file is not None and data is not None and file.data == data and not applied.refused:
+                return f"{applied.source.shown.removesuffix(FILES_SUFFIX)}{CONTENT_SUFFIX}/{path}"
+        return None
 
     @property
     def refused(self) -> tuple[Applied, ...]:
@@ -109,8 +129,9 @@ def effective(
     today: date | None = None,
     widening_allowed: bool = False,
     origins: tuple[Origin, ...] = (),
+    attached: Tree | None = None,
 ) -> Effective:
-    """Apply ``files`` in order to ``base`` (LF, unsigned).
+    """Apply ``files`` in order to ``base`` (LF, unsigned) and to the ``attached`` files.
 
     ``name`` and ``version``: the item's, used if its frontmatter has none; an overrides file's 'agent' must equal the name.
     ``today``: the date for the check of review dates; None: no check. ``origins``: where each line of ``base`` was written;
@@ -119,8 +140,17 @@ def effective(
     original = read(base)
     text, reading = base, original
     origins = origins or file_lines(file_name, base, base)
+    tree: Tree = attached or {}
     applied: list[Applied] = []
     for source in files:
+        if source.contents is not None:
+            own_name = file_name.rpartition("/")[2]
+            of_files = apply_files(attached or {}, tree, source.text, source.contents, own_name)
+            tree = of_files.tree if of_files.tree is not None else tree
+            applied.append(
+                Applied(source, MergeResult(text, of_files.diagnostics, of_files.steps), of_files.diagnostics)
+            )
+            continue
         result = merge(
             text,
             source.text,
@@ -142,7 +172,16 @@ def effective(
             if not has_errors(found):
                 text, reading, origins = result.output, merged, places
         applied.append(Applied(source, result, tuple(found)))
-    return Effective(base, text, reading, tuple(applied), origins, original.metadata)
+    return Effective(
+        base=base,
+        text=text,
+        reading=reading,
+        files=tuple(applied),
+        origins=origins,
+        published=original.metadata,
+        base_tree=attached or {},
+        tree=tree,
+    )
 
 
 def _renamed(original: Reading[object], merged: Reading[object]) -> list[Diagnostic]:

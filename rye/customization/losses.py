@@ -10,7 +10,8 @@ A directive of an overrides file is *lost* if one of these is true:
 * it replaces a section, and the item now has several sections of that name, of which only the first is replaced.
 
 A file is *weakened* if what it took out is back: a line that it removed or replaced, or a right, a tool, a hook or a program.
-An entry of an overlay is lost if it was applied and its step is gone.
+An entry of an overlay is lost if it was applied and its step is gone, one about an attached file if that file is gone. An entry
+whose file the author changed stays applied and hides the change, which is asked about as well.
 
 What a new text means is not compared: an item can contradict an override in other words, and no one is asked about that.
 """
@@ -22,6 +23,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from rye.customization.effective_files import CONFLICT, TreeFile
 from rye.customization.effective_text import Applied, Effective, widenings
 from rye.customization.overlays import Overlay
 from rye.customization.override_file import FRONTMATTER_OPERATIONS, Directive, read_overrides
@@ -69,6 +71,9 @@ def override_losses(before: Effective | None, after: Effective) -> tuple[Loss, .
     losses: list[Loss] = []
     for file in after.files:
         was = earlier.get(file.source.path)
+        if file.source.contents is not None:
+            losses += _entries_lost(was, file)
+            continue
         losses += _directives_lost(_View(before, was) if before and was else None, _View(after, file))
     if before is not None and not losses:
         losses += _back(before, after)
@@ -114,6 +119,33 @@ class _View:
             inside = origins[start + first - 1 : start + last]
             if inside and inside[0].shown != shown:
                 yield from (origin.line for origin in inside if origin.shown == shown)
+
+
+def _entries_lost(before: Applied | None, after: Applied) -> Iterator[Loss]:
+    """What a file about attached files loses, and where it now stands on another file than the one that it was written for."""
+    outcomes = {step.line: step.outcome for step in before.result.steps} if before is not None else {}
+    held = {line for line, outcome in outcomes.items() if outcome in _HOLDS}
+    new = {(one.line, one.code) for one in after.diagnostics}
+    new -= {(one.line, one.code) for one in before.diagnostics} if before is not None else set()
+    if after.refused and (before is None or not before.refused):
+        first = next(finding for finding in after.diagnostics if finding.severity == "error")
+        yield Loss(after.source.shown, first.line or 1, f"has no effect at all: {first.message}")
+    for step in after.result.steps if not after.refused else ():
+        if before is not None and step.line not in held:
+            continue
+        named = f"{step.operation} {visible(step.target)!r}"
+        if step.outcome not in _HOLDS:
+            yield Loss(
+                after.source.shown, step.line, f"{named} has no effect: {step.detail}", _content(after, step.target)
+            )
+        elif (step.line, CONFLICT) in new:
+            yield Loss(after.source.shown, step.line, f"{named} hides what the author changed in that file")
+
+
+def _content(file: Applied, path: str) -> tuple[str, ...]:
+    data = file.source.contents.files.get(path) if file.source.contents is not None else None
+    text = TreeFile.of(data, executable=False).text if data is not None else None
+    return tuple(text.removesuffix("\n").split("\n")) if text else ()
 
 
 def _directives_lost(before: _View | None, after: _View) -> Iterator[Loss]:

@@ -51,7 +51,7 @@ class Folder(Struct, frozen=True):
 
     def read(self, path: Path) -> bytes | None:
         """The bytes of a file in this folder; None if it does not exist. Raises RyeError if it is unreadable or refused."""
-        self._refuse_links(path)
+        self.refuse_links(path)
         if not os.path.lexists(path):
             return None
         data = read_bytes(path, OVERRIDES.file_bytes)
@@ -68,7 +68,8 @@ class Folder(Struct, frozen=True):
         data = self.read(path)
         return None if data is None else decode(data, self.shown(path))
 
-    def _refuse_links(self, path: Path) -> None:
+    def refuse_links(self, path: Path) -> None:
+        """Raise RyeError ``symlink`` for a link on the way from the root to ``path``, which can be the link."""
         if self.root is None:
             return
         at = path

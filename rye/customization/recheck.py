@@ -7,6 +7,7 @@ from datetime import date
 
 from msgspec.structs import replace
 
+from rye.customization.effective_files import Tree
 from rye.customization.effective_text import Applied, Effective, effective, reader, unsigned
 from rye.customization.item_overrides import OverrideSource, sources
 from rye.customization.places import rye_places
@@ -42,13 +43,14 @@ def check_overrides(
     today: date | None = None,
     widening_allowed: bool = False,
     options: ReadOptions | None = None,
+    attached: Tree | None = None,
 ) -> Effective:
-    """Apply ``files`` to the item's published text (LF). Its signature line is removed first. ``version``: the release's version,
-    for kinds whose files have none."""
+    """Apply ``files`` to the item's published text (LF) and to its ``attached`` files. Its signature line is removed first.
+    ``version``: the release's version, for kinds whose files have none."""
     category, _, name = identity.local_id.rpartition("/")
     kind = KINDS[identity.kind]
     location = Location(identity.kind, name, category if kind.nested else "", identity.namespace)
-    file_name = f"{name}{kind.suffixes[0]}"
+    file_name = kind.main_file or f"{name}{kind.suffixes[0]}"
     return effective(
         unsigned(base, location, file_name),
         files,
@@ -58,6 +60,7 @@ def check_overrides(
         file_name=file_name,
         today=today,
         widening_allowed=widening_allowed,
+        attached=attached,
     )
 
 

@@ -61,7 +61,7 @@ def require_accepted(
     require_yes(context, (*here.new_in(rows), *late, *changes), None, project=project)
 
 
-_CHANGES = frozenset(("customization", "customization-fact"))
+_CHANGES = frozenset(("customization", "customization-fact", "customization-run"))
 
 
 def unapproved_items(

@@ -74,7 +74,9 @@ class DeployableItem(Struct, frozen=True, kw_only=True):
     """The text for the agent, with inputs, overlays and role directives filled in. Empty for formulas that are only part of
     others."""
     files: tuple[ItemFile, ...]
-    """The signed files, the item's main file first."""
+    """The item's own file as signed, then the attached files with overrides."""
+    is_reworded: bool = False
+    """Whether overrides changed the text of its own file."""
     arguments: tuple[Argument, ...] = ()
     asked: bool = True
     """Whether rye.toml asks for it; otherwise another item needs it."""
@@ -103,13 +105,13 @@ def deployable(context: Context, installed: InstalledItem, places: Places, *, as
     found, row = installed.found, installed.row
     value = found.parsed()
     text = found.item.text or ""
-    if not found.overrides:
+    if not found.is_reworded:
         text = unsigned_text(text, layout_of(found.item.location.kind, found.item.path.name))
     sources = [file.source for file in (found.result.files if found.result is not None else ()) if not file.refused]
     for source in sources:
         if source.level == "project":
-            require_used(context, found, "override", source.shown, source.text.encode())
-    changed = [source.text for source in sources]
+            require_used(context, found, "override", source.shown, source.evidence)
+    changed = [source.evidence for source in sources]
     body, arguments = text, tuple[Argument, ...]()
     match value:
         case Agent():
@@ -118,13 +120,13 @@ def deployable(context: Context, installed: InstalledItem, places: Places, *, as
             told = directives_of(places, row.identity.local_id)
             require_directives(context, found, told)
             if told.text:
-                changed.append(told.render())
+                changed.append(told.render().encode())
                 body = f"{text.rstrip()}\n\n{told.render()}\n"
         case Directive():
             body, arguments = _directive(value, is_agent=_executes(found.item.reading.metadata))
         case Formula():
             body, arguments, overlay = _formula(context, found, places)
-            changed += [overlay] if overlay else []
+            changed += [overlay.encode()] if overlay else []
         case Knowledge():
             body = value.body
         case Skill():
@@ -133,12 +135,12 @@ def deployable(context: Context, installed: InstalledItem, places: Places, *, as
             value = None
     metadata = found.item.reading.metadata
     own = ItemFile(found.item.path.name, installed.data)
-    attached = (ItemFile(entry.path, installed.attached[entry.path], entry.executable) for entry in row.attached)
+    attached = (ItemFile(path, file.data or b"", file.executable) for path, file in installed.attached.items())
     return DeployableItem(
         identity=row.identity,
         version=row.version,
         sha256=row.sha256,
-        customizations=sha256("\0".join(changed).encode()).hexdigest() if changed else "",
+        customizations=sha256(b"\0".join(changed)).hexdigest() if changed else "",
         value=value,
         metadata=metadata
         if metadata is not None
@@ -146,6 +148,7 @@ def deployable(context: Context, installed: InstalledItem, places: Places, *, as
         text=text,
         body=body,
         files=(own, *attached),
+        is_reworded=found.is_reworded,
         arguments=arguments,
         asked=asked,
     )

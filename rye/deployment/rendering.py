@@ -77,7 +77,7 @@ def render(target: Target, item: DeployableItem, options: TargetOptions) -> Rend
     if options.name in own_names(target).get(slot(item) or "", ()):
         rendered = replace(rendered, widenings=(*rendered.widenings, _replaced(target, item, options.name)))
     if isinstance(item.value, Skill):
-        return rendered  # its files have the names that were agreed to
+        return rendered  # its files have the names that were agreed to; overrides cannot add such names
     refusals = [refusal for file in rendered.files if (refusal := _obeyed(file.path)) is not None]
     return replace(rendered, refusals=(*rendered.refusals, *refusals))
 
@@ -159,7 +159,9 @@ _RUNS = {
 
 def _skill(item: DeployableItem, skill: Skill, places: Places, options: TargetOptions) -> RenderedFiles:
     folder = f"{places.skills}/{options.name}"
-    files = tuple(OutFile(f"{folder}/{file.path}", file.data, file.executable) for file in item.files)
+    main, *attached = item.files
+    own = OutFile(f"{folder}/{main.path}", _marked(item) if item.is_reworded else main.data)
+    files = (own, *(OutFile(f"{folder}/{file.path}", file.data, file.executable) for file in attached))
     widenings = []
     if skill.allowed_tools:
         tools = " ".join(skill.allowed_tools)

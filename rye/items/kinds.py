@@ -80,7 +80,8 @@ class Kind(Struct, frozen=True, kw_only=True):
     """Another kind's folder that can also contain files of this kind."""
     older_part: OlderPart | None = None
     overridable: bool = False
-    """Whether ``.overrides.md`` files apply: the item is a single Markdown file."""
+    """Whether ``.overrides.md`` files apply: the item's own file is Markdown. For an item that is a folder, ``.files.toml`` files
+    apply to its attached files."""
     instead_of_override: str | None = None
     """For a kind that is customized differently: the sentence that says how."""
     names_items: bool = False
@@ -223,7 +224,7 @@ TABLE: tuple[Kind, ...] = (
         module="rye.items.skill.reader",
         main_file="SKILL.md",
         telling=True,
-        instead_of_override="To change a skill, copy its folder, and `rye add` the copy in its place.",
+        overridable=True,
     ),
     Kind(
         name="bundle",

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from rye.customization.effective_text import reader
 from rye.errors import RyeError
-from rye.items.attached import attached_files
 from rye.items.consented import HookAction
 from rye.items.directive.model import Directive
 from rye.items.identity import Identity, Reference, lookup_key
@@ -26,7 +25,6 @@ from rye.items.needs import NOTHING
 from rye.items.reading import ReadOptions
 from rye.items.search_words import search_words
 from rye.items.tool.reader import Tool
-from rye.limits import CONTENT
 from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem
@@ -40,14 +38,13 @@ from rye.runtime.chain import Level
 from rye.runtime.effects import SearchRow, UsableItem
 from rye.runtime.limits import Limits, of_directive
 from rye.signing.verification import Verification, verify
-from rye.storage.safe_files import read_bytes
 from rye.text.ranking.answering import answers, findable
 from rye.text.ranking.scoring import Searched, of_kind
 from rye.workspace.context import Context
 from rye.workspace.installing.hook_approval import agreed_hooks
 from rye.workspace.items.agreement import require_agreed
 from rye.workspace.items.effective_item import EffectiveItem, effective_entry
-from rye.workspace.items.installed_items import installed_item
+from rye.workspace.items.item_tree import effective_tree
 from rye.workspace.items.rights import capabilities_here
 from rye.workspace.registries.registry_access import project_sources
 from rye.workspace.trusting.project_changes import own_publisher, published_by
@@ -178,29 +175,11 @@ class ProjectItems:
         return effective_entry(self.context, entry, self.project, self._manifest)
 
     def attached(self, kind: str, item_id: str) -> dict[str, bytes]:
-        """Return the files attached to an item, by their path in its folder, each checked against its release. Raises
-        RyeError."""
-        entry = self._entry(kind, item_id)
-        folder = entry.path.parent
-        if entry.space != "installed":
-            files, problems = attached_files(entry.path)
-            if problems:
-                raise RyeError("does-not-parse", f"{kind}:{entry.id}: {problems[0].message}", "Run `rye validate`.")
-            return {file.path: read_bytes(folder / file.path, CONTENT.attached_bytes) for file in files}
-        row = read_lock(self.project).find(Identity(kind, entry.id))
-        if row is None:
-            raise RyeError("not-locked", f"{kind}:{entry.id} is not in rye.lock.", "Install it with `rye add`.")
-        if row.is_editable:
-            return dict(installed_item(self.context, self.project, row, self._manifest).attached)
-        contents = {}
-        for file in row.attached:
-            data = read_bytes(folder / file.path, CONTENT.attached_bytes)
-            if sha256(data).hexdigest() != file.sha256:
-                message = f"{file.path} of {kind}:{entry.id} was changed after it was installed."
-                hint = "`rye install --discard-local-edits` restores the installed file."
-                raise RyeError("modified-item", message, hint)
-            contents[file.path] = data
-        return contents
+        """Return the files attached to an item as it is used, by their path in its folder: each checked against its release, with
+        the overrides that this user agreed to. Raises RyeError."""
+        found = self._checked(self._entry(kind, item_id))
+        require_agreed(self.context, found, manifest=self._manifest)
+        return {path: file.data or b"" for path, file in effective_tree(self.context, found).items()}
 
     def manifest(self) -> Manifest:
         """Return the current rye.toml. Raises RyeError."""

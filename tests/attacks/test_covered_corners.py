@@ -65,13 +65,13 @@ def test_alarms_of_what_has_no_effect_yet_are_asked_about(shop: Person) -> None:
 def test_what_is_shown_is_what_is_agreed_to(shop: Person, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
     """A second process exchanges the file after it was hashed: the question would show one text and remember another."""
     shop.write(change, TEXTS[change])
-    original = customization_facts.own_file
+    original = customization_facts.own_files
 
-    def meanwhile(*given: object) -> bytes | None:
+    def meanwhile(*given: object) -> customization_facts.PublishedFiles | None:
         shop.write(change, TEXTS[change].replace(FORGED, "Be kind."))
         return original(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(customization_facts, "own_file", meanwhile)
+    monkeypatch.setattr(customization_facts, "own_files", meanwhile)
     with pytest.raises(RyeError) as error:
         _asked(shop)
     assert error.value.code == "changed-meanwhile"

@@ -15,8 +15,10 @@ from rye.cli.customize.dates import parse_date
 from rye.cli.customize.editing import edit_and_report
 from rye.cli.main import family
 from rye.cli.options import Session, command
+from rye.errors import UsageError
 from rye.text.diagnostics import has_errors, to_mend
 from rye.text.diagnostics import strict as as_errors
+from rye.workspace.customizing.file_overriding import NewFileOverride, override_attached
 from rye.workspace.customizing.overriding import (
     NewOverride,
     check_overrides,
@@ -32,11 +34,13 @@ _user = click.option("--user", is_flag=True, help="Use your own space, for all y
 
 def _operations(function: Callable[..., Any]) -> Callable[..., Any]:
     lines = {
-        "replace": "Replace the section, starting from its current text.",
+        "replace": "Replace the section, or with --file the file, starting from what it is now.",
         "append": "Add to the end of the section.",
         "prepend": "Add to the beginning of the section.",
         "insert-before": "Add a section before this one.",
         "insert-after": "Add a section after this one.",
+        "add": "With --file: add the file.",
+        "leave-out": "With --file: leave the file out.",
     }
     for name in reversed(lines):
         function = click.option(f"--{name}", "operation", flag_value=name, help=lines[name])(function)
@@ -49,7 +53,8 @@ def _operations(function: Callable[..., Any]) -> Callable[..., Any]:
 @_operations
 @click.option("--frontmatter-set", metavar="KEY=VALUE", help="Set a frontmatter key to a YAML value.")
 @click.option("--frontmatter-delete", metavar="KEY", help="Delete a frontmatter key.")
-@click.option("--reason", default="Not said yet", show_default=True, help="Why the change exists.")
+@click.option("--file", metavar="PATH", help="Change a file of a skill, as a whole. PATH is relative to its folder.")
+@click.option("--reason", help="Why the change exists.  [default: Not said yet]")
 @click.option("--content", metavar="FILE", help="Read the content from FILE (- for standard input).")
 @click.option("--today", metavar="DATE", callback=parse_date, help="The date of the review, if not today.")
 @_user
@@ -61,15 +66,24 @@ def new(
     operation: str | None,
     frontmatter_set: str | None,
     frontmatter_delete: str | None,
-    reason: str,
+    file: str | None,
+    reason: str | None,
     content: str | None,
     today: date | None,
     user: bool,
 ) -> None:
     """Write an override of a section: a directive that changes nothing until you edit it.
 
-    Without a section, only the file is created. In an existing file, the directive is added at the end.
+    Without a section, only the file is created. In an existing file, the directive is added at the end. With --file, an attached
+    file of a skill is replaced, added or left out; again without these options, an entry stands on the author's present file.
     """
+    if file is not None:
+        if section is not None or frontmatter_set is not None or frontmatter_delete is not None:
+            raise UsageError("usage", "--file is about a whole file, not about a section.", "Run the command twice.")
+        _of_file(session, item, file, operation, content, reason, user)
+        return
+    if operation in ("add", "leave-out"):
+        raise UsageError("usage", f"--{operation} needs a file of a skill.", "Name it with --file PATH.")
     request = NewOverride(
         item=item,
         reviewed=today or date.today(),
@@ -78,7 +92,7 @@ def new(
         content=content_lines(NamedFile(session.path(content), content), sys.stdin.buffer.read) if content else None,
         frontmatter_set=frontmatter_set,
         frontmatter_delete=frontmatter_delete,
-        reason=reason,
+        reason=reason or "Not said yet",
         user=user,
     )
     written = new_override(session, request)
@@ -89,6 +103,33 @@ def new(
     else:
         session.console.data(f"{'created' if written.created else 'changed'} {written.shown}")
         session.console.say(f"`rye override edit {written.id}{' --user' if user else ''}` opens it.", "hint")
+
+
+def _of_file(
+    session: Session, item: str, path: str, do: str | None, content: str | None, reason: str | None, user: bool
+) -> None:
+    """Write the override of an attached file."""
+    named = NamedFile(session.path(content), content) if content else None
+    request = NewFileOverride(item=item, path=path, do=do, content=named, reason=reason, user=user)
+    written = override_attached(session, request, sys.stdin.buffer.read)
+    session.console.diagnostics(written.shown, to_mend(written.findings))
+    if session.json:
+        session.console.document(
+            {
+                "path": written.shown,
+                "content": written.content,
+                "id": written.id,
+                "kind": written.kind,
+                "file": written.entry.path,
+                "do": written.entry.do,
+                "text": written.text,
+            }
+        )
+        return
+    session.console.data(f"{'created' if written.created else 'changed'} {written.shown}")
+    if written.content is not None:
+        session.console.data(f"wrote {written.content}")
+        session.console.say("Edit that file; after that, `rye trust project` shows the change and asks.", "hint")
 
 
 @command("edit")

@@ -284,6 +284,15 @@ def _show_unseen(screen: _Screen, unseen: Sequence[Ask]) -> None:
             same[0].text.partition(" ")[0],
             4,
         )
+    runs = [one for one in unseen if one.sort == "customization-run"]
+    if runs:
+        console.say("  With these changes, the items can run:")
+        screen.rows(
+            runs,
+            lambda one: console.tell((f"    {one_line(one.text)}   {one.item}", "warning"), hang=8, wide=True),
+            "files that can run",
+            4,
+        )
     if of_the_lock(unseen):
         console.say(
             "This project's rye.lock approves the following, which you have not agreed to on this machine:", "strong"

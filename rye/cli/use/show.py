@@ -12,6 +12,7 @@ from rye.cli.use.indented import indented_lines
 from rye.errors import UsageError
 from rye.workspace.items.agreement import warn_not_agreed
 from rye.workspace.items.effective_item import effective_item
+from rye.workspace.items.item_tree import effective_tree
 
 
 @command("show")
@@ -52,6 +53,11 @@ def show(session: Session, target: str, kind: str | None, base: bool, mermaid: b
         "space": found.entry.space if found.entry else None,
         "overrides": list(found.overrides),
     }
+    if found.item.kind.main_file is not None:
+        tree = effective_tree(session, found)
+        document["files"] = [
+            {"path": path, "size": len(file.data or b""), "executable": file.executable} for path, file in tree.items()
+        ]
     if session.json:
         session.console.document(document)
         return

@@ -20,7 +20,7 @@ from rye.workspace.customizing.overlaying import OverlayChecked, overlay_checks
 from rye.workspace.customizing.overriding import OverrideChecked, check_overrides
 from rye.workspace.customizing.roles import known_roles
 
-_CODES = frozenset({"orphaned-override", "orphaned-directive", "not-used"})
+_CODES = frozenset({"orphaned-override", "orphaned-directive", "not-used", "override-conflict"})
 
 
 class Lapsed(Struct, frozen=True, kw_only=True):
@@ -74,7 +74,10 @@ def _override(checked: OverrideChecked, finding: Diagnostic) -> Lapsed:
         hint = finding.hint or f"Remove {checked.shown}, or rename it to the id of its item."
     else:
         user = "" if checked.level == "project" else " --user"
-        hint = f"`rye override edit {item}{user}` renews it; or remove {checked.shown}."
+        renews = f"`rye override edit {item}{user}` renews it"
+        if checked.is_about_files:
+            renews = f"`rye override new {item} --file PATH{user}` renews an entry"
+        hint = f"{renews}; or remove {checked.shown}."
     return Lapsed(
         shown=checked.shown,
         message=f"{checked.shown}: {finding.message.split(chr(10))[0]}",

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from rye.customization.effective_diff import EffectiveDiff, effective_diff
 from rye.customization.effective_text import Applied, Effective
 from rye.customization.item_overrides import (
+    FILES_SUFFIX,
     SUFFIX,
     OverrideSource,
     entry_sources,
@@ -22,6 +23,7 @@ from rye.customization.item_overrides import (
     ids_of,
     means,
     named_for,
+    override_files,
     paths_for,
 )
 from rye.customization.overlay_health import Status
@@ -43,7 +45,7 @@ from rye.workspace.context import Context
 from rye.workspace.customizing.editing import Editable
 from rye.workspace.given_file import ReadStream, given_bytes
 from rye.workspace.items.applied_overrides import apply_overrides
-from rye.workspace.items.effective_item import EffectiveItem, effective_item, entry_of_file
+from rye.workspace.items.effective_item import EffectiveItem, effective_item, entry_of_file, tree_for
 from rye.workspace.items.present_items import exists
 from rye.workspace.named_file import NamedFile
 from rye.workspace.trusting.customizations import remember_made_here
@@ -52,10 +54,15 @@ from rye.workspace.trusting.customizations import remember_made_here
 class Overridable(Struct, frozen=True):
     """A published item that overrides can change."""
 
-    home: Home
+    context: Context
     found: EffectiveItem
     entry: Entry
     manifest: Manifest | None
+
+    @property
+    def home(self) -> Home:
+        """The user's folders."""
+        return self.context.home
 
     @property
     def project(self) -> Project | None:
@@ -83,7 +90,9 @@ class Overridable(Struct, frozen=True):
 
     def judge(self, files: Sequence[OverrideSource], today: date | None = None) -> Effective:
         """The item's effective text with these files."""
-        return apply_overrides(self.home, self.found.item, self.found.version(), tuple(files), self.manifest, today)
+        item, version, given = self.found.item, self.found.version(), tuple(files)
+        attached = tree_for(self.context, self.found, given)
+        return apply_overrides(self.home, item, version, given, self.manifest, today, attached)
 
     def difference(self, result: Effective) -> EffectiveDiff:
         """The difference between the published text and the result of :meth:`judge`."""
@@ -107,7 +116,7 @@ def overridable(context: Context, argument: str) -> Overridable:
         raise UsageError(
             "not-in-a-space", f"{argument!r} is in no space, so no override applies to it.", "Move it below .ai/."
         )
-    return Overridable(context.home, replace(found, entry=entry), entry, manifest)
+    return Overridable(context, replace(found, entry=entry), entry, manifest)
 
 
 def _only_kind(context: Context, argument: str) -> str | None:
@@ -317,6 +326,11 @@ class OverrideChecked(Struct, frozen=True):
     applied: Applied | None = None
 
     @property
+    def is_about_files(self) -> bool:
+        """Whether it is about attached files, not about a text."""
+        return self.shown.endswith(FILES_SUFFIX)
+
+    @property
     def state(self) -> Status:
         """The worst of its findings."""
         severities = {finding.severity for finding in self.findings}
@@ -340,10 +354,10 @@ def check_overrides(context: Context, today: date | None) -> Iterator[OverrideCh
     ``today``: the date for the age of reviews; None skips that check.
     """
     for folder in rye_places(context.home, find_project(context.cwd)).overrides:
-        for path in folder.files(SUFFIX, nested=True):
+        for path in override_files(folder):
             named = named_for(folder, path)
             if named is None:
-                name = path.relative_to(folder.path).as_posix().removesuffix(SUFFIX)
+                name = path.relative_to(folder.path).as_posix().removesuffix(SUFFIX).removesuffix(FILES_SUFFIX)
                 finding = Diagnostic("error", "bad-argument", f"{name!r} is not a valid item id.")
                 yield OverrideChecked(folder.shown(path), folder.level, name, None, (finding,))
                 continue
@@ -355,6 +369,8 @@ def _check_file(
 ) -> Iterator[OverrideChecked]:
     shown, level = folder.shown(path), folder.level
     kinds = (kind,) if kind is not None else KINDS.overridable()
+    if path.name.endswith(FILES_SUFFIX):
+        kinds = tuple(each for each in kinds if KINDS[each].main_file is not None)
     targets = [reference for each in kinds if exists(context, reference := f"{each}:{identifier}")]
     if not targets:
         hint = "Remove it, or rename it to the id of its item; `rye list` shows what is here."

@@ -118,8 +118,7 @@ def _terms(session: InstallSession, prepared: Prepared) -> Terms:
     else:
         relied = approvals_from_lock(prepared.plan)
     relied |= _forced_at_first_contact(session, prepared)
-    files = {identity: item.data for identity, item in prepared.items.items()}
-    changed = session.look_at_changes(prepared.rows, lambda item: files.get(item.identity))
+    changed = session.look_at_changes(prepared.rows, lambda row: prepared.items.get(row.identity))
     unseen = (*agreement.missing_from_lock(relied), *changed, *_late_asks(session, prepared, agreement))
     return Terms(relied, unseen)
 

@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.consent.ask import Ask
+from rye.customization.effective_files import Tree, tree_of_row
 from rye.customization.effective_text import Effective
 from rye.customization.losses import Loss, overlay_losses, override_losses
 from rye.customization.overlay_files import in_force
@@ -131,7 +132,7 @@ def _of_overrides(
     options = ReadOptions(tools=session.manifest.tools)
     widening = session.policies.allow_override_widening(session.manifest)
 
-    def judged(data: bytes, row: LockedItem) -> Effective:
+    def judged(data: bytes, row: LockedItem, attached: Tree) -> Effective:
         return check_overrides(
             data.decode("utf-8", "replace"),
             files,
@@ -140,11 +141,13 @@ def _of_overrides(
             today=session.context.now().date(),
             widening_allowed=widening,
             options=options,
+            attached=attached,
         )
 
-    after = judged(item.data, item.locked)
+    after = judged(item.data, item.locked, tree_of_row(item.locked, item.attached))
     data = _installed(session, change.old)
-    before = judged(data, change.old) if data is not None and change.old is not None else None
+    old = change.old
+    before = judged(data, old, tree_of_row(old)) if data is not None and old is not None else None
     losses = override_losses(before, after)
     told = {(loss.shown, loss.line) for loss in losses}
     strict = session.request.strict_overrides

@@ -202,7 +202,7 @@ class EffectiveChanges(Struct, frozen=True):
 def effective_changes(context: Context, argument: str) -> EffectiveChanges:
     """The changes of the item ``FILE|ID``. Raises RyeError as :func:`rye.workspace.items.effective_item.effective_item`."""
     target = effective_item(context, argument, base=True)
-    result = overridden(context.home, target, context.now().date())
+    result = overridden(context, target, context.now().date())
     before = target.item.reading.metadata
     after = result.reading.metadata if result is not None else before
     rights = diff(before.capabilities if before else (), after.capabilities if after else ())

@@ -105,7 +105,7 @@ class InstallSession(Struct, frozen=True, kw_only=True):
     def look_at_changes(self, items: Sequence[LockedItem], signed: ReadSigned | None = None) -> tuple[Ask, ...]:
         """The approvals that the project's customizations need, of these items and of its own.
 
-        ``signed``: the items' signed files; None means those on disk or in the cache.
+        ``signed``: the items with their signed files; None means those on disk or in the cache.
 
         Raises RyeError ``policy-violation`` for forbidden mentions that they add.
         """

@@ -123,7 +123,7 @@ def _changed(home: Home, project: Project, manifest: Manifest, found: EffectiveI
         return None
     files = found.result.files if found.result is not None else ()
     used = [
-        customizations.changed_by(entry, "override", file.source.shown, file.source.text.encode())
+        customizations.changed_by(entry, "override", file.source.shown, file.source.evidence)
         for file in files
         if file.source.level == "project"
     ]

@@ -1,9 +1,10 @@
-"""A published item's text with overrides files."""
+"""A published item's text and attached files with overrides files."""
 
 from __future__ import annotations
 
 from datetime import date
 
+from rye.customization.effective_files import Tree
 from rye.customization.effective_text import Effective, effective, reader, unsigned
 from rye.customization.item_overrides import OverrideSource
 from rye.customization.provenance import file_lines
@@ -21,8 +22,9 @@ def apply_overrides(
     files: tuple[OverrideSource, ...],
     manifest: Manifest | None,
     today: date | None = None,
+    attached: Tree | None = None,
 ) -> Effective:
-    """The published item's unsigned text with these overrides files. ``version``: the item's."""
+    """The published item's unsigned text and its ``attached`` files with these overrides files. ``version``: the item's."""
     options = ReadOptions(tools=manifest.tools if manifest is not None else frozenset())
     text = item.text or ""
     base = unsigned(text, item.location, item.path.name)
@@ -36,4 +38,5 @@ def apply_overrides(
         today=today,
         widening_allowed=read_other_policies(home).allow_override_widening(manifest or Manifest()),
         origins=file_lines(item.shown, text, base),
+        attached=attached,
     )

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.customization.item_overrides import entry_sources
+from rye.customization.item_overrides import OverrideSource, entry_sources
 from rye.customization.places import Places, rye_places
 from rye.customization.provenance import Origin, origin_of, placed_message
 from rye.errors import RyeError, UsageError
@@ -39,6 +39,7 @@ from rye.text.lazy import lazy_module
 from rye.workspace.findings import FileFindings
 
 if TYPE_CHECKING:
+    from rye.customization.effective_files import Tree
     from rye.customization.effective_text import Applied, Effective
     from rye.items.signed_release import SignedRelease
     from rye.project.lock import Lock, LockedItem
@@ -46,8 +47,10 @@ if TYPE_CHECKING:
     from rye.verified import installed as installed_files
     from rye.verified.installed import CheckedItem
     from rye.workspace.context import Context
+    from rye.workspace.items import item_tree
     from rye.workspace.trusting import verified_items
-else:  # only for installed items
+else:  # only for installed items, and for overrides of attached files
+    item_tree = lazy_module("rye.workspace.items.item_tree")
     installed_files = lazy_module("rye.verified.installed")
     verified_items = lazy_module("rye.workspace.trusting.verified_items")
 
@@ -70,11 +73,19 @@ class EffectiveItem(Struct, frozen=True, kw_only=True):
     """Its row and its release; None for an item that was not installed."""
     signed: bytes | None = None
     """Its file's own bytes if overrides changed its text. Signatures cover these bytes."""
+    attached: Tree | None = None
+    """The files attached to it, without overrides, if they were read and checked already. Who needs its files asks
+    :func:`rye.workspace.items.item_tree.effective_tree`."""
 
     @property
     def id(self) -> str:
         """The qualified id if a namespace is known, otherwise the local id."""
         return self.entry.id if self.entry is not None else self.item.location.local_id
+
+    @property
+    def is_reworded(self) -> bool:
+        """Whether overrides changed its text. They may also have changed its attached files only."""
+        return self.signed is not None
 
     @property
     def is_editable(self) -> bool:
@@ -99,7 +110,7 @@ class EffectiveItem(Struct, frozen=True, kw_only=True):
     @property
     def _origins(self) -> tuple[Origin, ...]:
         """Where each line of the text was written; empty if the text is its file's."""
-        return self.result.origins if self.result is not None and self.overrides else ()
+        return self.result.origins if self.result is not None and self.is_reworded else ()
 
     def own_findings(self) -> tuple[FileFindings, ...]:
         """Errors and warnings of the item's text, each with the file and line where it was written."""
@@ -306,7 +317,7 @@ def customized(
     already read. ``places``: None: the user's and the project's."""
     if not found.item.kind.overridable or found.item.text is None:
         return found
-    result = overridden(context.home, found, today, manifest, places)
+    result = overridden(context, found, today, manifest, places)
     if result is None:
         return found
     findings: list[FileFindings] = []
@@ -320,10 +331,15 @@ def customized(
         if said:
             findings.append(FileFindings(file.source.shown, said))
     found = replace(found, findings=tuple(findings), result=result)
-    if result.text == result.base:
-        return found
+    reworded = result.text != result.base
+    applied = tuple(
+        file.source.shown
+        for file in result.files
+        if not file.refused and (reworded or file.source.contents is not None)
+    )
+    if not reworded:
+        return replace(found, overrides=applied)
     item = replace(found.item, data=result.text.encode("utf-8"), text=result.text, reading=result.reading)
-    applied = tuple(file.source.shown for file in result.files if not file.refused)
     return replace(found, item=item, overrides=applied, signed=found.item.data)
 
 
@@ -342,16 +358,17 @@ def _refused(found: EffectiveItem, file: Applied) -> RyeError:
 
 
 def overridden(
-    home: Home,
+    context: Context,
     found: EffectiveItem,
     today: date | None = None,
     manifest: Manifest | None = None,
     places: Places | None = None,
 ) -> Effective | None:
-    """The published item's text with the overrides in force; None without overrides.
+    """The published item's text and files with the overrides in force; None without overrides.
 
-    Raises RyeError for an overrides file that cannot be read.
+    Raises RyeError for an overrides file that cannot be read, and for attached files that changed.
     """
+    home = context.home
     if manifest is None and found.project is not None:
         manifest = load_manifest(found.project)
     namespace = manifest.namespace if manifest is not None else None
@@ -363,8 +380,14 @@ def overridden(
         return None
     from rye.workspace.items.applied_overrides import apply_overrides  # loads merging, which only customized items need
 
-    found = replace(found, entry=entry)
-    return apply_overrides(home, found.item, found.version(), files, manifest, today)
+    version = replace(found, entry=entry).version()
+    attached = tree_for(context, found, files)
+    return apply_overrides(home, found.item, version, files, manifest, today, attached)
+
+
+def tree_for(context: Context, found: EffectiveItem, files: Iterable[OverrideSource]) -> Tree | None:
+    """The files attached to the item, if any of these overrides files is about them."""
+    return item_tree.base_tree(context, found) if any(file.contents is not None for file in files) else None
 
 
 def entry_of(home: Home, found: EffectiveItem, project: Project | None, namespace: str | None) -> Entry | None:

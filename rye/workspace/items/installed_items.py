@@ -13,13 +13,14 @@ from typing import Any
 
 from msgspec import Struct
 
+from rye.customization.effective_files import Tree, tree_of_row
 from rye.customization.places import Places
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.items.reading import ReadOptions
 from rye.items.signed_release import SignedRelease
 from rye.limits import CONTENT
-from rye.project.item_file import load_item
+from rye.project.item_file import ItemFile, load_item
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.lock_file import item_files, item_folder, item_path
@@ -30,6 +31,7 @@ from rye.verified.installed import checkout_changed, modified_item
 from rye.verified.on_disk import DISCARDS, RESTORES, Drift, Present, drift, explained, scan
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem, customized
+from rye.workspace.items.item_tree import effective_tree
 from rye.workspace.trusting.verified_items import require_verified
 
 
@@ -40,8 +42,8 @@ class InstalledItem(Struct, frozen=True):
     found: EffectiveItem
     data: bytes
     """Its own file as signed, without overrides."""
-    attached: Mapping[str, bytes]
-    """The files attached to it, by their path in its folder."""
+    attached: Tree
+    """The files attached to it, by their path in its folder, with overrides."""
 
 
 def require_installed(
@@ -82,10 +84,7 @@ def installed_item(
         now = reader.editable_item(context, project, row)
         item = reader.file_of(now, project, options)
         place = Entry("installed", path, item.location, row.identity.namespace, editable=True)
-        found = customized(
-            context, EffectiveItem(item=item, entry=place, project=project), manifest=manifest, places=places
-        )
-        return InstalledItem(now.row, found, now.data, now.attached)
+        return _customized(context, project, now.row, place, item, now.attached, manifest, places)
     item = load_item(path, shown=item_path(row), kind=row.kind, options=options)
     if sha256(item.data).hexdigest() != row.sha256:
         raise _wrong(project, Drift(item_path(row), "changed", row))
@@ -96,10 +95,22 @@ def installed_item(
             raise _wrong(project, Drift(f"{item_folder(row)}/{entry.path}", "changed", row))
         attached[entry.path] = data
     place = Entry("installed", path, item.location, row.identity.namespace)
-    found = customized(
-        context, EffectiveItem(item=item, entry=place, project=project), manifest=manifest, places=places
-    )
-    return InstalledItem(row, found, item.data, attached)
+    return _customized(context, project, row, place, item, attached, manifest, places)
+
+
+def _customized(
+    context: Context,
+    project: Project,
+    row: LockedItem,
+    entry: Entry,
+    item: ItemFile,
+    attached: Mapping[str, bytes],
+    manifest: Manifest,
+    places: Places | None,
+) -> InstalledItem:
+    published = EffectiveItem(item=item, entry=entry, project=project, attached=tree_of_row(row, attached))
+    found = customized(context, published, manifest=manifest, places=places)
+    return InstalledItem(row, found, item.data, effective_tree(context, found))
 
 
 def _reader() -> Any:

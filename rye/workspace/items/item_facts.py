@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.customization.effective_files import Tree
 from rye.customization.overlay_files import in_force
 from rye.customization.places import rye_places
 from rye.customization.role_files import directives_of
@@ -27,6 +28,7 @@ from rye.text.facts.source import readable_text
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem, effective_item, refuse_named_like_installed
 from rye.workspace.items.installed_items import installed_item
+from rye.workspace.items.item_tree import effective_tree
 
 
 class ItemFacts(Struct, frozen=True):
@@ -140,7 +142,7 @@ def _of_editable(context: Context, found: EffectiveItem) -> ItemFacts:
     now = installed_item(context, found.project, found.installed.row, load_manifest(found.project))
     folder = Path(found.item.shown).parent
     files = {found.item.shown: now.found.item.data}
-    files |= {(folder / path).as_posix(): data for path, data in now.attached.items()}
+    files |= _files(folder, now.found, now.attached)
     texts = {path: readable_text(content) for path, content in files.items()}
     facts = find_facts({**texts, **_customizing_texts(context.home, now.found)})
     placed = tuple(_placed(fact, found.item.shown, now.found) for fact in facts)
@@ -150,10 +152,12 @@ def _of_editable(context: Context, found: EffectiveItem) -> ItemFacts:
 def _of_file(context: Context, entry: FileToRead, used: EffectiveItem | None = None) -> ItemFacts:
     """The facts of a file. ``used``: the item as it is used; then the facts are those of its text with customizations."""
     data = _read(entry.path, CONTENT.item_bytes)
-    if used is not None and used.overrides:
+    if used is not None and used.is_reworded:
         data = used.item.data
     files = {_shown(entry): data}
-    if entry.path.name in KINDS.main_files():
+    if used is not None and used.result is not None and used.result.changes_files:
+        files |= _files(Path(_shown(entry)).parent, used, effective_tree(context, used))
+    elif entry.path.name in KINDS.main_files():
         attached, problems = attached_files(entry.path)
         for problem in problems:
             context.warn(f"{entry.shown}: {problem.message}", "It is not attached, so its facts are not listed.")
@@ -167,9 +171,15 @@ def _of_file(context: Context, entry: FileToRead, used: EffectiveItem | None = N
     return ItemFacts(entry.shown, used.id, tuple(_placed(fact, _shown(entry), used) for fact in facts))
 
 
+def _files(folder: Path, used: EffectiveItem, tree: Tree) -> dict[str, bytes]:
+    """The attached files by the paths where they were written: in the item's folder, or in that of an override."""
+    written = used.result.written_at if used.result is not None else lambda _: None
+    return {written(path) or (folder / path).as_posix(): file.data or b"" for path, file in tree.items()}
+
+
 def _placed(fact: Fact, shown: str, used: EffectiveItem) -> Fact:
     """A fact of the item's own text, with the file and line where it was written."""
-    if fact.path != shown or not used.overrides:
+    if fact.path != shown or not used.is_reworded:
         return fact
     path, line = used.place(fact.line)
     return replace(fact, path=shown if path == used.item.shown else path, line=line)

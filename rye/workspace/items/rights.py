@@ -13,22 +13,19 @@ from msgspec import Struct
 
 from rye.consent.agreement import ItemAgreement
 from rye.consent.ask import Ask, run_text
+from rye.customization.effective_files import runs_of_files
 from rye.errors import RyeError
 from rye.items.agent_tools import AgentTools
-from rye.items.attached import attached_files
 from rye.items.consented import Run
-from rye.items.runs import attached_runs
-from rye.limits import RUNS
 from rye.permissions.containment import Diff, diff
 from rye.permissions.matching import CheckAnswer
 from rye.permissions.matching import check as decide
 from rye.permissions.risk import Tier, tiers, tools_tier
-from rye.project.item_file import ItemFile
-from rye.storage.safe_files import read_bytes
 from rye.workspace.context import Context
 from rye.workspace.findings import FileFindings
 from rye.workspace.items.agreement import item_agreement, warn_not_agreed
 from rye.workspace.items.effective_item import EffectiveItem, effective_item
+from rye.workspace.items.item_tree import effective_tree
 
 
 class Rights(Struct, frozen=True, kw_only=True):
@@ -89,14 +86,14 @@ class ActionDecision(Struct, frozen=True):
 
 def declared_rights(context: Context, argument: str) -> Rights:
     """The rights that the text of the item ``FILE|ID`` declares, agreed to or not."""
-    return _rights(effective_item(context, argument), None)
+    return _rights(context, effective_item(context, argument), None)
 
 
 def rights_of(context: Context, argument: str) -> Rights:
     """The rights of the item ``FILE|ID`` here."""
     found = effective_item(context, argument)
     warn_not_agreed(context, found)
-    return _rights(found, item_agreed_here(context, found))
+    return _rights(context, found, item_agreed_here(context, found))
 
 
 def item_agreed_here(context: Context, found: EffectiveItem) -> ItemAgreement | None:
@@ -110,12 +107,12 @@ def capabilities_here(context: Context, found: EffectiveItem, declared: Sequence
     return tuple(declared) if agreed is None else agreed.allowed(declared)
 
 
-def _rights(found: EffectiveItem, agreed: ItemAgreement | None) -> Rights:
+def _rights(context: Context, found: EffectiveItem, agreed: ItemAgreement | None) -> Rights:
     found.parsed()
     metadata = found.item.reading.metadata
     declared = metadata.capabilities if metadata else ()
     tools = metadata.agent_tools if metadata else None
-    runs = found.installed.release.runs if found.is_editable and found.installed is not None else runs_of(found.item)
+    runs = runs_of(context, found)
     allowed = declared if agreed is None else agreed.allowed(declared)
     if agreed is not None and agreed.waits_for("tool"):
         tools = None  # tools are granted all together or not at all, since their restrictions belong together
@@ -168,14 +165,9 @@ def decide_action(
     return ActionDecision(decision, callers, reason)
 
 
-def runs_of(item: ItemFile) -> tuple[Run, ...]:
-    """Return the parts of an item on disk that can run, attached files included. Raises RyeError for an unreadable file."""
-    metadata = item.reading.metadata
+def runs_of(context: Context, found: EffectiveItem) -> tuple[Run, ...]:
+    """Return the parts of an item that can run as it is used, attached files included. Raises the errors of
+    :func:`rye.workspace.items.item_tree.base_tree`."""
+    metadata = found.item.reading.metadata
     own = metadata.runs if metadata is not None else ()
-    if item.kind.main_file is None or item.path.name != item.kind.main_file:
-        return own
-    found = [
-        (file.path, file.executable, file.sha256, read_bytes(item.path.parent / file.path, RUNS.text_bytes))
-        for file in attached_files(item.path)[0]
-    ]
-    return tuple(sorted({*own, *attached_runs(found, (item.text or "").encode())}))
+    return tuple(sorted({*own, *runs_of_files(effective_tree(context, found), found.item.text or "")}))

@@ -1,23 +1,28 @@
 """The facts that customizations add to items, beyond those of the items' own texts (DESIGN 6.1, 7.2).
 
-For overrides: facts of the effective text that are not in the signed one, each with the file and line where it was
+For overrides: facts of the effective text and files that are not in the signed ones, each with the file and line where it was
 written. For an overlay or a role directive: facts of its own text that are not in the item.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.customization.effective_diff import effective_diff
+from rye.customization.effective_files import Tree, TreeFile, runs_brought, tree_of_row
 from rye.customization.effective_text import Applied, Effective, effective, reader, unsigned
-from rye.customization.item_overrides import entry_sources
-from rye.customization.places import rye_places
+from rye.customization.item_overrides import CONTENT_SUFFIX, FILES_SUFFIX, OverrideSource, entry_sources, source_at
+from rye.customization.places import Folder, rye_places
 from rye.customization.provenance import Origin, file_lines, origin_of
 from rye.errors import RyeError
+from rye.items.attached import attached_files
+from rye.items.consented import Run
+from rye.items.kinds import KINDS
 from rye.items.reading import ReadOptions
 from rye.limits import CONTENT, OVERRIDES
 from rye.project.layout import Project
@@ -29,74 +34,142 @@ from rye.storage.home import Home
 from rye.storage.safe_files import read_bytes
 from rye.text.facts import Fact, difference
 from rye.text.facts.finding import find_facts
+from rye.text.facts.source import readable_text
+from rye.verified.release import VerifiedItem
 from rye.workspace.trusting.customizations import Customization, CustomizedItem, ShownChange
 
 
+class PublishedFiles(Struct, frozen=True):
+    """What an item's customizations are applied to."""
+
+    data: bytes
+    """Its own file."""
+    attached: Tree
+    """The files attached to it."""
+
+
+def files_of(item: VerifiedItem) -> PublishedFiles:
+    """Those of an item that is about to be installed."""
+    return PublishedFiles(item.data, tree_of_row(item.locked, item.attached))
+
+
 def brought_facts(
-    home: Home, project: Project, manifest: Manifest, item: CustomizedItem, data: bytes | None
+    home: Home, project: Project, manifest: Manifest, item: CustomizedItem, files: PublishedFiles | None
 ) -> tuple[Fact, ...]:
-    """The facts that its customizations add to an item. ``data``: the item's own file; None: return all facts of the
+    """The facts that its customizations add to an item. ``files``: the item's own; None: return all facts of the
     customizations' own texts."""
-    if data is None:
-        texts = {one.shown: text for one in item.changes if (text := _text(project, one)) is not None}
+    if files is None:
+        texts: dict[str, str] = {}
+        for one in item.changes:
+            texts |= _texts(project, one)
         return tuple(find_facts(texts))
-    text = data.decode("utf-8", "replace").replace("\r\n", "\n")
+    text = _text_of(files)
     shown = _shown(project, item)
     known = find_facts({shown: text})
     facts: list[Fact] = []
     if any(one.sort == "override" for one in item.changes):
-        facts += _of_overrides(home, project, manifest, item, text)
+        facts += _of_overrides(home, project, manifest, item, files)
     for one in item.changes:
         if one.sort != "override":
-            own = _text(project, one)
-            facts += difference(known, find_facts({one.shown: own}))[0] if own is not None else ()
+            facts += difference(known, find_facts(_texts(project, one)))[0]
     return tuple(facts)
 
 
-def own_file(home: Home, project: Project, item: CustomizedItem) -> bytes | None:
-    """The bytes that an item's customizations are applied to: of an installed item the signed ones, from the project if unchanged
-    there, otherwise from the user's cache. None if they are not available."""
+def brought_runs(
+    home: Home, project: Project, manifest: Manifest, item: CustomizedItem, files: PublishedFiles | None
+) -> tuple[Run, ...]:
+    """What overrides of attached files make an item able to run: each script that they replace or add, to the byte.
+
+    ``files``: the item's own; None: those that its overrides bring, whatever it has itself.
+    """
+    if not any(one.shown.endswith(FILES_SUFFIX) for one in item.changes):
+        return ()
+    text = _text_of(files) if files is not None else ""
+    result = effective_change(home, project, manifest, item, files or PublishedFiles(b"", {}))
+    if result is None:
+        return ()
+    after = result.tree
+    if files is None:
+        after = {path: TreeFile.of(data, executable=True) for path, data in _contents(result).items()}
+    return runs_brought(result.base_tree, after, text, result.text)
+
+
+def _contents(result: Effective) -> dict[str, bytes]:
+    contents = (file.source.contents for file in result.files)
+    return {path: data for one in contents if one is not None for path, data in one.files.items()}
+
+
+def own_files(home: Home, project: Project, item: CustomizedItem) -> PublishedFiles | None:
+    """What an item's customizations are applied to: of an installed item the signed files, from the project if unchanged there,
+    otherwise from the user's cache. None if its own file is not available; an attached one may be known by its hash only."""
+    path = item.entry.path
     if item.row is not None:
-        return installed_file(home, item.entry.path, item.row)
+        data = installed_file(home, path, item.row)
+        return PublishedFiles(data, installed_tree(home, path, item.row)) if data is not None else None
     try:
-        return read_bytes(item.entry.path, CONTENT.item_bytes) or None
+        data = read_bytes(path, CONTENT.item_bytes)
+        found = attached_files(path)[0] if path.name in KINDS.main_files() else ()
+        read = {file.path: read_bytes(path.parent / file.path, CONTENT.attached_bytes) for file in found}
     except RyeError:
         return None
+    attached = {file.path: TreeFile.of(read[file.path], executable=file.executable) for file in found}
+    return PublishedFiles(data, attached) if data else None
 
 
 def installed_file(home: Home, path: Path, row: LockedItem) -> bytes | None:
     """The signed bytes of an installed item's file: from ``path`` if unchanged there, otherwise from the user's cache. None if
     they are not available."""
+    return _as_signed(home, path, row.sha256, CONTENT.item_bytes)
+
+
+def installed_tree(home: Home, path: Path, row: LockedItem) -> Tree:
+    """The files attached to an installed item whose own file is ``path``, in the same way."""
+    found = {
+        file.path: _as_signed(home, path.parent / file.path, file.sha256, CONTENT.attached_bytes)
+        for file in row.attached
+    }
+    return tree_of_row(row, {name: data for name, data in found.items() if data is not None})
+
+
+def _as_signed(home: Home, path: Path, digest: str, limit: int) -> bytes | None:
     try:
-        data = read_bytes(path, CONTENT.item_bytes)
+        data = read_bytes(path, limit)
     except RyeError:
         data = b""
-    return data if sha256(data).hexdigest() == row.sha256 else Cache(home.registry_cache).get(row.sha256)
+    return data if sha256(data).hexdigest() == digest else Cache(home.registry_cache).get(digest)
 
 
 def shown_changes(
-    home: Home, project: Project, manifest: Manifest, item: CustomizedItem, data: bytes | None
+    home: Home, project: Project, manifest: Manifest, item: CustomizedItem, files: PublishedFiles | None
 ) -> dict[str, ShownChange]:
     """What each of an item's customizations changes, by its file: of overrides the difference that they make together, under the
-    first; of others the text that they add. ``data``: the item's own file; None leaves out overrides."""
+    first; of others the text that they add. ``files``: the item's own; None leaves out overrides of the text."""
     changes: dict[str, ShownChange] = {}
     name = item.entry.location.name
     overrides = [one.shown for one in item.changes if one.sort == "override"]
-    if overrides and data is not None:
-        text = data.decode("utf-8", "replace").replace("\r\n", "\n")
-        result = effective_change(home, project, manifest, item, text)
-        if result is not None:
-            diff = effective_diff(result, item.entry.id).diff
-            lines = tuple(diff.removesuffix("\n").split("\n")) if diff else ()
-            changes[overrides[0]] = ShownChange(lines, f"rye diff {item.name} --effective")
-            for file in result.files:
-                if file.source.shown in overrides and _is_in_part(file):
-                    changes[file.source.shown] = _whole(file.source.text, f"rye override edit {item.name}")
+    result = effective_change(home, project, manifest, item, files) if overrides and files is not None else None
+    if result is not None:
+        diff = effective_diff(result, item.entry.id).diff
+        lines = tuple(diff.removesuffix("\n").split("\n")) if diff else ()
+        changes[overrides[0]] = ShownChange(lines, f"rye diff {item.name} --effective")
+        for file in result.files:
+            if file.source.shown in overrides and _is_in_part(file):
+                changes[file.source.shown] = _whole(_said(file.source), f"rye override show {item.name}")
     for one in item.changes:
-        own = _text(project, one) if one.sort != "override" else None
-        if own is not None:
-            changes[one.shown] = _whole(own, f"rye {'overlay' if one.sort == 'overlay' else 'role'} show {name}")
+        if one.sort != "override":
+            for own in _texts(project, one).values():
+                command = f"rye {'overlay' if one.sort == 'overlay' else 'role'} show {name}"
+                changes[one.shown] = _whole(own, command)
+        elif result is None and one.shown.endswith(FILES_SUFFIX):
+            text = "\n".join(f"{path}\n{text}" for path, text in _texts(project, one).items())
+            changes[one.shown] = _whole(text, f"rye override show {item.name}")
     return changes
+
+
+def _said(source: OverrideSource) -> str:
+    """All that an overrides file says, with the contents that belong to it."""
+    files = source.contents.files if source.contents is not None else {}
+    return "\n".join([source.text, *(f"{path}\n{readable_text(data)}" for path, data in sorted(files.items()))])
 
 
 def _is_in_part(file: Applied) -> bool:
@@ -115,42 +188,52 @@ def _shown(project: Project, item: CustomizedItem) -> str:
 
 
 def effective_change(
-    home: Home, project: Project, manifest: Manifest, item: CustomizedItem, text: str
+    home: Home, project: Project, manifest: Manifest, item: CustomizedItem, files: PublishedFiles
 ) -> Effective | None:
-    """The effect of an item's overrides on its text (LF); None if they cannot be read, and then have none."""
-    shown, location = _shown(project, item), item.entry.location
+    """The effect of an item's overrides on its files; None if they cannot be read, and then have none."""
+    shown, location, text = _shown(project, item), item.entry.location, _text_of(files)
     base = unsigned(text, location, item.entry.path.name)
     try:
-        files = entry_sources(home, rye_places(home, project), item.entry, project, manifest.namespace)
+        sources = entry_sources(home, rye_places(home, project), item.entry, project, manifest.namespace)
     except RyeError:
         return None
-    for file in files:
+    for source in sources:
         for one in item.changes:
-            if file.shown == one.shown:
-                _require_same(one, file.text.encode())
+            if source.shown == one.shown:
+                _require_same(one, source.evidence)
     return effective(
         base,
-        files,
+        sources,
         reader(location, shown, ReadOptions(tools=manifest.tools)),
         name=location.name,
         version=item.row.version if item.row is not None else None,
         file_name=shown,
         widening_allowed=read_other_policies(home).allow_override_widening(manifest),
         origins=file_lines(shown, text, base),
+        attached=files.attached,
     )
 
 
-def _of_overrides(home: Home, project: Project, manifest: Manifest, item: CustomizedItem, text: str) -> Iterable[Fact]:
-    result, shown = effective_change(home, project, manifest, item, text), _shown(project, item)
+def _of_overrides(
+    home: Home, project: Project, manifest: Manifest, item: CustomizedItem, files: PublishedFiles
+) -> Iterable[Fact]:
+    result, shown = effective_change(home, project, manifest, item, files), _shown(project, item)
     if result is None:
         return ()
-    before, after = find_facts({shown: result.base}), find_facts({shown: result.text})
+    folder = shown.rpartition("/")[0]
+    before = find_facts({shown: result.base, **_readable(result.base_tree, lambda path: f"{folder}/{path}")})
+    now = _readable(result.tree, lambda path: result.written_at(path) or f"{folder}/{path}")
+    after = find_facts({shown: result.text, **now})
     facts = placed(difference(before, after)[0], {shown: result.origins})
     asked = {one.shown for one in item.changes}
     for file in result.files:
         if file.source.shown in asked and _is_in_part(file):
-            facts += difference((*before, *facts), find_facts({file.source.shown: file.source.text}))[0]
+            facts += difference((*before, *facts), find_facts({file.source.shown: _said(file.source)}))[0]
     return facts
+
+
+def _readable(tree: Tree, written: Callable[[str], str]) -> dict[str, str]:
+    return {written(path): readable_text(file.data) for path, file in tree.items() if file.data is not None}
 
 
 def placed(facts: Iterable[Fact], origins: Mapping[str, Sequence[Origin]]) -> list[Fact]:
@@ -165,15 +248,31 @@ def placed(facts: Iterable[Fact], origins: Mapping[str, Sequence[Origin]]) -> li
     return found
 
 
-def _text(project: Project, one: Customization) -> str | None:
+def _texts(project: Project, one: Customization) -> dict[str, str]:
+    """The texts of a customization by their files, with the contents that belong to it; empty if it cannot be read."""
     if one.sha256 is None:
-        return None
+        return {}
+    path = project.root / one.shown
     try:
-        data = read_bytes(project.root / one.shown, OVERRIDES.file_bytes)
-    except RyeError:
-        return None
+        if one.shown.endswith(FILES_SUFFIX):
+            source = source_at(Folder("project", project.overrides, project.root, project.root), path)
+            if source is None or source.contents is None:
+                return {}
+            _require_same(one, source.evidence)
+            folder = one.shown.removesuffix(FILES_SUFFIX) + CONTENT_SUFFIX
+            contents = {f"{folder}/{name}": readable_text(data) for name, data in source.contents.files.items()}
+            return {one.shown: source.text, **contents}
+        data = read_bytes(path, OVERRIDES.file_bytes)
+    except RyeError as error:
+        if error.code == "changed-meanwhile":
+            raise
+        return {}
     _require_same(one, data)
-    return data.decode("utf-8", "replace")
+    return {one.shown: data.decode("utf-8", "replace")}
+
+
+def _text_of(files: PublishedFiles) -> str:
+    return files.data.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def _require_same(one: Customization, data: bytes) -> None:

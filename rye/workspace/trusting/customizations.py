@@ -20,7 +20,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.consent.ask import Ask
-from rye.customization.item_overrides import SUFFIX, ids_of, means, paths_for
+from rye.customization.item_overrides import (
+    FILES_SUFFIX,
+    SUFFIX,
+    file_paths_for,
+    ids_of,
+    means,
+    override_files,
+    paths_for,
+    source_at,
+)
 from rye.customization.places import DIRECTIVE_SUFFIX, OVERLAY_SUFFIX, Folder, Places, rye_places
 from rye.errors import RyeError
 from rye.items.kinds import KINDS
@@ -50,7 +59,7 @@ class Customization(Struct, frozen=True, order=True):
     """``kind:id``."""
     sort: Sort
     sha256: str | None
-    """The hash of its bytes; None if it cannot be read."""
+    """The hash of its bytes, and of the contents that belong to it; None if it cannot be read."""
 
     @property
     def approval(self) -> Ask:
@@ -94,8 +103,13 @@ def changes_of(home: Home, project: Project, namespace: str | None, entry: Entry
     kind = entry.location.kind
     folder = places.of(places.overrides, "project")
     if folder is not None and kind in KINDS.overridable():
-        paths = paths_for(folder, kind, ids_of(entry), lambda name: means(home, name, entry, project, namespace))
-        changes += (changed_by(entry, "override", folder.shown(path), _read(folder, path)) for path in paths)
+
+        def meant(name: str) -> bool:
+            return means(home, name, entry, project, namespace)
+
+        ids = ids_of(entry)
+        paths = [*paths_for(folder, kind, ids, meant), *file_paths_for(folder, kind, ids, meant)]
+        changes += (changed_by(entry, "override", folder.shown(path), _evidence(folder, path)) for path in paths)
     return tuple(sorted([*changes, *_beside(places, entry, _read)]))
 
 
@@ -147,20 +161,28 @@ def customized_items(
 def _named(places: Places) -> set[str]:
     """The ids and names that the project's customizations are for, in lower case: some file systems know no other."""
     names: set[str] = set()
-    for folders, suffix, nested in (
-        (places.overrides, SUFFIX, True),
-        (places.overlays, OVERLAY_SUFFIX, False),
-        (places.role_directives, DIRECTIVE_SUFFIX, False),
-    ):
+    overrides = places.of(places.overrides, "project")
+    for path in override_files(overrides) if overrides is not None else ():
+        stem = path.relative_to(overrides.path).as_posix().lower() if overrides is not None else ""
+        stem = stem.removesuffix(FILES_SUFFIX).removesuffix(SUFFIX)
+        names |= {stem, stem.rpartition(".")[0]}
+    for folders, suffix in ((places.overlays, OVERLAY_SUFFIX), (places.role_directives, DIRECTIVE_SUFFIX)):
         folder = places.of(folders, "project")
-        for path in folder.files(suffix, nested=nested) if folder is not None else ():
-            stem = path.relative_to(folder.path).as_posix()[: -len(suffix)].lower() if folder is not None else ""
-            names |= {stem, stem.rpartition(".")[0]}
+        names |= {path.name[: -len(suffix)].lower() for path in (folder.files(suffix) if folder is not None else ())}
     return names - {""}
 
 
 def _name(entry: Entry) -> str:
     return f"{entry.location.kind}:{entry.id}"
+
+
+def _evidence(folder: Folder, path: Path) -> bytes | None:
+    """What a yes to an overrides file is for; None if it cannot be read."""
+    try:
+        source = source_at(folder, path)
+    except RyeError:
+        return None
+    return source.evidence if source is not None else None
 
 
 def _read(folder: Folder, path: Path) -> bytes | None:
@@ -175,7 +197,8 @@ def remember_made_here(
 ) -> None:
     """Remember as agreed to a customization that this user created or changed with rye.
 
-    ``before``: its earlier bytes; None: a new file. ``after``: those that rye wrote, whatever is there by now. If the user had
+    ``before``: its earlier bytes; None: a new file. ``after``: those that rye wrote, whatever is there by now. Of overrides of
+    attached files, both are the evidence (:attr:`rye.customization.item_overrides.OverrideSource.evidence`). If the user had
     not agreed to the earlier bytes, a change does not make the file count, unless ``was_shown``: the user saw the whole text.
     """
     if project is None:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from rye.consent.ask import Ask
+from rye.consent.ask import Ask, run_text
 from rye.errors import RyeError
 from rye.items.identity import Reference
 from rye.items.needs import KEYS, NOTHING, Needs, joined, missing
@@ -35,6 +35,7 @@ from rye.workspace.trusting.acceptance import accepted_before, agreement, rememb
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rye.items.consented import Run
     from rye.permissions.policy import Policy
     from rye.project import lock_file, spaces
     from rye.project.layout import Project
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from rye.signing import verification
     from rye.text.facts import Fact
     from rye.verified import require
+    from rye.verified.release import VerifiedItem
     from rye.workspace.context import Context
     from rye.workspace.trusting import trusted_keys
     from rye.workspace.trusting.customizations import Customization, CustomizedItem, ShownChange
@@ -198,8 +200,8 @@ def toml_lines(tool: str, grants: Needs, keys: Iterable[str]) -> str:
     return "\n".join([f'[sandbox."{tool}"]', *rows])
 
 
-ReadSigned = Callable[["LockedItem"], bytes | None]
-"""Reads the bytes of an item's signed file; None if not available. The default reads the project, then the user's cache."""
+ReadSigned = Callable[["LockedItem"], "VerifiedItem | None"]
+"""Gives an item with its signed files; None if not available. The default reads the project, then the user's cache."""
 
 
 def shown_lines(asked: Sequence[Ask]) -> list[str]:
@@ -228,7 +230,8 @@ def project_changes(
     asks_grants: bool = False,
 ) -> tuple[Ask, ...]:
     """What this user has not agreed to: customizations of these items and, with ``own``, of items that are not installed; facts
-    that these customizations bring; grants, at the first acceptance or with ``asks_grants``."""
+    that these customizations bring, and what they make an item able to run; grants, at the first acceptance or with
+    ``asks_grants``."""
     found = _customized(home, project, manifest, items, own)
     asks_grants = asks_grants or not accepted_before(home, project)
     grants = grant_approvals(manifest, publishers(home, project, manifest, items)) if asks_grants else ()
@@ -272,13 +275,14 @@ def _asks(
         new = set(agreed.missing(one.approval for one in item.changes))
         waiting = tuple(one for one in item.changes if one.approval in new)
         if waiting:
-            facts, shown = _look_at(home, project, manifest, replace(item, changes=waiting), signed)
+            facts, shown, runs = _look_at(home, project, manifest, replace(item, changes=waiting), signed)
             asked |= {replace(one.approval, subject=shown.get(one.shown)) for one in waiting}
             asked |= {
                 Ask(item.name, "customization-fact", f"{fact.fact} {fact.value} ({fact.path}:{fact.line})")
                 for fact in facts
                 if fact.level != NOTE
             }
+            asked |= {Ask(item.name, "customization-run", run_text(run), run) for run in runs}
     return tuple(sorted(asked))
 
 
@@ -343,16 +347,23 @@ def _is_there(folder: Path) -> bool:
 
 def _look_at(
     home: Home, project: Project, manifest: Manifest, item: CustomizedItem, signed: ReadSigned | None
-) -> tuple[tuple[Fact, ...], Mapping[str, ShownChange]]:
-    """The facts that an item's customizations bring, and what each changes, by its file."""
+) -> tuple[tuple[Fact, ...], Mapping[str, ShownChange], tuple[Run, ...]]:
+    """The facts that an item's customizations bring, what each changes, by its file, and what they make it able to run."""
     from rye.workspace.trusting.customization_facts import (
         brought_facts,  # loads merging and the cache, which only unseen customizations need
-        own_file,
+        brought_runs,
+        files_of,
+        own_files,
         shown_changes,
     )
 
-    data = signed(item.row) if signed is not None and item.row is not None else own_file(home, project, item)
+    if signed is not None and item.row is not None:
+        found = signed(item.row)
+        files = files_of(found) if found is not None else None
+    else:
+        files = own_files(home, project, item)
     return (
-        brought_facts(home, project, manifest, item, data),
-        shown_changes(home, project, manifest, item, data),
+        brought_facts(home, project, manifest, item, files),
+        shown_changes(home, project, manifest, item, files),
+        brought_runs(home, project, manifest, item, files),
     )
