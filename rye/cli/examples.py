@@ -17,6 +17,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "version": ("rye version bump patch", "rye version bump 2.0.0 .ai/directives/workflows/deploy.md"),
     "migrate": ("rye migrate directive old.md",),
     "agent": ("rye agent graph --entry planner",),
+    "fork": ("rye fork skill:acme/pdf-tools", "rye fork skill:acme/pdf-tools pdf-forms"),
     "adopt": ("rye adopt skills/pdf-tools --dry-run",),
     "show": ("rye show acme/workflows/deploy", "rye show .ai/agents/planner.md --json"),
     "render": ("rye render acme/workflows/deploy --input env=test", "rye render .ai/directives/workflows/deploy.md"),

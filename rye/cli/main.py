@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "lsp": ("rye.cli.editors.lsp:lsp", "Author", "Run a language server: findings, completion, quick fixes."),
     "migrate": ("rye.cli.author.migrate:migrate", "Author", "Bring items in an older format up to date."),
     "agent": ("rye.cli.author.agent:agent", "Author", "Graph agents, or rewrite them as Markdown."),
+    "fork": ("rye.cli.author.fork:fork", "Author", "Make an installed item your own, and remember its origin."),
     "adopt": ("rye.cli.author.adopt:adopt", "Author", "Make skills from anywhere publishable here."),
     "show": ("rye.cli.use.show:show", "Use", "Show an item, fully parsed."),
     "render": ("rye.cli.use.render:render", "Use", "Print the prompt that an agent gets."),

@@ -304,6 +304,8 @@ SORTS: tuple[Sort, ...] = (
     Sort(name="customization", in_lock=False),
     Sort(name="customization-fact", in_lock=False),
     Sort(name="customization-run", in_lock=False),
+    Sort(name="origin", in_lock=False, title="What this project's forks follow with `rye update --origin`"),
+    Sort(name="own-files", in_lock=False, title="Files of this project's own items, which no signature covers"),
     Sort(name="project", in_lock=False),
     Sort(name="grant", in_lock=False),
 )

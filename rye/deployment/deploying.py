@@ -13,6 +13,7 @@ from rye.deployment.agreeing import agree, require_accepted
 from rye.deployment.choosing import Aim, ChooseTargets, aim_of, configured
 from rye.deployment.disk import FolderDisk
 from rye.deployment.own_files import claims_of, new_notes, remember_own, remember_told
+from rye.deployment.own_items import own_entries
 from rye.deployment.plan import make_plan
 from rye.deployment.plan_values import Checked, FileChange, Plan, Refused, Run, is_entry
 from rye.deployment.planning import Planned, deployer, planned, root_of, state_bytes
@@ -310,12 +311,12 @@ def _require_own(state: State, labels: frozenset[str], project: str) -> None:
 
 def _recall_later(context: Context, root: Project, request: DeployRequest, plan: Planned, done: Deployed) -> None:
     """Remember the output of the next run if nothing changes. Not with formulas: they can include formulas that are not
-    installed, and changes of those would not be noticed."""
+    installed, and changes of those would not be noticed. Not with own items: they change with every key that is trusted."""
     words, read = words_of(request, trusts_lock=trusts_lock(context)), plan.read
     if words is None or read is None or done.refused or not done.targets:
         return
     rows = included(read.lock, read.manifest)
-    if any(row.kind == "formula" for row in rows):
+    if any(row.kind == "formula" for row in rows) or any(own_entries(context, read.project, read.manifest, read.lock)):
         return
     left = tuple(replace(change, change="unchanged") for change in done.changes if change.change != "remove")
     after = replace(done, changes=left, kept=(), recorded=())

@@ -1,4 +1,4 @@
-"""An installed item as a value with everything that adapters write, so that adapters read no files.
+"""An installed or own item as a value with everything that adapters write, so that adapters read no files.
 
 The inputs of a directive and the variables of a formula are replaced by their defaults. A single remaining one becomes
 ``$ARGUMENTS``; several become their names in angle brackets. Agents get no arguments, so there it is always the name.
@@ -11,6 +11,7 @@ from hashlib import sha256
 
 from msgspec import Struct
 
+from rye.customization.effective_files import Tree
 from rye.customization.overlay_files import in_force
 from rye.customization.places import Places
 from rye.customization.role_files import directives_of
@@ -97,27 +98,52 @@ class DeployableItem(Struct, frozen=True, kw_only=True):
         return _executes(self.metadata)
 
 
-def deployable(context: Context, installed: InstalledItem, places: Places, *, asked: bool) -> DeployableItem:
-    """Return the value for one installed item. ``places``: the folders of the customizations to apply.
+class Source(Struct, frozen=True, kw_only=True):
+    """Where a deployable item comes from."""
+
+    identity: Identity
+    """Of an own item of a project without a namespace, the id is the local one."""
+    version: str
+    found: EffectiveItem
+    data: bytes
+    """Its own file as signed."""
+    attached: Tree
+    """The files attached to it, with overrides."""
+
+
+def of_installed(installed: InstalledItem) -> Source:
+    """An installed item."""
+    row = installed.row
+    return Source(
+        identity=row.identity,
+        version=row.version,
+        found=installed.found,
+        data=installed.data,
+        attached=installed.attached,
+    )
+
+
+def deployable(context: Context, source: Source, places: Places, *, asked: bool) -> DeployableItem:
+    """Return the value for one item. ``places``: the folders of the customizations to apply.
 
     Raises RyeError for an item that does not parse, and for invalid customizations.
     """
-    found, row = installed.found, installed.row
+    found = source.found
     value = found.parsed()
     text = found.item.text or ""
     if not found.is_reworded:
         text = unsigned_text(text, layout_of(found.item.location.kind, found.item.path.name))
-    sources = [file.source for file in (found.result.files if found.result is not None else ()) if not file.refused]
-    for source in sources:
-        if source.level == "project":
-            require_used(context, found, "override", source.shown, source.evidence)
-    changed = [source.evidence for source in sources]
+    overrides = [file.source for file in (found.result.files if found.result is not None else ()) if not file.refused]
+    for one in overrides:
+        if one.level == "project":
+            require_used(context, found, "override", one.shown, one.evidence)
+    changed = [one.evidence for one in overrides]
     body, arguments = text, tuple[Argument, ...]()
     match value:
         case Agent():
             body = value.system_prompt
         case Role():
-            told = directives_of(places, row.identity.local_id)
+            told = directives_of(places, found.item.location.local_id)
             require_directives(context, found, told)
             if told.text:
                 changed.append(told.render().encode())
@@ -134,17 +160,17 @@ def deployable(context: Context, installed: InstalledItem, places: Places, *, as
         case _:
             value = None
     metadata = found.item.reading.metadata
-    own = ItemFile(found.item.path.name, installed.data)
-    attached = (ItemFile(path, file.data or b"", file.executable) for path, file in installed.attached.items())
+    own = ItemFile(found.item.path.name, source.data)
+    attached = (ItemFile(path, file.data or b"", file.executable) for path, file in source.attached.items())
     return DeployableItem(
-        identity=row.identity,
-        version=row.version,
-        sha256=row.sha256,
+        identity=source.identity,
+        version=source.version,
+        sha256=sha256(source.data).hexdigest(),
         customizations=sha256(b"\0".join(changed)).hexdigest() if changed else "",
         value=value,
         metadata=metadata
         if metadata is not None
-        else Metadata(name=row.identity.local_id, version=row.version, description=""),
+        else Metadata(name=found.item.location.local_id, version=source.version, description=""),
         text=text,
         body=body,
         files=(own, *attached),

@@ -19,12 +19,13 @@ from rye.deployment.disk import FolderDisk
 from rye.deployment.own_files import claims_of
 from rye.deployment.plan import make_plan
 from rye.deployment.plan_ledger import Key
-from rye.deployment.plan_values import Plan, Run, is_entry, place_of
+from rye.deployment.plan_values import Plan, Refused, Run, is_entry, place_of
 from rye.deployment.recall import print_of
 from rye.deployment.request import DeployRequest, Scope
 from rye.deployment.selection import asked_for
 from rye.deployment.state import Allowed, FileRow, State, state_text
 from rye.deployment.survey import (
+    Gathered,
     Note,
     ReadProject,
     Remembered,
@@ -134,11 +135,11 @@ def planned(
     state = remembered.state if every else proved
     kept = deployed_targets(state) if keeps or request.targets else ()
     all_names = _in_order({*names, *read.manifest.deploy.targets, *kept})
-    labels = {given: str(locked_item(read.lock, given).identity) for given in (*request.items, *request.overwrite)}
-    allow = {_allowed(read.lock, given) for given in request.allow}
+    gathered = gather(context, read, request.scope)
+    labels = {given: _label(read.lock, gathered, given) for given in (*request.items, *request.overwrite)}
+    allow = {_allowed(read.lock, gathered, given) for given in request.allow}
     agreed = counted(context, read.project, remembered.state)
     targets = [target(name) for name in all_names]
-    gathered = gather(context, read, request.scope)
     chosen, pairs = {*names, *read.manifest.deploy.targets}, {(row.item, row.target) for row in state.files}
 
     def look(allowed: Iterable[Allowed]) -> Survey:
@@ -165,6 +166,7 @@ def planned(
         project=deployer(read.project, request.scope),
         leaves=absent_labels(read) if keeps else frozenset(),
     )
+    found = replace(found, refused=(*found.refused, *_of_deployed(gathered, state)))
     refused = [row for row in found.refused if run.concerns(row.item, (row.target,))]
     wanted = found.wanted
     if request.scope == "project":
@@ -192,9 +194,37 @@ def planned(
     )
 
 
-def _allowed(lock: Lock, given: str) -> str:
+def _of_deployed(gathered: Gathered, state: State) -> list[Refused]:
+    """Refusals of own items that are deployed and must not be any more: what is there stays, and somebody is told."""
+    pairs = {(row.item, row.target) for row in state.files}
+    return [
+        Refused(
+            item=item,
+            target=name,
+            field="text",
+            code="untrusted",
+            message=f"{item} {why.partition('. ')[0]}.",
+            hint=hint,
+        )
+        for identity, why in gathered.not_used
+        for item, name in sorted(pairs)
+        if item == str(identity) and (hint := f"{why.partition('. ')[2]}.")
+    ]
+
+
+def _label(lock: Lock, gathered: Gathered, given: str) -> str:
+    """Return the label of an item that a person named, an own or an installed one. Raises UsageError ``unknown-name``."""
+    own = [str(identity) for identity in gathered.own]
+    named = [label for label in own if given in (label, label.partition(":")[2])]
+    return named[0] if len(named) == 1 else str(locked_item(lock, given).identity)
+
+
+def _allowed(lock: Lock, gathered: Gathered, given: str) -> str:
     """Return the item of ``--allow-widening ID[@VERSION]``. Raises UsageError if a different version is locked."""
     name, _, version = given.partition("@")
+    label = _label(lock, gathered, name)
+    if not version or label in map(str, gathered.own):
+        return label
     row = locked_item(lock, name)
     if version not in ("", row.version):
         raise UsageError(

@@ -24,6 +24,7 @@ import msgspec
 from msgspec import Struct
 
 from rye.errors import RyeError
+from rye.items.kinds import KINDS
 from rye.limits import DEPLOY
 from rye.project.agent_programs import STATE
 from rye.project.layout import Project
@@ -148,6 +149,7 @@ def _inputs(
         _file(own_files(home, Project(root))),
     ]
     parts += [_folder(base / name) for base in (project.ai, home.user_space) for name in _CUSTOMIZATIONS]
+    parts += [_folder(project.ai / kind.folder) for kind in KINDS.values()]
     around = list(root.resolve().parents)[: DEPLOY.outer_projects]
     return [*parts, *(_file(folder / STATE) for folder in around)]
 

@@ -167,9 +167,11 @@ def state_text(state: State) -> str:
 
 
 def is_ours(row: FileRow, target: Target | None, places: Places | None) -> bool:
-    """Whether the adapter of the row's target writes this path for this item. Other rows must not cause any change."""
+    """Whether the adapter of the row's target writes this path for this item. Other rows must not cause any change.
+
+    The id of an own item of a project without a namespace has none."""
     kind, _, identifier = row.item.partition(":")
-    if target is None or places is None or kind not in KINDS or not is_id(identifier) or "/" not in identifier:
+    if target is None or places is None or kind not in KINDS or not is_id(identifier):
         return False
     names = names_for(kind, identifier)
     if is_shared_file(row.path):  # a CLAUDE.md that is a link to AGENTS.md has its block there

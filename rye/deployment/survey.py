@@ -18,8 +18,9 @@ from rye.customization.item_overrides import paths_for
 from rye.customization.places import DIRECTIVE_SUFFIX, OVERLAY_SUFFIX, Places, rye_places
 from rye.deployment.agreeing import unapproved_items
 from rye.deployment.disk import FolderDisk
-from rye.deployment.items import DeployableItem, deployable
+from rye.deployment.items import DeployableItem, deployable, of_installed
 from rye.deployment.names import chosen_names, clashes
+from rye.deployment.own_items import OwnItems, own_items
 from rye.deployment.plan_values import Refused, Wanted, place_of, with_owners
 from rye.deployment.rendering import own_names, render, slot
 from rye.deployment.request import Scope
@@ -159,14 +160,19 @@ class Gathered(Struct, frozen=True):
     unapproved: Mapping[Identity, Finding]
     left_out: frozenset[str]
     """The labels of items whose customizations in the user space are not applied here."""
+    not_used: tuple[tuple[Identity, str], ...] = ()
+    """Own items that are not deployed, each with the reason."""
+    own: tuple[Identity, ...] = ()
+    """The project's own items that rye.toml deploys, those that are left out among them."""
 
 
 def gather(context: Context, read: ReadProject, scope: Scope, rows: Sequence[LockedItem] | None = None) -> Gathered:
-    """Verify and read the items. ``rows``: the items; None: those that rye.toml deploys.
+    """Verify and read the items. ``rows``: the items; None: those that rye.toml deploys, and the project's own.
 
     Files in a project are shared by everyone who works on it, so only the project's customizations apply there; in the home
     folder the user's apply as well.
     """
+    own = rows is None
     if rows is None:
         rows = deployed_rows(read)
     every = rye_places(context.home, read.project)
@@ -179,13 +185,16 @@ def gather(context: Context, read: ReadProject, scope: Scope, rows: Sequence[Loc
     for row in rows:
         try:
             installed = installed_item(context, read.project, row, read.manifest, places)
-            items.append(deployable(context, installed, places, asked=row.identity in asked))
+            items.append(deployable(context, of_installed(installed), places, asked=row.identity in asked))
         except RyeError as error:
             if error.code in _NOT_INSTALLED:
                 raise
             broken.append((row.identity, error))
+    mine = own_items(context, read.project, read.manifest, read.lock, places) if own else OwnItems((), (), ())
+    items += mine.items
+    broken += mine.broken
     left_out = frozenset(personal(every.only("user"), items)) if scope == "project" else frozenset[str]()
-    return Gathered(tuple(items), tuple(broken), unapproved, left_out)
+    return Gathered(tuple(items), tuple(broken), unapproved, left_out, mine.left_out, mine.identities)
 
 
 def personal(places: Places, items: Iterable[DeployableItem]) -> Iterator[str]:
@@ -242,6 +251,11 @@ def survey(
                 hint=error.hint,
             )
             for identity, error in broken
+            if not excluded(read.manifest.deploy, one.name, identity)
+        ]
+        notes += [
+            Note(str(identity), one.name, why)
+            for identity, why in gathered.not_used
             if not excluded(read.manifest.deploy, one.name, identity)
         ]
         here = [

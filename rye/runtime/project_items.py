@@ -15,14 +15,12 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from rye.customization.effective_text import reader
 from rye.errors import RyeError
 from rye.items.consented import HookAction
 from rye.items.directive.model import Directive
 from rye.items.identity import Identity, Reference, lookup_key
 from rye.items.kinds import KINDS
 from rye.items.needs import NOTHING
-from rye.items.reading import ReadOptions
 from rye.items.search_words import search_words
 from rye.items.tool.reader import Tool
 from rye.project.context import load_manifest
@@ -37,7 +35,6 @@ from rye.rendering.prompt import first_uses, render, source_of
 from rye.runtime.chain import Level
 from rye.runtime.effects import SearchRow, UsableItem
 from rye.runtime.limits import Limits, of_directive
-from rye.signing.verification import Verification, verify
 from rye.text.ranking.answering import answers, findable
 from rye.text.ranking.scoring import Searched, of_kind
 from rye.workspace.context import Context
@@ -45,15 +42,13 @@ from rye.workspace.installing.hook_approval import agreed_hooks
 from rye.workspace.items.agreement import require_agreed
 from rye.workspace.items.effective_item import EffectiveItem, effective_entry
 from rye.workspace.items.item_tree import effective_tree
+from rye.workspace.items.own_signatures import signer_of
 from rye.workspace.items.rights import capabilities_here
 from rye.workspace.registries.registry_access import project_sources
 from rye.workspace.trusting.project_changes import own_publisher, published_by
-from rye.workspace.trusting.trusted_keys import trusted_keys
 
 _LIMIT_CODES = frozenset({"D013", "D020", "D021", "R07"})
 """Findings that leave a directive's limits unknown."""
-_PLACE_CODES = frozenset({"D010", "R05", "T04"})
-"""Findings that an item's text names another place than its file's."""
 
 
 class ProjectItems:
@@ -130,7 +125,7 @@ class ProjectItems:
             if runs:
                 self._refuse_advised(row.identity)
         else:
-            signer = self._signer(found, runs=runs)
+            signer = signer_of(self.context, found, runs=runs)
             publisher = own_publisher(entry.space, signer) if signer is not None else ""
         text = found.item.text
         if text is None:
@@ -221,20 +216,6 @@ class ProjectItems:
                 raise RyeError("does-not-parse", f"{found.item.shown}: {finding.message}", hint)
         return of_directive(directive)
 
-    def _signer(self, found: EffectiveItem, *, runs: bool) -> str | None:
-        """Return the signer of an own item; None if it may be used without a valid signature. Raises RyeError if not."""
-        keys = trusted_keys(self.context.home, ())
-        item = found.item
-        data = found.signed if found.signed is not None else item.data
-        judged = verify(data, item.kind.name, item.path.name, keys.keys, keys.revoked)
-        if judged.verdict == "valid" and judged.key is not None:
-            if runs:
-                _refuse_moved(found)
-            return judged.key.fingerprint
-        if not runs and judged.verdict in ("unsigned", "untrusted", "partial"):
-            return None
-        raise _refused(item.shown, judged)
-
     def _refuse_advised(self, identity: Identity) -> None:
         """Raise RyeError ``advisory`` if a known advisory above low severity affects the item."""
         with self._lock:
@@ -276,36 +257,12 @@ def _searched(item: UsableItem) -> Searched:
     return Searched(item.kind, item.id, item.description, words)
 
 
-def _refuse_moved(found: EffectiveItem) -> None:
-    """Refuse an own item whose signed text says that it is another item: a committer can put a signed file in any place, and
-    rights are given to places. Raises RyeError ``modified-item``."""
-    item, reading = found.item, found.item.reading
-    if found.signed is not None:  # an override does not change what was signed
-        reading = reader(item.location, item.shown, ReadOptions())(found.signed.decode("utf-8"))
-    for finding in reading.diagnostics:
-        if finding.code in _PLACE_CODES:
-            raise RyeError(
-                "modified-item",
-                f"{item.shown} was signed for another place: {finding.message}",
-                f"Move the file back, or correct it and run `rye sign {item.shown}`.",
-            )
-
-
 def _stamp(path: Path) -> tuple[int, int, int] | None:
     try:
         status = os.stat(path)
     except OSError:
         return None
     return status.st_mtime_ns, status.st_size, status.st_ino
-
-
-def _refused(shown: str, judged: Verification) -> RyeError:
-    code = {"modified": "modified-item", "bad-signature": "modified-item", "revoked": "signer-revoked"}
-    return RyeError(
-        code.get(judged.verdict, "untrusted"),
-        f"{shown} is {judged.verdict}: {judged.detail}",
-        f"To execute it, sign it with `rye sign {shown}`, or trust its signer's key with `rye trust add FILE`.",
-    )
 
 
 def known_advisories(

@@ -158,7 +158,7 @@ class TestFiles:
             (("--file", NOTES, "--leave-out", "--content", "given"), "usage"),
             (("## Rules", "--file", NOTES, "--replace"), "usage"),
             (("## Rules", "--add"), "usage"),
-            (("--file", "SKILL.md", "--replace"), "bad-argument path"),
+            (("--file", "SKILL.md", "--replace"), "bad-argument file"),
         ],
     )
     def test_words_that_do_not_fit_write_nothing(self, shop: Person, words: tuple[str, ...], code: str) -> None:
@@ -189,9 +189,9 @@ class TestFiles:
 
 def release(author: Person, version: str, files: dict[str, str]) -> None:
     folder = author.path(".ai/skills/pdf")
-    for path in sorted(folder.rglob("*")) if folder.exists() else ():
-        if path.is_file():
-            path.unlink()
+    for old in sorted(folder.rglob("*")) if folder.exists() else ():
+        if old.is_file():
+            old.unlink()
     author.write(".ai/skills/pdf/SKILL.md", skill("pdf").replace('"1.0.0"', f'"{version}"'))
     for path, text in files.items():
         author.write(f".ai/skills/pdf/{path}", text)

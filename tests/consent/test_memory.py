@@ -173,7 +173,16 @@ def test_a_hooks_words_beyond_an_id_are_quoted() -> None:
 
 def test_customizations_grants_and_the_project_are_not_the_locks() -> None:
     every = [Ask("a", what, "b") for what in [sort.name for sort in SORTS]]
-    left_out = {"customization", "customization-fact", "customization-loss", "customization-run", "project", "grant"}
+    left_out = {
+        "customization",
+        "customization-fact",
+        "customization-loss",
+        "customization-run",
+        "own-files",
+        "origin",
+        "project",
+        "grant",
+    }
     assert [one.sort for one in of_the_lock(every)] == [
         what for what in [sort.name for sort in SORTS] if what not in left_out
     ]

@@ -21,17 +21,22 @@ from rye.workspace.installing.differences import compare_releases, edited_files
 @click.argument("items", nargs=-1, metavar="[KIND:]ID[@VERSION] [ID@VERSION]")
 @click.option("--edited", is_flag=True, help="Show files in .ai/packages that were edited by hand.")
 @click.option("--effective", is_flag=True, help="Show how your overrides change an item.")
+@click.option("--origin", is_flag=True, help="Show what you and the author changed in forks: those named, or all.")
 @click.pass_obj
-def diff(session: Session, items: tuple[str, ...], edited: bool, effective: bool) -> None:
+def diff(session: Session, items: tuple[str, ...], edited: bool, effective: bool, origin: bool) -> None:
     """Compare releases: text, rights, dependencies, hooks. With one ID, the installed version with the newest (or VERSION).
 
     Both sides come from the registry and are verified. Exits 0 whether they differ or not.
     """
-    if edited + effective > 1 or (edited and items):
+    if edited + effective + origin > 1 or (edited and items):
         raise UsageError(
             "contradiction", "--edited cannot be combined with items or other options.", "Run `rye diff --edited`."
         )
-    if edited:
+    if origin:
+        from rye.cli.author.origins import diff_forks
+
+        diff_forks(session, items)
+    elif edited:
         _edited(session)
     elif effective:
         if len(items) != 1:

@@ -13,6 +13,7 @@ from rye.cli.project.installing import (
     install_options,
     show_outcome,
 )
+from rye.errors import UsageError
 from rye.project.context import require_project
 from rye.workspace.installing.install_request import InstallRequest
 from rye.workspace.installing.updating import update as update_items
@@ -21,12 +22,16 @@ from rye.workspace.installing.updating import update as update_items
 @command("update")
 @click.argument("items", nargs=-1, metavar="[KIND:]ID[@VERSION]…")
 @click.option("--strict-overrides", is_flag=True, help="Stop if an override does not fit the new version.")
+@click.option(
+    "--origin", is_flag=True, help="Merge the newest originals into forks: those named, or all (see rye fork)."
+)
 @install_options("approve", "dry_run", "discard", "airgap")
 @click.pass_obj
 def update(
     session: Session,
     items: tuple[str, ...],
     strict_overrides: bool,
+    origin: bool,
     approved: tuple[str, ...],
     dry_run: bool,
     discard_local_edits: bool,
@@ -38,6 +43,13 @@ def update(
 
     An update that widens rights, adds hooks or changes the signer needs your approval.
     """
+    if origin:
+        if strict_overrides or dry_run or discard_local_edits or bundle is not None:
+            hint = "`rye diff --origin` shows what it would bring; --approve takes over another signer."
+            raise UsageError("contradiction", "--origin cannot be combined with these options.", hint)
+        from rye.cli.author.origins import update_forks
+
+        return update_forks(session, items, approved)
     request = InstallRequest(
         command=command_text("update", items),
         approved=approved,

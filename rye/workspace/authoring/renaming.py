@@ -156,6 +156,27 @@ def _place(project: Project, kind: Kind, entry: Entry, category: str, name: str)
     return folder / f"{name}{entry.path.name.removeprefix(entry.location.name)}"
 
 
+class NewPlace(Struct, frozen=True):
+    """Where an item would be in a project under another id."""
+
+    path: Path
+    category: str
+    name: str
+
+
+def new_place(project: Project, entry: Entry, new_id: str) -> NewPlace:
+    """The place of a copy of an item, of any space, as an own one. ``new_id``: as for :func:`rename_item`. Raises UsageError
+    ``bad-argument``."""
+    kind = KINDS[entry.location.kind]
+    category, name = _parts(kind, entry, new_id)
+    return NewPlace(_place(project, kind, entry, category, name), category, name)
+
+
+def renamed_text(kind: Kind, entry: Entry, place: NewPlace, text: str) -> str:
+    """The text of an item, with the name and category of its new place. Raises UsageError ``bad-argument``."""
+    return applied(text, _declared(kind, entry, place.path, place.category, place.name, text))
+
+
 def _refuse_taken(project: Project, entry: Entry, new: Entry, new_local: str, own: Iterable[Entry]) -> None:
     same = [
         each

@@ -23,10 +23,14 @@ from rye.workspace.confirmation import confirm
 from rye.workspace.trusting.trusted_keys import trusted_keys
 
 if TYPE_CHECKING:
+    from rye.project import spaces
     from rye.workspace.context import Context
     from rye.workspace.registries import registry_access
+    from rye.workspace.trusting import own_attached
     from rye.workspace.trusting.own_keys import OwnKeys
 else:
+    spaces = lazy_module("rye.project.spaces")  # for items with attached files
+    own_attached = lazy_module("rye.workspace.trusting.own_attached")
     registry_access = lazy_module("rye.workspace.registries.registry_access")  # the client, which few runs need
 
 
@@ -111,6 +115,7 @@ def sign_items(
     texts = LastSigned(context.home.signed_texts)
     for item, data in changed:
         texts.remember(data, item.location.kind, item.path.name)
+    _agree_to_attached(context, items if paths else [item for item, _ in changes])
     kept = tuple(one for one in results if mine is not None and one.key != mine)
     outside = tuple(one for one in results if owners and one.key not in owners)
     return SignOutcome(signed=tuple(results), kept=kept, outside=outside, namespace=namespace)
@@ -124,6 +129,18 @@ def _valid_signatures(
     accepted = (*(stored.public for stored in keys.list()), *trusted.keys, *owners)
     found = [verify(item.data, item.location.kind, item.path.name, accepted, trusted.revoked) for item in items]
     return [one.key if one.ok else None for one in found]
+
+
+def _agree_to_attached(context: Context, items: Sequence[ItemFile]) -> None:
+    """Remember that this user agrees to the files attached to what they signed or named: no signature covers those."""
+    project = find_project(context.cwd)
+    places = {item.path.resolve() for item in items if item.kind.main_file is not None}
+    if project is None or not places:
+        return
+    manifest = load_manifest(project)
+    entries = spaces.entries_of(context.home, "project", project, manifest.namespace)
+    named = (f"{entry.location.kind}:{entry.id}" for entry in entries if entry.path.resolve() in places)
+    own_attached.remember_own_files(context.home, project, manifest, frozenset(named))
 
 
 def _owners(context: Context) -> tuple[str | None, tuple[PublicKey, ...]]:

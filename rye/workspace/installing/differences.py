@@ -85,6 +85,12 @@ def _of_source(locked: LockedItem, lock: Lock, sources: Sources, unlock: Unlock)
     return source_item(history.records[0], (), (), None)
 
 
+def source_versions(locked: LockedItem, lock: Lock, sources: Sources) -> tuple[VerifiedItem, VerifiedItem]:
+    """An item of a source as rye.lock has it, and as the source has it now, both verified."""
+    now, later = (_of_source(locked, lock, sources, unlock) for unlock in (Unlock.nothing(), Unlock.everything()))
+    return now, later
+
+
 def _records(lock: Lock, sources: Sources, names: Sequence[str]) -> list[ReleaseRecord]:
     references = [parse_reference(name) for name in names]
     if len(references) == 2:

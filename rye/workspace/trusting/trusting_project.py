@@ -6,16 +6,19 @@ from rye.consent.agreement import byte_approvals
 from rye.consent.ask import Ask
 from rye.project.layout import Project
 from rye.storage.home import Home
+from rye.workspace.authoring.origins import not_agreed_origins
 from rye.workspace.context import Context
 from rye.workspace.installing.install_request import Agree
 from rye.workspace.installing.project_state import read_state
 from rye.workspace.trusting.acceptance import forget, remembered, require_remembered, require_yes
+from rye.workspace.trusting.own_attached import not_agreed_files
 from rye.workspace.trusting.project_changes import project_changes
 from rye.workspace.trusting.verified_items import require_verified
 
 
 def accept_project(context: Context, project: Project, agree: Agree) -> tuple[Ask, ...]:
-    """Ask about approvals in the lock and customizations that this user has not agreed to. Return what they agreed to.
+    """Ask about approvals in the lock, customizations, files attached to own items and origins of forks that this user has not
+    agreed to. Return what they agreed to.
 
     Raises RyeError ``project-not-accepted`` if no one can be asked, ``declined``, and errors of rows that cannot be verified.
     """
@@ -24,7 +27,9 @@ def accept_project(context: Context, project: Project, agree: Agree) -> tuple[As
     signed = require_verified(context, project, items)
     changes = project_changes(context.home, project, manifest, items, asks_grants=True)
     agreement = remembered(context.home, project)
-    waiting = (*agreement.new_in(items), *agreement.late_in(items, signed), *changes)
+    own = not_agreed_files(context.home, project, manifest)
+    own += not_agreed_origins(context.home, project)
+    waiting = (*agreement.new_in(items), *agreement.late_in(items, signed), *changes, *own)
     require_yes(context, waiting, agree, is_shown=True, project=project)
     require_remembered(context.home, project, byte_approvals(items).union(waiting), accepts=True)
     return waiting

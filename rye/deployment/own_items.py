@@ -1,0 +1,107 @@
+"""The project's own items that are deployed like installed ones, forks and adopted ones among them.
+
+A deploy puts a text where an agent program acts on it, so the rules are those for running own items: the item's file has a valid
+signature by a key that this user trusts, and lies where it was signed for. No signature covers attached files, so this user has
+agreed to their bytes (:mod:`rye.workspace.trusting.own_attached`). An own item that is not like that is left out, with a note: it
+may be a draft, and it may have come with a commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from rye.customization.places import Places
+from rye.deployment.items import DeployableItem, Source, deployable
+from rye.deployment.selection import matches
+from rye.errors import RyeError
+from rye.items.identity import Identity, is_id
+from rye.items.kinds import KINDS, NoPrompt
+from rye.items.reading import ReadOptions
+from rye.project.item_file import load_item
+from rye.project.layout import Project
+from rye.project.lock import Lock
+from rye.project.manifest import Manifest
+from rye.project.spaces import Entry, entries_of
+from rye.workspace.context import Context
+from rye.workspace.items.effective_item import EffectiveItem, customized
+from rye.workspace.items.item_tree import base_tree, effective_tree
+from rye.workspace.items.own_signatures import signer_of
+from rye.workspace.trusting.acceptance import agreement
+from rye.workspace.trusting.own_attached import approval
+
+
+class OwnItems(Struct, frozen=True):
+    """The own items of a project that a deploy writes, and those that it leaves out."""
+
+    items: tuple[DeployableItem, ...]
+    left_out: tuple[tuple[Identity, str], ...]
+    """Each with the reason, in words that follow its name."""
+    broken: tuple[tuple[Identity, RyeError], ...]
+    """Those that cannot be read, for example because of an invalid override."""
+
+    @property
+    def identities(self) -> tuple[Identity, ...]:
+        """All of them."""
+        others = (*(identity for identity, _ in self.left_out), *(identity for identity, _ in self.broken))
+        return (*(item.identity for item in self.items), *others)
+
+
+def own_entries(context: Context, project: Project, manifest: Manifest, lock: Lock) -> Iterator[tuple[Identity, Entry]]:
+    """The project's own items that rye.toml deploys: all, or those that ``include`` names. An installed item's id means the
+    installed item (DESIGN 6.1)."""
+    installed = {row.identity for row in lock.items}
+    patterns = manifest.deploy.include
+    for entry in entries_of(context.home, "project", project, manifest.namespace):
+        identity = Identity(entry.location.kind, entry.id)
+        if identity in installed or not is_id(entry.id) or isinstance(KINDS[identity.kind].prompt, NoPrompt):
+            continue
+        if patterns is None or matches(identity, patterns):
+            yield identity, entry
+
+
+def own_items(context: Context, project: Project, manifest: Manifest, lock: Lock, places: Places) -> OwnItems:
+    """Read and check them. ``places``: the folders of the customizations to apply."""
+    items: list[DeployableItem] = []
+    left_out: list[tuple[Identity, str]] = []
+    broken: list[tuple[Identity, RyeError]] = []
+    for identity, entry in own_entries(context, project, manifest, lock):
+        try:
+            published = _published(context, entry, project, manifest)
+            why = _not_allowed(context, project, published, entry)
+            if why is not None:
+                left_out.append((identity, why))
+                continue
+            found = customized(context, published, manifest=manifest, places=places)
+            source = Source(
+                identity=identity,
+                version=found.version() or "0.0.0",
+                found=found,
+                data=published.item.data,
+                attached=effective_tree(context, found),
+            )
+            items.append(deployable(context, source, places, asked=True))
+        except RyeError as error:
+            broken.append((identity, error))
+    return OwnItems(tuple(items), tuple(left_out), tuple(broken))
+
+
+def _published(context: Context, entry: Entry, project: Project, manifest: Manifest) -> EffectiveItem:
+    """The item without overrides, with all its bytes: what is judged here is what is written."""
+    shown = entry.path.relative_to(project.root).as_posix()
+    item = load_item(entry.path, shown=shown, kind=entry.location.kind, options=ReadOptions(tools=manifest.tools))
+    found = EffectiveItem(item=item, entry=entry, project=project)
+    return EffectiveItem(item=item, entry=entry, project=project, attached=base_tree(context, found))
+
+
+def _not_allowed(context: Context, project: Project, found: EffectiveItem, entry: Entry) -> str | None:
+    """Why it is not deployed; None if it may be."""
+    try:
+        signer_of(context, found, runs=True)
+    except RyeError as error:
+        return f"is not deployed, because {error.message.rstrip('.')}. `rye sign {found.item.shown}` signs it"
+    tree = found.attached or {}
+    if tree and agreement(context, project).missing_from_lock([approval(entry, tree, found.item.text or "")]):
+        return "is not deployed, because you have not agreed to its attached files. `rye trust project` shows them and asks"
+    return None

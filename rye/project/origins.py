@@ -1,0 +1,102 @@
+"""``.ai/origins.toml``: which published release each fork among a project's own items was made from.
+
+::
+
+    ["skill:pdf"]
+    item = "skill:acme/pdf"
+    version = "1.0.0"
+    digest = "9f86d081884c7d65…"
+    source = "registry.example.org"
+    signer = "SHA256:…"
+
+The key is the own item's kind and its id without a namespace. The file is committed and not signed, so it is only a claim:
+``digest`` is of the release's files (:func:`digest_of`), which are fetched and compared before anything is made of them, and a
+user who did not fork the item here is asked first (:mod:`rye.workspace.authoring.origins`). It is parsed strictly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+
+from msgspec import Struct
+
+from rye.consent.ask import Ask
+from rye.errors import RyeError
+from rye.items.identity import Identity, is_id
+from rye.items.kinds import KINDS
+from rye.text.display import visible
+from rye.text.toml_reading import TomlError, read_toml
+from rye.text.toml_writing import quoted
+
+ORIGINS = ".ai/origins.toml"
+_FIELDS = ("item", "version", "digest", "source", "signer")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_HEAD = "# Where forks come from. `rye fork` writes this; `rye diff --origin` and `rye update --origin` read it.\n"
+
+
+class Origin(Struct, frozen=True, kw_only=True):
+    """What one own item was made from."""
+
+    item: Identity
+    version: str
+    digest: str
+    """SHA-256 of the release's files (:func:`digest_of`)."""
+    source: str
+    """The registry's origin, or the source's address."""
+    signer: str
+    """The fingerprint of the key that signed the release; ``none`` if nobody did."""
+
+    def approval(self, label: str) -> Ask:
+        """What this user agrees to: that the own item ``label`` (``kind:id``) follows this item of this source."""
+        return Ask(label, "origin", f"{self.item} from {self.source}")
+
+
+def digest_of(main: str, attached: Mapping[str, tuple[str, bool]]) -> str:
+    """The digest of a release's files. ``main``: the SHA-256 of the item's own file, signature included; ``attached``: by path,
+    the SHA-256 and the execute bit of each."""
+    lines = [f"{main}\n"]
+    lines += [f"{digest} {'x' if runs else '-'} {path}\n" for path, (digest, runs) in sorted(attached.items())]
+    return sha256("".join(lines).encode()).hexdigest()
+
+
+def read_origins(data: bytes) -> dict[str, Origin]:
+    """Parse the file: origins by ``kind:local-id``. Raises RyeError ``bad-origins``."""
+    try:
+        read = read_toml(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise _bad("it is not UTF-8", None) from None
+    except TomlError as error:
+        raise _bad(f"it is not TOML: {error.message}", error.line) from None
+    return {name: _origin(name, table, read.line(name)) for name, table in read.value.items()}
+
+
+def _origin(name: str, table: object, line: int | None) -> Origin:
+    kind, _, local = name.partition(":")
+    if kind not in KINDS or not is_id(local):
+        raise _bad(f"{visible(name)!r} is not KIND:ID", line)
+    if not isinstance(table, dict) or set(table) != set(_FIELDS) or not all(isinstance(v, str) for v in table.values()):
+        raise _bad(f"{visible(name)!r} does not have exactly the texts {', '.join(_FIELDS)}", line)
+    of, _, identifier = table["item"].partition(":")
+    if of != kind or not is_id(identifier) or "/" not in identifier:
+        raise _bad(f"{visible(name)!r} comes from {visible(table['item'])!r}, which is not a {kind}", line)
+    if not _DIGEST.fullmatch(table["digest"]) or not all(table[key].isprintable() and table[key] for key in _FIELDS):
+        raise _bad(f"{visible(name)!r} has a value that is not valid", line)
+    fields = {key: table[key] for key in _FIELDS if key != "item"}
+    return Origin(item=Identity(of, identifier), **fields)
+
+
+def _bad(said: str, line: int | None) -> RyeError:
+    place = f"{ORIGINS}:{line}" if line is not None else ORIGINS
+    return RyeError("bad-origins", f"{place}: {said}.", "Restore the file from git, or remove the entry.")
+
+
+def origins_text(origins: Mapping[str, Origin]) -> str:
+    """The text of the file, sorted. It reads back as the same origins."""
+    return "\n".join([_HEAD, *(_table(name, origins[name]) for name in sorted(origins))])
+
+
+def _table(name: str, origin: Origin) -> str:
+    rows: Iterable[tuple[str, str]] = ((key, str(getattr(origin, key))) for key in _FIELDS)
+    return "\n".join([f"[{quoted(name)}]", *(f"{key} = {quoted(value)}" for key, value in rows)]) + "\n"

@@ -1,0 +1,346 @@
+"""``rye diff --origin`` and ``rye update --origin``: a fork, the release that it was made from, and the newer one.
+
+Everything is fetched and verified as in an installation: the release of the recorded version must still be there, not taken down,
+not by a revoked key, and have the recorded digest; only then is it the base of a merge. The newer release is merged in by lines.
+What cannot be merged is marked, or put beside the own file, and said. The result has no signature: its author reads and signs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import unified_diff
+from hashlib import sha256
+
+from msgspec import Struct
+
+from rye.customization.effective_files import Tree, TreeFile, files_diff, tree_of_row
+from rye.customization.effective_text import unsigned
+from rye.errors import RyeError
+from rye.installation.sources import Sources, expect_origin
+from rye.installation.transaction import NOTHING, Change, exclusive
+from rye.items.kinds import KINDS
+from rye.items.location import locate
+from rye.project.context import require_project
+from rye.project.item_file import load_item
+from rye.project.layout import Project
+from rye.project.lock_file import item_path
+from rye.project.manifest import Manifest
+from rye.project.origins import ORIGINS, Origin, digest_of, origins_text, read_origins
+from rye.project.spaces import Entry
+from rye.registry.trust.records import ReleaseRecord
+from rye.resolution.versions import comparable
+from rye.text.three_way import merge_texts
+from rye.verified.release import VerifiedItem
+from rye.workspace.authoring.origins import Fork, forks_named, origin_key, origins_bytes, require_origin
+from rye.workspace.authoring.renaming import new_place, renamed_text
+from rye.workspace.context import Context
+from rye.workspace.installing.differences import fetch_releases, source_versions
+from rye.workspace.installing.project_state import ProjectState, read_state
+from rye.workspace.items.effective_item import EffectiveItem
+from rye.workspace.items.item_tree import base_tree
+from rye.workspace.registries.registry_access import judging_environment, project_sources
+
+BESIDE = ".origin"
+"""What the author's version of a file that is not text is called, where both sides changed it."""
+
+
+class Files(Struct, frozen=True):
+    """An item's unsigned text and its attached files."""
+
+    text: str
+    tree: Tree
+
+
+class Sides(Struct, frozen=True, kw_only=True):
+    """One fork and what it is merged with. The author's texts have the fork's name, as the fork had it at the beginning."""
+
+    fork: Fork
+    base: Files
+    """The release that it was made from."""
+    ours: Files
+    theirs: Files
+    """The newest release; the same as ``base`` if there is no newer one."""
+    new: Origin
+    """The origin after the merge."""
+    signers: tuple[str, str]
+    """Who signed each release."""
+    before: dict[str, str]
+    """The SHA-256 of each own file, by its path in the project."""
+
+    @property
+    def is_newer(self) -> bool:
+        """Whether there is a newer release."""
+        return self.new.digest != self.fork.origin.digest
+
+
+class OriginDiff(Struct, frozen=True, kw_only=True):
+    """A fork, compared with its origin."""
+
+    label: str
+    origin: Origin
+    newest: str
+    own: str
+    """What was changed here: a unified diff from the origin; empty if nothing was."""
+    author: str
+    """What the author changed since; empty if nothing was."""
+
+
+class OriginUpdate(Struct, frozen=True, kw_only=True):
+    """What became of one fork."""
+
+    label: str
+    shown: str
+    old: str
+    new: str
+    changed: tuple[str, ...]
+    """The paths that were written or removed, in the project."""
+    conflicts: tuple[str, ...]
+    """What a person has to settle, each with the path."""
+
+
+def diff_origins(context: Context, names: tuple[str, ...]) -> list[OriginDiff]:
+    """Compare forks with their origins. Without names, all. Raises what :func:`update_origins` raises before it asks."""
+    return [_diff(one) for one in _sides(context, names)]
+
+
+def _diff(one: Sides) -> OriginDiff:
+    name = one.fork.label.partition(":")[2]
+    return OriginDiff(
+        label=one.fork.label,
+        origin=one.fork.origin,
+        newest=one.new.version,
+        own=_files_diff(one.base, one.ours, str(one.fork.origin.item), name),
+        author=_files_diff(one.base, one.theirs, str(one.fork.origin.item), str(one.fork.origin.item)),
+    )
+
+
+def _files_diff(old: Files, new: Files, before: str, after: str) -> str:
+    lines = unified_diff(old.text.split("\n"), new.text.split("\n"), before, after, lineterm="")
+    return "".join(f"{line}\n" for line in lines) + files_diff(old.tree, new.tree, after)
+
+
+def update_origins(context: Context, names: tuple[str, ...], approved: Sequence[str] = ()) -> list[OriginUpdate]:
+    """Merge the newest releases into forks. Without names, into all. ``approved``: ``[kind:]id@version`` of releases whose new
+    signer somebody agreed to by name.
+
+    Nothing of a fork is written if anything about it is refused. Raises RyeError ``project-not-accepted`` for an origin that this
+    user has not agreed to, ``release-changed``, ``release-vanished``, ``release-taken-down``, ``signer-revoked``,
+    ``other-registry``, ``policy-violation``, ``consent-needed``, ``declined``.
+    """
+    found = _sides(context, names)
+    for one in found:
+        _require_signer(context, one, approved)
+    return [_update(context, one) for one in found]
+
+
+def _require_signer(context: Context, one: Sides, approved: Sequence[str]) -> None:
+    """Another key than before signed the newer release: that is asked about, as in an update of an installed item."""
+    if not one.is_newer or one.signers[0] == one.signers[1]:
+        return
+    item = one.fork.origin.item
+    label = f"{item}@{one.new.version}"
+    if label in approved or f"{item.id}@{one.new.version}" in approved:
+        return
+    said = f"{label} is signed by {one.signers[1]}; the release that {one.fork.label} comes from was signed by {one.signers[0]}."
+    if not context.interactive:
+        hint = f"If you trust that key, approve it by name: `rye update --origin {one.fork.label} --approve {label}`"
+        raise RyeError("consent-needed", f"Nothing was changed: {said}", hint)
+    context.tell(said)
+    if not context.ask("Take over what this key signed?"):
+        raise RyeError("declined", "Nothing was changed.")
+
+
+# -- the three sides ---------------------------------------------------------------------------------------------------
+
+
+def _sides(context: Context, names: tuple[str, ...]) -> list[Sides]:
+    project = require_project(context.cwd)
+    forks = forks_named(context, names)
+    for fork in forks:
+        require_origin(context, project, fork)
+    if not forks:
+        return []
+    state = read_state(context, project)
+    found = []
+    with project_sources(context, state.manifest, project.root) as sources, context.progress("fetching"):
+        for fork in forks:
+            base, newest = _releases(fork.origin, state, sources)
+            found.append(_compared(context, project, state.manifest, fork, base, newest))
+    return found
+
+
+def _releases(origin: Origin, state: ProjectState, sources: Sources) -> tuple[VerifiedItem, VerifiedItem]:
+    """The release that the origin records, and the newest one; the same if nothing is newer."""
+    identity = origin.item
+    if sources.is_source(identity.namespace):
+        row = state.lock.find(identity)
+        if row is None or row.registry != origin.source:
+            message = f"{identity} comes from {origin.source}, which keeps no earlier versions, and it is not installed any more."
+            raise RyeError("release-vanished", message, "Install it again with `rye add`, then fork it again.")
+        base, newest = source_versions(row, state.lock, sources)
+    else:
+        expect_origin(sources.client(identity.namespace), origin.source, str(identity))
+        history = sources.releases([identity]).get(identity)
+        records = history.records if history is not None else ()
+        record = next((each for each in records if each.version == origin.version), None)
+        if record is None:
+            raise RyeError("release-vanished", f"The registry has no {identity} {origin.version} any more.")
+        base, newest = fetch_releases([record, _newest(record, records)], sources)
+    row = base.locked
+    digest = digest_of(row.sha256, {file.path: (file.sha256, file.executable) for file in row.attached})
+    if digest != origin.digest:
+        message = f"{identity} {origin.version} has the digest {digest}; {ORIGINS} says {origin.digest}."
+        raise RyeError("release-changed", message, f"Restore {ORIGINS} from git, or remove the entry and fork again.")
+    return base, newest
+
+
+def _newest(base: ReleaseRecord, records: Sequence[ReleaseRecord]) -> ReleaseRecord:
+    """The highest release above the recorded one that can be chosen; otherwise that one."""
+    known = comparable(base.version)
+    newer = [
+        (version, record)
+        for record in records
+        if not record.is_withdrawn
+        and (version := comparable(record.version)) is not None
+        and not version.is_prerelease
+        and (known is None or version > known)
+    ]
+    return max(newer, key=lambda pair: pair[0], default=(None, base))[1]
+
+
+def _compared(
+    context: Context, project: Project, manifest: Manifest, fork: Fork, base: VerifiedItem, newest: VerifiedItem
+) -> Sides:
+    judging_environment(context, manifest).require([(newest.locked, newest.signed.mentions or ())])
+    entry = fork.entry
+    shown = entry.path.relative_to(project.root).as_posix()
+    item = load_item(entry.path, shown=shown, kind=entry.location.kind)
+    tree = base_tree(context, EffectiveItem(item=item, entry=entry, project=project))
+    folder = shown.rpartition("/")[0]
+    before = {shown: sha256(item.data).hexdigest()}
+    before |= {f"{folder}/{path}": file.sha256 for path, file in tree.items()}
+    row = newest.locked
+    return Sides(
+        fork=fork,
+        base=_as_fork(project, entry, base),
+        ours=Files(unsigned(item.text or "", item.location, item.path.name), tree),
+        theirs=_as_fork(project, entry, newest),
+        new=Origin(
+            item=fork.origin.item,
+            version=row.version,
+            digest=digest_of(row.sha256, {file.path: (file.sha256, file.executable) for file in row.attached}),
+            source=fork.origin.source,
+            signer="none" if row.is_unsigned else row.signer,
+        ),
+        signers=(base.locked.signer, row.signer),
+        before=before,
+    )
+
+
+def _as_fork(project: Project, entry: Entry, item: VerifiedItem) -> Files:
+    """A release as the fork would have it if nobody had changed that: with the fork's name."""
+    row = item.locked
+    path = project.root / item_path(row)
+    location = locate(path)
+    assert location is not None  # rye.lock has only places of items
+    text = unsigned(item.data.decode("utf-8"), location, path.name)
+    published = Entry("installed", path, location, row.identity.namespace)
+    place = new_place(project, published, entry.location.local_id)
+    tree = tree_of_row(row, item.attached)
+    return Files(renamed_text(KINDS[row.kind], published, place, text), tree)
+
+
+# -- the merge ---------------------------------------------------------------------------------------------------------
+
+
+class Merged(Struct, frozen=True):
+    """One attached file after the merge, at most one more beside it, and what a person has to settle about it."""
+
+    file: TreeFile | None
+    beside: TreeFile | None = None
+    conflict: str | None = None
+
+
+def merge_files(base: TreeFile | None, ours: TreeFile | None, theirs: TreeFile | None, their_name: str) -> Merged:
+    """Merge one attached file; None stands for a file that is not there. Nothing of either side is lost."""
+    if _same(ours, theirs) or _same(theirs, base):
+        return Merged(ours)
+    if _same(ours, base):
+        return Merged(theirs)
+    if ours is None:
+        return Merged(theirs, conflict="the author changed it, and it was removed here; it is back")
+    if theirs is None:
+        return Merged(ours, conflict="the author removed it, and it was changed here; it stays")
+    executable = theirs.executable if base is not None and base.executable == ours.executable else ours.executable
+    texts = [file.text if file is not None else "" for file in (base, ours, theirs)]
+    old, mine, other = texts
+    if old is None or mine is None or other is None:
+        return Merged(
+            ours, theirs, f"both sides changed it, and it is not text; the author's is beside it, as {BESIDE}"
+        )
+    merged = merge_texts(old, mine, other, our_name="yours", their_name=their_name)
+    conflict = f"{merged.conflicts} {'places' if merged.conflicts > 1 else 'place'} with conflict markers"
+    return Merged(
+        TreeFile.of(merged.text.encode(), executable=executable), conflict=conflict if merged.conflicts else None
+    )
+
+
+def _same(one: TreeFile | None, other: TreeFile | None) -> bool:
+    return one is other if one is None or other is None else one.is_same(other)
+
+
+def _update(context: Context, one: Sides) -> OriginUpdate:
+    project = require_project(context.cwd)
+    entry, origin = one.fork.entry, one.fork.origin
+    shown = entry.path.relative_to(project.root).as_posix()
+    folder = shown.rpartition("/")[0]
+    their_name = f"{origin.item.id} {one.new.version}"
+    conflicts: list[str] = []
+    changes: list[Change] = []
+    if one.is_newer:
+        changes += _changes(one, shown, folder, their_name, conflicts)
+        _write(project, one, changes)
+    return OriginUpdate(
+        label=one.fork.label,
+        shown=shown,
+        old=origin.version,
+        new=one.new.version,
+        changed=tuple(change.path for change in changes),
+        conflicts=tuple(conflicts),
+    )
+
+
+def _changes(one: Sides, shown: str, folder: str, their_name: str, conflicts: list[str]) -> Iterator[Change]:
+    text = merge_texts(one.base.text, one.ours.text, one.theirs.text, our_name="yours", their_name=their_name)
+    if text.conflicts:
+        conflicts.append(
+            f"{shown}: {text.conflicts} {'places' if text.conflicts > 1 else 'place'} with conflict markers"
+        )
+    if text.text != one.ours.text:
+        yield Change(shown, text.text.encode(), before=one.before[shown])
+    trees = (one.base.tree, one.ours.tree, one.theirs.tree)
+    for path in sorted({path for tree in trees for path in tree}):
+        base, ours, theirs = (tree.get(path) for tree in trees)
+        merged = merge_files(base, ours, theirs, their_name)
+        place = f"{folder}/{path}"
+        if merged.conflict is not None:
+            conflicts.append(f"{place}: {merged.conflict}")
+        if not _same(merged.file, ours):
+            file = merged.file
+            data = file.data if file is not None else None
+            executable = file is not None and file.executable
+            yield Change(place, data, executable, before=one.before.get(place, NOTHING))
+        if merged.beside is not None:
+            yield Change(f"{place}{BESIDE}", merged.beside.data, merged.beside.executable, before=NOTHING)
+
+
+def _write(project: Project, one: Sides, changes: list[Change]) -> None:
+    with exclusive(project) as writer:
+        data = origins_bytes(project)
+        known = read_origins(data) if data is not None else {}
+        key = origin_key(one.fork.entry)
+        if data is None or known.get(key) != one.fork.origin:
+            raise RyeError("changed-meanwhile", f"{ORIGINS} was changed just now.", "Run the command again.")
+        known[key] = one.new
+        text = origins_text(known).encode()
+        writer.apply([*changes, Change(ORIGINS, text, before=sha256(data).hexdigest())])
