@@ -50,15 +50,6 @@ class UsageError(RyeError):
     exit_code = 2
 
 
-def extra_missing(package: str, extra: str) -> RyeError:
-    """Return the error for a package of an extra of rye's that is not installed."""
-    return RyeError(
-        "extra-missing",
-        f"The package {package} is not installed; this needs rye's extra {extra!r}.",
-        f"Install rye with its extra: pip install 'rye-registry[{extra}]'.",
-    )
-
-
 def without_passwords(text: str) -> str:
     """Any message without the user and password of an address in it.
 

@@ -1,6 +1,14 @@
-"""Which optional extra of the package provides which modules."""
+"""Which optional extra of the package provides which modules, and how to add one to this program.
+
+Rye is on no package index, so no hint names the distribution alone: whoever registers that name there would be installed.
+"""
 
 from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from rye.errors import RyeError
 
 EXTRAS = {
     "lsp": ("pygls", "lsprotocol"),
@@ -21,3 +29,43 @@ def extra_of(module: str | None) -> tuple[str, str] | None:
     if top == _SERVER:
         return top, "server"
     return next(((top, extra) for extra, modules in EXTRAS.items() if top in modules), None)
+
+
+def extra_missing(package: str, extra: str) -> RyeError:
+    """Return the error for a package of an extra of rye's that is not installed."""
+    place, is_editable = _installed_from()
+    if place is None:
+        hint = "Rye is on no package index. In a clone of it, `make demo` sets up .venv with everything: use .venv/bin/rye there."
+    else:
+        hint = f"Add it: {_install(f'{place}[{extra}]', is_editable=is_editable)}"
+    return RyeError("extra-missing", f"The package {package} is not installed; this needs rye's extra {extra!r}.", hint)
+
+
+def _install(what: str, *, is_editable: bool) -> str:
+    import shlex  # only this error needs these
+    from importlib.util import find_spec
+
+    python = shlex.quote(sys.executable)
+    pip = f"{python} -m pip install" if find_spec("pip") else f"uv pip install --python {python}"
+    return f"{pip} {'-e ' if is_editable else ''}{shlex.quote(what)}"
+
+
+def _installed_from() -> tuple[Path | None, bool]:
+    """Return the wheel or the folder that this program was installed from, as pip noted it (PEP 610), and whether it runs from
+    there; otherwise the checkout that it runs in. None if neither is there any more."""
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.request import url2pathname
+
+    checkout = Path(__file__).resolve().parents[1]
+    if (checkout / "pyproject.toml").is_file():
+        return checkout, True
+    try:
+        noted = json.loads(distribution("rye-registry").read_text("direct_url.json") or "{}")
+        url = noted.get("url") if isinstance(noted, dict) else None
+    except (PackageNotFoundError, OSError, ValueError):
+        return None, False
+    if not isinstance(url, str) or not url.startswith("file:///"):
+        return None, False
+    place = Path(url2pathname(url.removeprefix("file://")))
+    return (place if place.exists() else None), False

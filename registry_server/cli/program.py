@@ -17,8 +17,8 @@ from registry_server.cli.options import Output, json_option
 from registry_server.cli.screen import fitted
 from registry_server.storage.first_line import first_line
 from rye import __version__
-from rye.errors import RyeError, UsageError, extra_missing
-from rye.extras import extra_of
+from rye.errors import RyeError, UsageError
+from rye.extras import extra_missing, extra_of
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module:attribute, one line of help)

@@ -23,8 +23,8 @@ from rye.cli.options import (
     take_global_options,
     write_examples,
 )
-from rye.errors import RyeError, UsageError, extra_missing
-from rye.extras import extra_of
+from rye.errors import RyeError, UsageError
+from rye.extras import extra_missing, extra_of
 
 COMMANDS: dict[str, tuple[str, str, str]] = {
     # name: (module:attribute, section of the help, one line)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
+import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from rye.errors import extra_missing
+from rye.extras import extra_missing
 
 ROOT = Path(__file__).parents[2]
 _NAME = r"rye(?:\[[\w, -]*\])?(?![\w./:-])"
@@ -111,4 +115,37 @@ def test_the_project_and_its_hints_have_the_name() -> None:
     assert project["name"] == "rye-registry"
     assert project["scripts"].keys() == {"rye", "rye-registry"}
     for extra in project["optional-dependencies"]:
-        assert f"'rye-registry[{extra}]'" in str(extra_missing("x", extra).hint)
+        hint = str(extra_missing("x", extra).hint)
+        assert "rye-registry" not in hint, "a stranger may register that name on an index"
+        assert shlex.quote(f"{ROOT}[{extra}]") in hint
+
+
+@pytest.mark.processes
+def test_the_hint_names_what_this_program_was_installed_from_while_it_is_there(tmp_path: Path) -> None:
+    """As pip notes it; without a note, or without that file, it leads to a clone."""
+    site, wheel = tmp_path / "site", tmp_path / "my wheels" / "rye_registry-0.1.0-py3-none-any.whl"
+    (site / "rye").mkdir(parents=True)
+    for name in ("__init__", "errors", "extras"):
+        shutil.copy(ROOT / "rye" / f"{name}.py", site / "rye")
+    info = site / "rye_registry-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rye-registry\nVersion: 0.1.0\n")
+    note = info / "direct_url.json"
+    note.write_text(json.dumps({"url": wheel.as_uri(), "archive_info": {}}))
+
+    def hint() -> str:
+        code = "from rye.extras import extra_missing; print(extra_missing('x', 'server').hint)"
+        words = [sys.executable, "-c", code]
+        environment = {"PYTHONPATH": str(site)}
+        done = subprocess.run(words, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    assert "In a clone of it, `make demo`" in hint()
+    wheel.parent.mkdir()
+    wheel.touch()
+    assert hint() == f"Add it: {sys.executable} -m pip install '{wheel}[server]'\n"
+    for other in ("[]", "{", json.dumps({"url": "https://index.example.org/rye_registry.whl"}), '{"url": 1}'):
+        note.write_text(other)
+        assert "make demo" in hint()
+    note.unlink()
+    assert "make demo" in hint()

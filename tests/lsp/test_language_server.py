@@ -395,7 +395,8 @@ def test_without_the_library_the_command_says_what_to_install(tmp_path: Path) ->
     )
     error = json.loads(done.stdout)["error"]
     assert (done.returncode, error["code"]) == (1, "extra-missing")
-    assert "rye-registry[lsp]" in error["hint"]
+    assert " install -e " in error["hint"]
+    assert "[lsp]" in error["hint"]
 
 
 # Going to an item, and from it

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import click
 
 from rye.cli.options import Session, command
-from rye.errors import RyeError
+from rye.extras import extra_missing
 
 _OPEN = (
     "Without a token, every program on this machine can search and read this project's items here; it cannot run anything. "
@@ -28,11 +28,7 @@ def serve(session: Session, as_: str | None, http: str | None, expand: bool, rea
     The rights of one directive decide what the program's model may do. Every call is logged in .ai/runs.
     """
     if find_spec("mcp") is None:
-        raise RyeError(
-            "extra-missing",
-            "The Python package mcp, which `rye mcp serve` needs, is not installed.",
-            "Install it: pip install 'rye-registry[mcp]'.",
-        )
+        raise extra_missing("mcp", "mcp")
     from rye.mcp.serving import ServeRequest  # the SDK takes a second, and may not be installed
     from rye.mcp.serving import serve as run_server
 

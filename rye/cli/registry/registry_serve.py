@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rye.errors import RyeError, extra_missing
+from rye.errors import RyeError
+from rye.extras import extra_missing
 from rye.workspace.registries.own_registry import is_made, pin_own
 
 if TYPE_CHECKING:
