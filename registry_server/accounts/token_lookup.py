@@ -16,7 +16,8 @@ from registry_server.accounts import roles
 from registry_server.accounts.tokens import Account, is_over, matches, token_id
 
 _ROW = (
-    "SELECT t.id, t.name, t.sha256, t.created, t.revoked, t.scopes, t.expires, t.last_used, t.account, a.disabled "
+    "SELECT t.id, t.name, t.sha256, t.created, t.revoked, t.scopes, t.expires, t.last_used, t.account, a.disabled, "
+    "a.name "
     "FROM tokens t LEFT JOIN accounts a ON a.id = t.account WHERE t.id = ?"
 )
 _NAMESPACES = "SELECT namespace FROM token_namespaces WHERE token = ? ORDER BY 1"
@@ -62,6 +63,7 @@ class TokenLookup:
             last_used=row[7],
             account=member,
             roles=roles.strongest(held),
+            account_name=row[10],
         )
 
     def close(self) -> None:

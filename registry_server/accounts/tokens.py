@@ -54,6 +54,8 @@ class Account:
     """The account that owns the token; None: the operator's token, limited only by its own scopes and namespaces."""
     roles: tuple[tuple[str, str], ...] = ()
     """Namespaces and current roles of that account."""
+    account_name: str | None = None
+    """What people call that account."""
 
     @property
     def owner(self) -> str:
@@ -191,7 +193,7 @@ def _proven(token: str, rows: Sequence[Row], now: str | None = None) -> Account 
     is_right = matches(token, row[3] if row is not None else None)
     if row is None or not is_right:
         return None
-    _, identifier, name, _, created, revoked, scopes, expires, last_used, account, disabled = row
+    _, identifier, name, _, created, revoked, scopes, expires, last_used, account, disabled, account_name = row
     if revoked is not None or disabled is not None or is_over(expires, now):
         return None
     return Account(
@@ -205,11 +207,12 @@ def _proven(token: str, rows: Sequence[Row], now: str | None = None) -> Account 
         last_used=last_used,
         account=account,
         roles=roles.strongest((row[1], row[2]) for row in rows if row[0] == _ROLE_ROW),
+        account_name=account_name,
     )
 
 
 _TOKEN_ROW, _NAMESPACE_ROW, _ROLE_ROW = 0, 1, 2
-_WIDTH = 10
+_WIDTH = 11
 """Columns of the rows below, after the kind."""
 
 
@@ -235,6 +238,7 @@ _EVERYTHING = Prepared(
                 tokens.c.last_used,
                 tokens.c.account,
                 accounts.c.disabled,
+                accounts.c.name,
             ),
         )
         .select_from(tokens.outerjoin(accounts, accounts.c.id == tokens.c.account))

@@ -5,7 +5,7 @@
 ``POST``/``PUT /api/v1/blobs/<sha256>``    store bytes until a statement refers to them; they are not served before
 ``POST /api/v1/statements``                append signed statements, all of a request or none
 ``GET /api/v1/search``                     full-text search
-``GET /api/v1/whoami``                     the token's name, scopes, namespaces and expiry
+``GET /api/v1/whoami[?account=1]``         the token's name, scopes, namespaces and expiry; its account
 other programs' paths                      :mod:`registry_server.api.interop_layer`
 ``/api/v1/stages``                         releases that wait for a signature: :mod:`registry_server.api.staging_routes`
 ``/api/v1/admin/…``                        for operators: :mod:`registry_server.api.admin.routes`
@@ -33,6 +33,7 @@ from litestar.datastructures import State
 from litestar.exceptions import HTTPException
 from litestar.params import FromPath
 from litestar.routes import HTTPRoute
+from msgspec import UNSET
 
 from registry_server.api import openapi
 from registry_server.api.account_pages import ACCOUNT_ROUTES, refused_page
@@ -343,12 +344,24 @@ async def _search(request: Request[Any, Any, State]) -> Response[bytes]:
     return json_answer(wire.encode_json(wire.SearchAnswer(results, page.total)))
 
 
-@described("whoami", "The token's name, scopes and namespaces.", {200: wire.WhoamiAnswer}, (401, 503), needs_token=True)
+@described(
+    "whoami",
+    "The token's name, scopes and namespaces.",
+    {200: wire.WhoamiAnswer},
+    (400, 401, 503),
+    Parameter("account", "query", "1: with the account that owns it.", {"type": "string", "enum": ["0", "1"]}),
+    needs_token=True,
+)
 @get("/api/v1/whoami")
 async def _whoami(request: Request[Any, Any, State]) -> Response[bytes]:
     account = await account_of(request)
     answer = wire.WhoamiAnswer(
-        account.name, account.token, list(account.namespaces), list(account.scopes), account.expires
+        name=account.name,
+        token=account.token,
+        namespaces=list(account.namespaces),
+        scopes=list(account.scopes),
+        expires=account.expires,
+        account=(number_of(request, "account", 0, 0, 1) and account.account_name) or UNSET,
     )
     return json_answer(wire.encode_json(answer))
 

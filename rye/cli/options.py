@@ -254,10 +254,20 @@ def _show_help(ctx: click.Context, _param: click.Parameter, value: bool) -> None
 class Command(WithHelp):
     """A command that also accepts the global options. Create it with :func:`command`."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, listed: tuple[str, Sequence[tuple[str, str]]] = ("", ()), **kwargs: Any) -> None:
+        """``listed``: a title and rows of term and meaning, which the help shows below its text."""
         super().__init__(*args, **kwargs)
+        self.listed = listed
         own = {name for parameter in self.params for name in parameter.opts}
         self.params.extend(o for o in global_options() if not own.intersection(o.opts))
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the text, and then the table if the command has one."""
+        super().format_help_text(ctx, formatter)
+        title, rows = self.listed
+        if rows:
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples."""

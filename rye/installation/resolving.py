@@ -257,7 +257,7 @@ def _require_unforced(identity: Identity, version: str, overrides: Sequence[Forc
 
 
 def _forced(overrides: Sequence[ForcedVersion], identity: Identity) -> Range | None:
-    """Return the range in ``[overrides]``, which replaces every other; None if there is none. Raises RyeError ``bad-range``."""
+    """Return the range in ``[overrides]``, which replaces every other; None if there is none. Raises UsageError ``bad-range``."""
     text = forced_range(overrides, identity)
     if text is None:
         return None
@@ -265,7 +265,7 @@ def _forced(overrides: Sequence[ForcedVersion], identity: Identity) -> Range | N
         return Range.parse(text)
     except RyeError as error:
         message = f"rye.toml: [overrides] {identity.id}: {error.message}"
-        raise RyeError(error.code, message, error.hint, details=error.details) from error
+        raise UsageError(error.code, message, error.hint, details=error.details) from error
 
 
 def no_such_version(identity: Identity, wanted: str, history: History) -> RyeError:
@@ -284,7 +284,7 @@ def _range(line: Requested, sources: Sources) -> Range:
     try:
         parsed = Range.parse(line.range)
     except RyeError as error:
-        raise RyeError(
+        raise UsageError(
             error.code, f"{line.file}: {line.key}: {error.message}", error.hint, details=error.details
         ) from error
     any_release = line.pre_release or sources.is_source(

@@ -240,6 +240,16 @@ class ManifestError(RyeError):
         super().__init__("bad-manifest", f"{source}: {message}", hint)
 
 
+def _as_range(value: object) -> str:
+    """What was probably meant by a range that is no text."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return f"^{value}" if is_number and len(str(value)) <= _LONGEST_NUMBER else "^1.2"
+
+
+_LONGEST_NUMBER = 12
+"""Of a number that is repeated in a hint."""
+
+
 @lru_cache(maxsize=4)
 def parse_manifest(text: str, source: str = "rye.toml") -> Manifest:
     """Parse a manifest. Cached, because a command needs it several times. Raises ManifestError for anything unknown."""
@@ -330,19 +340,21 @@ class _TableReader:
     def text(self, table: Mapping[str, Any], where: str, key: str) -> str | None:
         value = table.get(key)
         if value is not None and (not isinstance(value, str) or not value.strip()):
-            raise self.fail(f"[{where}] {key} must be text.")
+            raise self.fail(f"[{where}] {key} must be text.", f'Write {key} = "…", in quotes, or leave the line out.')
         return value
 
     def texts(self, table: Mapping[str, Any], where: str, key: str) -> tuple[str, ...]:
         value = table.get(key, [])
         if not isinstance(value, list) or not all(isinstance(entry, str) and entry for entry in value):
-            raise self.fail(f"[{where}] {key} must be a list of non-empty strings.")
+            raise self.fail(f"[{where}] {key} must be a list of non-empty strings.", f'Write {key} = ["…"].')
         return tuple(value)
 
     def flag(self, table: Mapping[str, Any], where: str, key: str, *, default: bool = False) -> bool:
         value = table.get(key, default)
         if not isinstance(value, bool):
-            raise self.fail(f"[{where}] {key} must be true or false.")
+            raise self.fail(
+                f"[{where}] {key} must be true or false.", f"Write {key} = true or {key} = false, without quotes."
+            )
         return value
 
     def dependencies(self, table: Mapping[str, Any], group: str) -> list[Requested]:
@@ -356,7 +368,10 @@ class _TableReader:
                 pre_release = self.flag(value, f"{where}.{key}", "pre-release")
                 value = value.get("version", "*")
             if not isinstance(value, str):
-                raise self.fail(f"[{where}] {key!r} must be a version range or a table with one.")
+                raise self.fail(
+                    f"[{where}] {key!r} must be a version range or a table with one.",
+                    f'Write "{key}" = "{_as_range(value)}", in quotes, or "*" for any version.',
+                )
             requests.append(Requested(identifier, kind, value.strip() or "*", group, pre_release))
         return requests
 
@@ -402,13 +417,19 @@ class _TableReader:
     def registries(self, table: Mapping[str, Any]) -> dict[str, str]:
         for namespace, address in table.items():
             if not is_segment(namespace) or not isinstance(address, str):
-                raise self.fail(f"[registries] {namespace!r} must map a namespace to an address.")
+                raise self.fail(
+                    f"[registries] {namespace!r} must map a namespace to an address.",
+                    f'Write {namespace} = "https://registry.example.org".',
+                )
         return dict(table)
 
     def sources(self, table: Mapping[str, Any], taken: set[str | None]) -> dict[str, Source]:
         """``[sources]``. ``taken``: namespaces of registries and of this project."""
         if len(table) > SOURCES.sources:
-            raise self.fail(f"[sources] has {len(table)} sources; the limit is {SOURCES.sources}.")
+            raise self.fail(
+                f"[sources] has {len(table)} sources; the limit is {SOURCES.sources}.",
+                "Remove those that nothing uses.",
+            )
         return {name: self._source(name, row, taken) for name, row in table.items()}
 
     def _source(self, name: str, row: object, taken: set[str | None]) -> Source:

@@ -192,3 +192,17 @@ def test_an_interrupt_begins_a_new_line_on_a_terminal(tmp_path: Path, monkeypatc
     shown = take(rye, ("keys", "generate"), 80)
     assert shown == "$ rye keys generate\n\nerror: Interrupted. Nothing more was done.\n(exit 130)\n"
     assert rye.run("keys", "generate").stderr == "error: Interrupted. Nothing more was done.\n"
+
+
+def test_a_range_that_is_none_has_one_exit_status_wherever_it_stands(tmp_path: Path) -> None:
+    rye = Person(tmp_path)
+    rye.write("own/skills/a/SKILL.md", "---\nname: a\ndescription: Does a thing.\n---\n# a\n")
+    sources = '[sources]\nown = { path = "own" }\n'
+    rye.write("rye.toml", sources)
+    refused = [rye.run("add", "skill:own/a@^^1", "--json")]
+    rye.write("rye.toml", f'{sources}[dependencies]\n"skill:own/a" = "^^1"\n')
+    refused.append(rye.run("install", "--json"))
+    rye.write("rye.toml", f'{sources}[dependencies]\n"skill:own/a" = "*"\n[overrides]\n"skill:own/a" = "^^1"\n')
+    refused.append(rye.run("install", "--json"))
+    assert [(one.code, one.error["code"]) for one in refused] == [(2, "bad-range")] * 3
+    assert "rye.toml" in refused[1].error["message"]

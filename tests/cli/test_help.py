@@ -109,6 +109,12 @@ def test_it_is_as_wide_as_the_terminal_up_to_a_hundred_columns(
     assert least <= width <= most
 
 
+def test_its_tables_fit_the_terminal_too(rye: Person) -> None:
+    page = rye.ok("new", "--help", env={"COLUMNS": "60"}).stdout
+    assert max(map(len, page.split("\n"))) <= 60
+    assert "  knowledge CATEGORY/NAME  what agents should know about a\n" in page
+
+
 def test_the_global_options_have_a_page_of_their_own(rye: Person) -> None:
     page = rye.ok("help", "options").stdout
     assert options(page) == {*GLOBAL, "--offline"}

@@ -38,6 +38,23 @@ class TestLogin:
         assert user.ok("whoami", "--json").json["name"] == made["name"]
         assert user.ok("config", "get", "registry").stdout.strip() == registry.url
 
+    def test_the_account_of_the_token_is_named_and_a_token_without_one_by_its_name(
+        self, registry: Registry, tmp_path: Path
+    ) -> None:
+        run("account", "create", "dana", "--data", str(registry.data))
+        secret = json.loads(
+            run("token", "create", "laptop", "--account", "dana", "--data", str(registry.data), "--json").stdout
+        )["token"]
+        user = Person(tmp_path)
+        said = user.ok("login", registry.url, "--token", secret, "--fingerprint", registry.fingerprint).stdout
+        assert said == "logged in to registry.example.org as dana (token 'laptop')\n"
+        assert user.ok("whoami").stdout.startswith("dana (token 'laptop') at registry.example.org")
+        found = user.ok("whoami", "--json").json
+        assert (found["account"], found["name"]) == ("dana", "laptop")
+        other = registry.reader()
+        other.ok("login", registry.url, "--token", registry.token)
+        assert "account" not in other.ok("whoami", "--json").json
+
     @pytest.mark.parametrize("command", ["login", "add"])
     def test_part_of_a_fingerprint_is_refused_before_anyone_is_asked(
         self, registry: Registry, tmp_path: Path, command: str

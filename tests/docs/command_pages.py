@@ -10,7 +10,7 @@ import click
 
 from rye.cli.examples import EXAMPLES
 from rye.cli.main import COMMANDS, Families, program
-from rye.cli.options import global_options
+from rye.cli.options import Command, global_options
 
 INDEX = "README"
 _HEAD = "<!-- Made from the commands by `make command-pages`. Change them there. -->"
@@ -54,6 +54,9 @@ def _command(found: click.Command, context: click.Context, level: str) -> Iterat
     yield f"{level} {path}"
     yield ""
     yield from _prose(found.help or "")
+    if isinstance(found, Command) and found.listed[1]:
+        yield from ("", f"{found.listed[0]}:", "", "| | |", "|---|---|")
+        yield from (f"| `{term}` | {meaning} |" for term, meaning in found.listed[1])
     if not isinstance(found, Families):
         yield ""
         yield "```"

@@ -216,3 +216,21 @@ def test_a_registry_is_written_into_the_project(text: str) -> None:
     assert manifest.registry == "https://rye.example"
     assert (manifest.name, manifest.dependencies, manifest.policy) == (before.name, before.dependencies, before.policy)
     assert edited.startswith("\ufeff") == text.startswith("\ufeff")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("[project]\nname = 5\n", 'Write name = "…", in quotes'),
+        ('[dependencies]\n"acme/x" = 1.2\n', 'Write "acme/x" = "^1.2", in quotes'),
+        ('[dependencies]\n"acme/x" = true\n', '"*" for any version'),
+        ('[deploy]\ntargets = "claude"\n', 'Write targets = ["…"].'),
+        ('[deploy]\nafter-install = "no"\n', "true or after-install = false"),
+        ("[registries]\nacme = 4\n", 'Write acme = "https://'),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_answered_with_one_of_the_right_type(text: str, wanted: str) -> None:
+    """DESIGN 9: the next step."""
+    with pytest.raises(ManifestError) as caught:
+        parse_manifest(text)
+    assert wanted in (caught.value.hint or "")

@@ -279,6 +279,15 @@ class TestAuthority:
         assert (document["namespaces"], document["scopes"]) == (["acme"], ["read"])
         assert document["expires"] > now_text()
 
+    def test_whoami_names_the_account_to_who_asks_and_to_no_one_else(self, local: LocalRegistry) -> None:
+        """Clients from before refuse an answer with a member that they do not know."""
+        token = local.token(account=local.member("person"))
+        assert local.get("/api/v1/whoami?account=1", token).json()["account"] == "person"
+        assert "account" not in local.get("/api/v1/whoami", token).json()
+        assert "account" not in local.get("/api/v1/whoami?account=0", token).json()
+        assert "account" not in local.get("/api/v1/whoami?account=1", local.token("acme")).json()
+        refused(local.get("/api/v1/whoami?account=yes", token), 400, "bad-request")
+
 
 class TestCommands:
     @pytest.fixture(scope="class")

@@ -9,20 +9,15 @@ from rye.cli.options import Session, command
 from rye.items.kinds import KINDS
 from rye.workspace.authoring.new_item import NewItem, write_new_item
 
-
-def _help() -> str:
-    rows = [(f"{kind.name} {'CATEGORY/NAME' if kind.nested else 'NAME'}", kind.summary) for kind in KINDS.values()]
-    width = max(len(form) for form, _ in rows)
-    listed = "\n".join(f"  {form:{width}}  {summary}" for form, summary in rows)
-    return f"Write a new item below .ai/ that passes `rye validate --strict`.\n\n\b\nKIND and ID:\n{listed}"
+_ROWS = [(f"{kind.name} {'CATEGORY/NAME' if kind.nested else 'NAME'}", kind.summary) for kind in KINDS.values()]
 
 
-@command("new", help=_help())
+@command("new", listed=("KIND and ID", _ROWS))
 @click.argument("kind", type=KindChoice(), metavar="KIND")
 @click.argument("identifier", metavar="ID")
 @click.pass_obj
 def new(session: Session, kind: str, identifier: str) -> None:
-    """Write a new item, and show how to check and sign it."""
+    """Write a new item below .ai/ that passes `rye validate --strict`."""
     shown = write_new_item(session, NewItem(kind, identifier)).shown
     if session.json:
         session.console.document({"kind": kind, "id": identifier, "path": shown})

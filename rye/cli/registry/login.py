@@ -6,11 +6,12 @@ import sys
 
 import click
 
+from rye.cli.console import one_line
 from rye.cli.options import Session, command
 from rye.cli.use.browser import open_page
 from rye.errors import UsageError
 from rye.workspace.registries.device_login import BrowserPrompt, token_from_browser
-from rye.workspace.registries.logins import LoginRequest, log_in, log_out, who_am_i
+from rye.workspace.registries.logins import Login, LoginRequest, log_in, log_out, who_am_i
 
 
 def _token(session: Session, given: str | None, address: str) -> str:
@@ -57,8 +58,14 @@ def login(session: Session, address: str | None, token: str | None, fingerprint:
     """
     done = log_in(session, LoginRequest(address, lambda where: _token(session, token, where), fingerprint))
     session.console.answer(
-        {"registry": done.registry, "origin": done.origin, "name": done.name, "namespaces": list(done.namespaces)},
-        f"logged in to {done.origin} as {done.name}",
+        {
+            "registry": done.registry,
+            "origin": done.origin,
+            "name": done.name,
+            **_account(done),
+            "namespaces": list(done.namespaces),
+        },
+        f"logged in to {done.origin} as {_whose(done)}",
     )
     if done.used_here is not None:
         session.console.say(
@@ -88,9 +95,19 @@ def whoami(session: Session, address: str | None) -> None:
             "registry": found.registry,
             "origin": found.origin,
             "name": found.name,
+            **_account(found),
             "token": found.token,
             "namespaces": list(found.namespaces),
         },
-        f"{found.name} at {found.origin}"
+        f"{_whose(found)} at {found.origin}"
         + (f"\nnamespaces: {', '.join(found.namespaces)}" if found.namespaces else ""),
     )
+
+
+def _account(login: Login) -> dict[str, str]:
+    return {} if login.account is None else {"account": login.account}
+
+
+def _whose(login: Login) -> str:
+    """The account with its token's name; of a token without an account, and from an older server, the token's name alone."""
+    return one_line(login.name if login.account is None else f"{login.account} (token {login.name!r})")

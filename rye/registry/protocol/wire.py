@@ -16,7 +16,7 @@ from typing import Annotated, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
@@ -153,14 +153,19 @@ class ReadyAnswer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 
 
 class WhoamiAnswer(Struct, frozen=True, forbid_unknown_fields=True):
-    """The account's name, the token's name, and the namespaces that the account may write to."""
+    """Whose token it is, and what it may do."""
 
     name: str
+    """Of the token."""
     token: str
+    """The token's public id."""
     namespaces: Annotated[list[str], Meta(max_length=10_000)]
     scopes: Annotated[list[str], Meta(max_length=20)] = []
     expires: Annotated[str, Meta(max_length=20)] | None = None
     """When the token expires; None: never."""
+    account: str | UnsetType = UNSET
+    """The account that owns the token, for a client that asks for it (``?account=1``): older ones refuse what they do not know.
+    Absent: the operator's token, or a server that does not say."""
 
 
 class ExchangeRequest(Struct, frozen=True, forbid_unknown_fields=True):

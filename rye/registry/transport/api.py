@@ -93,7 +93,7 @@ class RegistryApi:
 
     def whoami(self) -> wire.WhoamiAnswer:
         """Return whose token it is, and what it can do."""
-        return wire.decode_json(self._send("GET", "whoami"), wire.WhoamiAnswer)
+        return wire.decode_json(self._send("GET", "whoami", params={"account": "1"}), wire.WhoamiAnswer)
 
     def exchange(self, identity: str) -> wire.ExchangeAnswer:
         """Exchange a build server's identity token for a short-lived token."""

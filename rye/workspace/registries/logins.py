@@ -39,6 +39,8 @@ class Login(Struct, frozen=True):
     namespaces: tuple[str, ...]
     token: str | None = None
     """The registry's name for the token, never the token itself."""
+    account: str | None = None
+    """The account that owns the token; None if no one's account does, or if an older server does not say."""
     used_here: str | None = None
     """After a login: the registry that commands in this folder use, if it is another one."""
 
@@ -56,7 +58,8 @@ def log_in(context: Context, request: LoginRequest) -> Login:
     if read_settings(context.home).get("registry") is None:
         set_setting(context.home, "registry", where)
     used = configured(context).default
-    return Login(where, origin, found.name, tuple(found.namespaces), used_here=None if used == where else used)
+    used_here, account = None if used == where else used, found.account or None
+    return Login(where, origin, found.name, tuple(found.namespaces), account=account, used_here=used_here)
 
 
 def log_out(context: Context, address: str | None) -> str:
@@ -75,7 +78,7 @@ def who_am_i(context: Context, address: str | None) -> Login:
         raise RyeError("not-logged-in", f"You are not logged in to {where}.", f"Log in with `rye login {where}`.")
     with open_registry(context, where, named=address is not None) as client:
         found = open_api(context, client, argument=named).whoami()
-        return Login(where, client.origin, found.name, tuple(found.namespaces), found.token)
+        return Login(where, client.origin, found.name, tuple(found.namespaces), found.token, found.account or None)
 
 
 def _address(context: Context, given: str | None) -> str:
