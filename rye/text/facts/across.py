@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from rye.limits import FACTS
 from rye.text.facts import calls
-from rye.text.facts.flow import Flow, Sources
-from rye.text.facts.source import Origin, RuleMatch, Source
+from rye.text.facts.flow import Flow
+from rye.text.facts.source import Origin, RuleMatch, Source, Sources
 
 
 def across(sources: Sequence[Source], fact: str, find_source: Sources) -> Iterator[tuple[Source, RuleMatch]]:

@@ -171,7 +171,8 @@ def _first(command: shell.Command) -> shell.Command:
 
 def _in_calls(source: Source) -> Iterator[RuleMatch]:
     """``exec(decrypt(x))``: code that a program computes."""
-    for match in calls.evaluating(source):
+    source, evaluates = calls.evaluating(source)
+    for match in evaluates:
         number = source.line_at(match.start())
         if number in source.run_lines or not source.is_code(number):
             continue

@@ -8,14 +8,16 @@ files of an item.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Final
 
 from rye.limits import FACTS
 from rye.text.facts import interpreters, shell
+from rye.text.facts.file_names import is_data
+from rye.text.facts.functions import functions_in
 from rye.text.facts.shell import BREAK, shown
-from rye.text.facts.source import Line, Origin, RuleMatch, Source
+from rye.text.facts.source import Line, Origin, RuleMatch, Source, Sources
 from rye.text.facts.tables import word_set
 
 _DRIVE = re.compile(r"[A-Za-z]:/")
@@ -32,50 +34,6 @@ _INTO_SHORT = re.compile(r"-[a-z]{0,6}C")
 _BIN = re.compile(r"(?:^|/)s?bin/[^/]*$")
 _PROGRAM_SUFFIXES: Final = (".exe", ".bat", ".cmd", ".ps1", ".msi", ".hta", ".vbs")
 _SCRIPT_SUFFIXES: Final = (".sh", ".py", ".js", ".ps1", ".exe")
-#: Files that are read, not run: naming ``references/agents.md`` starts nothing.
-_DATA_SUFFIXES: Final = (
-    *(
-        ".md",
-        ".mdx",
-        ".txt",
-        ".json",
-        ".jsonl",
-        ".yaml",
-        ".yml",
-        ".toml",
-        ".csv",
-        ".tsv",
-        ".xml",
-        ".html",
-        ".htm",
-        ".css",
-        ".ini",
-    ),
-    *(
-        ".png",
-        ".jpg",
-        ".jpeg",
-        ".gif",
-        ".svg",
-        ".webp",
-        ".pdf",
-        ".log",
-        ".lock",
-        ".conf",
-        ".cfg",
-        ".sql",
-        ".parquet",
-        ".ipynb",
-        ".gz",
-        ".tgz",
-        ".zip",
-        ".tar",
-        ".bz2",
-        ".xz",
-        ".zst",
-        ".7z",
-    ),
-)
 _IGNORED_FILES: Final = frozenset(("-", "null", "stdin", "stdout", "stderr", ""))
 #: Languages whose backquotes run nothing: a template, a name, an escape.
 _PLAIN_BACKQUOTES: Final = word_set(
@@ -84,12 +42,17 @@ _PLAIN_BACKQUOTES: Final = word_set(
 )
 _POWERSHELL: Final = word_set("ps1 psm1 powershell pwsh")
 _CLOSES: Final = frozenset(("}", "done", "fi"))
+_LOOPS: Final = word_set("for while until")
+_FINDERS: Final = word_set("find fd")
+#: Programs that run a part of a package or a library that they are given.
+_INSTALLERS: Final = word_set("dpkg rpm installer msiexec gdebi java wine mono rundll32 regsvr32 import-module installutil msbuild")
+_BACKWARDS = re.compile(r"\bmk(?:fifo|nod)\b|\bdone\s{0,4}<")
+_DESCRIPTOR = re.compile(r"(?:&|/dev/fd/|/proc/self/fd/)\$?\{?(\w{1,40})\}?")
 _BODY: Final = 32
 """How many commands of a group are searched for what it brings in."""
 _UNPACKED_LINES: Final = 10
 """A relative path that runs within this many lines of an unpacked archive counts as coming out of it."""
 
-Sources = Callable[[shell.Command, str], "Origin | None"]
 Outputs = dict[int, "Origin | None"]
 
 
@@ -114,6 +77,9 @@ class Flow:
         self.unpacked: tuple[Origin, int] | None = None
         self.folders: dict[str, Origin] = {}
         """Folders that something foreign was unpacked into, as the commands write them."""
+        self.loops: list[str] = []
+        """Variables that ``read`` gets from a loop's input, which stands behind the loop."""
+        self.functions = functions_in(source, find_source)
         self.found: list[RuleMatch] = []
 
     def run(self) -> list[RuleMatch]:
@@ -121,6 +87,12 @@ class Flow:
         numbers = set(self.source.lines_with(self.triggers))
         if not numbers and not self.files:
             return self.found
+        self._pass(numbers)
+        if (self.files or self.names) and _BACKWARDS.search(self.source.text) is not None:
+            self._pass(numbers)  # what is written later in the text is read earlier: a pipe with a name, a loop's input
+        return self.found
+
+    def _pass(self, numbers: set[int]) -> None:
         seen = -1
         for number in range(0 if self.files else min(numbers), len(self.source.lines)):
             if number in numbers or self._matters(number):
@@ -128,7 +100,6 @@ class Flow:
                 if line.first > seen:
                     seen = line.first
                     self._line(line)
-        return self.found
 
     def _matters(self, number: int) -> bool:
         """Whether the line names something foreign, or might start something unpacked right before."""
@@ -139,11 +110,15 @@ class Flow:
             return True
         if self.unpacked is not None and number - self.unpacked[1] <= _UNPACKED_LINES and ("/" in raw or "." in raw):
             return True
-        files, names = self.files, self.names
+        files, names, values = self.files, self.names, self.source.names.values
+        if "<" in raw and "&" in raw and any(file.startswith("&") for file in files):
+            return True
         for word in _TOKENS.findall(raw.replace('"', "").replace("'", "")):
             if word in files or f"${word}" in files or word.rstrip(".") in files or word.partition(".")[0] in names:
                 return True
-        return False
+            if word in values and (_file_name(values[word]) in files or f"%{word}%" in files):
+                return True
+        return any(word.startswith("/dev/fd/") for word in raw.split())
 
     def _line(self, line: Line) -> None:
         for commands in self.source.commands(line):
@@ -157,12 +132,16 @@ class Flow:
         incoming = self._incoming(command, group, outputs)
         own = self._origin(command, line)
         self._runs(command, line, incoming, outputs)
+        if self.functions:
+            own = own or self._calls(command, line, incoming, outputs)
         brought = own or incoming or self._handed_on(command, outputs)
         first = shell.head(command)
         name = shell.program(command.words[first].text) if first >= 0 else ""
         if brought is not None:
             self._save_output(command, name, brought, own)
         self._assign(command, outputs)
+        if command.words[0].text in _LOOPS:
+            self._loop(command)
         self._move(command, first, name, brought, line)
         return brought
 
@@ -177,7 +156,7 @@ class Flow:
         if command.words[0].text in _CLOSES:
             incoming = incoming or _closed(command, group, outputs)
         for word in command.reads:
-            incoming = incoming or _child(word, outputs) or self._saved(word.text)
+            incoming = incoming or child_origin(word, outputs) or self._saved(word.text)
         return incoming
 
     def _origin(self, command: shell.Command, line: Line) -> Origin | None:
@@ -187,23 +166,39 @@ class Flow:
         number, column = self.source.place(line, command.words[0].start, origin.text.split(" ", 1)[0])
         return origin._replace(line=number, column=column)
 
+    def _calls(self, command: shell.Command, line: Line, incoming: Origin | None, outputs: Outputs) -> Origin | None:
+        """A call of one of the file's functions: report what it runs of its input and its parameters; return what it prints."""
+        first = shell.head(command)
+        function = self.functions.get(command.words[first].text) if first >= 0 else None
+        if function is None or function.first <= line.first < function.last:
+            return None
+        if function.runs_input:
+            self._report(incoming, command, line)
+        for word in command.words[first + 1 :] if function.runs_parameters else ():
+            self._report(child_origin(word, outputs) or self._named(word.text) or self._saved(word.text), command, line)
+        if function.prints is None:
+            return None
+        number, column = self.source.place(line, command.words[0].start, command.words[first].text)
+        text = f"{shown(_text(command, line))} {{ {function.prints.text} }}"
+        return function.prints._replace(text=text, line=number, column=column, saves=())
+
     def _handed_on(self, command: shell.Command, outputs: Outputs) -> Origin | None:
         """The foreign content that a command prints: ``echo "$x"``, ``cat saved``, the words of a here-string."""
         first = shell.head(command)
         name = shell.program(command.words[first].text) if first >= 0 else ""
         if name in _ECHO or first < 0 or command.here:
             for word in command.words:
-                origin = _child(word, outputs) or self._named(word.text)
+                origin = child_origin(word, outputs) or self._named(word.text)
                 if origin is None and name not in _PRINTS_WORDS:
                     origin = self._saved(word.text)
                 if origin is not None:
                     return origin
         elif command.words[first].children and len(command.words) == 1:
-            return _child(command.words[first], outputs)
+            return child_origin(command.words[first], outputs)
         elif len(command.words) == 1 and command.words[first].text.startswith("$"):
             return self._named(command.words[first].text)
         elif len(command.words) > 2 and command.words[1].text == "=":
-            return next((origin for word in command.words[2:] if (origin := _child(word, outputs)) is not None), None)
+            return next((origin for word in command.words[2:] if (origin := child_origin(word, outputs)) is not None), None)
         return None
 
     def _named(self, text: str) -> Origin | None:
@@ -215,7 +210,12 @@ class Flow:
         return None
 
     def _saved(self, text: str) -> Origin | None:
-        return self.files.get(_file_name(text)) if self.files else None
+        if not self.files:
+            return None
+        descriptor = _DESCRIPTOR.fullmatch(text)
+        if descriptor is not None:
+            return self.files.get(f"&{descriptor[1]}")
+        return self.files.get(_file_name(text))
 
     # What a command runs.
 
@@ -224,6 +224,8 @@ class Flow:
         if at >= 0:
             self._interprets(command, at, line, incoming, outputs)
             return
+        if incoming is not None and interpreters.runs_stdin(command):
+            self._report(incoming, command, line)
         index = shell.head(command)
         if index < 0:
             return
@@ -232,7 +234,7 @@ class Flow:
         if word.text != "$()" or not (opened == "$(" or (opened == "`" and self._substitutes(line))):
             self._starts(command, index, line)
         elif line.code and not line.text[: command.start].endswith("(("):  # arithmetic: its value is a number
-            self._report(_child(word, outputs), command, line)
+            self._report(child_origin(word, outputs), command, line)
 
     def _interprets(
         self, command: shell.Command, at: int, line: Line, incoming: Origin | None, outputs: Outputs
@@ -242,6 +244,8 @@ class Flow:
             self._report(incoming, command, line)
         words = interpreters.code_words(command)
         script = interpreters.script(command)
+        if any(word.text.startswith("{}") for word in command.words[at:]):
+            self._each(command, line)
         if script is not None and interpreters.is_interpreter(command.words[at].text):
             children = [child for child in script.children if child.opened in ("<(", "$(", "`", "(")]
             if children and (self._substitutes(line) or children[0].opened != "`"):
@@ -251,9 +255,17 @@ class Flow:
             for word in command.words[at + 1 :]:
                 self._report_file(word.text, command, line)
         for word in command.words[at + 1 :] if command.here else words:
-            self._report(_child(word, outputs) or self._named(word.text), command, line)
+            self._report(child_origin(word, outputs) or self._named(word.text), command, line)
         if script is not None:
             self._report_unpacked(script.text, command, line)
+
+    def _each(self, command: shell.Command, line: Line) -> None:
+        """Report a command that runs each file of a folder: ``find d -exec sh {} \\;``, ``ls d/* | xargs -I{} sh {}``."""
+        for word in (*command.words, *(command.before.words if command.before is not None else ())):
+            for folder, origin in self.folders.items():
+                if word.text.rstrip("/") == folder or word.text.startswith(f"{folder}/"):
+                    self._report(origin, command, line)
+                    return
 
     def _substitutes(self, line: Line) -> bool:
         """Whether backquotes on this line run what they enclose."""
@@ -266,7 +278,10 @@ class Flow:
         if "://" in word.text and not _DRIVE.match(word.text):
             return
         by_name = word.text.startswith("$") and line.code and self.source.language(line.first) not in _POWERSHELL
-        if any(shell.program(other.text) in _OPENERS for other in command.words[: index + 1]):
+        if name in _FINDERS:
+            if any(option.startswith("-exec") and target.startswith("{}") for option, target in pairwise(command.texts())):
+                self._each(command, line)
+        elif any(shell.program(other.text) in _OPENERS for other in command.words[: index + 1]):
             for other in command.words[index:]:
                 self._report_start(other.text, command, line)
         elif "/" in word.text or word.text.lower().endswith(_PROGRAM_SUFFIXES) or name in self.ready or by_name:
@@ -274,6 +289,9 @@ class Flow:
             if by_name:
                 self._report(self._named(word.text), command, line)
             self._report_unpacked(word.text, command, line)
+        elif name in _INSTALLERS:
+            for other in command.words[index + 1 :]:
+                self._report_file(other.text, command, line)
         elif name == "cmd" or word.text == "&":
             self._report_start(command.words[-1].text, command, line)
 
@@ -283,6 +301,11 @@ class Flow:
         for target in (*command.writes, *(own.saves if own else ())):
             self._save(target, brought)
         words = command.texts()
+        if words[0] == "exec" and command.reads and len(words) > 1:
+            self.files.setdefault(f"&{words[-1].strip('{}')}", brought)
+        if words[0] in _CLOSES:
+            for loop in self.loops[-1:]:
+                self.names.setdefault(loop, brought)
         if name == "tee":
             for target in words[1:]:
                 self._save(target, brought)
@@ -290,6 +313,9 @@ class Flow:
             for read in words[words.index("read") + 1 :]:
                 if read.isidentifier():
                     self.names[read] = brought
+        if words[0] == "for" and len(words) > 3 and words[2] == "in":
+            self.names[words[1]] = brought
+            self.files.setdefault(f"${words[1]}", brought)
         if len(words) > 2 and words[1] == "=" and words[0].startswith("$"):
             variable = words[0].lstrip("$")
             self.names[variable.partition(":")[2] or variable] = brought
@@ -298,9 +324,22 @@ class Flow:
         for word in command.words:
             match = _ASSIGNS.match(word.text)
             if match is not None and (word.children or "$" in word.text):
-                origin = _child(word, outputs) or self._named(word.text)
+                origin = child_origin(word, outputs) or self._named(word.text)
                 if origin is not None:
                     self.names[match[1]] = origin
+
+    def _loop(self, command: shell.Command) -> None:
+        """Keep what a loop's variable stands for: a file of an unpacked folder, or what ``read`` gets."""
+        words = command.texts()
+        if "read" in words:
+            self.loops = [*self.loops[-_BODY:], words[-1]]
+        if len(words) > 3 and words[2] == "in":
+            for text in words[3:]:
+                origin = self._saved(text) or next(
+                    (origin for folder, origin in self.folders.items() if text.startswith(f"{folder}/")), None
+                )
+                if origin is not None:
+                    self.files.setdefault(f"${words[1]}", origin)
 
     def _move(self, command: shell.Command, first: int, name: str, brought: Origin | None, line: Line) -> None:
         """Track foreign files that are made executable, moved or unpacked."""
@@ -340,7 +379,7 @@ class Flow:
 
     def _report_start(self, text: str, command: shell.Command, line: Line) -> None:
         """Report a file that is started by its own path. A file of data is only named or opened."""
-        if not _file_name(text).lower().endswith(_DATA_SUFFIXES):
+        if not is_data(_file_name(text)):
             self._report_file(text, command, line)
 
     def _report_file(self, text: str, command: shell.Command, line: Line) -> None:
@@ -394,7 +433,7 @@ def _closed(command: shell.Command, group: shell.Group, outputs: Outputs) -> Ori
     return origin
 
 
-def _child(word: shell.Word, outputs: Outputs) -> Origin | None:
+def child_origin(word: shell.Word, outputs: Outputs) -> Origin | None:
     """The foreign output of a word's substitutions, at any depth."""
     pending = list(word.children)
     while pending:

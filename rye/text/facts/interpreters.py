@@ -13,22 +13,35 @@ SHELLS: Final = word_set(
     "${shell} osascript"
 )
 LANGUAGES: Final = word_set(
-    "make gmake uv python python2 python3 pypy pypy3 node nodejs deno bun perl ruby php lua rscript tclsh groovy"
+    "make gmake uv python python2 python3 pypy pypy3 node nodejs deno bun perl ruby php lua rscript tclsh groovy "
+    "ipython ipython3 irb julia elixir swift expect jshell xonsh nu wish pythonw wscript cscript tsx ts-node"
 )
 _VERSIONED = re.compile(r"(python|pypy|perl|ruby|php|node|lua)\d*(?:\.\d+)*w?")
 _EXPRESSION: Final = word_set("iex invoke-expression eval source . scriptblock")
 _CALLS: Final = ("scriptblock]::create", "assembly]::load")
 #: Programs that pass their last words, or their input, to another program.
-_CARRIERS: Final = word_set("ssh docker podman kubectl su chroot nsenter xargs parallel lxc nerdctl oc tee sudo")
+_CARRIERS: Final = word_set(
+    "ssh docker podman kubectl su chroot nsenter xargs parallel lxc nerdctl oc tee sudo find fd "
+    "runuser unshare flock watch entr script tmux screen wsl firejail bwrap forfiles conhost start wmic caffeinate ld ld-linux toolbox distrobox"
+)
 #: Programs that run a file of commands, but standard input only if it is named.
 _EXPLICIT: Final = word_set("make gmake uv")
 _STDIN: Final = word_set("- -s /dev/stdin /dev/fd/0 /proc/self/fd/0")
-_READS_STDIN = re.compile(r"stdin|/dev/fd/0|readFileSync\(0|\$input|cat\b|<>|STDIN")
+_READS_STDIN = re.compile(r"stdin|/dev/fd/0|readFileSync\(0|\$input|cat\b|<>|STDIN|\$_\b|\bgets\b|ARGF|\binput\(")
 _EVALUATES = re.compile(r"\b(?:exec|eval|system|popen|subprocess|Function|iex|spawn)\b|\$\(cat", re.IGNORECASE)
 _CODE_OPTION = re.compile(r"-[A-Za-z]{0,5}[ceErR]|--?(?:eval|execute|command|encodedcommand|code)", re.IGNORECASE)
 #: Options that a program follows, and options that take a value.
 _TAKES_PROGRAM: Final = word_set("-m --module -f -File")
 _TAKES_VALUE: Final = word_set("-W -X -O -o +o --loader --require --rcfile -ExecutionPolicy")
+#: Programs that run a part of their input if their own words say so, and what says it.
+_ON_REQUEST: Final = {
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), re.compile(r"system\s?\([^)]{0,200}\$")),
+    **dict.fromkeys(("sed", "gsed"), re.compile(r"(?:^| )[\"']?(?:\d*|\$)?(?:s(\W).*\1[gpIi\d]*e[gp]*|e)[\"']?(?:$| )")),
+    "at": re.compile(r"^(?:-\w \S+ )*(?:now|midnight|noon|teatime|tomorrow|\d)"),
+    "batch": re.compile(r"^$"),
+    "crontab": re.compile(r"^(?:-u \w+ )?-$"),
+    **dict.fromkeys(("docker", "podman", "buildah"), re.compile(r"^(?:buildx )?(?:build|bud)\b.* -(?: |$)")),
+}
 _SENTENCE: Final = ".,;:!?)*_\u2026\u3002\u201d\u00bb"
 _FILE = re.compile(r"[\w~$%{}./:@+-]*[./][\w$}]")
 
@@ -63,7 +76,7 @@ def runs_stdin(command: shell.Command) -> bool:
     """Whether the command runs what comes through the pipe instead of treating it as data."""
     at = position(command)
     if at < 0:
-        return False
+        return _runs_on_request(command)
     texts = command.texts()
     name, rest = shell.program(texts[at]), texts[at + 1 :]
     if name in ("iex", "invoke-expression"):
@@ -86,6 +99,22 @@ def runs_stdin(command: shell.Command) -> bool:
             return False
         before = text
     return True
+
+
+def _runs_on_request(command: shell.Command) -> bool:
+    """Whether a program that usually reads data is told to run it: ``awk '{ system($0) }'``, ``sed 's/x/y/e'``, ``at now``."""
+    index = shell.head(command)
+    texts = command.texts()
+    asked = _ON_REQUEST.get(shell.program(texts[index])) if index >= 0 else None
+    if asked is None:
+        return False
+    rest = [inner for word in command.words[index + 1 :] for inner in (word.text, *_inner(word))]
+    return asked.search(" ".join(rest)) is not None
+
+
+def _inner(word: shell.Word) -> list[str]:
+    """The words in a word's parentheses, with these."""
+    return [f"({' '.join(text for command in child.commands for text in command.texts())})" for child in word.children]
 
 
 def takes_code(option: str) -> bool:

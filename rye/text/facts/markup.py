@@ -57,7 +57,7 @@ _REFERENCE = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z]{2,
 _CHARACTERS: Final = {
     name: character
     for character, names in {
-        " ": "nbsp Tab NewLine",
+        " ": "nbsp Tab NewLine quot apos ldquo rdquo lsquo rsquo laquo raquo bdquo ensp emsp thinsp",
         "-": "dash hyphen",
         "{": "lbrace lcub",
         "}": "rbrace rcub",

@@ -42,6 +42,10 @@ _TARGETS: Final = re.compile(
     r"Daemons)(?:/[\w.-]{1,80})?"
     r"|\.ssh/(?:authorized_keys2?|rc|config)|(?:sitecustomize|usercustomize)\.py|"
     r"[\w./-]{0,60}site-packages/[\w-]{1,40}\.pth"
+    r"|[\w./$(){}~-]{0,80}(?:^|[\w/}\"])hooks/(?:applypatch-msg|pre-applypatch|post-applypatch|pre-commit|pre-merge-commit|prepare-commit-msg|commit-msg|"
+    r"post-commit|pre-rebase|post-checkout|post-merge|pre-push|post-rewrite|post-receive|update)(?![\w./-])|\$\{?hooks\w{0,10}\}?/[\w.-]{1,40}"
+    r"|\$\{?__fish_config_dir\}?/[\w./-]{1,60}|\.config/(?:nushell|environment\.d|git|direnv|powershell|alacritty|kitty|systemd)/[\w./-]{1,60}|\.pam_environment|\.pythonrc|\.zlogout|\.envrc"
+    r"|\.local/share/(?:applications|systemd)/[\w./-]{1,60}|\.devcontainer/[\w./-]{1,40}|\.pre-commit-config\.yaml|\.(?:windsurf|kiro|roo|amazonq|qwen|trae|zed|cline|opencode|copilot)/[\w./-]{1,80}"
     r"|\$PROFILE(?:\.\w{1,30})?\b|Microsoft\.PowerShell_profile\.ps1|[\w %:\\/.-]{0,80}(?:Start "
     r"Menu[\\/]Programs[\\/]Startup|shell:startup)[\w\\/.-]{0,60}"
     r")(?![\w-])",
@@ -65,7 +69,8 @@ _TARGET_WORDS: Final = {
             ),
             *("aider", "continue", "vscode", "github", "husky", "agent", "git", "gitconfig", "config", "ssh", "tmux"),
             *("bashrc", "bash_profile", "bash_login", "bash_logout", "bash_aliases", "zshrc", "zshenv", "zprofile"),
-            *("zlogin", "kshrc", "cshrc", "tcshrc", "xinitrc", "xprofile", "inputrc", "vimrc", "pth"),
+            *("pam_environment", "pythonrc", "zlogout", "envrc", "devcontainer", "windsurf", "kiro", "roo", "amazonq", "qwen"),
+            *("trae", "zed", "cline", "copilot", "zlogin", "kshrc", "cshrc", "tcshrc", "xinitrc", "xprofile", "inputrc", "vimrc", "pth"),
         )
     },
     **{
@@ -78,6 +83,10 @@ _TARGET_WORDS: Final = {
     b"claude_desktop_config": (b"claude_desktop_config.json",),
     b"profile": (b".profile", b"$profile"),
     b"microsoft": (b"powershell_profile",),
+    b"hooks": (b"hooks/", b"$hooks", b"${hooks"),
+    b"pre": (b".pre-commit-config",),
+    b"__fish_config_dir": (b"__fish_config_dir",),
+    b"local": (b".local/share/",),
     b"etc": (b"/etc",),
     b"systemd": (b"systemd",),
     b"cron": (b"cron",),
@@ -93,7 +102,7 @@ _WRITES: Final = re.compile(
     r"\bopen\([^\n]{0,200},\s*(?:mode\s*=\s*)?[\"'][wax]|\.write(?:_text|_bytes|lines)?\(|write_?File|"
     r"append_?File|copyFile|symlink|json\.dump\(|shutil\.(?:copy|move)|file_put_contents|Set-Content|"
     r"Add-Content|Out-File|New-Item|"
-    r"\b(?:add|adds|added|adding|append|appends|appended|appending|write|writes|writing|written|edit|edits|"
+    r"(?<!\ba\s)(?<!\ban\s)(?<!\bthe\s)(?<!\bany\s)(?<!\bevery\s)\b(?:add|adds|added|adding|append|appends|appended|appending|write|writes|writing|written|edit|edits|"
     r"editing|insert|inserts|inserting|put|puts|create|creates|creating|update|updates|updating|modify|"
     r"modifies|modifying|"
     r"register|registers|save|saves|saved|saving|copy|copies|set|sets|configure|place|inject|injects|paste|"
@@ -128,12 +137,22 @@ _REGISTERS: Final = (
     ),
     (
         triggers(("git", "hookspath", "templatedir")),
-        re.compile(r"\bcore\.hooksPath\b|\binit\.templateDir\b", re.IGNORECASE),
+        re.compile(
+            r"\bcore\.hooksPath\b|\binit\.templateDir\b|\bgit\s+config\s[^\n;|&]{0,60}?(?:\balias\.[\w-]{1,30}\s+[\"']{0,2}!|"
+            r"\bcore\.(?:pager|editor|sshCommand|fsmonitor)\s|\bcredential\.helper\s|\b(?:filter|diff|merge)\.[\w-]{1,30}\.(?:clean|smudge|process|textconv|driver)\s)",
+            re.IGNORECASE,
+        ),
     ),
     (
         triggers(("sc", "nssm", "service")),
         re.compile(r"\b(?:sc(?:\.exe)?\s+create|nssm\s+install|New-Service)\b", re.IGNORECASE),
     ),
+    (
+        triggers("winlogon appinit_dlls loginhook eventfilter __eventfilter image"),
+        re.compile(r"\bCurrentVersion\\{1,2}Winlogon\b|\bAppInit_DLLs\b|\bLoginHook\b|\b__EventFilter\b|\bImage File Execution Options\b", re.IGNORECASE),
+    ),
+    (triggers("calendar boot restart"), re.compile(r"\bsystemd-run\s[^\n;|&]{0,80}--on-(?:calendar|boot|active|unit-active)\b|\bdocker\s+run\s[^\n;|&]{0,120}--restart[= ](?:always|unless-stopped)\b")),
+    (triggers("cron"), re.compile(r"\b(?:openclaw|clawdbot|hermes)\s+cron\s+(?:add|create)\b")),
     (triggers(("login",)), re.compile(r"\bmake\s+(?:new\s+)?login\s+item\b", re.IGNORECASE)),
     (triggers(("pm2",)), re.compile(r"\bpm2\s+(?:startup|save)\b")),
     (triggers(("at",)), re.compile(r"(?:\|\s*|^\s*)at\s+(?:now|midnight|noon|\d{1,2}:\d\d)\b", re.MULTILINE)),

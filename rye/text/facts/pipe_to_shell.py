@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Final
 
-from rye.text.facts import calls, fetchers, interpreters, shell
+from rye.text.facts import calls, fetchers, shell
 from rye.text.facts.across import across
 from rye.text.facts.fact import PIPE_TO_SHELL
 from rye.text.facts.flow import Flow
@@ -61,15 +60,6 @@ _SPELLINGS: Final = (
     ((b"deno run ", b"bun run ", b"deno install "), triggers(("deno", "bun"))),
     ((b"s_client",), triggers(("openssl",))),
 )
-_REVERSE = re.compile(r"/dev/(?:tcp|udp)/[^\s/]{1,255}/[\w${}]{1,40}")
-_CONNECTORS: Final = word_set("nc ncat netcat socat")
-_SHELLS: Final = word_set("sh bash cmd zsh powershell")
-_DESCRIPTOR_WORDS = triggers(("dup2",))
-#: A program's input becomes a connection: ``os.dup2(s.fileno(), 0)``.
-_BECOMES_INPUT = re.compile(r"\bdup2\(\s*\w{1,40}\.fileno\(\)[^\n]{0,200}")
-_NC_RUNS = re.compile(r"-[a-z]*[ec]")
-
-
 def find(source: Source) -> Iterator[RuleMatch]:
     """Yield every place where something fetched is run."""
     words = _TRIGGERS
@@ -84,13 +74,6 @@ def find(source: Source) -> Iterator[RuleMatch]:
         for line in source.logical_lines(_SELF_RUNNING_WORDS):
             for match in _SELF_RUNNING.finditer(line.text):
                 yield RuleMatch(PIPE_TO_SHELL, shown(match[0]), *source.place(line, match.start(), match[0].split()[0]))
-    if source.has(_CONNECTION_WORDS):
-        yield from _reverse_shells(source)
-    if source.has(_DESCRIPTOR_WORDS) and b"socket" in source.words and b"connect" in source.words:
-        for number in source.lines_with(_DESCRIPTOR_WORDS):
-            taken_over = _BECOMES_INPUT.search(source.lines[number])
-            if taken_over is not None:
-                yield RuleMatch(PIPE_TO_SHELL, shown(taken_over[0]), number, taken_over.start())
     yield from calls.find(source, calls.FETCHED, PIPE_TO_SHELL)
 
 
@@ -120,37 +103,3 @@ _SELF_RUNNING = re.compile(
     r"|\bfetch\([^\s]{1,200}\)\.then[^\n]{0,100}\.then\(eval\b",
     re.IGNORECASE,
 )
-_CONNECTION_WORDS = triggers(("tcp", "udp", "nc", "ncat", "netcat", "socat"))
-
-
-def _reverse_shells(source: Source) -> Iterator[RuleMatch]:
-    """A shell whose input is a connection runs what the other end sends."""
-    for line in source.logical_lines(_CONNECTION_WORDS):
-        text = line.text
-        match = _REVERSE.search(text)
-        if match is not None and re.search(r"\b(?:sh|bash|zsh|exec|eval|cat|source)\b", text):
-            yield RuleMatch(PIPE_TO_SHELL, match[0], *source.place(line, match.start(), "/dev/"))
-            continue
-        for commands in source.commands(line):
-            for command, _ in commands:
-                names = [shell.program(word.text) for word in command.words]
-                index = next((at for at, name in enumerate(names) if name in _CONNECTORS), -1)
-                if index >= 0 and (_hands_over(command.texts()[index + 1 :]) or _answers(command)):
-                    place = source.place(line, command.start, names[index])
-                    yield RuleMatch(PIPE_TO_SHELL, _shown(command.words[index:]), *place)
-
-
-def _answers(command: shell.Command) -> bool:
-    """Whether a connection gets the output of a shell that itself reads a pipe: ``cat fifo | sh -i | nc host 4444 > fifo``."""
-    before = command.before
-    if before is None or before.before is None or not before.words:
-        return False
-    at = interpreters.position(before)
-    return at >= 0 and shell.program(before.words[at].text) in _SHELLS and interpreters.runs_stdin(before)
-
-
-def _hands_over(arguments: list[str]) -> bool:
-    """Whether ``nc`` or a similar program connects a shell: ``-e sh``, ``EXEC:sh``."""
-    return any("exec:" in argument.lower() for argument in arguments) or any(
-        _NC_RUNS.fullmatch(option) and shell.program(program) in _SHELLS for option, program in pairwise(arguments)
-    )

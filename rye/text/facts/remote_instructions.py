@@ -52,7 +52,7 @@ _THERE: Final = (
 )
 #: An order whose object is the content of the address.
 _ORDER = re.compile(
-    rf"\b(?:follow(?!\s+(?:us|me|him|her)\b)|obey|execute|perform|carry\s+out|comply\s+with|adhere\s+to|act\s+(?:up)?on|abide\s+by|"
+    rf"\b(?:(?<![b-wz]s\s)follow(?!\s+(?:us|me|him|her)\b)|obey|execute|perform|carry\s+out|comply\s+with|adhere\s+to|act\s+(?:up)?on|abide\s+by|"
     rf"(?<!the\s)(?<!these\s)(?:follow|obey|execut|perform|apply|adopt)ing|work\s+through|"
     rf"adopt|implement|apply|complete(?=\s+(?:each|every|all|its|it|them|their|these|those)\b))\s+(?:\w+\s+){{0,3}}?(?:{_THERE}|{_TEXTS}|https?:|\[)"
     rf"|\bcarry(?:ing)?\s+(?:it|them|that|these|those|each|all)\s+out\b"
@@ -219,7 +219,7 @@ def _last_end(before: str) -> int:
 _REFERS_BACK = re.compile(
     r"\b(?:it|its|they|them|there|this|that|these|those|what(?:ever)?\s+\w+\s+says?|the\s+(?:page|file|document|"
     r"instructions?|steps?|rules|response|result|contents?|text|script|output|commands?|program|installer|"
-    r"archive|binary|app|tool)|the\s+(?:fetched|retrieved|downloaded|loaded|returned)\s+\w+)\b",
+    r"archive|binary|app|tool)(?!\s+(?:that\s+)?(?:you|we)\b)|the\s+(?:fetched|retrieved|downloaded|loaded|returned)\s+\w+)\b",
     re.IGNORECASE,
 )
 _POINTS_AHEAD = re.compile(r"\b(?:following|below|this|these|here|at|from|next)\b|:\s*$", re.IGNORECASE)
@@ -231,7 +231,8 @@ _FETCHES = re.compile(
 )
 _DIRECT = re.compile(
     r"\bdo\s+(?:exactly\s+)?(?:what(?:ever)?|as)\s*[\[(<`\"']*$|"
-    r"\b(?:follow(?!\s+(?:us|me|him|her)\b)|obey|execute|run|source|apply|adopt|comply\s+with|carry\s+out|perform|"
+    r"(?:^|[^\w\s]\s{0,3}|\n\s{0,40}|\b(?:and|or|then|to|must|should|shall|will|can|always|please|now|just|also|simply|first|next|carefully|exactly|only|immediately|you|not|"
+    r"strictly|fully|instead|agents?|assistants?|models?)\s+)(?:follow(?!\s+(?:us|me|him|her)\b)|obey|execute|run|source|apply|adopt|comply\s+with|carry\s+out|perform|"
     r"implement)\s+(?:\w+\s+){0,5}?(?:(?:at|from|in|on|under|via|of)\s+)?[\[(<`\"']*$",
     re.IGNORECASE,
 )

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, repeat
 from operator import add
@@ -51,10 +51,11 @@ _BEFORE_BACKSLASH = frozenset(b":%~.")
 _EXPANDED = re.compile(rb"\$(?:[@*]|\{ifs[^}\n]{0,20}\}|ifs(?:\$[0-9])?)")
 #: A word that a shell reads across a line end, and a command whose name another command builds.
 _SPLIT_WORD = re.compile(r"[\w\"']\\\n[\w\"']")
+_BUILDERS = frozenset((b"echo", b"printf"))
 _BUILT_WORD = re.compile(r"(?:\$\(|`)[ \t]*(?:echo|printf)[ \t]")
-_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w{0,60})")
+_VARIABLE = re.compile(r"[$%!](?:(?<=\$)\{?!?)?([A-Za-z_]\w{0,60})")
 #: Emphasis by underscores, which would belong to the word otherwise.
-_UNDERSCORED = re.compile(r"(?<!\w)_{1,3}(?=[A-Za-z])|(?<=[A-Za-z])_{1,3}(?!\w)")
+_UNDERSCORED = re.compile(r"_(?<!\w_)_{0,2}(?=[A-Za-z])|_(?<=[A-Za-z]_)_{0,2}(?!\w)")
 _TICK_IN_WORD = re.compile(r"[A-Za-z]`[A-Za-z]")
 _POWERSHELL = frozenset((b"powershell", b"pwsh", b"ps1"))
 _BLOCK_START = re.compile(r"\s*(?:$|#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|\||```|~~~|---|===|<!--)")
@@ -89,6 +90,10 @@ class Origin(NamedTuple):
     saves: tuple[str, ...] = ()
     elsewhere: bool = False
     """Whether another file of the item brought it in. If so, the place that runs it is reported."""
+
+
+Sources = Callable[[Command, str], "Origin | None"]
+"""What a rule takes for a source: given a command and the text of its line, what the command brings in."""
 
 
 class RuleMatch(NamedTuple):
@@ -256,8 +261,9 @@ class Source:
         numbers: set[int] = set()
         if "\\\n" in text:
             numbers.update(self.line_at(match.start()) for match in _SPLIT_WORD.finditer(text))
-        if "echo" in text or "printf" in text:
-            numbers.update(self.line_at(match.start()) for match in _BUILT_WORD.finditer(text))
+        for number in self.lines_with(_BUILDERS):
+            if _BUILT_WORD.search(text, self.text_starts[number], self.text_starts[number + 1]) is not None:
+                numbers.add(number)
         values = self.names.values
         if values:
             numbers.update(self.line_at(match.start()) for match in _VARIABLE.finditer(text) if match[1] in values)

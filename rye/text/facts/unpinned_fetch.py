@@ -20,7 +20,7 @@ from rye.text.facts.shell import plain, shown
 from rye.text.facts.source import RuleMatch, Source
 from rye.text.facts.tables import triggers, word_set
 
-_TRIGGERS = triggers(packages.TOOLS - word_set("go python python3 py uv docker git gh code cursor rye nix oc"))
+_TRIGGERS = triggers(packages.TOOLS - word_set("go python python3 py uv docker git gh code cursor rye nix oc claude gemini skills"))
 #: Very common words, each with the strings that the text must contain for them to fetch something.
 _SPELLINGS: Final = (
     ((b"go run ", b"go install ", b"go get "), triggers(("go",))),
@@ -31,6 +31,9 @@ _SPELLINGS: Final = (
     ((b"gh extension",), triggers(("gh",))),
     ((b"--install-extension",), triggers(("code", "cursor"))),
     ((b"rye add ",), triggers(("rye",))),
+    ((b"marketplace add",), triggers(("claude",))),
+    ((b"extensions install",), triggers(("gemini",))),
+    ((b"skills add",), triggers(("skills",))),
     ((b"nix run", b"nix shell", b"nix develop", b"nix build", b"nix profile"), triggers(("nix",))),
     ((b"oc apply", b"oc create", b"oc replace"), triggers(("oc",))),
     (

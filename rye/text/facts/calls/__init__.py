@@ -13,19 +13,26 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from rye.limits import FACTS
-from rye.text.facts.calls.following import NAME, NAMES, ContentOrigin, Followed, base
+from rye.text.facts.calls import arguments
+from rye.text.facts.calls.following import NAMES, ContentOrigin, Followed, base
 from rye.text.facts.calls.kinds import DECODED, FETCHED, Kind
+from rye.text.facts.calls.resolved import resolved
 from rye.text.facts.shell import plain, shown
 from rye.text.facts.source import Origin, RuleMatch, Source
 from rye.text.facts.tables import triggers, word_set
 
 #: Calls that run their text argument. An attribute (``pattern.exec(text)``, ``model.eval()``) counts only with these owners.
 EVALUATES: Final = re.compile(
-    r"(?<![\w.$])(?:await\s+)?(?:(?:builtins|__builtins__|window|globalThis|global|self|vm|Kernel|binding|"
+    r"(?<![\w.$])(?:await\s+)?(?:(?:builtins|__builtins__|window|globalThis|global|self|this|vm|Kernel|binding|"
     r"instance|top)(?:\.|\[[\"']))?"
     r"(?:exec|eval|execfile|runInThisContext|runInNewContext|runInContext|compileFunction|instance_eval|"
     r"class_eval|assert|create_function)"
-    r"(?:[\"']\])?\s*\(|"
+    r"(?:[\"']\])?\s*(?:\?\.)?\(|"
+    r"(?:\beval|\bFunction)\.(?:call|apply)\s*\(|\bReflect\.(?:apply|construct)\(\s*(?=(?:eval|Function)\b)|\.(?:runsource|runcode|exec_module)\s*\(|"
+    r"(?<![\w.$])(?:new\s+)?(?:Async|Generator)Function\s*\(|(?<![\w.$])importScripts\s*\(|\bnew\s+Worker\s*\(|"
+    r"(?<![\w.$:])(?:loadstring|dofile)\s*\(|\bcall_user_func(?:_array)?\(\s*(?=[\"'](?:eval|assert|system|exec))|\bAssembly\]?(?:::|\.)Load\s*\(|"
+    r"(?:\.then|\.forEach|(?<![\w.])map|\.map|\.call_soon\w{0,12}|\.submit|setTimeout|partial|starmap)\(\s*(?=(?:eval|exec|Function)\s*[,)])|"
+    r"\btarget\s*=\s*(?=(?:eval|exec)\s*[,)])|"
     r"(?<![\w.$])(?:new\s+)?Function\s*\(|(?<![\w.$])eval\s+(?=[A-Za-z$\"'])|\bnew\s+vm\.Script\s*\(|importlib[\w.]*\(|"
     r"getattr\(\s*(?:builtins|__builtins__|__import__\([\"']builtins[\"']\))\s*,(?:[^()\n]{1,80}|\([^()\n]{0,80}\)){1,6}\)\s*\(|"
     r"\(\s*(?:\d{1,3}|void 0|null|[A-Za-z_$][\w$]{0,40})\s*,\s*(?:(?:window|globalThis|global)\.)?(?:eval|Function)\s*\)\s*\(|"
@@ -37,10 +44,12 @@ EVALUATES: Final = re.compile(
     r"(?<![\w.$])(?:require|include)(?:_once)?\s+(?=[\"']https?:)|(?<![\w.$])import\s*\(\s*(?=[\"'`]data:)"
 )
 STARTS: Final = re.compile(
-    r"(?:\bos\.(?:system|popen|startfile|exec[lv]p?e?|spawn[lv]p?e?|posix_spawn)|\bsubprocess\.\w+|"
+    r"(?:\bos\.(?:system|popen|startfile|exec[lv]p?e?|spawn[lv]p?e?|posix_spawn|execute)|\bsubprocess\.\w+|\bpty\.spawn|"
+    r"\bcreate_subprocess_(?:exec|shell)|\bDeno\.(?:run|Command)|\bBun\.spawn(?:Sync)?|(?<![\w.$])execa\w{0,10}|\bgetRuntime\(\)\.exec|\bProcessBuilder|"
+    r"\bexec\.Command|\bCommand::new|\bIO\.popen|\bOpen3\.\w{4,12}|\bio\.popen|\bProcess\.(?:Start|spawn)|\bKernel\.(?:system|spawn|load)|"
     r"(?<![\w.$:])(?:Popen|check_output|check_call|"
     r"execSync|execFileSync|execFile|spawnSync|spawn|system|popen|shell_exec|passthru|proc_open|fork)|"
-    r"(?:\bcp|child_process[\"']?\)?|\bchild|\bshell)\.(?:exec|spawn|fork)\w*|\brunpy\.run_path|"
+    r"(?:\bcp|child_process[\"']?\)?|\bchild|\bshell)\.(?:exec|spawn|fork)\w*|\brunpy\.run_\w{4,6}|\bSourceFileLoader|\bzipimporter|\bimport_module|"
     r"\bctypes\.CDLL|\bspec_from_file_location)\s*\(|(?<![\w.$])(?:require|import)\s*\(\s*(?=[A-Za-z_$.\"'`])"
 )
 _RUN_WORDS = triggers(
@@ -48,6 +57,8 @@ _RUN_WORDS = triggers(
     "class_eval create_function vm importlib _compile functiontype settimeout setinterval system popen "
     "startfile subprocess execsync execfilesync execfile spawnsync spawn shell_exec passthru proc_open runpy "
     "builtins __builtins__ pickle cpickle dill cloudpickle "
+    "runsource runcode exec_module importscripts loadstring dofile call_user_func assembly sourcefileloader zipimporter import_module "
+    "create_subprocess_exec create_subprocess_shell deno bun execa getruntime processbuilder command open3 pty eval asyncfunction reflect "
     "child_process execv execvp execl execlp check_output check_call posix_spawn spec_from_file_location cdll"
 )
 #: Very common words; they count only in the one spelling that runs something.
@@ -61,44 +72,29 @@ _RARE_SPELLINGS: Final = (
 )
 
 
-_ALIASED = re.compile(
-    r"([A-Za-z_$][\w$]{0,60})\s*=\s*(?:(?:window|globalThis|global|self|builtins|__builtins__)\.)?"
-    r"(?:eval|exec|Function)[ \t]*(?:[;,\n]|$)"
-)
-_MOST_ALIASES: Final = 8
-
-
-def aliases(text: str, begin: int, end: int) -> list[str]:
-    """Other names that this part of the text gives to an evaluating function: ``run = eval``."""
-    return [match[1] for match in _ALIASED.finditer(text, begin, end)][:_MOST_ALIASES]
-
-
-def calls_of(names: list[str]) -> re.Pattern[str]:
-    """A pattern for calls by these names."""
-    return re.compile(rf"(?<![\w.$])(?:{'|'.join(map(re.escape, names[:_MOST_ALIASES]))})\s*\(")
-
-
 def run_words(source: Source) -> frozenset[bytes]:
-    """The words of the file that occur in calls that run something; empty if there is no such call."""
-    words = _RUN_WORDS & source.words
-    rare = _RARE_WORDS & source.words
-    return words | rare if rare and any(spelling in source.text for spelling in _RARE_SPELLINGS) else words
+    """The words of the file that occur in calls that run something; empty if there is no such call. Computed once."""
+    known: frozenset[bytes] | None = source.kept.get("run words")
+    if known is None:
+        words = _RUN_WORDS & source.words
+        rare = _RARE_WORDS & source.words
+        known = words | rare if rare and any(spelling in source.text for spelling in _RARE_SPELLINGS) else words
+        source.kept["run words"] = known
+    return known
 
 
 __all__ = ["DECODED", "FETCHED", "Kind", "evaluating", "find", "starts", "window_of"]
 
 _STRING = re.compile(r"[\"'`]([^\"'`\n]{1,300})[\"'`]")
-_FIRST_ARGUMENT = re.compile(
-    rf"\s*(?:args\s*=\s*)?\[?\s*(?:(?:[\"'](?:/\w+)*/?(?:sh|bash|zsh|python3?|node|perl|ruby|env|sudo|"
-    rf"powershell|cmd|pwsh)(?:\.exe)?[\"']|sys\.executable|process\.execPath)\s*,\s*\[?\s*)?"
-    rf"(?:[\"']-[A-Za-z]{{1,12}}[\"']\s*,\s*)*(?:str\(|f(?=[\"'`]))?(?:[\"'`](?:(?:sudo |chmod \S+ \S+ && )?(?:sh|bash|"
-    rf"zsh|python3?|node|perl|source|\.) )?([^\"'`\n]{{1,300}})[\"'`]|({NAME}(?:\.(?:text|content|data|"
-    rf"stdout|decode\(\)|toString\(\)|name|body))*)\s*[\]),.])"
-)
 #: Languages that call ``eval`` without parentheses, and programs whose code stands on a command line.
 _WORD_LANGUAGES: Final = word_set("pl pm perl rb ruby php sh bash zsh ksh tcl fish shell console")
 _EVALUATES_WORDS = re.compile(r"\b(?:perl|ruby|php)\b")
 _RECORDS: Final = word_set("json jsonl ndjson csv tsv")
+#: An evaluating function that is handed to another one, which calls it with what it has: ``.then(eval)``, ``target=exec``.
+_PASSED = re.compile(r"(?:eval|exec|Function)\s*[,)]")
+#: What a started program is fed.
+_FEEDS = re.compile(r"\.stdin\.(?:write|end|send)\(|\.communicate\(|\.pipe\(\s*(?=[\w$.]{1,60}\.stdin\b|[\w$.]{1,40}\()|\.(?:sendline|puts|fputs|fwrite)\(")
+_MOST_STARTED: Final = 64
 _BEFORE_CALL: Final = 120
 """How far before a timer the function that it stands in can begin."""
 _CALL_MARKS: Final = ("(", "eval", "=", "include", "require")
@@ -110,6 +106,7 @@ _ADDRESSES: Final = ("'http", '"http', "`http")
 
 def find(source: Source, kind: Kind, fact: str) -> Iterator[RuleMatch]:
     """Yield every call that runs what a source of this kind brings in."""
+    saved, source = source.saved[fact], resolved(source)
     if not (source.has(kind.words) or any(mark in source.text for mark in kind.marks)):
         return
     evaluates, started = _calls(source)
@@ -121,13 +118,17 @@ def find(source: Source, kind: Kind, fact: str) -> Iterator[RuleMatch]:
     followed = Followed(source, kind, sources, kind is FETCHED)
     for name, place in followed.files.items():
         if "." in name:
-            source.saved[fact].setdefault(name, Origin(place.text, source.line_at(place.offset), 0))
+            saved.setdefault(name, Origin(place.text, source.line_at(place.offset), 0))
     reported: set[int] = set()
     for match in evaluates:
         if match.start() in reported or _is_definition(source.text, match.start()):
             continue
         window = window_of(source.text, match.end())
-        direct = _is_direct(kind, sources, match.end(), window)
+        begin = match.end()
+        if _PASSED.match(window):
+            begin = source.text_starts[source.line_at(match.start())]
+            window = source.text[begin : match.end()] + window
+        direct = _is_direct(kind, sources, begin, window)
         origin = None if direct else _in_scope(source, _evaluated(window, followed, match), match)
         if direct or origin is not None:
             reported.add(match.start())
@@ -138,25 +139,51 @@ def find(source: Source, kind: Kind, fact: str) -> Iterator[RuleMatch]:
         if match.start() not in reported and (origin is not None or _starts_source(kind, window)):
             reported.add(match.start())
             yield _found(source, fact, match, window, origin)
+    if any(arguments.starts_interpreter(window_of(source.text, match.end())) for match in started[:_MOST_STARTED]):
+        yield from _fed(source, fact, followed, sources)
+    yield from _imported(source, fact, followed)
+
+
+def _fed(source: Source, fact: str, followed: Followed, sources: list[int]) -> Iterator[RuleMatch]:
+    """What is written to the standard input of a shell or a language that the program started."""
+    for match in _FEEDS.finditer(source.text):
+        number = source.line_at(match.start())
+        begin, end = source.text_starts[number], source.text_starts[number + 1]
+        at = bisect_left(sources, begin)
+        line = source.text[begin:end].strip()
+        origin = next((followed.names[name] for name in NAMES.findall(line) if name in followed.names), None)
+        if origin is not None or (at < len(sources) and sources[at] < end):
+            yield _found(source, fact, match, window_of(source.text, match.end()), origin)
+
+
+def _imported(source: Source, fact: str, followed: Followed) -> Iterator[RuleMatch]:
+    """A module that the program saved and then imports by its name."""
+    for name, origin in followed.files.items():
+        stem = name.removesuffix(".py")
+        if stem != name and stem.isidentifier():
+            match = re.compile(rf"^[ \t]*(?:import|from)[ \t]+{stem}\b[^\n]{{0,80}}", re.MULTILINE).search(source.text, origin.offset)
+            if match is not None:
+                yield _found(source, fact, match, "", origin)
 
 
 def starts(source: Source, fact: str, files: Mapping[str, Origin]) -> Iterator[RuleMatch]:
     """Yield every call that starts one of ``files``, which another file of the item brought in."""
+    source = resolved(source)
     if not source.has(run_words(source)):
         return
     for match in _calls(source)[1]:
         window = window_of(source.text, match.end())
-        argument = _FIRST_ARGUMENT.match(window)
-        origin = files.get(base((argument[1] or "").split(" ", 1)[0])) if argument is not None else None
+        origin = next((files[name] for name, _ in arguments.runs(window) if name in files), None)
         if origin is not None:
             line = source.line_at(match.start())
             value = f"{shown(plain(origin.text))} ; {shown(plain(match[0].lstrip() + window))}"
             yield RuleMatch(fact, value, line, match.start() - source.text_starts[line])
 
 
-def evaluating(source: Source) -> list[re.Match[str]]:
-    """The file's calls that evaluate text."""
-    return _calls(source)[0] if source.has(run_words(source)) else []
+def evaluating(source: Source) -> tuple[Source, list[re.Match[str]]]:
+    """The file with its names resolved, and its calls that evaluate text."""
+    source = resolved(source)
+    return source, _calls(source)[0] if source.has(run_words(source)) else []
 
 
 def _calls(source: Source) -> tuple[list[re.Match[str]], list[re.Match[str]]]:
@@ -166,7 +193,6 @@ def _calls(source: Source) -> tuple[list[re.Match[str]], list[re.Match[str]]]:
         return known
     evaluates: list[re.Match[str]] = []
     starts: list[re.Match[str]] = []
-    names: list[str] = []
     for number in source.lines_with(run_words(source)):
         begin, end = source.text_starts[number], source.text_starts[number + 1]
         if not any(source.text.find(mark, begin, end) >= 0 for mark in _CALL_MARKS):
@@ -178,9 +204,6 @@ def _calls(source: Source) -> tuple[list[re.Match[str]], list[re.Match[str]]]:
             if bare or not (match[0][-1].isspace() and match[0].lstrip().startswith("eval"))
         )
         starts.extend(STARTS.finditer(source.text, begin, end))
-        names.extend(aliases(source.text, begin, end))
-    if names:
-        evaluates.extend(calls_of(names).finditer(source.text))
     source.kept["calls"] = (evaluates, starts)
     return evaluates, starts
 
@@ -249,12 +272,11 @@ def _in_scope(source: Source, origin: ContentOrigin | None, match: re.Match[str]
 
 def _started(window: str, followed: Followed) -> ContentOrigin | None:
     """The origin of the first argument of a call that starts a program: a name, a file, or a script for an interpreter."""
-    argument = _FIRST_ARGUMENT.match(window)
-    if argument is None:
-        return None
-    word = (argument[2] or "").split(".", 1)[0]
-    literal = base((argument[1] or "").split(" ", 1)[0])
-    return followed.names.get(word) or followed.files.get(word or literal)
+    for name, is_file in arguments.runs(window):
+        origin = (None if is_file else followed.names.get(name)) or followed.files.get(name) or followed.files.get(f"{name}.py")
+        if origin is not None:
+            return origin
+    return None
 
 
 def _starts_source(kind: Kind, window: str) -> bool:

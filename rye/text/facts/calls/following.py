@@ -15,7 +15,7 @@ NAME: Final = r"[A-Za-z_$][\w$]{0,60}"
 NAMES: Final = re.compile(rf"(?<![\w$.]){NAME}")
 _NAME: Final = NAME
 _ASSIGNED = re.compile(
-    rf"(?:^|[;{{(,\s])({_NAME})(?:\s*:\s*[\w.\[\]]{{1,40}})?\s*(?:\+|:|\|\|)?=(?![=>])\s*|\bas\s+({_NAME})\s*:|\bimport\s+(?:[\w.]{{1,60}}\s+as\s+(?={_NAME})|(?=(?:get|post)\b))({_NAME})"
+    rf"(?:^|[;{{(,\s]|(?<==>))({_NAME})(?:\s*:\s*[\w.\[\]]{{1,40}})?\s*(?:\+|:|\|\|)?=(?![=>])\s*|\bas\s+({_NAME})\s*:|\bimport\s+(?:[\w.]{{1,60}}\s+as\s+(?={_NAME})|(?=(?:get|post)\b))({_NAME})"
     rf"|[(,=]\s*(?:async\s*)?\(?\s*({_NAME})\s*\)?\s*=>|\bfunction\s*\w{{0,40}}\(\s*({_NAME})"
     rf"|[(,=]\s*\(?\s*\{{\s*(?:\w{{1,40}}\s*:\s*)?({_NAME})\s*\}}\s*\)?\s*=>|\{{\s*(?:\w{{1,40}}\s*:\s*)?({_NAME})\s*\}}\s*=(?![=>])"
 )
@@ -44,7 +44,9 @@ _OPENED = re.compile(
     rf"fdopen\(\s*({_NAME})[^)\n]{{0,80}}\)\s*as\s+({_NAME})|({_NAME})\s*=\s*(?:os\.)?fdopen\(\s*({_NAME})"
     rf"|TemporaryFile\([^)\n]{{0,200}}\)\s*as\s+({_NAME})|({_NAME})\s*=\s*(?:tempfile\.)?NamedTemporaryFile\("
 )
-_COMMON: Final = word_set("self this e err error i timeout headers params method")
+_COMMON: Final = word_set(
+    "self this e err error i timeout headers params method input check stdin stdout stderr shell encoding capture_output cwd"
+)
 _SOCKET: Final = triggers(("recv_into",))
 _MOST_HANDLES: Final = 64
 

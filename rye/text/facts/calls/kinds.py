@@ -17,6 +17,12 @@ class Kind(NamedTuple):
     """Spellings that contain no word of their own."""
 
 
+STARTED: Final = (
+    r"(?:subprocess\.\w{2,20}|os\.(?:popen|system)|Popen|popen|check_output|child_process\.\w{4,14}|execSync|execFileSync|execFile|"
+    r"spawnSync|spawn|shell_exec|exec|system|run|Command::new|exec\.Command|capture2e?|capture3)"
+)
+"""Calls that start a program."""
+_FETCHERS: Final = r"(?:curl|wget|aria2c|lwp-request|lwp-download|xh|https?)"
 FETCHED: Final = Kind(
     re.compile(
         r"requests\.(?:get|post|request|Session)|\bsession\.get\(|urlopen\s*\(|urlretrieve\s*\(|httpx\.|"
@@ -26,11 +32,20 @@ FETCHED: Final = Kind(
         r"\bfrom\s+(?:requests|httpx|urllib3?(?:\.request)?|aiohttp)\s+import\b|curl_exec|LWP::|\bNet::HTTP|URI\.open|open\(\s*[\"']https?:|HTTP\.get|HTTParty|Faraday|"
         r"source\(\s*[\"']https?:|"
         r"\bget\(\s*[\"']https?:|\.recv\(|import\(\s*[\"']https?:|download\.file\(|require\(\s*[\"']https?:|"
-        r"WebClient|getURL|include(?:_once)?\s*\(?\s*[\"']https?:|check_output\(\s*\[?\s*[\"'](?:curl|wget)",
+        r"WebClient|getURL|include(?:_once)?\s*\(?\s*[\"']https?:|"
+        rf"\b{STARTED}\(\s*\[?\s*[rf]?[\"'`](?:sudo\s)?{_FETCHERS}\b|(?:%x|\bqx)[({{\[/|]\s?{_FETCHERS}\b|[=(]\s?`{_FETCHERS}\s|"
+        r"HTTPS?Connection\(|\.getresponse\(|\bpycurl\b|PoolManager\(|\bundici\b|\bsuperagent\b|\bneedle\b|\bky\.get|new\s+WebSocket\(|"
+        r"new\s+EventSource\(|ftplib|create_connection\(|\bnet\.(?:connect|createConnection|Socket)\b|\btls\.connect\(|"
+        r"resolveTxt\(|dns\.resolver|\.resolve\([^()\n]{1,80},\s?[\"']TXT|HTTP::Tiny|WWW::Mechanize|fsockopen\(|stream_socket_client\(|"
+        r"TCPSocket\.|IO::Socket|\bhttp\.Get\(|HttpClient\b|\bsocket\.http|readLines\(\s*(?:url\(\s*)?[\"']https?:|\burl\(\s*[\"']https?:|"
+        r"DownloadString|DownloadData|Invoke-(?:WebRequest|RestMethod)|\bremotes::|\bimaplib|\bpaste\.get",
     ),
     triggers(
         "requests session urlopen urlretrieve httpx urllib urllib2 urllib3 aiohttp fetch axios got https http "
-        "xmlhttprequest curl_exec file_get_contents lwp uri httparty faraday recv webclient geturl curl wget"
+        "xmlhttprequest curl_exec file_get_contents lwp uri httparty faraday recv webclient geturl curl wget "
+        "httpconnection httpsconnection getresponse pycurl poolmanager undici superagent needle ky websocket eventsource ftplib "
+        "create_connection net tls resolvetxt resolver resolve mechanize fsockopen stream_socket_client tcpsocket httpclient "
+        "socket readlines url downloadstring downloaddata webrequest restmethod aria2c lwp_request imaplib"
     ),
 )
 DECODED: Final = Kind(

@@ -26,6 +26,8 @@ _URL: Final = re.compile(r"(?:[\w+.-]{2,20}::)?(?:git\+)?(?:https?|ssh|git|oci):
 _FLAKE: Final = re.compile(r"(?:git\+)?(?:github|gitlab|sourcehut|https?|ssh|tarball):\S{3,400}")
 _EXTENSION: Final = re.compile(r"[A-Za-z0-9][\w-]{0,60}\.[A-Za-z][\w.-]{0,80}|https?://\S{3,400}")
 _REPOSITORY: Final = re.compile(r"https?://\S{3,400}|[\w.-]{1,60}/[\w.-]{1,100}")
+_MARKETPLACE: Final = re.compile(r"https?://\S{3,400}|[\w.-]{1,60}/[\w.-]{1,100}$")
+_SKILL: Final = re.compile(r"@?[A-Za-z0-9][\w./-]{1,100}")
 _FROM_MODULE: Final = re.compile(r"-{1,2}from-module=(\S{3,400})")
 
 _APPLIED: Final[dict[str, Applied]] = {
@@ -39,6 +41,10 @@ _APPLIED: Final[dict[str, Applied]] = {
     "ansible-pull": Applied(frozenset(), _URL),
     "ansible-galaxy": Applied(word_set("install"), _URL),
     "rye": Applied(word_set("add"), _URL),
+    "claude": Applied(word_set("add"), _MARKETPLACE),
+    "gemini": Applied(word_set("install"), _URL),
+    "skills": Applied(word_set("add"), _REPOSITORY),
+    "clawhub": Applied(word_set("install"), _SKILL),
     **dict.fromkeys(
         ("code", "code-insiders", "codium", "cursor", "windsurf"), Applied(word_set("--install-extension"), _EXTENSION)
     ),

@@ -61,6 +61,7 @@ _ROW_OF: Final = {tool: row for row in ROWS for tool in row.tools}
 TOOLS: Final = frozenset(_ROW_OF) | {"go", "deno"}
 
 _GO_EXACT = re.compile(r"\S+@v\d+\.\d+\.\d+\S*|\S+@[0-9a-f]{12,40}")
+_COMMIT = re.compile(r"/[0-9a-f]{40}/")
 _DENO_EXACT = re.compile(r"@\d+\.\d+\.\d+")
 
 
@@ -103,5 +104,8 @@ def _go(said: str, rest: list[str]) -> Iterator[str]:
 
 def _deno(said: str, rest: list[str]) -> Iterator[str]:
     word = next((word for word in rest if word.startswith(("npm:", "jsr:"))), "")
+    address = next((clean(word) for word in rest if "://" in word), "")
+    if address and not word and not (_DENO_EXACT.search(address) or _COMMIT.search(address)):
+        yield f"deno {said} {address}"
     if word and not _DENO_EXACT.search(word[5:]):
         yield f"deno {said} {clean(word)}"

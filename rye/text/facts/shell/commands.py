@@ -21,7 +21,8 @@ _TOKEN = re.compile(
     r"|(?P<redirect>&?>>?\|?(?:&\d?-?)?|<)|(?P<pipe>\|&?(?!\|))|(?P<end>\|\||&&|[;&\x1e]|`{3,})"
 )
 _WRAPPERS: Final = word_set(
-    "sudo doas env nohup time nice ionice exec command builtin timeout stdbuf setsid busybox xargs parallel unbuffer trap"
+    "sudo doas env nohup time nice ionice exec command builtin timeout stdbuf setsid busybox xargs parallel unbuffer trap "
+    "caffeinate arch xvfb-run rlwrap strace ltrace systemd-run unshare firejail bwrap wsl flock coproc torsocks proxychains"
 )
 #: Words before a command that are not programs: of a shell, a list, a prompt, a configuration.
 _MARKS: Final = word_set(
@@ -232,6 +233,12 @@ def head(command: Command) -> int:
     while index < len(words):
         text = words[index].text
         name = program(text)
+        if name == "exist" and index and index + 1 < len(words):  # ``if exist FILE command``
+            index += 2
+            continue
+        if text.startswith("$") and words[index + 1 : index + 2] and words[index + 1].text == "=" and not words[index].children:
+            index += 2  # PowerShell: ``$x = command``
+            continue
         if text == "." or (words[index].children and not text.endswith("=")):
             return index
         if text in _TESTS and index + 1 < len(words) and words[index + 1].text[:1] in ("-", "$", "!"):

@@ -9,24 +9,37 @@ from typing import Final, NamedTuple
 from rye.limits import FACTS
 
 _ASSIGNED = re.compile(
-    r"(?:^|;|&&)[ \t$>]*(?:export |set |let |const |local |readonly |var )?\$?([A-Za-z_]\w{0,60})[ \t]?=[ \t]?"
-    r"(?:\"([^\"`$;|&<>\\\n]{1,400})\"|'([^'`$;|&<>\\\n]{1,400})'|([^\s\"'`$();|&<>]{1,2000}))(?=[ \t]*(?:$|[;&]))",
+    r"(?:^|;|&&|[ \t]then|[ \t]do)[ \t$>@]*(?:(?:export|set|let|const|local|readonly|var|declare|typeset)[ \t]+(?:-\w{1,3}[ \t]+)?)?"
+    r"[\"$]?([A-Za-z_]\w{0,60})[ \t]?(?P<more>\+)?=[ \t]?"
+    r"(?:\((?P<list>[^()`;|&<>\\\n]{0,400})\)|\"([^\"`;|&<>\\\n]{1,400})\"|'([^'`$;|&<>\\\n]{1,400})'|([^\s\"'`();|&<>]{1,2000}))"
+    r"(?=[ \t\"]*(?:$|[;&#]))",
     re.MULTILINE,
 )
+#: fish and csh: ``set -l fetch curl``.
+_SET = re.compile(r"^[ \t]*set[ \t]+(?:-\w{1,3}[ \t]+){0,3}([A-Za-z_]\w{0,60})[ \t]+(?![=(])([^\s=\"'`$;|&<>()][^\n\"'`$;|&<>()]{0,200})$", re.MULTILINE)
 _ALIAS = re.compile(
     r"\b(?:alias|set-alias)[ \t]+(?:-\w{1,12}[ \t]+){0,3}([\w-]{1,40})(?:[ \t]*=[ \t]*|[ \t]+(?:-value[ \t]+)?)"
     r"(?:\"([^\"\n]{1,400})\"|'([^'\n]{1,400})'|([\w./-]{1,100}))",
     re.IGNORECASE,
 )
 _FUNCTION = re.compile(
-    r"[ \t]{0,40}(?:function[ \t]+)?([A-Za-z_][\w-]{0,40})[ \t]*\(\)[ \t]*\{\s{0,20}([^{}\n;|&]{1,400});?\n?[ \t]{0,20}\}"
+    r"[ \t]{0,40}(?:function[ \t]+)?([A-Za-z_][\w-]{0,40})[ \t]*\(\)[ \t]*\{\s{0,20}((?:[^{}\n;|&]|\$\{\w{1,40}\}){1,400});?\n?[ \t]{0,20}\}"
 )
-_VARIABLE = re.compile(r"(?P<before>)\$(?:\{(?P<a>[A-Za-z_]\w{0,60})\}|(?P<b>[A-Za-z_]\w{0,60}))")
+#: A variable as shells use it: ``$x``, ``${x}``, ``${x[@]}``, ``${x//a/b}``, ``${x:2:3}``, ``${x:-word}``, and in cmd ``%x%``, ``!x!``.
+_VARIABLE = re.compile(
+    r"\$(?:\{(?P<how>[!#])?(?P<a>[A-Za-z_]\w{0,60})(?P<expansion>[^{}\n\x1f]{0,80})\}|(?P<b>[A-Za-z_]\w{0,60}))"
+    r"|(?P<sign>[%!])(?P<c>[A-Za-z_]\w{0,40})(?P<cut>:[^%!\n]{1,40})?(?P=sign)"
+)
+_SLICE = re.compile(r":\s?(-?\d{1,4})(?::(-?\d{1,4}))?|:~(-?\d{1,4})(?:,(-?\d{1,4}))?")
+_INDEX = re.compile(r"\[(?:([@*])|(\d{1,3}))\]")
 _HEAD_CHARACTERS: Final = 120
 """How many characters before its parentheses a function's name can start."""
 _FEW: Final = 16
 """Up to this many variables are searched for individually before all assignments of the text are read."""
-_ARGUMENTS = re.compile(r"[\"']?\$(?:[@*1]|\{[@*1]\})[\"']?")
+_ARGUMENTS = re.compile(r"[\"']?\$(?:([@*1-9])|\{([@*1-9])\})[\"']?")
+_PARAMETERS = re.compile(r"[^\s;|&<>()`]{1,400}")
+_NESTED: Final = 3
+"""How often values are filled into values."""
 
 
 class Names(NamedTuple):
@@ -42,41 +55,133 @@ class Names(NamedTuple):
 
         Short values are always expanded, up to the limit for a line; long ones only while they fit into ``room``.
         """
-        if self.values and "$" in text:
-            text = _filled(text, _VARIABLE, self.values, room)
-        return _filled(text, _HEADS, self.commands, room) if self.commands else text
+        if self.values and ("$" in text or "%" in text or "!" in text):
+            text = _filled(text, self.values, room)
+        return _called(text, self.commands) if self.commands else text
 
 
-def _filled(text: str, pattern: re.Pattern[str], meanings: dict[str, str], room: int) -> str:
+def _filled(text: str, values: dict[str, str], room: int) -> str:
     left = FACTS.filled_in_characters
 
     def meaning(match: re.Match[str]) -> str:
         nonlocal left, room
-        known = meanings.get(match["a"] or match["b"])
+        known = _expanded(match, values)
         size = len(known) if known is not None else 0
         if known is None or size > left or (size > FACTS.short_value_characters and size > room):
             return match[0]
         left -= size
         room -= size if size > FACTS.short_value_characters else 0
-        return (match["before"] or "") + known
+        return known
 
-    return pattern.sub(meaning, text)
+    return _VARIABLE.sub(meaning, text)
 
 
-_HEADS: Final = re.compile(r"(?P<before>(?:^|[;|&({`\x1f])[ \t]{0,40})(?P<a>(?P<b>[A-Za-z_])[\w-]{0,40})(?=[ \t])")
+def _expanded(match: re.Match[str], values: dict[str, str]) -> str | None:
+    """What a variable's expansion means, if its value is known: the value, an element, a part, or with something replaced."""
+    known = values.get(match["a"] or match["b"] or match["c"])
+    how = match["expansion"] or match["cut"] or ""
+    if match["how"] == "!" and known is not None:
+        return values.get(known)
+    if known is None:
+        return how.lstrip(":-=\"'").rstrip("\"'") if how.startswith((":-", ":=")) and "$" not in how else None
+    if match["how"] == "#":
+        return None
+    return _altered(known, how) if how else known
+
+
+def _altered(value: str, how: str) -> str | None:
+    index = _INDEX.fullmatch(how)
+    if index is not None:
+        words = value.split()
+        return value if index[1] else words[int(index[2])] if int(index[2]) < len(words) else ""
+    cut = _SLICE.fullmatch(how)
+    if cut is not None:
+        begin, size = int(cut[1] or cut[3]), cut[2] or cut[4]
+        rest = value[begin:]
+        return rest if size is None else rest[: int(size)]
+    if how.startswith("/"):
+        old, _, new = how.lstrip("/").partition("/")
+        new = new.strip("\"'")
+        return value.replace(old, new) if how.startswith("//") else value.replace(old, new, 1)
+    if how.startswith(":") and "=" in how:
+        old, _, new = how[1:].partition("=")
+        return value.replace(old, new)
+    if how.startswith(("#", "%")):
+        part = how.lstrip("#%").strip("\"'")
+        return value.removeprefix(part) if how.startswith("#") else value.removesuffix(part)
+    if how in ("^^", ",,", "^", ",", "@Q", "@L", "@U"):
+        return value.lower()
+    return value if how.startswith((":-", ":=", ":?", ":+", "-", "=", "?")) else None
+
+
+def _called(text: str, commands: dict[str, str]) -> str:
+    """The text with calls of known aliases and functions expanded; a function's parameters are the words that follow the call."""
+    left = FACTS.filled_in_characters
+    parts, done = [], 0
+    for match in _HEADS.finditer(text):
+        known = commands.get(match["name"])
+        if known is None or len(known) > left or match.start("name") < done:
+            continue
+        parts.append(text[done : match.start("name")])
+        done = match.end("name")
+        if _ARGUMENTS.search(known) is not None:
+            stop = re.compile(r"[;|&()`\x1f\x1e]|$").search(text, done)
+            end = stop.start() if stop is not None else len(text)
+            words = _PARAMETERS.findall(text[done : min(end, done + 2000)])
+            known = _ARGUMENTS.sub(lambda part: _parameter(part[1] or part[2], words), known)[: FACTS.filled_in_characters]
+            redirected = re.compile(r"[<>]").search(text, done, end)
+            done = redirected.start() if redirected is not None else end
+        left -= len(known)
+        parts.append(known)
+    return "".join((*parts, text[done:])) if parts else text
+
+
+def _parameter(which: str, words: list[str]) -> str:
+    if which in "@*":
+        return " ".join(words)
+    return words[int(which) - 1] if int(which) <= len(words) else ""
+
+
+_HEADS: Final = re.compile(r"(?:^|[;|&({`\x1f])[ \t]{0,40}(?:(?:if|then|do|while|!)[ \t])?(?P<name>[A-Za-z_][\w-]{0,40})(?=[ \t;|&)\x1f]|$)")
 
 
 def values_in(text: str) -> dict[str, str]:
-    """Return the variables with a literal value; the last assignment counts."""
-    return {match[1]: match[2] or match[3] or match[4] for match in _ASSIGNED.finditer(text)} if "=" in text else {}
+    """Return the variables with a literal value, or one that is made of such variables; the last assignment counts."""
+    values: dict[str, str] = {}
+    for match in _ASSIGNED.finditer(text) if "=" in text else ():
+        value = match["list"] if match["list"] is not None else match[4] or match[5] or match[6]
+        if match["list"] is not None:
+            value = " ".join(value.replace('"', " ").replace("'", " ").split())
+        if "$" in value or "%" in value:
+            if "$(" in value:
+                values.pop(match[1], None)
+                continue
+            for _ in range(_NESTED):
+                filled = _filled(value, values, FACTS.filled_in_characters)
+                if filled == value or len(filled) > _LONGEST:
+                    break
+                value = filled
+        if match["more"]:
+            before = values.get(match[1], "")
+            value = f"{before} {value}" if match["list"] is not None else before + value
+        if len(value) <= _LONGEST:
+            values[match[1]] = value
+    if "set " in text:
+        for match in _SET.finditer(text):
+            values.setdefault(match[1], match[2].strip())
+    return values
+
+
+_LONGEST: Final = 2_000
+"""How long a value can be."""
 
 
 def used_values_in(text: str) -> dict[str, str]:
-    """Like ``values_in``, but empty if the text assigns none of the variables that it uses (``$x``)."""
-    if "$" not in text or "=" not in text:
+    """Like ``values_in``, but empty if the text assigns none of the variables that it uses (``$x``, ``%x%``)."""
+    if not ("$" in text or "%" in text or "!" in text) or not ("=" in text or "set " in text):
         return {}
-    used = {match["a"] or match["b"] for match in _VARIABLE.finditer(text)}
-    if len(used) <= _FEW and not any(f"{name}=" in text or f"{name} =" in text for name in used):
+    used = {match["a"] or match["b"] or match["c"] for match in _VARIABLE.finditer(text)}
+    if len(used) <= _FEW and not any(f"{name}=" in text or f"{name} =" in text or f"{name}+=" in text or f" {name} " in text for name in used):
         return {}
     return values_in(text)
 
@@ -92,6 +197,6 @@ def commands_in(text: str) -> dict[str, str]:
         while at >= 0 and len(commands) < FACTS.named_commands:
             function = _FUNCTION.match(text, max(text.rfind("\n", 0, at), at - _HEAD_CHARACTERS) + 1)
             if function is not None:
-                commands[function[1]] = _ARGUMENTS.sub("", function[2]).strip()
+                commands[function[1]] = function[2].strip()
             at = text.find(mark, text.find("\n", at) + 1 or len(text))
     return commands

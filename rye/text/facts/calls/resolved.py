@@ -1,0 +1,194 @@
+"""A program's text with its names resolved, line for line: ``sh(x)`` after ``import { execSync as sh }`` becomes
+``child_process.execSync(x)``.
+
+Strings that are put together become one (``"ev" + "al"``, ``chr(101)``, ``["e", "val"].join("")``, ``"lave"[::-1]``), attributes that
+are named by a string become attributes (``globalThis["eval"]``, ``getattr(os, "system")``), modules that are loaded by a call become
+their names (``__import__("os")``, ``require("node:https")``), and other names of what matters here become the usual one. Nothing is
+evaluated, every repetition is capped, and no line is added or removed, so places in the text stay what they were but for the column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from rye.text.facts.source import Source
+from rye.text.facts.tables import triggers, word_set
+
+#: Modules whose functions fetch, decode or run; without ``node:``.
+_MODULES: Final = (
+    r"(?:node:)?(?:os|subprocess|child_process|builtins|importlib(?:\.util)?|runpy|marshal|pickle|types|code|vm|socket|net|tls|"
+    r"requests|httpx|urllib3?(?:\.request)?|urllib2|aiohttp|http|https|http\.client|axios|got|node-fetch|undici|needle|superagent|"
+    r"base64|binascii|codecs|zlib|gzip|bz2|lzma|worker_threads|module)"
+)
+_NAME: Final = r"[A-Za-z_$][\w$]{0,60}"
+#: Functions that mean something only as a part of their module; the others are known by their bare names.
+_AMBIGUOUS: Final = word_set(
+    "exec run call system popen get post request connect create_connection loads decompress decode b64decode run_path "
+    "import_module execv execl execvp spawn Script"
+)
+_RUNS: Final = r"(?:eval|exec|execSync|execFile|execFileSync|spawn|spawnSync|system|popen|Popen|check_output|run|Function)"
+_PROPERTIES: Final = (
+    r"(?:eval|exec|execSync|execFile|execFileSync|spawn|spawnSync|system|popen|Popen|check_output|run|call|Function|constructor|"
+    r"compile|get|post|request|fetch|urlopen|atob|b64decode|decompress|loads|child_process|runInThisContext|runInNewContext|"
+    r"require|_load|text|content|read|decode)"
+)
+#: Words without which a line gives nothing that matters another name.
+_ALIAS_WORDS: Final = triggers(
+    "import require eval exec function promisify system popen spawn child_process subprocess os getbuiltinmodule urlopen requests"
+)
+_NAMING: Final = ("import", "require(", "= eval", "= exec", "=eval", "=exec", "= Function", "=Function", "= os.", "= subprocess", "child_process", "promisify", "=os.", "= requests.", ".eval", ".exec")
+_JOINED = re.compile(r"[\"'`][ \t]?\+[ \t]?(?:[rbuf](?=[\"']))?[\"'`]")
+_ESCAPED = re.compile(r"\\x([2-7][0-9A-Fa-f])|\\u00([2-7][0-9A-Fa-f])|\\u\{0{0,4}([2-7][0-9A-Fa-f])\}")
+_CODES = re.compile(r"(?:String\.fromCharCode|bytes|bytearray)\(\s*\[?((?:\s?(?:0x[0-9a-fA-F]{1,2}|\d{1,3})\s?,?){2,200})\]?\s*\)(?:\.decode\(\))?")
+_CHARACTERS = re.compile(r"chr\(\s*(0x[0-9a-fA-F]{1,2}|\d{1,3})\s*\)(?:[ \t]?[+.][ \t]?(?=(?:chr\(|[\"'])))?")
+_PYTHON_JOIN = re.compile(r"[\"']{2}\.join\(\s*[\[(]((?:\s?[\"'][^\"'\n,]{0,40}[\"']\s?,?){1,60})[\])]\s*\)")
+_SCRIPT_JOIN = re.compile(r"\[((?:\s?[\"'`][^\"'`\n]{0,40}[\"'`]\s?,?){1,60})\]\.join\(\s*(?:[\"'`]{2})\s*\)")
+_REVERSED = re.compile(
+    r"[\"']([\w.:/ -]{2,200})[\"'](?:\[::-1\]|\.split\([\"']{2}\)\.reverse\(\)\.join\([\"']{2}\)|\.reverse(?:\(\))?(?=[\s,)]))|"
+    r"\[\.\.\.[\"']([\w.:/ -]{2,200})[\"']\]\.reverse\(\)\.join\([\"']{2}\)"
+)
+_WORDS = re.compile(r"[\"'`]([^\"'`\n]{0,40})[\"'`]")
+_PROPERTY = re.compile(rf"(?<=[\w)\]])(?:\?\.)?\[\s?[\"'`]({_PROPERTIES})[\"'`]\s?\]")
+_ATTRIBUTE = re.compile(rf"getattr\(\s*({_NAME}(?:\.{_NAME}){{0,3}})\s*,\s*[rbu]?[\"']({_NAME})[\"']\s*(?:,[^()\n]{{0,40}})?\)")
+_OF_DICTIONARY = re.compile(rf"(?:vars\(\s*({_NAME})\s*\)|({_NAME}(?:\.{_NAME}){{0,3}})\.__dict__)\s*(?:\[\s?|\.get\(\s?)[\"']({_NAME})[\"']\s?[\])]")
+_GLOBAL = re.compile(rf"(?:globals|locals)\(\)(?:\[\s?|\.get\(\s?)[\"'](?:__builtins__)?({_NAME})?[\"']\s?[\])]")
+_LOADED = re.compile(rf"(?:(?:\bawait\s+)?\b(?:import|require)|__import__|(?:importlib\.)?import_module|process\.getBuiltinModule)\(\s*[rbu]?[\"'`]({_MODULES})[\"'`][^()\n]{{0,60}}\)")
+_BRACKETED_MODULE = re.compile(rf"\(\s*({_MODULES})\s*\)(?=\.)")
+
+_ALIASES: Final = (
+    #: ``import subprocess as sp``, ``import * as cp from "child_process"``, ``import cp from "child_process"``
+    re.compile(rf"\bimport\s+(?P<module>{_MODULES})\s+as\s+(?P<name>{_NAME})"),
+    re.compile(rf"\bimport\s+(?:\*\s+as\s+)?(?P<name>{_NAME})\s+from\s+[\"'](?P<module>{_MODULES})[\"']"),
+    #: ``const cp = require("child_process")`` (already resolved), ``run = subprocess.run``, ``e = eval``
+    re.compile(
+        rf"(?<![\w.$])(?P<name>{_NAME})\s{{0,4}}:?=\s{{0,4}}(?:new\s)?(?:await\s)?(?:(?:util\.)?promisify\(\s?)?"
+        rf"(?:\(\s?0\s?,\s?)?(?P<module>(?:(?:window|globalThis|global|self|builtins|__builtins__)\.)?"
+        rf"(?:{_MODULES}(?:\.{_NAME}){{0,2}}|{_RUNS}))(?:\.bind\([^()\n]{{0,40}}\))?\s?\)?\s{{0,4}}(?=[;,\n]|$)"
+    ),
+)
+#: ``from os import system as s, popen``, ``import { exec as run } from "child_process"``, ``const { exec: run } = require("…")``.
+_SEVERAL: Final = (
+    re.compile(rf"\bfrom\s+(?P<module>{_MODULES})\s+import\s+\(?(?P<names>[\w, \t]{{1,300}})"),
+    re.compile(rf"\bimport\s+(?:{_NAME}\s?,\s?)?\{{(?P<names>[\w$, \t]{{1,300}})\}}\s+from\s+[\"'](?P<module>{_MODULES})[\"']"),
+    re.compile(rf"\{{(?P<names>[\w$:, \t]{{1,300}})\}}\s{{0,4}}=\s{{0,4}}(?P<module>{_MODULES})\s{{0,4}}(?:[;,\n]|$)"),
+)
+_ONE = re.compile(rf"({_NAME})\s{{0,4}}(?:(?:\bas\s|:)\s{{0,4}}({_NAME}))?")
+_MOST_ALIASES: Final = 32
+
+
+def resolved(source: Source) -> Source:
+    """Return the file with its names resolved; the file itself if that changes nothing. Computed once."""
+    known: Source | None = source.kept.get("resolved")
+    if known is None:
+        text = _resolved(source)
+        known = source if text == source.text else Source(source.path, text, source.files)
+        known.run_lines = source.run_lines
+        source.kept["resolved"] = known
+    return known
+
+
+def _resolved(source: Source) -> str:
+    text = _with_attributes(_with_whole_strings(source.text))
+    lines = source.lines_with(_ALIAS_WORDS)
+    if not lines and text is source.text:
+        return text
+    if text is not source.text:
+        kept = text.split("\n")
+        naming = [line for line in kept if any(mark in line for mark in _NAMING)]
+    else:
+        naming = [line for line in map(source.lines.__getitem__, lines) if any(mark in line for mark in _NAMING)]
+    aliases = _aliases("\n".join(naming)) if naming else {}
+    if aliases:
+        names = "|".join(map(re.escape, sorted(aliases, key=len, reverse=True)))
+        calls = re.compile(rf"(?<![\w.$\"'`/-])({names})(?=\s?[(.]|\s?`|\s?,\s?[\[\w]|\s?\))")
+        text = calls.sub(lambda match: aliases[match[1]], text)
+    return text
+
+
+def _with_whole_strings(text: str) -> str:
+    if "\\x" in text or "\\u" in text:
+        text = _ESCAPED.sub(lambda match: _letter(match[1] or match[2] or match[3]), text)
+    for mark, pattern, make in _STRINGS:
+        if mark in text:
+            text = pattern.sub(make, text)
+    return _JOINED.sub("", text) if any(mark in text for mark in _PLUS) else text
+
+
+_PLUS: Final = ('" + "', '"+"', "' + '", "'+'", "`+", "` +", "\" + f\"", "' + \"", "\" + '", "'+\"", "\"+'")
+
+
+def _letter(digits: str) -> str:
+    character = chr(int(digits, 16))
+    return character if character.isalnum() or character in " ._/:()-" else f"\\x{digits}"
+
+
+def _codes(match: re.Match[str]) -> str:
+    return _name(match, "".join(chr(int(number, 0) % 128) for number in re.findall(r"0x[0-9a-fA-F]+|[1-9]\d*", match[1])))
+
+
+def _character(match: re.Match[str]) -> str:
+    character = chr(int(match[1], 0) % 128)
+    joined = "+" if match[0].rstrip()[-1:] in "+." else ""
+    return f"'{character}'{joined}" if character.isalnum() or character in "._/: -" else match[0]
+
+
+def _words(match: re.Match[str]) -> str:
+    return _name(match, "".join(_WORDS.findall(match[1])))
+
+
+def _backwards(match: re.Match[str]) -> str:
+    return _name(match, (match[1] or match[2])[::-1])
+
+
+def _name(match: re.Match[str], value: str) -> str:
+    """The name that is spelled in another way. Longer text stays: that it is encoded is what matters about it."""
+    return f"'{value}'" if _SPELLED.fullmatch(value) is not None else match[0]
+
+
+_SPELLED = re.compile(r"[\w.:/-]{2,60}")
+_STRINGS: Final[tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
+    ("fromCharCode", _CODES, _codes),
+    ("bytes([", _CODES, _codes),
+    ("chr(", _CHARACTERS, _character),
+    (".join(", _PYTHON_JOIN, _words),
+    (".join(", _SCRIPT_JOIN, _words),
+    ("[::-1]", _REVERSED, _backwards),
+    ("reverse", _REVERSED, _backwards),
+)
+
+
+def _with_attributes(text: str) -> str:
+    if "import(" in text or "__import__" in text or "import_module" in text or "require(" in text or "getBuiltinModule" in text:
+        text = _LOADED.sub(lambda match: match[1].removeprefix("node:"), text)
+        text = _BRACKETED_MODULE.sub(r"\1", text)
+    if '["' in text or "['" in text or "[`" in text:
+        text = _PROPERTY.sub(r".\1", text)
+    if "getattr" in text:
+        text = _ATTRIBUTE.sub(r"\1.\2", text)
+    if "__dict__" in text or "vars(" in text:
+        text = _OF_DICTIONARY.sub(lambda match: f"{match[1] or match[2]}.{match[3]}", text)
+    if "globals()" in text or "locals()" in text:
+        text = _GLOBAL.sub(lambda match: match[1] or "builtins", text)
+    return text
+
+
+def _aliases(text: str) -> dict[str, str]:
+    """Other names for modules and functions that matter, with the usual name; at most ``_MOST_ALIASES``."""
+    aliases: dict[str, str] = {}
+    for pattern in _SEVERAL:
+        for match in pattern.finditer(text):
+            module = match["module"].removeprefix("node:")
+            for name, other in _ONE.findall(match["names"]):
+                if (other or name in _AMBIGUOUS) and len(aliases) < _MOST_ALIASES:
+                    aliases[other or name] = f"{module}.{name}"
+    for pattern in _ALIASES:
+        for match in pattern.finditer(text):
+            name, module = match["name"], match["module"].removeprefix("node:")
+            module = re.sub(r"^(?:window|globalThis|global|self|builtins|__builtins__)\.", "", module)
+            head, dot, rest = module.partition(".")
+            module = aliases.get(head, head) + dot + rest
+            if name != module and len(aliases) < _MOST_ALIASES:
+                aliases[name] = module
+    return aliases

@@ -1,0 +1,114 @@
+"""``secret-path`` without a path: the whole environment, where a text sends it. Keys and tokens are in it.
+
+One variable that is read, and an environment that is handed to a child, are none. On command lines the dump is followed through
+pipes, files and names (:mod:`rye.text.facts.flow`) until a program sends it. In a program the dump and a call that sends or
+serializes it stand together, or a name joins the two.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from rye.text.facts import fetchers, shell
+from rye.text.facts.calls import window_of
+from rye.text.facts.fact import SECRET_PATH
+from rye.text.facts.flow import Flow, Outputs, child_origin
+from rye.text.facts.shell import shown
+from rye.text.facts.source import Line, Origin, RuleMatch, Source
+from rye.text.facts.tables import triggers, word_set
+
+VALUE: Final = "environment"
+_COMMAND_WORDS = triggers("env printenv export declare typeset set gci dir ls childitem environ compgen")
+_SPELLINGS: Final = (
+    *(b"env |", b"env|", b"env)", b"env >", b"env>", b"env`", b"env -0", b"printenv", b"export -p", b"export |", b"declare -", b"typeset -", b"set |", b"set >"),
+    *(b"set)", b"/environ", b"ls env:", b"gci env:", b"dir env:", b"childitem env:", b"compgen -"),
+)
+_ALONE: Final = word_set("env printenv set export declare typeset")
+_DUMPS = re.compile(r"^(?:-[0pxe]{1,3}|--null|-[0-9])$")
+_LISTS: Final = word_set("get-childitem gci dir ls get-item")
+_SENDERS: Final = fetchers.PROGRAMS | word_set("mail mailx sendmail mutt telnet websocat curl.exe send-mailmessage host ping")
+_WORDS = triggers("environ env getenv environment")
+_WHOLE = re.compile(
+    r"(?:\bos\.environ\b(?!\s{0,3}[\[.]|\w)|\bos\.environ\.(?:items|copy|values)\(|\bos\.environb\b|\bprocess\.env\b(?!\s{0,3}(?:[.\[]|\?\.)|\w)|\bDeno\.env\.toObject\(|\bBun\.env\b(?!\s*[.\[])|"
+    r"\bENV\.(?:to_h|to_a|map|each|inspect|to_json)\b|%ENV\b|\$_ENV\b(?!\s*\[)|\bgetenv\(\s*\)|\bos\.Environ\(\)|GetEnvironmentVariables\(|\bstd::env::vars\(\)|\bENV\.to_hash\b)"
+)
+_HANDS_ON = re.compile(r"\benv[\"']?\s{0,3}[=:]\s{0,3}(?:\{\s{0,8}|dict\(|Object\.assign\(\{\},\s?)?(?:\.\.\.|\*\*)?$")
+_SERIALIZES = re.compile(
+    r"\bJSON\.stringify\(|\bjson\.dumps?\(|\burlencode\(|\bto_json\b|\bjson_encode\(|\bencode_json\b|\brepr\(|\bstr\(|\bb64encode\(|\bbtoa\(|\bpprint\(|\bstringify\(|ConvertTo-Json|\bMarshal\("
+)
+_SENDS = re.compile(
+    r"\b(?:requests|httpx|session|axios|client|http|https|got|needle|superagent|urllib3|aiohttp|\$http|ky)\.(?:post|put|patch|request|get|send)\(|\burlopen\(|(?<!\w)Request\(|(?<![\w.])fetch\(|"
+    r"\bsendBeacon\(|\.send(?:all|to|_message|mail)?\(|\bHTTPS?Connection\(|\bNet::HTTP|\bhttp\.Post|\bHttpClient\b|\bcurl_setopt|file_get_contents\(\s*[\"']https?|\bXMLHttpRequest\b|\bcreate_connection\(|\bnet\.connect\(|"
+    r"Invoke-(?:RestMethod|WebRequest)|\bresolve\w{0,6}\(|gethostbyname\("
+)
+_TAKEN = re.compile(r"\b([A-Za-z_$][\w$]{0,40})\s{0,3}(?::\s?[\w\[\], ]{1,40})?=\s{0,3}(?:dict\(|\{\s?(?:\.\.\.|\*\*)|Object\.(?:entries|assign)\(|json\.dumps\(|JSON\.stringify\(|str\(|\[|copy\.copy\(|\"\\n\"\.join\()?[^\n=]{0,60}$")
+_MARKS: Final = ("environ", "process.env", "Deno.env", "Bun.env", "ENV.", "%ENV", "$_ENV", "getenv()", "os.Environ", "EnvironmentVariables(", "env::vars")
+_LEAD: Final = 240
+"""How many characters before a dump can hold the call that takes it."""
+_MOST: Final = 16
+
+
+def find(source: Source) -> Iterator[RuleMatch]:
+    """Yield every place where the whole environment is sent."""
+    if source.has(_COMMAND_WORDS) and any(spelling in source.lowered for spelling in _SPELLINGS):
+        yield from _Sent(source, SECRET_PATH, _COMMAND_WORDS, _dumps).run()
+    if any(mark in source.text for mark in _MARKS):
+        yield from _in_programs(source)
+
+
+class _Sent(Flow):
+    """Follows a dump until a program that talks to the network gets it."""
+
+    def _runs(self, command: shell.Command, line: Line, incoming: Origin | None, outputs: Outputs) -> None:
+        index = shell.head(command)
+        if index < 0 or shell.program(command.words[index].text) not in _SENDERS:
+            return
+        found = incoming
+        for word in command.words[index + 1 :]:
+            found = found or child_origin(word, outputs) or self._named(word.text) or self._saved(word.text.rpartition("@")[2])
+        if found is not None:
+            number, column = self.source.place(line, command.words[index].start, command.words[index].text)
+            self.found.append(RuleMatch(SECRET_PATH, VALUE, number, column))
+
+
+def _dumps(command: shell.Command, _: str) -> Origin | None:
+    texts = command.texts()
+    name = shell.program(texts[0])
+    alone = name in _ALONE and all(_DUMPS.match(text) for text in texts[1:]) and (name not in ("declare", "typeset") or len(texts) > 1)
+    if alone or (name in _LISTS and any(text.lower().startswith("env:") for text in texts[1:3])) or (name in ("cat", "strings", "tr", "xargs") and any("/environ" in text for text in (*texts[1:], *(word.text for word in command.reads)))):
+        return Origin(VALUE, 0, 0)
+    return None
+
+
+def _in_programs(source: Source) -> Iterator[RuleMatch]:
+    text, starts = source.text, source.text_starts
+    names: set[str] = set()
+    for number in source.lines_with(_WORDS):
+        for match in _WHOLE.finditer(text, starts[number], starts[number + 1]):
+            lead = text[max(0, match.start() - _LEAD) : match.start()]
+            if _HANDS_ON.search(lead) is not None and not _is_open(lead, _SERIALIZES):
+                continue
+            if _is_open(lead, _SERIALIZES) or _is_open(lead, _SENDS):
+                yield RuleMatch(SECRET_PATH, VALUE, number, match.start() - starts[number])
+            taken = _TAKEN.search(lead.rpartition("\n")[2])
+            if taken is not None and len(names) < _MOST:
+                names.add(taken[1])
+    if not names or _SENDS.search(text) is None:
+        return
+    used = re.compile(rf"(?<![\w.$])(?:{'|'.join(map(re.escape, sorted(names)))})(?![\w$])")
+    for match in _SENDS.finditer(text):
+        if used.search(window_of(text, match.end())) is not None:
+            line = source.line_at(match.start())
+            yield RuleMatch(SECRET_PATH, VALUE, line, match.start() - starts[line])
+
+
+def _is_open(lead: str, pattern: re.Pattern[str]) -> bool:
+    """Whether a call of this kind begins in the text before, and ends behind it."""
+    for match in pattern.finditer(lead):
+        if "(" in match[0] or lead[match.end() : match.end() + 1] == "(":
+            inside = lead[match.end() :]
+            if inside.count(")") <= inside.count("("):
+                return True
+    return False

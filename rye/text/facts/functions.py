@@ -1,0 +1,126 @@
+"""A script's own functions of several commands: what they print, and what they run of their input and their parameters.
+
+``get() { local u="$1"; curl -fsSL "$u"; }`` prints what it fetches, and ``run() { cat > "$T"; bash "$T"; }`` runs its input, so
+``get https://… | run`` is as much as ``curl https://… | bash``. Functions of one command are expanded where they are called
+(:mod:`rye.text.facts.shell.names`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from rye.limits import FACTS
+from rye.text.facts import interpreters, shell
+from rye.text.facts.source import Origin, Source, Sources
+from rye.text.facts.tables import word_set
+
+_BEGINS = re.compile(
+    r"^[ \t]{0,40}(?:(?:function|filter)[ \t]+([A-Za-z_][\w-]{0,60})[ \t]{0,8}(?:\([^()\n]{0,200}\))?|([A-Za-z_][\w-]{0,60})[ \t]{0,8}\(\))[ \t\n]{0,8}[{(]?",
+    re.MULTILINE,
+)
+_PARAMETER = re.compile(r"\$(?:\{?[1-9@*]\}?|args\b|argv\b|\{?input\b)")
+_TAKEN = re.compile(r"(?:local|declare|set|\$)?[ \t]*-?\w{0,2}[ \t]*\$?([A-Za-z_]\w{0,60})[ \t]*=[ \t]*[\"']?\$(?:\{?[1-9@*]|args\b)")
+_PARAMETERS = re.compile(r"\bparam\s?\(([^()\n]{1,300})\)|^[^\n]{0,120}?\(([^()\n]{1,200})\)\s?\{")
+_NAME = re.compile(r"\$([A-Za-z_]\w{0,60})")
+_MOST_LINES: Final = 60
+_ENDS: Final = word_set("} end )")
+
+
+class Function(NamedTuple):
+    """What is known about a function, and its lines."""
+
+    first: int
+    last: int
+    prints: Origin | None
+    runs_input: bool
+    runs_parameters: bool
+
+
+def functions_in(source: Source, find_source: Sources) -> dict[str, Function]:
+    """The file's functions that print what they bring in, or run what they are given; at most ``FACTS.named_commands``."""
+    extents: dict[str, tuple[int, int]] | None = source.kept.get("functions")
+    if extents is None:
+        extents = source.kept["functions"] = _extents(source)
+    found: dict[str, Function] = {}
+    for name, (first, last) in extents.items():
+        function = _read(source, first, last, find_source)
+        if function.prints is not None or function.runs_input or function.runs_parameters:
+            found[name] = function
+    return found
+
+
+def _extents(source: Source) -> dict[str, tuple[int, int]]:
+    extents: dict[str, tuple[int, int]] = {}
+    text = source.text
+    if "()" not in text and "function " not in text:
+        return extents
+    for match in _BEGINS.finditer(text):
+        first = source.line_at(match.start())
+        if not source.is_code(first) or len(extents) >= FACTS.named_commands:
+            continue
+        if "}" in source.lines[first]:
+            extents[match[1] or match[2]] = (first, first + 1)
+            continue
+        indent = len(source.lines[first]) - len(source.lines[first].lstrip())
+        for number in range(first + 1, min(first + _MOST_LINES, len(source.lines))):
+            raw = source.lines[number]
+            if raw.strip()[:3] in _ENDS and len(raw) - len(raw.lstrip()) <= indent:
+                extents[match[1] or match[2]] = (first, number + 1)
+                break
+    return extents
+
+
+def _read(source: Source, first: int, last: int, find_source: Sources) -> Function:
+    prints: Origin | None = None
+    runs_input = runs_parameters = False
+    body = "\n".join(source.lines[first:last])
+    taken = {match[1] for match in _TAKEN.finditer(body)}
+    for match in _PARAMETERS.finditer(body):
+        taken.update(_NAME.findall(match[1] or match[2]))
+    kept: set[str] = set()
+    number = first
+    while number < last:
+        line = source.logical(number)
+        for commands in source.commands(line):
+            for command, _ in commands:
+                if not command.words:
+                    continue
+                origin = find_source(command, line.text)
+                if origin is not None and not origin.saves and not command.writes:
+                    prints = prints or origin
+                runs_input = runs_input or _runs_input(command, kept)
+                runs_parameters = runs_parameters or _runs_parameter(command, taken)
+        number = max(number, line.first + line.text.count(shell.BREAK)) + 1
+    return Function(first, last, prints, runs_input, runs_parameters)
+
+
+def _runs_input(command: shell.Command, kept: set[str]) -> bool:
+    """Whether a command of a function's body runs what the function is fed: itself, through ``cat``, or from a file."""
+    texts = command.texts()
+    index = shell.head(command)
+    if index < 0:
+        return False
+    name = shell.program(texts[index])
+    if name in ("cat", "tee") and command.before is None and not [text for text in texts[index + 1 :] if name == "cat" and text != "-"]:
+        kept.update(command.writes if name == "cat" else texts[index + 1 :])
+        return False
+    script = interpreters.script(command)
+    if script is not None and script.text in kept:
+        return True
+    if interpreters.position(command) < 0:
+        return False
+    before = command.before
+    fed = before is None or (shell.program(before.texts()[0]) in ("cat", "tee", "tr", "sed") and before.before is None and len(before.words) < 5)
+    return fed and not command.reads and not command.here and interpreters.runs_stdin(command)
+
+
+def _runs_parameter(command: shell.Command, taken: set[str]) -> bool:
+    """Whether a command of a function's body runs one of its parameters: as code, as a script, or as a program."""
+    at = interpreters.position(command)
+    script = interpreters.script(command)
+    words = interpreters.code_words(command) if at >= 0 else []
+    for word in (*words, *([script] if script is not None else ())):
+        if _PARAMETER.search(word.text) is not None or not taken.isdisjoint(_NAME.findall(word.text)):
+            return True
+    return False

@@ -1,0 +1,125 @@
+"""``safety-off`` in prose: sentences that order the reader to drop its rules, to keep something from the user, or not to ask.
+
+Narrow patterns, one row each, because most of these words are everyday ones. A sentence can go on in the next line. As with every
+fact, a sentence that quotes or forbids the order counts as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from rye.limits import FACTS
+from rye.text.facts.fact import SAFETY_OFF
+from rye.text.facts.shell import shown
+from rye.text.facts.source import RuleMatch, Source
+from rye.text.facts.tables import ByWord, triggers
+
+_NOT: Final = r"(?:do\s+not|don[’']?t|never|must\s+not|mustn[’']?t|should\s+not|shouldn[’']?t|may\s+not|no\s+need\s+to|need\s+not|avoid|refrain\s+from)"
+_PERSON: Final = r"(?:(?:the|your|any|a)\s+)?(?:end[-\s])?(?:users?|humans?|operators?|developers?|reviewers?|owners?|customers?|person|people|anyone|anybody|maintainers?)"
+_OLD: Final = r"(?:previous|prior|preceding|above|earlier|system|safety|security|ethical|original|developer|pre-?existing|built-in|foregoing)"
+_FILLERS: Final = r"(?:(?:all|any|every|each|of|the|your|my|these|those|its|other|and|or|such|previous|prior|earlier|existing|current|initial|default|usual)[\s,]+){0,6}?"
+_RULES: Final = r"(?:instructions?|prompts?|rules?|guidelines?|guardrails?|directives?|constraints?|restrictions?|polic(?:y|ies)|safeguards?|training|messages?|limitations|protocols?|filters?)"
+
+
+#: Words of which an order not to do something has one; ``don't`` is a word without its apostrophe.
+_NEGATIONS: Final = triggers("not never avoid refrain without dont don need shouldnt shouldn mustnt mustn instead rather skip cannot cant doesnt doesn wont won")
+
+
+class Order(NamedTuple):
+    """One kind of order. A line can have it only if it has one of ``words``, and a line next to it one of ``needs``."""
+
+    words: frozenset[bytes]
+    pattern: re.Pattern[str]
+    needs: frozenset[bytes]
+
+
+def _order(words: str, pattern: str, needs: frozenset[bytes] = frozenset()) -> Order:
+    return Order(triggers(words), re.compile(pattern, re.IGNORECASE), needs)
+
+
+_ORDERS: Final = (
+    _order(
+        "ignore disregard forget override overrule bypass supersede supersedes overrides discard",
+        rf"\b(?:ignore|disregard|forget|overrid(?:e|es)|overrule|bypass|discard|supersedes?)\s+{_FILLERS}(?:{_OLD}\s+(?:\w+\s+)?{_RULES}|(?:all|any)\s+(?:of\s+)?(?:your|my)\s+{_RULES}|"
+        rf"(?:everything|anything|all)\s+(?:you\s+(?:were|have\s+been)\s+told|above|before\s+this)|(?:your|the\s+user[’']?s)\s+(?:safety\s+|system\s+)?(?:instructions|guidelines|guardrails|training|rules|restrictions))\b",
+    ),
+    _order(
+        "tell telling inform informing notify notifying alert alerting warn warning",
+        rf"\b{_NOT}\s+(?:\w+\s+)?(?:tell|inform|notify|alert|warn)(?:ing)?\s+{_PERSON}\s*(?:[.,;:!)]|$|(?:about|of|what|anything|any)\b)",
+        _NEGATIONS,
+    ),
+    _order(
+        "mention mentioning reveal revealing disclose disclosing show showing report reporting expose explain log display output print include",
+        rf"\b{_NOT}\s+(?:\w+\s+)?(?:mention|reveal|disclose|show|report|expose|explain|display)(?:ing)?\s+(?:any\s+of\s+)?(?:this|it|these|that|those|them|anything|the\s+[\w-]+(?:\s+[\w-]+)?)"
+        rf"(?:\s+[\w-]+){{0,4}}?\s+(?:to|with)\s+{_PERSON}\b|\b{_NOT}\s+(?:\w+\s+)?(?:mention|reveal|disclose|report|log|display|output|print|include)(?:ing)?\s+(?:any\s+of\s+)?(?:this|these|that)(?:\s+[\w-]+){{0,3}}\s+in\s+"
+        rf"(?:your|the|any)\s+(?:\w+\s+)?(?:answer|response|reply|summary|report|output|message|transcript|conversation|log)s?\b",
+        _NEGATIONS,
+    ),
+    _order(
+        "hide hidden conceal keep secret invisible",
+        rf"\b(?:keep|hide|conceal|withhold)\s+(?:all\s+|any\s+)?(?:this|it|these|that|those|them|the\s+[\w-]+(?:\s+[\w-]+)?|your\s+[\w-]+)\s+(?:\w+\s+)?(?:a\s+secret\s+|hidden\s+|secret\s+|away\s+)?from\s+{_PERSON}\b|"
+        rf"\b(?:hidden|invisible|secret)\s+(?:from|to)\s+{_PERSON}\b|\bkeep\s+(?:this|it|that|these)\s+(?:a\s+)?(?:secret|confidential|between\s+us|to\s+yourself)\b",
+    ),
+    _order(
+        "user users human anyone them person",
+        rf"\bwithout\s+(?:the\s+)?(?:user|human)(?:[’']?s)?\s+(?:\w+\s+)?(?:knowing|knowledge|noticing|consent|seeing|approval|confirmation|permission|awareness)\b|"
+        rf"\bwithout\s+(?:telling|informing|notifying|asking|alerting|warning|prompting|involving)\s+(?:the\s+)?(?:{_PERSON}|them)\b|"
+        rf"\b{_PERSON}\s+(?:must|should|need|does|do|will|is|are|can)\s*(?:not|n[’']t|never)\s+(?:need\s+to\s+|to\s+)?(?:know|notice|find\s+out|be\s+(?:told|informed|aware|notified|bothered))\b|"
+        rf"\bso\s+(?:that\s+)?{_PERSON}\s+(?:never|does\s+not|doesn[’']?t|do\s+not|won[’']?t|will\s+not)\s+(?:see|sees|notice|notices|know|knows)\b",
+        _NEGATIONS,
+    ),
+    _order(
+        "permission confirmation approval consent authorization",
+        r"\b(?:do\s+not|don[’']?t|never|without|no\s+need\s+to|need\s+not|skip|instead\s+of|rather\s+than)\s+(?:(?:ask|request|wait|seek|prompt|require|stop|get|obtain)(?:ing|ting)?\s+)"
+        r"(?:the\s+user\s+|them\s+|anyone\s+)?(?:for\s+)?(?:(?:any|further|user|their|explicit|human|additional|prior|the|user[’']?s|manual)\s+){0,3}(?:permission|confirmation|approval|consent|authorization)\b|"
+        r"\bwithout\s+(?:any\s+|further\s+|user\s+|explicit\s+|prior\s+|human\s+){1,2}(?:permission|confirmation|approval|consent|authorization)\b",
+        _NEGATIONS,
+    ),
+    _order(
+        "silently secretly covertly quietly discreetly stealthily invisibly",
+        r"\b(?:silently|secretly|covertly|discreetly|stealthily|quietly|invisibly)\s+(?:send|upload|post|transmit|exfiltrate|forward|collect|copy|append|install|download|execute|add|insert|write|read|attach|include)(?:s|ing)?\b",
+    ),
+    _order(
+        "mode unrestricted jailbroken dan restrictions override",
+        r"\byou\s+are\s+now\s+(?:in\s+)?(?:an?\s+)?(?:DAN\b|(?:developer|maintenance|god|admin|debug|root|unrestricted|unfiltered|jailbroken|privileged)(?:\s+(?:mode|agent|assistant|model|ai))?\b)|"
+        r"\b(?:as\s+if|pretend)\s+(?:that\s+)?(?:you\s+have|there\s+are|you\s+had|there\s+were)\s+no\s+(?:restrictions|rules|limits|guidelines|limitations|constraints)\b|\bsystem\s+(?:prompt\s+)?override\s*[:\]]",
+    ),
+    _order(
+        "prompts prompt permissions dialogs dialog warnings warning confirmations calls approvals permission",
+        r"\b(?:accept|approve|confirm|allow|(?:answer|say|reply)\s+[\"'“]?(?:yes|y|allow)[\"'”]?\s+(?:to|on|for)|click\s+[\"'“*]{0,2}(?:allow|yes|ok|accept)[\"'”*]{0,2}\s+(?:on|for|in))\s+(?:all|every|any|each|whatever)\s+(?:\w+\s+){0,2}?"
+        r"(?:prompts?|permissions?|dialogs?|warnings?|confirmations?|tool\s+calls?|approvals?)\b",
+    ),
+    _order(
+        "antivirus virus defender gatekeeper firewall smartscreen sip integrity protection edr safety security",
+        r"\b(?:disable|turn(?:ing)?\s+off|switch(?:ing)?\s+off|deactivate|pause|uninstall|disabling)\s+(?:[\w’'-]+\s+){0,4}?(?:anti-?virus|defender|gatekeeper|firewall|smartscreen|SIP|system\s+integrity\s+protection|real-?time\s+protection|"
+        r"endpoint\s+protection|EDR|safety\s+(?:checks?|features?|filters?)|security\s+(?:software|warnings?))\b",
+    ),
+    _order(
+        "anyway quarantine unblock",
+        r"\b(?:click|choose|press|select|tap)\s+(?:on\s+)?[\"'“”*`]{0,3}(?:open|run|allow|install|keep|download)\s+anyway\b|\bunblock\s+the\s+(?:file|program|app|download)\b",
+    ),
+)
+_BY_WORD: Final = ByWord(order.words for order in _ORDERS)
+
+
+def find(source: Source) -> Iterator[RuleMatch]:
+    """Yield every such order, each once per line."""
+    starts, text = source.text_starts, source.text
+    for index in _BY_WORD.rows(source.words):
+        words, pattern, needs = _ORDERS[index]
+        seen = -1
+        numbers = source.lines_with(words)
+        if needs:
+            near = set(source.lines_with(needs))
+            numbers = [number for number in numbers if not near.isdisjoint((number - 1, number, number + 1))]
+        for number in numbers:
+            first = max(seen + 1, number - 1)
+            begin = starts[first]
+            end = min(starts[min(number + 2, len(starts) - 1)], starts[number] + FACTS.piece_characters)
+            for match in pattern.finditer(text, begin, end):
+                line = source.line_at(match.start())
+                if line > seen:
+                    seen = line
+                    yield RuleMatch(SAFETY_OFF, shown(match[0]), line, match.start() - starts[line])

@@ -1,0 +1,124 @@
+"""``pipe-to-shell`` without a file or a pipe: a shell whose input is a connection runs what the other end sends.
+
+On a command line the program that connects is told to run a shell, or a shell reads bash's own sockets. In a program three things
+come together: a connection, a shell that is started without a script, and what joins the two (``dup2``, ``.pipe(``, ``stdin=``).
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+from rye.text.facts import interpreters, shell
+from rye.text.facts.calls.resolved import resolved
+from rye.text.facts.fact import PIPE_TO_SHELL
+from rye.text.facts.shell import shown
+from rye.text.facts.source import RuleMatch, Source
+from rye.text.facts.tables import triggers, word_set
+
+_SOCKET = re.compile(r"/(?:dev|inet\d?)/(?:tcp|udp)/[^\s/]{1,255}/[\w${}]{1,40}(?:/[\w${}]{1,40})?")
+_READS_SOCKET = re.compile(r"\b(?:sh|bash|zsh|exec|eval|cat|source|getline)\b")
+_CONNECTORS: Final = word_set("nc ncat netcat socat openssl telnet cryptcat pwncat websocat rlwrap")
+_SHELLS: Final = word_set("sh bash zsh dash ksh fish ash cmd powershell pwsh")
+_NC_RUNS = re.compile(r"-[a-z]*[ec]|--(?:sh-)?exec")
+_WORDS = triggers(("tcp", "udp", "nc", "ncat", "netcat", "socat", "openssl", "telnet", "cryptcat", "websocat"))
+_CONNECTION_WORDS = triggers(
+    "socket net tls connect create_connection tcpsocket fsockopen stream_socket_client dial tcpstream tcpclient sockets websocket "
+    "pfsockopen open_connection"
+)
+_CONNECTS = re.compile(
+    r"\bcreate_connection\(|\.connect(?:_ex)?\(\s*[\[(]|\b(?:net|tls)\.(?:connect|createConnection)\(|\bnew\s+(?:net\.)?Socket\(|"
+    r"(?<![\w.])connect\(\s*(?:\d|\{|[\w.]{1,30}\s*,\s*[\"'(\w])|\bTCPSocket\.(?:new|open)\b|\bp?fsockopen\(|\bstream_socket_client\(|\bIO::Socket|\bconnect\(\s*[A-Z$]|"
+    r"\b(?:net|tls)\.Dial\(|\bTcpStream::connect|\b(?:TCPClient|TcpClient)\b|\bWebSocket\(|\bopen_connection\(|\bsocket\.tcp\(|\bgen_tcp\b",
+)
+_A_SHELL: Final = r"[\"'`](?:/[\w./]{0,20}/)?(?:sh|bash|zsh|dash|ksh|ash|cmd(?:\.exe)?|powershell(?:\.exe)?|pwsh)"
+_INTERACTIVE: Final = r"(?:\s+-?-?(?:[il]{1,3}|login|noprofile|nop))?(?:\s+[<>\d&\s-]{2,40})?[\"'`]"
+_STARTS_SHELL = re.compile(
+    rf"\b(?:spawn|exec\w{{0,8}}|Popen|popen\d?|call|run|check_call|check_output|proc_open|capture\w{{0,3}}|system|shell_exec|Command|ProcessBuilder|fork|"
+    rf"create_subprocess_exec|start|FileName)\s{{0,2}}(?:::new)?[=(\s]\s*(?:new\s+String\[\]\s*)?[\[{{(]{{0,2}}\s*{_A_SHELL}{_INTERACTIVE}\s*(?:,\s*[\[{{]?\s*(?:[\"']-?-?[a-z]{{1,9}}[\"']\s*,?\s*){{0,2}}[\]}}]?|[\])}};,]|$)",
+)
+_JOINS = re.compile(
+    r"\bdup2?\(|\.pipe\(|\bstdin\s*[=:]|\.Stdin\b|\bfileno\b|getOutputStream|StandardInput|\breopen\b|\bstdio\s*:|<&|>&|\bSTDIN\b|stdin\.write|"
+    r"\bio\.Copy\b|descriptorspec|array\(\s*0\s*=>|\b0\s*=>\s*\$|\.communicate\(|\b[Rr]edirect\w*[Ii]nput\b",
+)
+_NEAR: Final = 4_000
+"""How many characters can lie between a connection and the shell that it feeds."""
+#: A program's input becomes a connection: ``os.dup2(s.fileno(), 0)``.
+_BECOMES_INPUT = re.compile(r"\bdup2\(\s*\w{1,40}(?:\.fileno\(\))?\s*,\s*(?:0|\w{1,30})\s*\)[^\n]{0,200}")
+_SHELL_NAMED = re.compile(rf"{_A_SHELL}\b")
+
+
+def find(source: Source) -> Iterator[RuleMatch]:
+    """Yield every place where a shell gets a connection as its input."""
+    if source.has(_WORDS):
+        yield from _in_commands(source)
+    program = resolved(source)
+    if program.has(_CONNECTION_WORDS):
+        yield from _in_programs(program)
+
+
+def _in_programs(source: Source) -> Iterator[RuleMatch]:
+    text = source.text
+    starts = source.text_starts
+    connections = [
+        match.start()
+        for number in source.lines_with(_CONNECTION_WORDS)
+        for match in _CONNECTS.finditer(text, starts[number], starts[number + 1])
+    ]
+    joins = [match.start() for match in _JOINS.finditer(text)] if connections else []
+    if not joins:
+        return
+    for pattern in (_STARTS_SHELL, _BECOMES_INPUT):
+        for match in pattern.finditer(text):
+            if not (_is_near(connections, match.start()) and _is_near(joins, match.start())):
+                continue
+            if pattern is _BECOMES_INPUT and _SHELL_NAMED.search(text, match.start(), match.start() + _NEAR) is None:
+                continue
+            line = source.line_at(match.start())
+            yield RuleMatch(PIPE_TO_SHELL, shown(match[0]), line, match.start() - source.text_starts[line])
+            return
+
+
+def _is_near(offsets: list[int], offset: int) -> bool:
+    at = bisect_left(offsets, offset - _NEAR)
+    return at < len(offsets) and offsets[at] <= offset + _NEAR
+
+
+def _in_commands(source: Source) -> Iterator[RuleMatch]:
+    for line in source.logical_lines(_WORDS):
+        text = line.text
+        match = _SOCKET.search(text)
+        if match is not None and _READS_SOCKET.search(text):
+            yield RuleMatch(PIPE_TO_SHELL, match[0], *source.place(line, match.start(), match[0][:5]))
+            continue
+        for commands in source.commands(line):
+            for command, _ in commands:
+                names = [shell.program(word.text) for word in command.words]
+                index = next((at for at, name in enumerate(names) if name in _CONNECTORS), -1)
+                if index >= 0 and (_hands_over(command.texts()[index + 1 :]) or _answers(command)):
+                    place = source.place(line, command.start, names[index])
+                    value = shown(" ".join(word.text for word in command.words[index:]))
+                    yield RuleMatch(PIPE_TO_SHELL, value, *place)
+
+
+def _answers(command: shell.Command) -> bool:
+    """Whether a connection gets the output of a shell that itself reads a pipe: ``cat fifo | sh -i | nc host 4444 > fifo``."""
+    before = command.before
+    if before is None or not before.words or (before.before is None and not before.reads):
+        return False
+    at = interpreters.position(before)
+    return at >= 0 and shell.program(before.words[at].text) in _SHELLS and interpreters.runs_stdin(before)
+
+
+def _hands_over(arguments: list[str]) -> bool:
+    """Whether ``nc`` or a similar program connects a shell: ``-e sh``, ``EXEC:sh``."""
+    return any(
+        ("exec:" in argument.lower() or "system:" in argument.lower()) and _names_shell(argument) for argument in arguments
+    ) or any(_NC_RUNS.fullmatch(option) and shell.program(program) in _SHELLS for option, program in pairwise(arguments))
+
+
+def _names_shell(argument: str) -> bool:
+    return any(shell.program(part) in _SHELLS for part in argument.replace(",", ":").replace("'", "").split(":")) or "$" in argument
