@@ -217,7 +217,7 @@ def _last_end(before: str) -> int:
 
 
 _REFERS_BACK = re.compile(
-    r"\b(?:it|its|they|them|there|this|that|these|those|what(?:ever)?\s+\w+\s+says?|the\s+(?:page|file|document|"
+    r"\b(?:it|its|they|them|there|this|that(?!\s+(?:you|we)\b)|these|those|what(?:ever)?\s+\w+\s+says?|the\s+(?:page|file|document|"
     r"instructions?|steps?|rules|response|result|contents?|text|script|output|commands?|program|installer|"
     r"archive|binary|app|tool)(?!\s+(?:that\s+)?(?:you|we)\b)|the\s+(?:fetched|retrieved|downloaded|loaded|returned)\s+\w+)\b",
     re.IGNORECASE,
