@@ -26,6 +26,7 @@ _SPELLINGS: Final = (
     *(b"set)", b"/environ", b"ls env:", b"gci env:", b"dir env:", b"childitem env:", b"compgen -"),
 )
 _ALONE: Final = word_set("env printenv set export declare typeset")
+_OPENINGS: Final = word_set("{ ( do then else ! $ time sudo")
 _DUMPS = re.compile(r"^(?:-[0pxe]{1,3}|--null|-[0-9])$")
 _LISTS: Final = word_set("get-childitem gci dir ls get-item")
 _SENDERS: Final = fetchers.PROGRAMS | word_set("mail mailx sendmail mutt telnet websocat curl.exe send-mailmessage host ping")
@@ -75,6 +76,8 @@ class _Sent(Flow):
 
 def _dumps(command: shell.Command, _: str) -> Origin | None:
     texts = command.texts()
+    while len(texts) > 1 and texts[0] in _OPENINGS:
+        texts = texts[1:]
     name = shell.program(texts[0])
     alone = name in _ALONE and all(_DUMPS.match(text) for text in texts[1:]) and (name not in ("declare", "typeset") or len(texts) > 1)
     if alone or (name in _LISTS and any(text.lower().startswith("env:") for text in texts[1:3])) or (name in ("cat", "strings", "tr", "xargs") and any("/environ" in text for text in (*texts[1:], *(word.text for word in command.reads)))):

@@ -14,6 +14,8 @@ Saves = Callable[[list[str]], tuple[str, ...]]
 
 _ADDRESS = re.compile(r"[$%/.:{@]|^url$|^localhost$|^address$|^\d{7,10}$", re.IGNORECASE)
 _OUTPUT: Final = word_set("-o --output -O --output-document -outfile -destination --out -out")
+#: With these, ``--output`` says how the result is printed.
+_FORMATS: Final = word_set("json yaml table text csv tsv wide name jsonl xml")
 _LONG_OUTPUT: Final = word_set("--output --output-document --out")
 _SHORT_OUTPUT = re.compile(r"-[A-Za-z]*o")
 _CURL_REMOTE_NAME = re.compile(r"--remote-name(?:-all)?|-[A-Za-z]*O[A-Za-z]*")
@@ -72,6 +74,8 @@ def _after_output(arguments: list[str]) -> tuple[str, ...]:
     saves = []
     for argument, following in pairwise([*arguments, ""]):
         option, equals, value = argument.partition("=")
+        if (value if equals else following) in _FORMATS:
+            continue
         if equals and option in _LONG_OUTPUT:
             saves.append(value)
         elif (argument.lower() in _OUTPUT and argument != "-O") or _SHORT_OUTPUT.fullmatch(argument):
@@ -98,6 +102,8 @@ class Fetcher(NamedTuple):
     when: re.Pattern[str] | None = None
     """Must match the arguments, joined with spaces; None if one that looks like an address is enough."""
     saves: Saves = _named
+    spelled: str = ""
+    """How the program must be written, where other spellings are everyday words."""
 
 
 _URL: Final = re.compile("://")
@@ -110,9 +116,20 @@ _FETCHERS: Final = (
     Fetcher(word_set("certutil"), re.compile("urlcache", re.IGNORECASE), _others),
     Fetcher(word_set("fetch http https get lynx w3m links elinks ftp mshta regsvr32 msiexec rundll32"), _URL),
     Fetcher(word_set("webclient httpclient"), _URL),
+    Fetcher(word_set("finger"), re.compile("@")),
+    Fetcher(word_set("add"), re.compile(r"^(?:--\S+ )*https?://"), _last, spelled="ADD"),
+    Fetcher(
+        word_set("git"),
+        re.compile(r"(?:^| )(?:show|cat-file)\b.*(?:FETCH_HEAD|origin/|upstream/|remotes/)|(?:^| )archive\b.*--remote"),
+    ),
+    Fetcher(word_set("svn hg ipfs"), re.compile(r"(?:^| )(?:export|cat|checkout|co|get|clone)\b.*(?:://|Qm|bafy|/ip[fn]s/)"), _last),
+    Fetcher(word_set("kubectl"), re.compile(r"(?:^| )get\b.*(?:jsonpath|go-template)")),
+    Fetcher(word_set("redis-cli"), re.compile(r"(?:^| )-[hu] .*\b(?:get|GET|LPOP|BLPOP|HGET)\b")),
+    Fetcher(word_set("resolve-dnsname resolvectl host"), re.compile(r"(?i)\btxt\b")),
     Fetcher(word_set("openssl"), re.compile(r"://|(?:^| )s_client(?:$| )")),
     Fetcher(word_set("gsutil s3cmd aws"), _URL, _last),
-    Fetcher(word_set("scp sftp rsync"), re.compile(":"), _copied),
+    Fetcher(word_set("sftp"), re.compile(":"), _copied),
+    Fetcher(word_set("scp rsync"), re.compile(r"(?:^| )[\w.@${}-]{2,}:\S*(?: \S+)*? (?![\w.@${}-]{2,}:)\S+$"), _copied),
     Fetcher(word_set("ssh"), re.compile(r"(?:^| )(?!-)[\w.-]*[@.\w][\w.-]* (?!-)\S")),
     Fetcher(word_set("gh"), re.compile(r"(?:^| )api |://")),
     Fetcher(word_set("perl php ruby python python3 node deno bun"), _CODE, _nothing),
@@ -133,12 +150,14 @@ def fetcher_of(command: Command) -> tuple[int, str, tuple[str, ...]] | None:
         if any(name in lowered for name in _DOWNLOADS):
             inner = [text for child in word.children for part in child.commands for text in part.texts()]
             made = index > 0 and words[index - 1].text.lower() == "new-object"
-            if not inner and last_address <= index and not made:
-                continue  # the name of a call, in a sentence about it
-            saves = tuple(part.strip(",)") for part in inner if "://" not in part) if "file" in lowered else ()
+            if not made and (not any(map(_is_address, inner)) if inner else last_address <= index):
+                continue  # the name of a call, in a sentence about it, or its definition
+            saves = tuple(part.strip(",)") for part in inner if "://" not in part and _is_address(part)) if "file" in lowered else ()
             return index, " ".join(inner), saves
         fetcher = _BY_PROGRAM.get(program(word.text))
         if fetcher is None or looked_at >= _MOST_PROGRAMS or (fetcher.when is None and last_address <= index):
+            continue
+        if fetcher.spelled and word.text != fetcher.spelled:
             continue
         looked_at += 1
         arguments = [other.text for other in words[index + 1 :]]

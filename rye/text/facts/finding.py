@@ -26,6 +26,7 @@ from rye.text.facts import (
     secret_paths,
     unpinned_fetch,
 )
+from rye.text.facts.calls.resolved import resolved
 from rye.text.facts.fact import DECODE_AND_RUN, FACTS, NOTE, PIPE_TO_SHELL, Fact, severity
 from rye.text.facts.source import RuleMatch, Source
 
@@ -46,6 +47,8 @@ RULES: Final[tuple[Callable[[Source], Iterator[RuleMatch]], ...]] = (
     hidden_orders.find,
 )
 """Rules that look at one file at a time. ``computed_code`` comes after those whose alarms it would repeat."""
+NAMED: Final = frozenset((secret_paths.find, environment.find, persistence.find))
+"""Rules that see the file with its names resolved, because paths and addresses are put together in programs."""
 MARKED: Final[tuple[tuple[bytes, Callable[[Source], Iterator[RuleMatch]]], ...]] = (
     (allowed_secrets.MARK, allowed_secrets.find),
 )
@@ -79,7 +82,7 @@ def find_facts(files: Mapping[str, str] | Iterable[tuple[str, str]]) -> tuple[Fa
     for source in sources:
         listed = lists[source.path]
         for rule in (*RULES, *(rule for mark, rule in MARKED if mark in source.lowered)):
-            for found in rule(source):
+            for found in rule(resolved(source) if rule in NAMED else source):
                 listed.add(found)
                 if found.fact in _RUN:
                     source.run_lines.add(found.line)

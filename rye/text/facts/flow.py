@@ -42,11 +42,13 @@ _PLAIN_BACKQUOTES: Final = word_set(
 )
 _POWERSHELL: Final = word_set("ps1 psm1 powershell pwsh")
 _CLOSES: Final = frozenset(("}", "done", "fi"))
+_COMPARES: Final = word_set("!= == = =~ -eq -ne -lt -gt -le -ge < >")
+_MEDIA_TYPE = re.compile(r"(?:application|text|image|audio|video|multipart|font|model|message)/[\w.+-]{1,60}$")
 _LOOPS: Final = word_set("for while until")
 _FINDERS: Final = word_set("find fd")
 #: Programs that run a part of a package or a library that they are given.
 _INSTALLERS: Final = word_set("dpkg rpm installer msiexec gdebi java wine mono rundll32 regsvr32 import-module installutil msbuild")
-_BACKWARDS = re.compile(r"\bmk(?:fifo|nod)\b|\bdone\s{0,4}<")
+_BACKWARDS = re.compile(r"\bmk(?:fifo|nod)\b|\bdone\s{0,4}<|\btrap\s")
 _DESCRIPTOR = re.compile(r"(?:&|/dev/fd/|/proc/self/fd/)\$?\{?(\w{1,40})\}?")
 _BODY: Final = 32
 """How many commands of a group are searched for what it brings in."""
@@ -77,6 +79,8 @@ class Flow:
         self.unpacked: tuple[Origin, int] | None = None
         self.folders: dict[str, Origin] = {}
         """Folders that something foreign was unpacked into, as the commands write them."""
+        self.in_text = False
+        """Whether the command stands in parentheses that begin no command: in a string."""
         self.loops: list[str] = []
         """Variables that ``read`` gets from a loop's input, which stands behind the loop."""
         self.functions = functions_in(source, find_source)
@@ -130,6 +134,7 @@ class Flow:
     def _command(self, command: shell.Command, group: shell.Group, line: Line, outputs: Outputs) -> Origin | None:
         """Process one command. Return the foreign content that it passes on, if any."""
         incoming = self._incoming(command, group, outputs)
+        self.in_text = group.opened == "(" and group.owner is not None and group.owner.words[0].children[-1:] != [group]
         own = self._origin(command, line)
         self._runs(command, line, incoming, outputs)
         if self.functions:
@@ -140,8 +145,9 @@ class Flow:
         if brought is not None:
             self._save_output(command, name, brought, own)
         self._assign(command, outputs)
-        if command.words[0].text in _LOOPS:
+        if command.words[0].text in _LOOPS or (command.words[0].text.lstrip("@").lower() == "for" and len(command.words) > 3):
             self._loop(command)
+            self._each_line(command, line, outputs)
         self._move(command, first, name, brought, line)
         return brought
 
@@ -259,6 +265,12 @@ class Flow:
         if script is not None:
             self._report_unpacked(script.text, command, line)
 
+    def _is_named_only(self, command: shell.Command, line: Line) -> bool:
+        """Whether a path is only named: alone in the cell of a table, or a type of content (``application/json``)."""
+        if _MEDIA_TYPE.match(command.words[0].text) is not None:
+            return True
+        return not line.code and len(command.words) == 1 and line.text.lstrip().startswith("|")
+
     def _each(self, command: shell.Command, line: Line) -> None:
         """Report a command that runs each file of a folder: ``find d -exec sh {} \\;``, ``ls d/* | xargs -I{} sh {}``."""
         for word in (*command.words, *(command.before.words if command.before is not None else ())):
@@ -277,16 +289,18 @@ class Flow:
         name = shell.program(word.text)
         if "://" in word.text and not _DRIVE.match(word.text):
             return
-        by_name = word.text.startswith("$") and line.code and self.source.language(line.first) not in _POWERSHELL
+        by_name = word.text.startswith("$") and line.code and not self.in_text and self.source.language(line.first) not in _POWERSHELL
         if name in _FINDERS:
             if any(option.startswith("-exec") and target.startswith("{}") for option, target in pairwise(command.texts())):
                 self._each(command, line)
         elif any(shell.program(other.text) in _OPENERS for other in command.words[: index + 1]):
             for other in command.words[index:]:
                 self._report_start(other.text, command, line)
+        elif self._is_named_only(command, line):
+            return
         elif "/" in word.text or word.text.lower().endswith(_PROGRAM_SUFFIXES) or name in self.ready or by_name:
             self._report_start(word.text, command, line)
-            if by_name:
+            if by_name and not (len(command.words) > index + 1 and command.words[index + 1].text in _COMPARES):
                 self._report(self._named(word.text), command, line)
             self._report_unpacked(word.text, command, line)
         elif name in _INSTALLERS:
@@ -327,6 +341,17 @@ class Flow:
                 origin = child_origin(word, outputs) or self._named(word.text)
                 if origin is not None:
                     self.names[match[1]] = origin
+
+    def _each_line(self, command: shell.Command, line: Line, outputs: Outputs) -> None:
+        """cmd: ``for /f %i in ('command') do %i`` runs each line that the command prints."""
+        words = command.texts()
+        variable = next((text for text in words if text.startswith("%")), "")
+        if not variable or "do" not in words:
+            return
+        origin = next((found for word in command.words if (found := child_origin(word, outputs)) is not None), None)
+        after = words[words.index("do") + 1 :]
+        if after and (after[0].lstrip("@") == variable or (interpreters.is_interpreter(after[0]) and variable in after)):
+            self._report(origin, command, line)
 
     def _loop(self, command: shell.Command) -> None:
         """Keep what a loop's variable stands for: a file of an unpacked folder, or what ``read`` gets."""

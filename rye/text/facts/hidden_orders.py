@@ -46,6 +46,10 @@ _ORDERS: Final = (
         rf"(?:everything|anything|all)\s+(?:you\s+(?:were|have\s+been)\s+told|above|before\s+this)|(?:your|the\s+user[’']?s)\s+(?:safety\s+|system\s+)?(?:instructions|guidelines|guardrails|training|rules|restrictions))\b",
     ),
     _order(
+        "apply applies lifted suspended void waived disabled",
+        rf"\b(?:{_OLD}|your|these|those|usual|normal)\s+(?:\w+\s+){{0,2}}?{_RULES}\s+(?:\w+\s+){{0,2}}?(?:(?:do|does)\s+not\s+apply|no\s+longer\s+appl(?:y|ies)|(?:is|are|have\s+been|has\s+been)\s+(?:now\s+)?(?:lifted|suspended|void|waived|revoked|disabled))\b",
+    ),
+    _order(
         "tell telling inform informing notify notifying alert alerting warn warning",
         rf"\b{_NOT}\s+(?:\w+\s+)?(?:tell|inform|notify|alert|warn)(?:ing)?\s+{_PERSON}\s*(?:[.,;:!)]|$|(?:about|of|what|anything|any)\b)",
         _NEGATIONS,
@@ -65,6 +69,7 @@ _ORDERS: Final = (
     _order(
         "user users human anyone them person",
         rf"\bwithout\s+(?:the\s+)?(?:user|human)(?:[’']?s)?\s+(?:\w+\s+)?(?:knowing|knowledge|noticing|consent|seeing|approval|confirmation|permission|awareness)\b|"
+        rf"\bwithout\s+(?:showing|mentioning|revealing|disclosing|reporting|displaying)\s+(?:it|this|that|them|these|those|anything)\s+(?:\w+\s+)?(?:to|in\s+front\s+of)\s+{_PERSON}\b|"
         rf"\bwithout\s+(?:telling|informing|notifying|asking|alerting|warning|prompting|involving)\s+(?:the\s+)?(?:{_PERSON}|them)\b|"
         rf"\b{_PERSON}\s+(?:must|should|need|does|do|will|is|are|can)\s*(?:not|n[’']t|never)\s+(?:need\s+to\s+|to\s+)?(?:know|notice|find\s+out|be\s+(?:told|informed|aware|notified|bothered))\b|"
         rf"\bso\s+(?:that\s+)?{_PERSON}\s+(?:never|does\s+not|doesn[’']?t|do\s+not|won[’']?t|will\s+not)\s+(?:see|sees|notice|notices|know|knows)\b",

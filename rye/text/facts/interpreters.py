@@ -132,7 +132,7 @@ def _takes_code(option: str, name: str) -> bool:
 def _code_reads_stdin(words: list[str]) -> bool:
     """Whether code on the command line runs what it reads. A lone ``-`` is standard input itself."""
     code = " ".join(words)
-    if code.strip(".,;)") in ("-", "") or code.startswith("- "):
+    if code.strip(".,;)") == "-" or code.startswith("- "):
         return True
     return _EVALUATES.search(code) is not None and (_READS_STDIN.search(code) is not None or "$(cat" in code)
 

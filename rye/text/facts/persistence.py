@@ -193,10 +193,28 @@ def _written(source: Source) -> Iterator[RuleMatch]:
         text = _PIECES.sub("/", raw) if joined else raw
         for match in _TARGETS.finditer(text.replace("\\\\", "/") if "\\" in text else text):
             comment = raw.lstrip().startswith(_COMMENTS)
-            if (writes_somewhere and not comment and _is_written_in_code(match[0])) or _is_written(source, number):
+            if (
+                (writes_somewhere and not comment and _is_written_in_code(match[0]))
+                or _is_written(source, number)
+                or (writes_somewhere and not comment and _is_written_near(source, number, raw, match))
+            ):
                 value = _HOME_VALUE.sub("~", shown(match[0])).removeprefix("./").rstrip("/.")
                 column = match.start() if raw == source.lines[number] else max(0, source.lines[number].find(match[0]))
                 yield RuleMatch(PERSISTENCE, value, number, 0 if joined else column)
+
+
+def _is_written_near(source: Source, number: int, raw: str, match: re.Match[str]) -> bool:
+    """Whether a program that names a file in quotes writes within a few lines."""
+    if raw[match.end() : match.end() + 1] not in ("'", '"', "`") or match.end() > len(raw):
+        return False
+    near = source.lines[max(0, number - _NEAR) : number + _NEAR + 1]
+    return any(_WRITES_IN_CODE.search(line) for line in near)
+
+
+_NEAR: Final = 6
+_WRITES_IN_CODE: Final = re.compile(
+    r"\bopen\([^\n]{0,200}[\"'][wax][bt+]?[\"']|\.write(?:_text|_bytes|lines)?\(|(?:write|append)_?File|copyFile|file_put_contents|shutil\.(?:copy|move)|Set-Content|Add-Content|Out-File"
+)
 
 
 def _is_written_in_code(path: str) -> bool:

@@ -16,7 +16,8 @@ from rye.text.facts.tables import triggers, word_set
 
 #: Very common words that fetch something only in the spellings below.
 _COMMON: Final = word_set(
-    "fetch http https get gh aws webclient httpclient rundll32 perl php ruby python python3 node deno bun openssl links"
+    "fetch http https get gh aws webclient httpclient rundll32 perl php ruby python python3 node deno bun openssl links "
+    "finger add git svn hg ipfs kubectl redis-cli host"
 )
 _TRIGGERS = triggers(
     {name for name in fetchers.PROGRAMS - _COMMON if "-" not in name}
@@ -59,6 +60,13 @@ _SPELLINGS: Final = (
     ),
     ((b"deno run ", b"bun run ", b"deno install "), triggers(("deno", "bun"))),
     ((b"s_client",), triggers(("openssl",))),
+    ((b"@",), triggers(("finger",))),
+    ((b"add http", b"add --"), triggers(("add",))),
+    ((b"fetch_head", b"origin/", b"upstream/", b"remotes/", b"--remote"), triggers(("git",))),
+    ((b"://", b"/ipfs/", b" cat "), triggers(("svn", "hg", "ipfs"))),
+    ((b"jsonpath", b"go-template"), triggers(("kubectl",))),
+    ((b" get ",), triggers(("redis",))),
+    ((b" txt ",), triggers(("host", "dnsname", "resolvectl"))),
 )
 def find(source: Source) -> Iterator[RuleMatch]:
     """Yield every place where something fetched is run."""
@@ -70,7 +78,7 @@ def find(source: Source) -> Iterator[RuleMatch]:
         passed = Flow(source, PIPE_TO_SHELL, words, _fetches)
         yield from passed.run()
         source.saved[PIPE_TO_SHELL].update(passed.files)
-    if source.has(_SELF_RUNNING_WORDS) and "://" in source.text:
+    if source.has(_SELF_RUNNING_WORDS) and ("://" in source.text or "\\\\" in source.text):
         for line in source.logical_lines(_SELF_RUNNING_WORDS):
             for match in _SELF_RUNNING.finditer(line.text):
                 yield RuleMatch(PIPE_TO_SHELL, shown(match[0]), *source.place(line, match.start(), match[0].split()[0]))
@@ -95,9 +103,10 @@ def _shown(words: list[shell.Word]) -> str:
 
 
 #: Programs that run an address without a pipe, and a promise passed to ``eval``.
-_SELF_RUNNING_WORDS = triggers("mshta regsvr32 rundll32 msiexec deno bun then vim nvim vi")
+_SELF_RUNNING_WORDS = triggers("mshta regsvr32 rundll32 msiexec deno bun then vim nvim vi cscript wscript installutil")
 _SELF_RUNNING = re.compile(
     r"\b(?:mshta|regsvr32|msiexec|deno\s+run|bun\s+run)(?:\.exe)?[ \t\x1f](?:-\S{1,60}\s|/\S{1,20}\s){0,6}[^\s\x1e]{0,10}https?://[\w$%\[{][^\s`;|)]{0,300}"
+    r"|\b(?:rundll32|regsvr32|mshta|msiexec|cscript|wscript|start|installutil|control|cmd(?:\.exe)?\s/c)(?:\.exe)?[ \t\x1f](?:[-/\"]\S{0,20}\s){0,4}[\"']?(?:\\\\|//)[\w.-]{1,80}(?:@\w{1,5}){0,2}[\\/][^\s`|]{1,200}"
     r"|\brundll32(?:\.exe)?[ \t\x1f][^\n\x1e]{0,400}?https?://[^\s`|]{1,300}"
     r"|\bn?vim?\s(?:-\S{1,20}\s){0,6}(?:\S{1,60}\s){0,3}?(?:-c|--cmd|\+)\s{0,2}:?(?:source|so|e|edit|r|read)\s[^\s]{0,4}https?://[^\s`;|)]{1,300}"
     r"|\bfetch\([^\s]{1,200}\)\.then[^\n]{0,100}\.then\(eval\b",

@@ -84,6 +84,8 @@ _ORDER = re.compile(
 _OVERRULES = re.compile(
     rf"\b(?:its|their|whose|that\s+(?:file|page|document)(?:'s)?)\s+(?:\w+\s+){{0,2}}?(?:{_TEXTS}|contents?|text)\s[^.!?]{{0,40}}?"
     r"\b(?:supersedes?|overrides?|takes?\s+precedence|replaces?)\b"
+    r"|\buse\s+(?:its|their|that|the\s+\w+[’']?s?)\s+(?:contents?|text|body)\b|\b(?:in\s+place|instead)\s+of\s+(?:this|the\s+(?:current|present))\s+(?:one|file|skill|text|document|page|agent|prompt)\b"
+    r"|\breplac(?:e|es|ing)\s+this\s+(?:file|skill|text|document|page|agent|prompt)\b"
     r"|\b(?:it|they|which|that\s+(?:file|page|document)|the\s+(?:page|site|website|address|link))\s+(?:always\s+)?(?:supersedes?|overrides?|takes?\s+precedence)\b",
     re.IGNORECASE,
 )

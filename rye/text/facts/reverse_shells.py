@@ -42,12 +42,14 @@ _STARTS_SHELL = re.compile(
 )
 _JOINS = re.compile(
     r"\bdup2?\(|\.pipe\(|\bstdin\s*[=:]|\.Stdin\b|\bfileno\b|getOutputStream|StandardInput|\breopen\b|\bstdio\s*:|<&|>&|\bSTDIN\b|stdin\.write|"
-    r"\bio\.Copy\b|descriptorspec|array\(\s*0\s*=>|\b0\s*=>\s*\$|\.communicate\(|\b[Rr]edirect\w*[Ii]nput\b",
+    r"\.GetStream\(|\bio\.Copy\b|descriptorspec|array\(\s*0\s*=>|\b0\s*=>\s*\$|\.communicate\(|\b[Rr]edirect\w*[Ii]nput\b",
 )
 _NEAR: Final = 4_000
 """How many characters can lie between a connection and the shell that it feeds."""
 #: A program's input becomes a connection: ``os.dup2(s.fileno(), 0)``.
 _BECOMES_INPUT = re.compile(r"\bdup2\(\s*\w{1,40}(?:\.fileno\(\))?\s*,\s*(?:0|\w{1,30})\s*\)[^\n]{0,200}")
+#: PowerShell runs what a connection brings.
+_RUNS_RECEIVED = re.compile(r"\b(?:iex|Invoke-Expression|cmd(?:\.exe)?\s/c)\s[^\n]{0,200}", re.IGNORECASE)
 _SHELL_NAMED = re.compile(rf"{_A_SHELL}\b")
 
 
@@ -71,9 +73,11 @@ def _in_programs(source: Source) -> Iterator[RuleMatch]:
     joins = [match.start() for match in _JOINS.finditer(text)] if connections else []
     if not joins:
         return
-    for pattern in (_STARTS_SHELL, _BECOMES_INPUT):
+    for pattern in (_STARTS_SHELL, _BECOMES_INPUT, _RUNS_RECEIVED):
         for match in pattern.finditer(text):
             if not (_is_near(connections, match.start()) and _is_near(joins, match.start())):
+                continue
+            if pattern is _RUNS_RECEIVED and ".GetStream(" not in text:
                 continue
             if pattern is _BECOMES_INPUT and _SHELL_NAMED.search(text, match.start(), match.start() + _NEAR) is None:
                 continue

@@ -137,6 +137,15 @@ _GUARDS: Final = (
         "executionpolicy", r"-?ExecutionPolicy\s+(?:-Scope\s+\w+\s+)?(?:-ExecutionPolicy\s+)?(?:Bypass|Unrestricted)\b"
     ),
     _guard("mppreference", r"\b(?:Set|Add)-MpPreference\b[^\n;|]{0,80}"),
+    _guard(
+        "histfile histsize history histfilesize wevtutil",
+        r"\bunset\s+HIST(?:FILE|SIZE)\b|\bHISTFILE=(?:/dev/null|[\"']{2})?(?=\s|$|;)|\bHIST(?:FILE)?SIZE=0\b|(?<![\w-])history\s+-c\b|\bset\s+\+o\s+history\b|"
+        r"\b(?:Clear-History|Remove-Item\s+\(Get-PSReadlineOption\)\.HistorySavePath)|\bwevtutil(?:\.exe)?\s+cl\b|\bHISTCONTROL=ignorespace\b",
+    ),
+    _guard(
+        "bash_history zsh_history wtmp btmp lastlog auth syslog",
+        r"\b(?:rm|shred|truncate|unlink)\s[^\n;|&]{0,60}(?:\.(?:bash|zsh|python)_history|/var/log/(?:wtmp|btmp|lastlog|auth\.log|syslog|secure))\b|(?:^|[\s;])(?::|true)?\s*>\s*[~\w$/{}]{0,40}\.(?:bash|zsh)_history\b",
+    ),
     _guard("nopasswd", r"\bNOPASSWD\b", "NOPASSWD"),
     _guard("permission", r"--permission-mode[= ](?:bypassPermissions|dontAsk|acceptEdits)\b"),
 )

@@ -58,6 +58,9 @@ _VARIABLE = re.compile(r"[$%!](?:(?<=\$)\{?!?)?([A-Za-z_]\w{0,60})")
 _UNDERSCORED = re.compile(r"_(?<!\w_)_{0,2}(?=[A-Za-z])|_(?<=[A-Za-z]_)_{0,2}(?!\w)")
 _TICK_IN_WORD = re.compile(r"[A-Za-z]`[A-Za-z]")
 _POWERSHELL = frozenset((b"powershell", b"pwsh", b"ps1"))
+#: Code on a command line that begins in the next line: ``python3 -c "``.
+_OPENS_CODE = re.compile(r"\s-[A-Za-z]{0,3}[ce]\s(['\"])\s*$")
+_OPENING: Final = 40
 _BLOCK_START = re.compile(r"\s*(?:$|#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|\||```|~~~|---|===|<!--)")
 _COMMAND_START = re.compile(
     r"(?:\$ )?(?:sudo|bash|sh|zsh|curl|wget|chmod|python3?|node|eval|echo|cd|source|export|tar|unzip|iex|git|npx|pip3?)\s"
@@ -328,9 +331,22 @@ class Source:
             first -= 1
         while last < most and self._continues(last):
             last += 1
+        last = self._end_of_code(last, most)
         for line in range(first, last + 1):
             self._extents[line] = (first, last)
         return first, last
+
+    def _end_of_code(self, number: int, most: int) -> int:
+        """The last line of code that begins after ``-c`` or ``-e`` at the end of line ``number``; the same line if none does."""
+        opened = _OPENS_CODE.search(self.lines[number][-_OPENING:])
+        if opened is None or not self.is_code(number):
+            return number
+        for end in range(number + 1, most + 1):
+            if end in self._extents or (self.markdown and self.fences[end] is None):
+                return number
+            if opened[1] in self.lines[end]:
+                return end
+        return number
 
     def _continues(self, number: int) -> bool:
         """Whether the line after ``number`` continues it."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from rye.limits import FACTS
-from rye.text.facts import packages, shell
+from rye.text.facts import manifests, packages, shell
 from rye.text.facts.fact import UNPINNED_FETCH
 from rye.text.facts.packages.containers import is_open_image
 from rye.text.facts.packages.repositories import COMMIT
@@ -46,6 +46,7 @@ _VERB = re.compile(
     r"create|init|pull|require|tap|global|wheel|download|inject|in|apply|"
     r"replace|upgrade|template|shell|develop|build|profile|extension)\b|easy_install|ansible-pull"
 )
+_MANIFEST_WORDS = triggers("dependencies devdependencies script src from import")
 _IMAGE_TRIGGERS = triggers(["image", "from", "uses"])
 _YAML_IMAGE = re.compile(
     r"^[ \t]*(?:- )?image[ \t]*:[ \t]*[\"']?([\w./:@${}-]{2,200})[\"']?[ \t]*(?:#.*)?$", re.MULTILINE
@@ -81,6 +82,8 @@ def find(source: Source) -> Iterator[RuleMatch]:
                     yield RuleMatch(UNPINNED_FETCH, value, line, match.start() - source.text_starts[line])
     if source.has(_IMAGE_TRIGGERS):
         yield from _files(source)
+    if source.has(_MANIFEST_WORDS):
+        yield from manifests.find(source)
 
 
 def _commands(source: Source, words: frozenset[bytes]) -> Iterator[RuleMatch]:

@@ -38,9 +38,9 @@ EVALUATES: Final = re.compile(
     r"\(\s*(?:\d{1,3}|void 0|null|[A-Za-z_$][\w$]{0,40})\s*,\s*(?:(?:window|globalThis|global)\.)?(?:eval|Function)\s*\)\s*\(|"
     r"__import__\([\"']builtins[\"']\)\.(?:exec|eval)\s*\(|"
     r"\b(?:pickle|cPickle|dill|cloudpickle)\.loads\s*\(|"
-    r"\.constructor\s*\(|_compile\s*\(|FunctionType\s*\(|(?<![\w.$])(?:setTimeout|"
+    r"(?<![\w.$])Execute(?:Global)?\s+(?=[A-Za-z\"])|\.constructor\s*\(|_compile\s*\(|FunctionType\s*\(|(?<![\w.$])(?:setTimeout|"
     r"setInterval)\s*\(\s*(?=[a-z_]\w*\s*[,(.])|"
-    r"(?<![\w.$])source\(\s*(?=[\"']https?:)|(?<![\w.$])(?:import|require|include|include_once)\s*\(\s*(?=[\"']https?:)|"
+    r"(?<![\w.$])source\(\s*(?=[\"']https?:|url\(|[A-Za-z_])|(?<![\w.$:])load\s*\(\s*(?=[A-Za-z_])|(?<![\w.$])(?:import|require|include|include_once)\s*\(\s*(?=[\"']https?:)|"
     r"(?<![\w.$])(?:require|include)(?:_once)?\s+(?=[\"']https?:)|(?<![\w.$])import\s*\(\s*(?=[\"'`]data:)"
 )
 STARTS: Final = re.compile(
@@ -62,12 +62,12 @@ _RUN_WORDS = triggers(
     "child_process execv execvp execl execlp check_output check_call posix_spawn spec_from_file_location cdll"
 )
 #: Very common words; they count only in the one spelling that runs something.
-_RARE_WORDS = triggers("function constructor assert import require include include_once source fork")
+_RARE_WORDS = triggers("execacommand execacommandsync execanode worker load execute executeglobal function constructor assert import require include include_once source fork")
 _RARE_SPELLINGS: Final = (
     *("Function(", "Function (", ".constructor(", "fork(", "assert($", "assert(base64", "assert(gz"),
     *("= Function", "=Function"),
     *("('http", '("http', "(`http"),
-    *("require(", "import("),
+    *("require(", "import(", "new Worker", "load(", "Execute", "execa", "source("),
     *("include 'http", 'include "http', "include_once 'http", "require 'http", 'require "http'),
 )
 
@@ -97,7 +97,7 @@ _FEEDS = re.compile(r"\.stdin\.(?:write|end|send)\(|\.communicate\(|\.pipe\(\s*(
 _MOST_STARTED: Final = 64
 _BEFORE_CALL: Final = 120
 """How far before a timer the function that it stands in can begin."""
-_CALL_MARKS: Final = ("(", "eval", "=", "include", "require")
+_CALL_MARKS: Final = ("(", "eval", "=", "include", "require", "Execute")
 _PARENTHESES = re.compile(r"[()]")
 _DEFINED: Final = ("def ", "function ", "async ", "sub ", "fn ")
 _QUOTES: Final = ("'", '"', "f'", 'f"', "`")
@@ -110,10 +110,11 @@ def find(source: Source, kind: Kind, fact: str) -> Iterator[RuleMatch]:
     if not (source.has(kind.words) or any(mark in source.text for mark in kind.marks)):
         return
     evaluates, started = _calls(source)
-    if not evaluates and not started and len(source.files) == 1:  # another file may run what this one saves
+    scripts = "createElement" in source.text and _SCRIPT_ELEMENT.search(source.text) is not None
+    if not evaluates and not started and not scripts and len(source.files) == 1:  # another file may run what this one saves
         return
     sources = _sources(source, kind)
-    if not sources:
+    if not sources and not (kind is FETCHED and any(_is_address(source, match, window_of(source.text, match.end())) for match in evaluates)):
         return
     followed = Followed(source, kind, sources, kind is FETCHED)
     for name, place in followed.files.items():
@@ -128,7 +129,7 @@ def find(source: Source, kind: Kind, fact: str) -> Iterator[RuleMatch]:
         if _PASSED.match(window):
             begin = source.text_starts[source.line_at(match.start())]
             window = source.text[begin : match.end()] + window
-        direct = _is_direct(kind, sources, begin, window)
+        direct = _is_direct(kind, sources, begin, window) or (kind is FETCHED and _is_address(source, match, window))
         origin = None if direct else _in_scope(source, _evaluated(window, followed, match), match)
         if direct or origin is not None:
             reported.add(match.start())
@@ -142,6 +143,21 @@ def find(source: Source, kind: Kind, fact: str) -> Iterator[RuleMatch]:
     if any(arguments.starts_interpreter(window_of(source.text, match.end())) for match in started[:_MOST_STARTED]):
         yield from _fed(source, fact, followed, sources)
     yield from _imported(source, fact, followed)
+    if scripts:
+        yield from _scripts(source, fact, followed)
+
+
+def _scripts(source: Source, fact: str, followed: Followed) -> Iterator[RuleMatch]:
+    """A script element whose text is foreign: ``s = document.createElement("script"); s.textContent = code``."""
+    made = {match[1] for match in _SCRIPT_ELEMENT.finditer(source.text)}
+    for match in _ELEMENT_TEXT.finditer(source.text) if made else ():
+        origin = followed.names.get(match[2])
+        if match[1] in made and origin is not None:
+            yield _found(source, fact, match, "", origin)
+
+
+_SCRIPT_ELEMENT = re.compile(r"([A-Za-z_$][\w$]{0,60})\s*=\s*document\.createElement\(\s*[\"'`]script[\"'`]\s*\)")
+_ELEMENT_TEXT = re.compile(r"([A-Za-z_$][\w$]{0,60})\.(?:textContent|text|innerHTML|innerText|src)\s*=\s*([A-Za-z_$][\w$]{0,60})")
 
 
 def _fed(source: Source, fact: str, followed: Followed, sources: list[int]) -> Iterator[RuleMatch]:
@@ -201,11 +217,59 @@ def _calls(source: Source) -> tuple[list[re.Match[str]], list[re.Match[str]]]:
         evaluates.extend(
             match
             for match in EVALUATES.finditer(source.text, begin, end)
-            if bare or not (match[0][-1].isspace() and match[0].lstrip().startswith("eval"))
+            if (bare or not (match[0][-1].isspace() and match[0].lstrip().startswith("eval")))
+            and (match[0][0] not in "slE" or _belongs(match[0], source.language(number)))
         )
         starts.extend(STARTS.finditer(source.text, begin, end))
+    runners = _runners(source, [*evaluates, *starts]) if evaluates or starts else []
+    if runners:
+        calls = re.compile(rf"(?<![\w.$])(?:{'|'.join(map(re.escape, runners))})\s*\(")
+        known_at = {match.end() for match in evaluates}
+        evaluates.extend(match for match in calls.finditer(source.text) if match.end() not in known_at)
     source.kept["calls"] = (evaluates, starts)
     return evaluates, starts
+
+
+def _runners(source: Source, calls: list[re.Match[str]]) -> list[str]:
+    """The program's own functions that run one of their parameters: ``def load(code): exec(code)``."""
+    runners: list[str] = []
+    text = source.text
+    for match in _DEFINITION.finditer(text) if any(mark in text for mark in _DEFINES) else ():
+        name = match[1] or match[3] or match[5]
+        parameters = {part.strip().partition(":")[0].partition("=")[0].strip("* ") for part in (match["parameters"] or match["others"] or match["more"]).split(",")}
+        end = match.end() + _BODY_CHARACTERS
+        for call in calls:
+            if match.end() <= call.start() < end and len(runners) < _MOST_RUNNERS:
+                window = window_of(text, call.end())
+                named = NAMES.findall(window) if not STARTS.match(call[0].lstrip()) else [item for item, is_file in arguments.runs(window) if not is_file]
+                if not parameters.isdisjoint(named) and name not in ("constructor", "main", "if", "for", "while", "switch"):
+                    runners.append(name)
+                    break
+    return runners
+
+
+_DEFINES: Final = ("def ", "function", "=>", "sub ")
+_DEFINITION = re.compile(
+    r"\b(?:def|function)\s+([A-Za-z_$][\w$]{0,60})\s*\((?P<parameters>[^()\n]{1,200})\)|"
+    r"\b(?:const|let|var)\s+([A-Za-z_$][\w$]{0,60})\s*=\s*(?:async\s*)?\(?(?P<others>[\w$, ]{1,100})\)?\s*=>|\b([A-Za-z_$][\w$]{0,60})\s*=\s*lambda\s+(?P<more>[\w, ]{1,100}):"
+)
+_BODY_CHARACTERS: Final = 1_500
+_MOST_RUNNERS: Final = 16
+
+
+def _belongs(call: str, language: str) -> bool:
+    """Whether a name that only one language evaluates with is in that language."""
+    name = call.rstrip("( \t").lower()
+    return language in _LANGUAGE_OF[name] if name in _LANGUAGE_OF else True
+
+
+#: Languages in which these names run text; everywhere else they are names of functions like others.
+_LANGUAGE_OF: Final = {
+    "load": word_set("lua"),
+    "source": word_set("r rmd rscript rprofile"),
+    "execute": word_set("vbs vba vbscript hta asp bas"),
+    "executeglobal": word_set("vbs vba vbscript hta asp bas html htm"),
+}
 
 
 def _may_evaluate_words(source: Source, number: int) -> bool:
@@ -239,6 +303,18 @@ def _is_direct(kind: Kind, sources: list[int], start: int, window: str) -> bool:
     at = bisect_left(sources, start)
     inside = at < len(sources) and sources[at] < start + len(window)
     return inside or (kind is FETCHED and window.startswith(_ADDRESSES))
+
+
+def _is_address(source: Source, match: re.Match[str], window: str) -> bool:
+    """Whether a call that takes an address (``source(url(lib))``, ``import(base)``) gets a name whose value is one."""
+    if not source.values or _TAKES_ADDRESS.search(match[0]) is None:
+        return False
+    name = _FIRST_NAME.match(window)
+    return name is not None and source.values.get(name[1], "").startswith(("http://", "https://", "ftp://"))
+
+
+_TAKES_ADDRESS = re.compile(r"\b(?:source|import|importScripts|require|include|Worker)\s*\(")
+_FIRST_NAME = re.compile(r"\s*(?:url\(\s*)?([A-Za-z_$][\w$]{0,60})\b")
 
 
 def _evaluated(window: str, followed: Followed, match: re.Match[str]) -> ContentOrigin | None:

@@ -16,13 +16,14 @@ NAMES: Final = re.compile(rf"(?<![\w$.]){NAME}")
 _NAME: Final = NAME
 _ASSIGNED = re.compile(
     rf"(?:^|[;{{(,\s]|(?<==>))({_NAME})(?:\s*:\s*[\w.\[\]]{{1,40}})?\s*(?:\+|:|\|\|)?=(?![=>])\s*|\bas\s+({_NAME})\s*:|\bimport\s+(?:[\w.]{{1,60}}\s+as\s+(?={_NAME})|(?=(?:get|post)\b))({_NAME})"
+    rf"|\bfor\s+(?:await\s)?\(?\s*(?:(?:const|let|var)\s)?\s*({_NAME})(?:\s*,\s*\w{{1,40}})?\s+(?:in|of)\b"
     rf"|[(,=]\s*(?:async\s*)?\(?\s*({_NAME})\s*\)?\s*=>|\bfunction\s*\w{{0,40}}\(\s*({_NAME})"
     rf"|[(,=]\s*\(?\s*\{{\s*(?:\w{{1,40}}\s*:\s*)?({_NAME})\s*\}}\s*\)?\s*=>|\{{\s*(?:\w{{1,40}}\s*:\s*)?({_NAME})\s*\}}\s*=(?![=>])"
 )
 #: The first of several names that a line assigns: ``path, headers = urlretrieve(…)``.
 _SEVERAL = re.compile(rf"\s{{0,40}}({_NAME})\s*,[\w\s,*]{{1,60}}=(?![=>])")
-_FIRST_PARAMETER: Final = 4
-_LAST_PARAMETER: Final = 6
+_FIRST_PARAMETER: Final = 5
+_LAST_PARAMETER: Final = 7
 """Between these groups, ``_ASSIGNED`` matches parameters of functions."""
 _WRITES = re.compile(
     rf"\bopen\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))\s*,\s*[\"'][wax]|"
@@ -32,6 +33,9 @@ _WRITES = re.compile(
     rf"file_put_contents\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
     rf"createWriteStream\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
     rf"urlretrieve\([^,\n]{{1,400}},\s*(?:filename\s*=\s*)?(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
+    rf"(?:shutil\.copyfileobj|\.pipe)\([^()\n]{{0,200}}?(?:createWriteStream|open)\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
+    rf"\bSaveToFile[\s(]\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|\bBun\.write\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
+    rf"Deno\.writeTextFile(?:Sync)?\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|File\.(?:bin)?write\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
     rf"download\.file\([^,\n]{{1,400}},\s*[\"']([^\"'\n]{{1,300}})"
 )
 _HANDLES = re.compile(
@@ -47,6 +51,13 @@ _OPENED = re.compile(
 _COMMON: Final = word_set(
     "self this e err error i timeout headers params method input check stdin stdout stderr shell encoding capture_output cwd"
 )
+#: A function's first line; a method has ``self``.
+_BEGINS_FUNCTION = re.compile(
+    rf"\s{{0,40}}(?:export\s+)?(?:default\s+)?(?:async\s+)?(?:def\s+({_NAME})\s*\(\s*(?P<self>(?:self|cls)\b)?|function\s*\*?\s*({_NAME})|sub\s+({_NAME})|"
+    rf"(?:const|let|var)\s+({_NAME})\s*=\s*(?:async\s*)?(?:\([^()\n]{{0,200}}\)|{_NAME})\s*=>|(?:local\s+)?function\s+({_NAME}))"
+)
+_RETURNS = re.compile(r"^\s*(?:return|yield)\b|\breturn\s|=>\s*(?!\{)")
+_METHODS = re.compile(rf"(?<=[\w)\]])(\.{_NAME})\(")
 _SOCKET: Final = triggers(("recv_into",))
 _MOST_HANDLES: Final = 64
 
@@ -73,14 +84,26 @@ class Followed:
         self.files: dict[str, ContentOrigin] = {}
         self._handles: dict[str, str] = {}
         self._temporary: dict[str, str] = {}
+        self._function = ""
+        """The function that the lines being read belong to; a method's name begins with a dot."""
         if fetched and source.has(_SOCKET):
             self.names["__socket__"] = ContentOrigin(0, "")
         for raw, offset in zip(source.lines, source.text_starts, strict=False):
             at = bisect_left(sources, offset)
             here = at < len(sources) and sources[at] <= offset + len(raw)
-            if here or self.names or self._handles or "mkstemp" in raw or "TemporaryFile" in raw:
+            self._begin(raw)
+            opens = "TemporaryFile" in raw or "mkstemp" in raw or ("open(" in raw and " as " in raw) or "createWriteStream" in raw
+            if here or self.names or self._handles or opens:
                 self._read(raw[: FACTS.piece_characters], offset, here)
         self._name_files(source.values)
+
+    def _begin(self, line: str) -> None:
+        """Keep the function that begins in this line."""
+        if "def " in line or "function" in line or "=>" in line or "sub " in line:
+            begun = _BEGINS_FUNCTION.match(line)
+            if begun is not None:
+                name = next(group for group in begun.groups() if group)
+                self._function = f".{name}" if begun["self"] else name
 
     def _read(self, line: str, offset: int, here: bool) -> None:
         found = self.kind.pattern.search(line) if here else None
@@ -94,6 +117,8 @@ class Followed:
             if several is not None and several[1] not in _COMMON:
                 self.names.setdefault(several[1], origin)
             self._assign(line, origin, found)
+            if self._function and (self._function not in self.names) and _RETURNS.search(line) is not None:
+                self.names[self._function] = origin._replace(until=0)
             self._write(line, origin)
         if len(self._handles) < _MOST_HANDLES:
             self._keep_temporary(line)
@@ -119,6 +144,9 @@ class Followed:
             origin = self.names.get(name)
             if origin is not None and origin.holds_at(offset):
                 return origin
+        for name in _METHODS.findall(line):
+            if name in self.names:
+                return self.names[name]
         return None
 
     def _assign(self, line: str, origin: ContentOrigin, found: re.Match[str] | None) -> None:

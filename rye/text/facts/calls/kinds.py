@@ -38,14 +38,14 @@ FETCHED: Final = Kind(
         r"new\s+EventSource\(|ftplib|create_connection\(|\bnet\.(?:connect|createConnection|Socket)\b|\btls\.connect\(|"
         r"resolveTxt\(|dns\.resolver|\.resolve\([^()\n]{1,80},\s?[\"']TXT|HTTP::Tiny|WWW::Mechanize|fsockopen\(|stream_socket_client\(|"
         r"TCPSocket\.|IO::Socket|\bhttp\.Get\(|HttpClient\b|\bsocket\.http|readLines\(\s*(?:url\(\s*)?[\"']https?:|\burl\(\s*[\"']https?:|"
-        r"DownloadString|DownloadData|Invoke-(?:WebRequest|RestMethod)|\bremotes::|\bimaplib|\bpaste\.get",
+        r"MSXML2|WinHttpRequest|XMLHTTP|DownloadString|DownloadData|Invoke-(?:WebRequest|RestMethod)|\bremotes::|\bimaplib|\bpaste\.get",
     ),
     triggers(
         "requests session urlopen urlretrieve httpx urllib urllib2 urllib3 aiohttp fetch axios got https http "
         "xmlhttprequest curl_exec file_get_contents lwp uri httparty faraday recv webclient geturl curl wget "
         "httpconnection httpsconnection getresponse pycurl poolmanager undici superagent needle ky websocket eventsource ftplib "
         "create_connection net tls resolvetxt resolver resolve mechanize fsockopen stream_socket_client tcpsocket httpclient "
-        "socket readlines url downloadstring downloaddata webrequest restmethod aria2c lwp_request imaplib"
+        "msxml2 winhttprequest winhttp xmlhttp socket readlines url downloadstring downloaddata webrequest restmethod aria2c lwp_request imaplib"
     ),
 )
 DECODED: Final = Kind(
@@ -57,7 +57,7 @@ DECODED: Final = Kind(
         r"decode64|decodebytes|"
         r"unpack1?\(\s*[\"'][mH]|decode_base64|base64_decode|gzinflate|gzuncompress|hex2bin|pack\(\s*[\"']H|"
         r"decode\(\s*[\"'](?:hex|base64|rot13|zlib)|join\([^)\n]{0,80}chr\b|map\(\s*chr\b|bytes\(\s*\[\s*\d|"
-        r"Base64\.getDecoder|\[::-1\]|\.reverse\(\)\s*\.join|(?:\\x[0-9a-f]{2}){4}",
+        r"data:[\w/+.-]{1,40};base64,|Base64\.getDecoder|\[::-1\]|\.reverse\(\)\s*\.join|(?:\\x[0-9a-f]{2}){4}",
     ),
     triggers(
         "b64decode urlsafe_b64decode standard_b64decode b32decode b16decode b85decode a85decode fromhex unhexlify "

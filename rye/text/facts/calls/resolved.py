@@ -43,7 +43,7 @@ _JOINED = re.compile(r"[\"'`][ \t]?\+[ \t]?(?:[rbuf](?=[\"']))?[\"'`]")
 _ESCAPED = re.compile(r"\\x([2-7][0-9A-Fa-f])|\\u00([2-7][0-9A-Fa-f])|\\u\{0{0,4}([2-7][0-9A-Fa-f])\}")
 _CODES = re.compile(r"(?:String\.fromCharCode|bytes|bytearray)\(\s*\[?((?:\s?(?:0x[0-9a-fA-F]{1,2}|\d{1,3})\s?,?){2,200})\]?\s*\)(?:\.decode\(\))?")
 _CHARACTERS = re.compile(r"chr\(\s*(0x[0-9a-fA-F]{1,2}|\d{1,3})\s*\)(?:[ \t]?[+.][ \t]?(?=(?:chr\(|[\"'])))?")
-_PYTHON_JOIN = re.compile(r"[\"']{2}\.join\(\s*[\[(]((?:\s?[\"'][^\"'\n,]{0,40}[\"']\s?,?){1,60})[\])]\s*\)")
+_PYTHON_JOIN = re.compile(r"[\"'](?P<between>[./:_-]?)[\"']\.join\(\s*[\[(]((?:\s?[\"'][^\"'\n,]{0,40}[\"']\s?,?){1,60})[\])]\s*\)")
 _SCRIPT_JOIN = re.compile(r"\[((?:\s?[\"'`][^\"'`\n]{0,40}[\"'`]\s?,?){1,60})\]\.join\(\s*(?:[\"'`]{2})\s*\)")
 _REVERSED = re.compile(
     r"[\"']([\w.:/ -]{2,200})[\"'](?:\[::-1\]|\.split\([\"']{2}\)\.reverse\(\)\.join\([\"']{2}\)|\.reverse(?:\(\))?(?=[\s,)]))|"
@@ -135,7 +135,8 @@ def _character(match: re.Match[str]) -> str:
 
 
 def _words(match: re.Match[str]) -> str:
-    return _name(match, "".join(_WORDS.findall(match[1])))
+    between = match["between"] if "between" in match.re.groupindex else ""
+    return _name(match, between.join(_WORDS.findall(match[match.re.groups])))
 
 
 def _backwards(match: re.Match[str]) -> str:
@@ -165,6 +166,8 @@ def _with_attributes(text: str) -> str:
         text = _BRACKETED_MODULE.sub(r"\1", text)
     if '["' in text or "['" in text or "[`" in text:
         text = _PROPERTY.sub(r".\1", text)
+    if ".__dict__." in text:
+        text = text.replace(".__dict__.", ".")
     if "getattr" in text:
         text = _ATTRIBUTE.sub(r"\1.\2", text)
     if "__dict__" in text or "vars(" in text:

@@ -233,6 +233,8 @@ def head(command: Command) -> int:
     while index < len(words):
         text = words[index].text
         name = program(text)
+        if name == "cmd" and (index + 1 == len(words) or words[index + 1].text.startswith("/")) and ":" not in text:
+            return index
         if name == "exist" and index and index + 1 < len(words):  # ``if exist FILE command``
             index += 2
             continue

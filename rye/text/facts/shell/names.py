@@ -10,7 +10,7 @@ from rye.limits import FACTS
 
 _ASSIGNED = re.compile(
     r"(?:^|;|&&|[ \t]then|[ \t]do)[ \t$>@]*(?:(?:export|set|let|const|local|readonly|var|declare|typeset)[ \t]+(?:-\w{1,3}[ \t]+)?)?"
-    r"[\"$]?([A-Za-z_]\w{0,60})[ \t]?(?P<more>\+)?=[ \t]?"
+    r"[\"$]?([A-Za-z_]\w{0,60})[ \t]?(?:(?P<more>\+)?=|<-|:=|\?=)[ \t]?"
     r"(?:\((?P<list>[^()`;|&<>\\\n]{0,400})\)|\"([^\"`;|&<>\\\n]{1,400})\"|'([^'`$;|&<>\\\n]{1,400})'|([^\s\"'`();|&<>]{1,2000}))"
     r"(?=[ \t\"]*(?:$|[;&#]))",
     re.MULTILINE,
@@ -148,7 +148,7 @@ _HEADS: Final = re.compile(r"(?:^|[;|&({`\x1f])[ \t]{0,40}(?:(?:if|then|do|while
 def values_in(text: str) -> dict[str, str]:
     """Return the variables with a literal value, or one that is made of such variables; the last assignment counts."""
     values: dict[str, str] = {}
-    for match in _ASSIGNED.finditer(text) if "=" in text else ():
+    for match in _ASSIGNED.finditer(text) if "=" in text or "<-" in text else ():
         value = match["list"] if match["list"] is not None else match[4] or match[5] or match[6]
         if match["list"] is not None:
             value = " ".join(value.replace('"', " ").replace("'", " ").split())

@@ -25,6 +25,8 @@ _QUOTED_WORD = re.compile(r"(?<!\\)(['\"])([^'\"\s]{1,400})\1")
 _PREFIX = re.compile(r"(?:(?<=[(\[=,])|(?<=[(=,] ))[rRbBfFuU]{1,2}(?=[\"'])")
 _LIST_COMMA = re.compile(r"['\"]\s*,\s*['\"]")
 _CONCATENATED = re.compile(r"['\"]\s?\+\s?['\"]")
+#: A name between strings of other languages: ``"curl " & u & " | sh"``, ``'curl ' + u``.
+_WITH_NAME = re.compile(r"(?<=[ =/:@-])['\"]\s?[+&]\s?(?:quoted form of )?([A-Za-z_]\w{0,60})(?:\s?[+&]\s?['\"])?")
 _PLACEHOLDER = re.compile(r"<([A-Za-z][\w.:/?=%-]{0,200})>")
 _BRACES = re.compile(r"\{((?:curl|wget|bash|sh|python3?|eval|base64),[^\s{}]{1,400})\}")
 _IEX = re.compile(r"\b(iex|invoke-expression)\s+&(?=\s)", re.IGNORECASE)
@@ -83,6 +85,8 @@ def _without_quotes(text: str) -> str:
     text = _LIST_COMMA.sub(lambda match: " " + BREAK * match[0].count(BREAK), text)
     if "+" in text:
         text = _CONCATENATED.sub("", text)
+    if "+" in text or "&" in text:
+        text = _WITH_NAME.sub(r"$\1", text)
     text = _QUOTED_WORD.sub(lambda match: match[2].translate(_MASK), text)
     return text.replace('"', "").replace("'", "")
 
