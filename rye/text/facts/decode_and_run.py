@@ -25,6 +25,7 @@ _TRIGGERS = triggers(
         "gzipstream",
         "deflatestream",
         "base64d",
+        "char",
     }
 )
 _ENCODED_OPTION = re.compile(
@@ -34,7 +35,7 @@ _ENCODED_OPTION = re.compile(
 _FROM_BASE64 = re.compile(r"frombase64string|gzipstream|deflatestream", re.IGNORECASE)
 #: A call that decodes, in PowerShell or in code that a shell passes to an interpreter.
 _DECODING_CALL = re.compile(
-    rf"{_FROM_BASE64.pattern}|\b(?:urlsafe_|standard_)?b(?:64|32|16|85)decode\b|\bdecode_?(?:base)?64\b|\bbase64_decode\b|\bunhexlify\b",
+    rf"{_FROM_BASE64.pattern}|\b(?:urlsafe_|standard_)?b(?:64|32|16|85)decode\b|\bdecode_?(?:base)?64\b|\bbase64_decode\b|\bunhexlify\b|\[char(?:\[\])?\]",
     re.IGNORECASE,
 )
 _POWERSHELL_RUNS = re.compile(
@@ -45,6 +46,17 @@ _ESCAPED_RUNS = re.compile(
     r"(?:\beval\b|\bexec\b|\|\s{0,20}(?:sudo )?(?:ba|z|da|k)?sh(?![A-Za-z0-9])|\bsh -c|<<<|\biex\b|^\s*\$'|[;&|(]\s*\$'|"
     r"\bFunction\b)"
 )
+
+
+#: Functions that run text: whoever spells their name in escapes hides that something is run.
+_EVALUATORS = word_set("eval exec Function atob child_process execSync system popen subprocess base64_decode b64decode require spawn shell_exec fromCharCode")
+
+
+def _spelled(escapes: str) -> str:
+    return _ESCAPE.sub(lambda match: chr(int(match[1] or match[2], 16) if match[1] or match[2] else int(match[3], 8) % 128), escapes)
+
+
+_ESCAPE = re.compile(r"\\x([0-9a-fA-F]{2})|\\u00([0-9a-fA-F]{2})|\\([0-3][0-7]{2})")
 
 
 def find(source: Source) -> Iterator[RuleMatch]:
@@ -140,5 +152,8 @@ def _escapes(source: Source) -> Iterator[RuleMatch]:
             continue
         for text, offset in shell.pieces(raw):
             match = _ESCAPED.search(text)
+            if match is not None and any(_spelled(escaped[0]) in _EVALUATORS for escaped in _ESCAPED.finditer(text)):
+                yield RuleMatch(DECODE_AND_RUN, shown(match[0]), number, offset + match.start())
+                continue
             if match is not None and _ESCAPED_RUNS.search(text):
                 yield RuleMatch(DECODE_AND_RUN, shown(match[0]), number, offset + match.start())

@@ -59,7 +59,8 @@ class Decoder(NamedTuple):
 
 _DECODERS: Final = (
     Decoder(word_set("gunzip bunzip2 unxz unzstd"), saves=_unpacked),
-    Decoder(word_set("zcat bzcat xzcat lzcat zstdcat gzcat unlzma uudecode")),
+    Decoder(word_set("zcat bzcat xzcat lzcat zstdcat gzcat unlzma")),
+    Decoder(word_set("uudecode"), saves=_output),
     Decoder(word_set("gzip bzip2 xz zstd"), _DECODES, _unpacked),
     Decoder(
         word_set("base64 gbase64 base32 basenc basez b64 base64url openssl lzma brotli gpg"), _DECODES, saves=_output

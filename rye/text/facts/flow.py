@@ -18,7 +18,7 @@ from rye.text.facts.file_names import is_data
 from rye.text.facts.functions import functions_in
 from rye.text.facts.shell import BREAK, shown
 from rye.text.facts.source import Line, Origin, RuleMatch, Source, Sources
-from rye.text.facts.tables import word_set
+from rye.text.facts.tables import triggers, word_set
 
 _DRIVE = re.compile(r"[A-Za-z]:/")
 _NAME = re.compile(r"\$(?:\{?(?:env:)?)([A-Za-z_]\w{0,80})")
@@ -47,7 +47,13 @@ _MEDIA_TYPE = re.compile(r"(?:application|text|image|audio|video|multipart|font|
 _LOOPS: Final = word_set("for while until")
 _FINDERS: Final = word_set("find fd")
 #: Programs that run a part of a package or a library that they are given.
-_INSTALLERS: Final = word_set("dpkg rpm installer msiexec gdebi java wine mono rundll32 regsvr32 import-module installutil msbuild")
+_INSTALLERS: Final = word_set(
+    "dpkg rpm installer msiexec gdebi java wine mono rundll32 regsvr32 import-module installutil msbuild pip pip3 npm pnpm yarn gem apt apt-get dnf yum "
+    "zypper pacman apk brew snap flatpak code docker adb luarocks add-appxpackage dotnet launchctl at"
+)
+#: Variables whose value a program runs or loads.
+_LOADED_BY_NAME = re.compile(r"(?:LD_PRELOAD|DYLD_INSERT_LIBRARIES|LD_AUDIT|PYTHONSTARTUP|BASH_ENV|ENV|NODE_OPTIONS|PERL5OPT|RUBYOPT|GIT_SSH_COMMAND|GIT_EXTERNAL_DIFF|EDITOR|VISUAL|PAGER|PROMPT_COMMAND|JAVA_TOOL_OPTIONS)=(.+)")
+_MOUNTERS: Final = word_set("hdiutil mount")
 _BACKWARDS = re.compile(r"\bmk(?:fifo|nod)\b|\bdone\s{0,4}<|\btrap\s")
 _DESCRIPTOR = re.compile(r"(?:&|/dev/fd/|/proc/self/fd/)\$?\{?(\w{1,40})\}?")
 _BODY: Final = 32
@@ -65,13 +71,13 @@ class Flow:
         self,
         source: Source,
         fact: str,
-        triggers: frozenset[bytes],
+        words: frozenset[bytes],
         find_source: Sources,
         files: Mapping[str, Origin] | None = None,
     ) -> None:
         self.source = source
         self.fact = fact
-        self.triggers = triggers
+        self.words = words
         self.find_source = find_source
         self.files: dict[str, Origin] = dict(files or {})
         self.names: dict[str, Origin] = {}
@@ -88,7 +94,10 @@ class Flow:
 
     def run(self) -> list[RuleMatch]:
         """Return every place where what the sources bring in is run."""
-        numbers = set(self.source.lines_with(self.triggers))
+        numbers = set(self.source.lines_with(self.words))
+        if self.functions:
+            called = triggers(re.split(r"\W", name.lower())[-1] for name in self.functions)
+            numbers.update(self.source.lines_with(called))
         if not numbers and not self.files:
             return self.found
         self._pass(numbers)
@@ -182,7 +191,13 @@ class Flow:
             self._report(incoming, command, line)
         for word in command.words[first + 1 :] if function.runs_parameters else ():
             self._report(child_origin(word, outputs) or self._named(word.text) or self._saved(word.text), command, line)
-        if function.prints is None:
+        own = self.find_source(command, line.text)
+        for parameter in function.saves:
+            if first + parameter < len(command.words):
+                text = shown(_text(command, line))
+                place = self.source.place(line, command.words[0].start, command.words[first].text)
+                self._save(command.words[first + parameter].text, Origin(text, *place))
+        if function.prints is None or own is not None:
             return None
         number, column = self.source.place(line, command.words[0].start, command.words[first].text)
         text = f"{shown(_text(command, line))} {{ {function.prints.text} }}"
@@ -203,6 +218,8 @@ class Flow:
             return child_origin(command.words[first], outputs)
         elif len(command.words) == 1 and command.words[first].text.startswith("$"):
             return self._named(command.words[first].text)
+        elif len(command.words) > 2 and command.words[1].text == "in" and command.words[0].text.startswith("$"):
+            return self._named(command.words[2].text)
         elif len(command.words) > 2 and command.words[1].text == "=":
             return next((origin for word in command.words[2:] if (origin := child_origin(word, outputs)) is not None), None)
         return None
@@ -226,6 +243,11 @@ class Flow:
     # What a command runs.
 
     def _runs(self, command: shell.Command, line: Line, incoming: Origin | None, outputs: Outputs) -> None:
+        for word in command.words if self.files else ():
+            loaded = _LOADED_BY_NAME.match(word.text)
+            if loaded is not None:
+                for part in re.split(r"[=:\s@]", loaded[1]):
+                    self._report_file(part, command, line)
         at = interpreters.position(command)
         if at >= 0:
             self._interprets(command, at, line, incoming, outputs)
@@ -327,6 +349,8 @@ class Flow:
             for read in words[words.index("read") + 1 :]:
                 if read.isidentifier():
                     self.names[read] = brought
+        if len(words) > 2 and words[1] == "in" and words[0].startswith("$"):
+            self.names[words[0].lstrip("$")] = brought
         if words[0] == "for" and len(words) > 3 and words[2] == "in":
             self.names[words[1]] = brought
             self.files.setdefault(f"${words[1]}", brought)
@@ -360,17 +384,20 @@ class Flow:
             self.loops = [*self.loops[-_BODY:], words[-1]]
         if len(words) > 3 and words[2] == "in":
             for text in words[3:]:
-                origin = self._saved(text) or next(
-                    (origin for folder, origin in self.folders.items() if text.startswith(f"{folder}/")), None
-                )
+                origin = self._saved(text) or self._in_folder(text)
                 if origin is not None:
                     self.files.setdefault(f"${words[1]}", origin)
 
     def _move(self, command: shell.Command, first: int, name: str, brought: Origin | None, line: Line) -> None:
         """Track foreign files that are made executable, moved or unpacked."""
+        if name in _MOUNTERS and self.files:
+            mounted = next((found for word in command.words if (found := self._saved(word.text)) is not None), None)
+            if mounted is not None:
+                for folder in ("/Volumes", command.words[-1].text):
+                    self.folders.setdefault(folder.rstrip("/"), mounted)
         if name in _UNPACKERS:
             self._unpack(command, first, brought, line)
-        if not self.files or first < 0 or (name != "chmod" and name not in _MOVERS):
+        if not (self.files or self.folders) or first < 0 or (name != "chmod" and name not in _MOVERS):
             return
         arguments = [word.text for word in command.words[first + 1 :] if not word.text.startswith("-")]
         if name == "chmod":
@@ -379,10 +406,16 @@ class Flow:
             target = arguments[-1]
             for argument in arguments[:-1]:
                 origin = self._saved(argument)
+                origin = origin or self._in_folder(argument)
                 if origin is not None:
+                    if _file_name(argument).endswith(".app"):
+                        target = f"{target.rstrip('/')}/{_file_name(argument)}"
                     self._save(target, origin)
                     if _BIN.search(target) or _file_name(argument) in self.ready:
                         self.ready.update((_file_name(target), _file_name(argument)))
+
+    def _in_folder(self, text: str) -> Origin | None:
+        return next((origin for folder, origin in self.folders.items() if text.startswith(f"{folder}/")), None)
 
     def _unpack(self, command: shell.Command, first: int, brought: Origin | None, line: Line) -> None:
         saved = (self._saved(word.text) for word in command.words[first + 1 :])
@@ -413,10 +446,10 @@ class Flow:
             self._report(origin, command, line)
 
     def _report_unpacked(self, text: str, command: shell.Command, line: Line) -> None:
-        for folder, origin in self.folders.items():
-            if text.startswith(f"{folder}/"):
-                self._report(origin, command, line)
-                return
+        inside = self._in_folder(text)
+        if inside is not None:
+            self._report(inside, command, line)
+            return
         if self.unpacked is None or not line.code or line.first - self.unpacked[1] > _UNPACKED_LINES:
             return
         relative = "/" in text and not text.startswith(("/", "~", "http", "-"))

@@ -20,7 +20,8 @@ _BEGINS = re.compile(
     re.MULTILINE,
 )
 _PARAMETER = re.compile(r"\$(?:\{?[1-9@*]\}?|args\b|argv\b|\{?input\b)")
-_TAKEN = re.compile(r"(?:local|declare|set|\$)?[ \t]*-?\w{0,2}[ \t]*\$?([A-Za-z_]\w{0,60})[ \t]*=[ \t]*[\"']?\$(?:\{?[1-9@*]|args\b)")
+_TAKEN = re.compile(r"(?:local|declare|set|\$)?[ \t]*-?\w{0,2}[ \t]*\$?([A-Za-z_]\w{0,60})[ \t]*=[ \t]*[\"']?\$\{?([1-9@*]|args\b)")
+_PARAMETER_NUMBER = re.compile(r"\$\{?([1-9])\}?$")
 _PARAMETERS = re.compile(r"\bparam\s?\(([^()\n]{1,300})\)|^[^\n]{0,120}?\(([^()\n]{1,200})\)\s?\{")
 _NAME = re.compile(r"\$([A-Za-z_]\w{0,60})")
 _MOST_LINES: Final = 60
@@ -35,6 +36,8 @@ class Function(NamedTuple):
     prints: Origin | None
     runs_input: bool
     runs_parameters: bool
+    saves: tuple[int, ...]
+    """The parameters (from 1) that name a file which it writes what it brings in to."""
 
 
 def functions_in(source: Source, find_source: Sources) -> dict[str, Function]:
@@ -45,7 +48,7 @@ def functions_in(source: Source, find_source: Sources) -> dict[str, Function]:
     found: dict[str, Function] = {}
     for name, (first, last) in extents.items():
         function = _read(source, first, last, find_source)
-        if function.prints is not None or function.runs_input or function.runs_parameters:
+        if function.prints is not None or function.runs_input or function.runs_parameters or function.saves:
             found[name] = function
     return found
 
@@ -74,7 +77,9 @@ def _extents(source: Source) -> dict[str, tuple[int, int]]:
 def _read(source: Source, first: int, last: int, find_source: Sources) -> Function:
     prints: Origin | None = None
     runs_input = runs_parameters = False
+    saves: set[int] = set()
     body = "\n".join(source.lines[first:last])
+    numbered = {match[1]: int(match[2]) for match in _TAKEN.finditer(body) if match[2].isdigit()}
     taken = {match[1] for match in _TAKEN.finditer(body)}
     for match in _PARAMETERS.finditer(body):
         taken.update(_NAME.findall(match[1] or match[2]))
@@ -89,10 +94,13 @@ def _read(source: Source, first: int, last: int, find_source: Sources) -> Functi
                 origin = find_source(command, line.text)
                 if origin is not None and not origin.saves and not command.writes:
                     prints = prints or origin
+                for target in (*origin.saves, *command.writes) if origin is not None else ():
+                    number_of = _PARAMETER_NUMBER.match(target)
+                    saves.update([int(number_of[1])] if number_of is not None else [numbered[name] for name in _NAME.findall(target.replace("{", "")) if name in numbered])
                 runs_input = runs_input or _runs_input(command, kept)
                 runs_parameters = runs_parameters or _runs_parameter(command, taken)
         number = max(number, line.first + line.text.count(shell.BREAK)) + 1
-    return Function(first, last, prints, runs_input, runs_parameters)
+    return Function(first, last, prints, runs_input, runs_parameters, tuple(sorted(saves)))
 
 
 def _runs_input(command: shell.Command, kept: set[str]) -> bool:

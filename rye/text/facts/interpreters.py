@@ -17,7 +17,7 @@ LANGUAGES: Final = word_set(
     "ipython ipython3 irb julia elixir swift expect jshell xonsh nu wish pythonw wscript cscript tsx ts-node"
 )
 _VERSIONED = re.compile(r"(python|pypy|perl|ruby|php|node|lua)\d*(?:\.\d+)*w?")
-_EXPRESSION: Final = word_set("iex invoke-expression eval source . scriptblock")
+_EXPRESSION: Final = word_set("iex invoke-expression eval source . scriptblock add-type invoke-command start-job")
 _CALLS: Final = ("scriptblock]::create", "assembly]::load")
 #: Programs that pass their last words, or their input, to another program.
 _CARRIERS: Final = word_set(

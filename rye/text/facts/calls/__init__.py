@@ -31,7 +31,8 @@ EVALUATES: Final = re.compile(
     r"(?:\beval|\bFunction)\.(?:call|apply)\s*\(|\bReflect\.(?:apply|construct)\(\s*(?=(?:eval|Function)\b)|\.(?:runsource|runcode|exec_module)\s*\(|"
     r"(?<![\w.$])(?:new\s+)?(?:Async|Generator)Function\s*\(|(?<![\w.$])importScripts\s*\(|\bnew\s+Worker\s*\(|"
     r"(?<![\w.$:])(?:loadstring|dofile)\s*\(|\bcall_user_func(?:_array)?\(\s*(?=[\"'](?:eval|assert|system|exec))|\bAssembly\]?(?:::|\.)Load\s*\(|"
-    r"(?:\.then|\.forEach|(?<![\w.])map|\.map|\.call_soon\w{0,12}|\.submit|setTimeout|partial|starmap)\(\s*(?=(?:eval|exec|Function)\s*[,)])|"
+    r"\bnew\s+URLClassLoader\s*\(|\b(?:engine|scriptEngine|jsEngine)\.eval\s*\(|\binclude_string\s*\(|\bCode\.(?:eval_string|compile_string)\s*\(|\.InvokeScript\s*\(|\bplugin\.Open\s*\(|"
+    r"(?:\.then|\.forEach|(?<![\w.])map|\.map|\.call_soon\w{0,12}|\.submit|setTimeout|partial|starmap)\(\s*(?=(?:\(\s?0\s?,\s?)?(?:eval|exec|Function)\s*[,)])|"
     r"\btarget\s*=\s*(?=(?:eval|exec)\s*[,)])|"
     r"(?<![\w.$])(?:new\s+)?Function\s*\(|(?<![\w.$])eval\s+(?=[A-Za-z$\"'])|\bnew\s+vm\.Script\s*\(|importlib[\w.]*\(|"
     r"getattr\(\s*(?:builtins|__builtins__|__import__\([\"']builtins[\"']\))\s*,(?:[^()\n]{1,80}|\([^()\n]{0,80}\)){1,6}\)\s*\(|"
@@ -57,7 +58,7 @@ _RUN_WORDS = triggers(
     "class_eval create_function vm importlib _compile functiontype settimeout setinterval system popen "
     "startfile subprocess execsync execfilesync execfile spawnsync spawn shell_exec passthru proc_open runpy "
     "builtins __builtins__ pickle cpickle dill cloudpickle "
-    "runsource runcode exec_module importscripts loadstring dofile call_user_func assembly sourcefileloader zipimporter import_module "
+    "urlclassloader engine scriptengine jsengine include_string eval_string compile_string invokescript plugin runsource runcode exec_module importscripts loadstring dofile call_user_func assembly sourcefileloader zipimporter import_module "
     "create_subprocess_exec create_subprocess_shell deno bun execa getruntime processbuilder command open3 pty eval asyncfunction reflect "
     "child_process execv execvp execl execlp check_output check_call posix_spawn spec_from_file_location cdll"
 )
@@ -91,7 +92,7 @@ _WORD_LANGUAGES: Final = word_set("pl pm perl rb ruby php sh bash zsh ksh tcl fi
 _EVALUATES_WORDS = re.compile(r"\b(?:perl|ruby|php)\b")
 _RECORDS: Final = word_set("json jsonl ndjson csv tsv")
 #: An evaluating function that is handed to another one, which calls it with what it has: ``.then(eval)``, ``target=exec``.
-_PASSED = re.compile(r"(?:eval|exec|Function)\s*[,)]")
+_PASSED = re.compile(r"(?:\(\s?0\s?,\s?)?(?:eval|exec|Function)\s*[,)]")
 #: What a started program is fed.
 _FEEDS = re.compile(r"\.stdin\.(?:write|end|send)\(|\.communicate\(|\.pipe\(\s*(?=[\w$.]{1,60}\.stdin\b|[\w$.]{1,40}\()|\.(?:sendline|puts|fputs|fwrite)\(")
 _MOST_STARTED: Final = 64
@@ -189,7 +190,7 @@ def starts(source: Source, fact: str, files: Mapping[str, Origin]) -> Iterator[R
         return
     for match in _calls(source)[1]:
         window = window_of(source.text, match.end())
-        origin = next((files[name] for name, _ in arguments.runs(window) if name in files), None)
+        origin = next((files[base(name)] for name, _ in arguments.runs(window) if base(name) in files), None)
         if origin is not None:
             line = source.line_at(match.start())
             value = f"{shown(plain(origin.text))} ; {shown(plain(match[0].lstrip() + window))}"
@@ -349,7 +350,9 @@ def _in_scope(source: Source, origin: ContentOrigin | None, match: re.Match[str]
 def _started(window: str, followed: Followed) -> ContentOrigin | None:
     """The origin of the first argument of a call that starts a program: a name, a file, or a script for an interpreter."""
     for name, is_file in arguments.runs(window):
-        origin = (None if is_file else followed.names.get(name)) or followed.files.get(name) or followed.files.get(f"{name}.py")
+        origin = (None if is_file else followed.names.get(name)) or followed.files.get(base(name)) or followed.files.get(f"{name}.py")
+        if is_file and "/" in name:
+            origin = origin or next((place for folder, place in followed.folders.items() if name.startswith(f"{folder}/")), None)
         if origin is not None:
             return origin
     return None

@@ -25,6 +25,9 @@ _TOKEN = re.compile(
 #: A name inside a string: ``${body}``, ``{path!r}``, ``#{code}``, ``$file``.
 _INSERTED = re.compile(rf"[$#]?\{{\s?(?P<a>{_NAME})(?:[.!:\[(][^{{}}\n]{{0,60}})?\s?\}}|\$(?P<b>{_NAME})|%[sr]|\{{\d?\}}")
 _HOLE: Final = "\ufdd0"
+#: More words of the program after a comma: a string, a list, a name that is no option.
+_GOES_ON = re.compile(rf"[\[\"'`]|{_NAME}(?:\.{_NAME}){{0,2}}\s*[,)\]]|\{{\s*args\s*:")
+_ARGUMENTS_KEY = re.compile(r"\s*args\s*:")
 _FED = re.compile(rf"\b(?:input|stdin)\s{{0,3}}[=:]\s{{0,3}}(?:str\(|[rbf](?=[\"']))?({_NAME})")
 _WRAPPERS: Final = word_set("sudo env nohup exec setsid nice time doas command start call open")
 _CONVERTS: Final = word_set("str bytes repr quote String shlex Buffer path os fspath join resolve Path abspath File toString split encode decode format")
@@ -84,7 +87,7 @@ def _named(word: str) -> Iterator[tuple[str, bool]]:
         if "/" not in word:
             return
     if not is_data(word):
-        yield word.replace("\\", "/").rpartition("/")[2], True
+        yield word.replace("\\", "/"), True
 
 
 def _commands(words: list[str]) -> list[tuple[list[str], bool]]:
@@ -101,11 +104,13 @@ def _commands(words: list[str]) -> list[tuple[list[str], bool]]:
 def _words(window: str) -> tuple[list[str], str]:
     """The first argument's words, names between ``_HOLE``, and the rest of the call. ``spawn("sh", ["-c", x])`` has its list."""
     words: list[str] = []
-    depth = inside = 0
+    depth = inside = skipped = 0
     joined = listed = False
     parts: list[str] = []
     end = 0
     for match in _TOKEN.finditer(window):
+        if match.start() < skipped:
+            continue
         mark = match["mark"]
         if mark is None:
             text = _text(match)
@@ -118,7 +123,12 @@ def _words(window: str) -> tuple[list[str], str]:
                 joined = False
         elif mark in "[({":
             if mark == "{" and not listed:
-                break
+                arguments = _ARGUMENTS_KEY.match(window, match.end())
+                if arguments is None:
+                    break
+                depth += 1
+                skipped = arguments.end()
+                continue
             listed = listed or mark == "["
             depth += 1
         elif mark in "])}":
@@ -131,7 +141,7 @@ def _words(window: str) -> tuple[list[str], str]:
             joined = True
         elif mark == ",":
             following = window[match.end() : match.end() + 40].lstrip()
-            if depth == 0 and not following.startswith("["):
+            if depth == 0 and _GOES_ON.match(following) is None:
                 end = match.end()
                 break
             joined = bool(inside)

@@ -57,6 +57,12 @@ _BEGINS_FUNCTION = re.compile(
     rf"(?:const|let|var)\s+({_NAME})\s*=\s*(?:async\s*)?(?:\([^()\n]{{0,200}}\)|{_NAME})\s*=>|(?:local\s+)?function\s+({_NAME}))"
 )
 _RETURNS = re.compile(r"^\s*(?:return|yield)\b|\breturn\s|=>\s*(?!\{)")
+_STRINGS = re.compile(r"[\"'`]([^\"'`\n]{1,300})[\"'`]")
+#: Several names that are taken out of an object: ``const { cmd, args } = …``.
+_BRACES = re.compile(r"\{([\w$:, \t]{1,200})\}\s*=(?![=>])")
+_UNPACKS = re.compile(
+    rf"(?:\.extractall|\.extract_all|\.extractAllTo|unpack_archive|\.extractTo|\.extract|ExtractToDirectory|tar\.x)\(\s*(?:[^()\n]{{0,120}}?,\s*)?(?:(?:path|cwd|extract_dir)\s*[=:]\s*)?(?:[rf]?[\"'`]([^\"'`\n]{{1,300}})[\"'`]|(?:str\(|os\.fspath\()?({_NAME}))"
+)
 _METHODS = re.compile(rf"(?<=[\w)\]])(\.{_NAME})\(")
 _SOCKET: Final = triggers(("recv_into",))
 _MOST_HANDLES: Final = 64
@@ -82,6 +88,8 @@ class Followed:
         self.kind = kind
         self.names: dict[str, ContentOrigin] = {}
         self.files: dict[str, ContentOrigin] = {}
+        self.folders: dict[str, ContentOrigin] = {}
+        """Folders that an archive is unpacked into, by path or by name."""
         self._handles: dict[str, str] = {}
         self._temporary: dict[str, str] = {}
         self._function = ""
@@ -93,9 +101,19 @@ class Followed:
             here = at < len(sources) and sources[at] <= offset + len(raw)
             self._begin(raw)
             opens = "TemporaryFile" in raw or "mkstemp" in raw or ("open(" in raw and " as " in raw) or "createWriteStream" in raw
-            if here or self.names or self._handles or opens:
+            if here or self.names or self.files or self._handles or opens:
                 self._read(raw[: FACTS.piece_characters], offset, here)
         self._name_files(source.values)
+
+    def _unpack(self, line: str, origin: ContentOrigin) -> None:
+        """Keep the folder that an archive is unpacked into: a name, or a path."""
+        if "xtract" in line or "unpack" in line or "tar." in line or "unzip" in line:
+            for match in _UNPACKS.finditer(line):
+                folder = match[1] or match[2]
+                if folder:
+                    self.folders.setdefault(folder.rstrip("/"), origin)
+                    if match[2]:
+                        self.names.setdefault(folder, origin)
 
     def _begin(self, line: str) -> None:
         """Keep the function that begins in this line."""
@@ -113,6 +131,11 @@ class Followed:
             else self._carried(line, offset)
         )
         if origin is not None:
+            for braces in _BRACES.finditer(line) if "{" in line else ():
+                for name in NAMES.findall(braces[1]):
+                    if name not in _COMMON:
+                        self.names.setdefault(name, origin)
+            self._unpack(line, origin)
             several = _SEVERAL.match(line)
             if several is not None and several[1] not in _COMMON:
                 self.names.setdefault(several[1], origin)
@@ -138,7 +161,7 @@ class Followed:
                 self._handles[name] = self._temporary.get(number, number) if number else name
 
     def _carried(self, line: str, offset: int) -> ContentOrigin | None:
-        if not self.names:
+        if not (self.names or self.files):
             return None
         for name in NAMES.findall(line):
             origin = self.names.get(name)
@@ -147,6 +170,9 @@ class Followed:
         for name in _METHODS.findall(line):
             if name in self.names:
                 return self.names[name]
+        for text in _STRINGS.findall(line) if self.files else ():
+            if base(text) in self.files:
+                return self.files[base(text)]
         return None
 
     def _assign(self, line: str, origin: ContentOrigin, found: re.Match[str] | None) -> None:

@@ -38,8 +38,8 @@ _PROPERTIES: Final = (
 _ALIAS_WORDS: Final = triggers(
     "import require eval exec function promisify system popen spawn child_process subprocess os getbuiltinmodule urlopen requests"
 )
-_NAMING: Final = ("import", "require(", "= eval", "= exec", "=eval", "=exec", "= Function", "=Function", "= os.", "= subprocess", "child_process", "promisify", "=os.", "= requests.", ".eval", ".exec")
-_JOINED = re.compile(r"[\"'`][ \t]?\+[ \t]?(?:[rbuf](?=[\"']))?[\"'`]")
+_NAMING: Final = ("import", "require(", "= eval", "= exec", "=eval", "=exec", "= Function", "=Function", "= os.", "= subprocess", "child_process", "promisify", "=os.", "= requests.", ".eval", ".exec", ": eval", ": exec", "[eval", "[exec", ", eval", ", exec")
+_JOINED = re.compile(r"[\"'`][ \t]?\+[ \t]?(?:[rbuf](?=[\"']))?[\"'`]|(?<=\w)[\"'][ \t]?\.[ \t]?[\"'](?=\w)")
 _ESCAPED = re.compile(r"\\x([2-7][0-9A-Fa-f])|\\u00([2-7][0-9A-Fa-f])|\\u\{0{0,4}([2-7][0-9A-Fa-f])\}")
 _CODES = re.compile(r"(?:String\.fromCharCode|bytes|bytearray)\(\s*\[?((?:\s?(?:0x[0-9a-fA-F]{1,2}|\d{1,3})\s?,?){2,200})\]?\s*\)(?:\.decode\(\))?")
 _CHARACTERS = re.compile(r"chr\(\s*(0x[0-9a-fA-F]{1,2}|\d{1,3})\s*\)(?:[ \t]?[+.][ \t]?(?=(?:chr\(|[\"'])))?")
@@ -68,6 +68,8 @@ _ALIASES: Final = (
         rf"(?:{_MODULES}(?:\.{_NAME}){{0,2}}|{_RUNS}))(?:\.bind\([^()\n]{{0,40}}\))?\s?\)?\s{{0,4}}(?=[;,\n]|$)"
     ),
 )
+#: ``run = {"a": eval}``: whatever is taken out of it evaluates.
+_CONTAINER = re.compile(rf"(?<![\w.$])({_NAME})\s{{0,4}}=\s{{0,4}}[\[{{(][^\n=]{{0,200}}?(?<![\w.\"'])(eval|exec|Function)\s?[,}}\])]")
 #: ``from os import system as s, popen``, ``import { exec as run } from "child_process"``, ``const { exec: run } = require("…")``.
 _SEVERAL: Final = (
     re.compile(rf"\bfrom\s+(?P<module>{_MODULES})\s+import\s+\(?(?P<names>[\w, \t]{{1,300}})"),
@@ -90,7 +92,7 @@ def resolved(source: Source) -> Source:
 
 
 def _resolved(source: Source) -> str:
-    text = _with_attributes(_with_whole_strings(source.text))
+    text = _by_string(_with_attributes(_with_whole_strings(source.text)))
     lines = source.lines_with(_ALIAS_WORDS)
     if not lines and text is source.text:
         return text
@@ -100,6 +102,8 @@ def _resolved(source: Source) -> str:
     else:
         naming = [line for line in map(source.lines.__getitem__, lines) if any(mark in line for mark in _NAMING)]
     aliases = _aliases("\n".join(naming)) if naming else {}
+    for match in list(_CONTAINER.finditer("\n".join(naming)))[:_MOST_ALIASES] if naming else ():
+        text = re.sub(rf"(?<![\w.$]){re.escape(match[1])}\[[^\[\]\n]{{1,40}}\](?=\s?\()", match[2], text)
     if aliases:
         names = "|".join(map(re.escape, sorted(aliases, key=len, reverse=True)))
         calls = re.compile(rf"(?<![\w.$\"'`/-])({names})(?=\s?[(.]|\s?`|\s?,\s?[\[\w]|\s?\))")
@@ -116,7 +120,22 @@ def _with_whole_strings(text: str) -> str:
     return _JOINED.sub("", text) if any(mark in text for mark in _PLUS) else text
 
 
-_PLUS: Final = ('" + "', '"+"', "' + '", "'+'", "`+", "` +", "\" + f\"", "' + \"", "\" + '", "'+\"", "\"+'")
+#: A name that holds the name of a function, and where a function is called by it.
+_NAMED_BY_STRING = re.compile(rf"(?<![\w.])(\$?{_NAME})\s{{0,4}}=\s{{0,4}}[rbu]?[\"'`]({_PROPERTIES}|exec|eval|base64_decode|assert|gzinflate|str_rot13|passthru|shell_exec)[\"'`]")
+
+
+def _by_string(text: str) -> str:
+    """The text with functions that are called by a name for their name: ``f = "eval"; window[f](x)``, PHP's ``$f(x)``."""
+    for match in list(_NAMED_BY_STRING.finditer(text))[:_MOST_ALIASES]:
+        name, value = re.escape(match[1]), match[2]
+        text = re.sub(rf"\[\s?{name}\s?\](?=\s?\()", f".{value}", text)
+        text = re.sub(rf"getattr\(\s*([\w.]{{1,80}})\s*,\s*{name}\s*\)", rf"\1.{value}", text)
+        if match[1].startswith("$"):
+            text = re.sub(rf"(?<![\w$]){name}(?=\s?\()", value, text)
+    return text
+
+
+_PLUS: Final = ('" + "', '"+"', "' + '", "'+'", "`+", "` +", "\" + f\"", "' + \"", "\" + '", "'+\"", "\"+'", '" . "', "' . '", '"."', "'.'")
 
 
 def _letter(digits: str) -> str:

@@ -11,7 +11,7 @@ from rye.limits import FACTS
 _ASSIGNED = re.compile(
     r"(?:^|;|&&|[ \t]then|[ \t]do)[ \t$>@]*(?:(?:export|set|let|const|local|readonly|var|declare|typeset)[ \t]+(?:-\w{1,3}[ \t]+)?)?"
     r"[\"$]?([A-Za-z_]\w{0,60})[ \t]?(?:(?P<more>\+)?=|<-|:=|\?=)[ \t]?"
-    r"(?:\((?P<list>[^()`;|&<>\\\n]{0,400})\)|\"([^\"`;|&<>\\\n]{1,400})\"|'([^'`$;|&<>\\\n]{1,400})'|([^\s\"'`();|&<>]{1,2000}))"
+    r"(?:\$\{\w{1,40}:?[-=][\"']?(?P<default>[^\"'{}\n$`]{1,200})[\"']?\}|\((?P<list>[^()`;|&<>\\\n]{0,400})\)|\"([^\"`;|&<>\\\n]{1,400})\"|'([^'`$;|&<>\\\n]{1,400})'|([^\s\"'`();|&<>]{1,2000}))"
     r"(?=[ \t\"]*(?:$|[;&#]))",
     re.MULTILINE,
 )
@@ -149,7 +149,7 @@ def values_in(text: str) -> dict[str, str]:
     """Return the variables with a literal value, or one that is made of such variables; the last assignment counts."""
     values: dict[str, str] = {}
     for match in _ASSIGNED.finditer(text) if "=" in text or "<-" in text else ():
-        value = match["list"] if match["list"] is not None else match[4] or match[5] or match[6]
+        value = match["list"] if match["list"] is not None else match["default"] or match[5] or match[6] or match[7]
         if match["list"] is not None:
             value = " ".join(value.replace('"', " ").replace("'", " ").split())
         if "$" in value or "%" in value:

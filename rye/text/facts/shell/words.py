@@ -63,7 +63,7 @@ def plain(text: str, names: Names | None = None, *, code: bool = False, room: in
         text = _IEX.sub(r"\1 ", text)
     if "(" in text:
         text = _IEX_CALL.sub(r"\1 (", text)
-    if "$" in text:
+    if "$" in text or "^" in text:
         text = _NOTHING.sub("", _IFS.sub(" ", text))
     return names.filled_in(text, room) if names is not None else text
 
