@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from rye.text.facts import calls, interpreters, shell
+from rye.text.facts import calls, fetchers, interpreters, shell
 from rye.text.facts.commands import KNOWN
 from rye.text.facts.fact import CAUTION, DECODE_AND_RUN, PIPE_TO_SHELL
 from rye.text.facts.shell import shown
@@ -77,7 +77,8 @@ def _in_commands(source: Source, line: Line) -> Iterator[RuleMatch]:
             number, column = source.place(line, start.words[0].start, shell.program(start.words[0].text))
             if number not in source.run_lines:
                 value = shown(line.text[start.words[0].start : command.end])
-                yield RuleMatch(PIPE_TO_SHELL, value, number, column, CAUTION)
+                fact = _brought_in_before(source, number)
+                yield RuleMatch(fact or PIPE_TO_SHELL, value, number, column, "" if fact else CAUTION)
 
 
 def _pipes_in(command: shell.Command, line: Line) -> bool:
@@ -183,4 +184,31 @@ def _in_calls(source: Source) -> Iterator[RuleMatch]:
         if not window.strip() or _LITERAL.match(window) or _NOTHING.match(window):
             continue
         value = shown(shell.plain(match[0].lstrip() + window))
-        yield RuleMatch(DECODE_AND_RUN, value, number, match.start() - source.text_starts[number], CAUTION)
+        fact = _brought_in_before(source, number)
+        yield RuleMatch(
+            fact or DECODE_AND_RUN, value, number, match.start() - source.text_starts[number], "" if fact else CAUTION
+        )
+
+
+def _brought_in_before(source: Source, number: int) -> str:
+    """The fact that a line amounts to where the same code fetches or decodes something not long before; empty if it does not.
+
+    How the one comes to the other is not known. On the public collections, code that does both has so far meant it.
+    """
+    first = number
+    while first > 0 and number - first < _BEFORE and source.is_code(first - 1):
+        first -= 1
+    text = source.text[source.text_starts[first] : source.text_starts[number + 1]]
+    for kind, fact in ((calls.FETCHED, PIPE_TO_SHELL), (calls.DECODED, DECODE_AND_RUN)):
+        if kind.pattern.search(text) is not None:
+            return fact
+    for line in {source.logical(at).first for at in range(first, number + 1)} if _FETCHES.search(text) else ():
+        for commands in source.commands(source.logical(line)):
+            if any(command.words and fetchers.fetcher_of(command) is not None for command, _ in commands):
+                return PIPE_TO_SHELL
+    return ""
+
+
+_BEFORE: Final = 40
+"""How many lines before something that runs a computed text can hold what brings it in."""
+_FETCHES = re.compile(r"\b(?:curl|wget|iwr|irm|aria2c|nc|dig|Invoke-\w{3,14})\b", re.IGNORECASE)

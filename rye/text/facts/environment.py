@@ -20,7 +20,7 @@ from rye.text.facts.source import Line, Origin, RuleMatch, Source
 from rye.text.facts.tables import triggers, word_set
 
 VALUE: Final = "environment"
-_COMMAND_WORDS = triggers("env printenv export declare typeset set gci dir ls childitem environ compgen")
+_COMMAND_WORDS = triggers("env printenv export declare typeset set gci childitem environ compgen")
 _SPELLINGS: Final = (
     *(b"env |", b"env|", b"env)", b"env >", b"env>", b"env`", b"env -0", b"printenv", b"export -p", b"export |", b"declare -", b"typeset -", b"set |", b"set >"),
     *(b"set)", b"/environ", b"ls env:", b"gci env:", b"dir env:", b"childitem env:", b"compgen -"),

@@ -50,9 +50,12 @@ def find(source: Source) -> Iterator[RuleMatch]:
 
 def _modules(source: Source) -> Iterator[RuleMatch]:
     """Scripts and modules from an address without a version or a digest."""
-    text = source.text
-    for pattern, what in ((_SCRIPT, "script"), (_IMPORT, "import")) if "<script" in text or "http" in text else ():
-        for match in pattern.finditer(text) if ("<script" in text or pattern is _IMPORT) else ():
+    text, starts = source.text, source.text_starts
+    for number in source.lines_of_bytes(b"//"):
+        raw = source.lines[number]
+        what = "script" if "<script" in raw else "import" if "import" in raw or "export" in raw else ""
+        pattern = _SCRIPT if what == "script" else _IMPORT
+        for match in pattern.finditer(text, starts[number], starts[number + 1]) if what else ():
             pinned = _VERSIONED.search(match[1]) is not None or "integrity" in match[0]
             if not pinned and not match[1].startswith(_OWN) and source.is_code(source.line_at(match.start(1))):
                 yield _at(source, match.start(1), f"{what} {match[1]}")

@@ -53,6 +53,8 @@ _UNSEEN = r"(?:</?(?:b|big|del|em|font|i|ins|mark|s|small|span|strong|sub|sup|tt
 #: Markup that readers do not see, and the same inside a word.
 _UNSEEN_MARKUP = re.compile(_UNSEEN)
 IN_A_WORD = re.compile(rf"\w{_UNSEEN}{{1,4}}\w")
+#: Where markup inside a word can begin; much faster to search for.
+MARK_IN_A_WORD = re.compile(r"[<*](?<=\w[<*])")
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z]{2,7}));")
 _CHARACTERS: Final = {
     name: character
@@ -96,7 +98,7 @@ _BEFORE: Final = 40
 def without_markup(text: str, *, code: bool) -> str:
     """The text of a logical line without its markup, and after ``END`` its second reading, if it has one. ``code``: the line is
     code, where Markdown means nothing."""
-    if not code and IN_A_WORD.search(text) is not None:
+    if not code and any(IN_A_WORD.match(text, match.start() - 1) for match in MARK_IN_A_WORD.finditer(text)):
         return f"{_without_markup(text, code)}{END}{_without_markup(_UNSEEN_MARKUP.sub('', text), code)}"
     return _without_markup(text, code)
 

@@ -62,7 +62,7 @@ _SPELLINGS: Final = (
     ((b"s_client",), triggers(("openssl",))),
     ((b"@",), triggers(("finger",))),
     ((b"add http", b"add --"), triggers(("add",))),
-    ((b"fetch_head", b"origin/", b"upstream/", b"remotes/", b"--remote"), triggers(("git",))),
+    ((b"fetch_head", b"git show ", b"git archive ", b"git cat-file "), triggers(("git",))),
     ((b"://", b"/ipfs/", b" cat "), triggers(("svn", "hg", "ipfs"))),
     ((b"jsonpath", b"go-template"), triggers(("kubectl",))),
     ((b" get ",), triggers(("redis",))),

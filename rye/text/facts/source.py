@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple
 from rye.limits import FACTS
 from rye.text.facts.addresses import Address
 from rye.text.facts.addresses import find as find_addresses
-from rye.text.facts.markup import IN_A_WORD, referred, without_markup
+from rye.text.facts.markup import IN_A_WORD, MARK_IN_A_WORD, referred, without_markup
 from rye.text.facts.shell import (
     BREAK,
     Command,
@@ -55,6 +55,7 @@ _BUILDERS = frozenset((b"echo", b"printf"))
 _BUILT_WORD = re.compile(r"(?:\$\(|`)[ \t]*(?:echo|printf)[ \t]")
 _VARIABLE = re.compile(r"[$%!](?:(?<=\$)\{?!?)?([A-Za-z_]\w{0,60})")
 #: Emphasis by underscores, which would belong to the word otherwise.
+_SEARCHED_ONE_BY_ONE = 24
 _UNDERSCORED = re.compile(r"_(?<!\w_)_{0,2}(?=[A-Za-z])|_(?<=[A-Za-z]_)_{0,2}(?!\w)")
 _TICK_IN_WORD = re.compile(r"[A-Za-z]`[A-Za-z]")
 _POWERSHELL = frozenset((b"powershell", b"pwsh", b"ps1"))
@@ -269,11 +270,13 @@ class Source:
                 numbers.add(number)
         values = self.names.values
         if values:
-            numbers.update(self.line_at(match.start()) for match in _VARIABLE.finditer(text) if match[1] in values)
+            numbers.update(map(self.line_at, self._uses(values)))
         if self.markdown and "_" in text:
             numbers.update(self.line_at(match.start()) for match in _UNDERSCORED.finditer(text))
         if self.markdown and ("*" in text or "<" in text):
-            numbers.update(self.line_at(match.start()) for match in IN_A_WORD.finditer(text))
+            numbers.update(
+                self.line_at(match.start()) for match in MARK_IN_A_WORD.finditer(text) if IN_A_WORD.match(text, match.start() - 1)
+            )
         if "&#" in text:
             numbers.update(self.lines_of_bytes(b"&#"))
         for name in self.names.commands:
@@ -283,6 +286,19 @@ class Source:
                 number for match in _TICK_IN_WORD.finditer(text) if self.is_code(number := self.line_at(match.start()))
             )
         return numbers
+
+    def _uses(self, values: dict[str, str]) -> Iterator[int]:
+        """Where the text uses one of these variables, or one whose name begins like it."""
+        text = self.text
+        if len(values) > _SEARCHED_ONE_BY_ONE:
+            yield from (match.start() for match in _VARIABLE.finditer(text) if match[1] in values)
+            return
+        for name in values:
+            for mark in ("$", "{", "%", "!"):
+                at = text.find(mark + name)
+                while at >= 0:
+                    yield at
+                    at = text.find(mark + name, at + 1)
 
     @cached_property
     def _starts(self) -> list[int]:

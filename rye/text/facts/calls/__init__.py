@@ -58,28 +58,52 @@ _RUN_WORDS = triggers(
     "class_eval create_function vm importlib _compile functiontype settimeout setinterval system popen "
     "startfile subprocess execsync execfilesync execfile spawnsync spawn shell_exec passthru proc_open runpy "
     "builtins __builtins__ pickle cpickle dill cloudpickle "
-    "urlclassloader engine scriptengine jsengine include_string eval_string compile_string invokescript plugin runsource runcode exec_module importscripts loadstring dofile call_user_func assembly sourcefileloader zipimporter import_module "
-    "create_subprocess_exec create_subprocess_shell deno bun execa getruntime processbuilder command open3 pty eval asyncfunction reflect "
+    "urlclassloader include_string eval_string compile_string invokescript runsource runcode exec_module importscripts loadstring dofile call_user_func sourcefileloader zipimporter import_module "
+    "create_subprocess_exec create_subprocess_shell execa getruntime processbuilder open3 asyncfunction "
     "child_process execv execvp execl execlp check_output check_call posix_spawn spec_from_file_location cdll"
 )
 #: Very common words; they count only in the one spelling that runs something.
-_RARE_WORDS = triggers("execacommand execacommandsync execanode worker load execute executeglobal function constructor assert import require include include_once source fork")
-_RARE_SPELLINGS: Final = (
-    *("Function(", "Function (", ".constructor(", "fork(", "assert($", "assert(base64", "assert(gz"),
-    *("= Function", "=Function"),
-    *("('http", '("http', "(`http"),
-    *("require(", "import(", "new Worker", "load(", "Execute", "execa", "source("),
-    *("include 'http", 'include "http', "include_once 'http", "require 'http", 'require "http'),
-)
+#: Very common words; each counts only if the file has one of the spellings in which it runs something.
+_RARE_SPELLINGS: Final = {
+    b"function": ("Function(", "Function (", "= Function", "=Function", "Function."),
+    b"constructor": (".constructor(",),
+    b"assert": ("assert($", "assert(base64", "assert(gz"),
+    b"import": ("import(",),
+    b"require": ("require(", "require 'http", 'require "http', "require_once"),
+    b"include": ("include 'http", 'include "http', "include('http", 'include("http', "include ('http", "include(`http"),
+    b"include_once": ("include_once",),
+    b"source": ("source(",),
+    b"load": ("load(",),
+    b"fork": ("fork(",),
+    b"worker": ("new Worker",),
+    b"execute": ("Execute ",),
+    b"executeglobal": ("Execute",),
+    b"command": ("Command(", "Command::new"),
+    b"engine": ("engine.eval",),
+    b"scriptengine": ("Engine.eval",),
+    b"jsengine": ("Engine.eval",),
+    b"plugin": ("plugin.Open",),
+    b"assembly": ("Assembly]::Load", "Assembly.Load"),
+    b"deno": ("Deno.",),
+    b"bun": ("Bun.",),
+    b"pty": ("pty.spawn",),
+    b"reflect": ("Reflect.",),
+    b"execacommand": ("execa",),
+    b"execacommandsync": ("execa",),
+    b"execanode": ("execa",),
+}
+_RARE_WORDS: Final = frozenset(_RARE_SPELLINGS)
 
 
 def run_words(source: Source) -> frozenset[bytes]:
     """The words of the file that occur in calls that run something; empty if there is no such call. Computed once."""
     known: frozenset[bytes] | None = source.kept.get("run words")
     if known is None:
-        words = _RUN_WORDS & source.words
         rare = _RARE_WORDS & source.words
-        known = words | rare if rare and any(spelling in source.text for spelling in _RARE_SPELLINGS) else words
+        text = source.text
+        known = (_RUN_WORDS & source.words).union(
+            word for word in rare if any(spelling in text for spelling in _RARE_SPELLINGS[word])
+        )
         source.kept["run words"] = known
     return known
 

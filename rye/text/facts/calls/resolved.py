@@ -38,6 +38,11 @@ _PROPERTIES: Final = (
 _ALIAS_WORDS: Final = triggers(
     "import require eval exec function promisify system popen spawn child_process subprocess os getbuiltinmodule urlopen requests"
 )
+#: Words without which nothing that matters is an attribute or a module that is named by a string.
+_ATTRIBUTE_WORDS: Final = triggers(
+    "getattr __import__ import_module getbuiltinmodule require eval exec execsync execfile execfilesync spawn spawnsync system popen function "
+    "constructor urlopen atob b64decode decompress loads child_process runinthiscontext runinnewcontext __dict__ vars globals locals"
+)
 _NAMING: Final = ("import", "require(", "= eval", "= exec", "=eval", "=exec", "= Function", "=Function", "= os.", "= subprocess", "child_process", "promisify", "=os.", "= requests.", ".eval", ".exec", ": eval", ": exec", "[eval", "[exec", ", eval", ", exec")
 _JOINED = re.compile(r"[\"'`][ \t]?\+[ \t]?(?:[rbuf](?=[\"']))?[\"'`]|(?<=\w)[\"'][ \t]?\.[ \t]?[\"'](?=\w)")
 _ESCAPED = re.compile(r"\\x([2-7][0-9A-Fa-f])|\\u00([2-7][0-9A-Fa-f])|\\u\{0{0,4}([2-7][0-9A-Fa-f])\}")
@@ -92,7 +97,11 @@ def resolved(source: Source) -> Source:
 
 
 def _resolved(source: Source) -> str:
-    text = _by_string(_with_attributes(_with_whole_strings(source.text)))
+    text = _with_whole_strings(source.text)
+    if text is not source.text or source.has(_ATTRIBUTE_WORDS):
+        text = _with_attributes(text)
+    if any(quoted in text for quoted in _QUOTED_NAMES):
+        text = _by_string(text)
     lines = source.lines_with(_ALIAS_WORDS)
     if not lines and text is source.text:
         return text
@@ -120,6 +129,11 @@ def _with_whole_strings(text: str) -> str:
     return _JOINED.sub("", text) if any(mark in text for mark in _PLUS) else text
 
 
+_QUOTED_NAMES: Final = tuple(
+    f"{quote}{name}{quote}"
+    for name in ("eval", "exec", "system", "popen", "atob", "base64_decode", "assert", "gzinflate", "passthru", "shell_exec", "execSync", "Function")
+    for quote in "'\""
+)
 #: A name that holds the name of a function, and where a function is called by it.
 _NAMED_BY_STRING = re.compile(rf"(?<![\w.])(\$?{_NAME})\s{{0,4}}=\s{{0,4}}[rbu]?[\"'`]({_PROPERTIES}|exec|eval|base64_decode|assert|gzinflate|str_rot13|passthru|shell_exec)[\"'`]")
 
