@@ -41,7 +41,7 @@ _SERIALIZES = re.compile(
 )
 _SENDS = re.compile(
     r"\b(?:requests|httpx|session|axios|client|http|https|got|needle|superagent|urllib3|aiohttp|\$http|ky)\.(?:post|put|patch|request|get|send)\(|\burlopen\(|(?<!\w)Request\(|(?<![\w.])fetch\(|"
-    r"\bsendBeacon\(|\.send(?:all|to|_message|mail)?\(|\bHTTPS?Connection\(|\bNet::HTTP|\bhttp\.Post|\bHttpClient\b|\bcurl_setopt|file_get_contents\(\s*[\"']https?|\bXMLHttpRequest\b|\bcreate_connection\(|\bnet\.connect\(|"
+    r"\bsendBeacon\(|\.send(?:all|to|_message|mail)?\(|\bHTTPS?Connection\(|\bNet::HTTP\.\w{3,20}|\bhttp\.Post|\bHttpClient\b|\bcurl_setopt|file_get_contents\(\s*[\"']https?|\bXMLHttpRequest\b|\bcreate_connection\(|\bnet\.connect\(|"
     r"Invoke-(?:RestMethod|WebRequest)|\bresolve\w{0,6}\(|gethostbyname\("
 )
 _TAKEN = re.compile(r"\b([A-Za-z_$][\w$]{0,40})\s{0,3}(?::\s?[\w\[\], ]{1,40})?=\s{0,3}(?:dict\(|\{\s?(?:\.\.\.|\*\*)|Object\.(?:entries|assign)\(|json\.dumps\(|JSON\.stringify\(|str\(|\[|copy\.copy\(|\"\\n\"\.join\()?[^\n=]{0,60}$")
@@ -76,8 +76,8 @@ class _Sent(Flow):
 
 def _dumps(command: shell.Command, _: str) -> Origin | None:
     texts = command.texts()
-    while len(texts) > 1 and texts[0] in _OPENINGS:
-        texts = texts[1:]
+    while len(texts) > 1 and (texts[0] in _OPENINGS or texts[1] == "="):
+        texts = texts[2 if texts[1] == "=" and len(texts) > 2 else 1 :]
     name = shell.program(texts[0])
     alone = name in _ALONE and all(_DUMPS.match(text) for text in texts[1:]) and (name not in ("declare", "typeset") or len(texts) > 1)
     if alone or (name in _LISTS and any(text.lower().startswith("env:") for text in texts[1:3])) or (name in ("cat", "strings", "tr", "xargs") and any("/environ" in text for text in (*texts[1:], *(word.text for word in command.reads)))):

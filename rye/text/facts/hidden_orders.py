@@ -46,6 +46,11 @@ _ORDERS: Final = (
         rf"(?:everything|anything|all)\s+(?:you\s+(?:were|have\s+been)\s+told|above|before\s+this)|(?:your|the\s+user[’']?s)\s+(?:safety\s+|system\s+)?(?:instructions|guidelines|guardrails|training|rules|restrictions))\b",
     ),
     _order(
+        "precedence supersede supersedes override overrides outrank outranks ignore disregard overrule",
+        r"\b(?:tak(?:e|es|ing)\s+precedence\s+over|supersedes?|overrid(?:e|es)|outranks?)\s+(?:anything|everything|whatever|what|any|all|the|your)\s+(?:\w+\s+){0,4}?(?:user|users|human|system\s+prompt|developer|operator)\b|"
+        r"\b(?:ignore|disregard|overrule)\s+(?:whatever\s+|what\s+|anything\s+)?the\s+user\b(?![’']s|\s+(?:interface|name|agent|id|profile|input|data|field|table))",
+    ),
+    _order(
         "apply applies lifted suspended void waived disabled",
         rf"\b(?:{_OLD}|your|these|those|usual|normal)\s+(?:\w+\s+){{0,2}}?{_RULES}\s+(?:\w+\s+){{0,2}}?(?:(?:do|does)\s+not\s+apply|no\s+longer\s+appl(?:y|ies)|(?:is|are|have\s+been|has\s+been)\s+(?:now\s+)?(?:lifted|suspended|void|waived|revoked|disabled))\b",
     ),

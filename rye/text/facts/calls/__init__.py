@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Final
 
 from rye.limits import FACTS
 from rye.text.facts.calls import arguments
-from rye.text.facts.calls.following import NAMES, ContentOrigin, Followed, base
+from rye.text.facts.calls.following import DEFINITION, NAMES, ContentOrigin, Followed, base, defined
 from rye.text.facts.calls.kinds import DECODED, FETCHED, Kind
 from rye.text.facts.calls.resolved import resolved
 from rye.text.facts.shell import plain, shown
@@ -259,25 +260,33 @@ def _runners(source: Source, calls: list[re.Match[str]]) -> list[str]:
     """The program's own functions that run one of their parameters: ``def load(code): exec(code)``."""
     runners: list[str] = []
     text = source.text
-    for match in _DEFINITION.finditer(text) if any(mark in text for mark in _DEFINES) else ():
-        name = match[1] or match[3] or match[5]
-        parameters = {part.strip().partition(":")[0].partition("=")[0].strip("* ") for part in (match["parameters"] or match["others"] or match["more"]).split(",")}
-        end = match.end() + _BODY_CHARACTERS
-        for call in calls:
-            if match.end() <= call.start() < end and len(runners) < _MOST_RUNNERS:
-                window = window_of(text, call.end())
-                named = NAMES.findall(window) if not STARTS.match(call[0].lstrip()) else [item for item, is_file in arguments.runs(window) if not is_file]
-                if not parameters.isdisjoint(named) and name not in ("constructor", "main", "if", "for", "while", "switch"):
-                    runners.append(name)
-                    break
+    calls = sorted(calls, key=re.Match.start)
+    offsets = [call.start() for call in calls]
+    for match in islice(DEFINITION.finditer(text), _MOST_DEFINITIONS) if any(mark in text for mark in _DEFINES) else ():
+        name, parameters = defined(match)
+        first = bisect_left(offsets, match.end())
+        for call in calls[first : first + _MOST_RUNNERS]:
+            if call.start() >= match.end() + _BODY_CHARACTERS or name in _NO_RUNNERS:
+                break
+            if not set(parameters).isdisjoint(_given(text, call)):
+                runners.append(name)
+                break
+        if len(runners) >= _MOST_RUNNERS:
+            break
     return runners
 
 
-_DEFINES: Final = ("def ", "function", "=>", "sub ")
-_DEFINITION = re.compile(
-    r"\b(?:def|function)\s+([A-Za-z_$][\w$]{0,60})\s*\((?P<parameters>[^()\n]{1,200})\)|"
-    r"\b(?:const|let|var)\s+([A-Za-z_$][\w$]{0,60})\s*=\s*(?:async\s*)?\(?(?P<others>[\w$, ]{1,100})\)?\s*=>|\b([A-Za-z_$][\w$]{0,60})\s*=\s*lambda\s+(?P<more>[\w, ]{1,100}):"
-)
+def _given(text: str, call: re.Match[str]) -> list[str]:
+    """The names that a call runs, as far as it says."""
+    window = window_of(text, call.end())
+    if STARTS.match(call[0].lstrip()) is None:
+        return NAMES.findall(window)
+    return [name for name, is_file in arguments.runs(window) if not is_file]
+
+
+_MOST_DEFINITIONS: Final = 256
+_NO_RUNNERS: Final = word_set("constructor main if for while switch catch")
+_DEFINES: Final = ("def ", "function", "=>", "lambda ")
 _BODY_CHARACTERS: Final = 1_500
 _MOST_RUNNERS: Final = 16
 

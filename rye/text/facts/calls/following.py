@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from itertools import islice
 from typing import Final, NamedTuple
 
 from rye.limits import FACTS
@@ -104,6 +105,8 @@ class Followed:
             if here or self.names or self.files or self._handles or opens:
                 self._read(raw[: FACTS.piece_characters], offset, here)
         self._name_files(source.values)
+        if self.files:
+            self._hand_files_on(source.text)
 
     def _unpack(self, line: str, origin: ContentOrigin) -> None:
         """Keep the folder that an archive is unpacked into: a name, or a path."""
@@ -200,6 +203,21 @@ class Followed:
             if name in line and re.search(rf"(?<![\w.]){re.escape(name)}\b", line):
                 self.files.setdefault(path, origin)
 
+    def _hand_files_on(self, text: str) -> None:
+        """Keep the files whose name a function takes as a parameter: ``download(address, path)`` saves to ``path``."""
+        for match in islice(DEFINITION.finditer(text), _MOST_DEFINITIONS):
+            name, parameters = defined(match)
+            places = [at for at, parameter in enumerate(parameters) if parameter in self.files]
+            if not places or text.find(f"{name}(", match.end()) < 0 and text.find(f"{name}(") == match.start():
+                continue
+            origin = self.files[parameters[places[0]]]
+            for call in islice(re.finditer(rf"(?<![\w$]){re.escape(name)}\(([^\n]{{1,400}})", text), _MOST_DEFINITIONS):
+                given = _split(call[1])
+                for at in places:
+                    target = given[at].strip().strip("\"'`") if at < len(given) else ""
+                    if target and call.start() != match.start():
+                        self.files.setdefault(base(target) if "/" in target or "." in target else target, origin)
+
     def _name_files(self, values: dict[str, str]) -> None:
         """If a name holds a file's path, track both."""
         for name, value in values.items() if self.files else ():
@@ -207,6 +225,41 @@ class Followed:
                 self.files.setdefault(base(value), self.files[name])
             elif base(value) in self.files:
                 self.files.setdefault(name, self.files[base(value)])
+
+
+DEFINITION: Final = re.compile(
+    r"\b(?:def|function)\s+([A-Za-z_$][\w$]{0,60})\s*\((?P<parameters>[^()\n]{1,200})\)|"
+    r"\b(?:const|let|var)\s+([A-Za-z_$][\w$]{0,60})\s*=\s*(?:async\s*)?\(?(?P<others>[\w$, ]{1,100})\)?\s*=>|\b([A-Za-z_$][\w$]{0,60})\s*=\s*lambda\s+(?P<more>[\w, ]{1,100}):"
+)
+"""Where a function with parameters is defined, in Python, JavaScript and Lua."""
+_MOST_DEFINITIONS: Final = 64
+
+
+def defined(match: re.Match[str]) -> tuple[str, list[str]]:
+    """The name and the parameters of a definition."""
+    parameters = (match["parameters"] or match["others"] or match["more"]).split(",")
+    return match[1] or match[3] or match[5], [part.strip().partition(":")[0].partition("=")[0].strip("* ") for part in parameters]
+
+
+def _split(arguments: str) -> list[str]:
+    """The arguments of a call, up to its end. Commas in parentheses, brackets and strings separate none."""
+    parts, depth, quote = [""], 0, ""
+    for character in arguments:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'`":
+            quote = character
+        elif character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+            if depth < 0:
+                break
+        elif character == "," and depth == 0:
+            parts.append("")
+            continue
+        parts[-1] += character
+    return parts
 
 
 def base(path: str) -> str:
