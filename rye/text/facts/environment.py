@@ -46,6 +46,8 @@ _SENDS = re.compile(
 )
 _TAKEN = re.compile(r"\b([A-Za-z_$][\w$]{0,40})\s{0,3}(?::\s?[\w\[\], ]{1,40})?=\s{0,3}(?:dict\(|\{\s?(?:\.\.\.|\*\*)|Object\.(?:entries|assign)\(|json\.dumps\(|JSON\.stringify\(|str\(|\[|copy\.copy\(|\"\\n\"\.join\()?[^\n=]{0,60}$")
 _MARKS: Final = ("environ", "process.env", "Deno.env", "Bun.env", "ENV.", "%ENV", "$_ENV", "getenv()", "os.Environ", "EnvironmentVariables(", "env::vars")
+#: Goes through all variables.
+_LOOPS = re.compile(r"\bfor\s+(?:\(?\w+\s?,\s?\w+\)?\s+in|\(?\s?(?:const|let|var)\s+\[[\w\s,]{1,40}\]\s+of|\w+\s+in)\s+(?:Object\.\w+\(|sorted\(|list\()?$")
 _LEAD: Final = 240
 """How many characters before a dump can hold the call that takes it."""
 _MOST: Final = 16
@@ -94,6 +96,8 @@ def _in_programs(source: Source) -> Iterator[RuleMatch]:
             if _HANDS_ON.search(lead) is not None and not _is_open(lead, _SERIALIZES):
                 continue
             if _is_open(lead, _SERIALIZES) or _is_open(lead, _SENDS):
+                yield RuleMatch(SECRET_PATH, VALUE, number, match.start() - starts[number])
+            if _LOOPS.search(text[max(0, match.start() - _LEAD) : match.start()].rpartition("\n")[2]) is not None and _SENDS.search(text):
                 yield RuleMatch(SECRET_PATH, VALUE, number, match.start() - starts[number])
             taken = _TAKEN.search(lead.rpartition("\n")[2])
             if taken is not None and len(names) < _MOST:

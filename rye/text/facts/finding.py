@@ -100,7 +100,17 @@ def _without_signature(text: str) -> str:
 
 
 def _unix_lines(text: str) -> str:
-    return text.replace("\r\n", "\n") if "\r" in text else text
+    text = text.replace("\r\n", "\n") if "\r" in text else text
+    return text if text.isascii() or _INVISIBLE.search(text) is None else _INVISIBLE.sub(_seen, text)
+
+
+#: Characters that nobody sees: inside a word they split it for a rule, and as tags they are letters for a model.
+_INVISIBLE: Final = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0001-\U000e007f]")
+
+
+def _seen(match: re.Match[str]) -> str:
+    code = ord(match[0]) - 0xE0000
+    return chr(code) if 0x20 <= code < 0x7F else ""
 
 
 class _Listed:

@@ -44,7 +44,7 @@ _JOINS = re.compile(
     r"\bdup2?\(|\.pipe\(|\bstdin\s*[=:]|\.Stdin\b|\bfileno\b|getOutputStream|StandardInput|\breopen\b|\bstdio\s*:|<&|>&|\bSTDIN\b|stdin\.write|"
     r"\.GetStream\(|\bio\.Copy\b|descriptorspec|array\(\s*0\s*=>|\b0\s*=>\s*\$|\.communicate\(|\b[Rr]edirect\w*[Ii]nput\b",
 )
-_NEAR: Final = 4_000
+_NEAR: Final = 1_500
 """How many characters can lie between a connection and the shell that it feeds."""
 #: A program's input becomes a connection: ``os.dup2(s.fileno(), 0)``.
 _BECOMES_INPUT = re.compile(r"\bdup2\(\s*\w{1,40}(?:\.fileno\(\))?\s*,\s*(?:0|\w{1,30})\s*\)[^\n]{0,200}")

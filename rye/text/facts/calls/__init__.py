@@ -120,6 +120,7 @@ _RECORDS: Final = word_set("json jsonl ndjson csv tsv")
 _PASSED = re.compile(r"(?:\(\s?0\s?,\s?)?(?:eval|exec|Function)\s*[,)]")
 #: What a started program is fed.
 _FEEDS = re.compile(r"\.stdin\.(?:write|end|send)\(|\.communicate\(|\.pipe\(\s*(?=[\w$.]{1,60}\.stdin\b|[\w$.]{1,40}\()|\.(?:sendline|puts|fputs|fwrite)\(")
+_TIMER = re.compile(r"\bset(?:Timeout|Interval)\s*\($")
 _MOST_STARTED: Final = 64
 _BEFORE_CALL: Final = 120
 """How far before a timer the function that it stands in can begin."""
@@ -268,6 +269,8 @@ def _runners(source: Source, calls: list[re.Match[str]]) -> list[str]:
         for call in calls[first : first + _MOST_RUNNERS]:
             if call.start() >= match.end() + _BODY_CHARACTERS or name in _NO_RUNNERS:
                 break
+            if _TIMER.search(call[0]) is not None:
+                continue
             if not set(parameters).isdisjoint(_given(text, call)):
                 runners.append(name)
                 break
@@ -354,6 +357,8 @@ _FIRST_NAME = re.compile(r"\s*(?:url\(\s*)?([A-Za-z_$][\w$]{0,60})\b")
 def _evaluated(window: str, followed: Followed, match: re.Match[str]) -> ContentOrigin | None:
     """The origin of what an evaluating call is given by name or through a file it opens."""
     words = NAMES.findall(window)
+    if _TIMER.search(match[0]) is not None:  # its other arguments are numbers, and a function of the program is no text
+        words = [name for name in words[:1] if name not in followed.functions]
     for name in words if followed.names else ():
         known = followed.names.get(name)
         if known is not None and known.holds_at(match.start()) and not _is_parameter(name, match):

@@ -30,6 +30,7 @@ _GOES_ON = re.compile(rf"[\[\"'`]|{_NAME}(?:\.{_NAME}){{0,2}}\s*[,)\]]|\{{\s*arg
 _ARGUMENTS_KEY = re.compile(r"\s*args\s*:")
 _FED = re.compile(rf"\b(?:input|stdin)\s{{0,3}}[=:]\s{{0,3}}(?:str\(|[rbf](?=[\"']))?({_NAME})")
 _WRAPPERS: Final = word_set("sudo env nohup exec setsid nice time doas command start call open")
+_OPENERS: Final = word_set("open start")
 _CONVERTS: Final = word_set("str bytes repr quote String shlex Buffer path os fspath join resolve Path abspath File toString split encode decode format")
 _SELF: Final = "python3"
 _MOST_WORDS: Final = 60
@@ -45,6 +46,9 @@ def runs(window: str) -> Iterator[tuple[str, bool]]:
         if at < 0:
             continue
         first = command[at]
+        if at and shell.program(command[at - 1]) in _OPENERS:
+            yield from ((name, True) for name, _ in _named(first))  # a file is run, an address is shown
+            continue
         if not interpreters.is_interpreter(first) and not interpreters.is_expression(first):
             if at == 0 or "/" in first or _HOLE in first or "." in first:
                 yield from _named(first)

@@ -93,6 +93,8 @@ class Followed:
         """Folders that an archive is unpacked into, by path or by name."""
         self._handles: dict[str, str] = {}
         self._temporary: dict[str, str] = {}
+        self.functions: set[str] = set()
+        """The names that are functions which return it."""
         self._function = ""
         """The function that the lines being read belong to; a method's name begins with a dot."""
         if fetched and source.has(_SOCKET):
@@ -145,6 +147,7 @@ class Followed:
             self._assign(line, origin, found)
             if self._function and (self._function not in self.names) and _RETURNS.search(line) is not None:
                 self.names[self._function] = origin._replace(until=0)
+                self.functions.add(self._function)
             self._write(line, origin)
         if len(self._handles) < _MOST_HANDLES:
             self._keep_temporary(line)

@@ -26,7 +26,7 @@ _FETCHERS: Final = r"(?:curl|wget|aria2c|lwp-request|lwp-download|xh|https?)"
 FETCHED: Final = Kind(
     re.compile(
         r"requests\.(?:get|post|request|Session)|\bsession\.get\(|urlopen\s*\(|urlretrieve\s*\(|httpx\.|"
-        r"urllib\d?\.|aiohttp|"
+        r"urllib\d?\.(?!parse|error|robotparser)|aiohttp|"
         r"\bfetch\s*\(|\baxios\b|\bgot\s*\(|\bhttps?\.(?:get|request)\s*\(|XMLHttpRequest|"
         r"file_get_contents\(\s*[\"']?https?:|"
         r"\bfrom\s+(?:requests|httpx|urllib3?(?:\.request)?|aiohttp)\s+import\b|curl_exec|LWP::|\bNet::HTTP|URI\.open|open\(\s*[\"']https?:|HTTP\.get|HTTParty|Faraday|"
