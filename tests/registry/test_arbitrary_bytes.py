@@ -29,7 +29,7 @@ from registry_server.interop import git_lines
 from registry_server.pages import release_analysis
 from rye.errors import RyeError
 from rye.registry import airgap
-from rye.registry.protocol import notes, tiles, tlog_proof, wire
+from rye.registry.protocol import add_checkpoint, notes, tiles, tlog_proof, wire, witness_policy
 from rye.registry.protocol.name_map import nodes
 from rye.registry.protocol.statements import Snapshot
 from rye.registry.protocol.wire import Config, Head, IndexLine, WireError
@@ -38,6 +38,7 @@ from rye.registry.trust import head_times, records, trusted
 from rye.registry.trust.owners import Owners
 from rye.signing import keys
 from tests.registry.test_wire_boundaries import HASH, MESSAGES
+from tests.registry.witness_keys import ed25519
 
 SNAPSHOT = Snapshot("registry.example", datetime(2026, 1, 1, tzinfo=UTC), 12, HASH).text()
 NOTE = f"{SNAPSHOT}\n\N{EM DASH} registry.example {'A' * 92}\n".encode()
@@ -66,7 +67,18 @@ STEP = (
     "rye.clock/v1\norigin registry.example\nposition 7\nbefore 2027-01-02T03:04:05Z\ntime 2026-01-02T03:04:05Z\nreason ahead\n\n"
     f"\u2014 registry.example/root {'A' * 92}\n"
 )
+POLICY = f"witness w {ed25519('w').verifier.vkey}\ngroup g any w\nquorum g\n".encode()
 DECODERS: dict[str, Decoder] = {
+    "rye.registry.protocol.add_checkpoint.read_answer": Decoder(
+        add_checkpoint.read_answer, b"\xe2\x80\x94 w AAAAAAAA\n", error=add_checkpoint.AddCheckpointError
+    ),
+    "rye.registry.protocol.add_checkpoint.read_known_size": Decoder(add_checkpoint.read_known_size, b"7\n"),
+    "rye.registry.protocol.add_checkpoint.read_request": Decoder(
+        add_checkpoint.read_request, b"old 7\n\n" + NOTE, error=add_checkpoint.AddCheckpointError
+    ),
+    "rye.registry.protocol.witness_policy.read_policy": Decoder(
+        witness_policy.read_policy, POLICY, error=witness_policy.PolicyError
+    ),
     "rye.registry.airgap.decode_airgap": Decoder(
         airgap.decode_airgap, airgap.TITLE.encode() + b"\nregistries.json 3\n[] \nrye.lock 0\n\nend " + HASH.encode()
     ),
