@@ -128,11 +128,11 @@ PERMISSIONS = PermissionLimits()
 class RegistryLimits(Struct, frozen=True, kw_only=True):
     """What a client accepts from a registry, how fresh it must be, and how long the client waits (DESIGN §5; protocol.md)."""
 
-    config_bytes: int = 4 * KIB
+    config_bytes: int = 64 * KIB
     """``/config.json``."""
     root_bytes: int = 60_000
     """One root statement with its signatures."""
-    head_bytes: int = 64 * KIB
+    head_bytes: int = 128 * KIB
     """``/head``."""
     map_node_bytes: int = 160 * KIB
     """One node of the name map; slightly more than the largest leaf."""
@@ -149,7 +149,9 @@ class RegistryLimits(Struct, frozen=True, kw_only=True):
     head_stop_seconds: int = 7 * 24 * 3600
     """A head older than this is refused."""
     clock_skew_seconds: int = 10 * 60
-    """How far in the future a head can be dated."""
+    """How far in the future a head, or a witness's cosignature, can be dated."""
+    witness_age_seconds: int = 24 * 3600
+    """How old cosignatures can be, for a user with a policy of witnesses who gave no other limit."""
     outage_seconds: int = 72 * 3600
     """How old the last verified head can be for `install` and `ci` to use it while the registry does not answer."""
     answer_seconds: float = 1.8

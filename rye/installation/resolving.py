@@ -352,7 +352,7 @@ def locked_records(lock: Lock, sources: Sources, environment: Environment) -> di
 
 def locked_choice(item: LockedItem, history: History | None, sources: Sources) -> Record:
     """Return what a row of the lock names, from its registry or source. Raises RyeError ``lock-does-not-fit`` or
-    ``other-registry``, and what :func:`locked_record` and
+    ``other-registry``, TrustError ``not-cosigned``, and what :func:`locked_record` and
     :func:`rye.installation.sources.locked_source_record` raise."""
     if (item.source is not None) != sources.is_source(item.identity.namespace):
         raise RyeError(
@@ -362,7 +362,9 @@ def locked_choice(item: LockedItem, history: History | None, sources: Sources) -
         )
     if item.source is not None:
         return locked_source_record(item, history)
-    expect_origin(sources.client(item.identity.namespace), item.registry, f"{item.identity} {item.version}")
+    client = sources.client(item.identity.namespace)
+    expect_origin(client, item.registry, f"{item.identity} {item.version}")
+    client.require_cosigned(item.log, f"{item.identity} {item.version}")
     record = locked_record(history if isinstance(history, ItemHistory) else None, item)
     check_installable(record)  # a revoked key is not a matter of policy
     return record

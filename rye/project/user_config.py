@@ -28,6 +28,7 @@ SETTINGS: dict[str, tuple[type, str]] = {
     "color": (str, "auto, always or never"),
     "progress": (bool, "show progress bars"),
     "offline": (bool, "use no network"),
+    "max-witness-age": (str, "how old witnesses' cosignatures may be, such as 36h"),
 }
 
 

@@ -49,6 +49,7 @@ from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import Snapshot
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
+from rye.registry.store.witness_demands import read_demand
 from rye.registry.transport.seam import Fetched, FetchError, Request, Transport, not_found, too_large
 from rye.registry.trust.head_times import CLOCK
 from rye.registry.trust.trust_error import TrustError
@@ -58,6 +59,7 @@ from rye.text.json_reading import UNDECODABLE
 from rye.text.lazy import lazy_pattern
 
 if TYPE_CHECKING:
+    from rye.registry.trust.cosigned import WitnessDemand
     from rye.registry.trust.records import ReleaseRecord
 
 TITLE = "rye.bundle-file/v1"
@@ -218,6 +220,7 @@ def open_client(
     accept_root: AcceptRoot = None,
     as_of: date | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    witnesses: WitnessDemand | None = None,
 ) -> RegistryClient:
     """Return a client of the registry at ``address`` that reads the bundle instead, with a verified head.
 
@@ -232,7 +235,9 @@ def open_client(
             f"{', '.join(a for a, _ in airgap.registries)}.",
             "Create one for this lock on a machine with a network: `rye mirror --bundle FILE`.",
         )
-    client = RegistryClient(address, airgap.transport(origin), store, cache, now=_clock(as_of, now))
+    client = RegistryClient(
+        address, airgap.transport(origin), store, cache, now=_clock(as_of, now), is_carried=True, witnesses=witnesses
+    )
     try:
         client.refresh(accept_root, origin)
         _check_root(client, now())
@@ -374,7 +379,8 @@ def _collect(part: WantedPart, recorder: _Recorder, store: StateStore) -> None:
     with tempfile.TemporaryDirectory(prefix="rye-bundle-") as folder:
         # A separate state with the user's pin, and no cache, so that the client asks for everything that a new machine would.
         own = StateStore(Path(folder, "state"))
-        client = RegistryClient(part.address, recorder, own, Cache(Path(folder, "cache")))
+        demand = read_demand(store.folder, part.origin)
+        client = RegistryClient(part.address, recorder, own, Cache(Path(folder, "cache")), witnesses=demand)
         client.refresh(state.fingerprint, part.origin)
         for recovery in sorted(state.accepted_recoveries):
             client.accept_recovery(recovery)
@@ -403,6 +409,7 @@ def _collect(part: WantedPart, recorder: _Recorder, store: StateStore) -> None:
 def _complete(client: RegistryClient, recorder: _Recorder) -> None:
     """Add what another machine may also need: every root, and every tile, to prove consistency with any older head."""
     size, root_hash = client.head.checkpoint.size, client.head.checkpoint.root_hash
+    recorder.files["head"] = (client.as_copied.head or "").encode()
     for number, note in enumerate(client.state.roots, 1):
         recorder.files[f"root/{number}"] = note.encode()
     recorder.fetch_many([Request(CLOCK, REGISTRY.index_bytes)])  # which most registries do not have

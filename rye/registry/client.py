@@ -21,6 +21,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
@@ -34,7 +37,7 @@ from rye.registry.protocol.tiles import Tile, VerifiedTiles
 from rye.registry.protocol.wire import Config
 from rye.registry.released import ItemFiles, Proofs
 from rye.registry.store.cache import Cache
-from rye.registry.store.pins import Pinned, make_pinned, read_withdrawn, remember_withdrawn
+from rye.registry.store.pins import Pinned, make_pinned, read_withdrawn, remember_withdrawn, witnesses_path
 from rye.registry.store.state import HeadTags, StateStore
 from rye.registry.transport.factory import open_transport
 from rye.registry.transport.seam import (
@@ -60,6 +63,15 @@ from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import LoggedStatement, OpenedHead, TrustedHead, TrustedState
 from rye.registry.waves import Waves
 from rye.storage.verdicts import Verdicts
+from rye.text.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from rye.registry.store import witness_demands
+    from rye.registry.trust import cosigned
+    from rye.registry.trust.cosigned import CosignedHead, Waiting, WitnessDemand
+else:  # most users demand no witnesses
+    cosigned = lazy_module("rye.registry.trust.cosigned")
+    witness_demands = lazy_module("rye.registry.store.witness_demands")
 
 
 class RegistryClient:
@@ -79,8 +91,12 @@ class RegistryClient:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         verdicts: Verdicts | None = None,
         distrusted: frozenset[str] = frozenset(),
+        witnesses: WitnessDemand | None = None,
+        is_carried: bool = False,
+        writes: bool = False,
     ):
-        """Use :meth:`open`; this is for tests that bring their own transport."""
+        """Use :meth:`open`; this is for tests that bring their own transport. ``is_carried``: the files come from a
+        copy that was carried here, so its cosignatures may be as old as its head."""
         self.address = address.rstrip("/")
         self.distrusted = distrusted
         """The fingerprints of the keys that this user revoked."""
@@ -105,6 +121,12 @@ class RegistryClient:
         self._indexes: dict[str, tuple[LoggedStatement, ...] | None] = {}
         self._chains: dict[str, KeysetChain] = {}
         self._withdrawn: set[str] = set()
+        self._given = witnesses
+        self._demand: WitnessDemand | None = None
+        self._waiting: Waiting | None = None
+        self._cosigned: CosignedHead | None = None
+        self._carried = offline or is_carried
+        self._writes = writes
 
     @classmethod
     def open(
@@ -123,12 +145,15 @@ class RegistryClient:
         token: str | Callable[[], str | None] | None = None,
         verdicts: Verdicts | None = None,
         distrusted: frozenset[str] = frozenset(),
+        witnesses: WitnessDemand | None = None,
+        writes: bool = False,
     ) -> RegistryClient:
         """Return a client with a fresh, verified head. ``origin``: the registry that the project or lock expects there.
 
         ``survives_outages``: use the last verified head for up to ``outage_seconds`` if the registry does not answer;
         ``patient``: wait for an answer as long as without that fallback. ``distrusted``: fingerprints of keys that this user
-        revoked; what they signed counts as revoked.
+        revoked; what they signed counts as revoked. ``witnesses``: what the user demands of the registry's witnesses from now on;
+        None: what they demanded before, if anything. ``writes``: read the newest head all the same, to continue from it.
 
         Raises TrustError, FetchError, StateError and RyeError ``registry-unpinned``.
         """
@@ -146,6 +171,8 @@ class RegistryClient:
             patient=patient,
             verdicts=verdicts,
             distrusted=distrusted,
+            witnesses=witnesses,
+            writes=writes,
         )
         try:
             client.refresh(accept_root, origin)
@@ -196,6 +223,39 @@ class RegistryClient:
         return make_pinned(self._store.folder, self.origin, self.state.fingerprint, keysets, self._withdrawn)
 
     @property
+    def document(self) -> str:
+        """The whole accepted head: with a policy of witnesses, the cosigned one with its cosignatures."""
+        return (self.state.head if self._demand is None else self.state.cosigned) or ""
+
+    @property
+    def as_copied(self) -> TrustedState:
+        """The state whose head others read from a copy: the accepted head. An older, cosigned head in it is left out, because its
+        files are not copied; so whoever copies for people who demand witnesses, demands them as well."""
+        head = wire.decode_head(self.document.encode())
+        roots = self.state.roots[: self.head.snapshot.root]
+        return replace(self.state, head=wire.encode_head(head.alone).decode(), roots=roots, cosigned=None)
+
+    @property
+    def demand(self) -> WitnessDemand | None:
+        """What the user demands of the registry's witnesses; None: nothing."""
+        return self._demand
+
+    @property
+    def cosigned(self) -> CosignedHead | None:
+        """The accepted head with the cosignatures that count; None if the user demands no witnesses."""
+        return self._cosigned
+
+    @property
+    def suggested_policy(self) -> str | None:
+        """The policy that the registry suggests, if this is the first contact with it. It is not checked in any way."""
+        return None if self._config is None else self._config.witness_policy
+
+    @property
+    def waiting(self) -> Waiting | None:
+        """The entries that wait for witnesses; None if there are none, or if the user demands no witnesses."""
+        return self._waiting
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the head for a person, e.g. that it is older than 72 hours."""
         return self.head.warnings
@@ -213,7 +273,15 @@ class RegistryClient:
         return wire.api_address(self._config, self.address)
 
     def refresh(self, accept_root: AcceptRoot = None, origin: str | None = None) -> None:
-        """Accept the newest head (offline: the cached one), after the roots that lead to it."""
+        """Accept the newest head (offline: the cached one), after the roots that lead to it. Two signed heads that contradict
+        each other are kept as evidence."""
+        try:
+            self._refresh(accept_root, origin)
+        except TrustError as error:
+            witness_demands.keep_evidence_of(self._store.folder, error, self.address, self._now())
+            raise
+
+    def _refresh(self, accept_root: AcceptRoot, origin: str | None) -> None:
         known = self._store.origin_at(self.address)
         if known is not None and origin not in (None, known):
             raise TrustError("root-origin", f"{self.address} is pinned as {known}, but {origin} is expected there.")
@@ -240,8 +308,20 @@ class RegistryClient:
         if not signed:
             self._judgements.remember_signed(data, state)
         size, root_hash = opened.checkpoint.size, opened.checkpoint.root_hash
-        fetched = self._waves.tiles(state.origin, opened.tiles_needed(), size, root_hash)
+        self._demand = self._demanded(state.origin)
+        needed = opened.tiles_needed()
+        found = None
+        if self._demand is not None:
+            found = cosigned.open_cosigned(state, opened, self._demand, self._now(), self._limits)
+            needed = list(dict.fromkeys([*needed, *cosigned.tiles_needed(state, opened, found)]))
+        fetched = self._waves.tiles(state.origin, needed, size, root_hash)
+        before = state
         self._state, self._head = state.accept_head(opened, fetched)
+        self._cosigned = found
+        if found is not None:
+            proving = cosigned.tiles_needed(before, opened, found)
+            tiles_read = {tile: fetched[tile] for tile in proving}
+            self._state, self._head, self._waiting = cosigned.accept_cosigned(self._state, opened, found, tiles_read)
         self._indexes, self._chains = {}, {}
 
     def commit(self) -> None:
@@ -254,6 +334,8 @@ class RegistryClient:
                 self._store.remember_address(self.address, self.origin)
         if self._tagged is not None:
             HeadTags(self._store.folder).remember(self.address, *self._tagged)
+        if self._given is not None:
+            witness_demands.write_demand(self._store.folder, self.origin, self._given)
         if self._withdrawn:
             remember_withdrawn(self._store.folder, self.origin, self._withdrawn)
 
@@ -351,12 +433,33 @@ class RegistryClient:
         """Check like :meth:`check_logged`, and return proofs that others can verify."""
         lines = self._lines_behind(records)
         paths = self.head.prove(lines, self._tiles_of(lines))
-        return Proofs(self.state.head or "", lines, {position: tuple(path) for position, path in paths.items()})
+        return Proofs(self.document, lines, {position: tuple(path) for position, path in paths.items()})
+
+    def require_cosigned(self, position: int, what: str) -> None:
+        """Raise TrustError ``not-cosigned`` if the entry at this position of the log waits for witnesses. ``what``: the entry."""
+        size = self.head.checkpoint.size
+        if self._waiting is not None and size <= position < size + self._waiting.entries:
+            message = (
+                f"{what} is entry {position} of the log, and enough witnesses have cosigned only {size} entries so far."
+            )
+            raise TrustError("not-cosigned", message)
 
     def accept_recovery(self, sha256: str) -> None:
         """Record that the user accepted the recovery that ``recovery-unaccepted`` named."""
         self._state = self.state.accept_recovery(sha256)
         self._chains = {}
+
+    def _demanded(self, origin: str) -> WitnessDemand | None:
+        """What the user demands of the registry's witnesses: what they gave for this run, or before. A policy that demands
+        nothing is none."""
+        found = self._given
+        if found is None and witnesses_path(self._store.folder, origin).exists():
+            found = witness_demands.read_demand(self._store.folder, origin)
+        if found is None or not found.policy.demands or self._writes:
+            return None
+        if self._carried:  # as old as the head itself may be: nobody can get younger ones
+            return replace(found, max_age_seconds=max(found.max_age_seconds, self._limits.head_stop_seconds))
+        return found
 
     def _newest_head(self, state: TrustedState) -> bytes:
         """Return the registry's head, or the last verified one if that is unchanged or survives an outage."""

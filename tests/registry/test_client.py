@@ -347,7 +347,7 @@ def test_damaged_cached_tiles_and_objects_are_fetched_anew(reader: ReaderState) 
     [
         ("head", None, "fetch-not-found"),
         ("head", b"{}", "head-malformed"),
-        ("head", b" " * 70_000, "fetch-too-large"),
+        ("head", b" " * 140_000, "fetch-too-large"),
         ("map", None, "map-missing"),
         ("map", b"", "map-hash"),
         ("map", EMPTY_MAP, "map-hash"),

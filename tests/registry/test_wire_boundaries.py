@@ -22,6 +22,7 @@ RESULT = b'{"id":"acme/a/b","kind":"tool","version":"1.0.0","description":"d","s
 MESSAGES: list[tuple[type[Struct], bytes]] = [
     (wire.Config, b'{"protocol":2,"origin":"r.example","api":null}'),
     (wire.Head, b'{"checkpoint":"c","snapshot":"s","proof":[],"map":"' + HASH.encode() + b'"}'),
+    (wire.CosignedHead, b'{"checkpoint":"c","snapshot":"s","proof":[],"map":"' + HASH.encode() + b'"}'),
     (wire.StatementsRequest, b'{"notes":["n"],"blobs":["Yg=="]}'),
     (wire.StatementResult, b'{"log":0,"duplicate":true}'),
     (wire.StatementsAnswer, b'{"results":[],"size":0}'),
@@ -114,25 +115,33 @@ def test_a_search_counts_up_to_1000_and_then_says_1000_plus() -> None:
         assert refusal(b'{"results":[],"total":' + total + b"}", wire.SearchAnswer) == "answer-malformed"
 
 
-def test_a_config_of_4096_bytes_is_read_and_of_one_more_refused() -> None:
+def test_a_config_of_65536_bytes_is_read_and_of_one_more_refused() -> None:
     config = Config(2, "registry.example", None)
     data = wire.encode_config(config)
-    assert wire.decode_config(data.ljust(4_096)) == config
+    assert wire.decode_config(data.ljust(65_536)) == config
     with pytest.raises(WireError) as raised:
-        wire.decode_config(data.ljust(4_097))
+        wire.decode_config(data.ljust(65_537))
     assert raised.value.code == "config-malformed"
-    assert raised.value.message == "/config.json is larger than 4096 bytes."
+    assert raised.value.message == "/config.json is larger than 65536 bytes."
 
 
-def test_a_head_of_65536_bytes_is_looked_at_and_of_one_more_not() -> None:
-    empty = wire.encode_head(Head("", "", [], HASH))
-    full = Head("c" * 60_000, "s" * (65_536 - 60_000 - len(empty)), [], HASH)
+def test_a_head_of_131072_bytes_is_looked_at_and_of_one_more_not() -> None:
+    inner = wire.CosignedHead("c" * 60_000, "", [], HASH)
+    empty = wire.encode_head(Head("", "", [], HASH, inner))
+    full = Head("c" * 60_000, "s" * (131_072 - 60_000 - len(empty)), [], HASH, inner)
     data = wire.encode_head(full)
-    assert len(data) == 65_536
+    assert len(data) == 131_072
     assert wire.decode_head(data) == full
     with pytest.raises(WireError) as raised:
-        wire.decode_head(data + b"\n")
+        wire.decode_head(data + b" ")
     assert raised.value.code == "head-too-large"
+
+
+def test_a_head_without_a_cosigned_one_has_the_bytes_that_it_always_had() -> None:
+    head = Head("c", "s", [], HASH)
+    assert wire.encode_head(head) == b'{"checkpoint":"c","snapshot":"s","proof":[],"map":"' + HASH.encode() + b'"}\n'
+    with pytest.raises(WireError):
+        wire.decode_head(wire.encode_head(head).replace(b"}", b',"cosigned":null}'))
 
 
 @pytest.mark.parametrize(

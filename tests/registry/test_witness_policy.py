@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rye.registry.protocol import witness_policy
+from rye.registry.protocol.cosignatures import CosignerKey
 from rye.registry.protocol.witness_policy import Policy, PolicyError, read_policy, simple_policy
 from tests.registry.simulated_registry import key, signer
 from tests.registry.witness_keys import ed25519, ml_dsa
@@ -120,7 +120,7 @@ def test_everything_else_is_refused(text: str, why: str) -> None:
 
 
 def test_the_same_key_under_another_name_and_id_is_the_same_witness() -> None:
-    renamed = witness_policy.CosignerKey("another.example", X[0].algorithm, X[0].key)
+    renamed = CosignerKey("another.example", X[0].algorithm, X[0].key)
     assert "same key" in reason(f"{W}witness v {renamed.vkey}\nquorum w\n")
 
 

@@ -6,6 +6,7 @@ import sys
 import time
 
 import click
+from msgspec.structs import asdict
 
 from rye.cli.main import family
 from rye.cli.options import Session, command
@@ -97,6 +98,24 @@ def _observed(observation: Observation) -> dict[str, object]:
     }
 
 
+@command("evidence")
+@click.pass_obj
+def evidence(session: Session) -> None:
+    """Show the evidence of forks that this machine has kept: pairs of signed heads of which only one can be true.
+
+    Each file has both heads with their signatures, so everybody who has the log's key can check them.
+    """
+    found = log_audit.kept_evidence(session.home)
+    if session.json:
+        session.console.document({"evidence": [{"file": str(path), **asdict(one)} for path, one in found]})
+        return
+    if not found:
+        session.console.say("No registry has contradicted itself here.")
+    for path, one in found:
+        session.console.data(f"{one.observed} {one.origin} at {one.registry}: {one.rule}: {one.message}")
+        session.console.data(f"    {path}")
+
+
 @command("prove")
 @click.argument("release", metavar="[KIND:]ID@VERSION")
 @click.option("-o", "--output", metavar="FILE", help="Write the proof to FILE (default: standard output).")
@@ -171,6 +190,7 @@ log = family(
     {
         "verify": ("rye.cli.registry.log:verify", "Recompute everything from all entries."),
         "watch": ("rye.cli.registry.log:watch", "Follow the head; report forks with evidence."),
+        "evidence": ("rye.cli.registry.log:evidence", "Show kept evidence of forks."),
         "prove": ("rye.cli.registry.log:prove", "Write the proof that a release is in the log."),
         "check-proof": ("rye.cli.registry.log:check_proof", "Check such a proof offline."),
     },

@@ -7,6 +7,8 @@ from msgspec.structs import asdict
 
 from rye.cli.main import family
 from rye.cli.options import Session, command
+from rye.errors import UsageError
+from rye.workspace.named_file import NamedFile
 from rye.workspace.registries.pinned_registries import pin_lines, pinned_registries, trusted_state
 
 
@@ -15,20 +17,48 @@ from rye.workspace.registries.pinned_registries import pin_lines, pinned_registr
 @click.option("--fingerprint", metavar="HASH", help="Pin it if its root has this fingerprint.")
 @click.option("--bundle", metavar="FILE", help="Read it from a bundle file, on a machine without a network.")
 @click.option("--default", "make_default", is_flag=True, help="Use it where nothing else names a registry.")
+@click.option(
+    "--witness-policy", metavar="FILE", help="Trust only what these witnesses have cosigned (C2SP tlog-policy)."
+)
+@click.option("--max-witness-age", metavar="AGE", help="How old their cosignatures may be, such as 36h (default: 24h).")
+@click.option("--no-witness-policy", is_flag=True, help="Stop demanding witnesses, after a question on a terminal.")
 @click.pass_obj
-def add(session: Session, address: str, fingerprint: str | None, bundle: str | None, make_default: bool) -> None:
-    """Pin a registry: from now on only this registry, with this history, is accepted at this address."""
+def add(
+    session: Session,
+    address: str,
+    fingerprint: str | None,
+    bundle: str | None,
+    make_default: bool,
+    witness_policy: str | None,
+    max_witness_age: str | None,
+    no_witness_policy: bool,
+) -> None:
+    """Pin a registry: from now on only this registry, with this history, is accepted at this address.
+
+    With --witness-policy, entries of its log count only once enough independent witnesses have cosigned them.
+    """
     from rye.workspace.registries.airgap_access import Airgap
     from rye.workspace.registries.pinning import (  # loads a TOML editor, which listing never needs
         PinRequest,
         pin_registry,
     )
+    from rye.workspace.registries.witness_policies import demand_in_file
 
+    if (witness_policy is None and max_witness_age is not None) or (witness_policy is not None and no_witness_policy):
+        hint = "--max-witness-age belongs to --witness-policy FILE, and --no-witness-policy to neither."
+        raise UsageError("usage", "The options for witnesses contradict each other.", hint)
     airgap = Airgap(session.path(bundle), bundle) if bundle is not None else None
-    done = pin_registry(session, PinRequest(address, fingerprint, airgap, make_default))
+    demand = None
+    if witness_policy is not None:
+        file = NamedFile(session.path(witness_policy), witness_policy)
+        demand = demand_in_file(session, file, max_witness_age)
+    done = pin_registry(
+        session, PinRequest(address, fingerprint, airgap, make_default, demand, drops_witnesses=no_witness_policy)
+    )
+    policy = f"; from now on, {demand.policy}" if demand is not None else ""
     session.console.answer(
         {"registry": done.registry, "origin": done.origin, "fingerprint": done.fingerprint, "size": done.size},
-        f"pinned {done.origin} at {done.registry} ({done.size} log entries)",
+        f"pinned {done.origin} at {done.registry} ({done.size} log entries){policy}",
     )
 
 

@@ -27,8 +27,11 @@ from rye.text.json_reading import JsonError, read_typed_json
 from rye.text.lazy import lazy_pattern
 
 PROTOCOL_VERSION = 2
-MAX_CONFIG_BYTES = 4 * 1024
-MAX_HEAD_BYTES = 64 * 1024
+MAX_CONFIG_BYTES = 64 * 1024
+MAX_POLICY_CHARACTERS = 48 * 1024
+"""The longest policy that a registry can suggest: JSON makes it longer."""
+MAX_HEAD_BYTES = 128 * 1024
+"""Two heads: one with as many cosignatures as a note can have, and one without."""
 NAMESPACE = "namespace"
 """The part before the colon in a namespace's name; an item has its kind there."""
 
@@ -53,16 +56,31 @@ class WireError(RyeError):
     """
 
 
-class Config(Struct, frozen=True, forbid_unknown_fields=True):
+class Config(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """``/config.json``: a hint, never trusted."""
 
     protocol: int
     origin: str
     api: str | None
     """An absolute address on the same host, an absolute path, or None for a read-only registry."""
+    witness_policy: Annotated[str, Meta(max_length=MAX_POLICY_CHARACTERS)] | None = None
+    """A policy of witnesses (C2SP tlog-policy) that the operator suggests. A person decides on a terminal."""
 
 
-class Head(Struct, frozen=True, forbid_unknown_fields=True):
+class CosignedHead(Struct, frozen=True, forbid_unknown_fields=True):
+    """The newest head that witnesses cosigned, inside a newer one: the same members, with cosignatures at its checkpoint."""
+
+    checkpoint: Note
+    snapshot: Note
+    proof: Annotated[list[Base64Hash], Meta(max_length=64)]
+    map: Sha256
+
+    def as_head(self) -> Head:
+        """Return it as a head of its own."""
+        return Head(self.checkpoint, self.snapshot, self.proof, self.map)
+
+
+class Head(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """``/head``: everything that determines the registry's state."""
 
     checkpoint: Note
@@ -71,6 +89,14 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
     """Inclusion proof of the snapshot at position size − 1."""
     map: Sha256
     """The root of the name map; the signed snapshot contains the same."""
+    cosigned: CosignedHead | None = None
+    """The newest head that enough witnesses cosigned, if it is older than this one. Otherwise the cosignatures, if there are
+    any, are at this checkpoint."""
+
+    @property
+    def alone(self) -> Head:
+        """The head without the older one."""
+        return Head(self.checkpoint, self.snapshot, self.proof, self.map)
 
     def proof_hashes(self) -> list[bytes]:
         """Return the proof as raw hashes. Raises WireError (``head-malformed``)."""

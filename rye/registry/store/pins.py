@@ -42,6 +42,11 @@ def state_path(folder: Path, origin: str) -> Path:
     return folder / hashlib.sha256(origin.encode()).hexdigest()[:32] / "state.json"
 
 
+def witnesses_path(folder: Path, origin: str) -> Path:
+    """Return the file of what the user demands of one registry's witnesses (:mod:`rye.registry.store.witness_demands`)."""
+    return state_path(folder, origin).with_name("witnesses.json")
+
+
 def remember_removal(folder: Path, origin: str) -> None:
     """Make everything that was verified under the registry's pin count no more, even if it is pinned again. Raises OSError."""
     path = state_path(folder, origin).with_name(_REMOVED)

@@ -32,9 +32,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.errors import RyeError
+from rye.registry.protocol import wire
 from rye.registry.protocol.lines import StatementError
 from rye.registry.protocol.note_text import note_text
 from rye.registry.protocol.notes import NoteError
+from rye.registry.protocol.statements import Checkpoint
 from rye.registry.protocol.wire import WireError
 from rye.registry.store.pins import addresses_path, read_addresses, remember_removal, state_path
 from rye.registry.trust.trusted import KeysetHead, TrustedState
@@ -69,6 +71,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     keysets: dict[str, _Keyset]
     accepted_recoveries: list[str]
     in_force: dict[int, int] = {}
+    cosigned: str | None = None
 
 
 class StateStore(Struct, frozen=True):
@@ -215,6 +218,7 @@ def merge(
             number: min(each.in_force[number] for each in (one, other) if number in each.in_force)
             for number in sorted({*one.in_force, *other.in_force})
         },
+        cosigned=max(other.cosigned, one.cosigned, key=_size_of),  # the later one, of two that are as large
     )
 
 
@@ -229,6 +233,7 @@ def encode(state: TrustedState) -> bytes:
         keysets=keysets,
         accepted_recoveries=sorted(state.accepted_recoveries),
         in_force=dict(sorted(state.in_force.items())),
+        cosigned=state.cosigned,
     )
     return msgspec.json.format(msgspec.json.encode(file), indent=1) + b"\n"
 
@@ -243,13 +248,20 @@ def decode(data: bytes, path: Path | None = None) -> TrustedState:
             name: KeysetHead(keyset.number, keyset.sha256, keyset.position) for name, keyset in file.keysets.items()
         }
         state = TrustedState(
-            file.origin, tuple(file.roots), file.head, keysets, frozenset(file.accepted_recoveries), file.in_force
+            origin=file.origin,
+            roots=tuple(file.roots),
+            head=file.head,
+            keysets=keysets,
+            accepted_recoveries=frozenset(file.accepted_recoveries),
+            in_force=file.in_force,
+            cosigned=file.cosigned,
         )
         if not state.roots or any(root.origin != state.origin for root in state.all_roots):
             raise _damaged(path, "its roots belong to another registry")
         checkpoint = state.checkpoint  # parses the head, so that a damaged one is found here
         if checkpoint is not None and state.head is not None:
             state = state.seen(state.root_hint(state.head.encode()), checkpoint.size)
+        _size_of(state.cosigned)
     except (NoteError, StatementError, WireError, *UNDECODABLE) as error:
         raise _damaged(path, str(error)) from error
     return state
@@ -267,6 +279,11 @@ def _larger_head(
     if reconcile is not None:
         reconcile(smaller, larger)
     return larger.head
+
+
+def _size_of(head: str | None) -> int:
+    """The size of the tree of a stored head; -1 without one."""
+    return -1 if head is None else Checkpoint.parse(note_text(wire.decode_head(head.encode()).checkpoint)).size
 
 
 def _conflict(origin: str, what: str) -> StateError:

@@ -10,7 +10,9 @@ from __future__ import annotations
 from rye.errors import RyeError
 
 _MIRROR = "Do not install from it. Try the registry's own address, or ask its operator; `rye log verify` shows details."
-_ALARM = "Do not install from it. `rye log watch` writes both signed heads to a file, as proof. Tell the operator."
+_ALARM = (
+    "Do not install from it. `rye log evidence` shows both signed heads, as proof. Tell the operator and other users."
+)
 _LOCKED = (
     "Someone probably edited rye.lock: `git log -p rye.lock` shows who. Restore it, then run `rye install`. "
     "If the file is unchanged, the registry has withdrawn something that it signed: install nothing from it, and send its "
@@ -49,6 +51,12 @@ RULES: dict[str, str] = {
     "head-rollback": _ALARM,
     "head-fork": _ALARM,
     "head-inconsistent": _ALARM,
+    # witnesses
+    "cosigned-head": _MIRROR,
+    "cosignature-wrong": _MIRROR,
+    "witness-quorum": "Wait for the witnesses, or ask the operator: `rye registry show` says who cosigned. Nothing was changed.",
+    "witness-frozen": "Check this machine's clock, then ask the operator why witnesses no longer cosign. Nothing was changed.",
+    "not-cosigned": "Run the command again when enough witnesses have cosigned; `rye registry show` says how far they are.",
     # index
     "map-hash": _MIRROR,
     "map-place": _MIRROR,

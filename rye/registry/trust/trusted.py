@@ -93,6 +93,8 @@ class TrustedState(Struct, frozen=True):
     """SHA-256 of the texts of recoveries that the user accepted."""
     in_force: Mapping[int, int] = field(default_factory=dict)
     """Number of a root → the size of the first head that was accepted under it. Root 1 replaces no one and is not listed."""
+    cosigned: str | None = None
+    """The newest head that enough witnesses cosigned (:mod:`rye.registry.trust.cosigned`). ``head`` is at least as large."""
 
     @property
     def root(self) -> Root:
@@ -270,6 +272,8 @@ class TrustedState(Struct, frozen=True):
         map.
         """
         known = self.keysets.get(namespace)
+        if known is not None and known.position >= head.checkpoint.size:
+            known = None  # seen in a head that witnesses have not cosigned yet
         chain = KeysetChain(self.origin, namespace)
         if entries is None:
             if known is not None:
@@ -301,7 +305,7 @@ class TrustedState(Struct, frozen=True):
                 new_keys=[key.vkey for key in recovery.keys],
             )
         last = chain.current(time)
-        if last is None:
+        if last is None or known is not self.keysets.get(namespace):
             return self, chain
         return replace(self, keysets={**self.keysets, namespace: _keyset_head(last)}), chain
 

@@ -61,7 +61,7 @@ def publish_advisory(context: Context, keys: OwnKeys, request: AdvisoryRequest) 
     """Publish an advisory about versions of an item. It replaces an earlier one with the same number. Raises RyeError."""
     title = one_line("--title", request.title)
     Range.parse(request.affected)
-    with open_registry(context, registry_of(context, request.reference)) as client:
+    with open_registry(context, registry_of(context, request.reference), writes=True) as client:
         identity, _ = published(client, request.reference)
         keyset = keyset_in_force(context, client, identity.namespace)
         advisory = _advisory(context, client.origin, identity, request, title, keyset.number)
@@ -74,7 +74,7 @@ def draft_advisory(context: Context, request: AdvisoryRequest) -> str:
     """The text of an advisory for the registry's owners to sign. Raises RyeError."""
     title = one_line("--title", request.title)
     Range.parse(request.affected)
-    with open_registry(context, registry_of(context, request.reference)) as client:
+    with open_registry(context, registry_of(context, request.reference), writes=True) as client:
         identity, _ = published(client, request.reference)
         keyset_in_force(context, client, identity.namespace)
         return _advisory(context, client.origin, identity, request, title, None).text()
@@ -82,7 +82,7 @@ def draft_advisory(context: Context, request: AdvisoryRequest) -> str:
 
 def withdraw_advisory(context: Context, keys: OwnKeys, reference: str, number: str, key: str | None) -> AdvisoryOutcome:
     """Withdraw an advisory: publish it again with a range that matches no version. Raises RyeError ``no-such-entry``."""
-    with open_registry(context, registry_of(context, reference)) as client:
+    with open_registry(context, registry_of(context, reference), writes=True) as client:
         identity, _ = published(client, reference)
         known = {advisory.number: advisory for advisory in client.histories([identity])[identity].advisories}
     if number not in known or is_withdrawn(known[number]):
@@ -102,7 +102,7 @@ def submit_advisory(context: Context, file: Path) -> AdvisoryOutcome:
     """Publish an advisory that the registry's owners signed. Raises RyeError ``other-registry``."""
     note = notes.parse(read_bytes(file, MAX_NOTE_BYTES))
     advisory = Advisory.parse(note.text)
-    with open_registry(context, registry_of(context, advisory.identity.id)) as client:
+    with open_registry(context, registry_of(context, advisory.identity.id), writes=True) as client:
         if client.origin != advisory.origin:
             raise RyeError(
                 "other-registry",
@@ -117,7 +117,7 @@ def submit_advisory(context: Context, file: Path) -> AdvisoryOutcome:
 
 def advisories_of(context: Context, reference: str) -> tuple[Identity, tuple[Advisory, ...]]:
     """The advisories in force about an item."""
-    with open_registry(context, registry_of(context, reference)) as client:
+    with open_registry(context, registry_of(context, reference), writes=True) as client:
         identity, _ = published(client, reference)
         found = client.histories([identity])[identity].advisories
     return identity, tuple(advisory for advisory in found if not is_withdrawn(advisory))

@@ -92,7 +92,7 @@ def add_signature(
 def submit_keyset(context: Context, path: Path, shown: str) -> KeysetOutcome:
     """Publish a keyset that enough owners signed. Raises RyeError ``signatures-missing``."""
     note, keyset = _read(path)
-    with open_registry(context, configured(context).of(keyset.namespace), origin=keyset.origin) as client:
+    with open_registry(context, configured(context).of(keyset.namespace), origin=keyset.origin, writes=True) as client:
         missing = _missing(context, client, keyset, note)
         if missing is not None:
             raise RyeError(

@@ -73,7 +73,7 @@ def claim(
             "Name more owners with --owner, or lower the threshold.",
             what="threshold",
         )
-    with open_registry(context, configured(context).of(namespace)) as client:
+    with open_registry(context, configured(context).of(namespace), writes=True) as client:
         present = client.keysets([namespace])[namespace].current(context.now())
         if present is not None:
             raise _taken(namespace, present.keyset, own)
@@ -93,7 +93,7 @@ def claim(
 
 def state_of(context: Context, namespace: str) -> NamespaceState:
     """A namespace's current and pending keysets, and its history. Raises RyeError ``namespace-unclaimed``."""
-    with open_registry(context, configured(context).of(namespace)) as client:
+    with open_registry(context, configured(context).of(namespace), writes=True) as client:
         chain = client.keysets([namespace])[namespace]
         time = client.head.snapshot.time
     current = chain.current(time)
@@ -111,7 +111,7 @@ def add_key(
 ) -> KeysetOutcome:
     """Add the public key in a file. Raises RyeError ``already-exists``, ``revoked-key``."""
     added = read_key_file(file)[0]
-    with open_registry(context, configured(context).of(namespace)) as client:
+    with open_registry(context, configured(context).of(namespace), writes=True) as client:
         before = keyset_in_force(context, client, namespace)
         if added.raw in before.keys:
             raise RyeError(
@@ -135,7 +135,7 @@ def remove_key(
     context: Context, keys: OwnKeys, namespace: str, wanted: str, thresholds: Thresholds, signing: Signing
 ) -> KeysetOutcome:
     """Remove a key. Its earlier signatures stay valid."""
-    with open_registry(context, configured(context).of(namespace)) as client:
+    with open_registry(context, configured(context).of(namespace), writes=True) as client:
         before = keyset_in_force(context, client, namespace)
         gone = selected_key(namespace, before.keys, wanted)
         keyset = next_keyset(
@@ -163,7 +163,7 @@ def revoke_key(context: Context, keys: OwnKeys, request: Revoking, signing: Sign
     Raises RyeError, among them ``declined``, ``confirmation-needed``.
     """
     namespace, position = request.namespace, request.position
-    with open_registry(context, configured(context).of(namespace)) as client:
+    with open_registry(context, configured(context).of(namespace), writes=True) as client:
         before = keyset_in_force(context, client, namespace)
         links = client.keysets([namespace])[namespace].links
         # A key that was only removed can turn out to be stolen later.
@@ -200,7 +200,7 @@ def revoke_key(context: Context, keys: OwnKeys, request: Revoking, signing: Sign
 
 def draft_recovery(context: Context, keys: OwnKeys, namespace: str, signing: Signing, output: Path) -> Keyset:
     """Write the keyset that transfers a namespace with lost keys to the user's keys, for the registry's owners to sign."""
-    with open_registry(context, configured(context).of(namespace)) as client:
+    with open_registry(context, configured(context).of(namespace), writes=True) as client:
         before = keyset_in_force(context, client, namespace)
         now = statement_time(context)
         own = tuple(dict.fromkeys(key.raw for key in _own(keys, signing)))
@@ -212,7 +212,7 @@ def draft_recovery(context: Context, keys: OwnKeys, namespace: str, signing: Sig
 
 def object_to_recovery(context: Context, keys: OwnKeys, namespace: str, signing: Signing) -> KeysetOutcome:
     """Object to a recovery before it takes effect: the current keys stay. Raises RyeError ``nothing-to-do``."""
-    with open_registry(context, configured(context).of(namespace)) as client:
+    with open_registry(context, configured(context).of(namespace), writes=True) as client:
         before = keyset_in_force(context, client, namespace)
         if client.keysets([namespace])[namespace].pending(context.now()) is None:
             raise RyeError(

@@ -126,7 +126,7 @@ def publish(
     where = configured(context)
     address = where.of(owner)
     token = publishing_token(context, address, demanded=request.trusted)
-    with open_registry(context, address, token=None if token is None else (lambda: token)) as client:
+    with open_registry(context, address, token=None if token is None else (lambda: token), writes=True) as client:
         api = partial(_api, context, client, token)
         keyset = keyset_in_force(context, client, owner)
         refusals = _Refusals(collected.refused)
@@ -535,7 +535,7 @@ def _known(
     if address == client.address:
         kinds = client.kinds_of(ids)
     else:
-        with open_registry(context, address) as other:
+        with open_registry(context, address, writes=True) as other:
             kinds = other.kinds_of(ids)
     return {(kind, lookup_key(one)): Identity(kind, one) for one, found in kinds.items() for kind in found}
 

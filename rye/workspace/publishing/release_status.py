@@ -47,7 +47,7 @@ def set_yanked(context: Context, keys: OwnKeys, request: YankRequest) -> YankOut
     Raises RyeError, among them ``not-an-owner``, ``declined``, ``confirmation-needed``.
     """
     why = one_line("--reason", request.reason if request.reason is not None else _AVAILABLE_AGAIN)
-    with open_registry(context, registry_of(context, request.reference)) as client:
+    with open_registry(context, registry_of(context, request.reference), writes=True) as client:
         record = published_release(client, request.reference)
         identity, version = record.identity, record.version
         said = record.yank.reason if record.yank is not None else None
@@ -100,7 +100,7 @@ class DeprecationOutcome(Struct, frozen=True):
 def deprecate(context: Context, keys: OwnKeys, request: DeprecationRequest) -> DeprecationOutcome:
     """Say that an item should no longer be used, or that it is supported again. Raises RyeError."""
     why = one_line("--reason", request.reason)
-    with open_registry(context, registry_of(context, request.reference)) as client:
+    with open_registry(context, registry_of(context, request.reference), writes=True) as client:
         identity, version = published(client, request.reference)
         if version is not None:
             raise UsageError(

@@ -74,14 +74,14 @@ def list_stages(context: Context, *, everything: bool = False, namespace: str | 
     """The stages in a registry that this user's token may see. ``everything``: decided ones also."""
     where = configured(context)
     address = where.of(namespace) if namespace is not None else where.main()
-    with open_registry(context, address) as client:
+    with open_registry(context, address, writes=True) as client:
         rows = open_api(context, client).stages(everything=everything).stages
     return [row for row in rows if namespace is None or row.namespace == namespace]
 
 
 def look_at(context: Context, wanted: str) -> Staged:
     """Find a stage by its id or ``KIND:ID@VERSION`` and check it. Raises RyeError."""
-    with open_registry(context, _address(context, wanted)) as client:
+    with open_registry(context, _address(context, wanted), writes=True) as client:
         api = open_api(context, client)
         return _look(context, client, api, wanted)[0]
 
@@ -93,7 +93,7 @@ def approve(
 
     Raises RyeError, among them ``declined``, ``not-an-owner``, ``stage-damaged``.
     """
-    with open_registry(context, _address(context, wanted)) as client:
+    with open_registry(context, _address(context, wanted), writes=True) as client:
         api = open_api(context, client)
         staged, detail = _look(context, client, api, wanted)
         if staged.row.state != "staged":
@@ -118,7 +118,7 @@ def approve(
 def reject(context: Context, wanted: str, reason: str) -> StageRow:
     """Reject a stage, so that it is never published."""
     reason = one_line("--reason", reason)
-    with open_registry(context, _address(context, wanted)) as client:
+    with open_registry(context, _address(context, wanted), writes=True) as client:
         api = open_api(context, client)
         return api.reject_stage(_find(api, wanted), reason)
 

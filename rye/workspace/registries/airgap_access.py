@@ -16,11 +16,12 @@ from rye.project.lock_file import read_lock
 from rye.registry.airgap import AirgapError, AirgapFile, open_airgap, open_client
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
-from rye.workspace.registries.project_registries import pin_question
+from rye.workspace.registries.project_registries import given_demand, pin_question
 
 if TYPE_CHECKING:
     from rye.registry.client import RegistryClient
     from rye.registry.first_contact import AcceptRoot
+    from rye.registry.trust.cosigned import WitnessDemand
     from rye.workspace.context import Context
 
 
@@ -48,15 +49,25 @@ def airgap_opener(context: Context, airgap: Airgap) -> Callable[[str], RegistryC
     return open_one
 
 
-def open_from_airgap(context: Context, airgap: Airgap, address: str, accept_root: AcceptRoot) -> RegistryClient:
+def open_from_airgap(
+    context: Context, airgap: Airgap, address: str, accept_root: AcceptRoot, witnesses: WitnessDemand | None = None
+) -> RegistryClient:
     """A client that reads the registry at ``address`` from the file. The caller commits and closes it. Raises AirgapError."""
-    return _open(context, open_airgap(airgap.path), airgap, address, accept_root)
+    return _open(context, open_airgap(airgap.path), airgap, address, accept_root, witnesses)
 
 
-def _open(context: Context, file: AirgapFile, airgap: Airgap, address: str, accept_root: AcceptRoot) -> RegistryClient:
+def _open(
+    context: Context,
+    file: AirgapFile,
+    airgap: Airgap,
+    address: str,
+    accept_root: AcceptRoot,
+    witnesses: WitnessDemand | None = None,
+) -> RegistryClient:
     store, cache = StateStore(context.home.registries), Cache(context.home.registry_cache)
     try:
-        client = open_client(file, address, store, cache, accept_root=accept_root, as_of=airgap.as_of)
+        demand = witnesses or given_demand(context, address)
+        client = open_client(file, address, store, cache, accept_root=accept_root, as_of=airgap.as_of, witnesses=demand)
     except RyeError as error:
         if error.code != "registry-unpinned":
             raise

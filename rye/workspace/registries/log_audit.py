@@ -23,7 +23,9 @@ from rye.registry.protocol import tlog_proof, wire
 from rye.registry.protocol.notes import VerifierKey
 from rye.registry.protocol.statements import Logged, Release
 from rye.registry.protocol.tlog_proof import TlogProof
+from rye.registry.store import witness_demands
 from rye.registry.store.state import StateStore
+from rye.registry.store.witness_demands import Evidence
 from rye.registry.transport.factory import open_transport
 from rye.registry.trust.auditing import Auditor
 from rye.registry.trust.keysets import log_keys
@@ -147,6 +149,11 @@ def _with_evidence(context: Context, error: RyeError, address: str, file: Path |
     )
 
 
+def kept_evidence(home: Home) -> list[tuple[Path, Evidence]]:
+    """All evidence of forks that this machine has kept, oldest first."""
+    return witness_demands.kept_evidence(home.registries)
+
+
 class ReleaseProof(Struct, frozen=True):
     """The proof that a release is in the log."""
 
@@ -166,7 +173,7 @@ def prove_release(context: Context, reference: str) -> ReleaseProof:
 def proof_of(client: RegistryClient, record: ReleaseRecord) -> ReleaseProof:
     """The proof that this release of the client's registry is in the log."""
     paths = client.prove([record]).paths
-    checkpoint = wire.decode_head((client.state.head or "").encode()).checkpoint
+    checkpoint = wire.decode_head(client.document.encode()).checkpoint
     proof = TlogProof(record.line.note, record.line.log, paths[record.line.log], checkpoint)
     return ReleaseProof(record, client.head.checkpoint.size, proof.text())
 

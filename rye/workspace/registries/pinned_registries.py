@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -12,10 +13,15 @@ from rye.project.user_config import read_settings
 from rye.registry.protocol.lines import write_key, write_time
 from rye.registry.store.state import StateStore
 from rye.storage.home import Home
+from rye.text.lazy import lazy_module
 from rye.workspace.registries.registry_access import configured, open_registry
 
 if TYPE_CHECKING:
+    from rye.registry.trust.cosigned import CosignedHead
     from rye.workspace.context import Context
+    from rye.workspace.registries import witness_policies
+else:  # only for a registry with witnesses
+    witness_policies = lazy_module("rye.workspace.registries.witness_policies")
 
 
 class PinnedRegistry(Struct, frozen=True):
@@ -45,6 +51,12 @@ class TrustedState(Struct, frozen=True, kw_only=True):
     size: int
     root_hash: str
     snapshot_time: str
+    witnesses: tuple[str, ...] = ()
+    """What the user demands of witnesses, in lines; empty: nothing."""
+    cosigned_by: tuple[str, ...] = ()
+    """The names of the witnesses that cosigned the head, each with the time."""
+    waiting_entries: int = 0
+    """Entries that wait for witnesses."""
 
 
 def pinned_registries(home: Home) -> tuple[PinnedRegistry, ...]:
@@ -75,7 +87,7 @@ def trusted_state(context: Context, address: str | None) -> TrustedState:
     """Fetch a registry's head and return its trusted state. ``address``: None for the configured registry."""
     where = normal_address(address, context.cwd) if address else configured(context).main()
     with open_registry(context, where, named=address is not None) as client:
-        root, head = client.state.root, client.head
+        root, head, demand, cosigned = client.state.root, client.head, client.demand, client.cosigned
         return TrustedState(
             registry=where,
             origin=client.origin,
@@ -88,4 +100,15 @@ def trusted_state(context: Context, address: str | None) -> TrustedState:
             size=head.checkpoint.size,
             root_hash=head.checkpoint.root_hash.hex(),
             snapshot_time=write_time(head.snapshot.time),
+            witnesses=() if demand is None else tuple(witness_policies.described(demand.policy)),
+            cosigned_by=() if cosigned is None else cosigners(cosigned),
+            waiting_entries=client.waiting.entries if client.waiting is not None else 0,
         )
+
+
+def cosigners(head: CosignedHead) -> tuple[str, ...]:
+    """Who cosigned a head, and when."""
+    return tuple(
+        f"{one.key.name} ({one.key.algorithm_name}) at {write_time(datetime.fromtimestamp(one.time, UTC))}"
+        for one in head.cosignatures
+    )

@@ -18,10 +18,12 @@ from rye.workspace.registries.airgap_access import Airgap, open_from_airgap
 from rye.workspace.registries.pinned_registries import PinnedRegistry
 from rye.workspace.registries.project_registries import pin_question
 from rye.workspace.registries.registry_access import open_registry
+from rye.workspace.registries.witness_policies import drop_demand, suggested_demand
 
 if TYPE_CHECKING:
     from rye.registry.client import RegistryClient
     from rye.registry.first_contact import PinProposal
+    from rye.registry.trust.cosigned import WitnessDemand
     from rye.workspace.context import Context
 
 
@@ -34,6 +36,10 @@ class PinRequest(Struct, frozen=True):
     bundle: Airgap | None = None
     """Read it from this file instead of the network."""
     make_default: bool = False
+    witnesses: WitnessDemand | None = None
+    """What is demanded of the registry's witnesses from now on; None: what this machine demands already."""
+    drops_witnesses: bool = False
+    """Stop demanding any."""
 
 
 class Unpinned(Struct, frozen=True):
@@ -54,8 +60,16 @@ def pin_registry(context: Context, request: PinRequest) -> PinnedRegistry:
     """Pin a registry: from now on only this registry, with this history, is accepted at this address."""
     where = normal_address(request.address, context.cwd)
     require_fingerprint(request.fingerprint)
+    if request.drops_witnesses:
+        drop_demand(context, where)
     with _opened(context, request, where) as client:
         origin, found, size = client.origin, client.state.fingerprint, client.head.checkpoint.size
+        suggested = client.suggested_policy
+    if request.witnesses is None and not request.drops_witnesses:
+        taken = suggested_demand(context, origin, suggested)
+        if taken is not None:
+            with open_registry(context, where, named=True, witnesses=taken) as client:
+                size = client.head.checkpoint.size
     default = read_settings(context.home).get("registry")
     if request.make_default or default is None:
         set_setting(context.home, "registry", where)
@@ -66,8 +80,15 @@ def pin_registry(context: Context, request: PinRequest) -> PinnedRegistry:
 def _opened(context: Context, request: PinRequest, where: str) -> AbstractContextManager[RegistryClient]:
     accept_root = _known_or_asked(context)
     if request.bundle is None:
-        return open_registry(context, where, fingerprint=request.fingerprint, named=True, accept_root=accept_root)
-    return open_from_airgap(context, request.bundle, where, request.fingerprint or accept_root)
+        return open_registry(
+            context,
+            where,
+            fingerprint=request.fingerprint,
+            named=True,
+            accept_root=accept_root,
+            witnesses=request.witnesses,
+        )
+    return open_from_airgap(context, request.bundle, where, request.fingerprint or accept_root, request.witnesses)
 
 
 def _known_or_asked(context: Context) -> Callable[[PinProposal], bool]:

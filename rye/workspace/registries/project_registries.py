@@ -6,7 +6,10 @@ registry there, or agreed on a terminal (DESIGN 6.1), so inspecting a clone send
 
 A build server's pins are in the file named by ``RYE_PINS``, one registry per line (DESIGN 6.1)::
 
-    ORIGIN FINGERPRINT URL
+    ORIGIN FINGERPRINT URL [POLICY]
+
+``POLICY``: the absolute path of a policy of witnesses outside of the project
+(:mod:`rye.workspace.registries.witness_policies`).
 
 That file has the same effect as the user's answer on a terminal. It pins a registry at the first contact, and a registry with
 another origin or root is refused. A fingerprint in a repository pins nothing. A malformed line is an error, even if
@@ -88,15 +91,18 @@ if TYPE_CHECKING:
     from rye.registry.first_contact import PinProposal
     from rye.registry.store import state
     from rye.registry.trust import trust_error
+    from rye.registry.trust.cosigned import WitnessDemand
     from rye.storage.home import Home
     from rye.workspace.context import Context
+    from rye.workspace.registries import witness_policies
 else:  # every command that reads an installed item comes here, and most need none of the trust code
     state = lazy_module("rye.registry.store.state")
     trust_error = lazy_module("rye.registry.trust.trust_error")
+    witness_policies = lazy_module("rye.workspace.registries.witness_policies")
 
 VARIABLE = "RYE_PINS"
 MOST_BYTES = 64 * 1024
-_LINE = r"([!-~]{1,255}) ([0-9a-f]{64}) ([!-~]{1,2000})"
+_LINE = r"([!-~]{1,255}) ([0-9a-f]{64}) ([!-~]{1,2000})(?: (/[!-~]{1,1000}))?"
 
 
 class GivenPin(Struct, frozen=True):
@@ -105,6 +111,8 @@ class GivenPin(Struct, frozen=True):
     origin: str
     fingerprint: str
     """SHA-256 of the text of its first root."""
+    policy: str | None = None
+    """The absolute path of a policy of witnesses."""
 
     def require(self, address: str, origin: str, fingerprint: str) -> None:
         """Require that the registry matches this pin. Raises TrustError ``root-origin`` or ``root-fingerprint``."""
@@ -157,9 +165,20 @@ def given_pins(context: Context) -> Mapping[str, GivenPin]:
             raise _bad(f"line {number} of {named!r}: {error.message}") from error
         if address in pins:
             raise _bad(f"line {number} of {named!r} names {address} again.")
-        pins[address] = GivenPin(match[1], match[2])
+        pins[address] = GivenPin(match[1], match[2], match[4])
     _require_own_pins(context.home, pins)
     return pins
+
+
+def given_demand(context: Context, address: str) -> WitnessDemand | None:
+    """What ``RYE_PINS`` demands of the witnesses of the registry at ``address``, and this machine does not demand already.
+
+    Raises RyeError ``bad-pins``.
+    """
+    pin = given_pins(context).get(address)
+    if pin is None or pin.policy is None:
+        return None
+    return witness_policies.demand_in_pins(context, pin.origin, Path(pin.policy))
 
 
 def refuse_other_pins(context: Context) -> None:
@@ -180,7 +199,11 @@ def _require_own_pins(home: Home, pins: Mapping[str, GivenPin]) -> None:
 
 
 def _bad(what: str) -> RyeError:
-    return RyeError("bad-pins", f"{VARIABLE}: {what}", "Write one registry per line: ORIGIN FINGERPRINT URL.")
+    return RyeError(
+        "bad-pins",
+        f"{VARIABLE}: {what}",
+        "Write one registry per line: ORIGIN FINGERPRINT URL.",
+    )
 
 
 def require_contact(context: Context, address: str, *, asks: bool = True) -> None:

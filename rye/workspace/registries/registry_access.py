@@ -25,7 +25,13 @@ from rye.registry.transport.api import RegistryApi
 from rye.registry.transport.seam import NoAnswer
 from rye.text.addresses import is_loopback
 from rye.verified.memory import distrusted_keys
-from rye.workspace.registries.project_registries import given_pins, pin_question, project_registries, require_contact
+from rye.workspace.registries.project_registries import (
+    given_demand,
+    given_pins,
+    pin_question,
+    project_registries,
+    require_contact,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
     from rye.project.lock import LockedItem
     from rye.registry.first_contact import PinProposal
     from rye.registry.protocol.statements import Keyset
+    from rye.registry.trust.cosigned import WitnessDemand
     from rye.sources.book import SourceBook
     from rye.workspace.context import Context
     from rye.workspace.registries.airgap_access import Airgap
@@ -60,13 +67,17 @@ def open_registry(
     named: bool = False,
     token: Callable[[], str | None] | None = None,
     accept_root: Callable[[PinProposal], bool] | None = None,
+    witnesses: WitnessDemand | None = None,
+    writes: bool = False,
 ) -> Iterator[RegistryClient]:
     """A client with a verified head. Its new trusted state is saved if the block ends without an error.
 
     ``named``: whether the user gave this address; otherwise it must be pinned, configured, or agreed to
     (:func:`rye.workspace.registries.project_registries.require_contact`). Raises TrustError if ``RYE_PINS`` names a
     different one, even if the registry is already pinned. ``token``: gets the token to use instead of the stored one.
-    ``accept_root``: decides at the first contact; None: the user.
+    ``accept_root``: decides at the first contact; None: the user. ``witnesses``: what is demanded of the registry's witnesses
+    from now on; None: what ``RYE_PINS`` or this machine demands. ``writes``: the command writes to the registry, so it
+    continues from the newest head, whether or not witnesses have cosigned it.
     """
     if not named and fingerprint is None:
         require_contact(context, address)
@@ -79,13 +90,22 @@ def open_registry(
         offline=context.offline,
         token=token or reading_token(context, address, address if named else None),
         distrusted=distrusted_keys(context.home),
+        witnesses=witnesses or given_demand(context, address),
+        writes=writes,
     )
     with client:
         if pin := given_pins(context).get(address):
             pin.require(address, client.origin, client.state.fingerprint)
-        for warning in client.warnings:
-            context.warn(warning)
+        _tell_head(context, client)
         yield client
+
+
+def _tell_head(context: Context, client: RegistryClient) -> None:
+    """Tell what a person should know about the head: its age, and what waits for witnesses."""
+    for warning in client.warnings:
+        context.warn(warning)
+    if client.waiting is not None:
+        context.tell(f"{client.origin}: {client.waiting.told(context.now())}")
 
 
 def reading_token(context: Context, address: str, argument: str | None = None) -> Callable[[], str | None]:
@@ -204,6 +224,7 @@ def project_sources(
                 verdicts=verdicts,
                 token=reading_token(context, address),
                 distrusted=distrusted_keys(context.home),
+                witnesses=given_demand(context, address),
             )
             try:
                 if address in pins:
@@ -211,8 +232,7 @@ def project_sources(
             except BaseException:
                 client.close()
                 raise
-            for warning in client.warnings:
-                context.warn(warning)
+            _tell_head(context, client)
             if client.outage is not None and outages == "survive":  # the patient round is the second one
                 _tell_outage(context, client, client.outage)
             return client

@@ -37,7 +37,7 @@ def mirror_registry(context: Context, target: Path) -> MirrorOutcome:
     _refuse_offline(context)
     address = configured(context).main()
     with open_registry(context, address) as client:
-        state = client.state
+        state = client.as_copied
     transport = open_transport(address, mirroring.transport_limits(), token=reading_token(context, address))
     try:
         with context.progress("mirroring") as advance:
