@@ -10,6 +10,7 @@ and nothing that it imports there needs another room.
 * :mod:`registry_server.storage`: tables in a database, bytes in a folder or a bucket
 * :mod:`registry_server.accounts`: tokens and what each may do; :mod:`registry_server.search`: the search index
 * :mod:`registry_server.sequencer`: what may become an entry of the log, and what follows from its entries
+* :mod:`registry_server.witnesses`: sends heads to witnesses, and keeps the newest that enough of them cosigned
 * :mod:`registry_server.migrations`: opens the database, at the newest revision
 * :mod:`registry_server.upkeep`: an operator's work: create, check, copy, restore, take down
 * :mod:`registry_server.pages`: the pages that people read

@@ -119,6 +119,18 @@ class Settings:
     root_days: int = 365
     """How long a new root statement is valid."""
 
+    # Witnesses of the log.
+    witness_quorum: str = ""
+    """How many witnesses must have cosigned the head that is served as cosigned: a number, or a file with a policy (C2SP
+    tlog-policy), relative to the data folder. Empty: all that are configured (`rye-registry witness add`)."""
+    witness_policy: str = ""
+    """A file with a policy of witnesses, relative to the data folder, that people see as a suggestion when they pin the registry.
+    Empty: none."""
+    witness_seconds: float = 10.0
+    """Time for one witness's whole answer."""
+    witness_refresh_seconds: int = 6 * 3600
+    """When cosignatures are this old, witnesses are asked to cosign the same head again. Clients refuse cosignatures of 24 h."""
+
     # Requests.
     blob_bytes: int = 8 * MIB
     """One uploaded blob."""

@@ -14,6 +14,7 @@ imports from its own room and from the rooms in the lines above its own, also in
 * :mod:`rye.signing` signs and verifies; :mod:`rye.permissions` decides what an item may do
 * :mod:`rye.rendering`: the prompt that an agent gets; :mod:`rye.describing`: what people are told about an item
 * :mod:`rye.registry`: fetches and proves. Up to here it is the library, which the server uses too
+* :mod:`rye.witness`: signs that any log has only grown
 * :mod:`rye.consent`: what needs a person's yes, and who gave it
 * :mod:`rye.project`: manifest, lock and the spaces that items are looked up in
 * :mod:`rye.sources`: items from git repositories and folders, where nobody proves anything

@@ -1,4 +1,5 @@
-"""What the server counts and measures, in Prometheus' text format. No label names an item, a token or an address.
+"""What the server counts and measures, in Prometheus' text format. No label names an item, a token or an address; witnesses have
+public names.
 
 Requests are labelled by :func:`route_of`, batches by the steps of :mod:`registry_server.sequencer.sequencer`, so the
 number of series is bounded whatever clients request.
@@ -17,6 +18,7 @@ from registry_server.api.forwarded import client_address
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.sequencer import Receipt
 from registry_server.storage.served import served
+from registry_server.witnesses.lag import Lag
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -111,6 +113,18 @@ class Metrics:
             ["witness"],
             **with_registry,
         )
+        self._lag_seconds = Gauge(
+            "rye_witness_lag_seconds",
+            "Seconds since a witness that is behind last cosigned; 0: it is not behind.",
+            ["witness"],
+            **with_registry,
+        )
+        self._lag_entries = Gauge(
+            "rye_witness_lag_entries",
+            "Entries of the log that a witness has not cosigned.",
+            ["witness"],
+            **with_registry,
+        )
         self._step_done = 0.0
         self._parts = {step: self._batch_seconds.labels(part) for step, part in _STEPS.items()}
         self._answered: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
@@ -153,6 +167,14 @@ class Metrics:
         """Note the connections of the database's pool."""
         self._connections.labels("used").set(used)
         self._connections.labels("idle").set(idle)
+
+    def witnesses(self, lags: Sequence[Lag]) -> None:
+        """Note how far the configured witnesses are behind, and forget those that were removed."""
+        self._lag_seconds.clear()
+        self._lag_entries.clear()
+        for lag in lags:
+            self._lag_seconds.labels(lag.name).set(lag.seconds)
+            self._lag_entries.labels(lag.name).set(lag.entries)
 
     def refused(self, code: str) -> None:
         """Count a refused request by its error code."""

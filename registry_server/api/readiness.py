@@ -26,6 +26,9 @@ from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.objects import Objects
 from registry_server.storage.store_watch import StoreWatch
+from registry_server.witnesses import records
+from registry_server.witnesses.lag import LAG_SECONDS, Lag, lags
+from registry_server.witnesses.records import Witness
 from rye.errors import RyeError
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import Checkpoint, Root
@@ -65,6 +68,8 @@ class _Told(Struct, frozen=True):
     """Its clock, in seconds since 1970; None if it has none."""
     undurable: list[str]
     """What PostgreSQL has switched off."""
+    witnesses: list[Witness]
+    """Those that the operator configured."""
 
 
 class _Outcome(Struct, frozen=True):
@@ -176,7 +181,12 @@ class Readiness:
                 "The server's log says why signing fails; `rye-registry serve` signs a new one when it starts.",
             )
         self._check_sequencer()
-        return ReadyAnswer("ok", published.size, age, self._warnings(told.undurable))
+        return ReadyAnswer(
+            "ok",
+            published.size,
+            age,
+            self._warnings(told.undurable, lags(told.witnesses, published.size, now.timestamp())),
+        )
 
     def _ask_store(self) -> tuple[Checkpoint | None, float]:
         """The head that the store shows, and how long it took."""
@@ -189,15 +199,17 @@ class Readiness:
             ledger = Ledger(connection)
             roots = ledger.roots()
             published, root, told = ledger.published(), roots[-1] if roots else None, ledger.database_time
-        return _Told(published, root, told, database.undurable(self._engine))
+            witnesses = records.listing(connection)
+        return _Told(published, root, told, database.undurable(self._engine), witnesses)
 
     def _compare(self, shown: Checkpoint) -> None:
         with database.reader(self._engine) as connection:
             check_size(Ledger(connection), shown)
 
-    def _warnings(self, undurable: list[str]) -> list[str]:
-        """What should be changed although the registry can publish."""
+    def _warnings(self, undurable: list[str], witnesses: list[Lag]) -> list[str]:
+        """What should be changed although the registry can publish. Witnesses that lag stop no publish."""
         warnings = [undurable_warning(name) for name in undurable]
+        warnings += [lag.words() for lag in witnesses if lag.seconds > LAG_SECONDS][:10]
         slowest = self._watch.slowest()
         if slowest is not None:
             warnings.append(

@@ -45,6 +45,10 @@ from registry_server.storage import database
 from registry_server.storage.objects import Folder
 from registry_server.storage.store_factory import analysed_objects, public_objects, staged_objects, upload_objects
 from registry_server.storage.store_watch import StoreWatch
+from registry_server.witnesses import records
+from registry_server.witnesses.collecting import Collector
+from registry_server.witnesses.lag import Lag, lags
+from registry_server.witnesses.quorum import suggested_policy
 from rye.errors import RyeError
 from rye.registry.protocol import wire
 from rye.registry.protocol.statements import Keyset, Release
@@ -116,6 +120,8 @@ class Service:
         )
         self.interop_pool = InteropPool(self.public, settings, lambda: self.address)
         self.deliverer = Deliverer(self.engine, self.origin)
+        self.suggested_policy = suggested_policy(settings)  # refuses an invalid one at start-up
+        self.collector = Collector(self.engine, self.public, settings, self.sequencer.learn_cosigned)
         self._writes = threading.BoundedSemaphore(max(settings.concurrent_writes, 1))
         self._noted: dict[str, float] = {}
         self._noting: set[asyncio.Task[None]] = set()
@@ -128,17 +134,22 @@ class Service:
         for store in (self.public, self.uploads, self.staged, self.analysed):
             if isinstance(store, Folder):
                 store.remove_leftovers()
+        self.collector.load()
         self.sequencer.recover(accept_clock=accept_clock)
         remove_taken_down(self.engine, self.analysed)
         (self.settings.data / _FORMER_ANALYSES).unlink(missing_ok=True)
         self.public.put(
-            "config.json", wire.encode_config(wire.Config(wire.PROTOCOL_VERSION, self.origin, self.settings.api))
+            "config.json",
+            wire.encode_config(
+                wire.Config(wire.PROTOCOL_VERSION, self.origin, self.settings.api, self.suggested_policy)
+            ),
         )
         self._sweep()
         self.staging.sweep()
         self.sequencer.start()
         if self.settings.webhooks:
             self.deliverer.start()
+        self.collector.start()
 
     def close(self, seconds: float | None = None) -> None:
         """Finish pending work, for at most ``seconds``."""
@@ -147,6 +158,7 @@ class Service:
         self.issuer_calls.close()
         self.interop_pool.close()
         self.deliverer.stop()
+        self.collector.stop()
         self.sequencer.stop(seconds)
         self._reading.dispose()
         self.engine.dispose()
@@ -333,6 +345,8 @@ class Service:
         pool = self.engine.pool
         if isinstance(pool, QueuePool):
             self.metrics.connections(pool.checkedout(), pool.checkedin())
+        if ready is not None:
+            self.metrics.witnesses(await asyncio.to_thread(self.witness_lags, ready.size))
         return self.metrics.text(
             size=ready.size if ready is not None else None,
             age=ready.head_age_seconds if ready is not None else None,
@@ -343,6 +357,11 @@ class Service:
             ready=ready is not None,
             drifts=self.sequencer.clock.drifts,
         )
+
+    def witness_lags(self, size: int) -> list[Lag]:
+        """How far each witness is behind a log of this size."""
+        with database.reader(self.engine) as connection:
+            return lags(records.listing(connection), size, time.time())
 
     def _sweep(self, *, always: bool = False) -> None:
         """Delete expired uploads that nothing refers to and count the rest; at most once a minute."""

@@ -58,6 +58,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "registry_server.cli.webhook:webhook",
         "Manage webhooks: addresses that are notified of new log entries.",
     ),
+    "witness": (
+        "registry_server.cli.witness:witness",
+        "Manage witnesses: independent programs that cosign every head.",
+    ),
 }
 
 

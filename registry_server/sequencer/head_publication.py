@@ -8,6 +8,8 @@ Rules:
 2. A store that shows another registry is never written to (``store-foreign``).
 3. ``/head`` is replaced only if it is still the one that was compared.
 4. A missing or damaged head or checkpoint shows nothing; it is written again.
+5. With witnesses, both show what :mod:`registry_server.sequencer.cosigned_head` makes of the newest head and the cosigned one.
+   ``/checkpoint`` never becomes smaller.
 """
 
 from __future__ import annotations
@@ -15,11 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
+from registry_server.sequencer.cosigned_head import read_cosigned, shown_files, size_of
 from registry_server.sequencer.ledger import Ledger, Published
 from registry_server.storage.objects import Objects
 from registry_server.storage.store_seam import ChangedError
 from rye.errors import RyeError
 from rye.registry.protocol import merkle, notes, wire
+from rye.registry.protocol.note_text import note_text
 from rye.registry.protocol.statements import Checkpoint
 
 _ATTEMPTS = 8
@@ -87,6 +91,12 @@ class HeadPublication:
     def __init__(self, public: Objects) -> None:
         self._public = public
         self._tags: dict[str, str] = {}
+        self.cosigned: bytes | None = None
+        """The head that witnesses cosigned, as last learned; the newest one's files are written with it."""
+        self.written: bytes | None = None
+        """The one that the last head was written with."""
+        self._covered = 0
+        """The entries that ``/checkpoint`` covered last."""
 
     def check(self, ledger: Ledger, *, thorough: bool = False) -> Checkpoint | None:
         """Compare ``/head`` with the database, and ``/checkpoint`` if ``thorough``.
@@ -106,10 +116,16 @@ class HeadPublication:
         ``ledger``: opens it, if the store has to be compared with it. ``step``: called with ``checkpoint`` and ``shown`` when
         each is done.
         """
-        self._put(ledger, "checkpoint", published.checkpoint, published.size)
+        cosigned = self.cosigned
+        files = shown_files(published.document, published.checkpoint, cosigned)
+        covered = published.size if cosigned is None else size_of(cosigned)
+        if covered >= self._covered:
+            self._put(ledger, "checkpoint", files["checkpoint"], covered)
+            self._covered = covered
         step("checkpoint")
-        if not self._put(ledger, "head", published.document, published.size):
+        if not self._put(ledger, "head", files["head"], published.size):
             return False
+        self.written = cosigned
         step("shown")
         return True
 
@@ -128,8 +144,11 @@ class HeadPublication:
 
     def shows(self, ledger: Ledger, published: Published) -> bool:
         """Whether the store shows exactly this head. Raises RyeError like :meth:`check`."""
-        wanted = {"head": published.document, "checkpoint": published.checkpoint}
-        return {path: self._compared(ledger, path)[0] for path in wanted} == wanted
+        cosigned = read_cosigned(ledger.connection)
+        plain = shown_files(published.document, published.checkpoint, None)
+        wanted = shown_files(published.document, published.checkpoint, cosigned)
+        shown = {path: self._compared(ledger, path)[0] for path in wanted}
+        return shown in (wanted, plain) or (cosigned is not None and _is_head(shown["head"], published))
 
     def _look(self, ledger: Ledger, path: str) -> Checkpoint | None:
         return self._compared(ledger, path)[1]
@@ -143,3 +162,15 @@ class HeadPublication:
             check_contained(ledger, shown)
         self._tags[path] = tag
         return data, shown
+
+
+def _is_head(data: bytes | None, published: Published) -> bool:
+    """Whether a stored head is the newest one, whatever cosignatures it has or lacks."""
+    if data is None:
+        return False
+    try:
+        head, newest = wire.decode_head(data), wire.decode_head(published.document)
+    except RyeError:
+        return False
+    same = note_text(head.checkpoint) == note_text(newest.checkpoint)
+    return same and (head.snapshot, head.map) == (newest.snapshot, newest.map)

@@ -41,6 +41,7 @@ from registry_server.sequencer.admission import admit
 from registry_server.sequencer.batching import TROUBLE, Batches, Expected, Outcome, Receipt, Sender, is_trouble
 from registry_server.sequencer.catching_up import catch_up, move_blobs, put_back
 from registry_server.sequencer.clock import CLOCK_ERRORS, Clock
+from registry_server.sequencer.cosigned_head import shown_files
 from registry_server.sequencer.head_publication import HeadPublication
 from registry_server.sequencer.leadership import LEADER, Pinger, confirm, fence, holder_name, take
 from registry_server.sequencer.ledger import Ledger, Published
@@ -152,6 +153,13 @@ class Sequencer:
         """Look soon whether writing works again after :attr:`trouble`; done when the attempt is over."""
         return self._queue.beat_soon()
 
+    def learn_cosigned(self, document: bytes | None) -> None:
+        """Take a head that witnesses cosigned, to be shown soon; None: none is any more. No publish waits for it."""
+        if self._publication.cosigned != document:
+            self._publication.cosigned = document
+            if self._queue.silent_seconds() is not None:
+                self._queue.beat_soon()
+
     def expecting(self) -> AbstractContextManager[Expected]:
         """A block around the examination of a request that may be submitted: a batch waits for it briefly."""
         return self._queue.expecting()
@@ -219,7 +227,13 @@ class Sequencer:
             self._is_recovered = True
             return False
         if published is not None and self.clock.now() - published.time < age:
-            if shown is None or shown.size < published.size or (self.trouble is not None and self._has_room()):
+            cosigned = self._publication.cosigned is not self._publication.written
+            if (
+                shown is None
+                or shown.size < published.size
+                or cosigned
+                or (self.trouble is not None and self._has_room())
+            ):
                 self.show()  # after an error, only a write can tell whether writing works again
             return False
         with self._writing() as (ledger, _):
@@ -439,7 +453,7 @@ class Sequencer:
         published = sealed.published
         with self._noticing():
             moved = move_blobs(sealed.blobs, self.public, self.uploads)
-            heads = [("checkpoint", published.checkpoint), ("head", published.document)]
+            heads = list(shown_files(published.document, published.checkpoint, self._publication.cosigned).items())
             self.public.put_all(chain(moved, sealed.files), heads)
         self._fault("written")
         self._show(published)

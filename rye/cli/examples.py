@@ -82,6 +82,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "whoami": ("rye whoami",),
     "registry": ("rye registry add https://rye.example --fingerprint HASH", "rye registry serve"),
     "log": ("rye log verify", "rye log watch"),
+    "witness": (
+        "rye witness init witness.example/w1",
+        "rye witness add-log registry.example+1f2e3d4c+AX...",
+        "rye witness serve --listen 127.0.0.1:7380",
+    ),
     "mirror": ("rye mirror /srv/rye", "rye mirror --bundle project.rye-bundle"),
     "cache": ("rye cache info", "rye cache prune --older-than 30d"),
     "completion": ("rye completion bash",),

@@ -98,6 +98,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "whoami": ("rye.cli.registry.login:whoami", "Registry", "Show whose token is used."),
     "registry": ("rye.cli.registry.registry:registry", "Registry", "Pin registries, or run your own."),
     "log": ("rye.cli.registry.log:log", "Registry", "Audit a registry's log; prove what is in it."),
+    "witness": ("rye.cli.registry.witness:witness", "Registry", "Run a witness, which cosigns logs that only grow."),
     "mirror": (
         "rye.cli.registry.mirror:mirror",
         "Registry",

@@ -21,6 +21,7 @@ from rye.registry.protocol.notes import NoteSignature, SignedNote
 from rye.registry.protocol.witness_policy import Policy, read_policy, simple_policy
 from rye.registry.store import witness_demands
 from rye.registry.store.cache import Cache
+from rye.registry.store.pins import witnesses_path
 from rye.registry.store.state import StateStore
 from rye.registry.trust.cosigned import WitnessDemand
 from rye.registry.trust.trust_error import TrustError
@@ -433,7 +434,7 @@ class TestWhatIsKept:
     def test_a_damaged_policy_is_an_error_and_never_none(self, scene: Scene) -> None:
         scene.cosign()
         scene.read(POLICY)
-        path = witness_demands.witnesses_path(scene.store.folder, scene.registry.origin)
+        path = witnesses_path(scene.store.folder, scene.registry.origin)
         good = path.read_bytes()
         for data in (
             b"",

@@ -44,7 +44,7 @@ def trusted(registry: SimulatedRegistry, state: TrustedState | None = None) -> T
     known = state or TrustedState.pin(registry.files["root/1"], registry.fingerprint)
     for number in range(known.root.number + 1, len(registry.roots) + 1):
         known = known.accept_root(registry.files[f"root/{number}"])
-    return TrustedState(known.origin, known.roots, registry.files["head"].decode())
+    return TrustedState(origin=known.origin, roots=known.roots, head=registry.files["head"].decode())
 
 
 def run(registry: SimulatedRegistry, target: Path, limits: MirrorLimits | None = None) -> Mirrored:

@@ -163,7 +163,7 @@ def test_a_state_from_before_learns_from_its_head() -> None:
     state = seen(registry)
     text = stored.encode(state)
     assert b"in_force" in text
-    former = stored.decode(stored.encode(TrustedState(state.origin, state.roots, state.head)))
+    former = stored.decode(stored.encode(TrustedState(origin=state.origin, roots=state.roots, head=state.head)))
     assert former.in_force == state.in_force
 
 

@@ -79,7 +79,7 @@ class LoggedStatement(Struct, frozen=True):
     statement: Logged
 
 
-class TrustedState(Struct, frozen=True):
+class TrustedState(Struct, frozen=True, kw_only=True):
     """Everything that is remembered about one registry. A value: accepting something returns a new one."""
 
     origin: str
@@ -141,7 +141,7 @@ class TrustedState(Struct, frozen=True):
         _demand(
             note, owner_keys(root), root.threshold, "root-signatures", "Root 1 is not signed by enough of its owners."
         )
-        return cls(root.origin, (note.encode(),))
+        return cls(origin=root.origin, roots=(note.encode(),))
 
     def accept_root(self, data: bytes) -> TrustedState:
         """R2: return the state with one more root."""

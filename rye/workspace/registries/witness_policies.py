@@ -95,8 +95,8 @@ def suggested_demand(context: Context, origin: str, text: str | None) -> Witness
 
 def described(policy: Policy) -> list[str]:
     """A policy in lines for a person."""
-    witnesses = [f"witness  {witness.key.name} ({witness.key.algorithm_name})" for witness in policy.witnesses]
-    return [*witnesses, f"quorum   {policy}"]
+    witnesses = [f"witness {witness.key.name} ({witness.key.algorithm_name})" for witness in policy.witnesses]
+    return [*witnesses, f"quorum: {policy}"]
 
 
 def drop_demand(context: Context, address: str) -> None:

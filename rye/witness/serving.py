@@ -1,0 +1,173 @@
+"""A witness over HTTP: ``POST /add-checkpoint`` and ``GET /<sha256 of origin>/checkpoint``, and nothing else.
+
+Limits: the size of a request, the time that a connection may be silent, the requests that run at the same time, and those of
+one address in a minute. A request that is cut off changes nothing; one that was signed is durable before its answer is sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from rye.errors import RyeError
+from rye.registry.protocol import add_checkpoint
+from rye.registry.protocol.add_checkpoint import MAX_REQUEST_BYTES, SIZE_TYPE, AddCheckpointError
+from rye.registry.protocol.cosignatures import Cosigner
+from rye.witness.deciding import Log, Refusal, cosigned, decide, origin_of
+from rye.witness.folder import WitnessFolder
+
+_log = logging.getLogger("rye.witness")
+SILENT_SECONDS = 10.0
+"""How long a connection may say nothing."""
+AT_ONCE = 32
+"""Requests that run at the same time; more get 503."""
+PER_MINUTE = 600
+"""Requests of one address in a minute; more get 429."""
+_MOST_ADDRESSES = 10_000
+_TEXT = "text/plain; charset=utf-8"
+
+Answer = tuple[int, str, bytes]
+"""Status, content type and body."""
+
+
+class Witness:
+    """What a witness answers, whatever carries it."""
+
+    def __init__(
+        self, folder: WitnessFolder, cosigners: Sequence[Cosigner], clock: Callable[[], float] = time.time
+    ) -> None:
+        self._folder = folder
+        self._cosigners = tuple(cosigners)
+        self._clock = clock
+
+    def add_checkpoint(self, body: bytes) -> Answer:
+        """Answer a request."""
+        try:
+            request = add_checkpoint.read_request(body)
+        except AddCheckpointError as error:
+            return _refused(Refusal(400, error.message))
+        origin = origin_of(request)
+        if isinstance(origin, Refusal):
+            return _refused(origin)
+
+        def change(log: Log) -> tuple[str, bytes] | Refusal:
+            decided = decide(request, log)
+            if isinstance(decided, Refusal):
+                if decided.evidence:
+                    _log.error("%s forked: %s", origin, decided.body)
+                    self._folder.keep_evidence(log, request.checkpoint, decided.body)
+                return decided
+            kept, lines = cosigned(decided, self._cosigners, int(self._clock()))
+            return kept.encode(), lines
+
+        done = self._folder.update(origin, change)
+        if done is None:
+            return _refused(Refusal(404, "This witness does not know the log."))
+        return _refused(done) if isinstance(done, Refusal) else (200, _TEXT, done)
+
+    def checkpoint(self, origin_hash: str) -> Answer:
+        """Answer with what was signed last of the log whose origin has this SHA-256."""
+        for kept in self._folder.logs():
+            if hashlib.sha256(kept.origin.encode()).hexdigest() == origin_hash:
+                log = self._folder.read(kept.origin)
+                if log is not None and log.note is not None:
+                    return 200, _TEXT, log.note.encode()
+        return _refused(Refusal(404, "Nothing was cosigned of such a log."))
+
+
+class WitnessServer(ThreadingHTTPServer):
+    """Serves a witness on one address."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, address: tuple[str, int], witness: Witness) -> None:
+        super().__init__(address, _Handler)
+        self.witness = witness
+        self.places = threading.BoundedSemaphore(AT_ONCE)
+        self._counts: dict[str, int] = {}
+        self._minute = 0
+        self._counting = threading.Lock()
+
+    def may_ask(self, address: str) -> bool:
+        """Count a request of an address; False if it has sent too many in this minute."""
+        with self._counting:
+            minute = int(time.monotonic() // 60)
+            if minute != self._minute or len(self._counts) > _MOST_ADDRESSES:
+                self._minute, self._counts = minute, {}
+            self._counts[address] = self._counts.get(address, 0) + 1
+            return self._counts[address] <= PER_MINUTE
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "rye-witness", ""
+    timeout = SILENT_SECONDS
+    server: WitnessServer
+
+    def do_POST(self) -> None:
+        if self.path != f"/{add_checkpoint.PATH}":
+            self._refuse(404, "There is no such call.")
+            return
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal() or len(length) > 9 or "Transfer-Encoding" in self.headers:
+            self._refuse(411, "The request needs a Content-Length.")
+        elif int(length) > MAX_REQUEST_BYTES:
+            self._refuse(413, f"The request has more than {MAX_REQUEST_BYTES} bytes.")
+        else:
+            body = self.rfile.read(int(length))
+            if len(body) == int(length):
+                self._answer(lambda: self.server.witness.add_checkpoint(body))
+            else:
+                self.close_connection = True
+
+    def do_GET(self) -> None:
+        parts = self.path.split("/")
+        if len(parts) != 3 or parts[0] or parts[2] != "checkpoint":
+            self._refuse(404, "There is no such file.")
+            return
+        self._answer(lambda: self.server.witness.checkpoint(parts[1]))
+
+    def _answer(self, call: Callable[[], Answer]) -> None:
+        if not self.server.may_ask(self.client_address[0]):
+            self._refuse(429, "Too many requests in this minute.")
+            return
+        if not self.server.places.acquire(blocking=False):
+            self._refuse(503, "Too many requests at the same time.")
+            return
+        try:
+            answer = call()
+        except RyeError as error:
+            _log.error("%s", error)
+            answer = _refused(Refusal(500, "The witness cannot answer for this log; its operator has to act."))
+        except Exception:  # whatever a request causes, the witness keeps answering the others, and signs nothing
+            _log.exception("a request failed")
+            answer = _refused(Refusal(500, "The witness failed."))
+        finally:
+            self.server.places.release()
+        self._send(*answer)
+
+    def _refuse(self, status: int, reason: str) -> None:
+        self.close_connection = True  # its body was not read
+        self._send(*_refused(Refusal(status, reason)))
+
+    def _send(self, status: int, content_type: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Log to the program's log, without line ends that a request could bring along."""
+        _log.info("%s %s", self.client_address[0], (format % args).encode("unicode_escape").decode()[:500])
+
+
+def _refused(refusal: Refusal) -> Answer:
+    return refusal.status, SIZE_TYPE if refusal.size_type else _TEXT, f"{refusal.body}\n".encode()
