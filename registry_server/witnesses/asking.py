@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+import time
 from collections.abc import Callable
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
@@ -34,10 +35,13 @@ def ask(url: str, body: bytes, seconds: float) -> Answer:
     """
     parts = urlsplit(url)
     host = parts.hostname or ""
+    until = time.monotonic() + seconds
     try:
         connection = _connection(parts.scheme, host, parts.port, seconds)
-        # One deadline for the whole request: with only a timeout per read, a slow witness would hold up the others.
-        limit = threading.Timer(seconds, _cut, [connection])
+        connection.connect()
+        # One deadline for the whole request: with only a timeout per read, a slow witness would hold up the others. It cuts the
+        # socket itself, which the connection forgets as soon as an answer without a length has begun.
+        limit = threading.Timer(seconds, _cut, [connection.sock])
         limit.daemon = True
         limit.start()
         try:
@@ -45,6 +49,8 @@ def ask(url: str, body: bytes, seconds: float) -> Answer:
             connection.request("POST", f"{parts.path}/{PATH}", body, headers)
             answer = connection.getresponse()
             read = answer.read(MAX_NOTE_BYTES + 1)
+            if time.monotonic() >= until:
+                raise OSError(f"its answer took longer than {seconds:g} seconds")
             if len(read) > MAX_NOTE_BYTES:
                 raise OSError(f"it answered with more than {MAX_NOTE_BYTES:,} bytes")
             return Answer(answer.status, read)
@@ -62,8 +68,6 @@ def _connection(scheme: str, host: str, port: int | None, seconds: float) -> HTT
     return HTTPConnection(host, port, timeout=seconds)
 
 
-def _cut(connection: HTTPConnection) -> None:
-    connected = connection.sock
-    if connected is not None:
-        with contextlib.suppress(OSError):  # already closed
-            connected.shutdown(socket.SHUT_RDWR)
+def _cut(connected: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # already closed
+        connected.shutdown(socket.SHUT_RDWR)

@@ -76,6 +76,8 @@ def decide(request: AddCheckpoint, log: Log) -> SignedNote | Refusal:
     forked = head.size == known.size and head.root_hash != known.root_hash and known.size > 0
     if request.old != known.size:
         return Refusal(409, f"{known.size}", size_type=True, evidence=forked)
+    if head.size == 0 and head.root_hash != merkle.EMPTY_ROOT:
+        return Refusal(422, "The root of an empty tree is another.")
     try:
         merkle.verify_consistency(request.old, head.size, known.root_hash, head.root_hash, request.proof)
     except merkle.ProofError as error:

@@ -1,0 +1,391 @@
+"""The registry's witnesses: each head is sent, nothing waits for them, and whatever they answer can do no harm."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from registry_server.accounts import registry_keys
+from registry_server.migrations import opening
+from registry_server.sequencer.cosigned_head import read_cosigned
+from registry_server.sequencer.sequencer import Sequencer
+from registry_server.settings import Settings
+from registry_server.storage import database
+from registry_server.storage.objects import Folder
+from registry_server.witnesses import asking, records
+from registry_server.witnesses.asking import Answer
+from registry_server.witnesses.collecting import Collector
+from registry_server.witnesses.lag import Lag, lags
+from registry_server.witnesses.quorum import quorum_of
+from rye.errors import RyeError
+from rye.registry.protocol import add_checkpoint, notes, wire
+from rye.registry.protocol.cosignatures import Cosigner, cosign, read_cosignatures
+from rye.registry.protocol.notes import NoteSignature
+from rye.registry.protocol.statements import Checkpoint
+from tests.registry.witness_keys import ed25519, ml_dsa
+from tests.scenes.publisher import Publisher
+from tests.scenes.registry_process import init, run
+
+A, B, QUANTUM = ed25519("a.example"), ed25519("b.example"), ml_dsa("a.example")
+NOW = 1_800_000_000.0
+
+
+class Playing:
+    """A witness that answers as a test tells it; honest by default. It remembers the last size, as real ones do."""
+
+    def __init__(self, *cosigners: Cosigner):
+        self.cosigners = cosigners
+        self.size = 0
+        self.asked: list[int] = []
+        self.trouble: Answer | RyeError | None = None
+        self.time = int(NOW)
+
+    def answer(self, body: bytes) -> Answer:
+        request = add_checkpoint.read_request(body)
+        self.asked.append(request.old)
+        if isinstance(self.trouble, RyeError):
+            raise self.trouble
+        if self.trouble is not None:
+            return self.trouble
+        if request.old != self.size:
+            return Answer(409, f"{self.size}\n".encode())
+        note = notes.parse(request.checkpoint)
+        self.size = Checkpoint.parse(note.text).size
+        return Answer(200, add_checkpoint.encode_answer(self.lines(note.text)))
+
+    def lines(self, text: str) -> Sequence[NoteSignature]:
+        return [cosign(text, one, self.time) for one in self.cosigners]
+
+
+class Scene:
+    """A registry without its server: the log's writer, its store, and the collector of cosignatures, step by step."""
+
+    def __init__(self, data: Path):
+        self.settings = Settings(data=data)
+        self.engine = opening.connect(self.settings.database_url)
+        self.public = Folder(self.settings.public)
+        keys = registry_keys.in_folder(self.settings.keys, "log")
+        self.log = Sequencer(self.engine, self.public, Folder(self.settings.uploads), keys, self.settings)
+        self.now = NOW
+        self.playing: dict[str, Playing] = {}
+        self.collector = Collector(
+            self.engine, self.public, self.settings, self.log.learn_cosigned, self.ask, lambda: self.now
+        )
+        self.collector.load()
+        self.log.recover()
+
+    def ask(self, url: str, body: bytes, seconds: float) -> Answer:
+        return self.playing[url].answer(body)
+
+    def add(self, url: str, *cosigners: Cosigner) -> Playing:
+        with database.change(self.engine) as connection:
+            for one in cosigners:
+                records.add(connection, one.verifier.vkey, url, "2026-01-01T00:00:00Z")
+        self.playing[url] = Playing(*cosigners)
+        return self.playing[url]
+
+    def publish(self, namespace: str) -> None:
+        self.log.append([[Publisher(namespace).claim_candidate()]])
+
+    def round(self) -> None:
+        self.collector.round()
+        self.log.heartbeat()
+
+    @property
+    def head(self) -> wire.Head:
+        return wire.decode_head(self.public.get("head") or b"")
+
+    @property
+    def sizes(self) -> tuple[int, int, int | None]:
+        """Of the head, of ``/checkpoint``, and of the member."""
+        head, checkpoint = self.head, notes.parse(self.public.get("checkpoint") or b"")
+        inner = None if head.cosigned is None else Checkpoint.parse(notes.parse(head.cosigned.checkpoint).text).size
+        return Checkpoint.parse(notes.parse(head.checkpoint).text).size, Checkpoint.parse(checkpoint.text).size, inner
+
+    @property
+    def cosigners(self) -> set[str]:
+        note = notes.parse(self.public.get("checkpoint") or b"")
+        return {one.key.name for one in read_cosignatures(note, [each.verifier for each in (A, B, QUANTUM)])}
+
+    @property
+    def rows(self) -> dict[str, records.Witness]:
+        with database.reader(self.engine) as connection:
+            return {f"{row.key.name} {row.key.algorithm_name}": row for row in records.listing(connection)}
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    init(tmp_path / "data")
+    found = Scene(tmp_path / "data")
+    yield found
+    found.engine.dispose()
+
+
+def test_without_witnesses_the_files_are_as_always(scene: Scene) -> None:
+    before = scene.public.get("head"), scene.public.get("checkpoint")
+    scene.round()
+    assert (scene.public.get("head"), scene.public.get("checkpoint")) == before
+    assert b"cosigned" not in (before[0] or b"")
+
+
+def test_the_newest_cosigned_head_is_served_with_its_lines(scene: Scene) -> None:
+    scene.add("http://a", A, QUANTUM)
+    scene.add("http://b", B)
+    scene.round()
+    size = scene.sizes[0]
+    assert scene.sizes == (size, size, None)
+    assert scene.cosigners == {"a.example", "b.example"}
+    assert scene.log.is_shown()
+    scene.publish("acme")
+    assert scene.sizes == (size + 2, size, size), "a publish waits for nobody"
+    scene.round()
+    assert scene.sizes == (size + 2, size + 2, None)
+    assert scene.playing["http://a"].asked == [0, size], "one request for both keys, from the size that was cosigned"
+
+
+def test_one_that_is_down_stops_the_quorum_and_no_publish(scene: Scene) -> None:
+    scene.add("http://a", A)
+    down = scene.add("http://b", B)
+    scene.round()
+    size = scene.sizes[0]
+    down.trouble = RyeError("witness-silent", "b: refused.", None)
+    scene.publish("acme")
+    scene.publish("other")
+    scene.round()
+    assert scene.sizes == (size + 4, size, size)
+    assert scene.rows["b.example Ed25519"].error == "b: refused."
+    scene.round()
+    assert down.asked == [0, size], "it rests after a failure"
+    down.trouble = None
+    scene.now += 2
+    scene.round()
+    assert scene.sizes == (size + 4, size + 4, None)
+    assert scene.rows["b.example Ed25519"].error == ""
+
+
+def test_a_number_is_enough_if_the_operator_says_so(scene: Scene) -> None:
+    scene.collector._settings = replace(scene.settings, witness_quorum="1")
+    scene.add("http://a", A)
+    scene.add("http://b", B).trouble = Answer(500, b"")
+    scene.round()
+    assert scene.cosigners == {"a.example"}
+
+
+def test_one_that_names_another_size_is_asked_from_there(scene: Scene) -> None:
+    one = scene.add("http://a", A)
+    scene.round()
+    scene.publish("acme")
+    one.size = 0  # it was restored from nothing
+    scene.round()
+    assert one.asked[-2:] == [2, 0]
+    assert scene.sizes[0] == scene.sizes[1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Answer(404, b"unknown log\n"), "It answered 404: unknown log."),
+        (Answer(301, b""), "It answered 301."),
+        (Answer(409, b"99\n"), "It has cosigned 99 entries of this log, and the registry shows 2."),
+        (Answer(409, b"no number"), "It answered 409: no number."),
+        (Answer(200, b""), "not an add-checkpoint"),
+        (Answer(200, b"hello\n"), "not an add-checkpoint"),
+        (Answer(200, b"\xff" * 100), "not an add-checkpoint"),
+        (Answer(200, add_checkpoint.encode_answer([NoteSignature("x", b"abcd", bytes(72))])), "no valid cosignature"),
+    ],
+)
+def test_answers_that_are_none_are_recorded_and_harm_nothing(scene: Scene, answer: Answer, said: str) -> None:
+    one = scene.add("http://a", A)
+    one.trouble = answer
+    before = scene.public.get("head"), scene.public.get("checkpoint")
+    scene.round()
+    assert (scene.public.get("head"), scene.public.get("checkpoint")) == before
+    assert said in scene.rows["a.example Ed25519"].error
+    one.trouble = None
+    scene.now += 400
+    scene.round()
+    assert scene.cosigners == {"a.example"}  # the control
+
+
+def test_a_lying_witness_is_refused(scene: Scene) -> None:
+    one = scene.add("http://a", A)
+
+    def other_text(text: str) -> Sequence[NoteSignature]:
+        return [cosign(text.replace("\n2\n", "\n3\n"), A, int(NOW))]
+
+    one.lines = other_text  # type: ignore[method-assign]
+    scene.round()
+    assert "does not belong to this checkpoint" in scene.rows["a.example Ed25519"].error
+    assert scene.cosigners == set()
+
+
+@pytest.mark.parametrize("moment", [0, int(NOW) + 700])
+def test_a_time_of_zero_or_of_the_future_does_not_count(scene: Scene, moment: int) -> None:
+    scene.add("http://a", A).time = moment
+    scene.round()
+    assert "no valid cosignature" in scene.rows["a.example Ed25519"].error
+
+
+def test_the_same_head_is_cosigned_again_before_cosignatures_grow_too_old(scene: Scene) -> None:
+    one = scene.add("http://a", A)
+    scene.round()
+    scene.now += 6 * 3600
+    scene.round()
+    assert one.asked == [0]
+    scene.now += 1
+    one.time = int(scene.now)
+    scene.round()
+    assert one.asked == [0, 2]
+    (found,) = read_cosignatures(notes.parse(scene.public.get("checkpoint") or b""), [A.verifier])
+    assert found.time == int(scene.now)
+
+
+def test_a_restart_goes_on_where_it_stopped(scene: Scene) -> None:
+    one = scene.add("http://a", A)
+    scene.round()
+    scene.publish("acme")
+    again = Scene(scene.settings.data)
+    again.playing = scene.playing
+    again.collector.load()
+    again.log.show()
+    assert again.sizes == (4, 2, 2)
+    again.round()
+    assert (again.sizes, one.asked) == ((4, 4, None), [0, 2])
+    again.engine.dispose()
+
+
+def test_witnesses_that_are_added_and_removed_count_at_once(scene: Scene) -> None:
+    scene.add("http://a", A)
+    scene.round()
+    scene.add("http://b", B)
+    scene.publish("acme")
+    scene.round()
+    assert scene.cosigners == {"a.example", "b.example"}
+    with database.change(scene.engine) as connection:
+        records.remove(connection, "a.example")
+        records.remove(connection, B.verifier.vkey)
+        assert read_cosigned(connection) is None
+    scene.publish("other")
+    scene.round()
+    assert scene.sizes == (6, 6, None)
+
+
+class TestRecords:
+    def test_a_key_is_added_once_and_only_16(self, scene: Scene) -> None:
+        with database.change(scene.engine) as connection:
+            for number in range(16):
+                records.add(
+                    connection, ed25519(f"w{number}").verifier.vkey, "https://w.example/", "2026-01-01T00:00:00Z"
+                )
+            for vkey, url, code in (
+                (ed25519("w3").verifier.vkey, "https://w.example", "already-exists"),
+                (ed25519("w17").verifier.vkey, "https://w.example", "invalid-value"),
+                ("w", "https://w.example", "note-key-invalid"),
+            ):
+                with pytest.raises(RyeError) as raised:
+                    records.add(connection, vkey, url, "2026-01-01T00:00:00Z")
+                assert raised.value.code == code
+            with pytest.raises(RyeError):
+                records.remove(connection, "w17")
+
+    @pytest.mark.parametrize(
+        "url", ["", "w.example", "ftp://w", "https://", "https://a@w", "https://w/?q", "https://w x"]
+    )
+    def test_addresses_are_checked(self, scene: Scene, url: str) -> None:
+        with database.change(scene.engine) as connection, pytest.raises(RyeError) as raised:
+            records.add(connection, A.verifier.vkey, url, "2026-01-01T00:00:00Z")
+        assert raised.value.code == "invalid-value"
+
+    def test_the_lag_is_that_of_the_key_that_is_further_behind(self) -> None:
+        def row(one: Cosigner, size: int, moment: int | None) -> records.Witness:
+            return records.Witness(
+                vkey=one.verifier.vkey, url="https://w", created="2026-01-01T00:00:00Z", size=size, cosigned=moment
+            )
+
+        found = lags([row(A, 9, 900), row(QUANTUM, 5, 400), row(B, 9, 900)], 9, 1_000)
+        assert found == [Lag("a.example", 4, 600, ""), Lag("b.example", 0, 0, "")]
+        assert found[0].words() == "The witness a.example has been 4 entries behind for 10 minutes."
+
+    def test_a_quorum_that_cannot_be_met_is_said(self, scene: Scene) -> None:
+        rows = [records.Witness(vkey=A.verifier.vkey, url="https://w", created="2026-01-01T00:00:00Z")]
+        for demanded in ("2", "0"):
+            with pytest.raises(RyeError) as raised:
+                quorum_of(replace(scene.settings, witness_quorum=demanded), rows)
+            assert raised.value.code == "bad-setting"
+        (scene.settings.data / "policy").write_text(f"witness w {B.verifier.vkey}\nquorum w\n")
+        policy = quorum_of(replace(scene.settings, witness_quorum="policy"), rows)
+        assert policy.keys == (B.verifier,)
+
+
+class TestAsking:
+    """The network's edge, with sockets that behave badly."""
+
+    def answering(self, *pieces: bytes, pause: float = 0.0) -> str:
+        listening = socket.create_server(("127.0.0.1", 0))
+
+        def serve() -> None:
+            connected, _ = listening.accept()
+            with connected, listening:
+                connected.recv(65_536)
+                try:
+                    for piece in pieces:
+                        connected.sendall(piece)
+                        time.sleep(pause)
+                except OSError:
+                    return
+
+        threading.Thread(target=serve, daemon=True).start()
+        return f"http://127.0.0.1:{listening.getsockname()[1]}/prefix"
+
+    def test_the_control(self) -> None:
+        url = self.answering(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc")
+        assert asking.ask(url, b"x", 5.0) == Answer(200, b"abc")
+
+    def test_a_redirect_is_not_followed(self) -> None:
+        url = self.answering(b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n")
+        assert asking.ask(url, b"x", 5.0).status == 302
+
+    @pytest.mark.parametrize(
+        ("pieces", "pause"),
+        [
+            ((b"HTTP/1.1 200 OK\r\nContent-Length: 10000000000\r\n\r\n", *[b"x" * 65_536] * 3), 0.0),
+            ((b"HTTP/1.1 200 OK\r\n\r\n", *[b"x"] * 1_000), 0.05),
+            ((b"H", *[b"T"] * 1_000), 0.05),
+            ((b"",), 30.0),
+            ((b"not http\r\n\r\n",), 0.0),
+        ],
+        ids=["10 GB", "drips", "slow head", "hangs", "nonsense"],
+    )
+    def test_everything_ends_soon(self, pieces: tuple[bytes, ...], pause: float) -> None:
+        began = time.monotonic()
+        with pytest.raises(RyeError) as raised:
+            asking.ask(self.answering(*pieces, pause=pause), b"x", 0.5)
+        assert raised.value.code == "witness-silent"
+        assert time.monotonic() - began < 3
+
+    def test_nobody_there(self) -> None:
+        with pytest.raises(RyeError) as raised:
+            asking.ask("http://127.0.0.1:1", b"x", 1.0)
+        assert raised.value.code == "witness-silent"
+
+
+def test_the_commands(tmp_path: Path) -> None:
+    data = str(tmp_path / "data")
+    init(tmp_path / "data")
+    assert (
+        "Added a.example (Ed25519)"
+        in run("witness", "add", A.verifier.vkey, "https://a.example", "--data", data).stdout
+    )
+    run("witness", "add", QUANTUM.verifier.vkey, "https://a.example", "--data", data)
+    listed = run("witness", "list", "--data", data)
+    assert "ML-DSA-44" in listed.stdout
+    assert "registry.example.org+" in listed.stdout + listed.stderr
+    assert '"lag_entries": 2' in run("witness", "status", "--json", "--data", data).stdout
+    assert "Removed a.example" in run("witness", "remove", "a.example", "--data", data).stdout
+    assert run("witness", "remove", "a.example", "--data", data, check=False).returncode == 1

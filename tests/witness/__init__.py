@@ -1,0 +1,1 @@
+"""The witness: what it signs, what it keeps, and what it answers."""

@@ -1,0 +1,133 @@
+"""A witness over HTTP: a real server, and requests that are too large, too slow, too many, or something else."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rye.registry.protocol import notes
+from rye.registry.protocol.add_checkpoint import MAX_REQUEST_BYTES
+from rye.registry.protocol.cosignatures import read_cosignatures
+from rye.witness import serving
+from rye.witness.folder import WitnessFolder
+from rye.witness.serving import Witness, WitnessServer
+from tests.witness.test_deciding import FORK, LOG, ORIGIN, TREE
+
+CHECKPOINT = f"/{hashlib.sha256(ORIGIN.encode()).hexdigest()}/checkpoint"
+
+
+class Served:
+    """A witness that is served on this machine."""
+
+    def __init__(self, folder: WitnessFolder):
+        self.folder = folder
+        self.server = WitnessServer(("127.0.0.1", 0), Witness(folder, folder.cosigners(), lambda: 1_000_000.0))
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
+        self.thread.start()
+        self.address = self.server.server_address[:2]
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+    def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, str, bytes]:
+        connection = http.client.HTTPConnection(*self.address, timeout=5)
+        try:
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.headers.get("Content-Type", ""), answer.read()
+        finally:
+            connection.close()
+
+    def add(self, old: int, size: int) -> int:
+        return self.ask("POST", "/add-checkpoint", TREE.request(old, size).encode())[0]
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    folder = WitnessFolder(tmp_path / "witness")
+    folder.create("witness.example")
+    folder.add_log((LOG.verifier,))
+    found = Served(folder)
+    yield found
+    found.close()
+
+
+def test_it_cosigns_over_one_connection_and_serves_what_it_cosigned(served: Served) -> None:
+    assert served.ask("GET", CHECKPOINT)[0] == 404
+    connection = http.client.HTTPConnection(*served.address, timeout=5)
+    for old, size in ((0, 5), (5, 9)):  # kept alive
+        connection.request("POST", "/add-checkpoint", TREE.request(old, size).encode())
+        answer = connection.getresponse()
+        body = answer.read()
+        assert answer.status == 200
+        note = notes.parse(TREE.note(size).encode().encode() + body)
+        assert len(read_cosignatures(note, [one.verifier for one in served.folder.cosigners()])) == 2
+    connection.close()
+    status, _, note_ = served.ask("GET", CHECKPOINT)
+    assert (status, len(notes.parse(note_).signatures)) == (200, 3)
+
+
+def test_the_statuses_of_the_specification(served: Served) -> None:
+    assert served.add(0, 7) == 200
+    assert served.ask("POST", "/add-checkpoint", TREE.request(0, 9).encode()) == (409, "text/x.tlog.size", b"7\n")
+    assert served.ask("POST", "/add-checkpoint", FORK.request(7, 9).encode())[0] == 422
+    assert served.ask("POST", "/add-checkpoint", b"old x\n\n")[0] == 400
+    elsewhere = TREE.request(7, 9).encode().replace(b"logs.example\n", b"elsewhere.example\n")
+    assert served.ask("POST", "/add-checkpoint", elsewhere)[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "headers", "status"),
+    [
+        ("POST", "/", b"x", {}, 404),
+        ("POST", "/sign-subtree", b"x", {}, 404),
+        ("GET", "/../witness.json", None, {}, 404),
+        ("GET", "/ed25519.key", None, {}, 404),
+        ("GET", "/add-checkpoint", None, {}, 404),
+        ("POST", "/add-checkpoint", b"x" * (MAX_REQUEST_BYTES + 1), {}, 413),
+        ("POST", "/add-checkpoint", None, {"Content-Length": "10000000000"}, 411),
+        ("POST", "/add-checkpoint", None, {"Content-Length": "-1"}, 411),
+        ("POST", "/add-checkpoint", None, {"Transfer-Encoding": "chunked"}, 411),
+        ("DELETE", "/add-checkpoint", None, {}, 501),
+    ],
+)
+def test_everything_else_is_refused(
+    served: Served, method: str, path: str, body: bytes | None, headers: dict[str, str], status: int
+) -> None:
+    assert served.ask(method, path, body, **headers)[0] == status
+    assert served.add(0, 3) == 200
+
+
+def test_a_silent_client_is_dropped_and_does_not_keep_others_waiting(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving._Handler, "timeout", 0.3)
+    silent = socket.create_connection(served.address)
+    silent.sendall(b"POST /add-checkpoint HTTP/1.1\r\nContent-Length: 100\r\n\r\nold")
+    assert served.add(0, 3) == 200
+    silent.settimeout(5)
+    assert silent.recv(100) == b""
+    silent.close()
+
+
+def test_one_address_may_not_ask_without_end(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "PER_MINUTE", 3)
+    monkeypatch.setattr(serving.time, "monotonic", lambda: 1_000.0)
+    assert [served.add(0, 3), served.add(3, 4), served.add(4, 5), served.add(5, 6)] == [200, 200, 200, 429]
+    monkeypatch.setattr(serving.time, "monotonic", lambda: 1_060.0)
+    assert served.add(5, 6) == 200
+
+
+def test_a_log_whose_state_is_lost_is_answered_with_500(served: Served) -> None:
+    served.add(0, 3)
+    served.folder._file(ORIGIN).unlink()
+    assert served.add(0, 2) == 500
+    assert served.add(3, 4) == 500
