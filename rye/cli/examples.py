@@ -81,7 +81,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "logout": ("rye logout https://rye.example",),
     "whoami": ("rye whoami",),
     "registry": ("rye registry add https://rye.example --fingerprint HASH", "rye registry serve"),
-    "log": ("rye log verify", "rye log watch"),
+    "log": ("rye log verify", "rye log watch", "rye log watch --namespace acme --once"),
     "witness": (
         "rye witness init witness.example/w1",
         "rye witness add-log registry.example+1f2e3d4c+AX...",

@@ -32,12 +32,19 @@ from rye.registry.first_contact import AcceptRoot, first_contact
 from rye.registry.judgements import Judgements
 from rye.registry.protocol import merkle, name_map, notes, tiles, wire
 from rye.registry.protocol.name_map import MapEntry, Node, Place
-from rye.registry.protocol.statements import AttachedFile, FileEntry, Snapshot
+from rye.registry.protocol.statements import AttachedFile, Checkpoint, FileEntry, Snapshot
 from rye.registry.protocol.tiles import Tile, VerifiedTiles
 from rye.registry.protocol.wire import Config
 from rye.registry.released import ItemFiles, Proofs
 from rye.registry.store.cache import Cache
-from rye.registry.store.pins import Pinned, make_pinned, read_withdrawn, remember_withdrawn, witnesses_path
+from rye.registry.store.pins import (
+    Pinned,
+    last_removal,
+    make_pinned,
+    read_withdrawn,
+    remember_withdrawn,
+    witnesses_path,
+)
 from rye.registry.store.state import HeadTags, StateStore
 from rye.registry.transport.factory import open_transport
 from rye.registry.transport.seam import (
@@ -51,7 +58,7 @@ from rye.registry.transport.seam import (
     Transport,
 )
 from rye.registry.trust.head_times import CLOCK
-from rye.registry.trust.keysets import KeysetChain
+from rye.registry.trust.keysets import KeysetChain, log_keys
 from rye.registry.trust.records import (
     ItemHistory,
     ReleaseRecord,
@@ -443,6 +450,49 @@ class RegistryClient:
                 f"{what} is entry {position} of the log, and enough witnesses have cosigned only {size} entries so far."
             )
             raise TrustError("not-cosigned", message)
+
+    def require_extends(self, checkpoint: str, where: str) -> None:
+        """Prove that the accepted head continues a signed checkpoint that was written down elsewhere. ``where``: its place, in
+        words.
+
+        One that was proved before costs nothing. Raises TrustError ``head-fork`` or ``head-rollback`` with both heads as
+        evidence, ``checkpoint-origin``, and NoteError or StatementError for a checkpoint that the registry's log did not sign.
+        """
+        try:
+            self._extends(checkpoint, where)
+        except TrustError as error:
+            witness_demands.keep_evidence_of(self._store.folder, error, self.address, self._now())
+            raise
+
+    def _extends(self, checkpoint: str, where: str) -> None:
+        note = notes.parse(checkpoint)
+        old, new = Checkpoint.parse(note.text), self.head.checkpoint
+        if old.origin != self.origin:
+            raise TrustError("checkpoint-origin", f"The head in {where} is of {old.origin}, not of {self.origin}.")
+        known = self._judgements.is_extended(note.text, self.state, last_removal(self._store.folder, self.origin))
+        if known and old.size <= new.size:
+            return
+        notes.verify(note, [key for root in self.state.all_roots for key in log_keys(root)])
+        offered = wire.decode_head(self.document.encode()).checkpoint
+        evidence = {"trusted": checkpoint, "offered": offered}
+        if old.size > new.size:
+            message = f"{self.origin} has signed {old.size} entries, as {where} shows, and now shows {new.size}."
+            raise TrustError("head-rollback", message, evidence=evidence)
+        if old.size == new.size and old.root_hash != new.root_hash:
+            message = f"{self.origin} shows another history of {old.size} entries than the one in {where}."
+            raise TrustError("head-fork", message, evidence=evidence)
+        if old.size < new.size:
+            needed = tiles.consistency_tiles(old.size, new.size)
+            read = VerifiedTiles(
+                self._waves.tiles(self.origin, needed, new.size, new.root_hash), new.size, new.root_hash
+            )
+            try:
+                proof = merkle.consistency_proof(old.size, new.size, read)
+                merkle.verify_consistency(old.size, new.size, old.root_hash, new.root_hash, proof)
+            except merkle.ProofError as error:
+                message = f"{self.origin} cannot prove that its {new.size} entries continue the {old.size} in {where}."
+                raise TrustError("head-fork", message, evidence=evidence, cause=error.code) from error
+        self._judgements.remember_extended(note.text, self.state, last_removal(self._store.folder, self.origin))
 
     def accept_recovery(self, sha256: str) -> None:
         """Record that the user accepted the recovery that ``recovery-unaccepted`` named."""

@@ -70,6 +70,22 @@ class Judgements:
         if self._verdicts.remembers:
             self._verdicts.put({self._head_key(head, state): b""})
 
+    def is_extended(self, checkpoint: str, state: TrustedState, removal: str) -> bool:
+        """Whether a head that was accepted before was proved to continue this checkpoint. Every later one then does, too, unless
+        the pin was removed meanwhile (``removal``)."""
+        if not self._verdicts.remembers:
+            return False
+        key = self._extended_key(checkpoint, state, removal)
+        return key in self._verdicts.get([key])
+
+    def remember_extended(self, checkpoint: str, state: TrustedState, removal: str) -> None:
+        """Store that it was."""
+        if self._verdicts.remembers:
+            self._verdicts.put({self._extended_key(checkpoint, state, removal): b""})
+
+    def _extended_key(self, checkpoint: str, state: TrustedState, removal: str) -> bytes:
+        return self._verdicts.key("extended", state.origin, state.fingerprint, removal, checkpoint)
+
     def _head_key(self, head: bytes, state: TrustedState) -> bytes:
         return self._verdicts.key("head signatures", state.origin, head, *state.roots)
 

@@ -82,17 +82,18 @@ def entries(
     folder: MirrorFolder | None = None,
     advance: Advance = lambda amount: None,
     limits: MirrorLimits = MIRROR,
+    first: int = 0,
 ) -> Iterator[bytes]:
     """Yield every entry of the log in order, each proved to be in the tree of ``checkpoint``.
 
-    ``folder``: where to store them.
+    ``folder``: where to store them. ``first``: begin with the bundle of 256 entries that has this position.
 
     Raises FetchError, TileError (``tile-…``, ``bundle-malformed``) and RyeError ``entry-mismatch``.
     """
     files = folder or MirrorFolder(None)
     size = checkpoint.size
     count = -(-size // WIDTH)
-    for start in range(0, count, limits.entry_bundles_at_once):
+    for start in range(first // WIDTH, count, limits.entry_bundles_at_once):
         level0 = [
             tiles.tile_at(0, index, size) for index in range(start, min(start + limits.entry_bundles_at_once, count))
         ]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
+from typing import TYPE_CHECKING
 
 import click
-from msgspec.structs import asdict
+import msgspec
+from msgspec.structs import asdict, replace
 
 from rye.cli.main import family
 from rye.cli.options import Session, command
@@ -19,6 +22,9 @@ from rye.workspace.new_file import write_new
 from rye.workspace.registries import log_audit
 from rye.workspace.registries.log_audit import Observation, audit_log, observe, prove_release
 from rye.workspace.registries.registry_access import configured
+
+if TYPE_CHECKING:
+    from rye.workspace.registries.namespace_watch import Watch, WatchRequest
 
 
 @command("verify")
@@ -63,12 +69,95 @@ def verify(session: Session) -> int:
 )
 @click.option("--count", type=click.IntRange(1), help="Stop after this many checks (default: until interrupted).")
 @click.option("--evidence", metavar="FILE", help="Where to write evidence of a fork (default: a new file here).")
+@click.option("--namespace", "namespaces", multiple=True, help="Tell what is logged under this name; repeatable.")
+@click.option("--since", metavar="FILE", help="Start after this signed checkpoint.")
+@click.option("--state", metavar="FILE", help="Where to remember what was seen (default: a file in your data folder).")
+@click.option("--expect", metavar="FILE", help="Lines KIND:ID@VERSION: releases of yours that are no news.")
+@click.option("--look-alikes", is_flag=True, help="Also tell of new namespaces that look like yours.")
+@click.option("--exec", "command_", metavar="CMD", help="Run CMD with the news as JSON on its standard input.")
+@click.option("--webhook", metavar="URL", help="POST the news as JSON to URL.")
+@click.option(
+    "--once", is_flag=True, help="Look once, for cron and CI. Exits 3 if there is news, 4 if it could not be told."
+)
 @click.pass_obj
-def watch(session: Session, interval: float, count: int | None, evidence: str | None) -> None:
+def watch(
+    session: Session,
+    interval: float,
+    count: int | None,
+    evidence: str | None,
+    namespaces: tuple[str, ...],
+    since: str | None,
+    state: str | None,
+    expect: str | None,
+    look_alikes: bool,
+    command_: str | None,
+    webhook: str | None,
+    once: bool,
+) -> int:
     """Follow the registry's head. On a fork or rollback, write both signed heads to a file as evidence and exit 1.
+
+    With --namespace, tell everything that is logged under your names: releases, keys, yanks, recoveries, takedowns, and
+    whether one of this machine's keys signed it. Neither registry nor mirror is trusted.
 
     To follow a mirror, give its address with --registry. All addresses of one registry share what was seen.
     """
+    own = (since, state, expect, command_, webhook)
+    if not namespaces and (once or look_alikes or any(one is not None for one in own)):
+        raise UsageError("usage", "These options belong to a watch over names.", "Add --namespace NAME.")
+    if namespaces:
+        from rye.workspace.registries.namespace_watch import WatchRequest  # as below
+
+        path = (
+            session.path(state)
+            if state
+            else session.home.registries.parent / "watch" / f"{'+'.join(sorted(namespaces))}.json"
+        )
+        request = WatchRequest(
+            namespaces=frozenset(namespaces),
+            state=path,
+            since=session.path(since) if since else None,
+            expected=session.path(expect) if expect else None,
+            look_alikes=look_alikes,
+            command=command_,
+            webhook=webhook,
+        )
+        return _watch_names(session, request, interval, 1 if once else count)
+    _watch_head(session, interval, count, evidence)
+    return 0
+
+
+def _watch_names(session: Session, request: WatchRequest, interval: float, count: int | None) -> int:
+    from rye.workspace.registries.namespace_watch import (
+        watch_namespaces,
+    )  # an HTTP client, which the others do not need
+
+    if session.json and count is None:
+        raise UsageError(
+            "usage", "--json prints one document at the end, so it needs --once or --count.", "Give --once."
+        )
+    looks: list[Watch] = []
+    for number in itertools.count(1):
+        found = watch_namespaces(session, request)
+        looks = [*looks, found] if session.json else [found]
+        if not session.json:
+            for one in found.new:
+                version = f"@{one.version}" if one.version else ""
+                signer = "signed by a key of this machine" if one.own else "not signed by a key of this machine"
+                session.console.data(f"{one.log} {one.time} {one.what} {one.name}{version}: {signer}")
+            if found.problem is not None:
+                session.console.say(f"{found.problem} It is told again next time.", "warning")
+            if not found.new and count == 1:
+                session.console.say(f"{found.origin}: nothing new in {found.size - found.since} entries.")
+        if number == count:
+            break
+        request = replace(request, since=None)
+        time.sleep(interval)
+    if session.json:
+        session.console.document({"looks": [{**msgspec.to_builtins(one), "exit": one.code} for one in looks]})
+    return max(one.code for one in looks)
+
+
+def _watch_head(session: Session, interval: float, count: int | None, evidence: str | None) -> None:
     if session.json and count is None:
         raise UsageError("usage", "--json prints one document at the end, so it needs --count.", "Give --count N.")
     address = configured(session).main()
@@ -189,7 +278,7 @@ log = family(
     "Audit a registry's log.",
     {
         "verify": ("rye.cli.registry.log:verify", "Recompute everything from all entries."),
-        "watch": ("rye.cli.registry.log:watch", "Follow the head; report forks with evidence."),
+        "watch": ("rye.cli.registry.log:watch", "Follow the head, or everything under your names."),
         "evidence": ("rye.cli.registry.log:evidence", "Show kept evidence of forks."),
         "prove": ("rye.cli.registry.log:prove", "Write the proof that a release is in the log."),
         "check-proof": ("rye.cli.registry.log:check_proof", "Check such a proof offline."),
