@@ -76,6 +76,8 @@ class Prepared(Struct, frozen=True):
     wanted: Mapping[str, str]
     """The manifest's keys and ranges, for the lock."""
     warnings: tuple[str, ...]
+    heads: Mapping[str, str]
+    """Origin of each registry that was asked → the signed checkpoint that it showed."""
 
     @property
     def rows(self) -> list[LockedItem]:
@@ -134,7 +136,7 @@ def prepare(
         *_warnings(entry.record for identity, entry in chosen.items() if identity in items),
         *_overruled(manifest, chosen),
     )
-    return Prepared(plan, items, unasked, wanted_ranges(manifest), warnings)
+    return Prepared(plan, items, unasked, wanted_ranges(manifest), warnings, sources.heads())
 
 
 def mentions_of(items: Mapping[Identity, VerifiedItem]) -> dict[Identity, tuple[Mention, ...]]:
@@ -290,9 +292,10 @@ def _overruled(manifest: Manifest, chosen: Mapping[Identity, Chosen]) -> Iterabl
         yield override.unused[0]
 
 
-def new_lock(prepared: Prepared, consent: Consent) -> Lock:
-    """Return the lock after this installation, with its approvals."""
-    return Lock(prepared.wanted, (*agreed_rows(prepared.plan, consent), *prepared.unasked))
+def new_lock(prepared: Prepared, consent: Consent, before: Lock) -> Lock:
+    """Return the lock after this installation, with its approvals. ``before``: the one in the project."""
+    rows = (*agreed_rows(prepared.plan, consent), *prepared.unasked)
+    return Lock(prepared.wanted, rows).after(before, prepared.heads)
 
 
 def changes(

@@ -65,6 +65,7 @@ class Sources:
         self._open = open_client
         self._finish = finish
         self._clients: dict[str, RegistryClient] = {}
+        self._locked_heads: Mapping[str, str] = {}
 
     def __enter__(self) -> Sources:
         return self
@@ -88,14 +89,32 @@ class Sources:
         address = self._registries.of(namespace)
         if address not in self._clients:
             self._clients[address] = self._open(address)
+            self._compare(self._clients[address])
         return self._clients[address]
+
+    def heads(self) -> dict[str, str]:
+        """Return the signed checkpoint of each registry that was asked, by origin."""
+        return {client.origin: client.signed_checkpoint() for client in self._clients.values()}
+
+    def _compare(self, client: RegistryClient) -> None:
+        """Prove that the registry continues the head in the lock, if it was asked now."""
+        noted = self._locked_heads.get(client.origin)
+        if noted is not None and client.was_asked:
+            client.require_extends(noted, "rye.lock")
 
     def is_source(self, namespace: str) -> bool:
         """Whether a namespace is the name of a source."""
         return self.book is not None and self.book.answers_for(namespace)
 
     def use_locked(self, lock: Lock, unlock: Unlock) -> None:
-        """Use each source in its locked state, unless ``unlock`` frees one of its items."""
+        """Use each source in its locked state, unless ``unlock`` frees one of its items. Each registry must continue the head
+        that the lock names.
+
+        Raises TrustError ``head-fork``, ``head-rollback``, ``not-cosigned``, and NoteError for a head that is not signed.
+        """
+        self._locked_heads = lock.heads
+        for client in self._clients.values():
+            self._compare(client)
         if self.book is not None:
             self.book.use_locked(lock.items, unlock.frees)
 

@@ -41,6 +41,10 @@ from rye.text.toml_keys import has_long_key
 
 CONFLICT_MARKER = "<<<<<<<"
 LOCK_VERSION = 1
+MOST_HEADS = 64
+"""Registries of one lock."""
+MOST_HEAD_CHARACTERS = 8_000
+"""One signed checkpoint: a few hundred, with one signature of the log."""
 _SOURCE_KEYS = ("git", "ref", "commit", "tree", "path")
 OF_REGISTRIES = ("registry", "log", "keyset", "signer")
 
@@ -202,6 +206,17 @@ class Lock(Struct, frozen=True):
 
     wanted: Mapping[str, str] = field(default_factory=dict)
     items: tuple[LockedItem, ...] = ()
+    heads: Mapping[str, str] = field(default_factory=dict)
+    """Origin of each registry → the signed checkpoint that its rows were chosen under. It proves nothing by itself: who reads the
+    lock compares it with the registry's present head (docs/reference/lock.md)."""
+
+    def after(self, before: Lock, heads: Mapping[str, str]) -> Lock:
+        """Return the lock with these heads, or with those of ``before`` if nothing else changed."""
+        if (self.wanted, self.by_identity()) == (before.wanted, before.by_identity()):
+            return replace(self, heads=before.heads)
+        used = {item.registry for item in self.items if item.source is None}
+        known = {**before.heads, **heads}
+        return replace(self, heads={origin: known[origin] for origin in sorted(used & known.keys())})
 
     def find(self, identity: Identity) -> LockedItem | None:
         """The row of an item, or None."""
@@ -228,9 +243,10 @@ def file_type(keys: tuple[Key, ...]) -> type[Struct]:
     whole: list[Any] = [
         ("version", int),
         ("wanted", dict[str, str], {}),
+        ("heads", dict[str, tuple[str, ...]], {}),
         ("item", tuple.__class_getitem__((row, ...)), ()),
     ]
-    said = {"__doc__": "The file format: ``[wanted]`` and ``[[item]]``."}
+    said = {"__doc__": "The file format: ``[wanted]``, ``[heads]`` and ``[[item]]``."}
     return defstruct("LockFile", whole, forbid_unknown_fields=True, namespace=said)
 
 
@@ -253,6 +269,10 @@ def lock_text(lock: Lock) -> str:
     out = ["# Made by rye; do not edit. Reviews should look at `approved`.", f"version = {LOCK_VERSION}", ""]
     if lock.wanted:
         out += ["[wanted]", *(f"{_quote(key)} = {_quote(lock.wanted[key])}" for key in sorted(lock.wanted)), ""]
+    if lock.heads:
+        heads = sorted(lock.heads.items())
+        rows = [_list(_quote(origin), list(map(_quote, note.split("\n")[:-1]))) for origin, note in heads]
+        out += ["[heads]", *(line for row in rows for line in row), ""]
     for item in sorted(lock.items, key=lambda i: (i.kind, i.id)):
         out += [
             "[[item]]",
@@ -397,7 +417,17 @@ def parse_lock(text: str) -> Lock:
     names = [item.identity for item in items]
     if len(set(names)) != len(names):
         raise LockError("it has duplicate items.")
-    return Lock(found.wanted, items)
+    return Lock(found.wanted, items, _heads(found.heads))
+
+
+def _heads(rows: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """The notes whose lines the file has. What they say is checked where they are compared with a registry."""
+    if len(rows) > MOST_HEADS:
+        raise LockError(f"it has heads of more than {MOST_HEADS} registries.")
+    for origin, lines in rows.items():
+        if not lines or lines[0] != origin or sum(map(len, lines)) > MOST_HEAD_CHARACTERS or "\n" in "".join(lines):
+            raise LockError(f"the head of {origin[:80]!r} is not a checkpoint of that registry.")
+    return {origin: "".join(f"{line}\n" for line in lines) for origin, lines in rows.items()}
 
 
 def _read_toml(text: str) -> dict[str, Any]:

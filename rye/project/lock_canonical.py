@@ -15,6 +15,7 @@ from rye.consent.ask import Key
 from rye.consent.sorts import lock_keys
 
 _HEAD = "# Made by rye; do not edit. Reviews should look at `approved`.\nversion = 1\n"
+_HEADS = "\n[heads]\n"
 _PLAIN = bytes((0x0A, *range(0x20, 0x7F)))
 _BETWEEN = '",\n  "'
 _TEXTS = ("groups", "dependencies", "capabilities", "agent-tools", "agent-limits")
@@ -32,6 +33,11 @@ def read_canonical(text: str) -> dict[str, Any] | None:
     head, *chunks = text[len(_HEAD) :].split("\n[[item]]\n")
     table: dict[str, Any] = {"version": 1}
     head = f"{head}\n" if chunks else head
+    head, mark, heads = head.partition(_HEADS)
+    if mark:
+        table["heads"] = found = _heads(heads)
+        if found is None or (head and not head.endswith("\n")):
+            return None
     if head not in ("", "\n"):
         wanted = _wanted(head)
         if wanted is None:
@@ -60,6 +66,28 @@ def _wanted(head: str) -> dict[str, str] | None:
             return None
         wanted[parts[1]] = parts[3]
     return wanted
+
+
+def _heads(text: str) -> dict[str, list[str]] | None:
+    """The tables of lines: ``"origin" = [``, lines of text, ``]``, and an empty line at the end."""
+    found: dict[str, list[str]] = {}
+    lines = text.removesuffix("\n").split("\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    current: list[str] | None = None
+    for line in lines:
+        if current is None:
+            parts = line.split('"')
+            if len(parts) != 3 or parts[0] or parts[2] != " = [" or parts[1] in found:
+                return None
+            current = found[parts[1]] = []
+        elif line == "]" and current:
+            current = None
+        elif line.startswith('  "') and line.endswith('",') and '"' not in line[3:-2] and len(line) >= 5:
+            current.append(line[3:-2])
+        else:
+            return None
+    return found if found and current is None else None
 
 
 def _item(chunk: str) -> dict[str, Any] | None:

@@ -60,7 +60,22 @@ def merge(base: Lock, ours: Lock, theirs: Lock) -> Merged:
     """Merge what each side changed since ``base``: rows by identity, wanted ranges by key."""
     wanted = _three_way(base.wanted, ours.wanted, theirs.wanted)
     rows = _three_way(base.by_identity(), ours.by_identity(), theirs.by_identity())
-    return Merged(*(Lock(wanted[side], tuple(rows[side].values())) for side in (0, 1)))
+    heads = _larger_heads(ours, theirs)
+    return Merged(*(Lock(wanted[side], tuple(rows[side].values()), heads) for side in (0, 1)))
+
+
+def _larger_heads(ours: Lock, theirs: Lock) -> dict[str, str]:
+    """The larger head of each registry. It is compared with the registry's present one, like any."""
+    heads = dict(ours.heads)
+    for origin, note in theirs.heads.items():
+        heads[origin] = max(note, heads.get(origin, note), key=_size_said)
+    return dict(sorted(heads.items()))
+
+
+def _size_said(note: str) -> tuple[int, str]:
+    """The size that a head names, unchecked; two of one size are ordered by their text, so that both sides merge alike."""
+    said = note.split("\n", 2)[1:2]
+    return (int(said[0]) if said and said[0].isdecimal() and len(said[0]) < 17 else -1), note
 
 
 _K = TypeVar("_K")
@@ -114,7 +129,7 @@ def join_sides(text: str) -> ConflictedLock:
     items = [_joined(item, other[item.identity]) if item.identity in other else _alone(item) for item in ours.items]
     mine = ours.by_identity()
     items += [_alone(item) for item in theirs.items if item.identity not in mine]
-    return ConflictedLock(Lock({}, tuple(items)), (*ours.items, *theirs.items))
+    return ConflictedLock(Lock({}, tuple(items), _larger_heads(ours, theirs)), (*ours.items, *theirs.items))
 
 
 def sides(text: str) -> tuple[str, str]:

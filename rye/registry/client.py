@@ -32,6 +32,7 @@ from rye.registry.first_contact import AcceptRoot, first_contact
 from rye.registry.judgements import Judgements
 from rye.registry.protocol import merkle, name_map, notes, tiles, wire
 from rye.registry.protocol.name_map import MapEntry, Node, Place
+from rye.registry.protocol.notes import SignedNote
 from rye.registry.protocol.statements import AttachedFile, Checkpoint, FileEntry, Snapshot
 from rye.registry.protocol.tiles import Tile, VerifiedTiles
 from rye.registry.protocol.wire import Config
@@ -451,6 +452,20 @@ class RegistryClient:
             )
             raise TrustError("not-cosigned", message)
 
+    @property
+    def was_asked(self) -> bool:
+        """Whether the registry itself, or a copy of it, showed the head in this run; not if it is the last verified one."""
+        return not self._offline and self._outage is None
+
+    def signed_checkpoint(self) -> str:
+        """Return the accepted checkpoint as the log signed it, without cosignatures. What continues it later is remembered to."""
+        note = notes.parse(wire.decode_head(self.document.encode()).checkpoint)
+        keys = {(key.name, key.key_id) for root in self.state.all_roots for key in log_keys(root)}
+        own = tuple(line for line in note.signatures if (line.name, line.key_id) in keys)
+        checkpoint = SignedNote(note.text, own).encode()
+        self.require_extends(checkpoint, "this run")
+        return checkpoint
+
     def require_extends(self, checkpoint: str, where: str) -> None:
         """Prove that the accepted head continues a signed checkpoint that was written down elsewhere. ``where``: its place, in
         words.
@@ -475,6 +490,8 @@ class RegistryClient:
         notes.verify(note, [key for root in self.state.all_roots for key in log_keys(root)])
         offered = wire.decode_head(self.document.encode()).checkpoint
         evidence = {"trusted": checkpoint, "offered": offered}
+        if self._waiting is not None and new.size < old.size <= new.size + self._waiting.entries:
+            self.require_cosigned(old.size - 1, f"The last entry that {where} counts")
         if old.size > new.size:
             message = f"{self.origin} has signed {old.size} entries, as {where} shows, and now shows {new.size}."
             raise TrustError("head-rollback", message, evidence=evidence)

@@ -20,6 +20,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -190,7 +191,7 @@ class WitnessFolder(Struct, frozen=True):
     def _file(self, origin: str) -> Path:
         return self.root / "signed" / hashlib.sha256(origin.encode()).hexdigest()
 
-    def _locked(self, origin: str) -> file_lock:
+    def _locked(self, origin: str) -> AbstractContextManager[None]:
         private_files.make_folder(self.root / "signed")
         return file_lock(self._file(origin).with_suffix(".lock"), _LOCK_SECONDS)
 

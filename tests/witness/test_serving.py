@@ -30,7 +30,7 @@ class Served:
         self.server = WitnessServer(("127.0.0.1", 0), Witness(folder, folder.cosigners(), lambda: 1_000_000.0))
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
         self.thread.start()
-        self.address = self.server.server_address[:2]
+        self.address = "127.0.0.1", int(self.server.server_address[1])
 
     def close(self) -> None:
         self.server.shutdown()
@@ -120,9 +120,9 @@ def test_a_silent_client_is_dropped_and_does_not_keep_others_waiting(
 
 def test_one_address_may_not_ask_without_end(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "PER_MINUTE", 3)
-    monkeypatch.setattr(serving.time, "monotonic", lambda: 1_000.0)
+    monkeypatch.setattr("rye.witness.serving.time.monotonic", lambda: 1_000.0)
     assert [served.add(0, 3), served.add(3, 4), served.add(4, 5), served.add(5, 6)] == [200, 200, 200, 429]
-    monkeypatch.setattr(serving.time, "monotonic", lambda: 1_060.0)
+    monkeypatch.setattr("rye.witness.serving.time.monotonic", lambda: 1_060.0)
     assert served.add(5, 6) == 200
 
 

@@ -125,7 +125,7 @@ def _terms(session: InstallSession, prepared: Prepared) -> Terms:
 
 def _agreed(session: InstallSession, prepared: Prepared, terms: Terms) -> Agreed:
     frozen, trusted = session.request.lock_use == "frozen", session.agreement.trusts_lock
-    lock = session.before.lock if frozen else new_lock(prepared, terms.consent)
+    lock = session.before.lock if frozen else new_lock(prepared, terms.consent, session.before.lock)
     rows = in_groups(lock.items, session.request.without)
     asks = terms.given_by(() if frozen else rows)
     signers = _signers(prepared.plan)

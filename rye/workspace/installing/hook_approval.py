@@ -87,4 +87,4 @@ def _record(project: Project, lock: Lock, item: LockedItem) -> None:
             raise RyeError("lock-changed", "rye.lock was changed by another rye process.", "Run the command again.")
         approved = replace(item, approved=item.approved.but(hook=item.hooks))
         items = tuple(approved if one.identity == item.identity else one for one in lock.items)
-        writer.apply([Change(LOCK, lock_text(Lock(lock.wanted, items)).encode())])
+        writer.apply([Change(LOCK, lock_text(replace(lock, items=items)).encode())])

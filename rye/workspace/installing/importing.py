@@ -231,15 +231,16 @@ def _lock(context: Context, project: Project, state: ProjectState, plan: ImportP
     """The lock for the new manifest: versions are chosen as usual, new sources in the state whose digests were compared."""
     manifest = whole_manifest(plan.text, state.members)
     environment = judging_environment(context, manifest)
-    pinned = Lock(state.lock.wanted, (*state.lock.items, *map(_pinned, plan.items)))
+    pinned = Lock(state.lock.wanted, (*state.lock.items, *map(_pinned, plan.items)), state.lock.heads)
     with project_sources(context, manifest, project.root, contacts=True) as sources:
         with context.progress("resolving"):
             chosen = resolve(manifest, pinned, sources, environment, Unlock.nothing())
         with context.progress("fetching"):
             prepared = prepare(state.lock, manifest, chosen, sources, environment)
-    rows = [item.locked for item in prepared.items.values()]
-    items = unapproved(state.lock, rows, mentions_of(prepared.items))
-    return Lock(wanted_ranges(manifest), (*items, *prepared.unasked))
+    locked = [item.locked for item in prepared.items.values()]
+    items = unapproved(state.lock, locked, mentions_of(prepared.items))
+    rows = (*items, *prepared.unasked)
+    return Lock(wanted_ranges(manifest), rows).after(state.lock, prepared.heads)
 
 
 def _pinned(row: Settled) -> LockedItem:

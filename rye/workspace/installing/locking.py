@@ -98,7 +98,7 @@ def _relock(context: Context, project: Project, dry_run: bool) -> LockOutcome:
             prepared = prepare(before, manifest, chosen, sources, environment)
     agreed = Lock(before.wanted, tuple(c.old for c in prepared.plan.changes if c.old is not None))  # with known signers
     items = unapproved(agreed, [item.locked for item in prepared.items.values()], mentions_of(prepared.items))
-    text = lock_text(Lock(wanted_ranges(manifest), tuple(items)))
+    text = lock_text(Lock(wanted_ranges(manifest), tuple(items)).after(before, prepared.heads))
     changed = text.encode() != state.lock_bytes
     if changed and not dry_run:
         with exclusive(project) as writer:
