@@ -82,6 +82,30 @@ class KeyLimits(Struct, frozen=True):
 KEYS = KeyLimits()
 
 
+class AgentLimits(Struct, frozen=True, kw_only=True):
+    """What is accepted from an ssh-agent, and how long it is waited for."""
+
+    answer_bytes: int = 256 * KIB
+    """One answer; OpenSSH's own agent and client use the same limit."""
+    keys: int = 1_000
+    """Keys that an agent lists."""
+    name_bytes: int = 128
+    """The name of a key type."""
+    application_bytes: int = 256
+    """A security key's application."""
+    comment_bytes: int = 4 * KIB
+    """The comment of a key."""
+    blob_bytes: int = 16 * KIB
+    """A public key of any type, or a signature."""
+    notice_seconds: float = 5.0
+    """An agent that needs longer is waited for with a notice: a person may have to confirm, or to touch a security key."""
+    answer_seconds: float = 120.0
+    """An agent that needs longer is given up."""
+
+
+AGENT = AgentLimits()
+
+
 class ResolutionLimits(Struct, frozen=True):
     """The limits of versions, ranges and one run of the solver (DESIGN §6)."""
 

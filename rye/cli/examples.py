@@ -176,6 +176,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "config set": ("rye config set registry https://rye.example",),
     "config unset": ("rye config unset registry",),
     "keys generate": ("rye keys generate", "rye keys generate --name work --passphrase"),
+    "keys add": ("rye keys add --agent", "rye keys add --agent SHA256:FINGERPRINT --name work"),
     "keys list": ("rye keys list",),
     "keys export": ("rye keys export -o acme.pem", "rye keys export work --private -o work.key"),
     "keys import": ("rye keys import work.key --name work",),

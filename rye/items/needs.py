@@ -37,6 +37,7 @@ _OURS = (
     "PS4",
     "NODE_OPTIONS",
 )
+_AGENTS = ("SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO")
 _FAMILIES = ("LD_", "DYLD_", "PYTHON", "RYE_", "BASH_FUNC_", "GLIBC_", "MALLOC_", "GCONV_", "NODE_EXTRA")
 _MOST = 64
 
@@ -177,6 +178,8 @@ def _variable(text: str) -> str:
     if not _name_form().fullmatch(text):
         raise BadNeeds(f"env {text!r} is not a variable name")
     upper = text.upper()
+    if upper in _AGENTS:
+        raise BadNeeds(f"env {text!r} can never be granted: it leads to your agent, which would sign what a tool says")
     if upper in _OURS or upper.startswith(_FAMILIES) or upper.endswith("_PROXY"):
         raise BadNeeds(f"env {text!r} can never be granted: it would change how the sandbox or the interpreter works")
     return text

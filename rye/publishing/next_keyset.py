@@ -63,8 +63,8 @@ def next_keyset(
 
 
 def selected_key(namespace: str, keys: Iterable[bytes], wanted: str) -> bytes:
-    """Return the key with this fingerprint or unambiguous key id. Raises RyeError ``unknown-key``."""
-    found = {key for key in keys if wanted in (PublicKey(key).fingerprint, PublicKey(key).key_id)}
+    """Return the key with this fingerprint (either form) or unambiguous key id. Raises RyeError ``unknown-key``."""
+    found = {key for key in keys if wanted in PublicKey(key).names}
     if len(found) != 1:
         raise RyeError(
             "unknown-key",

@@ -76,11 +76,11 @@ class OwnSigner:
             raise RyeError(
                 "modified-item", f"{file.path} was changed while waiting for approval.", "Make the call again."
             )
-        private = OwnKeys(self.context, self._passphrase).private(None)
-        signed = sign_bytes(data, kind, entry.path.name, private, self.context.now())
+        signing_key = OwnKeys(self.context, self._passphrase).signing_key()
+        signed = sign_bytes(data, kind, entry.path.name, signing_key, self.context.now())
         replace_file(entry.path.resolve(), signed)
         self._texts.remember(signed, kind, entry.path.name)
-        return SignResult(file.path, sha256(signed).hexdigest(), private.public.fingerprint)
+        return SignResult(file.path, sha256(signed).hexdigest(), signing_key.public.fingerprint)
 
     def _entry(self, kind: str, item_id: str) -> Entry:
         entry = find(self.context.home, Reference(item_id, kind), self.project, load_manifest(self.project).namespace)

@@ -4,10 +4,11 @@
 
     <config>/keys/            0700
         <name>.key            0600  the private key: PKCS #8 PEM, or sealed (rye.signing.keys)
-        <name>.pub            0600  the public key in PEM, to give to others
+        <name>.agent          0600  instead: the private key is in an ssh-agent; the OpenSSH line of its public half
+        <name>.pub            0600  the public key in PEM (of a security key its OpenSSH line), to give to others
         default               the name of the key that signs if none is named: the first one, until changed
 
-A key that is generated or imported here is trusted here: anyone who has the private half can vouch for it. A private
+A key that is generated, imported or added here is trusted here: anyone who has the private half can vouch for it. A private
 key that others can read is reported with the key, and with the command that fixes it.
 """
 
@@ -23,12 +24,13 @@ from msgspec import Struct
 from rye.errors import RyeError, UsageError
 from rye.items.identity import is_segment
 from rye.limits import KEYS
-from rye.signing.keys import PrivateKey, PublicKey, read_pem
+from rye.signing.keys import PrivateKey, PublicKey, read_public_line, read_public_text
 from rye.signing.sealed_form import is_sealed
 from rye.signing.trust_store import TrustStore
 from rye.storage import private_files
 
 _DEFAULT = "default"
+_SUFFIXES = (".key", ".agent")
 _MAKE_HINT = "`rye keys generate` creates a key, `rye keys list` lists your keys."
 
 
@@ -40,9 +42,14 @@ class StoredKey(Struct, frozen=True):
     sealed: bool
     default: bool
     path: Path
-    """The file of the private key."""
+    """The file of the private key, or the one that says that an agent has it."""
     warning: str | None = None
     """If others can read the private key: what is wrong, and the command that fixes it."""
+
+    @property
+    def in_agent(self) -> bool:
+        """Whether its private half is in an ssh-agent."""
+        return self.path.suffix == ".agent"
 
     def as_json(self) -> dict[str, object]:
         """The key in the JSON of ``rye keys list``."""
@@ -50,6 +57,9 @@ class StoredKey(Struct, frozen=True):
             "name": self.name,
             "key_id": self.public.key_id,
             "fingerprint": self.public.fingerprint,
+            "openssh_fingerprint": self.public.openssh_fingerprint,
+            "place": "agent" if self.in_agent else "file",
+            "hardware": self.public.hardware,
             "sealed": self.sealed,
             "default": self.default,
             "path": str(self.path),
@@ -66,7 +76,8 @@ class KeyStore:
 
     def generate(self, name: str, now: datetime, passphrase: str | None = None) -> StoredKey:
         """Generate a key, store it (sealed if there is a passphrase) and trust it. Raises RyeError ``already-exists``."""
-        return self._store(name, PrivateKey.generate(), now, passphrase, "made on this machine")
+        key = PrivateKey.generate()
+        return self._store(name, key.public, _private_text(key, passphrase), now, "made on this machine")
 
     def import_private(
         self, name: str, text: str, now: datetime, passphrase: str | None = None, *, unseal_with: str | None = None
@@ -75,21 +86,37 @@ class KeyStore:
 
         ``unseal_with`` opens sealed text; ``passphrase`` seals it for the store.
         """
-        return self._store(name, _read_private(text, unseal_with), now, passphrase, "imported private key")
+        return self.store_private(name, _read_private(text, unseal_with), now, passphrase, "imported private key")
+
+    def store_private(
+        self, name: str, key: PrivateKey, now: datetime, passphrase: str | None, source: str
+    ) -> StoredKey:
+        """Store and trust a private key that came from elsewhere; ``source`` says from where."""
+        return self._store(name, key.public, _private_text(key, passphrase), now, source)
+
+    def add_agent(self, name: str, key: PublicKey, now: datetime) -> StoredKey:
+        """Store and trust the public half of a key in an ssh-agent. Raises RyeError ``already-exists``."""
+        return self._store(name, key, key.ssh.line() + "\n", now, "in an ssh-agent", ".agent")
 
     def list(self) -> tuple[StoredKey, ...]:
         """Return all keys, sorted by name."""
         default = self.default_name()
-        names = sorted(path.stem for path in self.folder.glob("*.key") if is_segment(path.stem))
+        files = (path for suffix in _SUFFIXES for path in self.folder.glob(f"*{suffix}"))
+        names = sorted({path.stem for path in files if is_segment(path.stem)})
         return tuple(self._stored(name, default) for name in names)
 
     def get(self, name: str | None = None) -> StoredKey:
-        """Return the key called ``name``, or the default key. Raises RyeError ``no-key``."""
+        """Return the key with this name or fingerprint (either form), or the default key. Raises RyeError ``no-key``."""
         default = self.default_name()
         wanted = name if name is not None else default
         if wanted is None:
             raise RyeError("no-key", "There is no key to sign with.", _MAKE_HINT)
-        if not is_segment(wanted) or not self._private_path(wanted).is_file():
+        if wanted.startswith("SHA256:"):
+            stored = next((one for one in self.list() if wanted in one.public.names), None)
+            if stored is None:
+                raise RyeError("no-key", f"None of your keys has the fingerprint {wanted!r}.", _MAKE_HINT)
+            return stored
+        if not is_segment(wanted) or not self._path(wanted).is_file():
             hint = f"`rye keys generate --name {wanted}` creates it, `rye keys list` lists your keys."
             raise RyeError("no-key", f"There is no key called {wanted!r}.", hint if is_segment(wanted) else _MAKE_HINT)
         return self._stored(wanted, default)
@@ -97,9 +124,9 @@ class KeyStore:
     def private(self, name: str | None, passphrase: Callable[[], str]) -> PrivateKey:
         """Return the private half; ``passphrase`` is called only if it is sealed.
 
-        Raises RyeError ``no-key``, ``bad-key``, ``wrong-passphrase``.
+        Raises RyeError ``no-key``, ``bad-key``, ``wrong-passphrase``, ``key-in-ssh-agent``.
         """
-        stored = self.get(name)
+        stored = self.with_private_file(name)
         text = self._read(stored.path)
         key = _read_private(text, passphrase() if stored.sealed else None)
         if key.public != stored.public:
@@ -108,8 +135,18 @@ class KeyStore:
         return key
 
     def export_private(self, name: str | None = None) -> str:
-        """Return the private key's file as it is stored, sealed or not."""
-        return self._read(self.get(name).path)
+        """Return the private key's file as it is stored, sealed or not. Raises RyeError ``no-key``, ``key-in-ssh-agent``."""
+        return self._read(self.with_private_file(name).path)
+
+    def with_private_file(self, name: str | None = None) -> StoredKey:
+        """Return the key as :meth:`get` does, if its private half is in a file. Raises RyeError ``key-in-ssh-agent``."""
+        stored = self.get(name)
+        if stored.in_agent:
+            message = f"The private half of {stored.name!r} is in your ssh-agent, not with Rye."
+            raise RyeError(
+                "key-in-ssh-agent", message, "Use the program that keeps it; `ssh-add -l` lists the agent's keys."
+            )
+        return stored
 
     def reseal(self, name: str | None, key: PrivateKey, passphrase: str | None) -> StoredKey:
         """Store the private half of ``key`` sealed under another passphrase; None: unsealed.
@@ -154,7 +191,9 @@ class KeyStore:
         private_files.write(self.folder / _DEFAULT, stored.name + "\n")
         return self.get(name)
 
-    def _store(self, name: str, key: PrivateKey, now: datetime, passphrase: str | None, source: str) -> StoredKey:
+    def _store(
+        self, name: str, key: PublicKey, text: str, now: datetime, source: str, suffix: str = ".key"
+    ) -> StoredKey:
         if not is_segment(name):
             raise UsageError(
                 "bad-argument",
@@ -162,22 +201,22 @@ class KeyStore:
                 "Use a-z, 0-9, - and _, at most 64.",
                 what="key name",
             )
-        path = self._private_path(name)
-        text = _private_text(key, passphrase)
+        path = self.folder / f"{name}{suffix}"
         private_files.make_folder(self.folder.parent)
         private_files.make_folder(self.folder)
         try:
+            if self._path(name).is_file():
+                raise FileExistsError
             private_files.write_new(path, text)
         except FileExistsError:
             hint = "Choose another name with --name; a key is never overwritten."
-            raise RyeError(
-                "already-exists", f"There is already a key called {name!r} ({path}).", hint, what="key"
-            ) from None
+            message = f"There is already a key called {name!r} ({self._path(name)})."
+            raise RyeError("already-exists", message, hint, what="key") from None
         try:
-            self.trust.add(key.public, name, source, now)
-            private_files.write(path.with_suffix(".pub"), key.public.pem)
+            self.trust.add(key, name, source, now)
+            private_files.write(path.with_suffix(".pub"), key.pem)
             default = self.default_name()
-            if default is None or not self._private_path(default).is_file():
+            if default is None or not self._path(default).is_file():
                 private_files.write(self.folder / _DEFAULT, name + "\n")
         except BaseException:
             path.unlink()
@@ -185,16 +224,20 @@ class KeyStore:
         return self.get(name)
 
     def _stored(self, name: str, default: str | None) -> StoredKey:
-        path = self._private_path(name)
+        path = self._path(name)
+        if path.suffix == ".agent":
+            return StoredKey(name, read_public_line(self._read(path)), False, name == default, path)
         sealed = is_sealed(self._read(path))
-        public = read_pem(self._read(path.with_suffix(".pub")))
+        public = read_public_text(self._read(path.with_suffix(".pub")))
         warning = None
         if private_files.readable_by_others(path):
             warning = f"Other users can read the private key {path}; run `chmod 600 {path}`."
         return StoredKey(name, public, sealed, name == default, path, warning)
 
-    def _private_path(self, name: str) -> Path:
-        return self.folder / f"{name}.key"
+    def _path(self, name: str) -> Path:
+        """The file of a key. A private key in a file comes first, should both be there."""
+        paths = [self.folder / f"{name}{suffix}" for suffix in _SUFFIXES]
+        return next((path for path in paths if path.is_file()), paths[0])
 
     def _read(self, path: Path) -> str:
         try:

@@ -1,9 +1,12 @@
 """Ed25519 keys as values: reading, writing, naming, signing and verifying (DESIGN §3, §4 Keys).
 
-* A public key is its 32 raw bytes. Its PEM text is the canonical SubjectPublicKeyInfo with LF and a final newline.
+* A public key is its 32 raw bytes, and its text is PEM: the canonical SubjectPublicKeyInfo with LF and a final newline. The
+  public key of a *security key* (FIDO) is OpenSSH's blob, and its text is OpenSSH's line without a comment, with LF
+  (:mod:`rye.signing.security_key`).
 * ``key_id`` (KEYID) is the first 16 hex digits of SHA-256 over that text. It only selects a candidate: trust is in the
   full key.
-* ``fingerprint`` is ``SHA256:`` and the unpadded base64 of SHA-256 over the raw key; people compare it.
+* ``fingerprint`` is ``SHA256:`` and the unpadded base64 of SHA-256 over the raw key; people compare it. OpenSSH takes its own
+  over the blob, so an ordinary key has two, and a security key one.
 * Every signature is made and checked by libsodium after :func:`key_problem` and :func:`is_strict_signature`.
 * A private key's text is PKCS #8 PEM or sealed (:mod:`rye.signing.private_text`).
 
@@ -37,9 +40,12 @@ from rye.text.lazy import lazy_module, lazy_pattern
 if TYPE_CHECKING:
     import nacl.exceptions as nacl_exceptions
     import nacl.signing as nacl_signing
+
+    from rye.signing import security_key, ssh_wire
 else:
     nacl_exceptions = lazy_module("nacl.exceptions")
     nacl_signing = lazy_module("nacl.signing")
+    security_key, ssh_wire = lazy_module("rye.signing.security_key"), lazy_module("rye.signing.ssh_wire")
 
 P = 2**255 - 19
 L = 2**252 + 27742317777372353535851937790883648493
@@ -64,6 +70,14 @@ def key_problem(raw: bytes) -> str | None:
     # x² = (y² - 1) / (d·y² + 1) must be a square (Euler's criterion). It is not 0, since y is not 1 or -1.
     square = (y * y - 1) * pow(_D * y * y + 1, -1, P) % P
     return None if pow(square, (P - 1) // 2, P) == 1 else "it is not a point on the curve"
+
+
+def public_key_problem(raw: bytes) -> str | None:
+    """Return why bytes are not an acceptable public key, ordinary or a security key's; None if they are."""
+    if len(raw) <= 32:
+        return key_problem(raw)
+    key = security_key.security_key(raw)
+    return "it is neither 32 bytes nor an OpenSSH security key" if key is None else key_problem(key.point)
 
 
 def is_strict_signature(signature: bytes) -> bool:
@@ -104,27 +118,65 @@ class Ed25519:
 _SPKI = bytes.fromhex("302a300506032b6570032100")
 _PKCS8 = bytes.fromhex("302e020100300506032b657004220420")
 _PEM = lazy_pattern(r"\s*-----BEGIN PUBLIC KEY-----\n([A-Za-z0-9+/=\n]{1,200})\n-----END PUBLIC KEY-----\s*")
+_SSH_TYPES = ("ssh-", "sk-ssh-", "ecdsa-", "sk-ecdsa-")
 ED25519_HINT = "Rye uses only Ed25519 keys; `rye keys generate` creates one."
 
 
-class PublicKey(Struct, frozen=True):
-    """A valid public key. Create it with ``from_raw``, ``read_pem`` or ``read_public_key``."""
+class PublicKey(Struct, frozen=True, eq=False):
+    """A valid public key. Create it with ``from_raw``, ``read_pem`` or ``read_public_key``.
+
+    Two are equal if they are the same key, whatever is demanded of their signatures.
+    """
 
     raw: bytes
+    """32 bytes, or the blob of a security key."""
+    verified_only: bool = False
+    """Whether signatures count only if the security key verified its owner."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PublicKey) and self.raw == other.raw
+
+    def __ne__(self, other: object) -> bool:  # a Struct has its own, which is not the inverse of this __eq__
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.raw)
 
     @classmethod
     def from_raw(cls, raw: bytes) -> PublicKey:
-        """Return the key of 32 raw bytes. Raises RyeError ``bad-key`` for keys that
-        :func:`rye.signing.keys.key_problem` refuses.
+        """Return the key of these bytes. Raises RyeError ``bad-key`` for keys that
+        :func:`rye.signing.keys.public_key_problem` refuses.
         """
-        problem = key_problem(raw)
+        problem = public_key_problem(raw)
         if problem:
             raise RyeError("bad-key", f"This is not a usable Ed25519 public key: {problem}.", ED25519_HINT)
         return cls(bytes(raw))
 
     @property
+    def ssh(self) -> ssh_wire.SshKey:
+        """The key as SSH programs know it."""
+        return self._security_key or ssh_wire.SshKey(self.raw)
+
+    @property
+    def hardware(self) -> bool:
+        """Whether it is a security key."""
+        return self._security_key is not None
+
+    @property
+    def point(self) -> bytes:
+        """The 32 bytes that verify: two keys with the same ones are one person's."""
+        key = self._security_key
+        return self.raw if key is None else key.point
+
+    @property
+    def _security_key(self) -> ssh_wire.SshKey | None:
+        return None if len(self.raw) == 32 else security_key.security_key(self.raw)
+
+    @property
     def pem(self) -> str:
-        """The canonical PEM text (SubjectPublicKeyInfo)."""
+        """The canonical text: PEM (SubjectPublicKeyInfo); of a security key the line that OpenSSH writes."""
+        if self.hardware:
+            return self.ssh.line() + "\n"
         body = base64.b64encode(_SPKI + self.raw).decode("ascii")
         return f"-----BEGIN PUBLIC KEY-----\n{body}\n-----END PUBLIC KEY-----\n"
 
@@ -141,13 +193,32 @@ class PublicKey(Struct, frozen=True):
     @property
     def fingerprint(self) -> str:
         """The fingerprint that people compare: ``SHA256:`` and base64."""
-        return "SHA256:" + base64.b64encode(hashlib.sha256(self.raw).digest()).decode("ascii").rstrip("=")
+        return _fingerprint(self.raw)
+
+    @property
+    def openssh_fingerprint(self) -> str:
+        """The fingerprint that OpenSSH's programs print for this key."""
+        return _fingerprint(self.ssh.blob())
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What a person can call it: either fingerprint, or its key id."""
+        return frozenset((self.fingerprint, self.openssh_fingerprint, self.key_id))
 
     def verifies(self, message: bytes, signature: bytes) -> bool:
-        """Whether ``signature`` (64 bytes) is this key's signature of ``message``. Never raises."""
-        if key_problem(self.raw) or not is_strict_signature(signature):
+        """Whether ``signature`` (64 bytes; of a security key with flags and counter) is this key's signature of ``message``.
+
+        Never raises.
+        """
+        key, point = self._security_key, self.point
+        if key is not None:
+            signed = security_key.signed_bytes(key, message, signature, verified_only=self.verified_only)
+            if signed is None:
+                return False
+            message, signature = signed, signature[:64]
+        if key_problem(point) or not is_strict_signature(signature):
             return False
-        return _libsodium().verifies(self.raw, message, signature)
+        return _libsodium().verifies(point, message, signature)
 
 
 class PrivateKey(Struct, frozen=True):
@@ -172,8 +243,8 @@ class PrivateKey(Struct, frozen=True):
         """The public half."""
         return PublicKey(_libsodium().public_half(self.seed))
 
-    def sign(self, message: bytes) -> bytes:
-        """Return the 64-byte signature, which is deterministic (RFC 8032 §5.1.6)."""
+    def sign(self, message: bytes, what: str = "") -> bytes:
+        """Return the 64-byte signature, which is deterministic (RFC 8032 §5.1.6). ``what`` is for keys that ask a person."""
         return _libsodium().sign(self.seed, message)
 
     def pem(self) -> str:
@@ -203,9 +274,28 @@ def read_pem(text: str) -> PublicKey:
     return PublicKey.from_raw(der[len(_SPKI) :])
 
 
+def read_public_line(text: str) -> PublicKey:
+    """Read the line of an OpenSSH ``.pub`` file. Raises RyeError ``bad-key``."""
+    try:
+        key = ssh_wire.read_line(text)
+    except ssh_wire.WireError as error:
+        raise RyeError(
+            "bad-key", f"The OpenSSH public key cannot be read: {error}.", "Copy the whole .pub file."
+        ) from None
+    if key is None:
+        hint = "`ssh-keygen -t ed25519`, or `-t ed25519-sk` for a security key, makes one that Rye can use."
+        raise RyeError("bad-key", f"{text.split(' ', 1)[0][:80]!r} is not an Ed25519 key.", hint)
+    return PublicKey.from_raw(key.point if key.application is None else key.blob())
+
+
+def read_public_text(text: str) -> PublicKey:
+    """Read a public key's own text: PEM or an OpenSSH line. Raises RyeError ``bad-key``."""
+    return read_public_line(text) if text.startswith(_SSH_TYPES) else read_pem(text)
+
+
 def read_public_key(data: bytes) -> KeyFile:
-    """Read a key file: PEM, or TOML with ``[public_key] pem`` (and optionally ``fingerprint``, which must match, and
-    ``owner``).
+    """Read a key file: PEM, an OpenSSH line, or TOML with ``[public_key] pem`` (and optionally ``fingerprint``, which must
+    match, and ``owner``).
 
     Raises RyeError ``bad-key``. A signature line in the TOML is only a comment: a file that vouches for itself proves
     nothing.
@@ -218,6 +308,8 @@ def read_public_key(data: bytes) -> KeyFile:
         raise RyeError("bad-key", "The key file is not text.", "Give a PEM file or a key TOML.") from None
     if text.lstrip().startswith("-----BEGIN"):
         return KeyFile(read_pem(text))
+    if text.startswith(_SSH_TYPES):
+        return KeyFile(read_public_line(text))
     return _read_toml(text)
 
 
@@ -231,13 +323,17 @@ def _read_toml(text: str) -> KeyFile:
     pem = table.get("pem") if isinstance(table, dict) else None
     if not isinstance(pem, str):
         raise RyeError("bad-key", "The key file has no `pem` text in [public_key].", "Give a PEM file or a key TOML.")
-    key = read_pem(pem)
+    key = read_public_text(pem)
     claimed = document.get("fingerprint", key.key_id)
     if claimed not in (key.key_id, key.later_key_id, key.fingerprint):
         message = f"The key file says fingerprint {str(claimed)[:80]!r}, but its key has {key.key_id}."
         raise RyeError("bad-key", message, "Ask its owner for the right file.")
     owner = document.get("owner")
     return KeyFile(key, owner[:100] if isinstance(owner, str) and owner.isprintable() else None)
+
+
+def _fingerprint(data: bytes) -> str:
+    return "SHA256:" + base64.b64encode(hashlib.sha256(data).digest()).decode("ascii").rstrip("=")
 
 
 def strict_base64(text: str) -> bytes | None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 from datetime import datetime
 
 from rye.errors import RyeError
-from rye.signing.keys import PrivateKey
 from rye.signing.signature_line import (
     Absent,
     FoundLine,
@@ -28,11 +27,12 @@ from rye.signing.signature_line import (
     insert,
     layout_of,
 )
+from rye.signing.signing_key import SigningKey
 
 _FIX = "Run `rye validate --fix FILE`, then sign it again."
 
 
-def sign(text: str, kind: str, file_name: str, key: PrivateKey, now: datetime) -> str:
+def sign(text: str, kind: str, file_name: str, key: SigningKey, now: datetime) -> str:
     """Return ``text`` with this key's signature line. ``now`` must have a time zone.
 
     Raises RyeError ``not-lf`` (CR LF), ``byte-order-mark`` or ``broken-signature-line``, and what ``layout_of`` raises.
@@ -47,11 +47,11 @@ def sign(text: str, kind: str, file_name: str, key: PrivateKey, now: datetime) -
         return text
     rest = completed(_without_line(found, file_name), layout)
     digest = content_hash(rest)
-    signature = key.sign(digest.encode("ascii"))
+    signature = key.sign(digest.encode("ascii"), f"{kind} {file_name}, SHA-256 {digest}")
     return insert(rest, SignatureLine(format_timestamp(now), digest, signature, key.public.key_id), layout)
 
 
-def sign_bytes(data: bytes, kind: str, file_name: str, key: PrivateKey, now: datetime) -> bytes:
+def sign_bytes(data: bytes, kind: str, file_name: str, key: SigningKey, now: datetime) -> bytes:
     """Do the same on a file's bytes. Also raises RyeError ``unreadable``."""
     try:
         text = data.decode("utf-8")
@@ -67,7 +67,7 @@ def unsigned_text(text: str, layout: Layout) -> str:
     return text if found.rest is None else found.rest
 
 
-def _is_current(line: SignatureLine, rest: str, key: PrivateKey) -> bool:
+def _is_current(line: SignatureLine, rest: str, key: SigningKey) -> bool:
     public = key.public
     return (
         line.key_id == public.key_id

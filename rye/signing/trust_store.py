@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.limits import KEYS
-from rye.signing.keys import PublicKey, read_pem, read_public_key
+from rye.signing.keys import PublicKey, read_public_key, read_public_text
 from rye.signing.signature_line import format_timestamp
 from rye.storage import private_files
 from rye.storage.places import TRUSTED_KEYS
@@ -176,7 +176,7 @@ class TrustStore:
         if missing := _FIELDS - {"revoked"} - set(row):
             raise self._unreadable(f"a [[key]] has no {', '.join(sorted(missing))}")
         try:
-            key = read_pem(row["pem"])
+            key = read_public_text(row["pem"])
         except RyeError as error:
             raise self._unreadable(error.message) from None
         if row["fingerprint"] != key.fingerprint:
@@ -246,5 +246,5 @@ def _proposal(path: Path) -> Proposal:
     return Proposal(path, key, owner)
 
 
-def _names(entry: TrustedKey) -> tuple[str, ...]:
-    return (entry.key.fingerprint, entry.key.key_id, entry.key.later_key_id, entry.label)
+def _names(entry: TrustedKey) -> frozenset[str]:
+    return entry.key.names | {entry.key.later_key_id, entry.label}

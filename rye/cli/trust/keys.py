@@ -7,10 +7,17 @@ import click
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.cli.trust.own_keys import own_keys
+from rye.errors import UsageError
 from rye.signing.key_store import StoredKey
 from rye.workspace.confirmation import confirm
 from rye.workspace.named_file import NamedFile
 from rye.workspace.new_file import write_new
+
+
+def _place(key: StoredKey) -> str:
+    if key.in_agent:
+        return "agent"
+    return "sealed" if key.sealed else "plain"
 
 
 def _show(session: Session, key: StoredKey, done: str) -> None:
@@ -22,7 +29,11 @@ def _show(session: Session, key: StoredKey, done: str) -> None:
     session.console.data(f"{done} {key.name!r}")
     session.console.data(f"  key id       {key.public.key_id}")
     session.console.data(f"  fingerprint  {key.public.fingerprint}")
-    session.console.data(f"  file         {key.path}{' (sealed)' if key.sealed else ''}")
+    session.console.data(f"  OpenSSH's    {key.public.openssh_fingerprint}")
+    if key.in_agent:
+        session.console.data(f"  in           your ssh-agent{', a security key' if key.public.hardware else ''}")
+    else:
+        session.console.data(f"  file         {key.path}{' (sealed)' if key.sealed else ''}")
 
 
 @command("generate")
@@ -34,6 +45,33 @@ def _show(session: Session, key: StoredKey, done: str) -> None:
 def generate(session: Session, name: str, passphrase: bool) -> None:
     """Create an Ed25519 key pair and trust it."""
     _show(session, own_keys(session).generate(name, seal=passphrase), "created key")
+    session.console.next_step("`rye namespace claim NAME` makes a namespace yours, `rye sign` signs your items.")
+
+
+@command("add")
+@click.option(
+    "--agent",
+    "selector",
+    is_flag=False,
+    flag_value="",
+    metavar="[FINGERPRINT|COMMENT]",
+    help="Take this Ed25519 key of your ssh-agent; without a value its only one.",
+)
+@click.option("--name", default="default", show_default=True, help="The name of the key here.")
+@click.pass_obj
+def add_key(session: Session, selector: str | None, name: str) -> None:
+    """Use a key of your ssh-agent, and trust it. Only its public half is stored.
+
+    Everything that signs can use it: it is your default key if it is your first, and `--key NAME` names it.
+    """
+    if selector is None:
+        raise UsageError(
+            "missing-argument",
+            "It is not said where the key is.",
+            "`rye keys add --agent` takes one from your ssh-agent; `rye keys import FILE` reads a private key.",
+            what="key",
+        )
+    _show(session, own_keys(session).add_from_agent(selector, name), "added key")
     session.console.next_step("`rye namespace claim NAME` makes a namespace yours, `rye sign` signs your items.")
 
 
@@ -51,10 +89,7 @@ def list_keys(session: Session) -> None:
     if not keys:
         session.console.say("No keys yet. `rye keys generate` creates one.")
     session.console.table(
-        [
-            ["*" if k.default else "", k.name, k.public.key_id, k.public.fingerprint, "sealed" if k.sealed else "plain"]
-            for k in keys
-        ],
+        [["*" if k.default else "", k.name, k.public.key_id, k.public.fingerprint, _place(k)] for k in keys],
         ["", "NAME", "KEY ID", "FINGERPRINT", "FILE"],
     )
 
@@ -133,6 +168,7 @@ keys = family(
     "Manage your own signing keys.",
     {
         "generate": ("rye.cli.trust.keys:generate", "Create a key pair and trust it."),
+        "add": ("rye.cli.trust.keys:add_key", "Use a key of your ssh-agent."),
         "list": ("rye.cli.trust.keys:list_keys", "Show your keys."),
         "export": ("rye.cli.trust.keys:export", "Print a key's public half."),
         "import": ("rye.cli.trust.keys:import_key", "Store a private key."),

@@ -98,15 +98,15 @@ def sign_items(
             f"Replace {what}? Versions that are published with {which} can then no longer be published from here."
         )
         confirm(context, question, "nothing was signed.")
-    private = keys.private(key) if force or not all(present) else None
+    signing_key = keys.signing_key(key) if force or not all(present) else None
     now = context.now()
     results: list[SignedItem] = []
     changes: list[tuple[ItemFile, bytes]] = []
     for item, signer in zip(items, present, strict=True):
         if signer is None or item in replaced:
-            assert private is not None  # there is something to sign
-            data = sign_bytes(item.data, item.location.kind, item.path.name, private, now)
-            results.append(SignedItem(item.shown, item.location.kind, data != item.data, private.public))
+            assert signing_key is not None  # there is something to sign
+            data = sign_bytes(item.data, item.location.kind, item.path.name, signing_key, now)
+            results.append(SignedItem(item.shown, item.location.kind, data != item.data, signing_key.public))
             changes.append((item, data))
         else:
             results.append(SignedItem(item.shown, item.location.kind, False, signer))

@@ -65,8 +65,10 @@ def publish_advisory(context: Context, keys: OwnKeys, request: AdvisoryRequest) 
         identity, _ = published(client, request.reference)
         keyset = keyset_in_force(context, client, identity.namespace)
         advisory = _advisory(context, client.origin, identity, request, title, keyset.number)
-        private = owner_key(keys, keyset, request.key)
-        position = send(context, client, identity, advisory, private, lambda history: advisory in history.advisories)
+        signing_key = owner_key(keys, keyset, request.key)
+        position = send(
+            context, client, identity, advisory, signing_key, lambda history: advisory in history.advisories
+        )
     return AdvisoryOutcome(advisory, position)
 
 

@@ -128,8 +128,8 @@ def _warn_of_fewer(context: Context, keyset: Keyset) -> None:
 def _signers(keys: OwnKeys, keyset: Keyset, key_names: Sequence[str], before: Keyset | None = None) -> list[Signer]:
     owners = {*keyset.keys, *(before.keys if before is not None else ())}
     own = tuple(stored.name for stored in keys.list() if stored.public.raw in owners)
-    chosen = [keys.private(name) for name in key_names or own or (None,)]
-    return [owner_signer(keyset.origin, keyset.namespace, private) for private in chosen]
+    chosen = [keys.signing_key(name) for name in key_names or own or (None,)]
+    return [owner_signer(keyset.origin, keyset.namespace, signing_key) for signing_key in chosen]
 
 
 def _missing(context: Context, client: RegistryClient, keyset: Keyset, note: SignedNote) -> str | None:

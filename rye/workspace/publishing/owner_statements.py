@@ -17,7 +17,7 @@ from rye.workspace.registries.registry_access import open_api
 if TYPE_CHECKING:
     from rye.items.identity import Identity
     from rye.registry.client import RegistryClient
-    from rye.signing.keys import PrivateKey
+    from rye.signing.signing_key import SigningKey
     from rye.workspace.context import Context
     from rye.workspace.trusting.own_keys import OwnKeys
 
@@ -39,10 +39,10 @@ def keyset_in_force(context: Context, client: RegistryClient, namespace: str) ->
     return link.keyset
 
 
-def owner_key(keys: OwnKeys, keyset: Keyset, name: str | None) -> PrivateKey:
-    """The private key called ``name`` (None: the default), if it is in the keyset. Raises RyeError ``not-an-owner``."""
+def owner_key(keys: OwnKeys, keyset: Keyset, name: str | None) -> SigningKey:
+    """The key called ``name`` (None: the default), if it is in the keyset. Raises RyeError ``not-an-owner``."""
     require_owner(keys, keyset, name)
-    return keys.private(name)
+    return keys.signing_key(name)
 
 
 def require_owner(keys: OwnKeys, keyset: Keyset, name: str | None) -> None:
@@ -56,9 +56,9 @@ def require_owner(keys: OwnKeys, keyset: Keyset, name: str | None) -> None:
         )
 
 
-def owner_signer(origin: str, namespace: str, private: PrivateKey) -> Signer:
+def owner_signer(origin: str, namespace: str, signing_key: SigningKey) -> Signer:
     """The signer of notes for the registry ``origin`` with a namespace's key."""
-    return Signer(VerifierKey(namespace_key_name(origin, namespace), private.public.raw), private.sign)
+    return Signer(VerifierKey(namespace_key_name(origin, namespace), signing_key.public.raw), signing_key.sign)
 
 
 def one_line(option: str, text: str) -> str:
@@ -79,11 +79,11 @@ def send(
     client: RegistryClient,
     identity: Identity,
     statement: Statement,
-    private: PrivateKey,
+    signing_key: SigningKey,
     shows: Callable[[ItemHistory], bool],
 ) -> int:
     """Sign and publish a statement, then read it back from the log. Return its position. Raises RyeError ``not-in-log``."""
-    note = notes.sign(statement.text(), [owner_signer(client.origin, identity.namespace, private)])
+    note = notes.sign(statement.text(), [owner_signer(client.origin, identity.namespace, signing_key)])
     return send_note(context, client, identity, note.encode(), shows)
 
 

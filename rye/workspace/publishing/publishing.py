@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from rye.project.declared_sources import Source
     from rye.project.registries import Registries
     from rye.registry.client import RegistryClient
-    from rye.signing.keys import PrivateKey
+    from rye.signing.signing_key import SigningKey
     from rye.workspace.context import Context
     from rye.workspace.trusting.own_keys import OwnKeys
 
@@ -154,8 +154,8 @@ def publish(
             return PublishOutcome(batch, None)
         if request.stage:
             return PublishOutcome(batch, None, _stage(context, api(), batch))
-        private = owner_key(keys, keyset, request.key)
-        batch, positions = _send(context, api(), batch, private)
+        signing_key = owner_key(keys, keyset, request.key)
+        batch, positions = _send(context, api(), batch, signing_key)
         _check_logged(client, batch.releases)
     return PublishOutcome(batch, positions)
 
@@ -563,7 +563,7 @@ def _stage(context: Context, api: RegistryApi, batch: Batch) -> tuple[str, ...]:
 # -- into the log ---------------------------------------------------------------------------------------------------------
 
 
-def _send(context: Context, api: RegistryApi, batch: Batch, private: PrivateKey) -> tuple[Batch, tuple[int, ...]]:
+def _send(context: Context, api: RegistryApi, batch: Batch, signing_key: SigningKey) -> tuple[Batch, tuple[int, ...]]:
     """Log the releases, in requests no larger than the server accepts. Small files are sent in the same requests. Return the
     batch that was logged, and the position of each of its releases.
 
@@ -572,7 +572,7 @@ def _send(context: Context, api: RegistryApi, batch: Batch, private: PrivateKey)
     that it refuses stands alone and is left out.
     """
     signed = [
-        notes.sign(release.text(), [owner_signer(release.origin, release.identity.namespace, private)]).encode()
+        notes.sign(release.text(), [owner_signer(release.origin, release.identity.namespace, signing_key)]).encode()
         for release in batch.releases
     ]
     small = [item if item.size <= PUBLISHING.inline_item_bytes else None for item in batch.items]

@@ -54,7 +54,7 @@ def set_yanked(context: Context, keys: OwnKeys, request: YankRequest) -> YankOut
         if said == (why if request.yanked else None):
             return YankOutcome(identity, version, why, None)
         keyset = keyset_in_force(context, client, identity.namespace)
-        private = owner_key(keys, keyset, request.key)
+        signing_key = owner_key(keys, keyset, request.key)
         if request.yanked:
             confirm(context, f"Yank {identity} {version} for everyone?", "nothing was yanked.")
         statement = Yank(
@@ -72,7 +72,7 @@ def set_yanked(context: Context, keys: OwnKeys, request: YankRequest) -> YankOut
             client,
             identity,
             statement,
-            private,
+            signing_key,
             lambda history: any(r.version == version and r.yank == shown for r in history.records),
         )
     return YankOutcome(identity, version, why, position)
@@ -112,7 +112,7 @@ def deprecate(context: Context, keys: OwnKeys, request: DeprecationRequest) -> D
         if request.undo and client.histories([identity])[identity].deprecation is None:
             raise RyeError("nothing-to-do", f"{identity} is not deprecated.", f"`rye info {identity}` shows its state.")
         keyset = keyset_in_force(context, client, identity.namespace)
-        private = owner_key(keys, keyset, request.key)
+        signing_key = owner_key(keys, keyset, request.key)
         statement = Deprecation(
             origin=client.origin,
             identity=identity,
@@ -123,5 +123,5 @@ def deprecate(context: Context, keys: OwnKeys, request: DeprecationRequest) -> D
             reason=why,
         )
         shown = None if request.undo else statement
-        position = send(context, client, identity, statement, private, lambda history: history.deprecation == shown)
+        position = send(context, client, identity, statement, signing_key, lambda history: history.deprecation == shown)
     return DeprecationOutcome(identity, instead, why, position)

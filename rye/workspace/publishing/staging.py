@@ -105,10 +105,10 @@ def approve(
         require_owner(keys, staged.keyset, key)
         if not agreed(staged):
             raise RyeError("declined", "Nothing was signed.")
-        private = owner_key(keys, staged.keyset, key)
+        signing_key = owner_key(keys, staged.keyset, key)
         release = _to_sign(staged, detail, statement_time(context))
         namespace = release.identity.namespace
-        note = notes.sign(release.text(), [owner_signer(client.origin, namespace, private)])
+        note = notes.sign(release.text(), [owner_signer(client.origin, namespace, signing_key)])
         row = api.approve_stage(staged.row.id, note.encode())
         if row.log is not None:
             _check_logged(client, staged.release)

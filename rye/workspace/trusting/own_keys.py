@@ -7,15 +7,25 @@ from typing import TYPE_CHECKING
 
 from rye.errors import RyeError, UsageError
 from rye.limits import KEYS
+from rye.project.layout import find_project
 from rye.signing.key_store import KeyStore, StoredKey
-from rye.signing.keys import PrivateKey, PublicKey
+from rye.signing.keys import PrivateKey, PublicKey, key_problem
 from rye.signing.sealed_form import is_sealed
+from rye.signing.signing_key import SigningKey
 from rye.storage.safe_files import read_bytes
+from rye.text.lazy import lazy_module
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rye.signing import agent_key, ssh_agent
+    from rye.signing.ssh_agent import Agent, AgentEntry
     from rye.workspace.context import Context
+else:
+    agent_key, ssh_agent = (
+        lazy_module("rye.signing.agent_key"),
+        lazy_module("rye.signing.ssh_agent"),
+    )  # few sign with one
 
 AskPassphrase = Callable[[str], str]
 """Asks the question given as text. Called only if a person can be asked."""
@@ -48,9 +58,51 @@ class OwnKeys:
         """The public half of the key called ``name`` (None: the default)."""
         return self.store.get(name).public
 
-    def private(self, name: str | None = None) -> PrivateKey:
-        """The private key, unsealed. Warns if others can read its file."""
+    def signing_key(self, name: str | None = None) -> SigningKey:
+        """The key that signs: unsealed from its file, or the agent's, which is asked only when something is to be signed."""
         stored = self.store.get(name)
+        if stored.in_agent:
+            return agent_key.AgentKey(stored.public, stored.name, self.agent, self.context.tell)
+        return self.private(stored.name)
+
+    def agent(self) -> Agent:
+        """The user's ssh-agent. Raises RyeError ``ssh-agent-missing``, ``ssh-agent-socket``."""
+        project = find_project(self.context.cwd)
+        return ssh_agent.agent_of(self.context.environment, self.context.cwd if project is None else project.root)
+
+    def agent_keys(self) -> tuple[AgentEntry, ...]:
+        """The keys of the user's ssh-agent that Rye can use. Raises RyeError ``ssh-agent-missing``, ``ssh-agent-silent`` and others."""
+        return self.agent().identities(
+            lambda: self.context.tell("Waiting for your agent to list its keys. Ctrl-C stops.")
+        )
+
+    def add_from_agent(self, selector: str, name: str) -> StoredKey:
+        """Store the public half of a key in the agent, and trust it.
+
+        ``selector``: its fingerprint (OpenSSH's or Rye's) or its comment; empty: the only one. Raises RyeError
+        ``unknown-key``, ``ambiguous-key``, ``already-exists``.
+        """
+        keys = {entry: _public_of(entry) for entry in self.agent_keys() if key_problem(entry.key.point) is None}
+        entries = tuple(keys)
+        matching = [entry for entry, key in keys.items() if not selector or selector in _selectors(entry, key)]
+        listed = "; ".join(f"{keys[entry].openssh_fingerprint} {entry.comment}" for entry in (matching or entries))
+        if not entries:
+            raise RyeError(
+                "unknown-key",
+                "Your agent shows no Ed25519 key.",
+                "`ssh-add FILE` adds one, `ssh-add -X` unlocks a locked agent, `ssh-keygen -t ed25519` makes a key.",
+            )
+        if not matching:
+            raise RyeError("unknown-key", f"Your agent has no key {selector!r}.", f"It has: {listed}.")
+        if len({keys[entry] for entry in matching}) > 1:
+            raise RyeError(
+                "ambiguous-key", f"Several keys of your agent match: {listed}.", "Give the fingerprint of one."
+            )
+        return self.store.add_agent(name, keys[matching[0]], self.context.now())
+
+    def private(self, name: str | None = None) -> PrivateKey:
+        """The private key, unsealed. Warns if others can read its file. Raises RyeError ``key-in-ssh-agent``."""
+        stored = self.store.with_private_file(name)
         if stored.warning:
             self.context.warn(stored.warning)
         return self.store.private(name, lambda: self.passphrase(f"Passphrase of the key {stored.name!r}"))
@@ -81,3 +133,14 @@ class OwnKeys:
                 "passphrase-mismatch", "The passphrases do not match. Nothing was changed.", "Run the command again."
             )
         return found
+
+
+def _public_of(entry: AgentEntry) -> PublicKey:
+    key = entry.key
+    return PublicKey.from_raw(key.point if key.application is None else key.blob())
+
+
+def _selectors(entry: AgentEntry, key: PublicKey) -> frozenset[str]:
+    return frozenset(
+        (key.fingerprint, key.openssh_fingerprint, key.openssh_fingerprint.removeprefix("SHA256:"), entry.comment)
+    )
