@@ -182,6 +182,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "keys import": ("rye keys import work.key --name work",),
     "keys default": ("rye keys default work",),
     "keys passphrase": ("rye keys passphrase", "rye keys passphrase work --remove"),
+    "keys move": ("rye keys move work --agent SHA256:FINGERPRINT",),
     "keys remove": ("rye keys remove work",),
     "trust add": ("rye trust add acme.pem --label acme",),
     "trust list": ("rye trust list",),

@@ -135,6 +135,15 @@ def keys(names: Sequence[str], warnings: Sequence[str], default: str | None) -> 
     return Check("keys", "ok", f"{len(names)} key{'s' if len(names) > 1 else ''}, readable by you alone")
 
 
+def single_keys(single: Sequence[str], count: int) -> Check:
+    """The namespaces of which this machine has a key. ``single``: those with one key only; ``count``: all of them."""
+    if single:
+        text = f"{', '.join(single)}: one key only. Whoever loses it needs the registry's owners and 72 hours"
+        hint = f"Make another on a second machine, or a copy on paper, and add it: `rye namespace keys add {single[0]} FILE`."
+        return Check("namespaces", "warning", text, hint=hint)
+    return Check("namespaces", "ok", f"{count} with a key of yours" if count else "none with a key of yours")
+
+
 def clock(now: datetime, registry_time: datetime | None) -> Check:
     """Compare this machine's clock with a time that the registry signed, if known.
 

@@ -21,16 +21,19 @@ _SHOWN_LINES, _SHOWN_CHARACTERS = 8, 200
 
 
 class AgentKey(Struct, frozen=True):
-    """``find`` opens the agent (raises RyeError ``ssh-agent-missing``, ``ssh-agent-socket``); ``tell`` shows a line to the person."""
+    """``find`` opens the agent (raises RyeError ``ssh-agent-missing``, ``ssh-agent-socket``), ``tell`` shows a line to the
+    person, and ``signed`` is called after each signature.
+    """
 
     public: PublicKey
     name: str
     find: Callable[[], Agent]
     tell: Callable[[str], None]
+    signed: Callable[[], None]
 
     def sign(self, message: bytes, what: str = "") -> bytes:
-        """Have the agent sign. Raises RyeError ``ssh-agent-missing``, ``ssh-agent-socket``, ``ssh-agent-locked``, ``ssh-agent-key-gone``,
-        ``ssh-agent-declined``, ``ssh-agent-silent``, ``ssh-agent-answer``.
+        """Have the agent sign. Raises RyeError ``ssh-agent-missing``, ``ssh-agent-socket``, ``ssh-agent-locked``,
+        ``ssh-agent-key-gone``, ``ssh-agent-declined``, ``ssh-agent-silent``, ``ssh-agent-answer``.
         """
         agent = self.find()
         self.tell(f"Asking your agent to sign with {self.name!r}: {what or described(message)}")
@@ -42,6 +45,7 @@ class AgentKey(Struct, frozen=True):
             raise wrong_answer(
                 agent.path, f"its signature is not one of {self.public.fingerprint} over what was to be signed"
             )
+        self.signed()
         return signature
 
     def _waits(self, what: str) -> Wait:

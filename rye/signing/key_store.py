@@ -6,6 +6,7 @@
         <name>.key            0600  the private key: PKCS #8 PEM, or sealed (rye.signing.keys)
         <name>.agent          0600  instead: the private key is in an ssh-agent; the OpenSSH line of its public half
         <name>.pub            0600  the public key in PEM (of a security key its OpenSSH line), to give to others
+        <name>.used           0600  when it signed last
         default               the name of the key that signs if none is named: the first one, until changed
 
 A key that is generated, imported or added here is trusted here: anyone who has the private half can vouch for it. A private
@@ -14,6 +15,7 @@ key that others can read is reported with the key, and with the command that fix
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -26,6 +28,7 @@ from rye.items.identity import is_segment
 from rye.limits import KEYS
 from rye.signing.keys import PrivateKey, PublicKey, read_public_line, read_public_text
 from rye.signing.sealed_form import is_sealed
+from rye.signing.signature_line import format_timestamp, is_timestamp
 from rye.signing.trust_store import TrustStore
 from rye.storage import private_files
 
@@ -172,10 +175,24 @@ class KeyStore:
                 "default-key", f"{name!r} is your default key.", "Choose another first: `rye keys default NAME`."
             )
         stored.path.unlink()
-        stored.path.with_suffix(".pub").unlink(missing_ok=True)
+        for suffix in (".pub", ".used"):
+            stored.path.with_suffix(suffix).unlink(missing_ok=True)
         if stored.default:
             (self.folder / _DEFAULT).unlink(missing_ok=True)
         return stored
+
+    def mark_used(self, name: str, now: datetime) -> None:
+        """Note that the key signs now. A full or read-only disk only costs the note."""
+        with contextlib.suppress(OSError):
+            private_files.write(self.folder / f"{name}.used", format_timestamp(now) + "\n")
+
+    def last_used(self, name: str) -> str | None:
+        """When the key signed last, as in a signature line; None if it never did here, or the note is not one."""
+        try:
+            text = self._read(self.folder / f"{name}.used").removesuffix("\n")
+        except RyeError:
+            return None
+        return text if is_timestamp(text) else None
 
     def default_name(self) -> str | None:
         """Return the default key's name; None if there is no key."""

@@ -313,7 +313,7 @@ def _parse(line: str, style: CommentStyle) -> SignatureLine | str | None:
 
 def _check_fields(match: re.Match[str]) -> SignatureLine | str:
     key_id, attested, encoded = match["key_id"], match["attested"], match["signature"]
-    if not _is_time(match["timestamp"]):
+    if not is_timestamp(match["timestamp"]):
         return "the timestamp is not a valid YYYY-MM-DDTHH:MM:SSZ"
     if _HEX64.fullmatch(match["hash"]) is None:
         return "the hash is not 64 lower-case hex digits"
@@ -343,7 +343,8 @@ def _decode_signature(encoded: str, *, later: bool) -> bytes | None:
     return signature if encode_signature(signature).rstrip("=") == unpadded else None
 
 
-def _is_time(text: str) -> bool:
+def is_timestamp(text: str) -> bool:
+    """Whether a text is a valid ``YYYY-MM-DDTHH:MM:SSZ``."""
     match = _TIMESTAMP.fullmatch(text)
     if match is None:
         return False

@@ -69,6 +69,7 @@ PARTS = (
     Part(("python",), lambda _: [doctor.python_version(tuple(sys.version_info[:3]))], _ANY),
     Part(("keys",), lambda asked: [health.own_keys(asked.context.home)], _ANY),
     Part(("trust",), lambda asked: [health.trusted_keys(asked.context.home)], _ANY),
+    Part(("namespaces",), lambda asked: [health.own_namespaces(asked.context)], _ANY),
     Part(("registry", "clock"), lambda asked: health.registry(asked.context), _ANY),
 )
 """Every part, in the order of the answer."""

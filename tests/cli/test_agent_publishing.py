@@ -73,6 +73,11 @@ def test_keys_of_the_namespace_change_with_it(owner: Person, agent: OpenSshAgent
 def test_without_the_agent_nothing_is_published(owner: Person, tmp_path: Path) -> None:
     path = owner.directive("work/four")
     owner.fails(
-        "publish", path, "--yes", "--allow-uncommitted", code="ssh-agent-missing", env={"SSH_AUTH_SOCK": str(tmp_path / "gone")}
+        "publish",
+        path,
+        "--yes",
+        "--allow-uncommitted",
+        code="ssh-agent-missing",
+        env={"SSH_AUTH_SOCK": str(tmp_path / "gone")},
     )
     owner.fails("info", "desk/work/four", code="no-such-item")

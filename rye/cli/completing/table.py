@@ -67,6 +67,7 @@ _BY_COMMAND = {
     ("mcp token", "as_"): "item directive",
     ("run", "target"): "item directive",
     ("keys passphrase", "name"): "key",
+    ("keys move", "old"): "key",
     ("keys remove", "name"): "key",
     ("schema", "name"): "schema",
     ("explain", "code"): "code",

@@ -12,6 +12,8 @@ from rye.signing.key_store import StoredKey
 from rye.workspace.confirmation import confirm
 from rye.workspace.named_file import NamedFile
 from rye.workspace.new_file import write_new
+from rye.workspace.publishing.moving_keys import move_key
+from rye.workspace.trusting.key_uses import key_uses, removable
 
 
 def _place(key: StoredKey) -> str:
@@ -78,19 +80,40 @@ def add_key(session: Session, selector: str | None, name: str) -> None:
 @command("list")
 @click.pass_obj
 def list_keys(session: Session) -> None:
-    """Show your keys; * marks the default."""
-    keys = own_keys(session).list()
+    """Show your keys: where each is, which namespaces accept it, and when it signed last; * marks the default.
+
+    Namespaces are those that this machine knows, as of its last look at their registries.
+    """
+    own = own_keys(session)
+    keys = own.list()
+    uses = key_uses(session, keys)
+    for address, why in uses.unread:
+        session.console.warn(f"The namespaces of {address} are not known: {why}")
+    used = {key.name: own.store.last_used(key.name) for key in keys}
     for key in keys:
         if key.warning:
             session.console.warn(key.warning)
     if session.json:
-        session.console.document({"keys": [key.as_json() for key in keys]})
+        session.console.document(
+            {"keys": [{**k.as_json(), "namespaces": uses.as_json(k.name), "last_used": used[k.name]} for k in keys]}
+        )
         return
     if not keys:
         session.console.say("No keys yet. `rye keys generate` creates one.")
     session.console.table(
-        [["*" if k.default else "", k.name, k.public.key_id, k.public.fingerprint, _place(k)] for k in keys],
-        ["", "NAME", "KEY ID", "FINGERPRINT", "FILE"],
+        [
+            [
+                "*" if k.default else "",
+                k.name,
+                k.public.key_id,
+                k.public.fingerprint,
+                _place(k),
+                ", ".join(f"{one.namespace} since {one.since[k.name]:%Y-%m-%d}" for one in uses.of(k.name)),
+                (used[k.name] or "never")[:10],
+            ]
+            for k in keys
+        ],
+        ["", "NAME", "KEY ID", "FINGERPRINT", "WHERE", "NAMESPACES", "SIGNED LAST"],
     )
 
 
@@ -147,20 +170,60 @@ def passphrase(session: Session, name: str | None, unseal: bool) -> None:
     _show(session, own.store.reseal(name, private, new), "unsealed key" if unseal else "sealed key")
 
 
+@command("move")
+@click.argument("old", metavar="OLD")
+@click.option(
+    "--agent",
+    "selector",
+    required=True,
+    metavar="FINGERPRINT|COMMENT",
+    help="The key of your ssh-agent that takes its place; a security key, too.",
+)
+@click.option("--name", help="The name of the new key here (default: OLD-agent).")
+@click.pass_obj
+def move(session: Session, old: str, selector: str, name: str | None) -> None:
+    """Put a key of your ssh-agent in the place of the key OLD, in every namespace that this machine can change alone.
+
+    Each change is signed by both. What the old key signed stays valid, and the old key stays where it is.
+    """
+    confirm(session, f"Replace {old!r} by {selector!r} in your namespaces?", "nothing was changed.")
+    moved = move_key(session, own_keys(session), old, selector, name or f"{old}-agent")
+    for address, why in moved.unread:
+        session.console.warn(f"The namespaces of {address} are not known: {why}")
+    if session.json:
+        left = [{"namespace": one.namespace, "why": one.why, "command": one.command} for one in moved.left]
+        session.console.document({**moved.new.as_json(), "namespaces": list(moved.namespaces), "left": left})
+        return
+    session.console.data(f"{moved.new.name!r} is in your ssh-agent: {moved.new.public.fingerprint}")
+    for namespace in moved.namespaces:
+        session.console.data(f"  {namespace}: it replaced {moved.old.name!r}")
+    for one in moved.left:
+        session.console.data(f"  {one.namespace}: still {moved.old.name!r}. {one.why}")
+        session.console.data(f"    run `{one.command}`")
+    if not moved.namespaces and not moved.left:
+        session.console.say(f"No namespace that this machine knows accepts {moved.old.name!r}.")
+    session.console.say(
+        f"Items that {moved.old.name!r} signed and that are not published yet: `rye sign --force` signs them again."
+    )
+    session.console.next_step(f"`rye keys remove {moved.old.name}` deletes the old key, once nothing needs it.")
+
+
 @command("remove")
 @click.argument("name")
+@click.option("--force", is_flag=True, help="Even if a namespace is then left without a key of this machine.")
 @click.pass_obj
-def remove(session: Session, name: str) -> None:
+def remove(session: Session, name: str, force: bool) -> None:
     """Delete one of your keys permanently. Asks first; without a terminal it needs --yes.
 
-    It stays in namespaces until `rye namespace keys remove`, and in your trust store until `rye trust remove`.
+    Refuses where a namespace would be left without a key of this machine. The key stays in namespaces until
+    `rye namespace keys remove`, and in your trust store until `rye trust remove`.
     """
     own = own_keys(session)
-    stored = own.store.get(name)
-    confirm(
-        session, f"Delete the private key {name!r} ({stored.public.fingerprint}) permanently?", "no key was deleted."
-    )
-    _show(session, own.store.remove(name), "deleted key")
+    stored = removable(session, own, name, force=force)
+    what = f"Forget the key {stored.name!r}" if stored.in_agent else f"Delete the private key {stored.name!r}"
+    question = f"{what} ({stored.public.fingerprint}){'' if stored.in_agent else ' permanently'}?"
+    confirm(session, question, "no key was deleted.")
+    _show(session, own.store.remove(stored.name), "forgot key" if stored.in_agent else "deleted key")
 
 
 keys = family(
@@ -174,6 +237,7 @@ keys = family(
         "import": ("rye.cli.trust.keys:import_key", "Store a private key."),
         "default": ("rye.cli.trust.keys:default", "Choose the default key."),
         "passphrase": ("rye.cli.trust.keys:passphrase", "Seal a key with a new passphrase, or unseal it."),
+        "move": ("rye.cli.trust.keys:move", "Put a key of your ssh-agent in another's place."),
         "remove": ("rye.cli.trust.keys:remove", "Delete a key."),
     },
 )

@@ -14,8 +14,9 @@ from rye.workspace.completion.place import Place
 def keys(place: Place) -> Iterator[str]:
     """The names of the user's keys."""
     for name in sorted(os.listdir(os.path.join(place_of("config", place.environment), "keys"))):
-        if name.endswith(".key"):
-            yield name.removesuffix(".key")
+        stem, _, suffix = name.rpartition(".")
+        if suffix in ("key", "agent"):
+            yield stem
 
 
 def targets(place: Place) -> Iterator[str]:

@@ -36,6 +36,7 @@ from rye.workspace.customizing.roles import known_roles
 from rye.workspace.registries.project_registries import require_contact
 from rye.workspace.registries.registry_access import configured, reading_token
 from rye.workspace.trusting.customizations import remember_made_here
+from rye.workspace.trusting.key_uses import key_uses
 
 
 class Fixed(Struct, frozen=True):
@@ -101,6 +102,15 @@ def trusted_keys(home: Home) -> Check:
     trusted = sum(entry.revoked is None for entry in entries)
     said = f"{trusted} trusted key{'' if trusted == 1 else 's'}, {len(entries) - trusted} revoked"
     return Check("trust", "ok", said)
+
+
+def own_namespaces(context: Context) -> Check:
+    """Check that no namespace of this user hangs on a single key."""
+    try:
+        uses = key_uses(context, KeyStore(context.home.config).list())
+    except RyeError as error:
+        return Check("namespaces", "error", error.message, hint=error.hint)
+    return checks.single_keys([one.namespace for one in uses.namespaces if one.keys == 1], len(uses.namespaces))
 
 
 def registry(context: Context) -> tuple[Check, Check]:

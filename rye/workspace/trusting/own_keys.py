@@ -62,8 +62,15 @@ class OwnKeys:
         """The key that signs: unsealed from its file, or the agent's, which is asked only when something is to be signed."""
         stored = self.store.get(name)
         if stored.in_agent:
-            return agent_key.AgentKey(stored.public, stored.name, self.agent, self.context.tell)
-        return self.private(stored.name)
+            return agent_key.AgentKey(
+                stored.public, stored.name, self.agent, self.context.tell, lambda: self._used(stored.name)
+            )
+        private = self.private(stored.name)
+        self._used(stored.name)
+        return private
+
+    def _used(self, name: str) -> None:
+        self.store.mark_used(name, self.context.now())
 
     def agent(self) -> Agent:
         """The user's ssh-agent. Raises RyeError ``ssh-agent-missing``, ``ssh-agent-socket``."""
@@ -71,16 +78,27 @@ class OwnKeys:
         return ssh_agent.agent_of(self.context.environment, self.context.cwd if project is None else project.root)
 
     def agent_keys(self) -> tuple[AgentEntry, ...]:
-        """The keys of the user's ssh-agent that Rye can use. Raises RyeError ``ssh-agent-missing``, ``ssh-agent-silent`` and others."""
+        """The keys of the user's ssh-agent that Rye can use. Raises RyeError ``ssh-agent-missing`` and others."""
         return self.agent().identities(
             lambda: self.context.tell("Waiting for your agent to list its keys. Ctrl-C stops.")
         )
 
+    def stored_from_agent(self, selector: str) -> StoredKey | None:
+        """The key of the agent that was added already and has this name, fingerprint or comment; None if there is none."""
+        key = self._chosen(selector)
+        return next((stored for stored in self.list() if stored.in_agent and stored.public == key), None)
+
     def add_from_agent(self, selector: str, name: str) -> StoredKey:
-        """Store the public half of a key in the agent, and trust it.
+        """Store the public half of a key in the agent, and trust it. Raises what :meth:`_chosen` and
+        :meth:`KeyStore.add_agent` raise.
+        """
+        return self.store.add_agent(name, self._chosen(selector), self.context.now())
+
+    def _chosen(self, selector: str) -> PublicKey:
+        """The key of the agent.
 
         ``selector``: its fingerprint (OpenSSH's or Rye's) or its comment; empty: the only one. Raises RyeError
-        ``unknown-key``, ``ambiguous-key``, ``already-exists``.
+        ``unknown-key``, ``ambiguous-key``.
         """
         keys = {entry: _public_of(entry) for entry in self.agent_keys() if key_problem(entry.key.point) is None}
         entries = tuple(keys)
@@ -98,7 +116,7 @@ class OwnKeys:
             raise RyeError(
                 "ambiguous-key", f"Several keys of your agent match: {listed}.", "Give the fingerprint of one."
             )
-        return self.store.add_agent(name, keys[matching[0]], self.context.now())
+        return keys[matching[0]]
 
     def private(self, name: str | None = None) -> PrivateKey:
         """The private key, unsealed. Warns if others can read its file. Raises RyeError ``key-in-ssh-agent``."""

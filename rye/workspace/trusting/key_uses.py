@@ -1,0 +1,123 @@
+"""Which namespaces accept the keys of this machine, as of the last look at their registries. Nothing is fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.registry.client import RegistryClient
+from rye.registry.protocol.lines import write_time
+from rye.registry.store.cache import Cache
+from rye.registry.store.state import StateStore
+from rye.registry.trust.keysets import KeysetChain
+from rye.signing.key_store import StoredKey
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
+    from rye.workspace.trusting.own_keys import OwnKeys
+
+
+class OwnNamespace(Struct, frozen=True, kw_only=True):
+    """A namespace that accepts a key of this machine."""
+
+    namespace: str
+    registry: str
+    """The address that is pinned."""
+    keys: int
+    """How many keys it has."""
+    since: dict[str, datetime]
+    """Each key of this machine that it accepts, by name, and since when."""
+
+    def only(self, name: str) -> bool:
+        """Whether this machine has no other key of it."""
+        return self.since.keys() == {name}
+
+
+class KeyUses(Struct, frozen=True):
+    """The namespaces, and the registries that could not be looked at, with the reason."""
+
+    namespaces: tuple[OwnNamespace, ...]
+    unread: tuple[tuple[str, str], ...] = ()
+
+    def of(self, name: str) -> tuple[OwnNamespace, ...]:
+        """Those that accept the key with this name."""
+        return tuple(one for one in self.namespaces if name in one.since)
+
+    def as_json(self, name: str) -> list[dict[str, str]]:
+        """``namespaces`` of a key in the JSON of ``rye keys list``."""
+        return [
+            {"namespace": one.namespace, "registry": one.registry, "since": write_time(one.since[name])}
+            for one in self.of(name)
+        ]
+
+
+def key_uses(context: Context, keys: Iterable[StoredKey]) -> KeyUses:
+    """Look at what every pinned registry said last about the namespaces that were seen there."""
+    names = {stored.public.raw: stored.name for stored in keys}
+    store = StateStore(context.home.registries)
+    own: list[OwnNamespace] = []
+    unread: list[tuple[str, str]] = []
+    for address, origin in sorted(store.addresses().items()) if names else ():
+        try:
+            state = store.load(origin)
+            if state is None or not state.keysets:
+                continue
+            client = RegistryClient.open(address, store=store, cache=Cache(context.home.registry_cache), offline=True)
+            chains = client.keysets(sorted(state.keysets))
+            time = client.head.snapshot.time
+        except RyeError as error:
+            unread.append((address, error.message))
+            continue
+        for namespace, chain in chains.items():
+            since = _since(chain, names, time)
+            if since:
+                current = chain.current(time)
+                count = len(current.keyset.keys) if current is not None else 0
+                own.append(OwnNamespace(namespace=namespace, registry=address, keys=count, since=since))
+    return KeyUses(tuple(own), tuple(unread))
+
+
+def _since(chain: KeysetChain, names: dict[bytes, str], time: datetime) -> dict[str, datetime]:
+    """The time of the first keyset since which each key is one of the namespace's without a break."""
+    since: dict[str, datetime] = {}
+    for key, name in names.items():
+        for link in reversed(chain.effective(time)):
+            if key not in link.keyset.keys:
+                break
+            since[name] = link.keyset.recovery or link.keyset.time
+    return since
+
+
+def removable(context: Context, keys: OwnKeys, name: str, *, force: bool) -> StoredKey:
+    """The key with this name, if no namespace is left without a key of this machine; with ``force`` a warning says so instead.
+
+    Raises RyeError ``no-key``, ``key-needed``.
+    """
+    stored = keys.store.get(name)
+    uses = key_uses(context, keys.list())
+    for address, why in uses.unread:
+        context.warn(f"Whether a namespace of {address} needs {stored.name!r} is not known: {why}")
+    needing = [use for use in uses.of(stored.name) if use.only(stored.name)]
+    if not needing:
+        return stored
+    told = "; ".join(f"{use.namespace} ({_others(use.keys - 1)})" for use in needing)
+    message = f"Without {stored.name!r} this machine has no key of {told}."
+    if force:
+        context.warn(message)
+        return stored
+    raise RyeError(
+        "key-needed",
+        message,
+        f"`rye keys move {stored.name} --agent KEY` puts a key of your ssh-agent in its place; "
+        f"`rye keys remove {stored.name} --force` deletes it all the same.",
+    )
+
+
+def _others(count: int) -> str:
+    if count == 0:
+        return "nobody else has one: only its registry's owners could then recover it"
+    return "1 key of somebody else remains" if count == 1 else f"{count} keys of others remain"
