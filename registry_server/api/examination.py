@@ -59,9 +59,10 @@ class Examination:
             self._check_authority(account, not chains[namespace].links, candidate, scopes)
             if namespace not in keys_of:
                 current = chains[namespace].current(now)
-                keys_of[namespace] = [PublicKey.from_raw(key) for key in current.keyset.keys] if current else []
+                keys_of[namespace] = list(current.keyset.accepted_keys()) if current else []
             if isinstance(candidate.statement, Keyset):
-                keys_of[namespace] += [PublicKey.from_raw(key) for key in candidate.statement.keys]
+                # The new keyset's demands first: of two keys with the same bytes, the first counts.
+                keys_of[namespace] = [*candidate.statement.accepted_keys(), *keys_of[namespace]]
         return [
             examine(
                 candidate,

@@ -103,7 +103,7 @@ def _content(service: Service, account: Account, identifier: str) -> tuple[Stage
         history = view.history(release.identity)
         last = latest_release(history) if history is not None else None
         files = files_of(view, last)[0] if last is not None else {}
-    keys = links.keyset.keys if links is not None else ()
+    keys = links.keyset.accepted_keys() if links is not None else ()
     there = {path: content for path, content in files.items() if content is not None}
     before = Side(last, there) if last is not None else None
     return detail.stage, content_of(Staged(release, data, attached, keys), before)

@@ -62,7 +62,7 @@ class Facts(Struct, frozen=True):
 
 def examine(
     release: Release,
-    keys: Sequence[bytes],
+    keys: Sequence[PublicKey],
     data: bytes | None,
     attached: Mapping[str, bytes | None],
     options: ReadOptions = _INSTALLING,
@@ -77,7 +77,7 @@ def examine(
 
 def examine_item(
     release: Release,
-    keys: Sequence[bytes],
+    keys: Sequence[PublicKey],
     data: bytes | None,
     attached: Mapping[str, bytes | None],
     options: ReadOptions = _INSTALLING,
@@ -86,7 +86,7 @@ def examine_item(
     if data is None:
         gone = tuple(path for path, content in attached.items() if content is None)
         return Examined(capabilities=release.capabilities, problem="its file is gone", unread=gone), None
-    found = judge_release_file(release, data, [PublicKey(raw) for raw in keys], options)
+    found = judge_release_file(release, data, keys, options)
     problem = signer = None
     metadata: Metadata | None
     value: object | None

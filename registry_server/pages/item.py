@@ -172,7 +172,7 @@ def outline_of(registry: RegistryView, record: ReleaseRecord) -> Outline:
         files, _ = files_of(registry, record)
         name = record.release.file_name
         attached = {path: data for path, data in files.items() if path != name}
-        examined = examine(record.release, record.link.keyset.keys, files[name], attached)
+        examined = examine(record.release, record.link.keyset.accepted_keys(), files[name], attached)
         if None not in files.values():
             _examined.put(key, examined)
     tier = str(examined.tier) if examined.tier is not None else None

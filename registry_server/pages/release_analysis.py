@@ -58,7 +58,7 @@ def analyse(record: ReleaseRecord, files: Bytes) -> Analysis:
     release, name = record.release, record.release.file_name
     own = files[name]
     attached = {path: data for path, data in files.items() if path != name}
-    examined, value = examine_item(release, record.link.keyset.keys, own, attached)
+    examined, value = examine_item(release, record.link.keyset.accepted_keys(), own, attached)
     may = may_do(examined, facts_of(release, own, attached))
     shape = shape_of(release.identity.kind, value) if value is not None else None
     content = item_content(release, own) if own is not None else None

@@ -24,6 +24,7 @@ from registry_server.pages.page_layout import Page
 from rye.items.reading import ReadOptions
 from rye.registry.protocol.statements import Release
 from rye.registry.protocol.wire import StageRow
+from rye.signing.keys import PublicKey
 from rye.text.content import hidden_characters
 from rye.text.facts.source import readable_text
 
@@ -80,12 +81,12 @@ class StageView(Struct, frozen=True):
 
 
 class Staged(Struct, frozen=True):
-    """A staged release with its bytes. ``keys``: the raw keys of the keyset in force."""
+    """A staged release with its bytes. ``keys``: those of the keyset in force that count."""
 
     release: Release
     data: bytes
     attached: Mapping[str, bytes]
-    keys: Sequence[bytes]
+    keys: Sequence[PublicKey]
 
 
 def stage_page(signed: Signed, row: StageRow, content: Content | None, may_reject: bool) -> Page:
@@ -127,7 +128,7 @@ def content_of(staged: Staged, last: Side | None) -> Content:
 def _changes(new: Contents, signer: str | None, last: Side) -> StageChanges:
     old, record = last.contents, last.record
     found = paged(differences(old, new), COMPARISON.stage_characters)
-    before = examine(record.release, record.link.keyset.keys, old.files.get(old.own_file), old.files).signer
+    before = examine(record.release, record.link.keyset.accepted_keys(), old.files.get(old.own_file), old.files).signer
     return StageChanges(
         record.version,
         item_path(record.identity, record.version),

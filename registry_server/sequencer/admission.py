@@ -235,7 +235,7 @@ def _check_signers(
         )
     if signers.revoked:
         raise RyeError("signer-revoked", "The key that signed the statement is revoked.", "Sign it with another key.")
-    if isinstance(statement, Release) and candidate.signer not in current.keyset.keys:
+    if isinstance(statement, Release) and candidate.signer not in {key.raw for key in current.keyset.accepted_keys()}:
         raise RyeError(
             "item-signature",
             f"The file of {identity} is signed by a key that is not in force in {identity.namespace}.",

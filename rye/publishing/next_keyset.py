@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Literal
 
 from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
-from rye.registry.protocol.statements import MAX_KEYS, Keyset, Revocation
+from rye.registry.protocol.statements import MAX_KEYS, Keyset, Require, Revocation
 from rye.signing.keys import PublicKey
 
 
@@ -21,8 +22,10 @@ def next_keyset(
     recovery: datetime | None = None,
     revoked: tuple[Revocation, ...] | None = None,
     release_threshold: int | None = None,
+    require: Require | Literal["none"] | None = None,
 ) -> Keyset:
-    """Return the keyset that follows ``before``. Both thresholds stay the same unless given: neither is ever lowered silently.
+    """Return the keyset that follows ``before``. Both thresholds, and whose signatures count, stay the same unless given: none
+    is ever lowered silently.
 
     Raises UsageError ``bad-argument`` and RyeError ``too-many``.
     """
@@ -49,6 +52,15 @@ def next_keyset(
             f"Remove one first: `rye namespace keys remove {before.namespace} FINGERPRINT`.",
             what="keys",
         )
+    demanded = before.require if require is None else None if require == "none" else require
+    security_keys = sum(PublicKey(key).hardware for key in keys)
+    if demanded is not None and max(wanted, releases) > security_keys:
+        raise UsageError(
+            "bad-argument",
+            f"{max(wanted, releases)} security keys must sign for {before.namespace!r}, but it would have {security_keys}.",
+            "Add a security key first, or in the same command; `--require none` lets other keys sign again.",
+            what="threshold",
+        )
     return replace(
         before,
         number=before.number + 1,
@@ -58,6 +70,7 @@ def next_keyset(
         keys=tuple(keys),
         threshold=wanted,
         release_threshold=releases,
+        require=demanded,
         revoked=before.revoked if revoked is None else revoked,
     )
 
@@ -88,9 +101,9 @@ def without_key(before: Keyset, gone: bytes) -> tuple[bytes, ...]:
 
 def refuse_revoked(before: Keyset, keys: Iterable[bytes]) -> None:
     """Refuse a key that was revoked in the namespace. Raises RyeError ``revoked-key``."""
-    gone = {revocation.key for revocation in before.revoked}
+    gone = {PublicKey(revocation.key).point for revocation in before.revoked}
     for key in keys:
-        if key in gone:
+        if PublicKey(key).point in gone:
             raise RyeError(
                 "revoked-key",
                 f"{PublicKey(key).fingerprint} was permanently revoked in {before.namespace!r}.",

@@ -118,7 +118,7 @@ class SignatureLine(Struct, frozen=True):
     timestamp: str
     hash: str
     signature: bytes
-    """64 bytes."""
+    """64 bytes; by a security key 69, with flags and counter (current form only)."""
     key_id: str
     """16 or 64 lower-case hex digits."""
     attested: str | None = None
@@ -171,6 +171,7 @@ _TIMESTAMP = lazy_pattern(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2
 _HEX64 = lazy_pattern(r"[0-9a-f]{64}")
 _KEY_ID = lazy_pattern(r"[0-9a-f]{16}(?:[0-9a-f]{48})?")
 _BASE64URL = lazy_pattern(r"[A-Za-z0-9_-]{86}(?:==)?")
+_BASE64URL_69 = lazy_pattern(r"[A-Za-z0-9_-]{92}")
 _BASE64 = lazy_pattern(r"[A-Za-z0-9+/]{86}(?:==)?")
 _ATTESTED = lazy_pattern(r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9._+-]{1,64}")
 
@@ -326,11 +327,13 @@ def _check_fields(match: re.Match[str]) -> SignatureLine | str:
         return "the text after '|' is not provider@username"
     signature = _decode_signature(encoded, later=later)
     if signature is None:
-        return "the signature is not canonical base64url of 64 bytes"
+        return "the signature is not canonical base64url of 64 bytes (of 69, by a security key)"
     return SignatureLine(match["timestamp"], match["hash"], signature, key_id, attested)
 
 
 def _decode_signature(encoded: str, *, later: bool) -> bytes | None:
+    if not later and _BASE64URL_69.fullmatch(encoded):
+        return base64.urlsafe_b64decode(encoded)  # without a rest, so it is canonical
     if not later and len(encoded) != 88:
         return None
     if _BASE64URL.fullmatch(encoded) is None and not (later and _BASE64.fullmatch(encoded)):

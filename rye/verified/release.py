@@ -118,7 +118,7 @@ def judgement_inputs(record: ReleaseRecord) -> tuple[str, str]:
 def judge_files(files: ItemFiles) -> Metadata:
     """Check one release's bytes, and return the item's metadata. Raises TrustError."""
     release = files.record.release
-    keys = [PublicKey(raw) for raw in files.record.link.keyset.keys]
+    keys = files.record.link.keyset.accepted_keys()
     found = judge_release_file(release, files.file, keys)
     if isinstance(found, Refusal):
         raise _refused(release, found)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import click
 
 from rye.cli.options import Session, command
@@ -9,10 +11,12 @@ from rye.cli.publish.namespace_options import (
     key_option,
     output_option,
     release_threshold_option,
+    require_option,
     show_keyset,
     signing,
 )
 from rye.cli.trust.own_keys import own_keys
+from rye.registry.protocol.statements import Require
 from rye.workspace.publishing import namespaces
 from rye.workspace.publishing.namespaces import Thresholds
 
@@ -25,6 +29,7 @@ from rye.workspace.publishing.namespaces import Thresholds
     "--threshold", type=click.IntRange(1, 16), default=1, show_default=True, help="How many owners must sign."
 )
 @release_threshold_option
+@require_option
 @output_option
 @click.pass_obj
 def claim(
@@ -34,11 +39,12 @@ def claim(
     owner_files: tuple[str, ...],
     threshold: int,
     release_threshold: int | None,
+    require: Require | Literal["none"] | None,
     output: str | None,
 ) -> None:
     """Claim NAMESPACE for your key, or for several owners, of whom --threshold must sign every change of keys."""
     owners = [session.path(file) for file in owner_files]
-    thresholds = Thresholds(threshold, release_threshold)
+    thresholds = Thresholds(threshold, release_threshold, require)
     how = signing(session, key_names, output)
     outcome = namespaces.claim(session, own_keys(session), namespace, owners, thresholds, how)
     show_keyset(session, outcome, output)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import click
 
 from rye.cli.options import Session, command
@@ -9,11 +11,13 @@ from rye.cli.publish.namespace_options import (
     key_option,
     output_option,
     release_threshold_option,
+    require_option,
     show_keyset,
     signing,
     threshold_option,
 )
 from rye.cli.trust.own_keys import own_keys
+from rye.registry.protocol.statements import Require
 from rye.workspace.publishing.namespaces import Revoking, Thresholds, add_key, remove_key, revoke_key
 
 
@@ -22,6 +26,7 @@ from rye.workspace.publishing.namespaces import Revoking, Thresholds, add_key, r
 @click.argument("file", metavar="FILE")
 @threshold_option
 @release_threshold_option
+@require_option
 @key_option
 @output_option
 @click.pass_obj
@@ -31,13 +36,19 @@ def add(
     file: str,
     threshold: int | None,
     release_threshold: int | None,
+    require: Require | Literal["none"] | None,
     key_names: tuple[str, ...],
     output: str | None,
 ) -> None:
-    """Add the public key in FILE (PEM or key TOML) to a namespace."""
+    """Add the public key in FILE (PEM, an OpenSSH .pub file or key TOML) to a namespace."""
     how = signing(session, key_names, output)
     outcome = add_key(
-        session, own_keys(session), namespace, session.path(file), Thresholds(threshold, release_threshold), how
+        session,
+        own_keys(session),
+        namespace,
+        session.path(file),
+        Thresholds(threshold, release_threshold, require),
+        how,
     )
     show_keyset(session, outcome, output)
 
@@ -47,6 +58,7 @@ def add(
 @click.argument("fingerprint")
 @threshold_option
 @release_threshold_option
+@require_option
 @key_option
 @output_option
 @click.pass_obj
@@ -56,13 +68,14 @@ def remove(
     fingerprint: str,
     threshold: int | None,
     release_threshold: int | None,
+    require: Require | Literal["none"] | None,
     key_names: tuple[str, ...],
     output: str | None,
 ) -> None:
     """Remove a key from a namespace. What it signed so far stays valid; for a stolen key, use `revoke`."""
     how = signing(session, key_names, output)
     outcome = remove_key(
-        session, own_keys(session), namespace, fingerprint, Thresholds(threshold, release_threshold), how
+        session, own_keys(session), namespace, fingerprint, Thresholds(threshold, release_threshold, require), how
     )
     show_keyset(session, outcome, output)
 
@@ -75,6 +88,7 @@ def remove(
 )
 @threshold_option
 @release_threshold_option
+@require_option
 @key_option
 @output_option
 @click.pass_obj
@@ -85,6 +99,7 @@ def revoke(
     position: int | None,
     threshold: int | None,
     release_threshold: int | None,
+    require: Require | Literal["none"] | None,
     key_names: tuple[str, ...],
     output: str | None,
 ) -> None:
@@ -92,6 +107,6 @@ def revoke(
 
     This cannot be undone, so it asks first. Without a terminal it needs --yes.
     """
-    request = Revoking(namespace, fingerprint, position, Thresholds(threshold, release_threshold))
+    request = Revoking(namespace, fingerprint, position, Thresholds(threshold, release_threshold, require))
     outcome = revoke_key(session, own_keys(session), request, signing(session, key_names, output))
     show_keyset(session, outcome, output)

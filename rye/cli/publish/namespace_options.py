@@ -24,6 +24,12 @@ release_threshold_option = click.option(
     help="How many keys must sign a release from now on; more than one: stage and approve.",
 )
 
+require_option = click.option(
+    "--require",
+    type=click.Choice(["hardware", "hardware-verified", "none"]),
+    help="Whose signatures count from now on: security keys', those with PIN or finger, or all keys'.",
+)
+
 
 def signing(session: Session, key_names: tuple[str, ...], output: str | None = None) -> Signing:
     """The keys to sign with, and where to write a keyset that needs more signatures."""

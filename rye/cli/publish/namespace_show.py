@@ -26,6 +26,8 @@ def show(session: Session, namespace: str) -> None:
         "number": keyset.number,
         "threshold": keyset.threshold,
         "release_threshold": keyset.release_threshold,
+        "require": keyset.require,
+        "security_keys": [PublicKey(key).fingerprint for key in keyset.keys if PublicKey(key).hardware],
         "keys": keys,
         "revoked": [{"key": key, "position": position} for key, position in revoked],
         "history": [
@@ -45,7 +47,10 @@ def show(session: Session, namespace: str) -> None:
         text.append(
             f"  a release needs {keyset.release_threshold} signatures: `rye publish --stage`, then `rye stage approve`"
         )
-    text += [f"  key      {key}" for key in keys]
+    if keyset.require is not None:
+        text.append(f"  requires {keyset.require}: only the signatures of security keys count")
+    marks = {True: " (security key)", False: ""}
+    text += [f"  key      {PublicKey(key).fingerprint}{marks[PublicKey(key).hardware]}" for key in keyset.keys]
     text += [f"  revoked  {key} from position {position}" for key, position in revoked]
     if pending is not None:
         text.append(f"  a recovery by the registry's owners takes effect at {effect}, with")

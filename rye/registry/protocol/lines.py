@@ -18,7 +18,7 @@ from rye.items.identity import Identity, is_id, is_segment
 from rye.items.kinds import KINDS
 from rye.registry.protocol.notes import NoteError, decode_base64, encode_base64
 from rye.resolution.ranges import Range
-from rye.signing.keys import key_problem
+from rye.signing.keys import PublicKey, key_problem, read_public_line
 from rye.text.content import DEFAULT_IGNORABLE
 from rye.text.lazy import lazy_pattern
 
@@ -171,6 +171,24 @@ def read_key(text: str) -> bytes:
 def write_key(key: bytes) -> str:
     """Write a raw public key in base64."""
     return encode_base64(key)
+
+
+def read_owner_key(text: str) -> bytes:
+    """Read a key that can own a namespace: as :func:`read_key`, or an OpenSSH line of a security key, which gives its blob."""
+    if " " not in text:
+        return read_key(text)
+    try:
+        key = read_public_line(text)
+    except RyeError as error:
+        raise StatementError("statement-key", f"{text[:80]!r} is not a security key: {error.message}") from None
+    if write_owner_key(key.raw) != text:
+        raise StatementError("statement-key", f"{text[:80]!r} is not the line of a security key.")
+    return key.raw
+
+
+def write_owner_key(key: bytes) -> str:
+    """Write a key that can own a namespace."""
+    return write_key(key) if len(key) == 32 else PublicKey(key).pem.removesuffix("\n")
 
 
 def read_origin(text: str) -> str:

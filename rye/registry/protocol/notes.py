@@ -1,4 +1,7 @@
-"""Signed notes (C2SP signed-note) with Ed25519 signatures, type ``0x01``: a strict parser, a verifier and a writer.
+"""Signed notes (C2SP signed-note) with Ed25519 signatures: a strict parser, a verifier and a writer.
+
+Signatures have type ``0x01``, and those of security keys type ``0xff``, followed by the key's OpenSSH blob, which begins with
+the name of its type. A security key's signature is its 64 bytes, flags and counter (:mod:`rye.signing.security_key`).
 
 Rules:
 
@@ -6,7 +9,8 @@ Rules:
   line is the separator.
 * UTF-8 without BOM; no control characters except LF. Base64 is padded and canonical. Nothing is skipped or repaired.
 * A signature belongs to a known key if both the name and the key ID match. Signatures by unknown keys are ignored. One
-  bad signature by a known key invalidates the whole note. A *key* (its 32 bytes) counts once, however often it signed.
+  bad signature by a known key invalidates the whole note. A *key* (its 32 bytes) counts once, however often it signed and
+  in whichever of the two types.
 * Parsing proves nothing. Text is trusted only after :func:`verify`.
 """
 
@@ -26,6 +30,7 @@ from rye.signing.keys import PublicKey
 from rye.text.lazy import lazy_pattern
 
 ED25519 = b"\x01"
+SECURITY_KEY = b"\xff"
 MAX_NOTE_BYTES = 60_000
 """The largest signed note: a leaf's length is a uint16 (tlog-tiles, Log entries)."""
 MAX_SIGNATURES = 32
@@ -66,13 +71,17 @@ class SignedNote(Struct, frozen=True):
 
 
 class VerifierKey(Struct, frozen=True):
-    """A key name and a raw Ed25519 public key of 32 bytes. Raises NoteError (``note-key-invalid``) for others."""
+    """A key name and a raw Ed25519 public key of 32 bytes, or a security key's blob. Raises NoteError (``note-key-invalid``)
+    for others.
+    """
 
     name: str
     key: bytes
+    verified_only: bool = False
+    """Whether a signature counts only if the security key verified its owner."""
 
     def __post_init__(self) -> None:
-        if len(self.key) != 32:
+        if len(self.key) != 32 and not PublicKey(self.key).hardware:
             raise NoteError(
                 "note-key-invalid", f"The public key of {self.name!r} has {len(self.key)} bytes instead of 32."
             )
@@ -84,12 +93,16 @@ class VerifierKey(Struct, frozen=True):
     @property
     def key_id(self) -> bytes:
         """The first 4 bytes of SHA-256(name LF type key) (signed-note, Ed25519 signatures)."""
-        return hashlib.sha256(self.name.encode() + b"\n" + ED25519 + self.key).digest()[:4]
+        return hashlib.sha256(self.name.encode() + b"\n" + self._typed).digest()[:4]
+
+    @property
+    def _typed(self) -> bytes:
+        return (ED25519 if len(self.key) == 32 else SECURITY_KEY) + self.key
 
     @property
     def vkey(self) -> str:
         """``<name>+<hex key ID>+<base64 of type and key>`` (signed-note, Verifier keys)."""
-        return f"{self.name}+{self.key_id.hex()}+{encode_base64(ED25519 + self.key)}"
+        return f"{self.name}+{self.key_id.hex()}+{encode_base64(self._typed)}"
 
     @classmethod
     def from_vkey(cls, text: str) -> VerifierKey:
@@ -98,7 +111,7 @@ class VerifierKey(Struct, frozen=True):
         if len(parts) != 3 or not re.fullmatch(r"[0-9a-f]{8}", parts[1]):
             raise NoteError("note-key-invalid", f"{text!r} is not a verifier key of the form name+id+key.")
         material = decode_base64(parts[2])
-        if material[:1] != ED25519:
+        if material[:1] != (ED25519 if len(material) == 33 else SECURITY_KEY):
             raise NoteError("note-key-invalid", f"The verifier key {parts[0]!r} is not of the Ed25519 type.")
         key = cls(parts[0], material[1:])
         if key.key_id.hex() != parts[1]:
@@ -107,7 +120,7 @@ class VerifierKey(Struct, frozen=True):
 
 
 class Signer(Struct, frozen=True):
-    """A key that can sign: its public half, and a function that signs bytes (64-byte Ed25519 signatures)."""
+    """A key that can sign: its public half, and a function that signs bytes (:meth:`PublicKey.verifies`)."""
 
     verifier: VerifierKey
     sign: Callable[[bytes], bytes]
@@ -155,7 +168,9 @@ def verify(note: SignedNote, keys: Iterable[VerifierKey], threshold: int = 1) ->
         if candidates is None:
             continue
         # Several known keys share a name and an ID only if someone made them collide. Any of them can then match the line.
-        good = [key for key in candidates if PublicKey(key.key).verifies(message, signature.signature)]
+        good = [
+            key for key in candidates if PublicKey(key.key, key.verified_only).verifies(message, signature.signature)
+        ]
         if not good:
             raise NoteError(
                 "note-signature-wrong",
@@ -163,7 +178,7 @@ def verify(note: SignedNote, keys: Iterable[VerifierKey], threshold: int = 1) ->
                 "The note was changed after it was signed, or it is forged: do not use it.",
             )
         signed.update(good)
-    distinct = len({key.key for key in signed})
+    distinct = len({PublicKey(key.key).point for key in signed})
     if distinct < threshold:
         raise NoteError(
             "note-threshold",

@@ -9,6 +9,8 @@ Rules, in the order in which :func:`extend` checks them:
 3. A threshold of its own keys signed it (``keyset-signatures``).
 4. A threshold of the previous keyset's keys signed it as well (``keyset-takeover``) or, with a ``recovery`` line, the
    owners of one of the registry's roots (``recovery-signatures``).
+   Where a keyset has ``require``, only its security keys count here, and for statements: a keyset that lowers it is signed by
+   them as well.
 5. Revocations are kept unchanged (``keyset-revocations``).
 6. A recovery has no effect before its time. Until then the previous keys stay in force. They can object with another
    keyset of the same number, which replaces the recovery; nothing else can follow it that early (``recovery-pending``).
@@ -57,7 +59,7 @@ class Link(Struct, frozen=True):
 
     @property
     def keys(self) -> tuple[VerifierKey, ...]:
-        """Its keys under the name that their signatures have."""
+        """Those of its keys whose signatures count, under the name that their signatures have."""
         return namespace_keys(self.keyset)
 
 
@@ -183,9 +185,9 @@ def extend(chain: KeysetChain, position: int, note: SignedNote, keyset: Keyset, 
 
 
 def namespace_keys(keyset: Keyset) -> tuple[VerifierKey, ...]:
-    """Return a keyset's keys under the name that their signatures have."""
+    """Return the keys of a keyset whose signatures count, under the name that their signatures have."""
     name = namespace_key_name(keyset.origin, keyset.namespace)
-    return tuple(VerifierKey(name, key) for key in keyset.keys)
+    return tuple(VerifierKey(name, key.raw, key.verified_only) for key in keyset.accepted_keys())
 
 
 def log_keys(root: Root) -> tuple[VerifierKey, ...]:

@@ -126,7 +126,7 @@ def _judge(
     location = locate(path.absolute())
     namespace = location.namespace if location is not None else None
     keyset = _keyset(context, namespace, keysets) if namespace is not None else None
-    trusted = (*keys.keys, *(PublicKey(raw) for raw in (keyset.keys if keyset is not None else ())))
+    trusted = (*keys.keys, *(keyset.accepted_keys() if keyset is not None else ()))
     judged = verify_file(path, shown, kind, trusted, keys.revoked)
     if keyset is not None and judged.verification.verdict == "untrusted":
         gone = (*keys.revoked, *_revoked(context, path, keyset))

@@ -150,7 +150,7 @@ def _owners(context: Context) -> tuple[str | None, tuple[PublicKey, ...]]:
     if namespace is None:
         return namespace, ()
     keyset = registry_access.last_seen_keyset(context, namespace)
-    return namespace, tuple(PublicKey(raw) for raw in keyset.keys) if keyset is not None else ()
+    return namespace, keyset.accepted_keys() if keyset is not None else ()
 
 
 def refuse_installed(checked: Sequence[Checked]) -> None:

@@ -126,9 +126,14 @@ def _warn_of_fewer(context: Context, keyset: Keyset) -> None:
 
 
 def _signers(keys: OwnKeys, keyset: Keyset, key_names: Sequence[str], before: Keyset | None = None) -> list[Signer]:
-    owners = {*keyset.keys, *(before.keys if before is not None else ())}
-    own = tuple(stored.name for stored in keys.list() if stored.public.raw in owners)
-    chosen = [keys.signing_key(name) for name in key_names or own or (None,)]
+    both = (keyset, before) if before is not None else (keyset,)
+    counting = {key.raw for each in both for key in each.accepted_keys()}
+    own = tuple(stored.name for stored in keys.list() if stored.public.raw in counting)
+    named = key_names or own or (None,)
+    # Where hardware is required, the registry refuses the signatures of the owners' other keys.
+    needless = {key for each in both for key in each.keys} - counting
+    names = [name for name in named if keys.public(name).raw not in needless] or named
+    chosen = [keys.signing_key(name) for name in names]
     return [owner_signer(keyset.origin, keyset.namespace, signing_key) for signing_key in chosen]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
@@ -13,7 +13,7 @@ from rye.errors import RyeError, UsageError
 from rye.items.identity import is_segment
 from rye.publishing.look_alikes import is_close
 from rye.publishing.next_keyset import next_keyset, refuse_revoked, selected_key, without_key
-from rye.registry.protocol.statements import Keyset, Revocation
+from rye.registry.protocol.statements import Keyset, Require, Revocation
 from rye.registry.trust.keysets import Link
 from rye.signing.keys import PublicKey
 from rye.signing.trust_store import read_key_file
@@ -37,6 +37,8 @@ class Thresholds(Struct, frozen=True):
     changes: int | None = None
     """For changes of the keys."""
     releases: int | None = None
+    require: Require | Literal["none"] | None = None
+    """Whose signatures count from now on."""
 
 
 class NamespaceState(Struct, frozen=True):
@@ -66,6 +68,15 @@ def claim(
     own = _own(keys, signing)
     owners = {key.raw for key in (*own, *(read_key_file(file)[0] for file in owner_files))}
     threshold, releases = thresholds.changes or 1, thresholds.releases or 1
+    require = None if thresholds.require == "none" else thresholds.require
+    security_keys = sum(PublicKey(key).hardware for key in owners)
+    if require is not None and max(threshold, releases) > security_keys:
+        raise UsageError(
+            "bad-argument",
+            f"{max(threshold, releases)} security keys must sign, but {security_keys} are named.",
+            "Name a security key with --key or --owner: `rye keys add --agent` takes one from your agent.",
+            what="threshold",
+        )
     if max(threshold, releases) > len(owners):
         raise UsageError(
             "bad-argument",
@@ -86,6 +97,7 @@ def claim(
             time=statement_time(context),
             threshold=threshold,
             release_threshold=releases,
+            require=require,
             keys=tuple(owners),
         )
         return sign_and_send(context, client, keys, keyset, signing)
@@ -121,12 +133,20 @@ def add_key(
                 what="namespace key",
             )
         refuse_revoked(before, [added.raw])
+        if any(PublicKey(key).point == added.point for key in before.keys):
+            raise RyeError(
+                "already-exists",
+                f"A key of {namespace!r} has the same 32 bytes as {added.fingerprint}: they would be one key in two forms.",
+                f"Remove the other first: `rye namespace show {namespace}` lists them.",
+                what="namespace key",
+            )
         keyset = next_keyset(
             before,
             (*before.keys, added.raw),
             thresholds.changes,
             statement_time(context),
             release_threshold=thresholds.releases,
+            require=thresholds.require,
         )
         return sign_and_send(context, client, keys, keyset, signing)
 
@@ -144,6 +164,7 @@ def remove_key(
             thresholds.changes,
             statement_time(context),
             release_threshold=thresholds.releases,
+            require=thresholds.require,
         )
         return sign_and_send(context, client, keys, keyset, signing)
 
@@ -191,6 +212,7 @@ def revoke_key(context: Context, keys: OwnKeys, request: Revoking, signing: Sign
             request.thresholds.changes,
             statement_time(context),
             release_threshold=request.thresholds.releases,
+            require=request.thresholds.require,
             revoked=(*before.revoked, Revocation(gone, start)),
         )
         what = f"{PublicKey(gone).fingerprint} of {namespace!r} from position {start} on"
@@ -205,7 +227,9 @@ def draft_recovery(context: Context, keys: OwnKeys, namespace: str, signing: Sig
         now = statement_time(context)
         own = tuple(dict.fromkeys(key.raw for key in _own(keys, signing)))
         refuse_revoked(before, own)
-        keyset = next_keyset(before, own, 1, now, recovery=now + _RECOVERY_WAIT + _RECOVERY_MARGIN, release_threshold=1)
+        keyset = next_keyset(
+            before, own, 1, now, recovery=now + _RECOVERY_WAIT + _RECOVERY_MARGIN, release_threshold=1, require="none"
+        )
         write_keyset(output, sign_keyset(keys, keyset, signing.key_names))
     return keyset
 

@@ -48,6 +48,12 @@ def owner_key(keys: OwnKeys, keyset: Keyset, name: str | None) -> SigningKey:
 def require_owner(keys: OwnKeys, keyset: Keyset, name: str | None) -> None:
     """Require that the key called ``name`` is in the keyset, without unsealing it. Raises RyeError ``not-an-owner``."""
     public = keys.public(name)
+    if public.raw in keyset.keys and public not in keyset.accepted_keys():
+        raise RyeError(
+            "not-an-owner",
+            f"{keyset.namespace!r} requires a security key, and your key {public.fingerprint} is none.",
+            "Choose one with --key; `rye keys add --agent` takes one from your ssh-agent.",
+        )
     if public.raw not in keyset.keys:
         raise RyeError(
             "not-an-owner",

@@ -379,7 +379,7 @@ def _batch(
     unchanged: Sequence[Publishable],
     refusals: _Refusals,
 ) -> Batch:
-    owners = [PublicKey(raw) for raw in keyset.keys]
+    owners = keyset.accepted_keys()
     own = {stored.public: stored.name for stored in keys.list()}
     now = statement_time(context)
     checked: set[Identity] = set()

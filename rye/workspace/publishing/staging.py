@@ -175,7 +175,7 @@ def _look(context: Context, client: RegistryClient, api: RegistryApi, wanted: st
         )
     data = _bytes(api, identifier, release.file.sha256, release.file.size)
     attached = {entry.path: _bytes(api, identifier, entry.sha256, entry.size) for entry in release.attached}
-    owners = [PublicKey(raw) for raw in keyset.keys]
+    owners = keyset.accepted_keys()
     judged = judge_release_file(release, data, owners, ReadOptions(publishing=True))
     if isinstance(judged, Refusal):
         raise _damaged(identifier, judged.reason.rstrip("."))
@@ -215,7 +215,7 @@ def _compare(
     if last is None:
         return None, None
     (files,) = client.fetch_items([last])
-    owners = [PublicKey(raw) for raw in last.link.keyset.keys]
+    owners = last.link.keyset.accepted_keys()
     old = judge_release_file(last.release, files.file, owners)
     if isinstance(old, Refusal):
         return None, None

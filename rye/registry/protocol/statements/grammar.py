@@ -13,6 +13,7 @@ from rye.registry.protocol import lines
 from rye.registry.protocol.lines import Lines, malformed
 
 _T = TypeVar("_T")
+_W = TypeVar("_W", bound=str)
 _S = TypeVar("_S", bound="Statement")
 
 
@@ -51,13 +52,14 @@ class Statement(Struct, frozen=True):
         return hashlib.sha256(self.text().encode()).hexdigest()
 
 
-def one_of(*allowed: str) -> Callable[[str], str]:
+def one_of(*allowed: _W) -> Callable[[str], _W]:
     """Return a reader that accepts only these words."""
 
-    def read(text: str) -> str:
-        if text not in allowed:
-            raise malformed(f"{text[:80]!r} is not one of {', '.join(allowed)}")
-        return text
+    def read(text: str) -> _W:
+        for word in allowed:
+            if text == word:
+                return word
+        raise malformed(f"{text[:80]!r} is not one of {', '.join(allowed)}")
 
     return read
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 from msgspec import Struct
 
 from rye.registry.protocol import lines
 from rye.registry.protocol.lines import Lines, malformed
-from rye.registry.protocol.statements.grammar import Statement, fields, keep_sorted, value_or_none
+from rye.registry.protocol.statements.grammar import Statement, keep_sorted, one_of, value_or_none
+from rye.signing.keys import PublicKey
 
+Require = Literal["hardware", "hardware-verified"]
+REQUIRES: tuple[Require, ...] = get_args(Require)
 MAX_OWNERS = 16
 MAX_LOG_KEYS = 4
 MAX_KEYS = 16
@@ -78,13 +81,13 @@ class Revocation(Struct, frozen=True):
 
     def write(self) -> str:
         """The value of a ``revoke`` line."""
-        return f"{lines.write_key(self.key)} {self.position}"
+        return f"{lines.write_owner_key(self.key)} {self.position}"
 
     @classmethod
     def read(cls, text: str) -> Revocation:
         """Read the value of a ``revoke`` line."""
-        key, position = fields(text, 2)
-        return cls(lines.read_key(key), lines.read_number(position))
+        key, _, position = text.rpartition(" ")
+        return cls(lines.read_owner_key(key), lines.read_number(position))
 
 
 class Keyset(Statement, frozen=True):
@@ -102,9 +105,11 @@ class Keyset(Statement, frozen=True):
     """When the new keys take over, signed by the root's owners; None: the old keys signed."""
     release_threshold: int = 1
     """How many of the keys must sign a release."""
+    require: Require | None = None
+    """Whose signatures count: security keys', or those that also verified the person (PIN, finger). None: all keys'."""
 
     def __post_init__(self) -> None:
-        keep_sorted(self, "keys", lines.write_key)
+        keep_sorted(self, "keys", lines.write_owner_key)
         keep_sorted(self, "revoked", Revocation.write)
 
     def lines(self) -> list[str]:
@@ -117,10 +122,16 @@ class Keyset(Statement, frozen=True):
             f"time {lines.write_time(self.time)}",
             f"threshold {self.threshold}",
             *([f"release-threshold {self.release_threshold}"] if self.release_threshold != 1 else []),
-            *(f"key {lines.write_key(key)}" for key in self.keys),
+            *([f"require {self.require}"] if self.require else []),
+            *(f"key {lines.write_owner_key(key)}" for key in self.keys),
             *(f"revoke {revocation.write()}" for revocation in self.revoked),
             *([f"recovery {lines.write_time(self.recovery)}"] if self.recovery else []),
         ]
+
+    def accepted_keys(self) -> tuple[PublicKey, ...]:
+        """The keys whose signatures count: all of them, or the security keys if it requires hardware."""
+        keys = (PublicKey(key, self.require == "hardware-verified") for key in self.keys)
+        return tuple(key for key in keys if self.require is None or key.hardware)
 
     @classmethod
     def read(cls, source: Lines) -> Keyset:
@@ -133,7 +144,8 @@ class Keyset(Statement, frozen=True):
             time=source.one("time", lines.read_time),
             threshold=source.one("threshold", lines.read_positive),
             release_threshold=_release_threshold(source),
-            keys=source.many("key", lines.read_key),
+            require=source.maybe("require", one_of(*REQUIRES)),
+            keys=source.many("key", lines.read_owner_key),
             revoked=source.many("revoke", Revocation.read),
             recovery=source.maybe("recovery", lines.read_time),
         )
@@ -143,10 +155,15 @@ class Keyset(Statement, frozen=True):
             raise malformed(
                 f"its release-threshold {keyset.release_threshold} is more than its {len(keyset.keys)} keys"
             )
-        revoked = [revocation.key for revocation in keyset.revoked]
+        if max(keyset.threshold, keyset.release_threshold) > len(keyset.accepted_keys()):
+            raise malformed(f"it has too few security keys for its thresholds, and it requires {keyset.require}")
+        points = {PublicKey(key).point for key in keyset.keys}
+        if len(points) != len(keyset.keys):
+            raise malformed("two of its keys have the same 32 bytes")
+        revoked = [PublicKey(revocation.key).point for revocation in keyset.revoked]
         if len(set(revoked)) != len(revoked):
             raise malformed("it has duplicate revocations of a key")
-        if set(revoked) & set(keyset.keys):
+        if points & set(revoked):
             raise malformed("one of its keys is revoked")
         if keyset.recovery is not None:
             if keyset.number == 1:
