@@ -144,6 +144,8 @@ class Settings:
     """How long a publish waits for its entries to be in a signed, durable checkpoint."""
     examiners: int = 8
     """Extra processes that check requests under load: at most one fewer than the machine has cores. 0: none."""
+    writer_process: bool = True
+    """Whether an extra process appends to the log under load, where the machine has several cores."""
     concurrent_writes: int = 64
     """Writing requests that run at the same time; more get 503 with ``Retry-After``."""
     account_requests: int = 96

@@ -14,13 +14,14 @@ import sys
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import msgspec
 
 from registry_server.accounts.tokens import Account
 from registry_server.api.examination import Examination, by_hash
-from registry_server.api.worker import LATER, LENGTH_BYTES, Analyst, Done, Released, Start, Work, frame
+from registry_server.api.frames import LENGTH_BYTES, SentSettings, frame
+from registry_server.api.worker import LATER, Analyst, Done, Released, Start, Work
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.settings import Settings
 from registry_server.storage.bounded_threads import BoundedThreads
@@ -130,8 +131,7 @@ class Examiners:
 
     async def _start(self) -> None:
         """Start the missing workers; each takes requests once it has answered an empty one."""
-        values = {item.name: getattr(self._settings, item.name) for item in fields(Settings) if item.name != "data"}
-        start = Start(self._origin, str(self._settings.data), values)
+        start = Start(self._origin, SentSettings.of(self._settings))
         for _ in range(self._most - len(self._workers)):
             worker = None
             try:

@@ -189,10 +189,15 @@ class Metrics:
     def step(self, name: str) -> None:
         """Note that a step of the batch is done."""
         now = time.perf_counter()
-        part = self._parts.get(name)
-        if part is not None and self._step_done:
-            part.observe(now - self._step_done)
+        if self._step_done:
+            self.took(name, now - self._step_done)
         self._step_done = now if name != "shown" else 0.0
+
+    def took(self, step: str, seconds: float) -> None:
+        """Note how long a step of a batch took."""
+        part = self._parts.get(step)
+        if part is not None:
+            part.observe(seconds)
 
     def text(
         self,

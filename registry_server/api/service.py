@@ -21,6 +21,7 @@ from registry_server.accounts.times import now_text
 from registry_server.accounts.token_lookup import TokenLookup
 from registry_server.accounts.tokens import Account
 from registry_server.api.answers import Answers
+from registry_server.api.delegating import DelegatingSequencer
 from registry_server.api.delivering import Deliverer
 from registry_server.api.examination import Examination
 from registry_server.api.examiners import Examiners
@@ -95,8 +96,10 @@ class Service:
             "taken": self.metrics.batch,
             "steady": steady_seconds,
             "published": lambda hashes: self.quotas.forget(hashes),
+            "took": self.metrics.took,
+            "asked": watch.ended,
         }
-        self.sequencer = Sequencer(self.engine, *stores, log_keys, settings, **measured)
+        self.sequencer: Sequencer = DelegatingSequencer(self.engine, *stores, log_keys, settings, **measured)
         self.answers: Answers[Receipt] = Answers()
         self.staged = staged_objects(settings, watch)
         examination = Examination(self.engine, self.origin, self.public, self.uploads, settings)

@@ -13,8 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated
 
 import msgspec
 import sqlalchemy as sa
@@ -22,9 +21,9 @@ from msgspec import Meta, Struct
 
 from registry_server.accounts.tokens import Account
 from registry_server.api.examination import Examination, by_hash
+from registry_server.api.frames import SentSettings, frame, read_frame
 from registry_server.pages.analysis_store import AnalysisStore
 from registry_server.pages.item import analyse_release
-from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.bounded_threads import BoundedThreads
 from registry_server.storage.objects import Objects
@@ -34,7 +33,6 @@ from rye.items.identity import Identity
 from rye.items.search_words import SEARCH_LETTERS
 
 _log = logging.getLogger("rye.registry")
-LENGTH_BYTES = 4
 QUIET_SECONDS = 0.05
 """How long no one must wait for this process before it analyses a release: publishes come in series."""
 LATER = 1_000
@@ -42,11 +40,10 @@ LATER = 1_000
 
 
 class Start(Struct, frozen=True):
-    """The first frame: the settings."""
+    """The first frame."""
 
     origin: str
-    data: str
-    settings: dict[str, str | int | float | bool | tuple[str, ...]]
+    settings: SentSettings
 
 
 class Released(Struct, frozen=True):
@@ -81,22 +78,6 @@ class Done(Struct, frozen=True, forbid_unknown_fields=True):
     code: str = ""
     message: str = ""
     hint: str | None = None
-
-
-def frame(value: Struct) -> bytes:
-    """Encode a frame."""
-    data = msgspec.json.encode(value)
-    return len(data).to_bytes(LENGTH_BYTES, "big") + data
-
-
-def read_frame(stream: BinaryIO) -> bytes | None:
-    """Read the next frame; None at the end of the input."""
-    head = stream.read(LENGTH_BYTES)
-    if len(head) < LENGTH_BYTES:
-        return None
-    size = int.from_bytes(head, "big")
-    data = stream.read(size)
-    return data if len(data) == size else None
 
 
 class Analyst(Struct, frozen=True):
@@ -172,7 +153,7 @@ def main() -> None:
     if first is None:
         return
     start = msgspec.json.decode(first, type=Start)
-    settings = Settings(data=Path(start.data), **start.settings)  # type: ignore[arg-type]
+    settings = start.settings.settings()
     engine = database.engine_of(
         settings.database_url, wait_seconds=settings.database_wait_seconds, idle_seconds=settings.leader_seconds
     )

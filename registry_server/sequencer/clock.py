@@ -47,6 +47,14 @@ class Told(NamedTuple):
     """The steady clock at that moment."""
 
 
+class Believed(NamedTuple):
+    """What a clock is compared with: another process of this machine can continue with it."""
+
+    anchor: Told | None
+    told: dict[str, Told]
+    accepted: bool
+
+
 class Clock:
     """The wall clock and its witnesses. One thread signs; others may call :meth:`refuse` and read :attr:`drifts`."""
 
@@ -76,6 +84,24 @@ class Clock:
     def now(self) -> datetime:
         """The wall clock's time."""
         return self._wall()
+
+    def believed(self) -> Believed:
+        """Return what the clock is compared with."""
+        return Believed(self._anchor, dict(self._told), self.accepted)
+
+    def adopt(self, other: Believed) -> None:
+        """Compare the clock with what another process of this machine believed, where that is newer."""
+        if self._steady is None:
+            return
+        told = {
+            who: other.told[who]
+            for who in other.told
+            if who not in self._told or other.told[who].steady > self._told[who].steady
+        }
+        self._told = {**self._told, **told}
+        if other.anchor is not None and (self._anchor is None or other.anchor.steady > self._anchor.steady):
+            self._anchor = other.anchor
+        self.accepted = self.accepted or other.accepted
 
     def ask_store(self) -> None:
         """Ask the store for its time. It may take as long as a request to the store."""

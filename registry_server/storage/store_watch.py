@@ -60,7 +60,7 @@ class StoreWatch:
             has_failed = True
             raise
         finally:
-            self._ended(operation, self._clock() - began, has_failed)
+            self.ended(operation, self._clock() - began, has_failed)
 
     def is_awaited(self, thread: int) -> bool:
         """Whether this thread waits for the service. It does not wait forever: each request has a time limit."""
@@ -77,7 +77,8 @@ class StoreWatch:
             seconds, ended = self._slowest
         return seconds if self._clock() - ended < RECENT_SECONDS else None
 
-    def _ended(self, operation: str, seconds: float, has_failed: bool) -> None:
+    def ended(self, operation: str, seconds: float, has_failed: bool) -> None:
+        """Note a request that has ended, here or in another process of this server."""
         self._told(operation, seconds, has_failed)
         if self.is_slow(seconds):
             with self._lock:

@@ -18,7 +18,8 @@ from registry_server.accounts.tokens import Account
 from registry_server.api import examiners, worker
 from registry_server.api.examination import Examination
 from registry_server.api.examiners import Examiners
-from registry_server.api.worker import Analyst, Desk, Done, Released, Start, Work, frame, read_frame
+from registry_server.api.frames import frame, read_frame
+from registry_server.api.worker import Analyst, Desk, Done, Released, Start, Work
 from registry_server.migrations import opening
 from registry_server.pages.analysis_store import AnalysisStore
 from registry_server.sequencer.sequencer import Receipt, Sequencer

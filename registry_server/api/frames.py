@@ -1,0 +1,48 @@
+"""What the server and its own processes say to each other over a pipe: four bytes of length, then JSON."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+from msgspec import Struct
+
+from registry_server.settings import Settings
+
+LENGTH_BYTES = 4
+
+
+class SentSettings(Struct, frozen=True):
+    """The server's settings, for a process that it starts."""
+
+    data: str
+    values: dict[str, str | int | float | bool | tuple[str, ...]]
+
+    @staticmethod
+    def of(settings: Settings) -> SentSettings:
+        """Return them in a form that fits into a frame."""
+        values = {item.name: getattr(settings, item.name) for item in fields(Settings) if item.name != "data"}
+        return SentSettings(str(settings.data), values)
+
+    def settings(self) -> Settings:
+        """Return the settings."""
+        values: dict[str, Any] = dict(self.values)
+        return Settings(data=Path(self.data), **values)
+
+
+def frame(value: Struct) -> bytes:
+    """Encode a frame."""
+    data = msgspec.json.encode(value)
+    return len(data).to_bytes(LENGTH_BYTES, "big") + data
+
+
+def read_frame(stream: BinaryIO) -> bytes | None:
+    """Read the next frame; None at the end of the input."""
+    head = stream.read(LENGTH_BYTES)
+    if len(head) < LENGTH_BYTES:
+        return None
+    size = int.from_bytes(head, "big")
+    data = stream.read(size)
+    return data if len(data) == size else None
