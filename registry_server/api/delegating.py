@@ -25,7 +25,7 @@ import msgspec
 
 from registry_server.api.frames import LENGTH_BYTES, SentSettings, frame
 from registry_server.api.writer import Answer, Ask, Sent, Start
-from registry_server.sequencer.acceptance import Candidate
+from registry_server.sequencer.acceptance import Candidate, blobs_of
 from registry_server.sequencer.sequencer import Outcome, Sender, Sequencer
 from rye.errors import RyeError
 from rye.text.json_reading import UNDECODABLE
@@ -149,7 +149,10 @@ class DelegatingSequencer(Sequencer):
         """Have the other process append the batch, or append it here."""
         if self._take_over():
             sent = [[Sent.of(candidate) for candidate in request] for request in requests]
-            answer = self._ask(Ask(what="work", requests=sent, senders=list(senders) if senders else None))
+            blobs = {blob for request in requests for candidate in request for blob in blobs_of(candidate.statement)}
+            uploads = self.uploads.remembered(sorted(blobs))
+            ask = Ask(what="work", requests=sent, senders=list(senders) if senders else None, uploads=uploads)
+            answer = self._ask(ask)
             if answer is not None:
                 self._taken(len(requests), sum(map(len, requests)))
                 for step, seconds, _ in answer.steps:
@@ -162,10 +165,10 @@ class DelegatingSequencer(Sequencer):
             self._start_soon()
         return outcomes
 
-    def tidy(self) -> None:
+    def tidy_soon(self) -> None:
         """Clean up, where the batch was appended."""
         if self._writer is None or self._ask(Ask(what="tidy")) is None:
-            super().tidy()
+            super().tidy_soon()
 
     def heartbeat(self) -> bool:
         """Sign a new head if the newest is too old, where batches are appended."""

@@ -65,6 +65,8 @@ class Ask(Struct, frozen=True, kw_only=True):
     what: Literal["work", "tidy", "heartbeat"]
     requests: list[list[Sent]] = []
     senders: list[Sender | None] | None = None
+    uploads: list[tuple[str, bytes, float]] = []
+    """Path, bytes and time of uploads in the server's memory, which the bucket need not be asked for."""
 
 
 class Failure(Struct, frozen=True, forbid_unknown_fields=True):
@@ -179,10 +181,11 @@ class Desk:
         failure, is_signed = None, False
         try:
             if ask.what == "work":
+                self._sequencer.uploads.remember(ask.uploads)
                 requests = [[sent.candidate() for sent in request] for request in ask.requests]
                 results = [Result.of(outcome) for outcome in self._sequencer.work(requests, ask.senders)]
             elif ask.what == "tidy":
-                self._sequencer.tidy()
+                self._sequencer.tidy_soon()
             else:
                 is_signed = self._sequencer.heartbeat()
         except Exception as error:  # the process must survive it, as the thread does

@@ -89,7 +89,7 @@ class Appends(Protocol):
     def work(self, requests: Sequence[Sequence[Candidate]], senders: Sequence[Sender | None] | None) -> list[Outcome]:
         """Append a batch; one outcome for each request. Raises if nothing was written."""
 
-    def tidy(self) -> None:
+    def tidy_soon(self) -> None:
         """Clean up after a batch whose requests have been answered."""
 
     def heartbeat(self) -> bool:
@@ -305,7 +305,7 @@ class Batches:
                 future.set_result(outcome)
             else:
                 future.set_exception(outcome)
-        self._log.tidy()
+        self._log.tidy_soon()
 
     def _give_up_waiting(self, error: Exception) -> None:
         """Refuse the requests queued after a batch that found no database or store: they would only wait for the same

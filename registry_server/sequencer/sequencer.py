@@ -28,7 +28,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain
@@ -112,8 +112,8 @@ class Sequencer:
             self, settings.batch_statements, settings.heartbeat_check_seconds, settings.batch_interval_seconds
         )
         self._beside = ThreadPoolExecutor(1, "settling")
-        self._telling = ThreadPoolExecutor(1, "telling")
-        """Asks the store for its time, so that no batch waits for that."""
+        self._behind = ThreadPoolExecutor(1, "behind")
+        """Does what no batch waits for."""
         self._is_recovered = True
         self._published_blobs: set[str] = set()
         self._old_files: list[str] = []
@@ -129,7 +129,11 @@ class Sequencer:
 
         Unfinished work is then as after a crash.
         """
-        return self._queue.stop(seconds)
+        if not self._queue.stop(seconds):
+            return False
+        with suppress(TimeoutError):
+            self._behind.submit(lambda: None).result(seconds)
+        return True
 
     def submit(
         self, candidates: Sequence[Candidate], sender: Sender | None = None, expected: Expected | None = None
@@ -216,7 +220,7 @@ class Sequencer:
         Also shows a head that is not shown yet.
         """
         age = timedelta(seconds=self.settings.heartbeat_seconds)
-        self._telling.submit(self._ask_store)
+        self._behind.submit(self._ask_store)
         with self._noticing(), database.reader(self.engine) as connection:
             ledger = Ledger(connection)
             published = ledger.published()
@@ -467,6 +471,20 @@ class Sequencer:
         """
         blobs, files = self._published_blobs, self._old_files
         self._published_blobs, self._old_files = set(), []
+        self._tidy(blobs, files)
+
+    def tidy_soon(self) -> None:
+        """The same after a batch that has been answered, without the next one waiting for a bucket or for the database's file."""
+        blobs, files = self._published_blobs, self._old_files
+        self._published_blobs, self._old_files = set(), []
+        if self.public.is_local:
+            self._tidy(blobs, files)
+        elif blobs or files:
+            self._behind.submit(self._tidy, blobs, files)
+        if database.needs_checkpoint(self.engine):
+            self._behind.submit(database.checkpoint, self.engine)
+
+    def _tidy(self, blobs: set[str], files: Sequence[str]) -> None:
         try:
             if blobs:
                 self.uploads.delete_all(blobs)

@@ -132,6 +132,15 @@ class Bucket:
     def settle(self, paths: Sequence[str]) -> None:
         """Do nothing: the service made each object durable before it answered."""
 
+    def remembered(self, paths: Iterable[str]) -> list[tuple[str, bytes, float]]:
+        """Return those that are in memory."""
+        return [(path, *recent) for path in paths if (recent := self._recent.get(path)) is not None]
+
+    def remember(self, objects: Iterable[tuple[str, bytes, float]]) -> None:
+        """Keep them in memory, with the times at which they were written."""
+        for path, content, written in objects:
+            self._recent.keep(path, content, written)
+
     def take_all(self, other: Objects, moves: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         """Return all pairs: objects are not copied inside the bucket."""
         return list(moves)
@@ -233,10 +242,10 @@ class _Recent:
             recent = self._kept.get(path)
         return recent if recent is not None and time.time() - recent[1] < _RECENT_SECONDS else None
 
-    def keep(self, path: str, content: bytes) -> None:
+    def keep(self, path: str, content: bytes, written: float | None = None) -> None:
         with self._lock:
             self._drop(path)
-            self._kept[path] = (content, time.time())
+            self._kept[path] = (content, time.time() if written is None else written)
             self._bytes += len(content)
             while self._bytes > _RECENT_BYTES:
                 self._drop(next(iter(self._kept)))

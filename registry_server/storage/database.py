@@ -144,6 +144,38 @@ def ping(connection: sa.Connection) -> None:
     driver.execute("SELECT 1")
 
 
+CHECKPOINT_PAGES = 1_000
+"""Pages of SQLite's write-ahead log that are worth copying into the database's file: 4 MB."""
+_MOST_PAGES = 16_000
+"""Pages after which a commit does it itself, because nobody else did."""
+
+
+def needs_checkpoint(engine: sa.Engine) -> bool:
+    """Whether SQLite's write-ahead log should be copied into the database's file.
+
+    Its index says how many pages the log has, and how many of them were copied (https://www.sqlite.org/walformat.html, 2.2).
+    """
+    if engine.dialect.name != "sqlite":
+        return False
+    try:
+        with open(f"{engine.url.database}-shm", "rb", buffering=0) as index:
+            head = index.read(100)
+    except OSError:
+        return False
+    pages, copied = (int.from_bytes(head[at : at + 4], sys.byteorder) for at in (16, 96))
+    return pages - copied > CHECKPOINT_PAGES
+
+
+def checkpoint(engine: sa.Engine) -> None:
+    """Copy SQLite's write-ahead log into the database's file, while others read and write.
+
+    It syncs both files, so no commit should have to do it. What fails is tried again after the next batch.
+    """
+    with suppress(*driver_errors()), engine.connect() as connection:
+        driver: Any = connection.connection
+        driver.execute("PRAGMA wal_checkpoint(PASSIVE)").close()
+
+
 def undurable(engine: sa.Engine) -> list[str]:
     """Return the settings of the PostgreSQL server that are off although what is committed can be lost without them:
     ``fsync``, ``full_page_writes``.
@@ -372,7 +404,12 @@ def _sqlite(address: sa.URL, wait_seconds: float) -> sa.Engine:
     def set_up(connection: Any, _record: object) -> None:
         connection.isolation_level = None  # the driver must not begin or commit on its own
         _use_write_ahead_log(connection, wait_seconds)
-        for pragma in ("synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF"):
+        for pragma in (
+            "synchronous=FULL",
+            "foreign_keys=ON",
+            "trusted_schema=OFF",
+            f"wal_autocheckpoint={_MOST_PAGES}",
+        ):
             connection.execute(f"PRAGMA {pragma}")
 
     def remember(_connection: Any, record: Any) -> None:

@@ -73,6 +73,12 @@ class Objects(Protocol):
     def settle(self, paths: Sequence[str]) -> None:
         """Make what ``put_soon`` wrote durable."""
 
+    def remembered(self, paths: Iterable[str]) -> list[tuple[str, bytes, float]]:
+        """Return path, bytes and time of those objects that this process wrote by ``put_soon`` and still has in memory."""
+
+    def remember(self, objects: Iterable[tuple[str, bytes, float]]) -> None:
+        """Keep what another process of this server remembers, so that it need not be asked for."""
+
     def take_all(self, other: Objects, moves: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         """Copy settled objects of another store to a path here, without reading them; ``moves`` are pairs (path there,
         path here).
@@ -175,6 +181,14 @@ class Folder:
         """Make the files durable that ``put_soon`` wrote."""
         with _explaining_disk("an upload"):
             self._durable.settle(paths)
+
+    def remembered(self, paths: Iterable[str]) -> list[tuple[str, bytes, float]]:
+        """Nothing: a local disk answers fast enough."""
+        del paths
+        return []
+
+    def remember(self, objects: Iterable[tuple[str, bytes, float]]) -> None:
+        """Do nothing, as :meth:`remembered`."""
 
     def take_all(self, other: Objects, moves: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         """Hard-link files from another folder; nothing can be linked from a bucket."""

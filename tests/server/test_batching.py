@@ -43,7 +43,7 @@ class Log:
             raise self.fault
         return [Receipt((), 1) for _ in requests]
 
-    def tidy(self) -> None:
+    def tidy_soon(self) -> None:
         self.tidied.set()
 
     def heartbeat(self) -> bool:

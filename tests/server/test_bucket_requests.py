@@ -28,6 +28,7 @@ from rye.registry.protocol.wire import blob_path
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.publisher import Publisher
 from tests.scenes.registry_process import ORIGIN
+from tests.server.delegated import handed_over
 from tests.server.fake_bucket import Asked, FakeBucket, serving
 
 pytestmark = pytest.mark.processes
@@ -110,6 +111,30 @@ def test_a_file_that_comes_with_its_statement_is_written_once_and_asked_for_by_n
         about = [one for one in asked(fake) if (sha256 in one and "uploads" in one) or "blobs" in one]
         assert about == [f"PUT uploads/{sha256}", f"PUT public/{blob_path(sha256)}"]
         assert local.post("/api/v1/statements", token, json=body).json()["results"][0]["duplicate"]
+
+
+def test_the_process_that_appends_knows_what_the_server_has_just_written(
+    service: tuple[FakeBucket, str], tmp_path: Path
+) -> None:
+    fake, address = service
+    acme = Publisher("acme")
+    with LocalRegistry(tmp_path / "data", f'objects = "s3://rye/registry"\ns3_endpoint = "{address}"\n') as local:
+        token = local.token()
+        assert local.statements(token, acme.claim()).status_code == 200
+        handed_over(local.service.sequencer)
+        data = acme.file("a/item")
+        body = {
+            "notes": [acme.note(acme.release("a/item", data))],
+            "blobs": [base64.b64encode(data).decode()],
+        }
+        asked(fake)
+        assert local.post("/api/v1/statements", token, json=body).status_code == 200
+        sha256 = hashlib.sha256(data).hexdigest()
+        about = [one for one in asked(fake) if (sha256 in one and "uploads" in one) or "blobs" in one]
+        assert about == [f"PUT uploads/{sha256}", f"PUT public/{blob_path(sha256)}"]
+    with sequencer_in(address, tmp_path / "data") as sequencer, database.reader(sequencer.engine) as connection:
+        assert audit.verify(Ledger(connection), sequencer.public) == []
+        assert list(sequencer.uploads.listing()) == []  # removed behind the answer, before the process ended
 
 
 @pytest.mark.parametrize("part", ["public/index", "public/checkpoint", "public/head"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -31,6 +30,7 @@ from rye.errors import RyeError
 from tests.scenes.publisher import Publisher
 from tests.scenes.registry_process import ORIGIN
 from tests.server import dying_writer
+from tests.server.delegated import handed_over
 
 pytestmark = pytest.mark.processes
 
@@ -86,17 +86,6 @@ def opened(data: Path, told: Told | None = None) -> Iterator[DelegatingSequencer
     finally:
         sequencer.stop(20)
         engine.dispose()
-
-
-def handed_over(sequencer: DelegatingSequencer) -> subprocess.Popen[bytes]:
-    """Start the process, which takes the next batch."""
-    sequencer._may_start = True
-    sequencer._started = -delegating.AGAIN_SECONDS * 2
-    sequencer._start_soon()
-    assert sequencer._starting is not None
-    sequencer._starting.join(30)
-    assert sequencer._ready is not None
-    return sequencer._ready.process
 
 
 def leader(sequencer: DelegatingSequencer) -> str:
