@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PREFIX ?= $(HOME)/.local
-.PHONY: demo install uninstall zipapp test test-fast test-fast-first test-fast-rest test-pythons test-clients test-browser screenshots screens format lint check bench fuzz mutate requirements completion-table command-pages schemas rules-table error-pages dist clean
+.PHONY: demo install uninstall zipapp test test-fast test-fast-first test-fast-rest test-pythons test-clients test-browser screenshots screens format lint check bench faults fuzz mutate requirements completion-table command-pages schemas rules-table error-pages dist clean
 
 # A .venv whose Python is gone or too old, or that was moved, is made again.
 ifneq ($(wildcard $(VENV)),)
@@ -93,7 +93,11 @@ check: lint
 
 # Compare with the tools that a user would choose instead, and print ratios. See benchmarks/README.md.
 bench: $(VENV)/.dev
-	for program in benchmarks/*.py; do echo "== $$program"; $(BIN)/python $$program || exit 1; done
+	for program in $(filter-out benchmarks/faults.py,$(wildcard benchmarks/*.py)); do echo "== $$program"; $(BIN)/python $$program || exit 1; done
+
+# Kill, stop, fill and shift things while publishers publish; prints what was acknowledged, lost and forked. At most five minutes.
+faults: $(VENV)/.dev
+	$(BIN)/python benchmarks/faults.py
 
 # Run the property tests with new random examples, and the tests that can try harder (tests/scenes/effort.py) with many more
 # examples and full-size hostile inputs.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import subprocess
 from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -116,13 +117,17 @@ class Registry:
             self._token = tokens.create(connection, "benchmark", (), f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
         engine.dispose()
         self.data = data
-        self._process, self.url = start_embedded(data)
+        self._process, self.url = self.start()
         stack.callback(lambda: stop_embedded(self._process))
+
+    def start(self) -> tuple[subprocess.Popen[bytes], str]:
+        """Start a server; return its process and address."""
+        return start_embedded(self.data)
 
     def restart(self) -> None:
         """Stop the server and start another."""
         stop_embedded(self._process)
-        self._process, self.url = start_embedded(self.data)
+        self._process, self.url = self.start()
 
     def _fill(self, settings: Settings, names: int) -> None:
         engine = opening.open_database(settings)

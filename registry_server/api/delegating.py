@@ -1,7 +1,8 @@
 """The server's sequencer under load: it has a process of its own append the batches (:mod:`registry_server.api.writer`).
 
 Handling requests and appending a batch compute a millisecond or more for each publish; in one process they would share an
-interpreter's lock. The queue stays here. A quiet registry never starts the process, and appends in a thread.
+interpreter's lock. The queue stays here. A quiet registry never starts the process, and appends in a thread; so does one with a
+single publisher, for whom the way to another process is only longer.
 
 If the process ends, its batch is appended here. Whatever it had committed by then is a duplicate with the same receipt, so
 nothing is lost, forked or refused because of it: to the log it is one more server that crashed. Another process is started
@@ -34,6 +35,8 @@ _log = logging.getLogger("rye.registry")
 
 CROWD = 3
 """Requests in a batch from which on the process pays off."""
+ALONE = 10
+"""Batches of one request in a row after which one publisher is at work: the thread answers it sooner."""
 AGAIN_SECONDS = 10.0
 """The shortest time between two starts."""
 START_SECONDS = 20.0
@@ -143,10 +146,13 @@ class DelegatingSequencer(Sequencer):
         self._starting: threading.Thread | None = None
         self._started = -AGAIN_SECONDS
         self._batches_before = 0
+        self._alone = 0
+        """Batches of one request in a row."""
         self._is_stopping = False
 
     def work(self, requests: Sequence[Sequence[Candidate]], senders: Sequence[Sender | None] | None) -> list[Outcome]:
         """Have the other process append the batch, or append it here."""
+        self._alone = self._alone + 1 if len(requests) == 1 else 0
         if self._take_over():
             sent = [[Sent.of(candidate) for candidate in request] for request in requests]
             blobs = {blob for request in requests for candidate in request for blob in blobs_of(candidate.statement)}
@@ -166,8 +172,8 @@ class DelegatingSequencer(Sequencer):
         return outcomes
 
     def tidy_soon(self) -> None:
-        """Clean up, where the batch was appended."""
-        if self._writer is None or self._ask(Ask(what="tidy")) is None:
+        """Clean up, where batches are appended. What the other side has not cleaned up waits for its next batch."""
+        if not self._take_over() or self._ask(Ask(what="tidy")) is None:
             super().tidy_soon()
 
     def heartbeat(self) -> bool:
@@ -195,11 +201,11 @@ class DelegatingSequencer(Sequencer):
         return is_done
 
     def _take_over(self) -> bool:
-        """Whether the other process appends from now on."""
+        """Whether the other process appends now."""
         if self._ready is not None:
             self._writer, self._ready = self._ready, None
-            self._batches_before = 0
-        return self._writer is not None
+            self._batches_before = self._alone = 0
+        return self._writer is not None and self._alone <= ALONE
 
     def _ask(self, ask: Ask) -> Answer | None:
         """The other process's answer; None if it is gone."""

@@ -219,6 +219,29 @@ def test_it_ends_with_the_server_and_starts_for_a_crowd_only(data: Path) -> None
     assert process.poll() is not None
 
 
+def test_a_single_publisher_is_served_by_the_thread_again(data: Path) -> None:
+    acme = Publisher("acme")
+    with opened(data) as sequencer:
+        sequencer.submit([acme.claim_candidate()]).result(20)
+        here = leader(sequencer)
+        process = handed_over(sequencer)
+        for number in range(delegating.ALONE + 1):
+            sequencer.submit(release(acme, f"a/n{number}")).result(20)
+            assert leader(sequencer) != here
+        for number in range(2):
+            sequencer.submit(release(acme, f"a/m{number}")).result(20)
+            assert leader(sequencer) == here
+        assert is_sound(sequencer)
+        assert sequencer.stop(20)
+        sequencer._is_stopping = False
+        handed_over(sequencer)
+        sequencer.work([release(acme, f"a/o{number}") for number in range(2)], None)
+        assert leader(sequencer) != here
+        sequencer.tidy_soon()
+        assert is_sound(sequencer)
+    assert process.returncode == 0
+
+
 def test_a_process_that_never_comes_up_is_ended(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delegating, "COMMAND", ("sleep", "600"))
     monkeypatch.setattr(delegating, "START_SECONDS", 0.2)

@@ -1,0 +1,1 @@
+"""The load, the observer and the server with a wrong clock for ``faults.py``."""
