@@ -39,6 +39,13 @@ Why = tuple[Code, str, str | None, tuple[str, ...]]
 """The code, message, hint and diff of a refusal."""
 
 
+def _attached(path: str, main_file: str) -> str | None:
+    """The path of an attached file in its item, of one that is deployed in a folder of skills; None for another file."""
+    _, skills, rest = f"/{path}".partition("/skills/")
+    _, slash, attached = rest.partition("/")
+    return attached if skills and slash and attached != main_file else None
+
+
 class Decision(Struct):
     """The decision about one file or entry."""
 
@@ -124,10 +131,11 @@ class Ledger:
         name, _, identifier = item.partition(":")
         kind = KINDS.get(name)  # a row may be of a kind that this version does not know
         hint = f"`rye deploy --overwrite-edited {item}` discards the change."
-        if kind is not None and kind.overridable:
-            hint = f"`rye override new {identifier}` keeps the change through upgrades; {hint}"
-        elif kind is not None and kind.instead_of_override is not None:
-            hint = f"{hint} {kind.instead_of_override}"
+        if kind is not None:
+            command = kind.change_command(identifier)
+            if kind.main_file is not None and (attached := _attached(path, kind.main_file)) is not None:
+                command = f"rye override new {item} --file {attached} --replace --content {path}"
+            hint = f"`{command}` keeps a change through upgrades; {hint}"
         return (
             "deploy-drift",
             f"{path} was edited since Rye wrote it.",

@@ -44,14 +44,8 @@ class Shadow(Struct, frozen=True):
     @property
     def hint(self) -> str:
         """How to fix it."""
-        rename = f"Rename or remove {self.own}."
         kind = KINDS[self.item.identity.kind]
-        if not kind.overridable:
-            return f"{rename} {kind.instead_of_override}" if kind.instead_of_override else rename
-        return (
-            f"{rename} To change the installed item, and keep the change through upgrades: "
-            f"`rye override new {self.item.identity}`."
-        )
+        return f"Rename or remove {self.own}. To change the installed item: `{kind.change_command(self.item.id)}`."
 
     def error(self) -> RyeError:
         """The error to raise when the item is looked up."""

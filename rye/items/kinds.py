@@ -82,8 +82,8 @@ class Kind(Struct, frozen=True, kw_only=True):
     overridable: bool = False
     """Whether ``.overrides.md`` files apply: the item's own file is Markdown. For an item that is a folder, ``.files.toml`` files
     apply to its attached files."""
-    instead_of_override: str | None = None
-    """For a kind that is customized differently: the sentence that says how."""
+    customized_with: str | None = None
+    """For a kind that is customized differently: the command, with ``{name}`` for the last segment of the item's id."""
     names_items: bool = False
     """Whether a text of the kind can name other items besides its relations (:mod:`rye.items.named`)."""
     limited: Literal["by Rye", "by its tools", "to its members"] = "by its tools"
@@ -95,17 +95,30 @@ class Kind(Struct, frozen=True, kw_only=True):
     """How the item becomes a prompt: its module builds it (:class:`rye.items.readers.PromptReader`), ``rye.rendering`` fills in
     inputs, or it has none."""
 
-    def changed_by(self, identifier: str) -> str | None:
-        """The sentence that says how to change an installed item of the kind; None if nothing does. ``identifier``: of the item,
-        without its kind."""
-        return f"To change it, use `rye override new {identifier}`." if self.overridable else self.instead_of_override
+    def change_command(self, identifier: str) -> str:
+        """The command with which a person changes an installed item of the kind so that upgrades keep the change. ``identifier``:
+        of the item, without its kind. Every hint takes it from here."""
+        if self.overridable:
+            return f"rye override new {identifier}"
+        if self.customized_with is not None:
+            return self.customized_with.format(name=identifier.rpartition("/")[2])
+        return f"rye fork {self.name}:{identifier}"
+
+    @property
+    def is_customizable(self) -> bool:
+        """Whether a change is put over an installed item of the kind. Otherwise it has to become an own item."""
+        return self.overridable or self.customized_with is not None
+
+    def changed_by(self, identifier: str) -> str:
+        """The sentence that says how to change an installed item of the kind."""
+        how = "To change it, use" if self.is_customizable else "To change it, make it your own:"
+        return f"{how} `{self.change_command(identifier)}`."
 
     def kept_by(self, identifier: str) -> str:
         """How a change to an installed item of the kind survives upgrades: the end of a hint whose last sentence says how to
-        restore the item, from the mark that follows that sentence. ``identifier``: of the item, without its kind."""
-        if self.overridable:
-            return f"; after that, `rye override new {identifier}` makes a change that upgrades keep."
-        return f". {self.instead_of_override}" if self.instead_of_override else "."
+        restore the item, from the mark that follows that sentence."""
+        does = "makes a change that upgrades keep" if self.is_customizable else "makes it your own, to change"
+        return f"; after that, `{self.change_command(identifier)}` {does}."
 
     @property
     def endings(self) -> tuple[str, ...]:
@@ -213,7 +226,7 @@ TABLE: tuple[Kind, ...] = (
         names_items=True,
         graph="rye.items.formula.graph",
         telling=True,
-        instead_of_override="`rye overlay edit` changes a formula's steps.",
+        customized_with="rye overlay edit {name}",
         prompt="inputs",
     ),
     Kind(

@@ -195,13 +195,12 @@ def test_changed_bytes_are_refused_with_the_next_steps(main_file: Path) -> None:
     assert (modified_item("It was.", None).hint or "").endswith("restores the file as rye.lock has it.")
 
 
-def test_a_hint_never_names_an_override_for_a_kind_that_has_none() -> None:
-    """A changed skill was once told of `rye override new`, which refuses skills."""
+def test_a_hint_names_the_command_of_the_kind() -> None:
+    """A changed skill was once told of a command that refused skills. ``tests/cli/test_hints_by_kind.py`` runs them."""
     for kind in KINDS.values():
         hint = modified_item("It was.", Identity(kind.name, "acme/thing")).hint or ""
         assert ("`rye override new acme/thing`" in hint) is kind.overridable
-        assert (kind.instead_of_override or "") in hint
-    assert "copy its folder, and `rye add` the copy" in (modified_item("It was.", Identity("skill", "a/b")).hint or "")
+        assert f"`{kind.change_command('acme/thing')}`" in hint
 
 
 def test_a_changed_attached_file_is_refused_with_its_name(main_file: Path) -> None:

@@ -106,7 +106,9 @@ def overridable(context: Context, argument: str) -> Overridable:
     manifest = load_manifest(found.project) if found.project is not None else None
     kind = found.item.kind.name
     if not found.item.kind.overridable:
-        hint = found.item.kind.instead_of_override or f"Overrides work for {', '.join(KINDS.overridable())}."
+        hint = found.item.kind.changed_by(found.id) if found.entry is not None else None
+        if found.entry is None or found.entry.space != "installed":
+            hint = f"Change its file. Overrides work for {', '.join(KINDS.overridable())}."
         raise UsageError("wrong-kind", f"Items of kind {kind} cannot be overridden.", hint, what="sections")
     if found.item.text is None:
         raise RyeError("does-not-parse", f"{found.item.shown} is not text.", f"`rye validate {argument}` says why.")
