@@ -14,7 +14,6 @@ A file of entries is applied completely or not at all, like other overrides.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import unified_diff
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ from msgspec import Struct
 
 from rye.customization.file_overrides import FileOverride, read_file_overrides
 from rye.customization.item_overrides import Contents
-from rye.customization.merge import MergeStep, Outcome
+from rye.customization.merge import MergeStep, Outcome, drift
 from rye.items.consented import Run
 from rye.items.runs import attached_runs
 from rye.limits import CONTENT
@@ -190,24 +189,23 @@ def files_diff(before: Tree, after: Tree, name: str) -> str:
 
 
 def _file_diff(path: str, old: TreeFile | None, new: TreeFile | None, name: str) -> str:
-    head = [f"--- {name}/{path} (published)" if old else "--- /dev/null"]
-    head.append(f"+++ {name}/{path} (effective)" if new else "+++ /dev/null")
+    before = f"{name}/{path} (published)" if old is not None else "/dev/null"
+    after = f"{name}/{path} (effective)" if new is not None else "/dev/null"
     bits = [
-        f"{'+' if one is new else '-'}{path} is executable"
-        for one, other in ((old, new), (new, old))
+        f"{mark}{path} is executable\n"
+        for mark, one, other in (("-", old, new), ("+", new, old))
         if one is not None and one.executable and not (other is not None and other.executable)
     ]
     texts = ["" if one is None else one.text for one in (old, new)]
-    if texts[0] is None or texts[1] is None:
-        sizes = [
-            f"{mark}{path}: {f'{len(one.data):,} bytes' if one.data is not None else 'a file'}, sha256 {one.sha256}"
-            for mark, one in (("-", old), ("+", new))
-            if one is not None and not (old is not None and new is not None and old.sha256 == new.sha256)
-        ]
-        return "".join(f"{line}\n" for line in (*head, *sizes, *bits))
-    lines = unified_diff(texts[0].split("\n"), texts[1].split("\n"), lineterm="")
-    body = list(lines)[2:]
-    return "".join(f"{line}\n" for line in (*head, *body, *bits))
+    if texts[0] is not None and texts[1] is not None:
+        diff = drift(texts[1], texts[0], merged_name=after, actual_name=before)
+        return (diff or f"--- {before}\n+++ {after}\n") + "".join(bits)
+    sizes = [
+        f"{mark}{path}: {f'{len(one.data):,} bytes' if one.data is not None else 'a file'}, sha256 {one.sha256}\n"
+        for mark, one in (("-", old), ("+", new))
+        if one is not None
+    ]
+    return "".join([f"--- {before}\n+++ {after}\n", *sizes, *bits])
 
 
 def runs_of_files(tree: Tree, text: str) -> tuple[Run, ...]:

@@ -22,7 +22,7 @@ from rye.importing import apm, marketplace, skills_locks, toolhive
 from rye.items import published
 from rye.items.skill import adoption
 from rye.mcp import tokens
-from rye.project import member_patterns
+from rye.project import member_patterns, origins
 from rye.project.layout import Project
 from rye.runtime import event_log
 from rye.runtime.run.dialects import anthropic, openai, reading
@@ -75,6 +75,10 @@ READERS: dict[str, Decoder] = {
             bytes(32), _HERE, f"rye1.{tokens._encoded(data)}.{tokens._encoded(tokens._mac(bytes(32), data))}", _NOW
         ),
         b'{"as":"a","version":null,"sha256":"b","project":"c","id":"d","expires":1}',
+    ),
+    "rye.project.origins.read_origins": Decoder(
+        origins.read_origins,
+        b'["skill:a"]\nitem = "skill:b/a"\nversion = "1"\ndigest = "%s"\nsource = "c"\nsigner = "none"\n' % (b"0" * 64),
     ),
     "rye.project.member_patterns.claimed_by": Decoder(
         lambda data: member_patterns.claimed_by(data, "a"), b'[workspace]\nmembers = ["a"]\n', error=ValueError

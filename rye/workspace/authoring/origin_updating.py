@@ -8,13 +8,13 @@ What cannot be merged is marked, or put beside the own file, and said. The resul
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from difflib import unified_diff
 from hashlib import sha256
 
 from msgspec import Struct
 
 from rye.customization.effective_files import Tree, TreeFile, files_diff, tree_of_row
 from rye.customization.effective_text import unsigned
+from rye.customization.merge import drift
 from rye.errors import RyeError
 from rye.installation.sources import Sources, expect_origin
 from rye.installation.transaction import NOTHING, Change, exclusive
@@ -115,8 +115,8 @@ def _diff(one: Sides) -> OriginDiff:
 
 
 def _files_diff(old: Files, new: Files, before: str, after: str) -> str:
-    lines = unified_diff(old.text.split("\n"), new.text.split("\n"), before, after, lineterm="")
-    return "".join(f"{line}\n" for line in lines) + files_diff(old.tree, new.tree, after)
+    text = drift(new.text, old.text, merged_name=after, actual_name=before)
+    return (text or "") + files_diff(old.tree, new.tree, after)
 
 
 def update_origins(context: Context, names: tuple[str, ...], approved: Sequence[str] = ()) -> list[OriginUpdate]:
