@@ -11,6 +11,7 @@ import pytest
 from tests.scenes.item_texts import skill
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
+from tests.scenes.registry_process import run
 
 pytestmark = pytest.mark.processes
 
@@ -124,6 +125,19 @@ def test_a_release_that_was_yanked_is_not_taken_over(shop: Person, author: Perso
     release(author, "pdf", "1.1.0", "Read well.")
     author.ok("yank", f"skill:{namespace(author)}/pdf@1.1.0", "--reason", "bad", "--yes")
     shop.ok("update", "--origin")
+    assert "Read well." not in shop.path(OWN).read_text()
+
+
+@pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
+def test_what_the_registry_took_down_is_neither_base_nor_news(
+    registry: Registry, shop: Person, author: Person, version: str
+) -> None:
+    release(author, "pdf", "1.1.0", "Read well.")
+    run("takedown", f"skill:{namespace(author)}/pdf@{version}", "--reason", "A secret.", "--data", str(registry.data))
+    if version == "1.0.0":
+        refused(shop, "release-taken-down")
+    else:
+        shop.ok("update", "--origin")
     assert "Read well." not in shop.path(OWN).read_text()
 
 
