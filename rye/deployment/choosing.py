@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from msgspec import Struct
 
 from rye.deployment.disk import FolderDisk
 from rye.deployment.own_files import claims_of
 from rye.deployment.planning import deployed_targets, deployer, root_of, standing
-from rye.deployment.request import DeployRequest
+from rye.deployment.request import DeployRequest, Scope
 from rye.deployment.selection import detected
 from rye.deployment.state import State
 from rye.deployment.survey import read_state_file
@@ -39,8 +40,9 @@ def aim_of(
 ) -> Aim:
     """Return the run's targets: the request's, otherwise rye.toml's, otherwise those that are deployed to or detected.
 
-    On a terminal, the targets of a run that deploys all items are recorded in rye.toml, unless the request says not to. Raises
-    UsageError ``unknown-name`` if there is none, and RyeError ``declined``.
+    On a terminal, the targets of a run that deploys all items are recorded in rye.toml, unless the request says not to. Programs
+    that only the home folder shows are proposed there, and used in no other way. Raises UsageError ``unknown-name`` if there is
+    none, and RyeError ``declined``.
     """
     known = manifest.deploy.targets
     given = tuple(dict.fromkeys(target(name).name for name in request.targets))
@@ -58,16 +60,29 @@ def aim_of(
     state = standing(state, claims_of(context, root_of(project, request.scope), state), FolderDisk(root))
     here = deployed_targets(state, deployer(project, request.scope))
     programs = all_targets()
-    found = detected(programs, request.scope, lambda path: os.path.lexists(root / path))
+    found = _detected(request.scope, root)
     found = tuple(one.name for one in programs if one.name in (*here, *found))
-    if found and context.interactive and choose is not None:
-        if choose(found):
-            return Aim(names=found, recorded=found if request.scope == "project" else ())
-        raise RyeError("declined", "Nothing was deployed.", _name_targets(found))
+    proposed = found or programs_used(root)
+    if proposed and context.interactive and choose is not None:
+        if choose(proposed):
+            return Aim(names=proposed, recorded=proposed if request.scope == "project" else ())
+        raise RyeError("declined", "Nothing was deployed.", _name_targets(proposed))
     if found and (here or context.assume_yes):
         return Aim(names=found if context.assume_yes else here)
     said = f"Detected here: {', '.join(found)}. " if found else ""
+    if proposed and not found:
+        said = f"Your home folder has {', '.join(proposed)}. "
+        raise UsageError("unknown-name", "rye.toml has no targets.", f"{said}{_name_them(proposed)}", what="target")
     raise UsageError("unknown-name", "rye.toml has no targets.", f"{said}{_name_targets(found)}", what="target")
+
+
+def programs_used(root: Path) -> tuple[str, ...]:
+    """Return the agent programs that are used in a project, or else by this user. Only to propose them."""
+    return _detected("project", root) or _detected("user", root_of(Project(root), "user").root)
+
+
+def _detected(scope: Scope, root: Path) -> tuple[str, ...]:
+    return detected(all_targets(), scope, lambda path: os.path.lexists(root / path))
 
 
 def configured(manifest: Manifest, state: State) -> tuple[str, ...]:
@@ -76,7 +91,10 @@ def configured(manifest: Manifest, state: State) -> tuple[str, ...]:
 
 
 def _name_targets(found: Sequence[str]) -> str:
-    listed = ", ".join(f'"{name}"' for name in found or ("claude",))
-    yes = " `-y` uses the detected ones." if found else ""
-    flags = " ".join(f"--target {name}" for name in found or ("claude",))
-    return f"Choose with `rye deploy {flags}`, or add targets = [{listed}] to [deploy] in rye.toml.{yes}"
+    return _name_them(found or ("claude",)) + (" `-y` uses the detected ones." if found else "")
+
+
+def _name_them(names: Sequence[str]) -> str:
+    listed = ", ".join(f'"{name}"' for name in names)
+    flags = " ".join(f"--target {name}" for name in names)
+    return f"Choose with `rye deploy {flags}`, or add targets = [{listed}] to [deploy] in rye.toml."

@@ -77,6 +77,20 @@ def test_on_a_terminal_a_named_target_is_recorded_and_once_leaves_rye_toml_alone
     assert names(user) == ("claude", "codex")
 
 
+def test_programs_of_the_home_folder_are_proposed_on_a_terminal_and_used_nowhere_else(user: Person) -> None:
+    user.ok("add", "acme/work/plan", "-y")
+    (user.home / ".codex").mkdir()
+    for words in ((), ("-y",)):
+        refused = user.fails("deploy", *words, code="unknown-name", exit_code=2)
+        assert refused["hint"].startswith("Your home folder has codex. Choose with `rye deploy --target codex`")
+        assert "`-y`" not in refused["hint"]
+    assert "Deploy to Codex, and record that in rye.toml?" in user.terminal("deploy", answer=b"n\n")
+    assert not user.path(CODEX).exists()
+    user.terminal("deploy", answer=b"y\n")
+    assert user.path(CODEX).exists()
+    assert names(user) == ("codex",)
+
+
 def test_off_a_terminal_nothing_is_recorded_and_that_is_said_each_time(user: Person) -> None:
     user.ok("add", "acme/work/plan", "-y")
     before = user.path("rye.toml").read_bytes()

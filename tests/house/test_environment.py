@@ -29,7 +29,6 @@ HOME_READERS = {
     "rye/project/layout.py": "``~/.ai`` makes no project of the home folder of whoever runs the process",
     "rye/project/ownership.py": "shows a folder as ``~/…``",
     "rye/cli/completing/answer.py": "what the shell typed",
-    "rye/cli/project/proposed_deploy.py": "looks for the agent programs of this process's user",
     "rye/cli/deploy/deploy.py": "``rye deploy --scope user`` writes where agent programs of this process's user read",
     "rye/deployment/planning.py": "the same",
     "rye/deployment/survey.py": "the same",

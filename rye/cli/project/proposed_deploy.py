@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 
 def programs_here(root: Path) -> tuple[str, ...]:
     """The names of the agent programs that are used in a project, or else by this user."""
-    from rye.deployment.selection import detected
-    from rye.deployment.targets.protocol import all_targets  # loads adapters, needed once in a project's life
+    from rye.deployment.choosing import programs_used  # loads adapters, needed once in a project's life
 
-    targets = all_targets()
-    here = detected(targets, "project", lambda path: os.path.lexists(root / path))
-    return here or detected(targets, "user", lambda path: os.path.lexists(Path.home() / path))
+    return programs_used(root)
 
 
 def titles(names: tuple[str, ...]) -> str:
