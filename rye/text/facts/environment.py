@@ -20,11 +20,18 @@ from rye.text.facts.source import Line, Origin, RuleMatch, Source
 from rye.text.facts.tables import triggers, word_set
 
 VALUE: Final = "environment"
-_COMMAND_WORDS = triggers("env printenv export declare typeset set gci childitem environ compgen")
-_SPELLINGS: Final = (
-    *(b"env |", b"env|", b"env)", b"env >", b"env>", b"env`", b"env -0", b"printenv", b"export -p", b"export |", b"declare -", b"typeset -", b"set |", b"set >"),
-    *(b"set)", b"/environ", b"ls env:", b"gci env:", b"dir env:", b"childitem env:", b"compgen -"),
-)
+#: Words that print the environment, each with the spellings in which they do.
+_SPELLINGS: Final = {
+    b"env": (b"env |", b"env|", b"env)", b"env >", b"env>", b"env`", b"env -0", b"ls env:", b"gci env:", b"dir env:", b"childitem env:"),
+    b"printenv": (b"printenv",),
+    b"export": (b"export -p", b"export |"),
+    b"declare": (b"declare -x", b"declare -p"),
+    b"typeset": (b"typeset -x",),
+    b"set": (b"set |", b"set >", b"set)"),
+    b"environ": (b"/environ",),
+    b"compgen": (b"compgen -v", b"compgen -e"),
+}
+_COMMAND_WORDS: Final = frozenset(_SPELLINGS)
 _ALONE: Final = word_set("env printenv set export declare typeset")
 _OPENINGS: Final = word_set("{ ( do then else ! $ time sudo")
 _DUMPS = re.compile(r"^(?:-[0pxe]{1,3}|--null|-[0-9])$")
@@ -55,8 +62,10 @@ _MOST: Final = 16
 
 def find(source: Source) -> Iterator[RuleMatch]:
     """Yield every place where the whole environment is sent."""
-    if source.has(_COMMAND_WORDS) and any(spelling in source.lowered for spelling in _SPELLINGS):
-        yield from _Sent(source, SECRET_PATH, _COMMAND_WORDS, _dumps).run()
+    lowered = source.lowered
+    words = frozenset(word for word in _COMMAND_WORDS & source.words if any(mark in lowered for mark in _SPELLINGS[word]))
+    if words:
+        yield from _Sent(source, SECRET_PATH, words, _dumps).run()
     if any(mark in source.text for mark in _MARKS):
         yield from _in_programs(source)
 

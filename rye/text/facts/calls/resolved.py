@@ -82,6 +82,9 @@ _SEVERAL: Final = (
     re.compile(rf"\{{(?P<names>[\w$:, \t]{{1,300}})\}}\s{{0,4}}=\s{{0,4}}(?P<module>{_MODULES})\s{{0,4}}(?:[;,\n]|$)"),
 )
 _ONE = re.compile(rf"({_NAME})\s{{0,4}}(?:(?:\bas\s|:)\s{{0,4}}({_NAME}))?")
+_RECORDS: Final = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".log", ".svg", ".gif", ".png", ".pdf")
+_LARGEST_RECORDS: Final = 64_000
+"""Larger files of records and pictures name nothing that runs."""
 _MOST_ALIASES: Final = 32
 
 
@@ -97,6 +100,8 @@ def resolved(source: Source) -> Source:
 
 
 def _resolved(source: Source) -> str:
+    if len(source.text) > _LARGEST_RECORDS and source.path.lower().endswith(_RECORDS):
+        return source.text
     text = _with_whole_strings(source.text)
     if text is not source.text or source.has(_ATTRIBUTE_WORDS):
         text = _with_attributes(text)
