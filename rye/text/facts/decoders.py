@@ -60,6 +60,7 @@ class Decoder(NamedTuple):
 _DECODERS: Final = (
     Decoder(word_set("gunzip bunzip2 unxz unzstd"), saves=_unpacked),
     Decoder(word_set("zcat bzcat xzcat lzcat zstdcat gzcat unlzma")),
+    Decoder(word_set("7z 7za 7zz unzip unrar bsdtar"), re.compile(r"(?:^|\x00)(?:-h?p[^\x00]|-P|--passphrase)")),
     Decoder(word_set("uudecode"), saves=_output),
     Decoder(word_set("gzip bzip2 xz zstd"), _DECODES, _unpacked),
     Decoder(

@@ -131,6 +131,8 @@ class Flow:
                 return True
             if word in values and (_file_name(values[word]) in files or f"%{word}%" in files):
                 return True
+        if "$" in raw and any("$" in file and file in raw for file in files):
+            return True
         return any(word.startswith("/dev/fd/") for word in raw.split())
 
     def _line(self, line: Line) -> None:
@@ -327,7 +329,7 @@ class Flow:
             self._report_unpacked(word.text, command, line)
         elif name in _INSTALLERS:
             for other in command.words[index + 1 :]:
-                self._report_file(other.text, command, line)
+                self._report_file(other.text.partition(",")[0], command, line)
         elif name == "cmd" or word.text == "&":
             self._report_start(command.words[-1].text, command, line)
 

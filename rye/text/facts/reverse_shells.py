@@ -73,7 +73,8 @@ def _in_programs(source: Source) -> Iterator[RuleMatch]:
     joins = [match.start() for match in _JOINS.finditer(text)] if connections else []
     if not joins:
         return
-    for pattern in (_STARTS_SHELL, _BECOMES_INPUT, _RUNS_RECEIVED):
+    lines: set[int] = set()
+    for pattern in (_BECOMES_INPUT, _STARTS_SHELL, _RUNS_RECEIVED):
         for match in pattern.finditer(text):
             if not (_is_near(connections, match.start()) and _is_near(joins, match.start())):
                 continue
@@ -82,8 +83,9 @@ def _in_programs(source: Source) -> Iterator[RuleMatch]:
             if pattern is _BECOMES_INPUT and _SHELL_NAMED.search(text, match.start(), match.start() + _NEAR) is None:
                 continue
             line = source.line_at(match.start())
-            yield RuleMatch(PIPE_TO_SHELL, shown(match[0]), line, match.start() - source.text_starts[line])
-            return
+            if line not in lines:
+                lines.add(line)
+                yield RuleMatch(PIPE_TO_SHELL, shown(match[0]), line, match.start() - source.text_starts[line])
 
 
 def _is_near(offsets: list[int], offset: int) -> bool:

@@ -20,7 +20,7 @@ _NAME = re.compile(
 #: In any case, where the environment is read.
 _IN_ENVIRONMENT = re.compile(
     r"(?:process\.env\.|process\.env\[[\"']|environ\[[\"']|environ\.get\([\"']|getenv\([\"']|ENV\[[\"']|\$env:|\$\{?|%)"
-    r"((?:[A-Za-z0-9]{1,30}_?){0,6}?(?:token|secret|password|passwd|api_?key|private_?key|access_?key|"
+    r"((?:[A-Za-z0-9_]{0,120}?)(?:token|secret|password|passwd|api_?key|private_?key|access_?key|"
     r"credentials?|mnemonic))(?![A-Za-z0-9_])",
     re.IGNORECASE,
 )

@@ -60,7 +60,7 @@ _PLACES: Final = (
     ),
     _place("gnupg password", rf"{_PREFIX}\.(?:gnupg|password-store)(?![\w-]){_REST}"),
     _place("shadow gshadow sudoers master", r"(?<![\w])/etc/(?:g?shadow|sudoers|master\.passwd|ssl/private)(?![\w-])"),
-    _place("environ", r"/proc/(?:self|\d+|\*|\$\{?\w+\}?|\$\$)/environ"),
+    _place("environ", r"/proc/(?:self|\d+|\*|\[0-9\][*+]?|\$\{?\w+\}?|\$\$)/environ"),
     _place(
         "keychain keychains",
         rf"{_PREFIX}Library/Keychains{_REST}|login\.keychain(?:-db)?|\bsecurity\s+(?:find-(?:generic|"

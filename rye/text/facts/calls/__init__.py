@@ -32,6 +32,7 @@ EVALUATES: Final = re.compile(
     r"(?:\beval|\bFunction)\.(?:call|apply)\s*\(|\bReflect\.(?:apply|construct)\(\s*(?=(?:eval|Function)\b)|\.(?:runsource|runcode|exec_module)\s*\(|"
     r"(?<![\w.$])(?:new\s+)?(?:Async|Generator)Function\s*\(|(?<![\w.$])importScripts\s*\(|\bnew\s+Worker\s*\(|"
     r"(?<![\w.$:])(?:loadstring|dofile)\s*\(|\bcall_user_func(?:_array)?\(\s*(?=[\"'](?:eval|assert|system|exec))|\bAssembly\]?(?:::|\.)Load\s*\(|"
+    r"\byaml\.unsafe_load(?:_all)?\s*\(|\bjsonpickle\.decode\s*\(|(?<![\w.$])include\s*\(\s*(?=[A-Z])|"
     r"\bnew\s+URLClassLoader\s*\(|\b(?:engine|scriptEngine|jsEngine)\.eval\s*\(|\binclude_string\s*\(|\bCode\.(?:eval_string|compile_string)\s*\(|\.InvokeScript\s*\(|\bplugin\.Open\s*\(|"
     r"(?:\.then|\.forEach|(?<![\w.])map|\.map|\.call_soon\w{0,12}|\.submit|setTimeout|partial|starmap)\(\s*(?=(?:\(\s?0\s?,\s?)?(?:eval|exec|Function)\s*[,)])|"
     r"\btarget\s*=\s*(?=(?:eval|exec)\s*[,)])|"
@@ -59,7 +60,7 @@ _RUN_WORDS = triggers(
     "class_eval create_function vm importlib _compile functiontype settimeout setinterval system popen "
     "startfile subprocess execsync execfilesync execfile spawnsync spawn shell_exec passthru proc_open runpy "
     "builtins __builtins__ pickle cpickle dill cloudpickle "
-    "urlclassloader include_string eval_string compile_string invokescript runsource runcode exec_module importscripts loadstring dofile call_user_func sourcefileloader zipimporter import_module "
+    "unsafe_load unsafe_load_all jsonpickle urlclassloader include_string eval_string compile_string invokescript runsource runcode exec_module importscripts loadstring dofile call_user_func sourcefileloader zipimporter import_module "
     "create_subprocess_exec create_subprocess_shell execa getruntime processbuilder open3 asyncfunction "
     "child_process execv execvp execl execlp check_output check_call posix_spawn spec_from_file_location cdll"
 )
@@ -71,7 +72,7 @@ _RARE_SPELLINGS: Final = {
     b"assert": ("assert($", "assert(base64", "assert(gz"),
     b"import": ("import(",),
     b"require": ("require(", "require 'http", 'require "http', "require_once"),
-    b"include": ("include 'http", 'include "http', "include('http", 'include("http', "include ('http", "include(`http"),
+    b"include": ("include(D", "include(d", "include 'http", 'include "http', "include('http", 'include("http', "include ('http", "include(`http"),
     b"include_once": ("include_once",),
     b"source": ("source(",),
     b"load": ("load(",),
@@ -245,7 +246,7 @@ def _calls(source: Source) -> tuple[list[re.Match[str]], list[re.Match[str]]]:
             match
             for match in EVALUATES.finditer(source.text, begin, end)
             if (bare or not (match[0][-1].isspace() and match[0].lstrip().startswith("eval")))
-            and (match[0][0] not in "slE" or _belongs(match[0], source.language(number)))
+            and (match[0][0] not in "slEi" or _belongs(source, match, number))
         )
         starts.extend(STARTS.finditer(source.text, begin, end))
     runners = _runners(source, [*evaluates, *starts]) if evaluates or starts else []
@@ -294,16 +295,17 @@ _BODY_CHARACTERS: Final = 1_500
 _MOST_RUNNERS: Final = 16
 
 
-def _belongs(call: str, language: str) -> bool:
-    """Whether a name that only one language evaluates with is in that language."""
-    name = call.rstrip("( \t").lower()
-    return language in _LANGUAGE_OF[name] if name in _LANGUAGE_OF else True
+def _belongs(source: Source, match: re.Match[str], number: int) -> bool:
+    """Whether a name that only one language evaluates with is in that language, or takes an address itself."""
+    languages = _LANGUAGE_OF.get(match[0].rstrip("( \t").lower())
+    return languages is None or source.language(number) in languages or source.text[match.end() : match.end() + 1] in ("'", '"')
 
 
 #: Languages in which these names run text; everywhere else they are names of functions like others.
 _LANGUAGE_OF: Final = {
     "load": word_set("lua"),
     "source": word_set("r rmd rscript rprofile"),
+    "include": word_set("jl julia"),
     "execute": word_set("vbs vba vbscript hta asp bas"),
     "executeglobal": word_set("vbs vba vbscript hta asp bas html htm"),
 }

@@ -55,7 +55,8 @@ _COMMON: Final = word_set(
 #: A function's first line; a method has ``self``.
 _BEGINS_FUNCTION = re.compile(
     rf"\s{{0,40}}(?:export\s+)?(?:default\s+)?(?:async\s+)?(?:def\s+({_NAME})\s*\(\s*(?P<self>(?:self|cls)\b)?|function\s*\*?\s*({_NAME})|sub\s+({_NAME})|"
-    rf"(?:const|let|var)\s+({_NAME})\s*=\s*(?:async\s*)?(?:\([^()\n]{{0,200}}\)|{_NAME})\s*=>|(?:local\s+)?function\s+({_NAME}))"
+    rf"(?:const|let|var)\s+({_NAME})\s*=\s*(?:async\s*)?(?:\([^()\n]{{0,200}}\)|{_NAME})\s*=>|(?:local\s+)?function\s+({_NAME})|"
+    rf"(?:(?:public|private|protected|static|async|override)\s+){{0,4}}(?P<method>(?!if\b|for\b|while\b|switch\b|catch\b|function\b){_NAME})\s*\([^()\n]{{0,200}}\)\s*(?::\s*[^{{}}\n]{{1,60}})?\{{\s*$)"
 )
 _RETURNS = re.compile(r"^\s*(?:return|yield)\b|\breturn\s|=>\s*(?!\{)")
 _STRINGS = re.compile(r"[\"'`]([^\"'`\n]{1,300})[\"'`]")
@@ -122,11 +123,11 @@ class Followed:
 
     def _begin(self, line: str) -> None:
         """Keep the function that begins in this line."""
-        if "def " in line or "function" in line or "=>" in line or "sub " in line:
+        if "def " in line or "function" in line or "=>" in line or "sub " in line or line.endswith("{"):
             begun = _BEGINS_FUNCTION.match(line)
             if begun is not None:
-                name = next(group for group in begun.groups() if group)
-                self._function = f".{name}" if begun["self"] else name
+                name = begun["method"] or next(group for group in begun.groups() if group)
+                self._function = f".{name}" if begun["self"] or begun["method"] else name
 
     def _read(self, line: str, offset: int, here: bool) -> None:
         found = self.kind.pattern.search(line) if here else None

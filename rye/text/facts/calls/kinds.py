@@ -38,21 +38,21 @@ FETCHED: Final = Kind(
         r"new\s+EventSource\(|ftplib|create_connection\(|\bnet\.(?:connect|createConnection|Socket)\b|\btls\.connect\(|"
         r"resolveTxt\(|dns\.resolver|\.resolve\([^()\n]{1,80},\s?[\"']TXT|HTTP::Tiny|WWW::Mechanize|fsockopen\(|stream_socket_client\(|"
         r"TCPSocket\.|IO::Socket|\bhttp\.Get\(|HttpClient\b|\bsocket\.http|readLines\(\s*(?:url\(\s*)?[\"']https?:|\burl\(\s*[\"']https?:|"
-        r"\bnew\s+(?:java\.net\.)?UR[LI]\(|\bopenStream\(|HttpURLConnection|\breqwest::|\bureq::|:httpc\b|\bURLSession\b|MSXML2|WinHttpRequest|XMLHTTP|DownloadString|DownloadData|Invoke-(?:WebRequest|RestMethod)|\bremotes::|\bimaplib|\bpaste\.get",
+        r"\bnew\s+(?:java\.net\.)?UR[LI]\(|\bopenStream\(|HttpURLConnection|\breqwest::|\bureq::|:httpc\b|\bURLSession\b|\bDownloads\.download\(|MSXML2|WinHttpRequest|XMLHTTP|DownloadString|DownloadData|Invoke-(?:WebRequest|RestMethod)|\bremotes::|\bimaplib|\bpaste\.get",
     ),
     triggers(
         "requests session urlopen urlretrieve httpx urllib urllib2 urllib3 aiohttp fetch axios got https http "
         "xmlhttprequest curl_exec file_get_contents lwp uri httparty faraday recv webclient geturl curl wget "
         "httpconnection httpsconnection getresponse pycurl poolmanager undici superagent needle ky websocket eventsource ftplib "
         "create_connection net tls resolvetxt resolver resolve mechanize fsockopen stream_socket_client tcpsocket httpclient "
-        "openstream httpurlconnection reqwest ureq httpc urlsession msxml2 winhttprequest winhttp xmlhttp socket readlines url downloadstring downloaddata webrequest restmethod aria2c lwp_request imaplib"
+        "openstream httpurlconnection reqwest ureq httpc urlsession downloads msxml2 winhttprequest winhttp xmlhttp socket readlines url downloadstring downloaddata webrequest restmethod aria2c lwp_request imaplib"
     ),
 )
 DECODED: Final = Kind(
     re.compile(
         r"\b\w*(?:b64|b32|b16|b85|a85)decode|\bfromhex\b|unhexlify|a2b_(?:base64|hex)|(?:zlib|gzip|bz2|lzma|"
-        r"brotli|zstd)\.decompress|"
-        r"codecs\.decode|marshal\.loads|rot_?13|\batob\b|Buffer\.from\([^)\n]{0,400},\s*[\"'](?:base64|hex|base64url)|"
+        r"brotli|zstd)\.decompress|(?:gzip|bz2|lzma)\.open|"
+        r"codecs\.decode|marshal\.loads?\b|rot_?13|\batob\b|Buffer\.from\([^)\n]{0,400},\s*[\"'](?:base64|hex|base64url)|"
         r"fromCharCode|\bunescape\s*\(|decodeURIComponent|(?:gunzip|inflate|brotliDecompress|unzip)(?:Raw)?Sync|"
         r"decode64|decodebytes|"
         r"unpack1?\(\s*[\"'][mH]|decode_base64|base64_decode|gzinflate|gzuncompress|hex2bin|pack\(\s*[\"']H|"
@@ -61,7 +61,7 @@ DECODED: Final = Kind(
     ),
     triggers(
         "b64decode urlsafe_b64decode standard_b64decode b32decode b16decode b85decode a85decode fromhex unhexlify "
-        "a2b_base64 a2b_hex decompress codecs marshal rot13 rot_13 atob buffer fromcharcode unescape "
+        "a2b_base64 a2b_hex gzip bz2 lzma decompress codecs marshal rot13 rot_13 atob buffer fromcharcode unescape "
         "decodeuricomponent gunzipsync inflatesync inflaterawsync brotlidecompresssync decode64 strict_decode64 "
         "urlsafe_decode64 decodebytes unpack unpack1 decode_base64 base64_decode gzinflate gzuncompress hex2bin "
         "str_rot13 pack decode chr bytes base64 reverse unzipsync"
