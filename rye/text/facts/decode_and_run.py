@@ -49,11 +49,16 @@ _ESCAPED_RUNS = re.compile(
 
 
 #: Functions that run text: whoever spells their name in escapes hides that something is run.
-_EVALUATORS = word_set("eval exec Function atob child_process execSync system popen subprocess base64_decode b64decode require spawn shell_exec fromCharCode")
+_EVALUATORS = word_set(
+    "eval exec Function atob child_process execSync system popen subprocess base64_decode b64decode require "
+    "spawn shell_exec fromCharCode"
+)
 
 
 def _spelled(escapes: str) -> str:
-    return _ESCAPE.sub(lambda match: chr(int(match[1] or match[2], 16) if match[1] or match[2] else int(match[3], 8) % 128), escapes)
+    return _ESCAPE.sub(
+        lambda match: chr(int(match[1] or match[2], 16) if match[1] or match[2] else int(match[3], 8) % 128), escapes
+    )
 
 
 _ESCAPE = re.compile(r"\\x([0-9a-fA-F]{2})|\\u00([0-9a-fA-F]{2})|\\([0-3][0-7]{2})")

@@ -15,14 +15,25 @@ from rye.text.facts import fetchers, shell
 from rye.text.facts.calls import window_of
 from rye.text.facts.fact import SECRET_PATH
 from rye.text.facts.flow import Flow, Outputs, child_origin
-from rye.text.facts.shell import shown
 from rye.text.facts.source import Line, Origin, RuleMatch, Source
 from rye.text.facts.tables import triggers, word_set
 
 VALUE: Final = "environment"
 #: Words that print the environment, each with the spellings in which they do.
 _SPELLINGS: Final = {
-    b"env": (b"env |", b"env|", b"env)", b"env >", b"env>", b"env`", b"env -0", b"ls env:", b"gci env:", b"dir env:", b"childitem env:"),
+    b"env": (
+        b"env |",
+        b"env|",
+        b"env)",
+        b"env >",
+        b"env>",
+        b"env`",
+        b"env -0",
+        b"ls env:",
+        b"gci env:",
+        b"dir env:",
+        b"childitem env:",
+    ),
     b"printenv": (b"printenv",),
     b"export": (b"export -p", b"export |"),
     b"declare": (b"declare -x", b"declare -p"),
@@ -36,7 +47,9 @@ _ALONE: Final = word_set("env printenv set export declare typeset")
 _OPENINGS: Final = word_set("{ ( do then else ! $ time sudo")
 _DUMPS = re.compile(r"^(?:-[0pxe]{1,3}|--null|-[0-9])$")
 _LISTS: Final = word_set("get-childitem gci dir ls get-item")
-_SENDERS: Final = fetchers.PROGRAMS | word_set("mail mailx sendmail mutt telnet websocat curl.exe send-mailmessage host ping")
+_SENDERS: Final = fetchers.PROGRAMS | word_set(
+    "mail mailx sendmail mutt telnet websocat curl.exe send-mailmessage host ping"
+)
 _WORDS = triggers("environ env getenv environment")
 _WHOLE = re.compile(
     r"(?:\bos\.environ\b(?!\s{0,3}[\[.]|\w)|\bos\.environ\.(?:items|copy|values)\(|\bos\.environb\b|\bprocess\.env\b(?!\s{0,3}(?:[.\[]|\?\.)|\w)|\bDeno\.env\.toObject\(|\bBun\.env\b(?!\s*[.\[])|"
@@ -51,10 +64,28 @@ _SENDS = re.compile(
     r"\bsendBeacon\(|\.send(?:all|to|_message|mail)?\(|\bHTTPS?Connection\(|\bNet::HTTP\.\w{3,20}|\bhttp\.Post|\bHttpClient\b|\bcurl_setopt|file_get_contents\(\s*[\"']https?|\bXMLHttpRequest\b|\bcreate_connection\(|\bnet\.connect\(|"
     r"Invoke-(?:RestMethod|WebRequest)|\bresolve\w{0,6}\(|gethostbyname\("
 )
-_TAKEN = re.compile(r"\b([A-Za-z_$][\w$]{0,40})\s{0,3}(?::\s?[\w\[\], ]{1,40})?=\s{0,3}(?:dict\(|\{\s?(?:\.\.\.|\*\*)|Object\.(?:entries|assign)\(|json\.dumps\(|JSON\.stringify\(|str\(|\[|copy\.copy\(|\"\\n\"\.join\()?[^\n=]{0,60}$")
-_MARKS: Final = ("environ", "process.env", "Deno.env", "Bun.env", "ENV.", "%ENV", "$_ENV", "getenv()", "os.Environ", "EnvironmentVariables(", "env::vars")
+_TAKEN = re.compile(
+    r"\b([A-Za-z_$][\w$]{0,40})\s{0,3}(?::\s?[\w\[\], ]{1,40})?=\s{0,3}(?:dict\(|\{\s?(?:\.\.\.|\*\*)|"
+    r"Object\.(?:entries|assign)\(|json\.dumps\(|JSON\.stringify\(|str\(|\[|copy\.copy\(|"
+    r"\"\\n\"\.join\()?[^\n=]{0,60}$"
+)
+_MARKS: Final = (
+    "environ",
+    "process.env",
+    "Deno.env",
+    "Bun.env",
+    "ENV.",
+    "%ENV",
+    "$_ENV",
+    "getenv()",
+    "os.Environ",
+    "EnvironmentVariables(",
+    "env::vars",
+)
 #: Goes through all variables.
-_LOOPS = re.compile(r"\bfor\s+(?:\(?\w+\s?,\s?\w+\)?\s+in|\(?\s?(?:const|let|var)\s+\[[\w\s,]{1,40}\]\s+of|\w+\s+in)\s+(?:Object\.\w+\(|sorted\(|list\()?$")
+_LOOPS = re.compile(
+    r"\bfor\s+(?:\(?\w+\s?,\s?\w+\)?\s+in|\(?\s?(?:const|let|var)\s+\[[\w\s,]{1,40}\]\s+of|\w+\s+in)\s+(?:Object\.\w+\(|sorted\(|list\()?$"
+)
 _LEAD: Final = 240
 """How many characters before a dump can hold the call that takes it."""
 _MOST: Final = 16
@@ -63,7 +94,9 @@ _MOST: Final = 16
 def find(source: Source) -> Iterator[RuleMatch]:
     """Yield every place where the whole environment is sent."""
     lowered = source.lowered
-    words = frozenset(word for word in _COMMAND_WORDS & source.words if any(mark in lowered for mark in _SPELLINGS[word]))
+    words = frozenset(
+        word for word in _COMMAND_WORDS & source.words if any(mark in lowered for mark in _SPELLINGS[word])
+    )
     if words:
         yield from _Sent(source, SECRET_PATH, words, _dumps).run()
     if any(mark in source.text for mark in _MARKS):
@@ -79,7 +112,12 @@ class _Sent(Flow):
             return
         found = incoming
         for word in command.words[index + 1 :]:
-            found = found or child_origin(word, outputs) or self._named(word.text) or self._saved(word.text.rpartition("@")[2])
+            found = (
+                found
+                or child_origin(word, outputs)
+                or self._named(word.text)
+                or self._saved(word.text.rpartition("@")[2])
+            )
         if found is not None:
             number, column = self.source.place(line, command.words[index].start, command.words[index].text)
             self.found.append(RuleMatch(SECRET_PATH, VALUE, number, column))
@@ -90,8 +128,19 @@ def _dumps(command: shell.Command, _: str) -> Origin | None:
     while len(texts) > 1 and (texts[0] in _OPENINGS or texts[1] == "="):
         texts = texts[2 if texts[1] == "=" and len(texts) > 2 else 1 :]
     name = shell.program(texts[0])
-    alone = name in _ALONE and all(_DUMPS.match(text) for text in texts[1:]) and (name not in ("declare", "typeset") or len(texts) > 1)
-    if alone or (name in _LISTS and any(text.lower().startswith("env:") for text in texts[1:3])) or (name in ("cat", "strings", "tr", "xargs") and any("/environ" in text for text in (*texts[1:], *(word.text for word in command.reads)))):
+    alone = (
+        name in _ALONE
+        and all(_DUMPS.match(text) for text in texts[1:])
+        and (name not in ("declare", "typeset") or len(texts) > 1)
+    )
+    if (
+        alone
+        or (name in _LISTS and any(text.lower().startswith("env:") for text in texts[1:3]))
+        or (
+            name in ("cat", "strings", "tr", "xargs")
+            and any("/environ" in text for text in (*texts[1:], *(word.text for word in command.reads)))
+        )
+    ):
         return Origin(VALUE, 0, 0)
     return None
 
@@ -106,7 +155,9 @@ def _in_programs(source: Source) -> Iterator[RuleMatch]:
                 continue
             if _is_open(lead, _SERIALIZES) or _is_open(lead, _SENDS):
                 yield RuleMatch(SECRET_PATH, VALUE, number, match.start() - starts[number])
-            if _LOOPS.search(text[max(0, match.start() - _LEAD) : match.start()].rpartition("\n")[2]) is not None and _SENDS.search(text):
+            if _LOOPS.search(
+                text[max(0, match.start() - _LEAD) : match.start()].rpartition("\n")[2]
+            ) is not None and _SENDS.search(text):
                 yield RuleMatch(SECRET_PATH, VALUE, number, match.start() - starts[number])
             taken = _TAKEN.search(lead.rpartition("\n")[2])
             if taken is not None and len(names) < _MOST:

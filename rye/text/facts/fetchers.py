@@ -122,7 +122,11 @@ _FETCHERS: Final = (
         word_set("git"),
         re.compile(r"(?:^| )(?:show|cat-file)\b.*(?:FETCH_HEAD|origin/|upstream/|remotes/)|(?:^| )archive\b.*--remote"),
     ),
-    Fetcher(word_set("svn hg ipfs"), re.compile(r"(?:^| )(?:export|cat|checkout|co|get|clone)\b.*(?:://|Qm|bafy|/ip[fn]s/)"), _last),
+    Fetcher(
+        word_set("svn hg ipfs"),
+        re.compile(r"(?:^| )(?:export|cat|checkout|co|get|clone)\b.*(?:://|Qm|bafy|/ip[fn]s/)"),
+        _last,
+    ),
     Fetcher(word_set("kubectl"), re.compile(r"(?:^| )get\b.*(?:jsonpath|go-template)")),
     Fetcher(word_set("redis-cli"), re.compile(r"(?:^| )-[hu] .*\b(?:get|GET|LPOP|BLPOP|HGET)\b")),
     Fetcher(word_set("resolve-dnsname resolvectl host"), re.compile(r"(?i)\btxt\b")),
@@ -152,7 +156,11 @@ def fetcher_of(command: Command) -> tuple[int, str, tuple[str, ...]] | None:
             made = index > 0 and words[index - 1].text.lower() == "new-object"
             if not made and (not any(map(_is_address, inner)) if inner else last_address <= index):
                 continue  # the name of a call, in a sentence about it, or its definition
-            saves = tuple(part.strip(",)") for part in inner if "://" not in part and _is_address(part)) if "file" in lowered else ()
+            saves = (
+                tuple(part.strip(",)") for part in inner if "://" not in part and _is_address(part))
+                if "file" in lowered
+                else ()
+            )
             return index, " ".join(inner), saves
         fetcher = _BY_PROGRAM.get(program(word.text))
         if fetcher is None or looked_at >= _MOST_PROGRAMS or (fetcher.when is None and last_address <= index):

@@ -9,7 +9,24 @@ _DATA_SUFFIXES: Final = tuple(
     for suffix in (
         *("md", "mdx", "txt", "json", "jsonl", "yaml", "yml", "toml", "csv", "tsv", "xml", "html", "htm", "css", "ini"),
         *("png", "jpg", "jpeg", "gif", "svg", "webp", "pdf", "log", "lock", "conf", "cfg", "sql", "parquet", "ipynb"),
-        *("gz", "tgz", "zip", "tar", "bz2", "xz", "zst", "7z", "mp3", "mp4", "wav", "webm", "mov", "docx", "xlsx", "pptx"),
+        *(
+            "gz",
+            "tgz",
+            "zip",
+            "tar",
+            "bz2",
+            "xz",
+            "zst",
+            "7z",
+            "mp3",
+            "mp4",
+            "wav",
+            "webm",
+            "mov",
+            "docx",
+            "xlsx",
+            "pptx",
+        ),
     )
 )
 

@@ -105,7 +105,9 @@ def _unix_lines(text: str) -> str:
 
 
 #: Characters that nobody sees: inside a word they split it for a rule, and as tags they are letters for a model.
-_INVISIBLE: Final = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0001-\U000e007f]")
+_INVISIBLE: Final = re.compile(
+    "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0001-\U000e007f]"
+)
 
 
 def _seen(match: re.Match[str]) -> str:

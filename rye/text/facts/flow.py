@@ -48,11 +48,14 @@ _LOOPS: Final = word_set("for while until")
 _FINDERS: Final = word_set("find fd")
 #: Programs that run a part of a package or a library that they are given.
 _INSTALLERS: Final = word_set(
-    "dpkg rpm installer msiexec gdebi java wine mono rundll32 regsvr32 import-module installutil msbuild pip pip3 npm pnpm yarn gem apt apt-get dnf yum "
+    "dpkg rpm installer msiexec gdebi java wine mono rundll32 regsvr32 import-module installutil msbuild pip "
+    "pip3 npm pnpm yarn gem apt apt-get dnf yum "
     "zypper pacman apk brew snap flatpak code docker adb luarocks add-appxpackage dotnet launchctl at"
 )
 #: Variables whose value a program runs or loads.
-_LOADED_BY_NAME = re.compile(r"(?:LD_PRELOAD|DYLD_INSERT_LIBRARIES|LD_AUDIT|PYTHONSTARTUP|BASH_ENV|ENV|NODE_OPTIONS|PERL5OPT|RUBYOPT|GIT_SSH_COMMAND|GIT_EXTERNAL_DIFF|EDITOR|VISUAL|PAGER|PROMPT_COMMAND|JAVA_TOOL_OPTIONS)=(.+)")
+_LOADED_BY_NAME = re.compile(
+    r"(?:LD_PRELOAD|DYLD_INSERT_LIBRARIES|LD_AUDIT|PYTHONSTARTUP|BASH_ENV|ENV|NODE_OPTIONS|PERL5OPT|RUBYOPT|GIT_SSH_COMMAND|GIT_EXTERNAL_DIFF|EDITOR|VISUAL|PAGER|PROMPT_COMMAND|JAVA_TOOL_OPTIONS)=(.+)"
+)
 _MOUNTERS: Final = word_set("hdiutil mount")
 _BACKWARDS = re.compile(r"\bmk(?:fifo|nod)\b|\bdone\s{0,4}<|\btrap\s")
 _DESCRIPTOR = re.compile(r"(?:&|/dev/fd/|/proc/self/fd/)\$?\{?(\w{1,40})\}?")
@@ -156,7 +159,9 @@ class Flow:
         if brought is not None:
             self._save_output(command, name, brought, own)
         self._assign(command, outputs)
-        if command.words[0].text in _LOOPS or (command.words[0].text.lstrip("@").lower() == "for" and len(command.words) > 3):
+        if command.words[0].text in _LOOPS or (
+            command.words[0].text.lstrip("@").lower() == "for" and len(command.words) > 3
+        ):
             self._loop(command)
             self._each_line(command, line, outputs)
         self._move(command, first, name, brought, line)
@@ -223,7 +228,9 @@ class Flow:
         elif len(command.words) > 2 and command.words[1].text == "in" and command.words[0].text.startswith("$"):
             return self._named(command.words[2].text)
         elif len(command.words) > 2 and command.words[1].text == "=":
-            return next((origin for word in command.words[2:] if (origin := child_origin(word, outputs)) is not None), None)
+            return next(
+                (origin for word in command.words[2:] if (origin := child_origin(word, outputs)) is not None), None
+            )
         return None
 
     def _named(self, text: str) -> Origin | None:
@@ -313,9 +320,16 @@ class Flow:
         name = shell.program(word.text)
         if "://" in word.text and not _DRIVE.match(word.text):
             return
-        by_name = word.text.startswith("$") and line.code and not self.in_text and self.source.language(line.first) not in _POWERSHELL
+        by_name = (
+            word.text.startswith("$")
+            and line.code
+            and not self.in_text
+            and self.source.language(line.first) not in _POWERSHELL
+        )
         if name in _FINDERS:
-            if any(option.startswith("-exec") and target.startswith("{}") for option, target in pairwise(command.texts())):
+            if any(
+                option.startswith("-exec") and target.startswith("{}") for option, target in pairwise(command.texts())
+            ):
                 self._each(command, line)
         elif any(shell.program(other.text) in _OPENERS for other in command.words[: index + 1]):
             for other in command.words[index:]:
@@ -376,7 +390,9 @@ class Flow:
             return
         origin = next((found for word in command.words if (found := child_origin(word, outputs)) is not None), None)
         after = words[words.index("do") + 1 :]
-        if after and (after[0].lstrip("@") == variable or (interpreters.is_interpreter(after[0]) and variable in after)):
+        if after and (
+            after[0].lstrip("@") == variable or (interpreters.is_interpreter(after[0]) and variable in after)
+        ):
             self._report(origin, command, line)
 
     def _loop(self, command: shell.Command) -> None:

@@ -16,11 +16,14 @@ from rye.text.facts.source import Origin, Source, Sources
 from rye.text.facts.tables import word_set
 
 _BEGINS = re.compile(
-    r"^[ \t]{0,40}(?:(?:function|filter)[ \t]+([A-Za-z_][\w-]{0,60})[ \t]{0,8}(?:\([^()\n]{0,200}\))?|([A-Za-z_][\w-]{0,60})[ \t]{0,8}\(\))[ \t\n]{0,8}[{(]?",
+    r"^[ \t]{0,40}(?:(?:function|filter)[ \t]+([A-Za-z_][\w-]{0,60})[ \t]{0,8}(?:\([^()\n]{0,200}\))?|"
+    r"([A-Za-z_][\w-]{0,60})[ \t]{0,8}\(\))[ \t\n]{0,8}[{(]?",
     re.MULTILINE,
 )
 _PARAMETER = re.compile(r"\$(?:\{?[1-9@*]\}?|args\b|argv\b|\{?input\b)")
-_TAKEN = re.compile(r"(?:local|declare|set|\$)?[ \t]*-?\w{0,2}[ \t]*\$?([A-Za-z_]\w{0,60})[ \t]*=[ \t]*[\"']?\$\{?([1-9@*]|args\b)")
+_TAKEN = re.compile(
+    r"(?:local|declare|set|\$)?[ \t]*-?\w{0,2}[ \t]*\$?([A-Za-z_]\w{0,60})[ \t]*=[ \t]*[\"']?\$\{?([1-9@*]|args\b)"
+)
 _PARAMETER_NUMBER = re.compile(r"\$\{?([1-9])\}?$")
 _PARAMETERS = re.compile(r"\bparam\s?\(([^()\n]{1,300})\)|^[^\n]{0,120}?\(([^()\n]{1,200})\)\s?\{")
 _NAME = re.compile(r"\$([A-Za-z_]\w{0,60})")
@@ -96,7 +99,11 @@ def _read(source: Source, first: int, last: int, find_source: Sources) -> Functi
                     prints = prints or origin
                 for target in (*origin.saves, *command.writes) if origin is not None else ():
                     number_of = _PARAMETER_NUMBER.match(target)
-                    saves.update([int(number_of[1])] if number_of is not None else [numbered[name] for name in _NAME.findall(target.replace("{", "")) if name in numbered])
+                    saves.update(
+                        [int(number_of[1])]
+                        if number_of is not None
+                        else [numbered[name] for name in _NAME.findall(target.replace("{", "")) if name in numbered]
+                    )
                 runs_input = runs_input or _runs_input(command, kept)
                 runs_parameters = runs_parameters or _runs_parameter(command, taken)
         number = max(number, line.first + line.text.count(shell.BREAK)) + 1
@@ -110,7 +117,11 @@ def _runs_input(command: shell.Command, kept: set[str]) -> bool:
     if index < 0:
         return False
     name = shell.program(texts[index])
-    if name in ("cat", "tee") and command.before is None and not [text for text in texts[index + 1 :] if name == "cat" and text != "-"]:
+    if (
+        name in ("cat", "tee")
+        and command.before is None
+        and not [text for text in texts[index + 1 :] if name == "cat" and text != "-"]
+    ):
         kept.update(command.writes if name == "cat" else texts[index + 1 :])
         return False
     script = interpreters.script(command)
@@ -119,7 +130,11 @@ def _runs_input(command: shell.Command, kept: set[str]) -> bool:
     if interpreters.position(command) < 0:
         return False
     before = command.before
-    fed = before is None or (shell.program(before.texts()[0]) in ("cat", "tee", "tr", "sed") and before.before is None and len(before.words) < 5)
+    fed = before is None or (
+        shell.program(before.texts()[0]) in ("cat", "tee", "tr", "sed")
+        and before.before is None
+        and len(before.words) < 5
+    )
     return fed and not command.reads and not command.here and interpreters.runs_stdin(command)
 
 

@@ -16,15 +16,33 @@ from rye.text.facts.shell import shown
 from rye.text.facts.source import RuleMatch, Source
 from rye.text.facts.tables import ByWord, triggers
 
-_NOT: Final = r"(?:do\s+not|don[’']?t|never|must\s+not|mustn[’']?t|should\s+not|shouldn[’']?t|may\s+not|no\s+need\s+to|need\s+not|avoid|refrain\s+from)"
-_PERSON: Final = r"(?:(?:the|your|any|a)\s+)?(?:end[-\s])?(?:users?|humans?|operators?|developers?|reviewers?|owners?|customers?|person|people|anyone|anybody|maintainers?)"
-_OLD: Final = r"(?:previous|prior|preceding|above|earlier|system|safety|security|ethical|original|developer|pre-?existing|built-in|foregoing)"
-_FILLERS: Final = r"(?:(?:all|any|every|each|of|the|your|my|these|those|its|other|and|or|such|previous|prior|earlier|existing|current|initial|default|usual)[\s,]+){0,6}?"
-_RULES: Final = r"(?:instructions?|prompts?|rules?|guidelines?|guardrails?|directives?|constraints?|restrictions?|polic(?:y|ies)|safeguards?|training|messages?|limitations|protocols?|filters?)"
+_NOT: Final = (
+    r"(?:do\s+not|don[’']?t|never|must\s+not|mustn[’']?t|should\s+not|shouldn[’']?t|may\s+not|"
+    r"no\s+need\s+to|need\s+not|avoid|refrain\s+from)"
+)
+_PERSON: Final = (
+    r"(?:(?:the|your|any|a)\s+)?(?:end[-\s])?(?:users?|humans?|operators?|developers?|reviewers?|"
+    r"owners?|customers?|person|people|anyone|anybody|maintainers?)"
+)
+_OLD: Final = (
+    r"(?:previous|prior|preceding|above|earlier|system|safety|security|ethical|original|developer|"
+    r"pre-?existing|built-in|foregoing)"
+)
+_FILLERS: Final = (
+    r"(?:(?:all|any|every|each|of|the|your|my|these|those|its|other|and|or|such|previous|prior|"
+    r"earlier|existing|current|initial|default|usual)[\s,]+){0,6}?"
+)
+_RULES: Final = (
+    r"(?:instructions?|prompts?|rules?|guidelines?|guardrails?|directives?|constraints?|"
+    r"restrictions?|polic(?:y|ies)|safeguards?|training|messages?|limitations|protocols?|filters?)"
+)
 
 
 #: Words of which an order not to do something has one; ``don't`` is a word without its apostrophe.
-_NEGATIONS: Final = triggers("not never avoid refrain without dont don need shouldnt shouldn mustnt mustn instead rather skip cannot cant doesnt doesn wont won")
+_NEGATIONS: Final = triggers(
+    "not never avoid refrain without dont don need shouldnt shouldn mustnt mustn instead rather skip cannot "
+    "cant doesnt doesn wont won"
+)
 
 
 class Order(NamedTuple):
@@ -60,7 +78,8 @@ _ORDERS: Final = (
         _NEGATIONS,
     ),
     _order(
-        "mention mentioning reveal revealing disclose disclosing show showing report reporting expose explain log display output print include",
+        "mention mentioning reveal revealing disclose disclosing show showing report reporting expose explain "
+        "log display output print include",
         rf"\b{_NOT}\s+(?:\w+\s+)?(?:mention|reveal|disclose|show|report|expose|explain|display)(?:ing)?\s+(?:any\s+of\s+)?(?:this|it|these|that|those|them|anything|the\s+[\w-]+(?:\s+[\w-]+)?)"
         rf"(?:\s+[\w-]+){{0,4}}?\s+(?:to|with)\s+{_PERSON}\b|\b{_NOT}\s+(?:\w+\s+)?(?:mention|reveal|disclose|report|log|display|output|print|include)(?:ing)?\s+(?:any\s+of\s+)?(?:this|these|that)(?:\s+[\w-]+){{0,3}}\s+in\s+"
         rf"(?:your|the|any)\s+(?:\w+\s+)?(?:answer|response|reply|summary|report|output|message|transcript|conversation|log)s?\b",

@@ -22,7 +22,8 @@ _CALLS: Final = ("scriptblock]::create", "assembly]::load")
 #: Programs that pass their last words, or their input, to another program.
 _CARRIERS: Final = word_set(
     "ssh docker podman kubectl su chroot nsenter xargs parallel lxc nerdctl oc tee sudo find fd "
-    "runuser unshare flock watch entr script tmux screen wsl firejail bwrap forfiles conhost start wmic caffeinate ld ld-linux toolbox distrobox"
+    "runuser unshare flock watch entr script tmux screen wsl firejail bwrap forfiles conhost start wmic "
+    "caffeinate ld ld-linux toolbox distrobox"
 )
 #: Programs that run a file of commands, but standard input only if it is named.
 _EXPLICIT: Final = word_set("make gmake uv")
@@ -36,7 +37,9 @@ _TAKES_VALUE: Final = word_set("-W -X -O -o +o --loader --require --rcfile -Exec
 #: Programs that run a part of their input if their own words say so, and what says it.
 _ON_REQUEST: Final = {
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), re.compile(r"system\s?\([^)]{0,200}\$")),
-    **dict.fromkeys(("sed", "gsed"), re.compile(r"(?:^| )[\"']?(?:\d*|\$)?(?:s(\W).*\1[gpIi\d]*e[gp]*|e)[\"']?(?:$| )")),
+    **dict.fromkeys(
+        ("sed", "gsed"), re.compile(r"(?:^| )[\"']?(?:\d*|\$)?(?:s(\W).*\1[gpIi\d]*e[gp]*|e)[\"']?(?:$| )")
+    ),
     "at": re.compile(r"^(?:-\w \S+ )*(?:now|midnight|noon|teatime|tomorrow|\d)"),
     "batch": re.compile(r"^$"),
     "crontab": re.compile(r"^(?:-u \w+ )?-$"),

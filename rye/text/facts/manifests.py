@@ -1,8 +1,9 @@
-"""``unpinned-fetch`` without a command: what a manifest, a script's own header, a page or a module names and a program fetches.
+"""``unpinned-fetch`` without a command: what a manifest, a script's own header, a page or a module names and a program
+fetches.
 
-A dependency of ``package.json`` that is any version, a repository or an address; a dependency that the header of a script for ``uv``
-names without a version (PEP 723); a script or a module that a page or a program takes from an address. An exact version or a
-digest pins each of them.
+A dependency of ``package.json`` that is any version, a repository or an address; a dependency that the header of a script for
+``uv`` names without a version (PEP 723); a script or a module that a page or a program takes from an address. An exact version
+or a digest pins each of them.
 """
 
 from __future__ import annotations
@@ -23,8 +24,13 @@ _OPEN = re.compile(
 _HEADER = re.compile(r"^# /// script\n((?:#[^\n]{0,300}\n){1,60}?)# ///", re.MULTILINE)
 _DEPENDENCY = re.compile(r"[\"']([A-Za-z0-9][^\"'\n]{0,200})[\"']")
 _DEPENDENCIES = re.compile(r"dependencies\s{0,4}=\s{0,4}\[([^\]]{0,4000})\]")
-_SCRIPT = re.compile(r"<script\b[^<>\n]{0,300}?\bsrc\s?=\s?[\"']?(?:https?:)?//([^\s\"'<>]{3,300})[^<>\n]{0,300}>", re.IGNORECASE)
-_IMPORT = re.compile(r"(?:^|[;{\s])(?:import|export)\s(?:[\w${},*\s]{1,300}\sfrom\s)?\s{0,4}[\"']https?://([^\s\"'<>]{3,300})[\"']", re.MULTILINE)
+_SCRIPT = re.compile(
+    r"<script\b[^<>\n]{0,300}?\bsrc\s?=\s?[\"']?(?:https?:)?//([^\s\"'<>]{3,300})[^<>\n]{0,300}>", re.IGNORECASE
+)
+_IMPORT = re.compile(
+    r"(?:^|[;{\s])(?:import|export)\s(?:[\w${},*\s]{1,300}\sfrom\s)?\s{0,4}[\"']https?://([^\s\"'<>]{3,300})[\"']",
+    re.MULTILINE,
+)
 _VERSIONED = re.compile(r"@v?\d+\.\d+\.\d+|/v?\d+\.\d+(?:\.\d+)?(?:/|$)|[-_]\d+\.\d+\.\d+|[0-9a-f]{40}")
 _COMMIT = re.compile(r"#[0-9a-f]{40}\b")
 _OWN: Final = ("localhost", "127.0.0.1", "0.0.0.0")

@@ -69,8 +69,33 @@ _TARGET_WORDS: Final = {
             ),
             *("aider", "continue", "vscode", "github", "husky", "agent", "git", "gitconfig", "config", "ssh", "tmux"),
             *("bashrc", "bash_profile", "bash_login", "bash_logout", "bash_aliases", "zshrc", "zshenv", "zprofile"),
-            *("pam_environment", "pythonrc", "zlogout", "envrc", "devcontainer", "windsurf", "kiro", "roo", "amazonq", "qwen"),
-            *("trae", "zed", "cline", "copilot", "zlogin", "kshrc", "cshrc", "tcshrc", "xinitrc", "xprofile", "inputrc", "vimrc", "pth"),
+            *(
+                "pam_environment",
+                "pythonrc",
+                "zlogout",
+                "envrc",
+                "devcontainer",
+                "windsurf",
+                "kiro",
+                "roo",
+                "amazonq",
+                "qwen",
+            ),
+            *(
+                "trae",
+                "zed",
+                "cline",
+                "copilot",
+                "zlogin",
+                "kshrc",
+                "cshrc",
+                "tcshrc",
+                "xinitrc",
+                "xprofile",
+                "inputrc",
+                "vimrc",
+                "pth",
+            ),
         )
     },
     **{
@@ -149,9 +174,19 @@ _REGISTERS: Final = (
     ),
     (
         triggers("winlogon appinit_dlls loginhook eventfilter __eventfilter image"),
-        re.compile(r"\bCurrentVersion\\{1,2}Winlogon\b|\bAppInit_DLLs\b|\bLoginHook\b|\b__EventFilter\b|\bImage File Execution Options\b", re.IGNORECASE),
+        re.compile(
+            r"\bCurrentVersion\\{1,2}Winlogon\b|\bAppInit_DLLs\b|\bLoginHook\b|\b__EventFilter\b|"
+            r"\bImage File Execution Options\b",
+            re.IGNORECASE,
+        ),
     ),
-    (triggers("calendar boot restart"), re.compile(r"\bsystemd-run\s[^\n;|&]{0,80}--on-(?:calendar|boot|active|unit-active)\b|\bdocker\s+run\s[^\n;|&]{0,120}--restart[= ](?:always|unless-stopped)\b")),
+    (
+        triggers("calendar boot restart"),
+        re.compile(
+            r"\bsystemd-run\s[^\n;|&]{0,80}--on-(?:calendar|boot|active|unit-active)\b|"
+            r"\bdocker\s+run\s[^\n;|&]{0,120}--restart[= ](?:always|unless-stopped)\b"
+        ),
+    ),
     (triggers("cron"), re.compile(r"\b(?:openclaw|clawdbot|hermes)\s+cron\s+(?:add|create)\b")),
     (triggers(("login",)), re.compile(r"\bmake\s+(?:new\s+)?login\s+item\b", re.IGNORECASE)),
     (triggers(("pm2",)), re.compile(r"\bpm2\s+(?:startup|save)\b")),

@@ -68,6 +68,8 @@ _SPELLINGS: Final = (
     ((b" get ",), triggers(("redis",))),
     ((b" txt ",), triggers(("host", "dnsname", "resolvectl"))),
 )
+
+
 def find(source: Source) -> Iterator[RuleMatch]:
     """Yield every place where something fetched is run."""
     words = _TRIGGERS
@@ -103,10 +105,15 @@ def _shown(words: list[shell.Word]) -> str:
 
 
 #: Programs that run an address without a pipe, and a promise passed to ``eval``.
-_SELF_RUNNING_WORDS = triggers("mshta regsvr32 rundll32 msiexec cmstp ieexec presentationhost odbcconf pcalua hh julia rscript emacs appinstaller apply fetchtarball deno bun then vim nvim vi cscript wscript installutil")
+_SELF_RUNNING_WORDS = triggers(
+    "mshta regsvr32 rundll32 msiexec cmstp ieexec presentationhost odbcconf pcalua hh julia rscript emacs "
+    "appinstaller apply fetchtarball deno bun then vim nvim vi cscript wscript installutil"
+)
 _SELF_RUNNING = re.compile(
     r"\b(?:mshta|regsvr32|msiexec|deno\s+run|bun\s+run)(?:\.exe)?[ \t\x1f](?:-\S{1,60}\s|/\S{1,20}\s){0,6}[^\s\x1e]{0,10}https?://[\w$%\[{][^\s`;|)]{0,300}"
-    r"|\b(?:rundll32|regsvr32|mshta|msiexec|cscript|wscript|start|installutil|control|cmd(?:\.exe)?\s/c)(?:\.exe)?[ \t\x1f](?:[-/\"]\S{0,20}\s){0,4}[\"']?(?:\\\\|//)[\w.-]{1,80}(?:@\w{1,5}){0,2}[\\/][^\s`|]{1,200}"
+    r"|\b(?:rundll32|regsvr32|mshta|msiexec|cscript|wscript|start|installutil|control|"
+    r"cmd(?:\.exe)?\s/c)(?:\.exe)?[ \t\x1f](?:[-/\"]\S{0,20}\s){0,4}[\"']?(?:\\\\|"
+    r"//)[\w.-]{1,80}(?:@\w{1,5}){0,2}[\\/][^\s`|]{1,200}"
     r"|\b(?:cmstp|ieexec|presentationhost|odbcconf|pcalua|hh|julia|Rscript|emacs)(?:\.exe)?[ \t\x1f](?:[-/]\S{1,60}\s){0,4}[^\s]{0,40}https?://[^\s`|]{3,300}|\bms-appinstaller:\?source=https?://\S{3,300}"
     r"|\bapply\s+from:\s{0,4}[\"']?https?://[^\s\"'`]{3,300}|\bimport\s{0,4}\(\s{0,4}(?:builtins\.)?fetch(?:Tarball|url|Git)\b[^\n]{0,200}"
     r"|\brundll32(?:\.exe)?[ \t\x1f][^\n\x1e]{0,400}?https?://[^\s`|]{1,300}"

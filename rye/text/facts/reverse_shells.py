@@ -26,7 +26,8 @@ _SHELLS: Final = word_set("sh bash zsh dash ksh fish ash cmd powershell pwsh")
 _NC_RUNS = re.compile(r"-[a-z]*[ec]|--(?:sh-)?exec")
 _WORDS = triggers(("tcp", "udp", "nc", "ncat", "netcat", "socat", "openssl", "telnet", "cryptcat", "websocat"))
 _CONNECTION_WORDS = triggers(
-    "socket net tls connect create_connection tcpsocket fsockopen stream_socket_client dial tcpstream tcpclient sockets websocket "
+    "socket net tls connect create_connection tcpsocket fsockopen stream_socket_client dial tcpstream "
+    "tcpclient sockets websocket "
     "pfsockopen open_connection"
 )
 _CONNECTS = re.compile(
@@ -122,9 +123,15 @@ def _answers(command: shell.Command) -> bool:
 def _hands_over(arguments: list[str]) -> bool:
     """Whether ``nc`` or a similar program connects a shell: ``-e sh``, ``EXEC:sh``."""
     return any(
-        ("exec:" in argument.lower() or "system:" in argument.lower()) and _names_shell(argument) for argument in arguments
-    ) or any(_NC_RUNS.fullmatch(option) and shell.program(program) in _SHELLS for option, program in pairwise(arguments))
+        ("exec:" in argument.lower() or "system:" in argument.lower()) and _names_shell(argument)
+        for argument in arguments
+    ) or any(
+        _NC_RUNS.fullmatch(option) and shell.program(program) in _SHELLS for option, program in pairwise(arguments)
+    )
 
 
 def _names_shell(argument: str) -> bool:
-    return any(shell.program(part) in _SHELLS for part in argument.replace(",", ":").replace("'", "").split(":")) or "$" in argument
+    return (
+        any(shell.program(part) in _SHELLS for part in argument.replace(",", ":").replace("'", "").split(":"))
+        or "$" in argument
+    )

@@ -275,7 +275,9 @@ class Source:
             numbers.update(self.line_at(match.start()) for match in _UNDERSCORED.finditer(text))
         if self.markdown and ("*" in text or "<" in text):
             numbers.update(
-                self.line_at(match.start()) for match in MARK_IN_A_WORD.finditer(text) if IN_A_WORD.match(text, match.start() - 1)
+                self.line_at(match.start())
+                for match in MARK_IN_A_WORD.finditer(text)
+                if IN_A_WORD.match(text, match.start() - 1)
             )
         if "&#" in text:
             numbers.update(self.lines_of_bytes(b"&#"))

@@ -20,7 +20,9 @@ from rye.text.facts.shell import plain, shown
 from rye.text.facts.source import RuleMatch, Source
 from rye.text.facts.tables import triggers, word_set
 
-_TRIGGERS = triggers(packages.TOOLS - word_set("go python python3 py uv docker git gh code cursor rye nix oc claude gemini skills"))
+_TRIGGERS = triggers(
+    packages.TOOLS - word_set("go python python3 py uv docker git gh code cursor rye nix oc claude gemini skills")
+)
 #: Very common words, each with the strings that the text must contain for them to fetch something.
 _SPELLINGS: Final = (
     ((b"go run ", b"go install ", b"go get "), triggers(("go",))),

@@ -60,7 +60,9 @@ _RUN_WORDS = triggers(
     "class_eval create_function vm importlib _compile functiontype settimeout setinterval system popen "
     "startfile subprocess execsync execfilesync execfile spawnsync spawn shell_exec passthru proc_open runpy "
     "builtins __builtins__ pickle cpickle dill cloudpickle "
-    "unsafe_load unsafe_load_all jsonpickle urlclassloader include_string eval_string compile_string invokescript runsource runcode exec_module importscripts loadstring dofile call_user_func sourcefileloader zipimporter import_module "
+    "unsafe_load unsafe_load_all jsonpickle urlclassloader include_string eval_string compile_string "
+    "invokescript runsource runcode exec_module importscripts loadstring dofile call_user_func "
+    "sourcefileloader zipimporter import_module "
     "create_subprocess_exec create_subprocess_shell execa getruntime processbuilder open3 asyncfunction "
     "child_process execv execvp execl execlp check_output check_call posix_spawn spec_from_file_location cdll"
 )
@@ -72,7 +74,16 @@ _RARE_SPELLINGS: Final = {
     b"assert": ("assert($", "assert(base64", "assert(gz"),
     b"import": ("import(",),
     b"require": ("require(", "require 'http", 'require "http', "require_once"),
-    b"include": ("include(D", "include(d", "include 'http", 'include "http', "include('http", 'include("http', "include ('http", "include(`http"),
+    b"include": (
+        "include(D",
+        "include(d",
+        "include 'http",
+        'include "http',
+        "include('http",
+        'include("http',
+        "include ('http",
+        "include(`http",
+    ),
     b"include_once": ("include_once",),
     b"source": ("source(",),
     b"load": ("load(",),
@@ -120,7 +131,9 @@ _RECORDS: Final = word_set("json jsonl ndjson csv tsv")
 #: An evaluating function that is handed to another one, which calls it with what it has: ``.then(eval)``, ``target=exec``.
 _PASSED = re.compile(r"(?:\(\s?0\s?,\s?)?(?:eval|exec|Function)\s*[,)]")
 #: What a started program is fed.
-_FEEDS = re.compile(r"\.stdin\.(?:write|end|send)\(|\.communicate\(|\.pipe\(\s*(?=[\w$.]{1,60}\.stdin\b|[\w$.]{1,40}\()|\.(?:sendline|puts|fputs|fwrite)\(")
+_FEEDS = re.compile(
+    r"\.stdin\.(?:write|end|send)\(|\.communicate\(|\.pipe\(\s*(?=[\w$.]{1,60}\.stdin\b|[\w$.]{1,40}\()|\.(?:sendline|puts|fputs|fwrite)\("
+)
 _TIMER = re.compile(r"\bset(?:Timeout|Interval)\s*\($")
 _MOST_STARTED: Final = 64
 _BEFORE_CALL: Final = 120
@@ -139,10 +152,14 @@ def find(source: Source, kind: Kind, fact: str) -> Iterator[RuleMatch]:
         return
     evaluates, started = _calls(source)
     scripts = "createElement" in source.text and _SCRIPT_ELEMENT.search(source.text) is not None
-    if not evaluates and not started and not scripts and len(source.files) == 1:  # another file may run what this one saves
+    if (
+        not evaluates and not started and not scripts and len(source.files) == 1
+    ):  # another file may run what this one saves
         return
     sources = _sources(source, kind)
-    if not sources and not (kind is FETCHED and any(_is_address(source, match, window_of(source.text, match.end())) for match in evaluates)):
+    if not sources and not (
+        kind is FETCHED and any(_is_address(source, match, window_of(source.text, match.end())) for match in evaluates)
+    ):
         return
     followed = Followed(source, kind, sources, kind is FETCHED)
     for name, place in followed.files.items():
@@ -185,7 +202,9 @@ def _scripts(source: Source, fact: str, followed: Followed) -> Iterator[RuleMatc
 
 
 _SCRIPT_ELEMENT = re.compile(r"([A-Za-z_$][\w$]{0,60})\s*=\s*document\.createElement\(\s*[\"'`]script[\"'`]\s*\)")
-_ELEMENT_TEXT = re.compile(r"([A-Za-z_$][\w$]{0,60})\.(?:textContent|text|innerHTML|innerText|src)\s*=\s*([A-Za-z_$][\w$]{0,60})")
+_ELEMENT_TEXT = re.compile(
+    r"([A-Za-z_$][\w$]{0,60})\.(?:textContent|text|innerHTML|innerText|src)\s*=\s*([A-Za-z_$][\w$]{0,60})"
+)
 
 
 def _fed(source: Source, fact: str, followed: Followed, sources: list[int]) -> Iterator[RuleMatch]:
@@ -205,7 +224,9 @@ def _imported(source: Source, fact: str, followed: Followed) -> Iterator[RuleMat
     for name, origin in followed.files.items():
         stem = name.removesuffix(".py")
         if stem != name and stem.isidentifier():
-            match = re.compile(rf"^[ \t]*(?:import|from)[ \t]+{stem}\b[^\n]{{0,80}}", re.MULTILINE).search(source.text, origin.offset)
+            match = re.compile(rf"^[ \t]*(?:import|from)[ \t]+{stem}\b[^\n]{{0,80}}", re.MULTILINE).search(
+                source.text, origin.offset
+            )
             if match is not None:
                 yield _found(source, fact, match, "", origin)
 
@@ -298,7 +319,11 @@ _MOST_RUNNERS: Final = 16
 def _belongs(source: Source, match: re.Match[str], number: int) -> bool:
     """Whether a name that only one language evaluates with is in that language, or takes an address itself."""
     languages = _LANGUAGE_OF.get(match[0].rstrip("( \t").lower())
-    return languages is None or source.language(number) in languages or source.text[match.end() : match.end() + 1] in ("'", '"')
+    return (
+        languages is None
+        or source.language(number) in languages
+        or source.text[match.end() : match.end() + 1] in ("'", '"')
+    )
 
 
 #: Languages in which these names run text; everywhere else they are names of functions like others.
@@ -390,9 +415,15 @@ def _in_scope(source: Source, origin: ContentOrigin | None, match: re.Match[str]
 def _started(window: str, followed: Followed) -> ContentOrigin | None:
     """The origin of the first argument of a call that starts a program: a name, a file, or a script for an interpreter."""
     for name, is_file in arguments.runs(window):
-        origin = (None if is_file else followed.names.get(name)) or followed.files.get(base(name)) or followed.files.get(f"{name}.py")
+        origin = (
+            (None if is_file else followed.names.get(name))
+            or followed.files.get(base(name))
+            or followed.files.get(f"{name}.py")
+        )
         if is_file and "/" in name:
-            origin = origin or next((place for folder, place in followed.folders.items() if name.startswith(f"{folder}/")), None)
+            origin = origin or next(
+                (place for folder, place in followed.folders.items() if name.startswith(f"{folder}/")), None
+            )
         if origin is not None:
             return origin
     return None

@@ -23,7 +23,9 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 #: A name inside a string: ``${body}``, ``{path!r}``, ``#{code}``, ``$file``.
-_INSERTED = re.compile(rf"[$#]?\{{\s?(?P<a>{_NAME})(?:[.!:\[(][^{{}}\n]{{0,60}})?\s?\}}|\$(?P<b>{_NAME})|%[sr]|\{{\d?\}}")
+_INSERTED = re.compile(
+    rf"[$#]?\{{\s?(?P<a>{_NAME})(?:[.!:\[(][^{{}}\n]{{0,60}})?\s?\}}|\$(?P<b>{_NAME})|%[sr]|\{{\d?\}}"
+)
 _HOLE: Final = "\ufdd0"
 #: More words of the program after a comma: a string, a list, a name that is no option.
 _GOES_ON = re.compile(rf"[\[\"'`]|{_NAME}(?:\.{_NAME}){{0,2}}\s*[,)\]]|\{{\s*args\s*:")
@@ -31,7 +33,9 @@ _ARGUMENTS_KEY = re.compile(r"\s*args\s*:")
 _FED = re.compile(rf"\b(?:input|stdin)\s{{0,3}}[=:]\s{{0,3}}(?:str\(|[rbf](?=[\"']))?({_NAME})")
 _WRAPPERS: Final = word_set("sudo env nohup exec setsid nice time doas command start call open")
 _OPENERS: Final = word_set("open start")
-_CONVERTS: Final = word_set("str bytes repr quote String shlex Buffer path os fspath join resolve Path abspath File toString split encode decode format")
+_CONVERTS: Final = word_set(
+    "str bytes repr quote String shlex Buffer path os fspath join resolve Path abspath File toString split encode decode format"
+)
 _SELF: Final = "python3"
 _MOST_WORDS: Final = 60
 
@@ -42,7 +46,9 @@ def runs(window: str) -> Iterator[tuple[str, bool]]:
     commands = _commands(words)
     interprets = False
     for index, (command, piped) in enumerate(commands):
-        at = next((at for at, word in enumerate(command) if shell.program(word) not in _WRAPPERS and "=" not in word), -1)
+        at = next(
+            (at for at, word in enumerate(command) if shell.program(word) not in _WRAPPERS and "=" not in word), -1
+        )
         if at < 0:
             continue
         first = command[at]
@@ -151,7 +157,9 @@ def _words(window: str) -> tuple[list[str], str]:
             joined = bool(inside)
             parts.append("/" if inside else " ")
         end = match.end()
-    for word in "".join(parts).replace("'", " ").replace('"', " ").replace("|", " | ").replace(";", " ; ").split()[:_MOST_WORDS]:
+    for word in (
+        "".join(parts).replace("'", " ").replace('"', " ").replace("|", " | ").replace(";", " ; ").split()[:_MOST_WORDS]
+    ):
         words.append(word)
     return words, window[end:]
 
@@ -161,4 +169,7 @@ def _text(match: re.Match[str]) -> str:
         return _SELF
     if match["name"]:
         return f"{_HOLE}{match['name']}{_HOLE}"
-    return _INSERTED.sub(lambda inner: f"{_HOLE}{inner['a'] or inner['b']}{_HOLE}" if inner["a"] or inner["b"] else "", match["string"] or "")
+    return _INSERTED.sub(
+        lambda inner: f"{_HOLE}{inner['a'] or inner['b']}{_HOLE}" if inner["a"] or inner["b"] else "",
+        match["string"] or "",
+    )

@@ -104,7 +104,12 @@ class Followed:
             at = bisect_left(sources, offset)
             here = at < len(sources) and sources[at] <= offset + len(raw)
             self._begin(raw)
-            opens = "TemporaryFile" in raw or "mkstemp" in raw or ("open(" in raw and " as " in raw) or "createWriteStream" in raw
+            opens = (
+                "TemporaryFile" in raw
+                or "mkstemp" in raw
+                or ("open(" in raw and " as " in raw)
+                or "createWriteStream" in raw
+            )
             if here or self.names or self.files or self._handles or opens:
                 self._read(raw[: FACTS.piece_characters], offset, here)
         self._name_files(source.values)
@@ -212,7 +217,7 @@ class Followed:
         for match in islice(DEFINITION.finditer(text), _MOST_DEFINITIONS):
             name, parameters = defined(match)
             places = [at for at, parameter in enumerate(parameters) if parameter in self.files]
-            if not places or text.find(f"{name}(", match.end()) < 0 and text.find(f"{name}(") == match.start():
+            if not places or (text.find(f"{name}(", match.end()) < 0 and text.find(f"{name}(") == match.start()):
                 continue
             origin = self.files[parameters[places[0]]]
             for call in islice(re.finditer(rf"(?<![\w$]){re.escape(name)}\(([^\n]{{1,400}})", text), _MOST_DEFINITIONS):
@@ -233,7 +238,8 @@ class Followed:
 
 DEFINITION: Final = re.compile(
     r"\b(?:def|function)\s+([A-Za-z_$][\w$]{0,60})\s*\((?P<parameters>[^()\n]{1,200})\)|"
-    r"\b(?:const|let|var)\s+([A-Za-z_$][\w$]{0,60})\s*=\s*(?:async\s*)?\(?(?P<others>[\w$, ]{1,100})\)?\s*=>|\b([A-Za-z_$][\w$]{0,60})\s*=\s*lambda\s+(?P<more>[\w, ]{1,100}):"
+    r"\b(?:const|let|var)\s+([A-Za-z_$][\w$]{0,60})\s*=\s*(?:async\s*)?\(?(?P<others>[\w$, ]{1,100})\)?\s*=>|"
+    r"\b([A-Za-z_$][\w$]{0,60})\s*=\s*lambda\s+(?P<more>[\w, ]{1,100}):"
 )
 """Where a function with parameters is defined, in Python, JavaScript and Lua."""
 _MOST_DEFINITIONS: Final = 64
@@ -242,7 +248,9 @@ _MOST_DEFINITIONS: Final = 64
 def defined(match: re.Match[str]) -> tuple[str, list[str]]:
     """The name and the parameters of a definition."""
     parameters = (match["parameters"] or match["others"] or match["more"]).split(",")
-    return match[1] or match[3] or match[5], [part.strip().partition(":")[0].partition("=")[0].strip("* ") for part in parameters]
+    return match[1] or match[3] or match[5], [
+        part.strip().partition(":")[0].partition("=")[0].strip("* ") for part in parameters
+    ]
 
 
 def _split(arguments: str) -> list[str]:

@@ -45,7 +45,9 @@ FETCHED: Final = Kind(
         "xmlhttprequest curl_exec file_get_contents lwp uri httparty faraday recv webclient geturl curl wget "
         "httpconnection httpsconnection getresponse pycurl poolmanager undici superagent needle ky websocket eventsource ftplib "
         "create_connection net tls resolvetxt resolver resolve mechanize fsockopen stream_socket_client tcpsocket httpclient "
-        "openstream httpurlconnection reqwest ureq httpc urlsession downloads msxml2 winhttprequest winhttp xmlhttp socket readlines url downloadstring downloaddata webrequest restmethod aria2c lwp_request imaplib"
+        "openstream httpurlconnection reqwest ureq httpc urlsession downloads msxml2 winhttprequest winhttp "
+        "xmlhttp socket readlines url downloadstring downloaddata webrequest restmethod aria2c lwp_request "
+        "imaplib"
     ),
 )
 DECODED: Final = Kind(

@@ -1,10 +1,11 @@
 """A program's text with its names resolved, line for line: ``sh(x)`` after ``import { execSync as sh }`` becomes
 ``child_process.execSync(x)``.
 
-Strings that are put together become one (``"ev" + "al"``, ``chr(101)``, ``["e", "val"].join("")``, ``"lave"[::-1]``), attributes that
-are named by a string become attributes (``globalThis["eval"]``, ``getattr(os, "system")``), modules that are loaded by a call become
-their names (``__import__("os")``, ``require("node:https")``), and other names of what matters here become the usual one. Nothing is
-evaluated, every repetition is capped, and no line is added or removed, so places in the text stay what they were but for the column.
+Strings that are put together become one (``"ev" + "al"``, ``chr(101)``, ``["e", "val"].join("")``, ``"lave"[::-1]``),
+attributes that are named by a string become attributes (``globalThis["eval"]``, ``getattr(os, "system")``), modules that are
+loaded by a call become their names (``__import__("os")``, ``require("node:https")``), and other names of what matters here
+become the usual one. Nothing is evaluated, every repetition is capped, and no line is added or removed, so places in the text
+stay what they were but for the column.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ _AMBIGUOUS: Final = word_set(
     "exec run call system popen get post request connect create_connection loads decompress decode b64decode run_path "
     "import_module execv execl execvp spawn Script"
 )
-_RUNS: Final = r"(?:eval|exec|execSync|execFile|execFileSync|spawn|spawnSync|system|popen|Popen|check_output|run|Function)"
+_RUNS: Final = (
+    r"(?:eval|exec|execSync|execFile|execFileSync|spawn|spawnSync|system|popen|Popen|check_output|run|Function)"
+)
 _PROPERTIES: Final = (
     r"(?:eval|exec|execSync|execFile|execFileSync|spawn|spawnSync|system|popen|Popen|check_output|run|call|Function|constructor|"
     r"compile|get|post|request|fetch|urlopen|atob|b64decode|decompress|loads|child_process|runInThisContext|runInNewContext|"
@@ -40,15 +43,44 @@ _ALIAS_WORDS: Final = triggers(
 )
 #: Words without which nothing that matters is an attribute or a module that is named by a string.
 _ATTRIBUTE_WORDS: Final = triggers(
-    "getattr __import__ import_module getbuiltinmodule require eval exec execsync execfile execfilesync spawn spawnsync system popen function "
-    "constructor urlopen atob b64decode decompress loads child_process runinthiscontext runinnewcontext __dict__ vars globals locals"
+    "getattr __import__ import_module getbuiltinmodule require eval exec execsync execfile execfilesync spawn "
+    "spawnsync system popen function "
+    "constructor urlopen atob b64decode decompress loads child_process runinthiscontext runinnewcontext "
+    "__dict__ vars globals locals"
 )
-_NAMING: Final = ("import", "require(", "= eval", "= exec", "=eval", "=exec", "= Function", "=Function", "= os.", "= subprocess", "child_process", "promisify", "=os.", "= requests.", ".eval", ".exec", ": eval", ": exec", "[eval", "[exec", ", eval", ", exec")
+_NAMING: Final = (
+    "import",
+    "require(",
+    "= eval",
+    "= exec",
+    "=eval",
+    "=exec",
+    "= Function",
+    "=Function",
+    "= os.",
+    "= subprocess",
+    "child_process",
+    "promisify",
+    "=os.",
+    "= requests.",
+    ".eval",
+    ".exec",
+    ": eval",
+    ": exec",
+    "[eval",
+    "[exec",
+    ", eval",
+    ", exec",
+)
 _JOINED = re.compile(r"[\"'`][ \t]?\+[ \t]?(?:[rbuf](?=[\"']))?[\"'`]|(?<=\w)[\"'][ \t]?\.[ \t]?[\"'](?=\w)")
 _ESCAPED = re.compile(r"\\x([2-7][0-9A-Fa-f])|\\u00([2-7][0-9A-Fa-f])|\\u\{0{0,4}([2-7][0-9A-Fa-f])\}")
-_CODES = re.compile(r"(?:String\.fromCharCode|bytes|bytearray)\(\s*\[?((?:\s?(?:0x[0-9a-fA-F]{1,2}|\d{1,3})\s?,?){2,200})\]?\s*\)(?:\.decode\(\))?")
+_CODES = re.compile(
+    r"(?:String\.fromCharCode|bytes|bytearray)\(\s*\[?((?:\s?(?:0x[0-9a-fA-F]{1,2}|\d{1,3})\s?,?){2,200})\]?\s*\)(?:\.decode\(\))?"
+)
 _CHARACTERS = re.compile(r"chr\(\s*(0x[0-9a-fA-F]{1,2}|\d{1,3})\s*\)(?:[ \t]?[+.][ \t]?(?=(?:chr\(|[\"'])))?")
-_PYTHON_JOIN = re.compile(r"[\"'](?P<between>[./:_-]?)[\"']\.join\(\s*[\[(]((?:\s?[\"'][^\"'\n,]{0,40}[\"']\s?,?){1,60})[\])]\s*\)")
+_PYTHON_JOIN = re.compile(
+    r"[\"'](?P<between>[./:_-]?)[\"']\.join\(\s*[\[(]((?:\s?[\"'][^\"'\n,]{0,40}[\"']\s?,?){1,60})[\])]\s*\)"
+)
 _SCRIPT_JOIN = re.compile(r"\[((?:\s?[\"'`][^\"'`\n]{0,40}[\"'`]\s?,?){1,60})\]\.join\(\s*(?:[\"'`]{2})\s*\)")
 _REVERSED = re.compile(
     r"[\"']([\w.:/ -]{2,200})[\"'](?:\[::-1\]|\.split\([\"']{2}\)\.reverse\(\)\.join\([\"']{2}\)|\.reverse(?:\(\))?(?=[\s,)]))|"
@@ -56,10 +88,16 @@ _REVERSED = re.compile(
 )
 _WORDS = re.compile(r"[\"'`]([^\"'`\n]{0,40})[\"'`]")
 _PROPERTY = re.compile(rf"(?<=[\w)\]])(?:\?\.)?\[\s?[\"'`]({_PROPERTIES})[\"'`]\s?\]")
-_ATTRIBUTE = re.compile(rf"getattr\(\s*({_NAME}(?:\.{_NAME}){{0,3}})\s*,\s*[rbu]?[\"']({_NAME})[\"']\s*(?:,[^()\n]{{0,40}})?\)")
-_OF_DICTIONARY = re.compile(rf"(?:vars\(\s*({_NAME})\s*\)|({_NAME}(?:\.{_NAME}){{0,3}})\.__dict__)\s*(?:\[\s?|\.get\(\s?)[\"']({_NAME})[\"']\s?[\])]")
+_ATTRIBUTE = re.compile(
+    rf"getattr\(\s*({_NAME}(?:\.{_NAME}){{0,3}})\s*,\s*[rbu]?[\"']({_NAME})[\"']\s*(?:,[^()\n]{{0,40}})?\)"
+)
+_OF_DICTIONARY = re.compile(
+    rf"(?:vars\(\s*({_NAME})\s*\)|({_NAME}(?:\.{_NAME}){{0,3}})\.__dict__)\s*(?:\[\s?|\.get\(\s?)[\"']({_NAME})[\"']\s?[\])]"
+)
 _GLOBAL = re.compile(rf"(?:globals|locals)\(\)(?:\[\s?|\.get\(\s?)[\"'](?:__builtins__)?({_NAME})?[\"']\s?[\])]")
-_LOADED = re.compile(rf"(?:(?:\bawait\s+)?\b(?:import|require)|__import__|(?:importlib\.)?import_module|process\.getBuiltinModule)\(\s*[rbu]?[\"'`]({_MODULES})[\"'`][^()\n]{{0,60}}\)")
+_LOADED = re.compile(
+    rf"(?:(?:\bawait\s+)?\b(?:import|require)|__import__|(?:importlib\.)?import_module|process\.getBuiltinModule)\(\s*[rbu]?[\"'`]({_MODULES})[\"'`][^()\n]{{0,60}}\)"
+)
 _BRACKETED_MODULE = re.compile(rf"\(\s*({_MODULES})\s*\)(?=\.)")
 
 _ALIASES: Final = (
@@ -74,11 +112,15 @@ _ALIASES: Final = (
     ),
 )
 #: ``run = {"a": eval}``: whatever is taken out of it evaluates.
-_CONTAINER = re.compile(rf"(?<![\w.$])({_NAME})\s{{0,4}}=\s{{0,4}}[\[{{(][^\n=]{{0,200}}?(?<![\w.\"'])(eval|exec|Function)\s?[,}}\])]")
+_CONTAINER = re.compile(
+    rf"(?<![\w.$])({_NAME})\s{{0,4}}=\s{{0,4}}[\[{{(][^\n=]{{0,200}}?(?<![\w.\"'])(eval|exec|Function)\s?[,}}\])]"
+)
 #: ``from os import system as s, popen``, ``import { exec as run } from "child_process"``, ``const { exec: run } = require("…")``.
 _SEVERAL: Final = (
     re.compile(rf"\bfrom\s+(?P<module>{_MODULES})\s+import\s+\(?(?P<names>[\w, \t]{{1,300}})"),
-    re.compile(rf"\bimport\s+(?:{_NAME}\s?,\s?)?\{{(?P<names>[\w$, \t]{{1,300}})\}}\s+from\s+[\"'](?P<module>{_MODULES})[\"']"),
+    re.compile(
+        rf"\bimport\s+(?:{_NAME}\s?,\s?)?\{{(?P<names>[\w$, \t]{{1,300}})\}}\s+from\s+[\"'](?P<module>{_MODULES})[\"']"
+    ),
     re.compile(rf"\{{(?P<names>[\w$:, \t]{{1,300}})\}}\s{{0,4}}=\s{{0,4}}(?P<module>{_MODULES})\s{{0,4}}(?:[;,\n]|$)"),
 )
 _ONE = re.compile(rf"({_NAME})\s{{0,4}}(?:(?:\bas\s|:)\s{{0,4}}({_NAME}))?")
@@ -136,11 +178,26 @@ def _with_whole_strings(text: str) -> str:
 
 _QUOTED_NAMES: Final = tuple(
     f"{quote}{name}{quote}"
-    for name in ("eval", "exec", "system", "popen", "atob", "base64_decode", "assert", "gzinflate", "passthru", "shell_exec", "execSync", "Function")
+    for name in (
+        "eval",
+        "exec",
+        "system",
+        "popen",
+        "atob",
+        "base64_decode",
+        "assert",
+        "gzinflate",
+        "passthru",
+        "shell_exec",
+        "execSync",
+        "Function",
+    )
     for quote in "'\""
 )
 #: A name that holds the name of a function, and where a function is called by it.
-_NAMED_BY_STRING = re.compile(rf"(?<![\w.])(\$?{_NAME})\s{{0,4}}=\s{{0,4}}[rbu]?[\"'`]({_PROPERTIES}|exec|eval|base64_decode|assert|gzinflate|str_rot13|passthru|shell_exec)[\"'`]")
+_NAMED_BY_STRING = re.compile(
+    rf"(?<![\w.])(\$?{_NAME})\s{{0,4}}=\s{{0,4}}[rbu]?[\"'`]({_PROPERTIES}|exec|eval|base64_decode|assert|gzinflate|str_rot13|passthru|shell_exec)[\"'`]"
+)
 
 
 def _by_string(text: str) -> str:
@@ -154,7 +211,23 @@ def _by_string(text: str) -> str:
     return text
 
 
-_PLUS: Final = ('" + "', '"+"', "' + '", "'+'", "`+", "` +", "\" + f\"", "' + \"", "\" + '", "'+\"", "\"+'", '" . "', "' . '", '"."', "'.'")
+_PLUS: Final = (
+    '" + "',
+    '"+"',
+    "' + '",
+    "'+'",
+    "`+",
+    "` +",
+    '" + f"',
+    "' + \"",
+    "\" + '",
+    "'+\"",
+    "\"+'",
+    '" . "',
+    "' . '",
+    '"."',
+    "'.'",
+)
 
 
 def _letter(digits: str) -> str:
@@ -163,7 +236,9 @@ def _letter(digits: str) -> str:
 
 
 def _codes(match: re.Match[str]) -> str:
-    return _name(match, "".join(chr(int(number, 0) % 128) for number in re.findall(r"0x[0-9a-fA-F]+|[1-9]\d*", match[1])))
+    return _name(
+        match, "".join(chr(int(number, 0) % 128) for number in re.findall(r"0x[0-9a-fA-F]+|[1-9]\d*", match[1]))
+    )
 
 
 def _character(match: re.Match[str]) -> str:
@@ -199,7 +274,13 @@ _STRINGS: Final[tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]
 
 
 def _with_attributes(text: str) -> str:
-    if "import(" in text or "__import__" in text or "import_module" in text or "require(" in text or "getBuiltinModule" in text:
+    if (
+        "import(" in text
+        or "__import__" in text
+        or "import_module" in text
+        or "require(" in text
+        or "getBuiltinModule" in text
+    ):
         text = _LOADED.sub(lambda match: match[1].removeprefix("node:"), text)
         text = _BRACKETED_MODULE.sub(r"\1", text)
     if '["' in text or "['" in text or "[`" in text:

@@ -238,7 +238,12 @@ def head(command: Command) -> int:
         if name == "exist" and index and index + 1 < len(words):  # ``if exist FILE command``
             index += 2
             continue
-        if text.startswith("$") and words[index + 1 : index + 2] and words[index + 1].text == "=" and not words[index].children:
+        if (
+            text.startswith("$")
+            and words[index + 1 : index + 2]
+            and words[index + 1].text == "="
+            and not words[index].children
+        ):
             index += 2  # PowerShell: ``$x = command``
             continue
         if text == "." or (words[index].children and not text.endswith("=")):

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
 
 from rye.limits import FACTS
 
 _ASSIGNED = re.compile(
-    r"(?:^|;|&&|[ \t]then|[ \t]do)[ \t$>@]*(?:(?:export|set|let|const|local|readonly|var|declare|typeset)[ \t]+(?:-\w{1,3}[ \t]+)?)?"
+    r"(?:^|;|&&|[ \t]then|[ \t]do)[ \t$>@]*(?:(?:export|set|let|const|local|readonly|var|declare|"
+    r"typeset)[ \t]+(?:-\w{1,3}[ \t]+)?)?"
     r"[\"$]?([A-Za-z_]\w{0,60})[ \t]?(?:(?P<more>\+)?=|<-|:=|\?=)[ \t]?"
     r"(?:\$\{\w{1,40}:?[-=][\"']?(?P<default>[^\"'{}\n$`]{1,200})[\"']?\}|\((?P<list>[^()`;|&<>\\\n]{0,400})\)|\"([^\"`;|&<>\\\n]{1,400})\"|'([^'`$;|&<>\\\n]{1,400})'|([^\s\"'`();|&<>]{1,2000}))"
     r"(?=[ \t\"]*(?:$|[;&#]))",
     re.MULTILINE,
 )
 #: fish and csh: ``set -l fetch curl``.
-_SET = re.compile(r"^[ \t]*set[ \t]+(?:-\w{1,3}[ \t]+){0,3}([A-Za-z_]\w{0,60})[ \t]+(?![=(])([^\s=\"'`$;|&<>()][^\n\"'`$;|&<>()]{0,200})$", re.MULTILINE)
+_SET = re.compile(
+    r"^[ \t]*set[ \t]+(?:-\w{1,3}[ \t]+){0,3}([A-Za-z_]\w{0,60})[ \t]+(?![=(])([^\s=\"'`$;|&<>()][^\n\"'`$;|&<>()]{0,200})$",
+    re.MULTILINE,
+)
 _ALIAS = re.compile(
     r"\b(?:alias|set-alias)[ \t]+(?:-\w{1,12}[ \t]+){0,3}([\w-]{1,40})(?:[ \t]*=[ \t]*|[ \t]+(?:-value[ \t]+)?)"
     r"(?:\"([^\"\n]{1,400})\"|'([^'\n]{1,400})'|([\w./-]{1,100}))",
     re.IGNORECASE,
 )
 _FUNCTION = re.compile(
-    r"[ \t]{0,40}(?:function[ \t]+)?([A-Za-z_][\w-]{0,40})[ \t]*\(\)[ \t]*\{\s{0,20}((?:[^{}\n;|&]|\$\{\w{1,40}\}){1,400});?\n?[ \t]{0,20}\}"
+    r"[ \t]{0,40}(?:function[ \t]+)?([A-Za-z_][\w-]{0,40})[ \t]*\(\)[ \t]*\{\s{0,20}((?:[^{}\n;|&]|"
+    r"\$\{\w{1,40}\}){1,400});?\n?[ \t]{0,20}\}"
 )
-#: A variable as shells use it: ``$x``, ``${x}``, ``${x[@]}``, ``${x//a/b}``, ``${x:2:3}``, ``${x:-word}``, and in cmd ``%x%``, ``!x!``.
+#: A variable as shells use it: ``$x``, ``${x}``, ``${x[@]}``, ``${x//a/b}``, ``${x:2:3}``, ``${x:-word}``; in cmd ``%x%``, ``!x!``.
 _VARIABLE = re.compile(
     r"\$(?:\{(?P<how>[!#])?(?P<a>[A-Za-z_]\w{0,60})(?P<expansion>[^{}\n\x1f]{0,80})\}|(?P<b>[A-Za-z_]\w{0,60}))"
     r"|(?P<sign>[%!])(?P<c>[A-Za-z_]\w{0,40})(?P<cut>:[^%!\n]{1,40})?(?P=sign)"
@@ -128,7 +134,7 @@ def _called(text: str, commands: dict[str, str]) -> str:
             stop = re.compile(r"[;|&()`\x1f\x1e]|$").search(text, done)
             end = stop.start() if stop is not None else len(text)
             words = _PARAMETERS.findall(text[done : min(end, done + 2000)])
-            known = _ARGUMENTS.sub(lambda part: _parameter(part[1] or part[2], words), known)[: FACTS.filled_in_characters]
+            known = _ARGUMENTS.sub(partial(_parameter, words), known)[: FACTS.filled_in_characters]
             redirected = re.compile(r"[<>]").search(text, done, end)
             done = redirected.start() if redirected is not None else end
         left -= len(known)
@@ -136,13 +142,16 @@ def _called(text: str, commands: dict[str, str]) -> str:
     return "".join((*parts, text[done:])) if parts else text
 
 
-def _parameter(which: str, words: list[str]) -> str:
+def _parameter(words: list[str], match: re.Match[str]) -> str:
+    which = match[1] or match[2]
     if which in "@*":
         return " ".join(words)
     return words[int(which) - 1] if int(which) <= len(words) else ""
 
 
-_HEADS: Final = re.compile(r"(?:^|[;|&({`\x1f])[ \t]{0,40}(?:(?:if|then|do|while|!)[ \t])?(?P<name>[A-Za-z_][\w-]{0,40})(?=[ \t;|&)\x1f]|$)")
+_HEADS: Final = re.compile(
+    r"(?:^|[;|&({`\x1f])[ \t]{0,40}(?:(?:if|then|do|while|!)[ \t])?(?P<name>[A-Za-z_][\w-]{0,40})(?=[ \t;|&)\x1f]|$)"
+)
 
 
 def values_in(text: str) -> dict[str, str]:
@@ -181,7 +190,9 @@ def used_values_in(text: str) -> dict[str, str]:
     if not ("$" in text or "%" in text or "!" in text) or not ("=" in text or "set " in text):
         return {}
     used = {match["a"] or match["b"] or match["c"] for match in _VARIABLE.finditer(text)}
-    if len(used) <= _FEW and not any(f"{name}=" in text or f"{name} =" in text or f"{name}+=" in text or f" {name} " in text for name in used):
+    if len(used) <= _FEW and not any(
+        f"{name}=" in text or f"{name} =" in text or f"{name}+=" in text or f" {name} " in text for name in used
+    ):
         return {}
     return values_in(text)
 
