@@ -152,7 +152,7 @@ class Flow:
         own = self._origin(command, line)
         self._runs(command, line, incoming, outputs)
         if self.functions:
-            own = own or self._calls(command, line, incoming, outputs)
+            own = self._calls(command, line, incoming, outputs) or own
         brought = own or incoming or self._handed_on(command, outputs)
         first = shell.head(command)
         name = shell.program(command.words[first].text) if first >= 0 else ""
