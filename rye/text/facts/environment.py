@@ -65,7 +65,7 @@ _SENDS = re.compile(
     r"Invoke-(?:RestMethod|WebRequest)|\bresolve\w{0,6}\(|gethostbyname\("
 )
 _TAKEN = re.compile(
-    r"\b([A-Za-z_$][\w$]{0,40})\s{0,3}(?::\s?[\w\[\], ]{1,40})?=\s{0,3}(?:dict\(|\{\s?(?:\.\.\.|\*\*)|"
+    r"\b([A-Za-z_$][\w$]{0,40})\s{0,3}(?::\s?[\w\[\], ]{1,40}|:)?=\s{0,3}(?:dict\(|\{\s?(?:\.\.\.|\*\*)|"
     r"Object\.(?:entries|assign)\(|json\.dumps\(|JSON\.stringify\(|str\(|\[|copy\.copy\(|"
     r"\"\\n\"\.join\()?[^\n=]{0,60}$"
 )

@@ -147,6 +147,7 @@ PROGRAMS: Final = frozenset(_BY_PROGRAM)
 def fetcher_of(command: Command) -> tuple[int, str, tuple[str, ...]] | None:
     """Return the index of the fetching word in ``command``, its arguments in parentheses, and the files that it writes."""
     words = command.words
+    given = command.before is not None and any(program(word.text) in ("xargs", "parallel") for word in words)
     last_address = max((at for at, word in enumerate(words) if word.children or _is_address(word.text)), default=-1)
     looked_at = 0
     for index, word in enumerate(words):
@@ -163,7 +164,11 @@ def fetcher_of(command: Command) -> tuple[int, str, tuple[str, ...]] | None:
             )
             return index, " ".join(inner), saves
         fetcher = _BY_PROGRAM.get(program(word.text))
-        if fetcher is None or looked_at >= _MOST_PROGRAMS or (fetcher.when is None and last_address <= index):
+        if (
+            fetcher is None
+            or looked_at >= _MOST_PROGRAMS
+            or (fetcher.when is None and last_address <= index and not given)
+        ):
             continue
         if fetcher.spelled and word.text != fetcher.spelled:
             continue

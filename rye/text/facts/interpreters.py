@@ -108,6 +108,8 @@ def _runs_on_request(command: shell.Command) -> bool:
     """Whether a program that usually reads data is told to run it: ``awk '{ system($0) }'``, ``sed 's/x/y/e'``, ``at now``."""
     index = shell.head(command)
     texts = command.texts()
+    if index < 0 and texts and shell.program(texts[0]) == "parallel":
+        return True  # without a command, its input is commands
     asked = _ON_REQUEST.get(shell.program(texts[index])) if index >= 0 else None
     if asked is None:
         return False

@@ -163,7 +163,7 @@ def find(source: Source, kind: Kind, fact: str) -> Iterator[RuleMatch]:
         return
     followed = Followed(source, kind, sources, kind is FETCHED)
     for name, place in followed.files.items():
-        if "." in name:
+        if "." in name or "-" in name or "_" in name:
             saved.setdefault(name, Origin(place.text, source.line_at(place.offset), 0))
     reported: set[int] = set()
     for match in evaluates:

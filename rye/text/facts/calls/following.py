@@ -60,6 +60,8 @@ _BEGINS_FUNCTION = re.compile(
 )
 _RETURNS = re.compile(r"^\s*(?:return|yield)\b|\breturn\s|=>\s*(?!\{)")
 _STRINGS = re.compile(r"[\"'`]([^\"'`\n]{1,300})[\"'`]")
+#: What gathers parts: ``chunks.push(part)``.
+_GATHERS = re.compile(rf"(?<![\w$.])({_NAME})\.(?:push|append|extend|concat)\(")
 #: Several names that are taken out of an object: ``const { cmd, args } = …``.
 _BRACES = re.compile(r"\{([\w$:, \t]{1,200})\}\s*=(?![=>])")
 _UNPACKS = re.compile(
@@ -146,6 +148,9 @@ class Followed:
                 for name in NAMES.findall(braces[1]):
                     if name not in _COMMON:
                         self.names.setdefault(name, origin)
+            for gathered in _GATHERS.finditer(line):
+                if gathered[1] not in _COMMON:
+                    self.names.setdefault(gathered[1], origin)
             self._unpack(line, origin)
             several = _SEVERAL.match(line)
             if several is not None and several[1] not in _COMMON:

@@ -37,15 +37,15 @@ FETCHED: Final = Kind(
         r"HTTPS?Connection\(|\.getresponse\(|\bpycurl\b|PoolManager\(|\bundici\b|\bsuperagent\b|\bneedle\b|\bky\.get|new\s+WebSocket\(|"
         r"new\s+EventSource\(|ftplib|create_connection\(|\bnet\.(?:connect|createConnection|Socket)\b|\btls\.connect\(|"
         r"resolveTxt\(|dns\.resolver|\.resolve\([^()\n]{1,80},\s?[\"']TXT|HTTP::Tiny|WWW::Mechanize|fsockopen\(|stream_socket_client\(|"
-        r"TCPSocket\.|IO::Socket|\bhttp\.Get\(|HttpClient\b|\bsocket\.http|readLines\(\s*(?:url\(\s*)?[\"']https?:|\burl\(\s*[\"']https?:|"
+        r"\w:receive\(|TCPSocket\.|IO::Socket|\bhttp\.Get\(|HttpClient\b|\bsocket\.http|readLines\(\s*(?:url\(\s*)?[\"']https?:|\burl\(\s*[\"']https?:|"
         r"\bnew\s+(?:java\.net\.)?UR[LI]\(|\bopenStream\(|HttpURLConnection|\breqwest::|\bureq::|:httpc\b|\bURLSession\b|\bDownloads\.download\(|MSXML2|WinHttpRequest|XMLHTTP|DownloadString|DownloadData|Invoke-(?:WebRequest|RestMethod)|\bremotes::|\bimaplib|\bpaste\.get",
     ),
     triggers(
         "requests session urlopen urlretrieve httpx urllib urllib2 urllib3 aiohttp fetch axios got https http "
         "xmlhttprequest curl_exec file_get_contents lwp uri httparty faraday recv webclient geturl curl wget "
         "httpconnection httpsconnection getresponse pycurl poolmanager undici superagent needle ky websocket eventsource ftplib "
-        "create_connection net tls resolvetxt resolver resolve mechanize fsockopen stream_socket_client tcpsocket httpclient "
-        "openstream httpurlconnection reqwest ureq httpc urlsession downloads msxml2 winhttprequest winhttp "
+        "create_connection net tls resolvetxt resolver resolve mechanize receive fsockopen stream_socket_client tcpsocket "
+        "httpclient openstream httpurlconnection reqwest ureq httpc urlsession downloads msxml2 winhttprequest winhttp "
         "xmlhttp socket readlines url downloadstring downloaddata webrequest restmethod aria2c lwp_request "
         "imaplib"
     ),

@@ -39,7 +39,8 @@ _PROPERTIES: Final = (
 )
 #: Words without which a line gives nothing that matters another name.
 _ALIAS_WORDS: Final = triggers(
-    "import require eval exec function promisify system popen spawn child_process subprocess os getbuiltinmodule urlopen requests"
+    "import require eval exec function promisify partial system popen spawn child_process subprocess os "
+    "getbuiltinmodule urlopen requests"
 )
 #: Words without which nothing that matters is an attribute or a module that is named by a string.
 _ATTRIBUTE_WORDS: Final = triggers(
@@ -61,6 +62,7 @@ _NAMING: Final = (
     "= subprocess",
     "child_process",
     "promisify",
+    "partial(",
     "=os.",
     "= requests.",
     ".eval",
@@ -106,7 +108,7 @@ _ALIASES: Final = (
     re.compile(rf"\bimport\s+(?:\*\s+as\s+)?(?P<name>{_NAME})\s+from\s+[\"'](?P<module>{_MODULES})[\"']"),
     #: ``const cp = require("child_process")`` (already resolved), ``run = subprocess.run``, ``e = eval``
     re.compile(
-        rf"(?<![\w.$])(?P<name>{_NAME})\s{{0,4}}:?=\s{{0,4}}(?:new\s)?(?:await\s)?(?:(?:util\.)?promisify\(\s?)?"
+        rf"(?<![\w.$])(?P<name>{_NAME})\s{{0,4}}:?=\s{{0,4}}(?:new\s)?(?:await\s)?(?:(?:(?:util\.)?promisify|(?:functools\.)?partial)\(\s?)?"
         rf"(?:\(\s?0\s?,\s?)?(?P<module>(?:(?:window|globalThis|global|self|builtins|__builtins__)\.)?"
         rf"(?:{_MODULES}(?:\.{_NAME}){{0,2}}|{_RUNS}))(?:\.bind\([^()\n]{{0,40}}\))?\s?\)?\s{{0,4}}(?=[;,\n]|$)"
     ),

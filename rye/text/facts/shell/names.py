@@ -31,7 +31,9 @@ _FUNCTION = re.compile(
     r"[ \t]{0,40}(?:function[ \t]+)?([A-Za-z_][\w-]{0,40})[ \t]*\(\)[ \t]*\{\s{0,20}((?:[^{}\n;|&]|"
     r"\$\{\w{1,40}\}){1,400});?\n?[ \t]{0,20}\}"
 )
-#: A variable as shells use it: ``$x``, ``${x}``, ``${x[@]}``, ``${x//a/b}``, ``${x:2:3}``, ``${x:-word}``; in cmd ``%x%``, ``!x!``.
+#: ``printf -v name '%s %s' curl -s``
+_PRINTED = re.compile(r"\bprintf[ \t]+-v[ \t]+([A-Za-z_]\w{0,60})[ \t]+[\"']([^\"'\n]{1,200})[\"']([^\n;|&]{0,300})")
+#: A variable as shells use it: ``$x``, ``${x}``, ``${x[@]}``, ``${x//a/b}``, ``${x:2:3}``; in cmd ``%x%``, ``!x!``.
 _VARIABLE = re.compile(
     r"\$(?:\{(?P<how>[!#])?(?P<a>[A-Za-z_]\w{0,60})(?P<expansion>[^{}\n\x1f]{0,80})\}|(?P<b>[A-Za-z_]\w{0,60}))"
     r"|(?P<sign>[%!])(?P<c>[A-Za-z_]\w{0,40})(?P<cut>:[^%!\n]{1,40})?(?P=sign)"
@@ -175,6 +177,12 @@ def values_in(text: str) -> dict[str, str]:
             value = f"{before} {value}" if match["list"] is not None else before + value
         if len(value) <= _LONGEST:
             values[match[1]] = value
+    if "printf -v " in text:
+        for match in _PRINTED.finditer(text):
+            printed = match[2]
+            for word in match[3].replace('"', "").replace("'", "").split():
+                printed = printed.replace("%s", word, 1)
+            values.setdefault(match[1], printed.replace("%s", ""))
     if "set " in text:
         for match in _SET.finditer(text):
             values.setdefault(match[1], match[2].strip())
@@ -187,7 +195,7 @@ _LONGEST: Final = 2_000
 
 def used_values_in(text: str) -> dict[str, str]:
     """Like ``values_in``, but empty if the text assigns none of the variables that it uses (``$x``, ``%x%``)."""
-    if not ("$" in text or "%" in text or "!" in text) or not ("=" in text or "set " in text):
+    if not ("$" in text or "%" in text or "!" in text) or not ("=" in text or "set " in text or "printf -v " in text):
         return {}
     used = {match["a"] or match["b"] or match["c"] for match in _VARIABLE.finditer(text)}
     if len(used) <= _FEW and not any(
