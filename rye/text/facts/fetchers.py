@@ -13,6 +13,8 @@ from rye.text.facts.tables import word_set
 Saves = Callable[[list[str]], tuple[str, ...]]
 
 _ADDRESS = re.compile(r"[$%/.:{@]|^url$|^localhost$|^address$|^\d{7,10}$", re.IGNORECASE)
+#: An address in the parentheses of a call, or a variable that can hold one.
+_NAMES_ADDRESS: Final = re.compile(r"://|\$\w|%\w")
 _OUTPUT: Final = word_set("-o --output -O --output-document -outfile -destination --out -out")
 #: With these, ``--output`` says how the result is printed.
 _FORMATS: Final = word_set("json yaml table text csv tsv wide name jsonl xml")
@@ -155,10 +157,10 @@ def fetcher_of(command: Command) -> tuple[int, str, tuple[str, ...]] | None:
         if any(name in lowered for name in _DOWNLOADS):
             inner = [text for child in word.children for part in child.commands for text in part.texts()]
             made = index > 0 and words[index - 1].text.lower() == "new-object"
-            if not made and (not any(map(_is_address, inner)) if inner else last_address <= index):
+            if not made and (not any(map(_NAMES_ADDRESS.search, inner)) if inner else last_address <= index):
                 continue  # the name of a call, in a sentence about it, or its definition
             saves = (
-                tuple(part.strip(",)") for part in inner if "://" not in part and _is_address(part))
+                tuple(part.strip(",)") for part in inner if "://" not in part and _is_address(part) and part != "$()")
                 if "file" in lowered
                 else ()
             )

@@ -46,6 +46,7 @@ _JOINS = re.compile(
     r"\.GetStream\(|\bio\.Copy\b|descriptorspec|array\(\s*0\s*=>|\b0\s*=>\s*\$|\.communicate\(|\b[Rr]edirect\w*[Ii]nput\b",
 )
 _NEAR: Final = 1_500
+_NEAR_IN_PAGE: Final = 500
 """How many characters can lie between a connection and the shell that it feeds."""
 #: A program's input becomes a connection: ``os.dup2(s.fileno(), 0)``.
 _BECOMES_INPUT = re.compile(r"\bdup2\(\s*\w{1,40}(?:\.fileno\(\))?\s*,\s*(?:0|\w{1,30})\s*\)[^\n]{0,200}")
@@ -75,9 +76,10 @@ def _in_programs(source: Source) -> Iterator[RuleMatch]:
     if not joins:
         return
     lines: set[int] = set()
+    near = _NEAR_IN_PAGE if source.markdown else _NEAR
     for pattern in (_BECOMES_INPUT, _STARTS_SHELL, _RUNS_RECEIVED):
         for match in pattern.finditer(text):
-            if not (_is_near(connections, match.start()) and _is_near(joins, match.start())):
+            if not (_is_near(connections, match.start(), near) and _is_near(joins, match.start(), near)):
                 continue
             if pattern is _RUNS_RECEIVED and ".GetStream(" not in text:
                 continue
@@ -89,9 +91,9 @@ def _in_programs(source: Source) -> Iterator[RuleMatch]:
                 yield RuleMatch(PIPE_TO_SHELL, shown(match[0]), line, match.start() - source.text_starts[line])
 
 
-def _is_near(offsets: list[int], offset: int) -> bool:
-    at = bisect_left(offsets, offset - _NEAR)
-    return at < len(offsets) and offsets[at] <= offset + _NEAR
+def _is_near(offsets: list[int], offset: int, near: int) -> bool:
+    at = bisect_left(offsets, offset - near)
+    return at < len(offsets) and offsets[at] <= offset + near
 
 
 def _in_commands(source: Source) -> Iterator[RuleMatch]:

@@ -27,7 +27,7 @@ FETCHED: Final = Kind(
     re.compile(
         r"requests\.(?:get|post|request|Session)|\bsession\.get\(|urlopen\s*\(|urlretrieve\s*\(|httpx\.|"
         r"urllib\d?\.(?!parse|error|robotparser)|aiohttp|"
-        r"\bfetch\s*\(|\baxios\b|\bgot\s*\(|\bhttps?\.(?:get|request)\s*\(|XMLHttpRequest|"
+        r"(?<!async )(?<!function )\bfetch\s*\(|\baxios\b|\bgot\s*\(|\bhttps?\.(?:get|request)\s*\(|XMLHttpRequest|"
         r"file_get_contents\(\s*[\"']?https?:|"
         r"\bfrom\s+(?:requests|httpx|urllib3?(?:\.request)?|aiohttp)\s+import\b|curl_exec|LWP::|\bNet::HTTP|URI\.open|open\(\s*[\"']https?:|HTTP\.get|HTTParty|Faraday|"
         r"source\(\s*[\"']https?:|"

@@ -263,7 +263,9 @@ def _name(match: re.Match[str], value: str) -> str:
     return f"'{value}'" if _SPELLED.fullmatch(value) is not None else match[0]
 
 
-_SPELLED = re.compile(r"[\w.:/-]{2,60}")
+_SPELLED = re.compile(
+    rf"{_PROPERTIES}|{_MODULES}|base64_decode|assert|[0-9.]{{7,15}}|https?://[\w.:/-]{{3,60}}|(?:[~.]?[\w-]{{0,20}}/){{1,4}}[\w.-]{{1,40}}"
+)
 _STRINGS: Final[tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
     ("fromCharCode", _CODES, _codes),
     ("bytes([", _CODES, _codes),
