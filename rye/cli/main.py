@@ -227,6 +227,8 @@ def unknown_command(given: str, known: Any, path: str) -> UsageError:
     near = [SYNONYMS[given]] if SYNONYMS.get(given) in known else []
     near = near or difflib.get_close_matches(given, list(known), n=2, cutoff=0.65)
     all_listed = f"`{'rye help --all' if path == 'rye' else path + ' --help'}` lists all commands."
+    if not near and "/" in given and "show" in known:
+        all_listed = f"`{path} show {given}` shows those of an item. `{path} --help` lists all commands."
     hint = f"Did you mean {' or '.join(repr(n) for n in near)}?" if near else all_listed
     if path == "rye":
         hint = _OTHER_WAYS.get(given, hint)
@@ -243,6 +245,20 @@ def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> 
     if value and not ctx.resilient_parsing:
         print_version(ctx.ensure_object(Session))
         ctx.exit()
+
+
+def _after_failing(error: OSError) -> str | None:
+    """What helps when the system refuses a file."""
+    import errno
+
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "Free some space, and run the command again."
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR) and error.filename:
+        return (
+            "Check that the folder is there and that you may write to it. RYE_CONFIG_DIR, RYE_DATA_DIR and RYE_CACHE_DIR name "
+            "other folders for what Rye keeps outside of the project."
+        )
+    return None
 
 
 def print_version(session: Session) -> None:
@@ -362,7 +378,7 @@ def run(arguments: list[str], session: Session) -> int:
         return 1
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        session.console.error(RyeError("system", f"{error.strerror or error}{where}."))
+        session.console.error(RyeError("system", f"{error.strerror or error}{where}.", _after_failing(error)))
         return 1
     except Exception as error:  # the last resort: a person never sees a traceback unless they ask for it
         if session.flag("RYE_TRACEBACK"):

@@ -233,7 +233,7 @@ def _read_manifest(data: bytes) -> Foreign:
             try:
                 entries.append(_declared(row, group))
             except Cannot as error:
-                left_out.append(LeftOut(MANIFEST, shown(row), str(error)))
+                left_out.append(LeftOut(MANIFEST, _name_of(row), str(error)))
         servers = found.get("mcp") or []
         for server in servers if isinstance(servers, list) else [servers]:
             named = server.get("name", server) if isinstance(server, dict) else server
@@ -301,3 +301,9 @@ def _no_range(ref: str | None) -> str | None:
     if ref is not None and _RANGE.search(ref):
         raise Cannot(f"its {shown(ref)!r} is a range of tags, and a source has one branch, tag or commit")
     return ref
+
+
+def _name_of(row: object) -> str:
+    """What an entry is called for people: the repository or the name of a table, any other entry as it is."""
+    names = (row.get(key) for key in ("git", "name", "path")) if isinstance(row, dict) else ()
+    return shown(next((name for name in names if isinstance(name, str)), row))

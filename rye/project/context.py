@@ -76,8 +76,16 @@ def _expand_one(argument: str, base: Path) -> Iterator[FileToRead]:
         yield from _matching(argument, base)
     else:
         near = _similar_items(argument, base)
-        hint = f"Did you mean {' or '.join(near)}?" if near else "Check the path."
+        hint = f"Did you mean {' or '.join(near)}?" if near else _other_than_a_path(argument)
         raise RyeError("no-such-file", f"There is no file or folder {argument!r}.", hint)
+
+
+def _other_than_a_path(argument: str) -> str:
+    """What helps where a path was expected and something else was typed."""
+    kind, _, identifier = argument.rpartition(":")
+    if kind in KINDS or (identifier.count("/") >= 1 and not identifier.startswith((".", "/"))):
+        return "Check the path: this command takes files and folders, not ids. Installed items are in .ai/packages/NAMESPACE/."
+    return "Check the path."
 
 
 def _similar_items(argument: str, base: Path) -> list[str]:

@@ -10,6 +10,8 @@ from msgspec import Struct
 from rye.errors import UsageError
 from rye.explaining.example import Example, example_of, examples
 from rye.explaining.table import Area, Code, by_code, former, load
+from rye.shipped import page_place
+from rye.text.facts.fact import FACTS
 from rye.text.spelling import close_words
 
 _RULE = re.compile(r"[a-z]{1,2}\d{1,3}")
@@ -71,6 +73,13 @@ def explain(word: str) -> Explained | Listed:
     listed = next((area.codes for area in areas if area.name == code), ()) or _beginning(word.strip(), code, known)
     if listed:
         return Listed(listed)
+    if code in FACTS:
+        raise UsageError(
+            "unknown-name",
+            f"{code} is no error: it is a fact, something that the text of an item mentions.",
+            f"{page_place('docs/reference/facts.md')} says what each fact is; `rye facts PATH` lists those of an item.",
+            what="code",
+        )
     near = close_words(code, known, 3)
     hint = f"Did you mean {' or '.join(near)}?" if near else "`rye explain` lists the areas and their codes."
     raise UsageError("unknown-name", f"Unknown error code {word!r}.", hint, what="code")

@@ -273,7 +273,7 @@ class TestPolicy:
         text = user.path("rye.toml").read_text().replace("[dependencies]\n", f'[dependencies]\n"{shell}" = "latest"\n')
         user.write("rye.toml", text)
         done = user.run("install", "--yes", "--json")
-        assert (done.code, done.error["code"]) == (1, "bad-range")
+        assert (done.code, done.error["code"]) == (2, "bad-range")
         assert done.error["message"].startswith(f"rye.toml: {shell}: ")
 
     def test_the_age_holds_for_a_lock_too(self, user: Person, shell: str) -> None:

@@ -206,3 +206,21 @@ def test_a_range_that_is_none_has_one_exit_status_wherever_it_stands(tmp_path: P
     refused.append(rye.run("install", "--json"))
     assert [(one.code, one.error["code"]) for one in refused] == [(2, "bad-range")] * 3
     assert "rye.toml" in refused[1].error["message"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "hint"),
+    [
+        (("explain", "unpinned-fetch"), 2, "docs/reference/facts.md"),
+        (("verify", "acme/work/plan"), 1, "takes files and folders, not ids"),
+        (("verify", "skill:pdf"), 1, "takes files and folders, not ids"),
+        (("verify", "plan.md"), 1, "Check the path."),
+        (("permissions", "acme/work/plan"), 2, "`rye permissions show acme/work/plan`"),
+    ],
+)
+def test_an_answer_to_the_wrong_sort_of_word_says_what_takes_it(
+    rye: Person, words: tuple[str, ...], code: int, hint: str
+) -> None:
+    refused = rye.run(*words, "--json")
+    assert refused.code == code
+    assert hint in refused.error["hint"]

@@ -110,6 +110,42 @@ def test_a_long_list_says_how_to_see_the_rest(newcomer: Person, tmp_path: Path) 
     assert "and 10 more, which --list shows" in refused.error["hint"]
 
 
+NAMES = (
+    *("brainstorming", "dispatching-parallel-agents", "executing-plans", "finishing-a-development-branch"),
+    *("receiving-code-review", "requesting-code-review", "subagent-driven-development", "systematic-debugging"),
+    *("test-driven-development", "using-git-worktrees", "using-superpowers", "verification-before-completion"),
+    *("writing-plans", "writing-skills"),
+)
+"""As long as those of a real collection of fourteen skills, and as many files that can run and things that are mentioned."""
+
+
+def test_fourteen_items_with_scripts_and_cautions_fit_a_small_terminal(newcomer: Person, server: GitServer) -> None:
+    files = {f"skills/{name}/SKILL.md": skill(name) for name in NAMES}
+    files["skills/using-git-worktrees/SKILL.md"] += "\n    npm install\n    pip install -r requirements.txt\n"
+    files["skills/using-superpowers/references/codex-tools.md"] = "Add it to `~/.codex/config.toml`.\n"
+    files["skills/writing-skills/anthropic-best-practices.md"] = "Run `pip install pypdf`.\n"
+    for place in (
+        *("brainstorming/scripts/start-server.sh", "brainstorming/scripts/stop-server.sh"),
+        *("subagent-driven-development/scripts/review-package", "subagent-driven-development/scripts/sdd-workspace"),
+        *("subagent-driven-development/scripts/task-brief", "systematic-debugging/find-polluter.sh"),
+    ):
+        files[f"skills/{place}"] = "#!/usr/bin/env bash\n"
+    for place in ("brainstorming/scripts/helper.js", "brainstorming/scripts/server.cjs"):
+        files[f"skills/{place}"] = "// a script\n"
+    files["skills/systematic-debugging/condition-based-waiting-example.ts"] = "// a script\n"
+    files["skills/writing-skills/render-graphs.js"] = "#!/usr/bin/env node\n// brew install graphviz\n"
+    server.repository("many").commit(files)
+    words = ("add", f"git+{server.url('many')}", "--all")
+    shown = newcomer.terminal(*words, answer=b"n\n", env={"COLUMNS": "80", "NO_COLOR": "1"})
+    question = shown[shown.index("  + ") : shown.index("[y/N")]
+    assert question.count("\n") < 30, question
+    assert max(map(len, question.split("\n"))) <= 80
+    assert question.count("git commit") == 1
+    assert all(name in question for name in NAMES)
+    assert question.count("unpinned-fetch") == 1
+    assert "  executable files scripts/helper.js, scripts/server.cjs: script;\n" in question
+
+
 def test_all_of_fourteen_items_is_at_most_thirty_lines(newcomer: Person, tmp_path: Path) -> None:
     files = {f"skill-{number:02}/SKILL.md": skill(f"skill-{number:02}") for number in range(14)}
     files |= {f"skill-{number:02}/run.sh": RUNS for number in range(4)}

@@ -27,6 +27,8 @@ def meant(*words: str) -> tuple[str, tuple[str, ...], str]:
         ("team/kit", KIT, (), ""),
         ("team/kit.git", KIT, (), ""),
         ("team/kit@pdf", KIT, ("pdf",), ""),
+        ("github:team/kit", KIT, (), ""),
+        ("github:team/kit#v1", f"{KIT}#v1", (), ""),
         ("team/kit#v1", f"{KIT}#v1", (), ""),
         ("team/kit#v1:skills/pdf", f"{KIT}#v1:skills/pdf", (), ""),
         ("team/kit/pdf", KIT, (), "pdf"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
@@ -64,6 +65,7 @@ class _Screen:
         self.whole = whole
         self.folds = folds
         self.has_folded = False
+        self.several = False
         self.more = more
 
     def rows(self, rows: Sequence[T], show: Callable[[T], None], noun: str, indent: int) -> None:
@@ -366,6 +368,7 @@ def _show_plan(screen: _Screen, plan: Plan, time: datetime, changed: Mapping[Any
         _show_runs(screen, change)
         _show_others(screen, change)
 
+    screen.several = len(plan.effective) > 1
     groups = _plain_groups(screen, plan.effective)
     named = {change.identity for group in groups for change in group}
     others = [change for change in plan.effective if change.identity not in named]
@@ -408,7 +411,7 @@ def _alike(change: ItemChange) -> Hashable:
 
 _MOST_NAMES = 40
 """Of items that are alike except for their names, a terminal shows so many names."""
-_COMMIT_DIGITS = 12
+_COMMIT_DIGITS = 8
 """So many digits of a commit are shown on a terminal."""
 
 
@@ -513,7 +516,7 @@ def _show_source(screen: _Screen, change: ItemChange, seen: set[object], *, with
 def _show_item(screen: _Screen, change: ItemChange, seen: set[object]) -> None:
     console, (sign, style) = screen.console, _VERBS[change.action]
     versions = list(dict.fromkeys(item.version for item in (change.old, change.new) if item is not None))
-    like = f"   {_as_above(change)}" if _is_described(screen, change, seen) else ""
+    like = "   as above" if _is_described(screen, change, seen) else ""
     console.tell((f"  {sign} {change.identity} {' → '.join(versions)}", style), (like, "dim"))
     if change.forced is not None:
         console.tell((f"      forced by [overrides] of rye.toml: {one_line(change.forced)}", "warning"))
@@ -549,7 +552,7 @@ def _show_signer(screen: _Screen, change: ItemChange, time: datetime, seen: set[
         return
     stays = old is not None and change.signed_before is None and old.registry == new.registry
     if new.source is not None and (old is None or (screen.folds and stays)):
-        _show_source(screen, change, seen)
+        _show_source(screen, change, seen, with_place=not (screen.folds and screen.several))
         return
     history = change.history
     if change.signed_before is not None:
@@ -645,21 +648,27 @@ def _show_runs(screen: _Screen, change: ItemChange) -> None:
     def show(run: Run) -> None:
         screen.console.tell((f"      {run_line(run)}{_run_mark(change, run)}", "warning"))
 
-    def show_alike(runs: Sequence[Run]) -> None:
-        """One line for files that are run in exactly the same way."""
-        if len(runs) == 1:
-            show(runs[0])
-            return
-        names = ", ".join(one_line(run.where) for run in runs)
-        said = f"{words.RUN_WORDS[runs[0].what]}s {names}: {one_line(runs[0].action)}{_run_mark(change, runs[0])}"
-        screen.console.tell((f"      {said}", "warning"), hang=8, wide=True)
+    def show_files(files: Sequence[Run]) -> None:
+        """One paragraph for attached files: those that are run in the same way together, and then how."""
+        said = [
+            f"{', '.join(one_line(run.where) for run in same)}: {_short_action(same[0])}{_run_mark(change, same[0])}"
+            for same in screen.by_kind(files, lambda run: (run.action, _run_mark(change, run)))
+        ]
+        word = f"{words.RUN_WORDS['attached-file']}{'s' if len(files) > 1 else ''}"
+        screen.console.tell((f"      {word} {'; '.join(said)}", "warning"), hang=8, wide=True)
 
+    attached = [run for run in change.of("run") if run.what == "attached-file"]
+    together = screen.folds and 0 < len(attached) <= _MOST
+    if together:
+        show_files(attached)
     for same in screen.by_kind(change.of("run"), lambda run: (run.what, _how(run))):
-        if screen.folds and same[0].what == "attached-file" and len(same) <= _MOST:
-            for runs in screen.by_kind(same, lambda run: (run.action, _run_mark(change, run))):
-                show_alike(runs)
-        else:
+        if not (together and same[0].what == "attached-file"):
             screen.rows(same, show, words.RUN_NAMES[same[0].what], 6)
+
+
+def _short_action(run: Run) -> str:
+    """The action; a first line that names its interpreter says already that the file is meant to be executed."""
+    return one_line(run.action.removesuffix(", executable") if run.action.startswith("#!") else run.action)
 
 
 def _how(run: Run) -> str:
@@ -724,15 +733,22 @@ def _show_cautions(screen: _Screen, plan: Plan) -> None:
     if gathered:
         screen.console.gap()
         screen.console.say("What the texts mention:", "strong")
+    shared = {f"{change.identity.kind}:{change.identity.namespace}/" for change in plan.effective}
+    start = shared.pop() if screen.folds and len(shared) == 1 and len(plan.effective) > 1 else ""
 
-    def show(one: GatheredMention) -> None:
-        places = _places(one)
+    def show(one: GatheredMention, indent: int = 4) -> None:
+        places = tuple(place.removeprefix(start) for place in _places(one))
         kept = tuple(screen.kept(places))
         more = f"and {len(places) - len(kept):,} more places" if len(kept) < len(places) else ""
-        _show_places(screen.console, f"    {_mentioned(one)}", "warning", (*kept, more) if more else kept)
+        said = _mentioned(one).removeprefix(f"{one.fact}: ") if indent > 4 else _mentioned(one)
+        _show_places(screen.console, f"{' ' * indent}{said}", "warning", (*kept, more) if more else kept)
 
     for same in screen.by_kind(gathered, lambda one: one.fact):
-        screen.rows(same, show, same[0].fact, 4)
+        if screen.folds and len(same) > 1:
+            screen.console.say(f"    {same[0].fact}:", "warning")
+            screen.rows(same, partial(show, indent=6), same[0].fact, 6)
+        else:
+            screen.rows(same, show, same[0].fact, 4)
 
 
 def _show_places(console: Console, said: str, style: str, places: Sequence[str]) -> None:

@@ -27,4 +27,14 @@ def rollback(session: Session, approved: tuple[str, ...], dry_run: bool, discard
         follow=deploy_after,
     )
     outcome = return_to_previous(session, require_project(session.cwd), request, agreement(session))
-    return show_outcome(session, outcome, dry_run=dry_run)
+    code = show_outcome(session, outcome, dry_run=dry_run)
+    back = [change for change in outcome.changes if change.action == "downgrade" and change.new is not None]
+    if back and not dry_run and outcome.result == "installed":
+        first, new = back[0].identity, back[0].new
+        assert new is not None
+        session.console.say(
+            "`rye rollback` once more takes this back, and the next `rye update` moves on again. "
+            f"To stay: `rye add '{first}@={new.version}'`{', and so on' if len(back) > 1 else ''}.",
+            "hint",
+        )
+    return code

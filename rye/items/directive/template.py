@@ -49,7 +49,7 @@ _TEXT = """\
 
 <process>
   <step name="gather_knowledge">
-    Find what is known about {{input:subject}}.
+    Find what this project's files and knowledge say about {{input:subject}}. If there is a tool named rye_search, use it:
     `rye_search(item_type="knowledge", query="{{input:subject}}")`
   </step>
 

@@ -19,9 +19,10 @@ from rye.importing import git_words
 from rye.importing.foreign import Cannot
 from rye.project.declared_sources import BadSource, GitSource, git_address, git_rev, inner_path
 from rye.text.addresses import without_credentials
-from rye.workspace.installing.source_words import SHORT, is_address, is_runner
+from rye.workspace.installing.source_words import FORGE, SHORT, is_address, is_runner
 
 _FORGES = ("github.com", "gitlab.com", "codeberg.org", "bitbucket.org", "gitea.com")
+_BY_NAME = {host.partition(".")[0]: host for host in _FORGES}
 _BROWSED = re.compile(r"(?P<path>.+?)/(?:-/)?(?:tree|blob|src/(?:branch|tag|commit)|src)/(?P<tail>.+)")
 _SCP = re.compile(r"(?:[A-Za-z0-9_.-]+@)?[A-Za-z0-9.-]+:(?![0-9/])\S+|[A-Za-z0-9_.-]+@[A-Za-z0-9.-]+:\S+")
 _LISTS = ("-l", "--list")
@@ -132,6 +133,9 @@ def _line(words: Sequence[str]) -> Pasted:
 
 def _address(word: str) -> Pasted:
     """Raises BadSource, Cannot, ValueError."""
+    named = FORGE.match(word)
+    if named is not None:
+        word = f"https://{_BY_NAME[named[1]]}/{word[named.end() :]}"
     short = SHORT.fullmatch(word)
     if short is not None:
         url = git_words.hosted(git_words.GITHUB, f"{short['owner']}/{short['repository']}")

@@ -32,8 +32,11 @@ else:
     naming = lazy_module("rye.sources.naming")  # most commands name no source
 
 _FOLDERS = ("./", "../", "/")
+FORGE = re.compile(r"(github|gitlab|codeberg|bitbucket):(?=[^/:\s]+/[^/:\s])")
+"""``github:owner/repo``, as npm and Nix name repositories; no kind of item has such a name."""
 _ADDRESS = re.compile(
-    r"https?://|file://|ssh://|git://|[\w.-]+@[\w.-]+:|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::\d+)?/", re.ASCII
+    FORGE.pattern + r"|https?://|file://|ssh://|git://|[\w.-]+@[\w.-]+:|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::\d+)?/",
+    re.ASCII,
 )
 """A repository's address without ``git+``: item names have no scheme, and no dot before their first ``/``."""
 SHORT = re.compile(
