@@ -97,7 +97,9 @@ def refused_reading(service: Service, error: RyeError, status: int, accept: str)
 async def _home(request: _Request) -> Response[bytes]:
     if not wants_html(header_of(request, b"accept")):
         raise RyeError(
-            "not-found", "There is nothing at /.", "docs/reference/protocol.md lists what a registry serves."
+            "not-found",
+            "There is nothing at /.",
+            "A browser gets pages here; docs/reference/protocol.md lists what programs get.",
         )
     return await page(request, "/", home_page())
 

@@ -537,7 +537,8 @@ class RegistryClient:
         fetched = self._fetch_tagged(held, seconds)
         if isinstance(fetched, NoAnswer):
             error = fetched.of_registry(
-                self.address, "Check the network and the address. `--offline` uses what is cached."
+                self.address,
+                "Check the network and the address. What only reads also works with `--offline`, from the cache.",
             )
             if held is None or age is None:
                 raise error

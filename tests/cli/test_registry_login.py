@@ -74,7 +74,7 @@ class TestLogin:
         user = registry.reader()
         user.ok("login", registry.url, "--token", "-", stdin=f"{registry.token}\n".encode())
         user.ok("logout", registry.url)
-        user.fails("whoami", code="not-logged-in")
+        assert "`rye registry serve`, which logs you in" in user.fails("whoami", code="not-logged-in")["hint"]
         user.ok("whoami", env={"RYE_TOKEN": registry.token})
         user.ok("login", registry.url, env={"RYE_TOKEN": registry.token})
         user.fails("login", registry.url, "--token", "-", code="missing-argument token", exit_code=2)

@@ -397,7 +397,7 @@ def _unreachable(request: Request, address: str, reason: str) -> FetchError:
     return NoAnswer(
         "fetch-unreachable",
         f"{request.path} could not be fetched from {host}: {reason}.",
-        "Check the network and the address. `--offline` uses what is cached.",
+        "Check the network and the address. What only reads also works with `--offline`, from the cache.",
         reason=reason,
     )
 

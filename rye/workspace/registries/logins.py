@@ -14,7 +14,7 @@ from rye.project.user_config import Credential, credential, read_settings
 from rye.project.user_config_writing import forget_credential, set_setting, store_credential
 from rye.registry.transport.api import RegistryApi
 from rye.workspace.registries.pinning import require_fingerprint
-from rye.workspace.registries.registry_access import configured, open_api, open_registry
+from rye.workspace.registries.registry_access import configured, not_logged_in, open_api, open_registry
 
 if TYPE_CHECKING:
     from rye.workspace.context import Context
@@ -75,7 +75,7 @@ def who_am_i(context: Context, address: str | None) -> Login:
     where = _address(context, address)
     named = where if address or context.registry else None
     if credential(context.home, context.environment, where, named) is None:
-        raise RyeError("not-logged-in", f"You are not logged in to {where}.", f"Log in with `rye login {where}`.")
+        raise not_logged_in(where)
     with open_registry(context, where, named=address is not None) as client:
         found = open_api(context, client, argument=named).whoami()
         return Login(where, client.origin, found.name, tuple(found.namespaces), found.token, found.account or None)

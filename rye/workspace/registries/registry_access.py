@@ -136,13 +136,18 @@ def open_api(
     named = context.registry and normal_address(context.registry, context.cwd)
     found = credential(context.home, context.environment, client.address, argument or named)
     if found is None and needs_token:
-        raise RyeError(
-            "not-logged-in",
-            f"You are not logged in to {client.address}.",
-            f"`rye login {client.address} --token -` stores a token from its operator. Without --token, log in on a web page."
-            + _own_registry(client.address),
-        )
+        raise not_logged_in(client.address)
     return RegistryApi(client.address, client.api, found.token if found else None)
+
+
+def not_logged_in(address: str) -> RyeError:
+    """The error for a command that needs a token for this registry."""
+    return RyeError(
+        "not-logged-in",
+        f"You are not logged in to {address}.",
+        f"`rye login {address} --token -` stores a token from its operator. Without --token, log in on a web page."
+        + _own_registry(address),
+    )
 
 
 def _own_registry(address: str) -> str:
