@@ -339,12 +339,17 @@ def locked_records(lock: Lock, sources: Sources, environment: Environment) -> di
     records: dict[Identity, Record] = {}
     for item in lock.items:
         record = locked_choice(item, histories.get(item.identity), sources)
-        reasons = [why for kind, why in environment.exclusions(record).items() if kind is not Exclusion.YANKED]
+        reasons = [(kind, why) for kind, why in environment.exclusions(record).items() if kind is not Exclusion.YANKED]
         if reasons:
+            kind, why = reasons[0]
+            hint = "`rye update` looks for another version."
+            if kind is Exclusion.TOO_NEW:
+                why = f"it is younger than minimum-release-age ({why})"
+                hint = "Wait until it is old enough, or lock an older version: `rye update` looks for one."
             raise RyeError(
                 "locked-release-refused",
-                f"{item.identity} {item.version} in rye.lock cannot be installed: {reasons[0]}.",
-                "`rye update` looks for another version. Policies: [policy] of rye.toml, your own, your organization's.",
+                f"{item.identity} {item.version} in rye.lock cannot be installed: {why}.",
+                f"{hint} Policies: [policy] of rye.toml, your own, your organization's.",
             )
         records[item.identity] = record
     return records

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
@@ -82,7 +83,7 @@ def compare(old: Version, new: Version) -> Comparison:
     tools_before, tools_after = old.metadata.agent_tools, new.metadata.agent_tools
     runs_before, runs_after = set(old.metadata.runs), set(new.metadata.runs)
     return Comparison(
-        text=unified(old.text, new.text, old.label, new.label),
+        text=unified(*_without_signatures(old.text, new.text), old.label, new.label),
         widened=tuple(rights.widened),
         narrowed=tuple(rights.narrowed),
         relations_added=tuple(sorted(after - before)),
@@ -96,6 +97,15 @@ def compare(old: Version, new: Version) -> Comparison:
         attached=tuple(_files(old.attached or {}, new.attached or {})),
         signer_changed=old.signer != new.signer,
     )
+
+
+_SIGNATURE = re.compile(r"(\brye(?:os)?:signed:)[^\s]+")
+
+
+def _without_signatures(old: str, new: str) -> tuple[str, str]:
+    """The texts with their signatures cut short, since every release has another one; as they are if nothing else differs."""
+    shortened = _SIGNATURE.sub(r"\1…", old, count=1), _SIGNATURE.sub(r"\1…", new, count=1)
+    return shortened if shortened[0] != shortened[1] else (old, new)
 
 
 def unified(old: str, new: str, old_label: str, new_label: str) -> tuple[str, ...]:

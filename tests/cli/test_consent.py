@@ -281,7 +281,10 @@ class TestPolicy:
         user.path(".ai/packages/" + shell.replace("acme/", "acme/directives/", 1) + ".md").unlink()
         with user.path("rye.toml").open("a") as manifest:
             manifest.write('\n[policy]\nminimum-release-age = "3d"\n')
-        assert user.run("ci", "--json").error["code"] == "locked-release-refused"
+        refused = user.run("ci", "--json").error
+        assert refused["code"] == "locked-release-refused"
+        assert "it is younger than minimum-release-age (released " in refused["message"]
+        assert refused["hint"].startswith("Wait until it is old enough")
 
     def test_only_required_signers_count(self, user: Person, acme: Person, shell: str) -> None:
         own = user.home / "config" / "policy.toml"

@@ -85,3 +85,17 @@ def test_rights_that_are_hard_to_judge_are_told_within_one_bound() -> None:
     rights = told["capabilities"]["widened"]
     assert len(rights) == 500
     assert max(rights, key=lambda right: str(right["capability"]))["tier"] == "unrestricted"
+
+
+def test_signatures_are_no_difference_unless_nothing_else_is() -> None:
+    def version(line: str, words: str) -> Version:
+        return Version("x", f"<!-- rye:signed:{line} -->\n{words}\n", Metadata(name="x", version="1", description=""))
+
+    assert compare(version("2026:a:b:c", "One."), version("2027:d:e:f", "Two.")).text[3:] == (
+        " <!-- rye:signed:… -->",
+        "-One.",
+        "+Two.",
+        " ",
+    )
+    only = compare(version("2026:a:b:c", "One."), version("2027:d:e:f", "One.")).text
+    assert "-<!-- rye:signed:2026:a:b:c -->" in only
