@@ -40,7 +40,10 @@ def malformed(text: str) -> Malformed:
         (fields(time="2026-02-30T00:00:00Z"), "the timestamp is not a valid YYYY-MM-DDTHH:MM:SSZ"),
         (fields(hash=HASH[1:]), "the hash is not 64 lower-case hex digits"),
         (fields(hash="placeholder"), "the hash is not 64 lower-case hex digits"),
-        (fields(signature="unsigned"), "the signature is not canonical base64url of 64 bytes"),
+        (
+            fields(signature="unsigned"),
+            "the signature is not canonical base64url of 64 bytes (of 69, by a security key)",
+        ),
         (
             fields(key="unsigned"),
             "the key id is not 16 (or, in the later form, 64) lower-case hex digits, or text follows it",

@@ -111,9 +111,11 @@ class VerifierKey(Struct, frozen=True):
         if len(parts) != 3 or not re.fullmatch(r"[0-9a-f]{8}", parts[1]):
             raise NoteError("note-key-invalid", f"{text!r} is not a verifier key of the form name+id+key.")
         material = decode_base64(parts[2])
-        if material[:1] != (ED25519 if len(material) == 33 else SECURITY_KEY):
+        if material[:1] not in (ED25519, SECURITY_KEY):
             raise NoteError("note-key-invalid", f"The verifier key {parts[0]!r} is not of the Ed25519 type.")
         key = cls(parts[0], material[1:])
+        if key._typed != material:
+            raise NoteError("note-key-invalid", f"The verifier key {parts[0]!r} is not of the type that it says.")
         if key.key_id.hex() != parts[1]:
             raise NoteError("note-key-invalid", f"The key ID {parts[1]} does not belong to the key of {parts[0]!r}.")
         return key
