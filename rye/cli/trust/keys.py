@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.cli.trust.own_keys import own_keys
 from rye.errors import UsageError
+from rye.limits import KEYS
 from rye.signing.key_store import StoredKey
 from rye.workspace.confirmation import confirm
 from rye.workspace.named_file import NamedFile
@@ -120,30 +123,51 @@ def list_keys(session: Session) -> None:
 @command("export")
 @click.argument("name", required=False)
 @click.option("--private", is_flag=True, help="Print the private key, as stored.")
+@click.option("--paper", is_flag=True, help="Print the private key for paper: words with a checksum, and a QR picture.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE (private keys: readable only by you).")
 @click.pass_obj
-def export(session: Session, name: str | None, private: bool, output: str | None) -> None:
-    """Print a key's public half as PEM (or, with --private, the private one)."""
-    store = own_keys(session).store
-    stored = store.get(name)
-    text = store.export_private(name) if private else stored.public.pem
+def export(session: Session, name: str | None, private: bool, paper: bool, output: str | None) -> None:
+    """Print a key's public half as PEM (or, with --private, the private one; with --paper, the private one to keep on paper)."""
+    own = own_keys(session)
+    stored = own.store.get(name)
+    if paper:
+        text = own.on_paper(stored.name)
+        private = True
+    else:
+        text = own.store.export_private(name) if private else stored.public.pem
     if output is not None:
         write_new(NamedFile(session.path(output), output), text, private=private)
         session.console.say(f"wrote {'private' if private else 'public'} key {stored.name!r} to {output}")
     if session.json:
-        session.console.document({**stored.as_json(), "pem": None if output else text})
+        session.console.document({**stored.as_json(), "paper" if paper else "pem": None if output else text})
     elif output is None:
         session.console.data(text, newline=False)
 
 
 @command("import")
-@click.argument("file", metavar="FILE")
+@click.argument("file", metavar="FILE", required=False)
+@click.option("--paper", is_flag=True, help="Read the words of a key on paper from standard input.")
 @click.option("--name", default="default", show_default=True, help="The name of the key.")
 @click.option("--passphrase", is_flag=True, help="Seal the stored key with a new passphrase.")
 @click.pass_obj
-def import_key(session: Session, file: str, name: str, passphrase: bool) -> None:
-    """Store a private key (PEM or sealed) and trust it."""
-    _show(session, own_keys(session).import_from(session.path(file), name, seal=passphrase), "imported key")
+def import_key(session: Session, file: str | None, paper: bool, name: str, passphrase: bool) -> None:
+    """Store a private key (PEM or sealed; with --paper, 18 words) and trust it."""
+    own = own_keys(session)
+    if paper == (file is not None):
+        raise UsageError(
+            "missing-argument",
+            "It is not said where the key is: a file, or --paper.",
+            "`rye keys import FILE` reads a file, `rye keys import --paper` the words of a paper on standard input.",
+            what="key",
+        )
+    if file is not None:
+        stored = own.import_from(session.path(file), name, seal=passphrase)
+    else:
+        if session.interactive:
+            session.console.say("Type the 18 words of the paper, then Ctrl-D on a line of its own.")
+        typed = sys.stdin.buffer.read(KEYS.file_bytes + 1)[: KEYS.file_bytes]
+        stored = own.import_words(typed.decode("utf-8", "replace"), name, seal=passphrase)
+    _show(session, stored, "imported key")
 
 
 @command("default")
