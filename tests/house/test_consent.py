@@ -75,6 +75,7 @@ _QUESTIONS = {
     "rye/workspace/publishing/namespaces.py": "revoking for everyone",
     "rye/workspace/publishing/release_status.py": "yanking for everyone",
     "rye/workspace/registries/project_registries.py": "contacting and pinning a registry",
+    "rye/workspace/registries/witness_policies.py": "demanding witnesses, or no longer",
 }
 """Who asks a person a yes-or-no question, and about what. Only the first two ask for consent to what items bring."""
 _ASKERS = {"rye/cli/console.py", "rye/cli/options.py", "rye/workspace/confirmation.py"}
