@@ -28,7 +28,7 @@ from registry_server.storage.objects import Objects
 from registry_server.storage.store_watch import StoreWatch
 from registry_server.witnesses import records
 from registry_server.witnesses.lag import LAG_SECONDS, Lag, lags
-from registry_server.witnesses.records import Witness
+from registry_server.witnesses.records import WitnessRow
 from rye.errors import RyeError
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import Checkpoint, Root
@@ -68,7 +68,7 @@ class _Told(Struct, frozen=True):
     """Its clock, in seconds since 1970; None if it has none."""
     undurable: list[str]
     """What PostgreSQL has switched off."""
-    witnesses: list[Witness]
+    witnesses: list[WitnessRow]
     """Those that the operator configured."""
 
 

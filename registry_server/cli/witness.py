@@ -18,7 +18,7 @@ from registry_server.sequencer.ledger import Ledger
 from registry_server.witnesses import records
 from registry_server.witnesses.lag import lags
 from registry_server.witnesses.quorum import quorum_of
-from registry_server.witnesses.records import Witness
+from registry_server.witnesses.records import WitnessRow
 from rye.errors import RyeError
 from rye.registry.protocol.lines import write_time
 from rye.registry.trust.keysets import log_keys
@@ -131,7 +131,7 @@ def witness_status(output: Output, data: Path) -> None:
     output.say(f"{shown} of {size} cosigned by enough witnesses ({quorum}).")
 
 
-def _facts(row: Witness) -> dict[str, object]:
+def _facts(row: WitnessRow) -> dict[str, object]:
     return {
         "name": row.key.name,
         "key": row.key.algorithm_name,
@@ -141,5 +141,5 @@ def _facts(row: Witness) -> dict[str, object]:
     }
 
 
-def _time(row: Witness) -> str | None:
+def _time(row: WitnessRow) -> str | None:
     return None if row.cosigned is None else write_time(datetime.fromtimestamp(row.cosigned, UTC))

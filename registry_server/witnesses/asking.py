@@ -18,17 +18,17 @@ from rye.registry.protocol.notes import MAX_NOTE_BYTES
 from rye.registry.transport.http_connection import trusted_authorities
 
 
-class Answer(Struct, frozen=True):
+class WitnessAnswer(Struct, frozen=True):
     """A witness's answer."""
 
     status: int
     body: bytes
 
 
-Ask = Callable[[str, bytes, float], Answer]
+Ask = Callable[[str, bytes, float], WitnessAnswer]
 
 
-def ask(url: str, body: bytes, seconds: float) -> Answer:
+def ask(url: str, body: bytes, seconds: float) -> WitnessAnswer:
     """POST to ``add-checkpoint`` below ``url``. The operator chose the address, so it may be in their own network.
 
     Raises RyeError ``witness-silent``.
@@ -53,7 +53,7 @@ def ask(url: str, body: bytes, seconds: float) -> Answer:
                 raise OSError(f"its answer took longer than {seconds:g} seconds")
             if len(read) > MAX_NOTE_BYTES:
                 raise OSError(f"it answered with more than {MAX_NOTE_BYTES:,} bytes")
-            return Answer(answer.status, read)
+            return WitnessAnswer(answer.status, read)
         finally:
             limit.cancel()
             connection.close()

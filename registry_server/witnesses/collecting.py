@@ -29,7 +29,7 @@ from registry_server.storage import database
 from registry_server.storage.objects import Objects
 from registry_server.witnesses import asking, records
 from registry_server.witnesses.quorum import quorum_of
-from registry_server.witnesses.records import MOST_WITNESSES, Witness
+from registry_server.witnesses.records import MOST_WITNESSES, WitnessRow
 from rye.errors import RyeError
 from rye.registry.protocol import add_checkpoint, merkle, notes, tiles, wire
 from rye.registry.protocol.add_checkpoint import AddCheckpoint
@@ -50,7 +50,7 @@ class Due(Struct, frozen=True):
     """One address to ask, with the keys that answer there."""
 
     url: str
-    witnesses: tuple[Witness, ...]
+    witnesses: tuple[WitnessRow, ...]
 
     @property
     def keys(self) -> tuple[CosignerKey, ...]:
@@ -127,9 +127,9 @@ class Collector:
         self._settle(witnesses, head, note, known)
         return len(due)
 
-    def _due(self, witnesses: Sequence[Witness], checkpoint: Checkpoint, text: str) -> list[Due]:
+    def _due(self, witnesses: Sequence[WitnessRow], checkpoint: Checkpoint, text: str) -> list[Due]:
         now, signed = self._clock(), self._lines.get(text, {})
-        urls: dict[str, list[Witness]] = {}
+        urls: dict[str, list[WitnessRow]] = {}
         for witness in witnesses:
             urls.setdefault(witness.url, []).append(witness)
         due = []
@@ -222,7 +222,7 @@ class Collector:
             for one in read_cosignatures(note, keys):
                 self._lines[text][one.key] = (by_key[one.key.name, one.key.key_id], one.time)
 
-    def _settle(self, witnesses: Sequence[Witness], head: Head, note: SignedNote, known: bytes | None) -> None:
+    def _settle(self, witnesses: Sequence[WitnessRow], head: Head, note: SignedNote, known: bytes | None) -> None:
         """Rule 4."""
         signed = self._lines.get(note.text, {})
         quorum = quorum_of(self._settings, witnesses)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from registry_server.witnesses.records import Witness
+from registry_server.witnesses.records import WitnessRow
 from rye.registry.protocol.lines import read_time
 
 LAG_SECONDS = 600
@@ -30,13 +30,13 @@ class Lag(Struct, frozen=True):
         )
 
 
-def lags(witnesses: Sequence[Witness], size: int, now: float) -> list[Lag]:
+def lags(witnesses: Sequence[WitnessRow], size: int, now: float) -> list[Lag]:
     """The lag of each witness behind a log of ``size`` entries, by name. One that never cosigned is behind since it was added."""
-    found: dict[str, Lag] = {}
+    by_name: dict[str, Lag] = {}
     for witness in witnesses:
         name, entries = witness.key.name, max(size - witness.size, 0)
         since = witness.cosigned if witness.cosigned is not None else read_time(witness.created).timestamp()
         lag = Lag(name, entries, max(int(now - since), 0) if entries else 0, witness.error)
-        if name not in found or lag.entries > found[name].entries:
-            found[name] = lag
-    return list(found.values())
+        if name not in by_name or lag.entries > by_name[name].entries:
+            by_name[name] = lag
+    return list(by_name.values())

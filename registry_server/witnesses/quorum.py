@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from registry_server.settings import Settings
-from registry_server.witnesses.records import Witness
+from registry_server.witnesses.records import WitnessRow
 from rye.errors import RyeError, UsageError
 from rye.registry.protocol.cosignatures import CosignerKey
 from rye.registry.protocol.witness_policy import MAX_POLICY_BYTES, Policy, read_policy
 
 
-def quorum_of(settings: Settings, witnesses: Sequence[Witness]) -> Policy:
+def quorum_of(settings: Settings, witnesses: Sequence[WitnessRow]) -> Policy:
     """Return the policy in force for these witnesses. One that has two keys counts once, if a number is demanded.
 
     Raises RyeError ``bad-setting``, ``policy-malformed``.

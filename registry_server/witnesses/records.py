@@ -24,7 +24,7 @@ MOST_WITNESSES = 16
 _PREFIX = "witness "
 
 
-class Witness(Struct, frozen=True, kw_only=True):
+class WitnessRow(Struct, frozen=True, kw_only=True):
     """One key of a witness."""
 
     vkey: str
@@ -46,14 +46,14 @@ class Witness(Struct, frozen=True, kw_only=True):
         return CosignerKey.from_vkey(self.vkey)
 
 
-def listing(connection: sa.Connection) -> list[Witness]:
+def listing(connection: sa.Connection) -> list[WitnessRow]:
     """All witnesses, oldest first."""
     query = sa.select(registry.c.value).where(registry.c.key.startswith(_PREFIX, autoescape=True))
-    rows = [msgspec.json.decode(value, type=Witness) for (value,) in connection.execute(query)]
+    rows = [msgspec.json.decode(value, type=WitnessRow) for (value,) in connection.execute(query)]
     return sorted(rows, key=lambda row: (row.created, row.vkey))
 
 
-def add(connection: sa.Connection, vkey: str, url: str, now: str) -> Witness:
+def add(connection: sa.Connection, vkey: str, url: str, now: str) -> WitnessRow:
     """Add a witness. Raises RyeError ``note-key-invalid``, ``invalid-value``, ``already-exists``."""
     key = _key(vkey)
     present = listing(connection)
@@ -62,12 +62,12 @@ def add(connection: sa.Connection, vkey: str, url: str, now: str) -> Witness:
     if len(present) >= MOST_WITNESSES:
         message = f"There are {MOST_WITNESSES} keys of witnesses already, the most that a head can carry."
         raise RyeError("invalid-value", message, "Remove one: rye-registry witness remove NAME", what="witness")
-    witness = Witness(vkey=vkey, url=_address(url), created=now)
+    witness = WitnessRow(vkey=vkey, url=_address(url), created=now)
     connection.execute(registry.insert().values(key=_row(vkey), value=msgspec.json.encode(witness).decode()))
     return witness
 
 
-def remove(connection: sa.Connection, named: str) -> list[Witness]:
+def remove(connection: sa.Connection, named: str) -> list[WitnessRow]:
     """Remove a witness, by its name or the whole key; both of its keys, by name. Without witnesses, no head is cosigned any more.
 
     Raises RyeError ``no-such-entry``.
@@ -96,11 +96,11 @@ def note_failure(connection: sa.Connection, vkeys: Iterable[str], error: str) ->
         _change(connection, vkey, lambda row: replace(row, error=error[:500], failures=row.failures + 1))
 
 
-def _change(connection: sa.Connection, vkey: str, change: Callable[[Witness], Witness]) -> None:
+def _change(connection: sa.Connection, vkey: str, change: Callable[[WitnessRow], WitnessRow]) -> None:
     value = connection.scalar(sa.select(registry.c.value).where(registry.c.key == _row(vkey)))
     if value is None:
         return  # removed meanwhile
-    changed = msgspec.json.encode(change(msgspec.json.decode(value, type=Witness))).decode()
+    changed = msgspec.json.encode(change(msgspec.json.decode(value, type=WitnessRow))).decode()
     connection.execute(registry.update().where(registry.c.key == _row(vkey)).values(value=changed))
 
 

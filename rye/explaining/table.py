@@ -47,6 +47,7 @@ AREAS = (
     "publishing",
     "registry",
     "log",
+    "witnesses",
     "running",
     "deploying",
     "server",

@@ -70,7 +70,7 @@ def _wanted(head: str) -> dict[str, str] | None:
 
 def _heads(text: str) -> dict[str, list[str]] | None:
     """The tables of lines: ``"origin" = [``, lines of text, ``]``, and an empty line at the end."""
-    found: dict[str, list[str]] = {}
+    heads: dict[str, list[str]] = {}
     lines = text.removesuffix("\n").split("\n")
     if lines and not lines[-1]:
         lines.pop()
@@ -78,16 +78,16 @@ def _heads(text: str) -> dict[str, list[str]] | None:
     for line in lines:
         if current is None:
             parts = line.split('"')
-            if len(parts) != 3 or parts[0] or parts[2] != " = [" or parts[1] in found:
+            if len(parts) != 3 or parts[0] or parts[2] != " = [" or parts[1] in heads:
                 return None
-            current = found[parts[1]] = []
+            current = heads[parts[1]] = []
         elif line == "]" and current:
             current = None
         elif line.startswith('  "') and line.endswith('",') and '"' not in line[3:-2] and len(line) >= 5:
             current.append(line[3:-2])
         else:
             return None
-    return found if found and current is None else None
+    return heads if heads and current is None else None
 
 
 def _item(chunk: str) -> dict[str, Any] | None:

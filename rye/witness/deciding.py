@@ -43,7 +43,7 @@ class Log(Struct, frozen=True):
         return TreeHead.parse(notes.parse(self.note).text)
 
 
-class Refusal(Struct, frozen=True):
+class Declined(Struct, frozen=True):
     """An answer other than a cosignature. ``evidence``: whether the two checkpoints contradict each other."""
 
     status: int
@@ -52,36 +52,36 @@ class Refusal(Struct, frozen=True):
     evidence: bool = False
 
 
-def origin_of(request: AddCheckpoint) -> str | Refusal:
+def origin_of(request: AddCheckpoint) -> str | Declined:
     """The log that a request is about, to look up what was signed of it."""
     try:
         return TreeHead.parse(notes.parse(request.checkpoint).text).origin
     except RyeError as error:
-        return Refusal(400, error.message)
+        return Declined(400, error.message)
 
 
-def decide(request: AddCheckpoint, log: Log) -> SignedNote | Refusal:
+def decide(request: AddCheckpoint, log: Log) -> SignedNote | Declined:
     """Return the checkpoint to sign, with the log's valid lines, or the refusal. ``log``: of the request's origin."""
     note = notes.parse(request.checkpoint)
     head = TreeHead.parse(note.text)
     try:
         signed = log_lines(note, log.keys)
     except RyeError as error:
-        return Refusal(403, error.message)
+        return Declined(403, error.message)
     if not signed.signatures:
-        return Refusal(403, f"No key of {log.origin} that this witness knows signed the checkpoint.")
+        return Declined(403, f"No key of {log.origin} that this witness knows signed the checkpoint.")
     if request.old > head.size:
-        return Refusal(400, f"The old size {request.old} is larger than the checkpoint's, {head.size}.")
+        return Declined(400, f"The old size {request.old} is larger than the checkpoint's, {head.size}.")
     known = log.head
     forked = head.size == known.size and head.root_hash != known.root_hash and known.size > 0
     if request.old != known.size:
-        return Refusal(409, f"{known.size}", size_type=True, evidence=forked)
+        return Declined(409, f"{known.size}", size_type=True, evidence=forked)
     if head.size == 0 and head.root_hash != merkle.EMPTY_ROOT:
-        return Refusal(422, "The root of an empty tree is another.")
+        return Declined(422, "The root of an empty tree is another.")
     try:
         merkle.verify_consistency(request.old, head.size, known.root_hash, head.root_hash, request.proof)
     except merkle.ProofError as error:
-        return Refusal(422, error.message, evidence=forked)
+        return Declined(422, error.message, evidence=forked)
     return signed
 
 

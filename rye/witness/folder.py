@@ -38,7 +38,7 @@ from rye.storage import private_files
 from rye.storage.safe_files import file_lock, read_bytes
 from rye.text.json_reading import UNDECODABLE
 from rye.text.lazy import lazy_module
-from rye.witness.deciding import Log, Refusal, log_lines
+from rye.witness.deciding import Declined, Log, log_lines
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import mldsa
@@ -93,7 +93,7 @@ class WitnessFolder(Struct, frozen=True):
 
     def cosigners(self) -> tuple[Cosigner, ...]:
         """The keys. Raises RyeError ``bad-witness``."""
-        name, found = self._settings().name, []
+        name, cosigners = self._settings().name, []
         for algorithm, file in _SEEDS.items():
             path = self.root / file
             if not path.exists() and algorithm == cosignatures.ML_DSA_44:
@@ -102,8 +102,8 @@ class WitnessFolder(Struct, frozen=True):
                 seed = notes.decode_base64(private_files.read_secret(path).decode("ascii").removesuffix("\n"))
             except (OSError, UnicodeDecodeError, NoteError) as error:
                 raise _bad(f"{path} cannot be read: {error}") from error
-            found.append(_cosigner(name, algorithm, seed))
-        return tuple(found)
+            cosigners.append(_cosigner(name, algorithm, seed))
+        return tuple(cosigners)
 
     def add_log(self, keys: tuple[LogKey, ...], *, last: bytes | None = None, forget: bool = False) -> Log:
         """Add a log, or change its keys. ``last``: a checkpoint that this witness signed; ``forget``: start from nothing.
@@ -129,14 +129,14 @@ class WitnessFolder(Struct, frozen=True):
 
     def logs(self) -> list[Kept]:
         """Every log, by origin."""
-        found = []
+        rows = []
         for one in sorted(self._settings().logs, key=lambda log: log.origin):
             try:
                 log = self.read(one.origin)
-                found.append(Kept(one.origin, one.keys, log.head.size if log is not None else None))
+                rows.append(Kept(one.origin, one.keys, log.head.size if log is not None else None))
             except RyeError as error:
-                found.append(Kept(one.origin, one.keys, None, error.message))
-        return found
+                rows.append(Kept(one.origin, one.keys, None, error.message))
+        return rows
 
     # -- what was signed ----------------------------------------------------------------------------------------------
 
@@ -145,7 +145,7 @@ class WitnessFolder(Struct, frozen=True):
         row = next((one for one in self._settings().logs if one.origin == origin), None)
         return None if row is None else self._read(origin, tuple(map(log_key, row.keys)))
 
-    def update(self, origin: str, change: Callable[[Log], tuple[str, bytes] | Refusal]) -> bytes | Refusal | None:
+    def update(self, origin: str, change: Callable[[Log], tuple[str, bytes] | Declined]) -> bytes | Declined | None:
         """Decide on a log and keep the result, as one durable step. ``change`` returns the note to keep and the answer, or a
         refusal. None: the log was not added. Raises RyeError ``bad-witness``."""
         row = next((one for one in self._settings().logs if one.origin == origin), None)
@@ -153,7 +153,7 @@ class WitnessFolder(Struct, frozen=True):
             return None
         with self._locked(origin):
             done = change(self._read(origin, tuple(map(log_key, row.keys))))
-            if isinstance(done, Refusal):
+            if isinstance(done, Declined):
                 return done
             _write(self._file(origin), done[0].encode())
             return done[1]

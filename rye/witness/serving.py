@@ -17,7 +17,7 @@ from rye.errors import RyeError
 from rye.registry.protocol import add_checkpoint
 from rye.registry.protocol.add_checkpoint import MAX_REQUEST_BYTES, SIZE_TYPE, AddCheckpointError
 from rye.registry.protocol.cosignatures import Cosigner
-from rye.witness.deciding import Log, Refusal, cosigned, decide, origin_of
+from rye.witness.deciding import Declined, Log, cosigned, decide, origin_of
 from rye.witness.folder import WitnessFolder
 
 _log = logging.getLogger("rye.witness")
@@ -34,7 +34,7 @@ Answer = tuple[int, str, bytes]
 """Status, content type and body."""
 
 
-class Witness:
+class WitnessService:
     """What a witness answers, whatever carries it."""
 
     def __init__(
@@ -49,14 +49,14 @@ class Witness:
         try:
             request = add_checkpoint.read_request(body)
         except AddCheckpointError as error:
-            return _refused(Refusal(400, error.message))
+            return _refused(Declined(400, error.message))
         origin = origin_of(request)
-        if isinstance(origin, Refusal):
+        if isinstance(origin, Declined):
             return _refused(origin)
 
-        def change(log: Log) -> tuple[str, bytes] | Refusal:
+        def change(log: Log) -> tuple[str, bytes] | Declined:
             decided = decide(request, log)
-            if isinstance(decided, Refusal):
+            if isinstance(decided, Declined):
                 if decided.evidence:
                     _log.error("%s forked: %s", origin, decided.body)
                     self._folder.keep_evidence(log, request.checkpoint, decided.body)
@@ -66,8 +66,8 @@ class Witness:
 
         done = self._folder.update(origin, change)
         if done is None:
-            return _refused(Refusal(404, "This witness does not know the log."))
-        return _refused(done) if isinstance(done, Refusal) else (200, _TEXT, done)
+            return _refused(Declined(404, "This witness does not know the log."))
+        return _refused(done) if isinstance(done, Declined) else (200, _TEXT, done)
 
     def checkpoint(self, origin_hash: str) -> Answer:
         """Answer with what was signed last of the log whose origin has this SHA-256."""
@@ -76,7 +76,7 @@ class Witness:
                 log = self._folder.read(kept.origin)
                 if log is not None and log.note is not None:
                     return 200, _TEXT, log.note.encode()
-        return _refused(Refusal(404, "Nothing was cosigned of such a log."))
+        return _refused(Declined(404, "Nothing was cosigned of such a log."))
 
 
 class WitnessServer(ThreadingHTTPServer):
@@ -85,7 +85,7 @@ class WitnessServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, address: tuple[str, int], witness: Witness) -> None:
+    def __init__(self, address: tuple[str, int], witness: WitnessService) -> None:
         super().__init__(address, _Handler)
         self.witness = witness
         self.places = threading.BoundedSemaphore(AT_ONCE)
@@ -143,17 +143,17 @@ class _Handler(BaseHTTPRequestHandler):
             answer = call()
         except RyeError as error:
             _log.error("%s", error)
-            answer = _refused(Refusal(500, "The witness cannot answer for this log; its operator has to act."))
+            answer = _refused(Declined(500, "The witness cannot answer for this log; its operator has to act."))
         except Exception:  # whatever a request causes, the witness keeps answering the others, and signs nothing
             _log.exception("a request failed")
-            answer = _refused(Refusal(500, "The witness failed."))
+            answer = _refused(Declined(500, "The witness failed."))
         finally:
             self.server.places.release()
         self._send(*answer)
 
     def _refuse(self, status: int, reason: str) -> None:
         self.close_connection = True  # its body was not read
-        self._send(*_refused(Refusal(status, reason)))
+        self._send(*_refused(Declined(status, reason)))
 
     def _send(self, status: int, content_type: str, body: bytes) -> None:
         self.send_response(status)
@@ -169,5 +169,5 @@ class _Handler(BaseHTTPRequestHandler):
         _log.info("%s %s", self.client_address[0], (format % args).encode("unicode_escape").decode()[:500])
 
 
-def _refused(refusal: Refusal) -> Answer:
+def _refused(refusal: Declined) -> Answer:
     return refusal.status, SIZE_TYPE if refusal.size_type else _TEXT, f"{refusal.body}\n".encode()

@@ -8,13 +8,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rye.registry.protocol import wire
 from rye.registry.protocol.notes import VerifierKey
 from rye.witness.folder import WitnessFolder
-from rye.witness.serving import Witness
+from rye.witness.serving import WitnessService
 from tests.registry.witness_keys import ed25519
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
@@ -39,7 +40,7 @@ class Witnessed:
         for key in self.keys:
             url = "http://{}:{}".format(*self.served.address)
             run("witness", "add", key.vkey, url, "--data", str(registry.data))
-        self.served.server.witness = Witness(self.witness, self.witness.cosigners())
+        self.served.server.witness = WitnessService(self.witness, self.witness.cosigners())
         self.policy = folder / "policy.txt"
         self.policy.write_text(
             f"witness w {self.keys[0].vkey}\nwitness q {self.keys[1].vkey}\ngroup g all w q\nquorum g\n"
@@ -101,7 +102,7 @@ def test_what_waits_for_witnesses_does_not_exist_yet(witnessed: Witnessed, tmp_p
     assert person.ok("registry", "show", "--json").json["waiting_entries"] == 2
     assert "2 entries wait for witnesses" in person.ok("registry", "show").stderr
     witnessed.served = Served(witnessed.witness)
-    witnessed.served.server.witness = Witness(witnessed.witness, witnessed.witness.cosigners())
+    witnessed.served.server.witness = WitnessService(witnessed.witness, witnessed.witness.cosigners())
     url = "http://{}:{}".format(*witnessed.served.address)
     data = str(witnessed.registry.data)
     run("witness", "remove", witnessed.name, "--data", data)
@@ -119,20 +120,20 @@ def test_a_build_server_demands_witnesses_with_a_fourth_field(witnessed: Witness
     person.ok("init", "--name", "shop")
     show = ("registry", "show", registry.url, "--json")
 
-    def shown(text: str) -> dict[str, object]:
+    def shown(text: str) -> Any:
         pins.write_text(f"{text}\n")
         return person.run(*show, env={"RYE_PINS": str(pins)}).json
 
     strangers = tmp_path / "strangers"
     strangers.write_text(f"witness w {ed25519('stranger').verifier.vkey}\nquorum w\n")
-    assert shown(f"{line} {strangers}")["error"]["code"] == "witness-quorum"  # type: ignore[index]
-    assert len(shown(f"{line} {witnessed.policy}")["cosigned_by"]) == 2  # type: ignore[arg-type]
-    assert len(shown(line)["cosigned_by"]) == 2, "three fields do not undo it"  # type: ignore[arg-type]
-    assert shown(f"{line} {strangers}")["error"]["code"] == "bad-pins"  # type: ignore[index]
+    assert shown(f"{line} {strangers}")["error"]["code"] == "witness-quorum"
+    assert len(shown(f"{line} {witnessed.policy}")["cosigned_by"]) == 2
+    assert len(shown(line)["cosigned_by"]) == 2, "three fields do not undo it"
+    assert shown(f"{line} {strangers}")["error"]["code"] == "bad-pins"
     for inside in (person.folder / "policy", Path("policy")):
         if inside.is_absolute():
             inside.write_text(witnessed.policy.read_text())
-        assert shown(f"{line} {inside}")["error"]["code"] == "bad-pins"  # type: ignore[index]
+        assert shown(f"{line} {inside}")["error"]["code"] == "bad-pins"
 
 
 def test_options_that_contradict_each_other(witnessed: Witnessed, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.objects import Folder
 from registry_server.witnesses import asking, records
-from registry_server.witnesses.asking import Answer
+from registry_server.witnesses.asking import WitnessAnswer
 from registry_server.witnesses.collecting import Collector
 from registry_server.witnesses.lag import Lag, lags
 from registry_server.witnesses.quorum import quorum_of
@@ -43,10 +43,10 @@ class Playing:
         self.cosigners = cosigners
         self.size = 0
         self.asked: list[int] = []
-        self.trouble: Answer | RyeError | None = None
+        self.trouble: WitnessAnswer | RyeError | None = None
         self.time = int(NOW)
 
-    def answer(self, body: bytes) -> Answer:
+    def answer(self, body: bytes) -> WitnessAnswer:
         request = add_checkpoint.read_request(body)
         self.asked.append(request.old)
         if isinstance(self.trouble, RyeError):
@@ -54,10 +54,10 @@ class Playing:
         if self.trouble is not None:
             return self.trouble
         if request.old != self.size:
-            return Answer(409, f"{self.size}\n".encode())
+            return WitnessAnswer(409, f"{self.size}\n".encode())
         note = notes.parse(request.checkpoint)
         self.size = Checkpoint.parse(note.text).size
-        return Answer(200, add_checkpoint.encode_answer(self.lines(note.text)))
+        return WitnessAnswer(200, add_checkpoint.encode_answer(self.lines(note.text)))
 
     def lines(self, text: str) -> Sequence[NoteSignature]:
         return [cosign(text, one, self.time) for one in self.cosigners]
@@ -80,7 +80,7 @@ class Scene:
         self.collector.load()
         self.log.recover()
 
-    def ask(self, url: str, body: bytes, seconds: float) -> Answer:
+    def ask(self, url: str, body: bytes, seconds: float) -> WitnessAnswer:
         return self.playing[url].answer(body)
 
     def add(self, url: str, *cosigners: Cosigner) -> Playing:
@@ -113,7 +113,7 @@ class Scene:
         return {one.key.name for one in read_cosignatures(note, [each.verifier for each in (A, B, QUANTUM)])}
 
     @property
-    def rows(self) -> dict[str, records.Witness]:
+    def rows(self) -> dict[str, records.WitnessRow]:
         with database.reader(self.engine) as connection:
             return {f"{row.key.name} {row.key.algorithm_name}": row for row in records.listing(connection)}
 
@@ -171,7 +171,7 @@ def test_one_that_is_down_stops_the_quorum_and_no_publish(scene: Scene) -> None:
 def test_a_number_is_enough_if_the_operator_says_so(scene: Scene) -> None:
     scene.collector._settings = replace(scene.settings, witness_quorum="1")
     scene.add("http://a", A)
-    scene.add("http://b", B).trouble = Answer(500, b"")
+    scene.add("http://b", B).trouble = WitnessAnswer(500, b"")
     scene.round()
     assert scene.cosigners == {"a.example"}
 
@@ -189,17 +189,20 @@ def test_one_that_names_another_size_is_asked_from_there(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (Answer(404, b"unknown log\n"), "It answered 404: unknown log."),
-        (Answer(301, b""), "It answered 301."),
-        (Answer(409, b"99\n"), "It has cosigned 99 entries of this log, and the registry shows 2."),
-        (Answer(409, b"no number"), "It answered 409: no number."),
-        (Answer(200, b""), "not an add-checkpoint"),
-        (Answer(200, b"hello\n"), "not an add-checkpoint"),
-        (Answer(200, b"\xff" * 100), "not an add-checkpoint"),
-        (Answer(200, add_checkpoint.encode_answer([NoteSignature("x", b"abcd", bytes(72))])), "no valid cosignature"),
+        (WitnessAnswer(404, b"unknown log\n"), "It answered 404: unknown log."),
+        (WitnessAnswer(301, b""), "It answered 301."),
+        (WitnessAnswer(409, b"99\n"), "It has cosigned 99 entries of this log, and the registry shows 2."),
+        (WitnessAnswer(409, b"no number"), "It answered 409: no number."),
+        (WitnessAnswer(200, b""), "not an add-checkpoint"),
+        (WitnessAnswer(200, b"hello\n"), "not an add-checkpoint"),
+        (WitnessAnswer(200, b"\xff" * 100), "not an add-checkpoint"),
+        (
+            WitnessAnswer(200, add_checkpoint.encode_answer([NoteSignature("x", b"abcd", bytes(72))])),
+            "no valid cosignature",
+        ),
     ],
 )
-def test_answers_that_are_none_are_recorded_and_harm_nothing(scene: Scene, answer: Answer, said: str) -> None:
+def test_answers_that_are_none_are_recorded_and_harm_nothing(scene: Scene, answer: WitnessAnswer, said: str) -> None:
     one = scene.add("http://a", A)
     one.trouble = answer
     before = scene.public.get("head"), scene.public.get("checkpoint")
@@ -302,8 +305,8 @@ class TestRecords:
         assert raised.value.code == "invalid-value"
 
     def test_the_lag_is_that_of_the_key_that_is_further_behind(self) -> None:
-        def row(one: Cosigner, size: int, moment: int | None) -> records.Witness:
-            return records.Witness(
+        def row(one: Cosigner, size: int, moment: int | None) -> records.WitnessRow:
+            return records.WitnessRow(
                 vkey=one.verifier.vkey, url="https://w", created="2026-01-01T00:00:00Z", size=size, cosigned=moment
             )
 
@@ -312,7 +315,7 @@ class TestRecords:
         assert found[0].words() == "The witness a.example has been 4 entries behind for 10 minutes."
 
     def test_a_quorum_that_cannot_be_met_is_said(self, scene: Scene) -> None:
-        rows = [records.Witness(vkey=A.verifier.vkey, url="https://w", created="2026-01-01T00:00:00Z")]
+        rows = [records.WitnessRow(vkey=A.verifier.vkey, url="https://w", created="2026-01-01T00:00:00Z")]
         for demanded in ("2", "0"):
             with pytest.raises(RyeError) as raised:
                 quorum_of(replace(scene.settings, witness_quorum=demanded), rows)
@@ -344,7 +347,7 @@ class TestAsking:
 
     def test_the_control(self) -> None:
         url = self.answering(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc")
-        assert asking.ask(url, b"x", 5.0) == Answer(200, b"abc")
+        assert asking.ask(url, b"x", 5.0) == WitnessAnswer(200, b"abc")
 
     def test_a_redirect_is_not_followed(self) -> None:
         url = self.answering(b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n")

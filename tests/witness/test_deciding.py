@@ -10,7 +10,7 @@ from rye.registry.protocol import merkle, notes
 from rye.registry.protocol.add_checkpoint import AddCheckpoint
 from rye.registry.protocol.cosignatures import read_cosignatures
 from rye.registry.protocol.notes import NoteSignature, SignedNote, encode_base64
-from rye.witness.deciding import Log, Refusal, cosigned, decide, origin_of
+from rye.witness.deciding import Declined, Log, cosigned, decide, origin_of
 from tests.registry.simulated_registry import key, signer
 from tests.registry.witness_keys import ed25519, ml_dsa
 
@@ -50,9 +50,9 @@ def after(size: int, tree: Tree = TREE) -> Log:
     return Log(ORIGIN, (LOG.verifier,), kept.encode())
 
 
-def refused(request: AddCheckpoint, log: Log) -> Refusal:
+def refused(request: AddCheckpoint, log: Log) -> Declined:
     done = decide(request, log)
-    assert isinstance(done, Refusal)
+    assert isinstance(done, Declined)
     return done
 
 
@@ -87,7 +87,7 @@ def test_a_log_that_signs_with_ml_dsa() -> None:
 )
 def test_what_is_no_checkpoint_is_400(checkpoint: str) -> None:
     done = origin_of(AddCheckpoint(0, (), checkpoint))
-    assert isinstance(done, Refusal)
+    assert isinstance(done, Declined)
     assert done.status == 400
     assert origin_of(TREE.request(0, 1)) == ORIGIN
 

@@ -15,7 +15,7 @@ from rye.errors import RyeError
 from rye.registry.protocol import notes
 from rye.registry.protocol.cosignatures import TreeHead, read_cosignatures
 from rye.witness.folder import WitnessFolder
-from rye.witness.serving import Witness
+from rye.witness.serving import WitnessService
 from tests.witness.test_deciding import FORK, LOG, ORIGIN, TREE, Tree
 
 KEY = LOG.verifier
@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> WitnessFolder:
 
 
 def asks(folder: WitnessFolder, old: int, size: int, tree: Tree = TREE) -> tuple[int, bytes]:
-    witness = Witness(folder, folder.cosigners(), lambda: 1_000_000.0)
+    witness = WitnessService(folder, folder.cosigners(), lambda: 1_000_000.0)
     status, _, body = witness.add_checkpoint(tree.request(old, size).encode())
     return status, body
 

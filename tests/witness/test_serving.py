@@ -16,7 +16,7 @@ from rye.registry.protocol.add_checkpoint import MAX_REQUEST_BYTES
 from rye.registry.protocol.cosignatures import read_cosignatures
 from rye.witness import serving
 from rye.witness.folder import WitnessFolder
-from rye.witness.serving import Witness, WitnessServer
+from rye.witness.serving import WitnessServer, WitnessService
 from tests.witness.test_deciding import FORK, LOG, ORIGIN, TREE
 
 CHECKPOINT = f"/{hashlib.sha256(ORIGIN.encode()).hexdigest()}/checkpoint"
@@ -27,7 +27,7 @@ class Served:
 
     def __init__(self, folder: WitnessFolder):
         self.folder = folder
-        self.server = WitnessServer(("127.0.0.1", 0), Witness(folder, folder.cosigners(), lambda: 1_000_000.0))
+        self.server = WitnessServer(("127.0.0.1", 0), WitnessService(folder, folder.cosigners(), lambda: 1_000_000.0))
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
         self.thread.start()
         self.address = "127.0.0.1", int(self.server.server_address[1])

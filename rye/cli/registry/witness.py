@@ -5,29 +5,20 @@ from __future__ import annotations
 import logging
 import signal
 import sys
-from datetime import UTC, datetime
-from pathlib import Path
 
 import click
 
 from rye.cli.main import family
 from rye.cli.options import Session, command
-from rye.errors import RyeError, UsageError
-from rye.registry.protocol import notes
-from rye.registry.protocol.cosignatures import CosignerKey, TreeHead, read_cosignatures
-from rye.registry.protocol.lines import write_time
-from rye.registry.protocol.notes import MAX_NOTE_BYTES
-from rye.registry.protocol.witness_policy import MAX_POLICY_BYTES, Policy, read_policy, simple_policy
-from rye.storage.safe_files import read_bytes
-from rye.witness.folder import WitnessFolder, log_key
-from rye.workspace.given_file import given_bytes
+from rye.errors import UsageError
 from rye.workspace.named_file import NamedFile
+from rye.workspace.registries import witnessing
 
 _DATA = click.option("--data", metavar="DIR", help="The witness's folder (default: one in your data folder).")
 
 
-def _folder(session: Session, data: str | None) -> WitnessFolder:
-    return WitnessFolder(session.path(data) if data else session.home.registries.parent / "witness")
+def _folder(session: Session, data: str | None) -> witnessing.WitnessFolder:
+    return witnessing.witness_folder(session.home, session.path(data) if data else None)
 
 
 @command("init")
@@ -37,12 +28,9 @@ def _folder(session: Session, data: str | None) -> WitnessFolder:
 @click.pass_obj
 def init(session: Session, name: str, ed25519_only: bool, data: str | None) -> None:
     """Create a witness called NAME, such as witness.example/w1, with new keys. Publish the verifier keys that it prints."""
-    folder = _folder(session, data)
-    keys = folder.create(name, ed25519_only=ed25519_only)
-    session.console.answer(
-        {"name": name, "folder": str(folder.root), "keys": [key.vkey for key in keys]},
-        "\n".join(key.vkey for key in keys),
-    )
+    made = witnessing.create_witness(_folder(session, data), name, ed25519_only=ed25519_only)
+    vkeys = [vkey for _, vkey in made.keys]
+    session.console.answer({"name": name, "folder": made.folder, "keys": vkeys}, "\n".join(vkeys))
 
 
 @command("add-log")
@@ -55,18 +43,9 @@ def init(session: Session, name: str, ed25519_only: bool, data: str | None) -> N
 @click.pass_obj
 def add_log(session: Session, vkeys: tuple[str, ...], last: str | None, forget: bool, data: str | None) -> None:
     """Cosign the log with the keys VKEY from now on, or change its keys. Works while the witness serves."""
-    keys = tuple(map(log_key, vkeys))
-    if len({key.name for key in keys}) > 1:
-        shown = " and ".join(sorted({key.name for key in keys}))
-        raise RyeError("several-logs", f"The keys belong to different logs: {shown}.", "Add them one after the other.")
-    if last is not None and forget:
-        raise UsageError("usage", "--from and --forget contradict each other.", "Give one of them.")
-    note = None if last is None else read_bytes(session.path(last), MAX_NOTE_BYTES)
-    log = _folder(session, data).add_log(keys, last=note, forget=forget)
-    session.console.answer(
-        {"origin": log.origin, "size": log.head.size},
-        f"cosigning {log.origin}, which had {log.head.size} entries last",
-    )
+    path = session.path(last) if last is not None else None
+    origin, size = witnessing.add_log(_folder(session, data), vkeys, path, forget=forget)
+    session.console.answer({"origin": origin, "size": size}, f"cosigning {origin}, which had {size} entries last")
 
 
 @command("serve")
@@ -75,17 +54,9 @@ def add_log(session: Session, vkeys: tuple[str, ...], last: str | None, forget: 
 @click.pass_obj
 def serve(session: Session, listen: str, data: str | None) -> None:
     """Answer logs until Ctrl-C or SIGTERM. Put a web server with TLS in front of it, or give logs an address in your network."""
-    from rye.witness.serving import Witness, WitnessServer  # an HTTP server, which the others do not need
-
-    host, _, port = listen.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise UsageError("bad-argument", f"{listen!r} is not an address.", "Write 127.0.0.1:7380.", what="address")
-    folder = _folder(session, data)
-    cosigners = folder.cosigners()
+    server, url, made = witnessing.open_server(_folder(session, data), listen)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    server = WitnessServer((host.strip("[]"), int(port)), Witness(folder, cosigners))
-    url = f"http://{host}:{server.server_address[1]}"
-    session.console.answer({"url": url, "keys": [one.verifier.vkey for one in cosigners]}, f"listening on {url}")
+    session.console.answer({"url": url, "keys": [vkey for _, vkey in made.keys]}, f"listening on {url}")
     sys.stdout.flush()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
@@ -101,20 +72,14 @@ def serve(session: Session, listen: str, data: str | None) -> None:
 @click.pass_obj
 def list_logs(session: Session, data: str | None) -> int:
     """List the keys of the witness, and its logs with the size that it cosigned last. Exits 1 if one cannot be cosigned."""
-    folder = _folder(session, data)
-    keys, logs = folder.cosigners(), folder.logs()
-    document = {
-        "keys": [one.verifier.vkey for one in keys],
-        "logs": [{"origin": log.origin, "keys": log.keys, "size": log.size, "problem": log.problem} for log in logs],
-    }
+    made, logs = witnessing.list_witness(_folder(session, data))
     if session.json:
-        session.console.document(document)
+        rows = [{"origin": log.origin, "keys": log.keys, "size": log.size, "problem": log.problem} for log in logs]
+        session.console.document({"keys": [vkey for _, vkey in made.keys], "logs": rows})
     else:
-        for one in keys:
-            session.console.data(f"{one.verifier.algorithm_name:<10} {one.verifier.vkey}")
-        session.console.table(
-            [[log.origin, str(log.size) if log.problem is None else log.problem] for log in logs], ["LOG", "SIZE"]
-        )
+        for algorithm, vkey in made.keys:
+            session.console.data(f"{algorithm:<10} {vkey}")
+        session.console.table([[log.origin, log.problem or str(log.size)] for log in logs], ["LOG", "SIZE"])
     return 1 if any(log.problem is not None for log in logs) else 0
 
 
@@ -130,29 +95,14 @@ def verify(session: Session, note: str, vkeys: tuple[str, ...], policy: str | No
     """
     if bool(vkeys) == (policy is not None):
         raise UsageError("usage", "Say which witnesses count: --key or --policy.", "Give --policy FILE, or --key VKEY.")
-    data = given_bytes(NamedFile(session.path(note), note), sys.stdin.buffer.read, MAX_NOTE_BYTES)
-    parsed = notes.parse(data)
-    head = TreeHead.parse(parsed.text)
-    wanted = (
-        _policy(session.path(policy)) if policy else simple_policy(list(map(CosignerKey.from_vkey, vkeys)), len(vkeys))
-    )
-    found = read_cosignatures(parsed, wanted.keys)
-    is_met = wanted.is_met({one.key for one in found})
-    times = [(one, write_time(datetime.fromtimestamp(min(one.time, 2**33), UTC))) for one in found]
-    document = {
-        "ok": is_met,
-        "origin": head.origin,
-        "size": head.size,
-        "cosigned": [{"witness": one.key.name, "key": one.key.algorithm_name, "time": time} for one, time in times],
-    }
-    lines = [f"{one.key.name} ({one.key.algorithm_name}) at {time}" for one, time in times]
-    said = "enough witnesses cosigned it" if is_met else f"not enough witnesses cosigned it: {wanted}"
-    session.console.answer(document, "\n".join([f"{head.origin}, {head.size} entries: {said}", *lines]))
-    return 0 if is_met else 1
-
-
-def _policy(path: Path) -> Policy:
-    return read_policy(read_bytes(path, MAX_POLICY_BYTES))
+    file = NamedFile(session.path(note), note)
+    done = witnessing.check_cosignatures(file, sys.stdin.buffer.read, vkeys, session.path(policy) if policy else None)
+    rows = [{"witness": name, "key": algorithm, "time": time} for name, algorithm, time in done.cosigned]
+    document = {"ok": done.ok, "origin": done.origin, "size": done.size, "cosigned": rows}
+    said = "enough witnesses cosigned it" if done.ok else f"not enough witnesses cosigned it: {done.wanted}"
+    lines = [f"{name} ({algorithm}) at {time}" for name, algorithm, time in done.cosigned]
+    session.console.answer(document, "\n".join([f"{done.origin}, {done.size} entries: {said}", *lines]))
+    return 0 if done.ok else 1
 
 
 witness = family(

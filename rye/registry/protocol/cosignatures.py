@@ -198,13 +198,13 @@ def read_cosignatures(note: SignedNote, keys: Iterable[CosignerKey]) -> tuple[Co
     Raises NoteError ``note-signature-wrong`` if a line that names one of the keys does not verify, and StatementError for a
     text that is no checkpoint's.
     """
-    known: dict[tuple[str, bytes], list[CosignerKey]] = {}
+    verifiers: dict[tuple[str, bytes], list[CosignerKey]] = {}
     ordered = tuple(dict.fromkeys(keys))
     for key in ordered:
-        known.setdefault((key.name, key.key_id), []).append(key)
+        verifiers.setdefault((key.name, key.key_id), []).append(key)
     times: dict[CosignerKey, int] = {}
     for line in note.signatures:
-        candidates = known.get((line.name, line.key_id), ())
+        candidates = verifiers.get((line.name, line.key_id), ())
         # As in notes.verify: keys collide in name and ID only if someone made them, and then any of them can match.
         good = [key for key in candidates if _is_good(note.text, key, line.signature)]
         if candidates and not good:

@@ -115,13 +115,13 @@ def _keep(folder: Path, evidence: Evidence) -> Path | None:
 
 def kept_evidence(folder: Path) -> list[tuple[Path, Evidence]]:
     """Return all evidence about all registries, oldest first. Files that cannot be read are left out."""
-    found = []
+    pairs = []
     for path in folder.glob(f"*/{_EVIDENCE}/*.json"):
         try:
-            found.append((path, msgspec.json.decode(read_trusted(path), type=Evidence)))
+            pairs.append((path, msgspec.json.decode(read_trusted(path), type=Evidence)))
         except (OSError, *UNDECODABLE):
             continue
-    return sorted(found, key=lambda one: (one[1].observed, one[0].name))
+    return sorted(pairs, key=lambda one: (one[1].observed, one[0].name))
 
 
 def evidence_of(error: RyeError, address: str, now: datetime) -> Evidence | None:

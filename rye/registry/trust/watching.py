@@ -60,15 +60,15 @@ class Watched(Struct, frozen=True, kw_only=True):
         """Return the events among entries, each with its position."""
         words = [name.encode() for name in self.namespaces]
         folded = {fold(name) for name in self.namespaces} if self.look_alikes else set()
-        found = []
+        events = []
         for position, entry in entries:
             # Most entries are about others: what does not contain the name at all cannot be about it.
             if not any(word in entry for word in words) and not (folded and entry.startswith(b"rye.keyset/v1\n")):
                 continue
             event = self._event(position, entry, folded)
             if event is not None:
-                found.append(event)
-        return found
+                events.append(event)
+        return events
 
     def _event(self, position: int, entry: bytes, folded: Collection[str]) -> Event | None:
         try:

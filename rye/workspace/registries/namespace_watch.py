@@ -6,7 +6,6 @@ told to the owner is told again: the state moves on only after everything was to
 
 from __future__ import annotations
 
-import os
 import shlex
 import subprocess
 from collections.abc import Callable
@@ -152,7 +151,7 @@ def _tell(request: WatchRequest, body: bytes) -> str | None:
 
 def _run(command: str, body: bytes) -> str | None:
     try:
-        done = subprocess.run(shlex.split(command), input=body, timeout=TELL_SECONDS, check=False, env=dict(os.environ))
+        done = subprocess.run(shlex.split(command), input=body, timeout=TELL_SECONDS, check=False)
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         return f"The command failed: {str(error)[:200]}."
     return None if done.returncode == 0 else f"The command ended with status {done.returncode}."
