@@ -262,8 +262,10 @@ class AttackRunner:
 
 
 def trusted_files(user: Person) -> dict[str, tuple[int, bytes | str]]:
-    """Pins, heads, keysets, settings, keys: all of the user's files except the cache, which is never trusted."""
-    return {path: entry for path, entry in tree(user.home).items() if path.split("/")[0] != "cache"}
+    """Pins, heads, keysets, settings, keys: all of the user's files except the cache, and the evidence of forks, which are never
+    trusted."""
+    files = tree(user.home).items()
+    return {path: entry for path, entry in files if path.split("/")[0] != "cache" and "evidence" not in path.split("/")}
 
 
 @contextmanager

@@ -7,14 +7,32 @@ from msgspec.structs import replace
 
 from rye.limits import REGISTRY
 from rye.registry.trust.trust_error import RULES
-from tests.attacks import test_heads, test_index, test_items, test_keysets, test_network, test_project, test_roots
+from tests.attacks import (
+    test_heads,
+    test_index,
+    test_items,
+    test_keysets,
+    test_network,
+    test_project,
+    test_roots,
+    test_witnesses,
+)
 from tests.attacks.simulation import Attack, AttackRunner
 
 pytestmark = pytest.mark.processes
 
 ALL: tuple[Attack, ...] = tuple(
     attack
-    for module in (test_heads, test_index, test_items, test_keysets, test_network, test_project, test_roots)
+    for module in (
+        test_heads,
+        test_index,
+        test_items,
+        test_keysets,
+        test_network,
+        test_project,
+        test_roots,
+        test_witnesses,
+    )
     for table in vars(module).values()
     if isinstance(table, tuple) and table and isinstance(table[0], Attack)
     for attack in table

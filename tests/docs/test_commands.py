@@ -78,6 +78,11 @@ NOT_RUN = {
         "docs/how-to/automation.md",
         "wheel",
     ): "pipx and uvx install from the network; tests/packaging/test_wheel.py builds the wheel and installs it",
+    (
+        "docs/how-to/witnesses.md",
+        "dry",
+    ): "needs witnesses elsewhere; tests/cli/test_witness_policy.py has one on this machine",
+    ("docs/how-to/running-a-witness.md", "dry"): "stays in the foreground; tests/witness plays it",
     ("docs/how-to/ci.md", "## Publishing from a build"): "needs an identity token of GitHub or GitLab; "
     "tests/cli/test_trusted_publish.py does it with an issuer on this machine",
 }

@@ -140,6 +140,8 @@ NO_DECODER = {
     "rye.signing.verification.verify": "an item's text, with tests of its own",
     "registry_server.api.account_pages.html_answer": "a page that was made here",
     "registry_server.api.requests.json_answer": "an answer that was made here",
+    "registry_server.sequencer.cosigned_head.shown_files": "heads that were made here",
+    "registry_server.sequencer.cosigned_head.size_of": "a head that was made here",
     "registry_server.api.requests.page_answer": "a page that was made here",
 }
 AWKWARD = (

@@ -1,10 +1,10 @@
-"""What this user demands of a registry's witnesses, and the evidence of forks, kept beside the registry's trusted state.
+"""What this user demands of a registry's witnesses, beside its trusted state, and the evidence of forks, beside all of them.
 
 Rules:
 
 * ``witnesses.json`` holds the policy byte by byte, and the age that cosignatures may have. It is the user's own: no project can
   write it. A file that cannot be read, or that others can change, is an error, and never means that nothing is demanded.
-* ``evidence/HASH.json`` holds two signed heads that contradict each other, once for the same two. Nothing is deleted; at most
+* ``../evidence/HASH.json`` holds two signed heads that contradict each other, once for the same two. Nothing is deleted; at most
   :data:`MOST_EVIDENCE` are kept.
 """
 
@@ -22,7 +22,7 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.witness_policy import PolicyError, read_policy
-from rye.registry.store.pins import state_path, witnesses_path
+from rye.registry.store.pins import witnesses_path
 from rye.registry.trust.cosigned import WitnessDemand
 from rye.storage.private_files import Exposed, make_folder, read_trusted, write
 from rye.text.json_reading import UNDECODABLE
@@ -102,7 +102,7 @@ def keep_evidence_of(folder: Path, error: RyeError, address: str, now: datetime)
 
 
 def _keep(folder: Path, evidence: Evidence) -> Path | None:
-    place = state_path(folder, evidence.origin).with_name(_EVIDENCE)
+    place = folder.with_name(_EVIDENCE)
     path = place / f"{_name(evidence.heads)}.json"
     if path.exists():
         return path
@@ -116,7 +116,7 @@ def _keep(folder: Path, evidence: Evidence) -> Path | None:
 def kept_evidence(folder: Path) -> list[tuple[Path, Evidence]]:
     """Return all evidence about all registries, oldest first. Files that cannot be read are left out."""
     pairs = []
-    for path in folder.glob(f"*/{_EVIDENCE}/*.json"):
+    for path in folder.with_name(_EVIDENCE).glob("*.json"):
         try:
             pairs.append((path, msgspec.json.decode(read_trusted(path), type=Evidence)))
         except (OSError, *UNDECODABLE):
