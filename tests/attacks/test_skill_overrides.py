@@ -9,11 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from rye.deployment import own_items, survey
 from rye.errors import RyeError
 from rye.project.context import load_manifest
+from rye.project.lock import LockedItem
+from rye.runtime.project_items import ProjectItems
+from rye.workspace.items.effective_item import effective_item
+from rye.workspace.items.installed_items import installed_item
+from rye.workspace.items.item_tree import base_tree
 from rye.workspace.trusting.project_changes import project_changes
-from tests.scenes.installed import install, project_with_targets
+from tests.scenes.installed import install, locked, project_with_targets
 from tests.scenes.item_texts import skill
 from tests.scenes.person import Person
 
@@ -48,10 +52,8 @@ def asked(person: Person) -> list[tuple[str, str]]:
     return [(one.sort, one.text) for one in changes]
 
 
-def _rows(person: Person) -> list[object]:
-    from tests.scenes.installed import locked
-
-    return list(locked(person).items)
+def _rows(person: Person) -> tuple[LockedItem, ...]:
+    return locked(person).items
 
 
 def deployed(person: Person, path: str) -> bytes | None:
@@ -73,12 +75,16 @@ class TestWithoutConsent:
         assert deployed(shop, path) == before
         shop.fails("render", PDF, code="project-not-accepted")
         shop.fails("ci", code="project-not-accepted")
+        assert [item["state"] for item in shop.run("list", "--json").json["items"]] == ["not-agreed"]
+        with pytest.raises(RyeError):
+            ProjectItems(shop.library, shop.project).attached("skill", PDF)
         questions = asked(shop)
         assert any(sort == "customization-run" and path in said for sort, said in questions)
         assert any(sort == "customization-fact" and "pipe-to-shell" in said for sort, said in questions)
         shop.accepts()  # the control: agreed to, it is used
         shop.ok("deploy")
         assert deployed(shop, path) == EVIL.encode()
+        assert ProjectItems(shop.library, shop.project).attached("skill", PDF)[path] == EVIL.encode()
 
     def test_the_question_shows_the_text(self, shop: Person) -> None:
         commit(shop, self.REPLACED, {RUN: EVIL})
@@ -111,13 +117,12 @@ class TestWithoutConsent:
     ) -> None:
         commit(shop, self.REPLACED, {RUN: "#!/bin/sh\necho ours\n"})
         shop.accepts()
-        original = survey.installed_item
 
         def meanwhile(*given: object, **named: object) -> object:
             shop.write(f"{FOLDER}/{RUN}", EVIL)
-            return original(*given, **named)  # type: ignore[arg-type]
+            return installed_item(*given, **named)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(survey, "installed_item", meanwhile)
+        monkeypatch.setattr("rye.deployment.survey.installed_item", meanwhile)
         assert shop.run("deploy").code == 1
         assert deployed(shop, RUN) == ATTACHED[RUN]
         monkeypatch.undo()
@@ -258,11 +263,7 @@ def test_an_installed_script_that_was_edited_is_never_the_base(shop: Person) -> 
     shop.accepts()
     shop.write(f".ai/packages/acme/skills/pdf/{RUN}", EVIL)
     with pytest.raises(RyeError) as error:
-        own_items.base_tree(shop.library, _found(shop))
+        effective_item(shop.library, PDF)
     assert error.value.code == "modified-item"
-
-
-def _found(person: Person) -> object:
-    from rye.workspace.items.effective_item import effective_item
-
-    return effective_item(person.library, PDF, base=True)
+    shop.write(f".ai/packages/acme/skills/pdf/{RUN}", ATTACHED[RUN])
+    assert base_tree(shop.library, effective_item(shop.library, PDF, base=True)).keys() == ATTACHED.keys()
