@@ -363,7 +363,7 @@ def _show_plan(screen: _Screen, plan: Plan, time: datetime, changed: Mapping[Any
         _show_item(screen, change, seen)
         _show_changed(screen, change, changed.get(change.identity))
         _show_signer(screen, change, time, seen)
-        _show_description(screen, change)
+        _show_description(screen, change, seen)
         _show_tools(screen, change)
         _show_runs(screen, change)
         _show_others(screen, change)
@@ -446,29 +446,42 @@ def _show_plain(screen: _Screen, group: Sequence[ItemChange], seen: set[object])
     names = [str(change.identity) for change in group]
     kept = names[:_MOST_NAMES]
     described = _is_described(screen, group[0], seen)
-    like = f", {_as_above(group[0])}" if described else ""
-    screen.console.tell((f"  + {len(names)} items with nothing that can run", "added"), (f"{like}:", "dim"))
+    like = ", as above" if described else ""
+    descriptions = [change.description for change in group if change.description is not None]
+    size = f"; {_size_of(descriptions)}" if descriptions and not _licences(descriptions) else ""
+    screen.console.tell((f"  + {len(names)} items with nothing that can run", "added"), (f"{like}{size}:", "dim"))
     more = f", and {len(names) - len(kept):,} more ({screen.more})" if len(kept) < len(names) else ""
     screen.has_folded |= bool(more)
     start = f"{group[0].identity.kind}:{group[0].identity.namespace}/"
     shown_names = [names[0], *(name.removeprefix(start) for name in kept[1:])]
     screen.console.tell((f"      {', '.join(shown_names)}{more}", "added"), hang=6, wide=True)
-    _show_described(screen, [change.description for change in group if change.description is not None])
+    _show_described(screen, descriptions, seen)
     if not described:
         _show_source(screen, group[0], seen, with_place=False)
 
 
-def _show_described(screen: _Screen, descriptions: Sequence[Description]) -> None:
-    """Print once what items that are alike have in common, and their size together."""
+def _show_described(screen: _Screen, descriptions: Sequence[Description], seen: set[object]) -> None:
+    """Print once what items that are alike have in common; their licences and size, if any states a licence."""
     if not descriptions:
         return
-    if descriptions[0].declared is False:
+    if descriptions[0].declared is False and words.may_use(descriptions[0]).words not in seen:
         screen.console.tell((f"      each {words.NOT_DECLARED}", "warning"), hang=6)
-    licences = [one_line(words.licence_words(one)) for one in descriptions]
-    said = "each" if len(set(licences)) == 1 else "the first"
+    if _licences(descriptions):
+        licences = [one_line(words.licence_words(one)) for one in descriptions]
+        said = "each" if len(set(licences)) == 1 else "the first"
+        screen.console.tell(
+            (f"      licence of {said}: {licences[0]}; together {_size_of(descriptions)}", "dim"), hang=6
+        )
+
+
+def _licences(descriptions: Iterable[Description]) -> set[str]:
+    """The licences that are stated."""
+    return {one.licence for one in descriptions if one.licence is not None}
+
+
+def _size_of(descriptions: Sequence[Description]) -> str:
     total = together(descriptions)
-    size = f"{words.byte_count(total.bytes)}, {words.token_count(total.tokens)}"
-    screen.console.tell((f"      licence of {said}: {licences[0]}; together {size}", "dim"), hang=6)
+    return f"{words.byte_count(total.bytes)}, {words.token_count(total.tokens)}"
 
 
 def _is_described(screen: _Screen, change: ItemChange, seen: set[object]) -> bool:
@@ -476,10 +489,6 @@ def _is_described(screen: _Screen, change: ItemChange, seen: set[object]) -> boo
     new = change.new
     is_new = change.old is None and new is not None and new.source is not None
     return screen.folds and is_new and _said_of_source(change) in seen
-
-
-def _as_above(change: ItemChange) -> str:
-    return f"{'not signed' if change.new is not None and change.new.is_unsigned else 'signed'}, as above"
 
 
 def _said_of_source(change: ItemChange) -> Hashable:
@@ -626,20 +635,27 @@ def _bang(bad: bool) -> str:
 _STYLES: Mapping[words.Level, str] = {"plain": "dim", "caution": "warning", "alarm": "error"}
 
 
-def _show_description(screen: _Screen, change: ItemChange) -> None:
-    """Print what pages say as well: that nothing limits the item, how many warnings it has, its licence and its size."""
+def _show_description(screen: _Screen, change: ItemChange, seen: set[object]) -> None:
+    """Print what pages say as well: that nothing limits the item, how many warnings it has, its licence and its size. Of several
+    items, a terminal shows only what was not said of one above; cautions are below all items, with their places."""
     description = change.description
     if description is None or change.action == "keep":
         return
     console = screen.console
     may = words.may_use(description)
-    if description.declared is not True:
+    is_one_of_many = screen.folds and screen.several
+    if description.declared is not True and not (is_one_of_many and may.words in seen):
+        seen.add(may.words)
         console.tell((f"      {may.words}", _STYLES[may.level]))
     warned = words.warnings(description)
-    if warned.level != "plain":
+    if warned.level == "alarm" or (warned.level != "plain" and not is_one_of_many):
         console.tell((f"      {warned.words}", _STYLES[warned.level]))
     licence = f"licence {one_line(words.licence_words(description))}"
-    console.tell((f"      {licence}; {words.size_words(description)}", "dim"), hang=8)
+    if not is_one_of_many:
+        console.tell((f"      {licence}; {words.size_words(description)}", "dim"), hang=8)
+    elif description.licence is not None and licence not in seen:
+        seen.add(licence)
+        console.tell((f"      {licence}", "dim"), hang=8)
 
 
 def _show_runs(screen: _Screen, change: ItemChange) -> None:
