@@ -16,6 +16,7 @@ import re
 
 from rye.errors import RyeError
 from rye.signing.keys import PrivateKey
+from rye.text.qr import picture
 
 _CONSONANTS, _VOWELS = "bdfghjklmnprstvz", "aiou"
 _PATTERN = (_CONSONANTS, _VOWELS, _CONSONANTS, _VOWELS, _CONSONANTS)
@@ -45,6 +46,18 @@ def key_of(text: str) -> PrivateKey:
         hint = "Compare each word with the paper; one is mistyped, or two are swapped."
         raise RyeError("bad-key", "The words of the paper key do not fit together: their checksum is wrong.", hint)
     return PrivateKey(data[:32])
+
+
+def page(name: str, key: PrivateKey) -> str:
+    """What is printed: the words, and a QR code of them. ``name``: of the key."""
+    words = words_of(key)
+    rows = ["  ".join(f"{at + 1:2}. {words[at]}" for at in range(row, row + 3)) for row in range(0, WORDS, 3)]
+    head = (
+        f"The private key {name!r} of Rye. Whoever has this paper can sign as you.",
+        f"fingerprint  {key.public.fingerprint}",
+        "To read it back: rye keys import --paper",
+    )
+    return "\n".join((*head, "", *rows, "", picture(" ".join(words).upper()))) + "\n"
 
 
 def _checksum(seed: bytes) -> bytes:

@@ -19,7 +19,8 @@ from rye.signing.ssh_wire import SshKey, WireError, read_blob
 
 PRESENT, VERIFIED = 1, 5
 """The flags that count: user presence, and presence with user verification."""
-SIGNATURE_BYTES = 64 + 1 + 4
+ENDING_BYTES = 1 + 4
+"""The flags and the counter, which follow the 64 bytes of a signature."""
 
 
 @lru_cache(maxsize=1024)
@@ -35,6 +36,6 @@ def security_key(raw: bytes) -> SshKey | None:
 def signed_bytes(key: SshKey, message: bytes, signature: bytes, *, verified_only: bool) -> bytes | None:
     """The bytes over which the first 64 bytes of ``signature`` must be; None if its length or flags are refused."""
     accepted = (VERIFIED,) if verified_only else (PRESENT, VERIFIED)
-    if len(signature) != SIGNATURE_BYTES or signature[64] not in accepted:
+    if len(signature) != 64 + ENDING_BYTES or signature[64] not in accepted:
         return None
     return hashlib.sha256((key.application or "").encode()).digest() + signature[64:] + hashlib.sha256(message).digest()

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.limits import AGENT
+from rye.signing.security_key import ENDING_BYTES
 from rye.signing.ssh_wire import Reader, SshKey, WireError, read_blob, string
 
 SOCKET_VARIABLE = "SSH_AUTH_SOCK"
@@ -86,7 +87,7 @@ class Agent(Struct, frozen=True):
             found = signature.string(64)
             if len(found) != 64:
                 raise WireError(f"the signature has {len(found)} bytes instead of 64")
-            ending = b"" if key.application is None else signature.take(5)
+            ending = b"" if key.application is None else signature.take(ENDING_BYTES)
             signature.end()
         except WireError as error:
             raise wrong_answer(self.path, f"its signature cannot be read: {error}") from None

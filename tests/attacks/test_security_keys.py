@@ -230,7 +230,7 @@ def test_a_keyset_that_requires_hardware_has_enough_of_it() -> None:
     keyset(STICK.public, PLAIN.public, require="hardware").text()
 
 
-LINES = {
+LINES: dict[str, Callable[[str], str]] = {
     "with a comment": lambda line: line + " stick@desk",
     "with two spaces": lambda line: line.replace(" ", "  "),
     "without its type": lambda line: line.split(" ")[1],

@@ -254,7 +254,7 @@ def test_lists_of_what_is_staged_are_cut_and_counted(acme: Publisher) -> None:
     data = (directive("a/large", "1.0.0") + text).encode()
     file = FileEntry(".md", len(data), hashlib.sha256(data).hexdigest())
     release = acme.release("a/large", data, file=file, capabilities=tuple(f"rye.execute.tool.t{n}" for n in range(500)))
-    found = content_of(Staged(release, data, {}, [acme.key.public.raw]), None)
+    found = content_of(Staged(release, data, {}, [acme.key.public]), None)
     assert found.may.problem is not None
     assert (0 < len(found.may.facts.rows) <= PAGES.rows, found.may.facts.more > 500) == (True, True)
     assert (0 < len(found.may.rights.rows) <= PAGES.rows, found.may.rights.total) == (True, 501)

@@ -215,8 +215,7 @@ def move(session: Session, old: str, selector: str, name: str | None) -> None:
     for address, why in moved.unread:
         session.console.warn(f"The namespaces of {address} are not known: {why}")
     if session.json:
-        left = [{"namespace": one.namespace, "why": one.why, "command": one.command} for one in moved.left]
-        session.console.document({**moved.new.as_json(), "namespaces": list(moved.namespaces), "left": left})
+        session.console.document(moved.as_json())
         return
     session.console.data(f"{moved.new.name!r} is in your ssh-agent: {moved.new.public.fingerprint}")
     for namespace in moved.namespaces:

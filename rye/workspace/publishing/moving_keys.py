@@ -26,6 +26,10 @@ class LeftNamespace(Struct, frozen=True):
     why: str
     command: str
 
+    def as_json(self) -> dict[str, str]:
+        """An entry of ``left`` of ``rye keys move --json``."""
+        return {"namespace": self.namespace, "why": self.why, "command": self.command}
+
 
 class Moved(Struct, frozen=True):
     """Which namespaces have the new key instead of the old one now."""
@@ -36,6 +40,11 @@ class Moved(Struct, frozen=True):
     left: tuple[LeftNamespace, ...]
     unread: tuple[tuple[str, str], ...]
     """Registries that could not be looked at, and why."""
+
+    def as_json(self) -> dict[str, object]:
+        """The JSON of ``rye keys move``: the new key, and where it is in force."""
+        left = [one.as_json() for one in self.left]
+        return {**self.new.as_json(), "namespaces": list(self.namespaces), "left": left}
 
 
 def move_key(context: Context, keys: OwnKeys, old_name: str, selector: str, new_name: str) -> Moved:

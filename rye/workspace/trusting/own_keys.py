@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 
     from rye.signing import agent_key, paper, ssh_agent
     from rye.signing.ssh_agent import Agent, AgentEntry
-    from rye.text import qr
     from rye.workspace.context import Context
 else:
-    paper, qr = lazy_module("rye.signing.paper"), lazy_module("rye.text.qr")  # for two commands
+    paper = lazy_module("rye.signing.paper")  # for two commands
     agent_key, ssh_agent = (
         lazy_module("rye.signing.agent_key"),
         lazy_module("rye.signing.ssh_agent"),
@@ -66,15 +65,7 @@ class OwnKeys:
 
     def on_paper(self, name: str) -> str:
         """The private key as a page to print: its words, and a QR code of them. A sealed key is opened first."""
-        private = self.private(name)
-        words = paper.words_of(private)
-        rows = ["  ".join(f"{at + 1:2}. {words[at]}" for at in range(row, row + 3)) for row in range(0, len(words), 3)]
-        head = (
-            f"The private key {name!r} of Rye. Whoever has this paper can sign as you.",
-            f"fingerprint  {private.public.fingerprint}",
-            "To read it back: rye keys import --paper",
-        )
-        return "\n".join((*head, "", *rows, "", qr.picture(" ".join(words).upper()))) + "\n"
+        return paper.page(name, self.private(name))
 
     def public(self, name: str | None = None) -> PublicKey:
         """The public half of the key called ``name`` (None: the default)."""
