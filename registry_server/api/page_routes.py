@@ -18,18 +18,22 @@ from registry_server.api.private_reading import ACCOUNT_KEY, is_limited
 from registry_server.api.requests import header_of, number_of, service_of
 from registry_server.api.service import Service
 from registry_server.pages import diff, page_layout
-from registry_server.pages.addresses import ItemAddress, View, read_item_path
+from registry_server.pages.addresses import ItemAddress, read_item_path, versions_path
 from registry_server.pages.dependents import catch_up
 from registry_server.pages.errors import error_page
+from registry_server.pages.feed import Scope, feed_page
 from registry_server.pages.home import home_page
-from registry_server.pages.item import item_page
-from registry_server.pages.limits import PAGES
+from registry_server.pages.item import item_page, page_path
+from registry_server.pages.limits import LISTS, PAGES
+from registry_server.pages.listings import SORTS, Filters, Sort
+from registry_server.pages.lists import list_page, list_path, publishers_page, publishers_path
 from registry_server.pages.negotiation import wants_html
 from registry_server.pages.page_cache import Answer, PageRequest
 from registry_server.pages.page_context import Reader
 from registry_server.pages.page_drafts import Maker
-from registry_server.pages.search import Wanted, search_page
-from registry_server.pages.source import source_page
+from registry_server.pages.search import Search, search_page
+from registry_server.pages.source import raw_page, source_page, source_path
+from registry_server.pages.versions import asked_comparison, versions_or_item
 from rye.errors import RyeError
 from rye.items.kinds import KINDS
 
@@ -101,7 +105,7 @@ async def _home(request: _Request) -> Response[bytes]:
             "There is nothing at /.",
             "A browser gets pages here; docs/reference/protocol.md lists what programs get.",
         )
-    return await page(request, "/", home_page())
+    return await page(request, "/", home_page(), service_of(request).fill_lists)
 
 
 @route("/-/search", http_method=_READ)
@@ -117,11 +121,11 @@ async def _search(request: _Request) -> Response[bytes]:
         )
     if kind and kind not in KINDS:
         raise RyeError("bad-request", f"{kind[:80]!r} is not a kind of item.", f"Kinds: {KINDS.names()}.")
-    wanted = Wanted(query, kind, number_of(request, "offset", 0, 0, PAGES.search_depth))
+    if not query:
+        return await _list(request, kind)
+    wanted = Search(query, kind, number_of(request, "offset", 0, 0, PAGES.search_depth))
 
     async def prepare() -> Maker:
-        if not query:
-            return search_page(wanted, None)
         await service.pages.turn(PAGES.search_pace_seconds)
         asked_for = service.searches.ask(
             query, kind=kind or None, visible=reader.namespaces, limit=PAGES.search_results, offset=wanted.offset
@@ -137,11 +141,50 @@ async def _search(request: _Request) -> Response[bytes]:
     return await page_after(request, wanted.path, prepare)
 
 
+async def _list(request: _Request, kind: str) -> Response[bytes]:
+    """Answer with a list of items. Raises RyeError ``bad-request``."""
+    query = request.query_params
+    alarms, tools = query.get("alarms", ""), query.get("tools", "")
+    if alarms not in ("", "no") or tools not in ("", "declared"):
+        raise RyeError("bad-request", "`alarms` must be `no`, and `tools` must be `declared`.", None)
+    filters = Filters(
+        kind=kind,
+        sort=_sort(request),
+        licence=query.get("licence", "")[:80],
+        no_alarms=bool(alarms),
+        tools=bool(tools),
+    )
+    start = number_of(request, "offset", 0, 0, LISTS.depth)
+    return await page(request, list_path(filters, start), list_page(filters, start), service_of(request).fill_lists)
+
+
+def _sort(request: _Request) -> Sort:
+    text = request.query_params.get("sort", "used")
+    for sort in SORTS:
+        if text == sort:
+            return sort
+    raise RyeError("bad-request", f"`sort` must be one of {', '.join(SORTS)}.", None)
+
+
+@route("/-/items", http_method=_READ)
+async def _items(request: _Request) -> Response[bytes]:
+    return await _list(request, "")
+
+
+@route("/-/namespaces", http_method=_READ)
+async def _publishers(request: _Request) -> Response[bytes]:
+    sort, start = _sort(request), number_of(request, "offset", 0, 0, LISTS.depth)
+    return await page(
+        request, publishers_path(sort, start), publishers_page(sort, start), service_of(request).fill_lists
+    )
+
+
 @route("/-/style/{name:str}", http_method=_READ)
 async def _style(request: _Request, name: FromPath[str]) -> Response[bytes]:
     files = {
         page_layout.style_path(): (page_layout.style(), "text/css"),
         page_layout.icon_path(): (page_layout.icon(), "image/svg+xml"),
+        page_layout.picture_path(): (page_layout.picture(), "image/png"),
     }
     body, media_type = files.get(f"/-/style/{name}", (b"", ""))
     if not body:
@@ -154,20 +197,54 @@ async def _style(request: _Request, name: FromPath[str]) -> Response[bytes]:
     )
 
 
-ITEM_VIEWS: dict[View, Callable[[ItemAddress], Maker]] = {"item": item_page, "source": source_page}
-"""The maker of each view of an item (:mod:`registry_server.pages.addresses`)."""
+async def _feed(request: _Request, about: str) -> Response[bytes]:
+    """Answer with the feed of a kind or an item. Raises RyeError ``not-found``."""
+    kind, address = KINDS.in_folder(about.removeprefix("/-/")), read_item_path(about)
+    if kind is not None:
+        scope = Scope(kind=kind.name)
+    elif address is not None and address.view == "item" and address.version is None:
+        scope = Scope(identity=address.identity)
+    else:
+        raise RyeError("not-found", f"There is nothing at {request.scope['path'][:200]}.", None)
+    return await page(request, scope.path, feed_page(scope))
+
+
+async def _versions(request: _Request, of: ItemAddress) -> Response[bytes]:
+    """Answer with the page of all versions, or lead to the comparison that its form asks for."""
+    query, identity = request.query_params, of.identity
+    old, new = query.get("from"), query.get("to")
+    if old is not None and new is not None:
+        location = asked_comparison(identity, old, new)
+        return Response(b"", status_code=303, headers={"location": location, **dict(page_layout.SAFE_HEADERS)})
+    start = number_of(request, "offset", 0, 0, LISTS.depth)
+    make = versions_or_item(identity, start, request.scope["path"])
+    return await page(request, versions_path(identity, start), make)
 
 
 @route("/-/{path:path}", http_method=_READ)
 async def _item(request: _Request) -> Response[bytes]:
-    address = read_item_path(request.scope["path"])
+    path = request.scope["path"]
+    kind = KINDS.in_folder(path.removeprefix("/-/"))
+    if kind is not None:
+        return await _list(request, kind.name)
+    if path.endswith("/feed.atom"):
+        return await _feed(request, path.removesuffix("/feed.atom"))
+    if path.endswith("/versions") and (of := read_item_path(path.removesuffix("/versions"))) is not None:
+        return await _versions(request, of)
+    address = read_item_path(path)
     if address is not None and address.view == "diff":
         number = number_of(request, "page", 1, 1, 999_999)
         return await page(request, diff.part_path(address.path, number), diff.diff_page(address, number))
-    if address is None or address.view not in ITEM_VIEWS:
-        raise RyeError("not-found", f"There is nothing at {request.scope['path'][:200]}.", None)
-    prepare = catch_up if address.view == "item" else None
-    return await page(request, address.path, ITEM_VIEWS[address.view](address), prepare)
+    part = number_of(request, "part", 0, 0, 999_999)
+    if address is not None and address.view == "item":
+        return await page(request, page_path(address, part), item_page(address, part), catch_up)
+    if address is not None and address.view == "source":
+        is_plain = "plain" in request.query_params
+        path = source_path(address, part, is_plain=is_plain)
+        return await page(request, path, source_page(address, part, is_plain=is_plain))
+    if address is not None and address.view == "raw":
+        return await page(request, address.path, raw_page(address))
+    raise RyeError("not-found", f"There is nothing at {request.scope['path'][:200]}.", None)
 
 
-PAGE_ROUTES = (_home, _search, _style, _item)
+PAGE_ROUTES = (_home, _search, _items, _publishers, _style, _item)

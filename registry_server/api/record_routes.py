@@ -14,9 +14,9 @@ from litestar.params import FromPath
 from registry_server.api.page_routes import page
 from registry_server.api.requests import service_of
 from registry_server.pages import crawlers, log
-from registry_server.pages.addresses import entry_path
-from registry_server.pages.feed import feed_page
-from registry_server.pages.namespace import feed_path, is_item_name, namespace_page, page_path
+from registry_server.pages.addresses import entry_path, feed_path
+from registry_server.pages.feed import Scope, feed_page
+from registry_server.pages.namespace import is_item_name, namespace_page, page_path
 from rye.errors import RyeError
 from rye.items.identity import is_segment
 
@@ -63,7 +63,7 @@ async def _namespace(request: _Request, namespace: FromPath[str]) -> Response[by
 async def _namespace_feed(request: _Request, namespace: FromPath[str]) -> Response[bytes]:
     if not is_segment(namespace):
         raise _missing(request)
-    return await page(request, feed_path(namespace), feed_page(namespace))
+    return await page(request, feed_path(namespace), feed_page(Scope(namespace=namespace)))
 
 
 @route("/feed.atom", http_method=_READ)

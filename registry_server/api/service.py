@@ -35,6 +35,7 @@ from registry_server.api.worker import Analyst, Released
 from registry_server.interop.interop_pool import InteropPool
 from registry_server.migrations import opening
 from registry_server.pages.analysis_store import AnalysisStore, remove_taken_down
+from registry_server.pages.listings import filling
 from registry_server.pages.page_cache import PageCache
 from registry_server.search.search_pool import SearchPool, search_engine
 from registry_server.sequencer.acceptance import Candidate
@@ -106,6 +107,7 @@ class Service:
         self.analysed = analysed_objects(settings, watch)
         self._reading = search_engine(settings)
         analyses = AnalysisStore(self.analysed, self._reading)
+        self.fill_lists = filling(self.public, analyses)
         analyst = Analyst(self._reading, self.public, analyses, self._is_busy)
         self.examiners = Examiners(examination, self.origin, settings, analyst)
         self.staging = Staging(self.engine, self.origin, *stores, self.staged, examination, settings)

@@ -21,8 +21,8 @@ from registry_server.api.requests import service_of
 from registry_server.api.service import Service
 from registry_server.api.sessions import AnyRequest, address_of, form_of, one, reading, signed_in
 from registry_server.pages.account import HOME, stages_page
+from registry_server.pages.analysed import files_of
 from registry_server.pages.comparison import Side
-from registry_server.pages.item import files_of
 from registry_server.pages.page_context import Reader
 from registry_server.pages.registry_view import RegistryView
 from registry_server.pages.stage import Content, Staged, content_of, stage_page

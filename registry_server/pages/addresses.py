@@ -2,10 +2,12 @@
 
     /-/KIND/NAMESPACE/…/NAME[@VERSION]                 an item
     /-/KIND/NAMESPACE/…/NAME[@VERSION]/source[/PATH]   the source of its file, or of an attached one
+    /-/KIND/NAMESPACE/…/NAME[@VERSION]/raw[/PATH]      the same as plain text
     /-/KIND/NAMESPACE/…/NAME[@VERSION]/diff[/A..B]     what changed between two versions
+    /-/KIND/NAMESPACE/…/NAME/versions                  all versions
 
-No part of an id contains ``@`` or ``.``, so a version, a range or a file's path marks ``source`` and ``diff`` as views.
-Without any of these they are the last part of a name.
+No part of an id contains ``@`` or ``.``, so a version, a range or a file's path marks ``source``, ``raw`` and ``diff`` as views.
+Without any of these they are the last part of a name. ``versions`` is the page of all versions only where no item has that name.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from rye.items.version_text import version_problem
 from rye.registry.protocol.page_paths import item_page_path
 from rye.registry.protocol.statements import is_attached_path
 
-View = Literal["item", "source", "diff"]
+View = Literal["item", "source", "raw", "diff", "versions"]
 
 
 class ItemAddress(Struct, frozen=True):
@@ -51,6 +53,12 @@ def item_path(identity: Identity, version: str | None = None, view: View = "item
     return path
 
 
+def raw_path(source: str) -> str:
+    """Return the path of a file as plain text, from that of its page."""
+    path, _, rest = source.rpartition("/source")
+    return f"{path}/raw{rest}"
+
+
 def diff_path(identity: Identity, old: str, new: str) -> str:
     """Return the path of the page that compares two versions."""
     return item_path(identity, None, "diff", f"{old}..{new}")
@@ -73,9 +81,10 @@ def read_item_path(path: str) -> ItemAddress | None:
     before, mark, detail = rest.rpartition("/diff/")
     if mark and ".." in detail:
         return _address(kind, before, None, "diff", detail)
-    before, mark, detail = rest.partition("/source/")
-    if mark and "." in detail:
-        return _address(kind, before, None, "source", detail)
+    for view in ("source", "raw"):
+        before, mark, detail = rest.partition(f"/{view}/")
+        if mark and "." in detail:
+            return _address(kind, before, None, view, detail)
     return _address(kind, rest, None, "item", "")
 
 
@@ -85,8 +94,8 @@ def _address(kind: str, name: str, version: str | None, view: str, detail: str) 
     identity = Identity(kind, name)
     if view == "item" and not detail:
         return ItemAddress(identity, version)
-    if view == "source" and (not detail or is_attached_path(detail)):
-        return ItemAddress(identity, version, "source", detail)
+    if view in ("source", "raw") and (not detail or is_attached_path(detail)):
+        return ItemAddress(identity, version, "source" if view == "source" else "raw", detail)
     if view == "diff" and (not detail or _are_two_versions(detail)):
         return ItemAddress(identity, version, "diff", detail)
     return None
@@ -100,6 +109,21 @@ def _are_two_versions(text: str) -> bool:
 def namespace_path(namespace: str) -> str:
     """Return the path of a namespace's page."""
     return f"/-/namespaces/{namespace}"
+
+
+def feed_path(namespace: str) -> str:
+    """Return the path of a namespace's feed."""
+    return f"{namespace_path(namespace)}/feed.atom"
+
+
+def item_feed_path(identity: Identity) -> str:
+    """Return the path of an item's feed."""
+    return f"{item_path(identity)}/feed.atom"
+
+
+def versions_path(identity: Identity, start: int = 0) -> str:
+    """Return the path of the page of all versions of an item."""
+    return f"{item_path(identity)}/versions" + (f"?offset={start}" if start else "")
 
 
 def entry_path(position: int) -> str:

@@ -10,11 +10,12 @@ from msgspec import Struct
 
 from registry_server.pages.addresses import item_path
 from registry_server.pages.limits import RECORDS
-from registry_server.pages.name_ranges import offered_names, part_ends, stretches
+from registry_server.pages.name_ranges import offered_names, offered_times, part_ends, stretches
 from registry_server.pages.page_drafts import Draft, Maker, for_each_head
 from registry_server.pages.page_layout import Document, Page
 from registry_server.pages.registry_view import RegistryView
 from rye.items.identity import Identity
+from rye.items.kinds import KINDS
 
 _SITEMAPS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 _NAMESPACES: Any = {None: _SITEMAPS}
@@ -55,7 +56,7 @@ def sitemap_index() -> Maker:
 def _sitemap_index(registry: RegistryView) -> Page:
     where = stretches(registry.reader.namespaces)
     ends = part_ends(registry.connection, where, RECORDS.sitemap_names, RECORDS.sitemap_parts - 1)
-    addresses = [f"{registry.site.address}{part_path(after)}" for after in ("", *ends)]
+    addresses = [(f"{registry.site.address}{part_path(after)}", None) for after in ("", *ends)]
     return _page("/sitemap.xml", "sitemapindex", "sitemap", addresses)
 
 
@@ -67,8 +68,12 @@ def sitemap_part(after: str) -> Maker:
         found = offered_names(registry.connection, stretches(registry.reader.namespaces), after, RECORDS.sitemap_names)
         if after and not found:
             raise registry.missing(part_path(after))
-        pages = [item_path(Identity(kind, identifier)) for kind, _, identifier in (n.partition(":") for n in found)]
-        addresses = [registry.site.address + path for path in ([] if after else ["/"]) + pages]
+        dates = offered_times(registry.connection, found)
+        pages = [
+            (item_path(Identity(kind, identifier)), dates.get(f"{kind}:{identifier}"))
+            for kind, _, identifier in (n.partition(":") for n in found)
+        ]
+        addresses = [(registry.site.address + path, date) for path, date in [*([] if after else FIRST), *pages]]
         return _page(part_path(after), "urlset", "url", addresses)
 
     return for_each_head(make)
@@ -79,16 +84,26 @@ def part_path(after: str) -> str:
     return f"/sitemap.xml?after={after}"
 
 
-def _page(path: str, root_name: str, row_name: str, addresses: Iterable[str]) -> Page:
+FIRST: list[tuple[str, str | None]] = [
+    ("/", None),
+    *((f"/-/{folder}", None) for folder in ("items", "namespaces", *(kind.folder for kind in KINDS.values()))),
+]
+"""The pages before those of the items."""
+
+
+def _page(path: str, root_name: str, row_name: str, addresses: Iterable[tuple[str, str | None]]) -> Page:
+    """``addresses``: each with the time of its last change, if that is known."""
     listed = tuple(addresses)
     root = etree.Element(f"{{{_SITEMAPS}}}{root_name}", nsmap=_NAMESPACES)
-    for address in listed:
+    for address, date in listed:
         row = etree.SubElement(root, f"{{{_SITEMAPS}}}{row_name}")
         etree.SubElement(row, f"{{{_SITEMAPS}}}loc").text = address
+        if date is not None:
+            etree.SubElement(row, f"{{{_SITEMAPS}}}lastmod").text = date
     body = etree.tostring(root, xml_declaration=True, encoding="UTF-8") + b"\n"
     return Page(
         template="",
-        view=Listed(listed),
+        view=Listed(tuple(address for address, _ in listed)),
         title="",
         description="",
         path=path,

@@ -13,12 +13,13 @@ from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 
+from registry_server.pages.item_rows import Use
 from registry_server.pages.item_view import Dependent, Dependents
 from registry_server.pages.limits import PAGES
 from registry_server.pages.lru_cache import LruCache
 from registry_server.pages.registry_view import RegistryView
 from registry_server.storage import database
-from registry_server.storage.prepared import Prepared
+from registry_server.storage.prepared import Among, Prepared
 from registry_server.storage.schema import dependents, log_entries, releases
 from registry_server.storage.schema import registry as facts
 from rye.items.identity import Identity
@@ -59,6 +60,27 @@ def dependents_of(registry: RegistryView, identity: Identity) -> Dependents:
     listed = [Dependent(name, newest[name][1]) for name in sorted(newest)]
     is_more = len(listed) > PAGES.rows or not is_complete
     return Dependents(tuple(listed[: PAGES.rows]), is_more, end == registry.published.size)
+
+
+def uses_of(registry: RegistryView, identities: Sequence[Identity]) -> dict[Identity, Use]:
+    """Count the items of other namespaces that depend on each of these items now, as far as the reader may see them."""
+    targets = {str(identity): identity for identity in identities}
+    found: dict[str, set[str]] = {target: set() for target in targets}
+    for target, name in _USES.rows(registry.connection, {"some": sorted(targets)}) if targets else ():
+        found[target].add(name)
+    cursor = _cursor(registry.connection)
+    tail = _tail(registry, cursor, _end(registry, cursor))
+    for target in targets:
+        for name, version in tail.get(target, ()):
+            if _RELEASED.rows(registry.connection, {"name": name, "version": version}):
+                found[target].add(name)
+    return {identity: _use(registry, identity, found[target]) for target, identity in targets.items()}
+
+
+def _use(registry: RegistryView, identity: Identity, names: Iterable[str]) -> Use:
+    namespaces = [name.partition(":")[2].partition("/")[0] for name in names]
+    others = [each for each in namespaces if each != identity.namespace and registry.may_read(each)]
+    return Use(len(others), len(set(others)))
 
 
 def entries_read(registry: RegistryView) -> int:
@@ -142,6 +164,16 @@ _OF = Prepared(
     .where(dependents.c.target == sa.bindparam("target"), releases.c.yanked.is_(sa.false()))
     .order_by(releases.c.name, releases.c.version)
     .limit(PAGES.dependents)
+)
+_USES = Prepared(
+    sa.select(dependents.c.target, dependents.c.name)
+    .join(
+        releases,
+        sa.and_(dependents.c.name == releases.c.name, dependents.c.version == releases.c.version),
+    )
+    .where(Among(dependents.c.target), releases.c.yanked.is_(sa.false()))
+    .group_by(dependents.c.target, dependents.c.name)
+    .limit(PAGES.uses)
 )
 _RELEASED = Prepared(
     sa.select(releases.c.name, releases.c.version, releases.c.position).where(

@@ -7,7 +7,7 @@ Each is shown as its code point in a box, with its name. The character itself ne
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 
 from markupsafe import Markup
@@ -84,13 +84,27 @@ def _parts(text: str) -> Iterator[tuple[int, str]]:
     """Yield the text in pieces: number of characters and HTML. Each hidden character is a separate piece."""
     text = _without_surrogates(text)
     start = 0
-    for at in hidden_characters(text):
+    for at in _boxed(text):
         if at > start:
             yield at - start, escape(text[start:at])
         yield 1, _box(text[at])
         start = at + 1
     if start < len(text):
         yield len(text) - start, escape(text[start:])
+
+
+def _boxed(text: str) -> Sequence[int]:
+    """Return where characters are shown as boxes: hidden ones, and marks on top of more marks than any script has, which would
+    cover the lines around them."""
+    hidden = hidden_characters(text)
+    stacked = [at for run in _STACK.finditer(text) for at in range(run.start() + _MARKS, run.end())]
+    return sorted({*hidden, *stacked}) if stacked else hidden
+
+
+_MARKS = 4
+_STACK = re.compile(
+    rf"[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{{{_MARKS + 1},}}"
+)
 
 
 def _without_surrogates(text: str) -> str:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from registry_server.pages.limits import PAGES
+from rye.describing.description import Description, describe
 from rye.errors import RyeError
 from rye.items.agent_tools import AgentTools
 from rye.items.consented import HookAction, Run
@@ -41,6 +42,7 @@ class Examined(Struct, frozen=True, kw_only=True):
     """Why clients refuse the file, or why it cannot be read."""
     unread: tuple[str, ...] = ()
     """Attached files whose bytes are gone, so it is unknown whether they can run."""
+    licence: str | None = None
     signer: str | None = None
     """The fingerprint of the key that signed the file; None: clients refuse the file, or it is gone."""
 
@@ -105,6 +107,7 @@ def examine_item(
         hooks=metadata.hooks if metadata is not None else (),
         runs=tuple(sorted({*own, *attached_runs(heads, data)})),
         problem=problem,
+        licence=metadata.licence if metadata is not None else None,
         unread=tuple(entry.path for entry in release.attached if attached.get(entry.path) is None),
         signer=signer,
     )
@@ -130,6 +133,22 @@ def facts_of(release: Release, data: bytes | None, attached: Mapping[str, bytes 
         found.setdefault(fact.key, fact)
     worst_first = sorted(found.values(), key=lambda fact: (-severity(fact.level), fact.fact, fact.path, fact.line))
     return Facts(tuple(worst_first), tuple(unread))
+
+
+def described(release: Release, examined: Examined, facts: Facts, files: Mapping[str, bytes | None]) -> Description:
+    """Describe a release as the client describes it (:mod:`rye.describing`), without its ages, which are of the log."""
+    return describe(
+        release.identity.kind,
+        files,
+        release.file_name,
+        capabilities=examined.capabilities,
+        tools=examined.tools,
+        hooks=len(examined.hooks),
+        runs=examined.runs,
+        mentions=facts.facts,
+        licence=examined.licence,
+        is_whole=examined.problem is None and not facts.unread,
+    )
 
 
 def texts_for_facts(own: str, files: Mapping[str, bytes | None]) -> tuple[dict[str, str], list[str]]:

@@ -10,20 +10,25 @@ from typing import Any
 
 from lxml import etree
 from msgspec import Struct
+from msgspec.structs import replace
 
-from registry_server.pages.addresses import entry_path, item_path
+from registry_server.pages.addresses import entry_path, feed_path, item_feed_path, item_path, namespace_path
+from registry_server.pages.analysed import description_of
 from registry_server.pages.entry_words import EntryWords, entry_words
 from registry_server.pages.escaped_text import plain
 from registry_server.pages.limits import RECORDS
 from registry_server.pages.log import logged_time
-from registry_server.pages.name_ranges import newest_positions, stretches
-from registry_server.pages.namespace import feed_path
+from registry_server.pages.name_ranges import Stretch, newest_positions, stretches
 from registry_server.pages.page_drafts import Maker, for_each_head
 from registry_server.pages.page_layout import Document, Page
 from registry_server.pages.registry_view import RegistryView
+from rye.describing.description import ages_of
+from rye.describing.words import Said, said
 from rye.items.identity import Identity, is_segment
+from rye.items.kinds import KINDS
 from rye.registry.protocol import notes, statements
 from rye.registry.protocol.lines import write_time
+from rye.registry.trust.records import signer_history
 
 ATOM = "http://www.w3.org/2005/Atom"
 _NAMESPACES: Any = {None: ATOM}
@@ -41,6 +46,8 @@ class FeedEntry(Struct, frozen=True):
     """The signer's text; for a deprecation, also what to use instead."""
     logged: datetime
     """When the registry logged it."""
+    said: tuple[Said, ...] = ()
+    """Of a release: the words in which the client describes it before it is installed."""
 
 
 class Feed(Struct, frozen=True, kw_only=True):
@@ -59,47 +66,105 @@ class Feed(Struct, frozen=True, kw_only=True):
     entries: tuple[FeedEntry, ...]
 
 
-def feed_page(namespace: str | None = None) -> Maker:
-    """Return the maker of ``/feed.atom``, or of a namespace's feed."""
+class Scope(Struct, frozen=True, kw_only=True):
+    """What a feed is about: one item, one kind, one namespace, or everything."""
+
+    namespace: str = ""
+    kind: str = ""
+    identity: Identity | None = None
+
+    @property
+    def path(self) -> str:
+        """The feed's path."""
+        if self.identity is not None:
+            return item_feed_path(self.identity)
+        if self.kind:
+            return f"/-/{KINDS[self.kind].folder}/feed.atom"
+        return feed_path(self.namespace) if self.namespace else "/feed.atom"
+
+    @property
+    def about(self) -> str:
+        """The path of the page that the feed belongs to."""
+        if self.identity is not None:
+            return item_path(self.identity)
+        if self.kind:
+            return f"/-/{KINDS[self.kind].folder}"
+        return namespace_path(self.namespace) if self.namespace else "/"
+
+    def title(self, origin: str) -> str:
+        """The feed's title."""
+        if self.identity is not None:
+            return f"{self.identity.kind} {self.identity.id} at {origin}"
+        if self.kind:
+            return f"New {KINDS[self.kind].folder} at {origin}"
+        return f"{self.namespace} at {origin}" if self.namespace else f"New at {origin}"
+
+    def is_there(self, registry: RegistryView) -> bool:
+        """Whether this reader may see what the feed is about."""
+        if self.identity is not None:
+            return registry.history(self.identity) is not None
+        if not self.namespace:
+            return True
+        return (
+            is_segment(self.namespace)
+            and registry.may_read(self.namespace)
+            and bool(registry.chain(self.namespace).links)
+        )
+
+    def where(self, registry: RegistryView) -> list[Stretch] | None:
+        """The ranges of names that the feed is about; None: everything that is logged."""
+        readable = registry.reader.namespaces
+        if self.identity is not None:
+            name = str(self.identity)
+            return [(f"{name[:-1]}{chr(ord(name[-1]) - 1)}\U0010ffff", f"{name}\0")]
+        if self.kind and readable is None:
+            return [(f"{self.kind}:", f"{self.kind};")]
+        if self.kind:
+            return [each for each in stretches(readable) if each[0].startswith(f"{self.kind}:")]
+        return stretches([self.namespace]) if self.namespace else None if readable is None else stretches(readable)
+
+
+EVERYTHING = Scope()
+
+
+def feed_page(scope: Scope = EVERYTHING) -> Maker:
+    """Return the maker of a feed."""
 
     def make(registry: RegistryView) -> Page:
-        path = "/feed.atom" if namespace is None else feed_path(namespace)
-        if namespace is not None and not (
-            is_segment(namespace) and registry.may_read(namespace) and registry.chain(namespace).links
-        ):
-            raise registry.missing(path)
-        feed = feed_of(registry, path, namespace)
+        if not scope.is_there(registry):
+            raise registry.missing(scope.path)
+        feed = feed_of(registry, scope)
         return Page(
             template="",
             view=feed,
             title=feed.title,
             description=feed.title,
-            path=path,
+            path=scope.path,
             document=Document(atom(feed), "application/atom+xml"),
         )
 
     return for_each_head(make)
 
 
-def feed_of(registry: RegistryView, path: str, namespace: str | None) -> Feed:
+def feed_of(registry: RegistryView, scope: Scope = EVERYTHING) -> Feed:
     """Return the feed of the newest entries that this reader may see."""
-    entries = tuple(_entries(registry, namespace))
+    entries = _described(registry, tuple(_entries(registry, scope)))
     origin = registry.origin
     return Feed(
         origin=origin,
         address=registry.site.address,
-        path=path,
-        about="/" if namespace is None else path.removesuffix("/feed.atom"),
-        title=f"{namespace} at {origin}" if namespace is not None else f"New at {origin}",
+        path=scope.path,
+        about=scope.about,
+        title=scope.title(origin),
         since=registry.roots()[0].time,
         updated=max((entry.logged for entry in entries), default=registry.roots()[0].time),
         entries=entries,
     )
 
 
-def _entries(registry: RegistryView, namespace: str | None) -> Iterator[FeedEntry]:
+def _entries(registry: RegistryView, scope: Scope) -> Iterator[FeedEntry]:
     left = RECORDS.feed_entries
-    for position, leaf in _newest(registry, namespace):
+    for position, leaf in _newest(registry, scope):
         statement = statements.parse(notes.parse(leaf).text)
         told = entry_words(statement)
         if told.type in TOLD and told.namespace is not None and registry.may_read(told.namespace):
@@ -115,6 +180,30 @@ def _entries(registry: RegistryView, namespace: str | None) -> Iterator[FeedEntr
                 return
 
 
+def _described(registry: RegistryView, entries: tuple[FeedEntry, ...]) -> tuple[FeedEntry, ...]:
+    """Return the entries with what is said of each release, as old as things were when it was logged."""
+    released = {_identity(entry.told): None for entry in entries if entry.told.type == "release"}
+    histories = registry.histories([each for each in released if each is not None])
+
+    def words(entry: FeedEntry) -> tuple[Said, ...]:
+        identity = _identity(entry.told)
+        history = histories.get(identity) if entry.told.type == "release" and identity is not None else None
+        records = history.records if history is not None else ()
+        record = next((each for each in records if each.line.log == entry.position), None)
+        description = description_of(registry, record) if record is not None else None
+        if record is None or description is None:
+            return ()
+        chain, since = registry.chain(record.identity.namespace), registry.since(record.identity.namespace)
+        ages = ages_of(signer_history(chain, record, since, None))
+        return said(replace(description, ages=ages), entry.logged)
+
+    return tuple(replace(entry, said=words(entry)) for entry in entries)
+
+
+def _identity(told: EntryWords) -> Identity | None:
+    return Identity(told.kind, told.id) if told.kind is not None and told.id is not None else None
+
+
 def _title(statement: statements.Logged, told: EntryWords) -> str:
     item = f"{told.kind} {told.id}" + (f" {told.version}" if told.version is not None else "")
     if isinstance(statement, statements.Deprecation):
@@ -123,7 +212,7 @@ def _title(statement: statements.Logged, told: EntryWords) -> str:
         "release": item,
         "yank": f"Yanked: {item}",
         "unyank": f"Available again: {item}",
-        "advisory": f"Advisory: {item}",
+        "advisory": f"Advisory {getattr(statement, 'number', '')}: {item}",
         "takedown": f"Taken down: {item}",
     }[told.type]
 
@@ -135,12 +224,12 @@ def _summary(statement: statements.Logged, told: EntryWords) -> str:
     return next((str(text) for text in given if text), told.words)
 
 
-def _newest(registry: RegistryView, namespace: str | None) -> Iterator[tuple[int, bytes]]:
+def _newest(registry: RegistryView, scope: Scope) -> Iterator[tuple[int, bytes]]:
     """Yield candidates, newest first. Without all namespaces, they are found by name."""
     size = registry.published.size
-    wanted = (namespace,) if namespace is not None else registry.reader.namespaces
-    if wanted is not None:
-        for position in newest_positions(registry.connection, stretches(wanted), 2 * RECORDS.feed_entries):
+    where = scope.where(registry)
+    if where is not None:
+        for position in newest_positions(registry.connection, where, 2 * RECORDS.feed_entries):
             if position < size:
                 yield position, registry.log.leaves(position, position + 1)[0]
         return
@@ -182,6 +271,9 @@ def _add_entry(root: etree._Element, feed: Feed, entry: FeedEntry) -> None:
         _add(added, "link", rel="alternate", type="text/html", href=feed.address + page)
     _add(added, "link", rel="related", type="text/html", href=feed.address + entry_path(entry.position))
     _add(added, "summary", entry.summary, type="text")
+    if entry.said:
+        words = "; ".join(f"{row.subject}: {row.words}" for row in entry.said)
+        _add(added, "content", words, type="text")
 
 
 def tag(origin: str, since: datetime, specific: str) -> str:

@@ -1,39 +1,24 @@
-"""The home page: what this registry is, how to pin it, and what is new."""
+"""The home page: what this registry is, what is in it, how to pin it, and what is new."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
 
-import sqlalchemy as sa
 from msgspec import Struct
 
-from registry_server.pages.addresses import item_path
-from registry_server.pages.limits import PAGES
-from registry_server.pages.page_context import Site
+from registry_server.pages.item_rows import ItemRow, Wanted
+from registry_server.pages.limits import LISTS, PAGES
+from registry_server.pages.listed_items import item_rows
+from registry_server.pages.listings import Filters, Named, counts_by_kind, items_of, publishers_of, unknown_count
+from registry_server.pages.lists import Choice, PublisherRow, list_path, publisher_row
 from registry_server.pages.page_drafts import Maker, for_each_head
 from registry_server.pages.page_layout import Page
 from registry_server.pages.registry_view import RegistryView
-from registry_server.storage.prepared import Prepared
-from registry_server.storage.schema import log_entries, releases
-from rye.errors import RyeError
-from rye.items.identity import Identity
-from rye.registry.protocol import notes, statements
-from rye.registry.protocol.statements import Release
+from rye.items.kinds import KINDS
 
 
-class NewRelease(Struct, frozen=True):
-    """A release in the list of new ones."""
-
-    kind: str
-    id: str
-    version: str
-    description: str
-    time: datetime
-    path: str
-
-
-class HomeView(Struct, frozen=True):
+class HomeView(Struct, frozen=True, kw_only=True):
     """The JSON of the home page, which is at ``/-/``."""
 
     origin: str
@@ -43,8 +28,14 @@ class HomeView(Struct, frozen=True):
     """The command that pins the registry."""
     entries: int
     """The size of the log."""
-    releases: tuple[NewRelease, ...]
-    """Newest first, without those that were withdrawn."""
+    releases: tuple[ItemRow, ...]
+    """Recently updated items, newest first; of one namespace at most two."""
+    kinds: tuple[Choice, ...] = ()
+    """The lists of each kind."""
+    most_used: tuple[ItemRow, ...] = ()
+    """By items of other publishers."""
+    publishers: tuple[PublisherRow, ...] = ()
+    """The newest namespaces that have items."""
 
 
 def home_page() -> Maker:
@@ -53,46 +44,48 @@ def home_page() -> Maker:
 
 
 def _home(registry: RegistryView) -> Page:
-    view = home_view(registry.site, registry.head.size, newest(registry))
+    used = [row for row in _rows(registry, items_of(registry, Filters(), 0, LISTS.most_used)) if row.used_by]
+    newest = publishers_of(registry, "newest", 0, LISTS.looked_at)
+    counts = counts_by_kind(registry)
+    pin = f"rye registry add {registry.site.address} --fingerprint {registry.site.fingerprint}"
+    view = HomeView(
+        origin=registry.site.origin,
+        fingerprint=registry.site.fingerprint,
+        address=registry.site.address,
+        pin=pin,
+        entries=registry.head.size,
+        releases=tuple(_rows(registry, recent(items_of(registry, Filters(sort="newest"), 0, LISTS.looked_at)))),
+        kinds=tuple(
+            Choice(KINDS[kind].folder, list_path(Filters(kind=kind)), False, counts[kind])
+            for kind in KINDS
+            if kind in counts
+        ),
+        most_used=tuple(used),
+        publishers=tuple(publisher_row(registry, one) for one in newest if one.items)[: LISTS.publishers],
+    )
     words = f"{view.origin} is a registry of signed text for software agents: directives, skills, tools, agents."
-    return Page(template="home.html", view=view, title="Registry", description=words, path="/", feed="/feed.atom")
+    return Page(
+        template="home.html",
+        view=view,
+        title=view.origin,
+        description=words,
+        path="/",
+        feeds=("/feed.atom",),
+        is_partial=unknown_count(registry, "") > 0,
+    )
 
 
-def home_view(site: Site, entries: int, found: Sequence[NewRelease]) -> HomeView:
-    """Return the view of the home page for a log of ``entries`` and its newest releases."""
-    pin = f"rye registry add {site.address} --fingerprint {site.fingerprint}"
-    return HomeView(site.origin, site.fingerprint, site.address, pin, entries, tuple(found))
+def recent(newest: Sequence[Named]) -> list[Named]:
+    """Return the newest items, at most so many of each namespace: one publisher's batch does not take all places."""
+    taken: Counter[str] = Counter()
+    updated: list[Named] = []
+    for one in newest:
+        taken[one.identity.namespace] += 1
+        if taken[one.identity.namespace] <= LISTS.of_one_namespace:
+            updated.append(one)
+    return updated[: PAGES.newest]
 
 
-def newest(registry: RegistryView) -> list[NewRelease]:
-    """Return the newest releases that this reader may see and that are not withdrawn."""
-    found: list[NewRelease] = []
-    before = registry.head.size
-    while len(found) < PAGES.newest and before > 0:
-        rows = _NEWEST.rows(registry.connection, {"before": before, "most": PAGES.newest * 4})
-        for name, version, position, leaf in rows:
-            before = position
-            namespace = name.partition(":")[2].partition("/")[0]
-            if registry.may_read(namespace) and len(found) < PAGES.newest:
-                found.append(_new(name, version, bytes(leaf)))
-        if len(rows) < PAGES.newest * 4:
-            break
-    return found
-
-
-def _new(name: str, version: str, leaf: bytes) -> NewRelease:
-    kind, _, identifier = name.partition(":")
-    statement = statements.parse(notes.parse(leaf).text)
-    if not isinstance(statement, Release):
-        raise RyeError("database-damaged", f"The entry of {name} {version} is not a release.", "rye-registry verify")
-    path = item_path(Identity(kind, identifier), version)
-    return NewRelease(kind, identifier, version, statement.description, statement.time, path)
-
-
-_NEWEST = Prepared(
-    sa.select(releases.c.name, releases.c.version, releases.c.position, log_entries.c.leaf)
-    .join(log_entries, log_entries.c.position == releases.c.position)
-    .where(releases.c.position < sa.bindparam("before"), releases.c.yanked.is_(sa.false()))
-    .order_by(releases.c.position.desc())
-    .limit(sa.bindparam("most"))
-)
+def _rows(registry: RegistryView, named: Sequence[Named]) -> list[ItemRow]:
+    wanted = [Wanted(one.identity, one.version, one.description, one.deprecated) for one in named]
+    return item_rows(registry, wanted)

@@ -2,80 +2,157 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
-from markupsafe import Markup
 from msgspec import Struct
+from msgspec.structs import replace
 
-from registry_server.pages.addresses import ItemAddress
+from registry_server.pages.addresses import ItemAddress, feed_path, item_feed_path, item_path
+from registry_server.pages.analysed import analysis_of, description_of
 from registry_server.pages.analysis_store import AnalysisStore
-from registry_server.pages.dependents import dependents_of, entries_read
-from registry_server.pages.examined import Examined, examine
-from registry_server.pages.item_view import Dependents, ItemSource, item_view
+from registry_server.pages.closure import Closure, closure_of
+from registry_server.pages.dependents import dependents_of, entries_read, uses_of
+from registry_server.pages.item_rows import Use, Wanted, item_row
+from registry_server.pages.item_view import Brought, Dependents, ItemSource, item_view
 from registry_server.pages.limits import PAGES
-from registry_server.pages.lru_cache import LruCache
 from registry_server.pages.page_context import Reader, Site
 from registry_server.pages.page_drafts import Draft, Maker
 from registry_server.pages.page_layout import Page
 from registry_server.pages.registry_view import RegistryView
-from registry_server.pages.release_analysis import Analysis, Bytes, analyse, parts_of
+from registry_server.pages.release_analysis import Shown, shown
 from registry_server.pages.version_order import newest_offered
 from registry_server.storage import database
 from registry_server.storage.objects import Objects
+from rye.describing.description import Description, ages_of, together
+from rye.describing.words import total_words
 from rye.items.identity import Identity
-from rye.registry.trust.records import ItemHistory, ReleaseRecord, release_files
+from rye.registry.protocol.lines import write_time
+from rye.registry.trust.records import ItemHistory, ReleaseRecord, release_files, signer_history
 
 
-def item_page(address: ItemAddress) -> Maker:
-    """Return the maker of ``/-/KIND/ID[@VERSION]``."""
+def item_page(address: ItemAddress, part: int = 0) -> Maker:
+    """Return the maker of ``/-/KIND/ID[@VERSION]``. ``part``: the piece of the text with which the page begins; 0: the page has
+    everything else, too."""
 
     def draft(registry: RegistryView) -> Draft:
         history, record = chosen(registry, address)
         dependents = dependents_of(registry, record.identity)
+        use = uses_of(registry, [record.identity])[record.identity]
+        closure = closure_of(registry, record)
         gone = registry.taken_down(release_files(record.release))
         return Draft(
-            (registry.basis(record.identity), gone, dependents),
-            lambda: make(registry, history, record, dependents),
+            (registry.basis(record.identity), gone, dependents, use, closure.basis),
+            lambda: make(registry, history, record, Around(dependents, use, closure)),
             lambda: {"dependents_entries": entries_read(registry)},
         )
 
-    def make(registry: RegistryView, history: ItemHistory, record: ReleaseRecord, dependents: Dependents) -> Page:
+    def make(registry: RegistryView, history: ItemHistory, record: ReleaseRecord, around: Around) -> Page:
         identity, release = record.identity, record.release
         analysis, is_short = analysis_of(registry, record)
-        may, shape, content = analysis.may, analysis.shape, analysis.content
+        may, content = analysis.may, analysis.content
+        chain, dependents = registry.chain(identity.namespace), around.dependents
+        since = registry.since(identity.namespace)
+        ages = ages_of(signer_history(chain, record, since, None))
         source = ItemSource(
             history=history,
             record=record,
             latest=newest_offered(history),
-            chain=registry.chain(identity.namespace),
+            chain=chain,
             may=may,
-            shape=shape,
+            description=replace(analysis.description, ages=ages),
+            hour=registry.now.hour,
+            brings=brought(registry, analysis.description, around.closure),
+            use=around.use,
+            shape=analysis.shape,
             content=content,
             dependents=dependents,
             dependents_entries=0 if dependents.is_whole else entries_read(registry),
         )
 
-        def parts(share: float) -> Mapping[str, Markup]:
-            whole = analysis.parts if share == 1 else parts_of(release, may, shape, content, share)
-            return whole.html
+        def parts(share: float) -> Shown:
+            room = PAGES.part_characters if part else int(PAGES.text_characters * share)
+            return shown(analysis.parts.text, part, room, analysis.parts)
 
+        if part >= max(len(analysis.parts.text.chunks), 1):
+            raise registry.missing(address.path)
         title = f"{identity.kind} {identity.id} {record.version}"
         return Page(
-            template="item.html",
-            view=item_view(source, registry.since(identity.namespace)),
+            template="item_text.html" if part else "item.html",
+            view=item_view(source, since),
             title=title,
             description=release.description or title,
-            path=address.path,
+            path=page_path(address, part),
             status=451 if record.takedown is not None else 200,
-            is_indexed=not record.is_withdrawn,
+            is_indexed=not record.is_withdrawn and not part and record.version == newest_offered(history),
+            canonical=item_path(identity),
+            feeds=(item_feed_path(identity), feed_path(identity.namespace)),
+            data=linked_data(registry, history, record, analysis.description.licence) if not part else None,
             is_partial=not dependents.is_whole,
             is_short=is_short,
             parts=parts,
         )
 
     return draft
+
+
+def linked_data(
+    registry: RegistryView, history: ItemHistory, record: ReleaseRecord, licence: str | None
+) -> dict[str, object]:
+    """Return what programs that read JSON-LD learn of an item (schema.org, SoftwareSourceCode)."""
+    identity, release = record.identity, record.release
+    first = min(each.release.time for each in history.records)
+    return {
+        "@context": "https://schema.org",
+        "@type": "SoftwareSourceCode",
+        "name": identity.id,
+        "version": record.version,
+        "description": release.description,
+        "url": registry.site.address + item_path(identity),
+        **({"license": licence} if licence else {}),
+        "datePublished": write_time(first),
+        "dateModified": write_time(release.time),
+        "author": {"@type": "Organization", "name": identity.namespace},
+    }
+
+
+def page_path(address: ItemAddress, part: int) -> str:
+    """Return the path of an item's page, or of a later page of its text."""
+    return f"{address.path}?part={part}" if part else address.path
+
+
+class Around(Struct, frozen=True):
+    """What of the page depends on other items."""
+
+    dependents: Dependents
+    use: Use
+    closure: Closure
+
+
+def brought(registry: RegistryView, own: Description, closure: Closure) -> Brought | None:
+    """Return what an item brings besides itself; None: nothing."""
+    if closure.problem is not None:
+        return Brought(problem=closure.problem)
+    if not closure.records:
+        return None
+    uses = uses_of(registry, [record.identity for record in closure.records])
+    found = [(record, description_of(registry, record)) for record in closure.records]
+    known = [description for _, description in found if description is not None]
+    rows = tuple(
+        item_row(Wanted(record.identity, record.version), None, record, description, uses[record.identity])
+        for record, description in found
+    )
+    total = together([own, *known])
+    return Brought(
+        words=total_words(total),
+        alarms=total.alarms,
+        cautions=total.cautions,
+        rows=rows,
+        problem=None if len(known) == len(found) else TOO_LARGE,
+    )
+
+
+TOO_LARGE = "Some of these items are too large to be examined here; see their pages."
 
 
 def chosen(registry: RegistryView, address: ItemAddress) -> tuple[ItemHistory, ReleaseRecord]:
@@ -93,49 +170,6 @@ def chosen(registry: RegistryView, address: ItemAddress) -> tuple[ItemHistory, R
     return history, record
 
 
-def files_of(registry: RegistryView, record: ReleaseRecord) -> tuple[Bytes, bool]:
-    """Return the bytes of a release, and whether the store lacks some that it may have again.
-
-    A release that was taken down has none, even if the store still does.
-    """
-    release = record.release
-    hashes = {release.file_name: release.file.sha256, **{e.path: e.sha256 for e in release.attached}}
-    if record.takedown is not None:
-        return dict.fromkeys(hashes), False
-    files = registry.files(record.identity.namespace, list(dict.fromkeys(hashes.values())))
-    return {path: files[sha256] for path, sha256 in hashes.items()}, registry.is_short(files)
-
-
-def analysis_of(registry: RegistryView, record: ReleaseRecord) -> tuple[Analysis, bool]:
-    """Return the analysis of a release, and whether the store lacked files for it that it may have again.
-
-    It is the stored one, or a new one, which is stored if no file is missing.
-    """
-    stored = stored_analysis(registry, record)
-    if stored is not None:
-        return stored, False
-    files, is_short = files_of(registry, record)
-    analysis = analyse(record, files)
-    if registry.analyses is not None and None not in files.values():
-        registry.analyses.put(record, analysis)
-    return analysis, is_short
-
-
-def stored_analysis(registry: RegistryView, record: ReleaseRecord) -> Analysis | None:
-    """Return the stored analysis of a release; None if it has none, a file was taken down, or the reader may not see
-    it.
-
-    Takedowns count as soon as the log has them, and remove what is stored.
-    """
-    analyses = registry.analyses
-    if analyses is None or not registry.may_read(record.identity.namespace):
-        return None
-    if record.takedown is not None or registry.taken_down(release_files(record.release)):
-        analyses.remove(record)
-        return None
-    return analyses.get(record)
-
-
 def analyse_release(
     engine: sa.Engine, store: Objects, analyses: AnalysisStore, identity: Identity, version: str
 ) -> None:
@@ -147,33 +181,3 @@ def analyse_release(
         for record in records:
             if record.version == version:
                 analysis_of(registry, record)
-
-
-_examined: LruCache[tuple[str, str], Examined] = LruCache(PAGES.examined)
-
-
-class Outline(Struct, frozen=True):
-    """What a list of results says about a release."""
-
-    tier: str | None
-    runs: int
-    is_examined: bool
-    """Whether no file was missing and clients accept them."""
-
-
-def outline_of(registry: RegistryView, record: ReleaseRecord) -> Outline:
-    """Return the outline of a release. Without a stored analysis, only the outline is computed."""
-    stored = stored_analysis(registry, record)
-    if stored is not None:
-        return Outline(stored.may.tier, stored.may.runs.total, stored.may.problem is None)
-    key = record.line.note, record.link.sha256
-    examined = _examined.get(key) if record.takedown is None else None
-    if examined is None:
-        files, _ = files_of(registry, record)
-        name = record.release.file_name
-        attached = {path: data for path, data in files.items() if path != name}
-        examined = examine(record.release, record.link.keyset.accepted_keys(), files[name], attached)
-        if None not in files.values():
-            _examined.put(key, examined)
-    tier = str(examined.tier) if examined.tier is not None else None
-    return Outline(tier, len(examined.runs), examined.problem is None and not examined.unread)

@@ -6,18 +6,21 @@ full length, and the page names the command that lists everything.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from msgspec import Struct
 
-from registry_server.pages.addresses import diff_path, entry_path, item_path, namespace_path
+from registry_server.pages.addresses import diff_path, entry_path, item_path, namespace_path, versions_path
 from registry_server.pages.directive_tables import Shape
 from registry_server.pages.examined import Examined, Facts
+from registry_server.pages.item_rows import ItemRow, Use, used_words
 from registry_server.pages.key_rows import KeyRow, keys_in_force
 from registry_server.pages.limits import PAGES
 from registry_server.pages.page_budget import Rows, fitting, line_cost, rows
 from registry_server.pages.version_order import in_order
+from rye.describing.description import RUN_ORDER, Description, counted_document
+from rye.describing.words import FACT_WORDS, RUN_WORDS, Said, said, warning_counts
 from rye.items.agent_tools import shown
 from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
@@ -30,6 +33,7 @@ from rye.registry.trust.records import ItemHistory, ReleaseRecord
 from rye.signing.keys import PublicKey
 from rye.text.content import hidden_characters
 from rye.text.facts import Fact
+from rye.text.facts.fact import ALARM, CAUTION, NOTE
 
 
 class RightRow(Struct, frozen=True):
@@ -47,7 +51,7 @@ class ToolRow(Struct, frozen=True):
     tier: str
 
 
-class RunRow(Struct, frozen=True):
+class RunRow(Struct, frozen=True, kw_only=True):
     """Something that can run on the reader's machine."""
 
     what: str
@@ -55,6 +59,27 @@ class RunRow(Struct, frozen=True):
     """What it is, in words."""
     where: str
     action: str
+    page: str | None = None
+    """The page of the file that it is in; null: it is not published."""
+    size: int | None = None
+    """The size of an attached file."""
+    warnings: str = ""
+    """Alarms and cautions in that file, counted."""
+
+
+class FactRow(Struct, frozen=True, kw_only=True):
+    """A fact, and where it is."""
+
+    fact: str
+    value: str
+    level: str
+    path: str
+    line: int
+    column: int
+    words: str
+    """What the fact says, in words."""
+    page: str | None = None
+    """The page of its line; null: it is not published."""
 
 
 class MayDo(Struct, frozen=True, kw_only=True):
@@ -69,7 +94,7 @@ class MayDo(Struct, frozen=True, kw_only=True):
     """The restrictions of the tools, in words."""
     hooks: Rows[HookAction]
     runs: Rows[RunRow]
-    facts: Rows[Fact]
+    facts: Rows[FactRow]
     """What the texts mention, most severe first. Never a verdict."""
     unread: Rows[str]
     """Files that were not searched for facts or for what can run."""
@@ -77,10 +102,23 @@ class MayDo(Struct, frozen=True, kw_only=True):
     """Why clients refuse the item's file."""
 
     @property
-    def is_nothing(self) -> bool:
-        """Whether it asks for nothing and no part of it runs. False if not all of it could be read."""
-        lists = (self.rights, self.agent_tools, self.hooks, self.runs)
-        return not any(found.total for found in lists) and self.problem is None and not self.unread.total
+    def warned(self) -> tuple[FactRow, ...]:
+        """Alarms and cautions, most severe first."""
+        return tuple(row for row in self.facts.rows if row.level != NOTE)
+
+    @property
+    def alarms(self) -> tuple[FactRow, ...]:
+        """The alarms."""
+        return tuple(row for row in self.facts.rows if row.level == ALARM)
+
+    @property
+    def notes(self) -> tuple[tuple[str, tuple[FactRow, ...]], ...]:
+        """The notes by what they say."""
+        by_words: dict[str, list[FactRow]] = {}
+        for row in self.facts.rows:
+            if row.level == NOTE:
+                by_words.setdefault(row.words, []).append(row)
+        return tuple((words, tuple(rows)) for words, rows in by_words.items())
 
 
 class Content(Struct, frozen=True, kw_only=True):
@@ -215,6 +253,27 @@ class ItemView(Struct, frozen=True, kw_only=True):
     deprecated: Deprecated | None
     advisories: Rows[AdvisoryRow]
     """Advisories about this version."""
+    said: tuple[Said, ...]
+    """The item in the words of the client's consent screen."""
+    declared: bool | None
+    """Whether something limits what it may use; null: it only names other items."""
+    alarms: int
+    cautions: int
+    licence: str | None
+    bytes: int
+    """Bytes of its text, with attached files."""
+    tokens: int
+    """About how many tokens that is."""
+    brings: Brought | None
+    """What it brings besides itself; null: nothing."""
+    is_list: bool
+    """Whether it only names other items, and has no text of its own."""
+    used_by: int
+    """How many items of other publishers depend on it."""
+    publishers: int
+    """Of how many publishers these are."""
+    used: str
+    """The same in words; empty: none."""
     may: MayDo
     shape: Shape | None
     """Its inputs, outputs and steps, if its kind declares them."""
@@ -225,6 +284,7 @@ class ItemView(Struct, frozen=True, kw_only=True):
     proof: Proof
     dependencies: Rows[RelationRow]
     dependents: Rows[DependentRow]
+    versions_page: str
     versions: Rows[VersionRow]
     """Newest first."""
     dependents_entries: int = 0
@@ -232,14 +292,18 @@ class ItemView(Struct, frozen=True, kw_only=True):
     shows it only then, so that it does not change with every head."""
 
 
-_RUN_WORDS = {
-    "attached-file": "executable file",
-    "frontmatter-hook": "hook of the agent program",
-    "mcp-server": "MCP server",
-    "inline-command": "command that loading it runs",
-    "tool-code": "code",
-    "tool-needs": "need beyond the sandbox",
-}
+class Pages(Struct, frozen=True):
+    """The pages of a published release's files."""
+
+    release: Release
+    files: Mapping[str, bytes | None]
+    """By path, the item's own file by its name."""
+
+    def of(self, path: str) -> str:
+        """The path of a file's page."""
+        release = self.release
+        rest = path if path != release.file_name else ""
+        return item_path(release.identity, release.version, "source", rest)
 
 
 class Dependent(Struct, frozen=True, order=True):
@@ -260,6 +324,19 @@ class Dependents(Struct, frozen=True):
     """Whether the whole log was searched. If not, some may be missing."""
 
 
+class Brought(Struct, frozen=True, kw_only=True):
+    """What an item brings besides itself, as a client would resolve its dependencies."""
+
+    words: str = ""
+    """What it and they may do together. Empty: not worked out."""
+    alarms: int = 0
+    cautions: int = 0
+    """Of all of them together."""
+    rows: tuple[ItemRow, ...] = ()
+    problem: str | None = None
+    """Why not all of it is known."""
+
+
 class ItemSource(Struct, frozen=True, kw_only=True):
     """Everything that was read for the page of one release."""
 
@@ -268,6 +345,12 @@ class ItemSource(Struct, frozen=True, kw_only=True):
     latest: str
     chain: KeysetChain
     may: MayDo
+    description: Description
+    """With its ages."""
+    hour: datetime
+    """The hour that the page is made in."""
+    brings: Brought | None
+    use: Use
     shape: Shape | None
     content: Content | None
     dependents: Dependents
@@ -317,6 +400,13 @@ def item_view(source: ItemSource, snapshot: datetime) -> ItemView:
         if deprecation is not None
         else None,
         advisories=rows(advisories, lambda row: 200 + line_cost(row.title)),
+        said=said(source.description, source.hour, to_the_hour=True),
+        **counted_document(source.description),
+        brings=source.brings,
+        is_list=KINDS[identity.kind].limited == "to its members",
+        used_by=source.use.items,
+        publishers=source.use.publishers,
+        used=used_words(source.use),
         may=source.may,
         shape=source.shape,
         content=source.content,
@@ -332,8 +422,9 @@ def item_view(source: ItemSource, snapshot: datetime) -> ItemView:
         ),
         dependents=_dependents(source.dependents),
         dependents_entries=source.dependents_entries,
+        versions_page=versions_path(identity),
         versions=rows(
-            tuple(_versions(source.history)), lambda row: 330 + line_cost(row.yanked or row.taken_down or "")
+            tuple(version_rows(source.history)), lambda row: 330 + line_cost(row.yanked or row.taken_down or "")
         ),
     )
 
@@ -358,7 +449,7 @@ def item_content(release: Release, data: bytes) -> Content:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         text = None
-    shown_text = text[: PAGES.markdown_characters] if text is not None else None
+    shown_text = text[: PAGES.content_characters] if text is not None else None
     return Content(
         name=release.file_name,
         size=len(data),
@@ -372,8 +463,8 @@ def item_content(release: Release, data: bytes) -> Content:
     )
 
 
-def may_do(examined: Examined, facts: Facts) -> MayDo:
-    """Return what a release may do, riskiest first in every list."""
+def may_do(examined: Examined, facts: Facts, pages: Pages | None = None) -> MayDo:
+    """Return what a release may do, riskiest first in every list. ``pages``: where its files are; None: it is not published."""
     rights = sorted(tiers(examined.capabilities).items(), key=lambda row: (-row[1], row[0]))
     tools = examined.tools
     named = sorted(
@@ -389,8 +480,11 @@ def may_do(examined: Examined, facts: Facts) -> MayDo:
         agent_tools=rows([ToolRow(name, str(level)) for level, name in named], lambda row: 60 + line_cost(row.name)),
         agent_limits=tuple(shown(tools)[len(tools.names) :]) if tools is not None else (),
         hooks=rows(examined.hooks, _hook_cost),
-        runs=rows([_run(run) for run in _by_kind(examined.runs)], lambda row: 120 + line_cost(row.where + row.action)),
-        facts=rows(facts.facts, lambda fact: 140 + line_cost(fact.value) + line_cost(fact.path)),
+        runs=rows(
+            [_run(run, pages, facts.facts) for run in _by_kind(examined.runs)],
+            lambda row: 220 + 3 * line_cost(row.where) + line_cost(row.action),
+        ),
+        facts=rows([_fact(fact, pages) for fact in facts.facts], _fact_cost, PAGES.facts_characters),
         unread=rows(unread, line_cost, 2_000),
         problem=examined.problem,
     )
@@ -398,12 +492,46 @@ def may_do(examined: Examined, facts: Facts) -> MayDo:
 
 def _by_kind(runs: Iterable[Run]) -> list[Run]:
     """Sort what starts by itself before what must be started."""
-    order = ("inline-command", "frontmatter-hook", "mcp-server", "tool-needs", "tool-code", "attached-file")
-    return sorted(runs, key=lambda run: (order.index(run.what), run.where, run.action))
+    return sorted(runs, key=lambda run: (RUN_ORDER.index(run.what), run.where, run.action))
 
 
-def _run(run: Run) -> RunRow:
-    return RunRow(run.what, _RUN_WORDS[run.what], run.where, run.action)
+def _run(run: Run, pages: Pages | None, facts: Iterable[Fact]) -> RunRow:
+    is_file = run.what == "attached-file"
+    data = pages.files.get(run.where) if pages is not None and is_file else None
+    levels = [fact.level for fact in facts if fact.path == run.where] if is_file else []
+    return RunRow(
+        what=run.what,
+        words=RUN_WORDS[run.what],
+        where=run.where,
+        action=run.action,
+        page=pages.of(run.where) if pages is not None and is_file else None,
+        size=len(data) if data is not None else None,
+        warnings=warning_counts(levels.count(ALARM), levels.count(CAUTION)),
+    )
+
+
+def _fact(fact: Fact, pages: Pages | None) -> FactRow:
+    return FactRow(
+        fact=fact.fact,
+        value=fact.value,
+        level=fact.level,
+        path=fact.path,
+        line=fact.line,
+        column=fact.column,
+        words=FACT_WORDS[fact.fact],
+        page=f"{pages.of(fact.path)}{_plain(fact.path, pages)}#L{fact.line}" if pages is not None else None,
+    )
+
+
+def _plain(path: str, pages: Pages) -> str:
+    """An attached Markdown file is rendered, unless its lines are asked for."""
+    return "?plain" if path != pages.release.file_name and path.lower().endswith((".md", ".markdown")) else ""
+
+
+def _fact_cost(row: FactRow) -> int:
+    if row.level == NOTE:
+        return 30 + line_cost(row.value) + len(row.page or "")
+    return 260 + line_cost(row.value) + line_cost(row.path) + len(row.page or "")
 
 
 def _hook_cost(hook: HookAction) -> int:
@@ -426,8 +554,8 @@ def _dependents(found: Dependents) -> Rows[DependentRow]:
     return Rows(tuple(fitted), len(made) + found.more)
 
 
-def _versions(history: ItemHistory) -> Iterable[VersionRow]:
-    """Yield the versions, newest first."""
+def version_rows(history: ItemHistory) -> Iterable[VersionRow]:
+    """Yield all versions, newest first."""
     records = {record.version: record for record in history.records}
     ordered = in_order(list(records))
     for version, before in zip(reversed(ordered), [*reversed(ordered[:-1]), None], strict=True):

@@ -11,20 +11,48 @@ from rye.registry.protocol.wire import SEARCH_TOTAL
 class PageLimits(Struct, frozen=True, kw_only=True):
     """Limits of all pages, items and search. Sizes are bytes, times seconds."""
 
-    html_bytes: int = 50_000
+    html_bytes: int = 120_000
     """HTML of a page, uncompressed. Only the page of a whole source may be larger."""
     foot_bytes: int = 1_000
     """The part of ``html_bytes`` that is reserved for the foot."""
     shrinkings: int = 5
     """How often a page that is too large is rendered again, each time with half the text."""
-    text_characters: int = 14_000
-    """HTML of an item's rendered text on its page."""
+    text_characters: int = 56_000
+    """HTML of an item's rendered text on its page. The rest is on the next pages."""
+    part_characters: int = 96_000
+    """HTML of the text on each of these."""
+    chunk_characters: int = 12_000
+    """HTML of one piece of a text, which is not divided between pages, and"""
+    block_characters: int = 40_000
+    """of one list or table. A larger one is shown as source, in pieces."""
+    segment_characters: int = 12_000
+    """Characters of Markdown that are parsed at once."""
+    marks: int = 2_000
+    """Marks of Markdown in so much text: if they are also a third of its characters, it is shown as source."""
+    divided_characters: int = 64 * KIB
+    """A directive's text, up to which its steps are shown as a list."""
+    narrow_columns: int = 3
+    """Columns of a table that fit side by side on a phone, and"""
+    wide_columns: int = 8
+    """on a wide screen. In a table with more, the cells of a row stand below each other."""
+    highlighted_characters: int = 12_000
+    """Characters of one piece of code that is coloured, and"""
+    highlighted_line: int = 500
+    """of its longest line."""
+    contents: int = 60
+    """Headings in a list of contents."""
     source_characters: int = 10_000
-    """HTML of an item's source on its page."""
+    """Characters of the text of a release that waits for a signature."""
     rows: int = 40
     """Rows of a list: rights, runs, facts, files, versions, dependents."""
     list_characters: int = 6_000
     """Characters of all rows of a list together."""
+    facts_characters: int = 16_000
+    """HTML of all facts together."""
+    closure: int = 60
+    """Items whose histories are read to work out what an item brings with it."""
+    uses: int = 50_000
+    """Pairs of an item and one that depends on it, which are counted for the rows of one page."""
     line_characters: int = 300
     """A word, an id or an action on one line. A longer one is cut visibly."""
     fitted_characters: int = 3_000
@@ -37,8 +65,10 @@ class PageLimits(Struct, frozen=True, kw_only=True):
     """HTML of a source page."""
     numbered_lines: int = 20_000
     """Lines of a source page that are numbered. A longer source has no line numbers."""
-    markdown_characters: int = 24 * KIB
-    """Markdown that is rendered. The rest of a longer text is shown only as source."""
+    content_characters: int = 24 * KIB
+    """Characters of an item's text in the JSON of its page."""
+    markdown_bytes: int = 320 * KIB
+    """A Markdown file that is rendered. A longer one is shown as source."""
     facts_bytes: int = 320 * KIB
     """Text of one item, including attached files, that is searched for facts. The page names files beyond it."""
     cached_bytes: int = 64 * MIB
@@ -89,12 +119,44 @@ class PageLimits(Struct, frozen=True, kw_only=True):
 PAGES = PageLimits()
 
 
+class ListLimits(Struct, frozen=True, kw_only=True):
+    """Limits of lists of items and namespaces, and of the home page."""
+
+    items: int = 40
+    """Items on one page."""
+    list_characters: int = 70_000
+    """HTML of these items."""
+    depth: int = 100_000
+    """Items that come before the last page."""
+    versions: int = 100
+    """Versions on one page."""
+    compared: int = 300
+    """Versions that can be chosen to be compared."""
+    licences: int = 8
+    """Licences to choose from."""
+    described_at_once: int = 20
+    """Items that are described in one transaction."""
+    describing_seconds: float = 0.5
+    """How long a page may spend on that."""
+    most_used: int = 6
+    """Most used items on the home page."""
+    publishers: int = 6
+    """New publishers there."""
+    of_one_namespace: int = 2
+    """Recently updated items of one namespace there."""
+    looked_at: int = 400
+    """Items that are looked at for them."""
+
+
+LISTS = ListLimits()
+
+
 class RecordLimits(Struct, frozen=True, kw_only=True):
     """Limits of the log, namespaces, feeds and sitemaps. Sizes are bytes, lengths are characters."""
 
     log_rows: int = 40
     """Entries on one page of the log."""
-    list_characters: int = 20_000
+    list_characters: int = 40_000
     """HTML of a page's entries or items. The rest are on the next page."""
     keysets_characters: int = 9_000
     """HTML of the keysets on one page of a namespace."""

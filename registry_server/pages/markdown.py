@@ -26,9 +26,11 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 from msgspec import Struct
+from msgspec.structs import replace
 
 from registry_server.pages.directive_text import FOLD, Criteria, Fence, Part, Prose, Steps, said, undivided
-from registry_server.pages.escaped_text import marked, marked_within
+from registry_server.pages.escaped_text import marked, marked_within, plain
+from registry_server.pages.highlighting import highlighted
 from registry_server.pages.limits import PAGES
 from rye.text.content import hidden_characters
 
@@ -41,77 +43,178 @@ _PLAIN_LINE = r"[A-Za-z](?:[A-Za-z0-9 ,.;:()'\"/%?=+@-]*[A-Za-z0-9,.;:()'\"/%?=+
 _PLAIN_TEXT = re.compile(rf"(?:{_PLAIN_LINE}\n)*{_PLAIN_LINE}")
 """Each line begins with a letter, so it opens no block, and has no character with a meaning in Markdown."""
 _DEPTH = 20
+_COLUMN = 60
+"""Characters of a column's words that are repeated in its cells."""
+_CONTENTS = 80
+"""Characters of a heading in the list of contents."""
+_NUMBERED = 99
+"""From a larger first number on, the numbers of a list stand within it, where nothing cuts them."""
+
+
+class TextHeading(Struct, frozen=True):
+    """A heading of the text, for a list of contents."""
+
+    level: int
+    """1 to 6, as in the text."""
+    id: str
+    words: str
+    chunk: int
+    """The number of the chunk that it is in, from 0."""
 
 
 class Text(Struct, frozen=True):
-    """Rendered Markdown."""
+    """Rendered Markdown, whole."""
 
-    html: Markup
-    is_cut: bool = False
-    """Whether only a part of the text is shown."""
+    chunks: tuple[str, ...]
+    """HTML, in pieces of at most about :attr:`~registry_server.pages.limits.PageLimits.block_characters`, which pages divide
+    between them."""
     lost: tuple[str, ...] = ()
-    """Words of the text that the HTML does not show. Empty if the text is cut."""
+    """Words of the text that the HTML does not show."""
     lost_more: int = 0
+    headings: tuple[TextHeading, ...] = ()
+
+    @property
+    def html(self) -> Markup:
+        """All of it."""
+        return Markup("".join(self.chunks))
 
 
 def render(
     text: str,
-    most: int,
     file_path: Callable[[str], str | None] = lambda _path: None,
     divide: Callable[[str], Sequence[Part]] = undivided,
 ) -> Text:
-    """Return the text as HTML of at most about ``most`` characters.
+    """Return the whole text as HTML.
 
     ``file_path``: returns the path of an attached file's page for a relative path, or None if there is no such file.
     ``divide``: splits the text, for kinds of items that have parts other than Markdown.
+
+    A text is parsed in segments, so that the time grows with its length only; what would take long is shown as source.
     """
-    part = _beginning(text)
-    metadata = _METADATA.match(part)
+    metadata = _METADATA.match(text)
     pieces: list[str] = []
     if metadata is not None:
-        pieces.append(f'<pre class="metadata"><code>{marked(metadata[1])}</code></pre>')
-        body = part[metadata.end() :]
-    else:
-        body = part
+        pieces += source_chunks(metadata[1], "metadata")
+    body = text[metadata.end() :] if metadata is not None else text
     environment: dict[str, Any] = {}
     writer = _Writer(file_path)
-    sources = list(pieces)
-    divided = divide(body)
+    divided = divide(body) if len(body) <= PAGES.divided_characters else undivided(body)
+    headings: list[TextHeading] = []
     for each in divided:
-        if isinstance(each, Prose):
-            blocks = list(_blocks(_parser().parse(each.text, environment)))
-            pieces += (writer.block(block) for block in blocks)
-            sources += (_source_of(each.text, block) for block in blocks)
-        else:
-            pieces.append(_part(each, writer, environment))
-            sources.append(said(each))
-    pieces.append(_definitions(environment.get("references", {})))
-    shown, room = [], most
-    for piece in pieces:
-        if len(piece) > room:
-            break
-        shown.append(piece)
-        room -= len(piece)
-    is_cut = len(shown) < len(pieces) or len(part) < len(text)
-    if not shown or (len(shown) < len(pieces) and room > most // 2):
-        # One block is larger than the room that is left: show the beginning of its source.
-        rest = metadata[1] if metadata is not None and not shown else "".join(sources[len(shown) : len(shown) + 1])
-        shown.append(f'<pre class="metadata"><code>{marked_within(rest, room)[0]}</code></pre>')
-    html = "".join(shown)
+        if not isinstance(each, Prose):
+            pieces.append(_fitted(_part(each, writer, environment), said(each)))
+            continue
+        for segment in segments(each.text):
+            if segment.is_source:
+                pieces += source_chunks(segment.text)
+                continue
+            for block in _blocks(_parser().parse(segment.text, environment)):
+                html = writer.block(block)
+                if len(html) > PAGES.block_characters:
+                    pieces += source_chunks(_source_of(segment.text, block))
+                    writer.headings.clear()
+                else:
+                    pieces.append(html)
+                headings += (TextHeading(level, slug, words, len(pieces) - 1) for level, slug, words in writer.headings)
+                writer.headings.clear()
+    pieces += source_chunks(_definitions(environment.get("references", {})), "metadata")
+    chunks, chunk_of = _gathered(pieces)
     whole = "\n".join([metadata[0] if metadata is not None else "", *map(said, divided)])
-    lost = () if is_cut else tuple(_lost_words(whole, html))
-    return Text(Markup(html), is_cut, lost[:_LOST], max(len(lost) - _LOST, 0))
+    lost = tuple(_lost_words(whole, "".join(pieces)))
+    contents = tuple(replace(heading, chunk=chunk_of[heading.chunk]) for heading in headings)
+    return Text(chunks, lost[:_LOST], max(len(lost) - _LOST, 0), contents)
 
 
 _LOST = 30
 
 
-def _beginning(text: str) -> str:
-    """Return the part of the text that is rendered, up to the end of a line."""
-    if len(text) <= PAGES.markdown_characters:
-        return text
-    part = text[: PAGES.markdown_characters]
-    return part[: part.rfind("\n") + 1] or part
+def _fitted(html: str, source: str) -> str:
+    return html if len(html) <= PAGES.block_characters else "".join(source_chunks(source))
+
+
+def _gathered(pieces: Sequence[str]) -> tuple[tuple[str, ...], list[int]]:
+    """Join pieces to chunks. Return the chunks, and for each piece the number of its chunk."""
+    chunks: list[list[str]] = []
+    chunk_of: list[int] = []
+    room = 0
+    for piece in pieces:
+        if not chunks or len(piece) > room:
+            chunks.append([])
+            room = PAGES.chunk_characters
+        chunks[-1].append(piece)
+        room -= len(piece)
+        chunk_of.append(len(chunks) - 1)
+    return tuple("".join(chunk) for chunk in chunks), chunk_of
+
+
+def source_chunks(text: str, name: str = "metadata") -> list[str]:
+    """Return a text as source, in pieces that fit on pages."""
+    chunks: list[str] = []
+    while text:
+        html, taken = marked_within(text[: PAGES.chunk_characters], PAGES.chunk_characters)
+        if taken < len(text):
+            end = text.rfind("\n", 0, taken) + 1
+            if end > taken // 2:
+                taken = end
+                html = marked(text[:taken])
+        chunks.append(f'<pre class="{name}"><code>{html}</code></pre>')
+        text = text[taken:]
+    return chunks
+
+
+def code_chunks(text: str, language: str) -> list[str]:
+    """Return code in pieces that fit on pages, coloured if it is short."""
+    html = highlighted(text, language)
+    if len(html) <= PAGES.block_characters:
+        return [f'<pre class="source"><code>{html}</code></pre>']
+    return source_chunks(text, "source")
+
+
+class Segment(Struct, frozen=True):
+    """A part of a text that is parsed by itself."""
+
+    text: str
+    is_source: bool
+    """Whether it is shown as source, since parsing it would take long or it is one long block."""
+
+
+def segments(text: str) -> list[Segment]:
+    """Divide a text at headings and blank lines outside of fences."""
+    if len(text) <= PAGES.segment_characters:
+        return [_segment(text)]
+    divided: list[Segment] = []
+    lines: list[str] = []
+    size, fence = 0, ""
+    before = ""
+    for line in _LINE.findall(text):
+        stripped = line.lstrip(" ")
+        is_heading = not fence and _HEADING.match(line) is not None
+        is_gap = not fence and not before.strip() and bool(stripped.strip()) and stripped == line
+        least = PAGES.segment_characters // 2 if is_heading else PAGES.segment_characters
+        if size >= least and (is_heading or is_gap):
+            divided.append(_segment("".join(lines)))
+            lines, size = [], 0
+        mark = _FENCE.match(line)
+        if mark is not None and (not fence or (mark[1].startswith(fence) and not line[mark.end() :].strip())):
+            fence = "" if fence else mark[1]
+        lines.append(line)
+        size += len(line)
+        before = line
+    divided.append(_segment("".join(lines)))
+    return divided
+
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_HEADING = re.compile(r"#{1,6}[ \t]")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_SPECIAL = re.compile(r"[\[\]*_<~|!`&\\]")
+
+
+def _segment(text: str) -> Segment:
+    """Return a segment. Text of little but marks takes long to parse."""
+    marks = len(_SPECIAL.findall(text))
+    is_long = len(text) > 2 * PAGES.segment_characters
+    return Segment(text, is_long or (marks > PAGES.marks and marks * 3 > len(text)))
 
 
 @cache
@@ -173,14 +276,12 @@ def _words(text: str) -> Counter[str]:
 
 
 def _definitions(references: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the HTML of link definitions, which Markdown does not show."""
-    if not references:
-        return ""
+    """Return link definitions, which Markdown does not show."""
     rows = [
         f"[{label}]: {entry.get('href', '')}" + (f' "{entry["title"]}"' if entry.get("title") else "")
         for label, entry in references.items()
     ]
-    return f'<pre class="metadata"><code>{marked(chr(10).join(rows))}</code></pre>'
+    return "\n".join(rows)
 
 
 _PLAIN = {
@@ -198,6 +299,13 @@ class _Writer:
     def __init__(self, file_path: Callable[[str], str | None]) -> None:
         self._file_path = file_path
         self._ids: Counter[str] = Counter()
+        self.headings: list[tuple[int, str, str]] = []
+        """Level, id and words of the headings that were written."""
+        self._columns: list[str] = []
+        """The words of the columns of the table that is being written; empty: it has few columns."""
+        self._column = 0
+        self._opened = ""
+        """The id of the heading that is being written."""
         self._links: list[tuple[str, str]] = []
         """For each open link, what closes it, and what is shown after it."""
 
@@ -207,12 +315,12 @@ class _Writer:
     def _token(self, token: Token, among: Sequence[Token], at: int) -> str:
         if token.hidden:  # a paragraph of a tight list
             return ""
-        name, _, end = token.type.rpartition("_")
-        if end in ("open", "close") and name in _PLAIN:
-            return f"<{'/' if end == 'close' else ''}{_PLAIN[name]}>"
         method = getattr(self, f"_{token.type}", None)
         if method is not None:
             return str(method(token, among, at))
+        name, _, end = token.type.rpartition("_")
+        if end in ("open", "close") and name in _PLAIN:
+            return f"<{'/' if end == 'close' else ''}{_PLAIN[name]}>"
         return str(marked(token.content))
 
     def _inline(self, token: Token, _among: Sequence[Token], _at: int) -> str:
@@ -234,20 +342,44 @@ class _Writer:
     def _fence(self, token: Token, _among: Sequence[Token], _at: int) -> str:
         info = token.info.strip()
         said = f'<p class="info">{marked(info)}</p>' if info else ""
-        return f"{said}<pre><code>{marked(token.content)}</code></pre>\n"
+        code = highlighted(token.content, info.partition(" ")[0])
+        return f"{said}<pre><code>{code}</code></pre>\n"
 
     def _code_block(self, token: Token, _among: Sequence[Token], _at: int) -> str:
         return f"<pre><code>{marked(token.content)}</code></pre>\n"
 
-    def _table_open(self, _token: Token, _among: Sequence[Token], _at: int) -> str:
-        return '<div class="scroll" tabindex="0"><table>'
+    def _table_open(self, _token: Token, among: Sequence[Token], at: int) -> str:
+        words = []
+        for place in range(at + 1, len(among)):
+            if among[place].type == "thead_close":
+                break
+            if among[place].type == "th_open":
+                words.append(among[place + 1].content)
+        self._columns = [plain(word, _COLUMN) for word in words] if len(words) > PAGES.narrow_columns else []
+        many = " many" if len(words) > PAGES.wide_columns else ""
+        return f'<table class="columns{many}">' if self._columns else "<table>"
 
     def _table_close(self, _token: Token, _among: Sequence[Token], _at: int) -> str:
-        return "</table></div>"
+        self._columns = []
+        return "</table>"
+
+    def _tr_open(self, _token: Token, _among: Sequence[Token], _at: int) -> str:
+        self._column = 0
+        return "<tr>"
+
+    def _td_open(self, _token: Token, _among: Sequence[Token], _at: int) -> str:
+        if not self._columns:
+            return "<td>"
+        self._column += 1
+        words = self._columns[self._column - 1] if self._column <= len(self._columns) else ""
+        return f'<td data-column="{escape(words)}">' if words else "<td>"
 
     def _ordered_list_open(self, token: Token, _among: Sequence[Token], _at: int) -> str:
         start = token.attrGet("start")
-        return f'<ol start="{start}">' if isinstance(start, int) else "<ol>"
+        if not isinstance(start, int):
+            return "<ol>"
+        inside = ' class="inside"' if start > _NUMBERED else ""
+        return f'<ol start="{start}"{inside}>'
 
     def _ordered_list_close(self, _token: Token, _among: Sequence[Token], _at: int) -> str:
         return "</ol>"
@@ -257,10 +389,14 @@ class _Writer:
         slug = "-".join(re.findall(r"[a-z0-9]+", words.lower()))[:60] or "part"
         self._ids[slug] += 1
         number = f"-{self._ids[slug]}" if self._ids[slug] > 1 else ""
-        return f'<{self._heading(token)} id="text-{slug}{number}">'
+        name = f"text-{slug}{number}"
+        self._opened = name
+        self.headings.append((int(token.tag[1:]), name, plain(words, _CONTENTS)))
+        return f'<{self._heading(token)} id="{name}">'
 
     def _heading_close(self, token: Token, _among: Sequence[Token], _at: int) -> str:
-        return f"</{self._heading(token)}>\n"
+        link = f' <a class="anchor" href="#{self._opened}" aria-label="Link to this heading">#</a>'
+        return f"{link}</{self._heading(token)}>\n"
 
     @staticmethod
     def _heading(token: Token) -> str:

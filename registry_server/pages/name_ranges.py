@@ -6,12 +6,13 @@ covers. SQLite compares text by code points; for PostgreSQL the queries name the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import sqlalchemy as sa
 
-from registry_server.storage.prepared import Prepared, Row
-from registry_server.storage.schema import documents, name_entries, names
+from registry_server.storage.prepared import Among, Prepared, Row
+from registry_server.storage.schema import documents, log_entries, name_entries, names, releases
 from rye.items.kinds import KINDS
 
 Stretch = tuple[str, str]
@@ -32,7 +33,26 @@ def offered_names(connection: sa.Connection, where: Sequence[Stretch], after: st
     return [row[0] for row in _rows(_OFFERED, connection, where, after, most)]
 
 
-def item_rows(connection: sa.Connection, where: Sequence[Stretch], after: str, most: int) -> list[Row]:
+def offered_times(connection: sa.Connection, some: Sequence[str]) -> dict[str, str]:
+    """Return the time of the available release of each name, as its note has it."""
+    times: dict[str, str] = {}
+    for name, leaf in _LEAVES.rows(connection, {"some": list(some)}) if some else ():
+        time = _TIME.search(bytes(leaf))
+        if time is not None:
+            times[name] = time[1].decode()
+    return times
+
+
+_TIME = re.compile(rb"^time (\S{20})$", re.MULTILINE)
+_LEAVES = Prepared(
+    sa.select(documents.c.name, log_entries.c.leaf)
+    .join(releases, sa.and_(releases.c.name == documents.c.name, releases.c.version == documents.c.version))
+    .join(log_entries, log_entries.c.position == releases.c.position)
+    .where(Among(documents.c.name))
+)
+
+
+def names_in(connection: sa.Connection, where: Sequence[Stretch], after: str, most: int) -> list[Row]:
     """Return name, whether it is deprecated, and version and description of the available release (None without
     one)."""
     return list(_rows(_ITEMS, connection, where, after, most))

@@ -11,10 +11,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from registry_server.accounts import roles
-from registry_server.pages.addresses import entry_path, item_path, namespace_path
+from registry_server.pages.addresses import entry_path, feed_path, namespace_path
+from registry_server.pages.dependents import uses_of
+from registry_server.pages.item_rows import ItemRow, Wanted, row_cost
 from registry_server.pages.key_rows import KeyRow, keys_in_force
 from registry_server.pages.limits import RECORDS
-from registry_server.pages.name_ranges import item_rows, stretches
+from registry_server.pages.listed_items import item_rows
+from registry_server.pages.name_ranges import names_in, stretches
 from registry_server.pages.page_budget import fitting, line_cost
 from registry_server.pages.page_drafts import Draft, Maker
 from registry_server.pages.page_layout import Page
@@ -67,18 +70,6 @@ class OwnerRow(Struct, frozen=True):
     is_team: bool
 
 
-class ItemRow(Struct, frozen=True):
-    """An item of the namespace."""
-
-    kind: str
-    id: str
-    path: str
-    version: str | None
-    """The version that search offers; null: all were withdrawn."""
-    description: str
-    deprecated: bool
-
-
 class NamespaceView(Struct, frozen=True, kw_only=True):
     """The JSON of ``/-/namespaces/NS``."""
 
@@ -114,12 +105,20 @@ def namespace_page(namespace: str, after: str, owners: Sequence[roles.Given]) ->
         chain = registry.chain(namespace)
         if not chain.links:
             raise registry.missing(path)
-        rows = item_rows(registry.connection, stretches([namespace]), after, RECORDS.items + 1)
-        basis = registry.chain_basis(namespace), hashlib.sha256(repr(rows).encode()).digest()
-        return Draft(basis, lambda: make(chain, registry.since(namespace), rows))
+        rows = names_in(registry.connection, stretches([namespace]), after, RECORDS.items + 1)
+        named = [_identity(row[0]) for row in rows[: RECORDS.items]]
+        basis = (
+            registry.chain_basis(namespace),
+            hashlib.sha256(repr(rows).encode()).digest(),
+            [registry.basis(identity) for identity in named],
+            uses_of(registry, named),
+        )
+        return Draft(basis, lambda: make(registry, chain, rows))
 
-    def make(chain: KeysetChain, since: datetime, rows: Sequence[Row]) -> Page:
-        items = fitting([_item(*row) for row in rows[: RECORDS.items]], RECORDS.list_characters, _item_cost)
+    def make(registry: RegistryView, chain: KeysetChain, rows: Sequence[Row]) -> Page:
+        since = registry.since(namespace)
+        wanted = [Wanted(_identity(row[0]), None, row[3] or "", bool(row[1])) for row in rows[: RECORDS.items]]
+        items = fitting(item_rows(registry, wanted), RECORDS.list_characters, row_cost)
         view = namespace_view(chain, since, owners, items)
         if len(rows) > len(items):
             view = replace(view, next_page=page_path(namespace, rows[len(items) - 1][0]))
@@ -130,7 +129,7 @@ def namespace_page(namespace: str, after: str, owners: Sequence[roles.Given]) ->
             title=f"Namespace {namespace}",
             description=words,
             path=path,
-            feed=view.feed,
+            feeds=(view.feed,),
         )
 
     return draft
@@ -140,11 +139,6 @@ def page_path(namespace: str, after: str = "") -> str:
     """Return the path of the page. ``after``: the part of its items after this name, which needs no escaping in a
     query."""
     return f"{namespace_path(namespace)}?after={after}" if after else namespace_path(namespace)
-
-
-def feed_path(namespace: str) -> str:
-    """Return the path of a namespace's feed."""
-    return f"{namespace_path(namespace)}/feed.atom"
 
 
 def is_item_name(text: str, namespace: str) -> bool:
@@ -221,19 +215,13 @@ def _keyset(link: Link, before: Link | None, state: KeysetState) -> KeysetRow:
     )
 
 
-def _item_cost(row: ItemRow) -> int:
-    return 250 + 2 * len(row.id) + line_cost(row.description)
-
-
 def _keyset_cost(row: KeysetRow) -> int:
     return 800 + 140 * (len(row.keys) + len(row.removed)) + 220 * len(row.revoked)
 
 
-def _item(name: str, deprecated: object, version: str | None, description: str | None) -> ItemRow:
+def _identity(name: str) -> Identity:
     kind, _, identifier = name.partition(":")
-    return ItemRow(
-        kind, identifier, item_path(Identity(kind, identifier)), version, description or "", bool(deprecated)
-    )
+    return Identity(kind, identifier)
 
 
 def _count(number: int, what: str) -> str:

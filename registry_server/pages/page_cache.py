@@ -142,7 +142,11 @@ class PageCache:
             if kept.head.size > head.size:  # a newer head appeared meanwhile
                 self._head = (began, kept.head)
         headers = page_layout.headers(
-            form, is_private=request.reader.is_private, tag=kept.tag, media_type=kept.page.media_type
+            form,
+            is_private=request.reader.is_private,
+            tag=kept.tag,
+            media_type=kept.page.media_type,
+            is_sandboxed=kept.page.is_sandboxed,
         )
         is_same = kept.page.status == 200 and page_layout.is_same(request.if_none_match, kept.tag)
         if kept.tag and request.if_none_match and is_same:

@@ -18,7 +18,7 @@ filters:
 ``plain``        the same for attributes
 ``dated``        the day of a time and how long ago that is: ``2026-11-22 (3 days ago)``, with ``now``
 ``day``, ``time``, ``moment`` a time as ``2026-11-22``, as ``2026-11-22T15:30:00Z`` and as ``2026-11-22 15:30``
-``rendered``     Markdown as inert HTML (:mod:`registry_server.pages.markdown`)
+``raw``          the address of a file as plain text, from that of its page
 ``beginning``    as much of a text as fits, and whether it is cut
 ``number``       1,234
 ``bytes``        1.2 kB
@@ -32,11 +32,11 @@ again with a smaller ``share``: a factor of at most 1 by which templates multipl
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -44,14 +44,13 @@ from markupsafe import Markup
 from msgspec import Struct
 from msgspec.structs import replace
 
-from registry_server.pages import addresses, directive_text, escaped_text, markdown
+from registry_server.pages import addresses, escaped_text
+from registry_server.pages.highlighting import highlighted, language_of
 from registry_server.pages.limits import PAGES
-from registry_server.pages.lru_cache import LruCache
 from registry_server.pages.negotiation import Form
 from registry_server.pages.page_context import Now, Site
+from rye.describing.words import NOT_DECLARED, byte_count
 from rye.registry.protocol.lines import write_time
-from rye.signing.sign_item import unsigned_text
-from rye.signing.signature_line import layout_of
 
 _FOLDER = Path(__file__).parent
 Headers = tuple[tuple[str, str], ...]
@@ -62,6 +61,8 @@ class Document(Struct, frozen=True):
 
     body: bytes
     media_type: str
+    is_sandboxed: bool = False
+    """Whether browsers give it an origin of its own: it is an author's file as it is."""
 
 
 class Page(Struct, frozen=True, kw_only=True):
@@ -80,8 +81,12 @@ class Page(Struct, frozen=True, kw_only=True):
     """Whether it may be larger than other pages."""
     is_indexed: bool = True
     """Whether search engines may list it."""
-    feed: str = ""
-    """The path of the page's feed; empty: none."""
+    canonical: str = ""
+    """The path of the page that search engines should list in its place; empty: itself."""
+    feeds: tuple[str, ...] = ()
+    """The paths of the page's feeds."""
+    data: Mapping[str, object] | None = None
+    """What the page is about, for programs that read JSON-LD (schema.org)."""
     document: Document | None = None
     """Sent instead of template and view, whatever form was requested."""
     is_partial: bool = False
@@ -100,6 +105,8 @@ class Rendered(Struct, frozen=True):
     status: int = 200
     media_type: str = ""
     """Empty: the media type of the form."""
+    is_sandboxed: bool = False
+    """As of :class:`Document`."""
     has_foot: bool = False
     """Whether :func:`foot` follows. The foot shows the head, so it changes with every head."""
 
@@ -111,7 +118,8 @@ class Rendered(Struct, frozen=True):
 def render(page: Page, form: Form, site: Site, now: Now, json_fields: Mapping[str, object] | None = None) -> Rendered:
     """Render a page in the requested form. ``json_fields``: what only its JSON has."""
     if page.document is not None:
-        return Rendered(page.document.body, page.status, page.document.media_type)
+        document = page.document
+        return Rendered(document.body, page.status, document.media_type, is_sandboxed=document.is_sandboxed)
     if form == "json":
         view = replace(page.view, **json_fields) if json_fields else page.view
         return Rendered(msgspec.json.encode(view) + b"\n", page.status)
@@ -126,7 +134,15 @@ def foot(site: Site) -> bytes:
 
 def _html(page: Page, site: Site, now: Now) -> bytes:
     template = environment().get_template(page.template)
-    words = {"page": page, "view": page.view, "site": site, "now": now, "style": style_path(), "icon": icon_path()}
+    words = {
+        "page": page,
+        "view": page.view,
+        "site": site,
+        "now": now,
+        "style": style_path(),
+        "icon": icon_path(),
+        "picture": picture_path(),
+    }
     share = 1.0
     for _ in range(PAGES.shrinkings):
         parts = page.parts(share) if page.parts is not None else None
@@ -137,10 +153,13 @@ def _html(page: Page, site: Site, now: Now) -> bytes:
     return made
 
 
-def headers(form: Form, *, is_private: bool, tag: str = "", media_type: str = "") -> Headers:
+def headers(
+    form: Form, *, is_private: bool, tag: str = "", media_type: str = "", is_sandboxed: bool = False
+) -> Headers:
     """Return the headers of a page or of its 304. The server adds the charset.
 
-    ``tag``: empty for a response that must not be stored; ``media_type``: empty for that of the form.
+    ``tag``: empty for a response that must not be stored; ``media_type``: empty for that of the form; ``is_sandboxed``: as of
+    :class:`Document`.
     """
     scope = "private" if is_private else "public"
     return (
@@ -148,10 +167,12 @@ def headers(form: Form, *, is_private: bool, tag: str = "", media_type: str = ""
         ("cache-control", f"{scope}, no-cache" if tag else f"{scope}, no-store"),
         ("vary", "Accept, Authorization, Cookie" if is_private else "Accept"),
         *((("etag", f'"{tag}"'),) if tag else ()),
-        *SAFE_HEADERS,
+        ("content-security-policy", _SANDBOX if is_sandboxed else _POLICY),
+        *(header for header in SAFE_HEADERS if header[0] != "content-security-policy"),
     )
 
 
+_SANDBOX = "sandbox; default-src 'none'; frame-ancestors 'none'"
 _POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
@@ -198,11 +219,23 @@ def icon_path() -> str:
 
 
 @cache
+def picture() -> bytes:
+    """Return the picture that other sites show next to a link to a page."""
+    return (_FOLDER / "picture.png").read_bytes()
+
+
+@cache
+def picture_path() -> str:
+    """Return the path of that picture, which contains a hash."""
+    return f"/-/style/{hashlib.sha256(picture()).hexdigest()[:16]}.png"
+
+
+@cache
 def version() -> str:
     """Return a hash of templates, style and code of the pages. It is part of every entity tag."""
     digest = hashlib.sha256()
     for path in sorted(_FOLDER.rglob("*")):
-        if path.suffix in (".py", ".html", ".css", ".svg", ".xml"):
+        if path.suffix in (".py", ".html", ".css", ".svg", ".xml", ".png"):
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -222,21 +255,22 @@ def environment() -> Environment:
         auto_reload=False,
     )
     made.globals["limits"] = PAGES
+    made.globals["not_declared"] = NOT_DECLARED
     made.filters.update(
         marked=escaped_text.marked,
         short=_short,
         parted=_parted,
         fitted=fitted,
+        data_block=_data_block,
         plain=escaped_text.plain,
         day=_day,
         time=_time,
         moment=_moment,
         dated=_dated,
         number=_number,
-        bytes=_bytes,
-        rendered=_rendered,
+        bytes=byte_count,
+        raw=addresses.raw_path,
         beginning=_beginning,
-        unsigned=_unsigned,
         numbered=_numbered,
     )
     return made
@@ -257,18 +291,6 @@ def fitted(text: str, most: int = PAGES.fitted_characters) -> Markup:
     return Markup(f"{cut}… ({rest:,} more characters)") if rest else cut
 
 
-class Attached(Protocol):
-    """An attached file that a text may link to."""
-
-    @property
-    def path(self) -> str:
-        """The file's path, relative to the item."""
-
-    @property
-    def page(self) -> str:
-        """The path of the file's page."""
-
-
 class Beginning(Struct, frozen=True):
     """The first part of a text as HTML."""
 
@@ -281,34 +303,16 @@ def _beginning(text: str, most: int) -> Beginning:
     return Beginning(html, taken < len(text))
 
 
-def _rendered(text: str, most: int, files: Sequence[Attached] = (), kind: str = "") -> markdown.Text:
-    pages = {file.path: file.page for file in files}
-    key = (text, most, tuple(pages.items()), kind)
-    known = _texts.get(key)
-    if known is None:
-        divide = directive_text.parts if kind == "directive" else directive_text.undivided
-        known = markdown.render(text, most, pages.get, divide)
-        _texts.put(key, known, len(text) + len(known.html) + 1_000)
-    return known
-
-
-_texts: LruCache[tuple[str, int, tuple[tuple[str, str], ...], str], markdown.Text] = LruCache(PAGES.rendered_bytes)
-"""Rendered texts. They stay the same when a new head changes their pages."""
-
-
-def _numbered(text: str) -> Beginning:
-    """Add an anchor to each line, ``L1`` and so on, unless there are too many lines."""
+def _numbered(text: str, path: str = "") -> Beginning:
+    """Add an anchor to each line, ``L1`` and so on, unless there are too many lines. ``path``: of the file, for colours."""
     found = _beginning(text, PAGES.source_html_bytes // 2)
+    if not found.is_cut:
+        found = Beginning(highlighted(text, language_of(path)), False)
     if found.is_cut or text.count("\n") > PAGES.numbered_lines:
         return found
     lines = str(found.html).removesuffix("\n").split("\n")
     html = "".join(f'<span id="L{number}">{line}\n</span>' for number, line in enumerate(lines, 1))
     return Beginning(Markup(html), False)
-
-
-def _unsigned(text: str, kind: str, name: str) -> str:
-    """Return the text of an item's file without its signature line."""
-    return unsigned_text(text.replace("\r\n", "\n"), layout_of(kind, name))
 
 
 def _day(time: datetime) -> str:
@@ -335,11 +339,12 @@ def _dated_as(time: datetime, age: str) -> Markup:
     )
 
 
+def _data_block(data: Mapping[str, object]) -> Markup:
+    """Return JSON for a data block of HTML. No text in it can end the block, and hidden characters are written out."""
+    texts = {key: escaped_text.plain(value, 600) if isinstance(value, str) else value for key, value in data.items()}
+    written = json.dumps(texts, ensure_ascii=True, separators=(",", ":"))
+    return Markup(written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
 def _number(value: int) -> str:
     return f"{value:,}"
-
-
-def _bytes(size: int) -> str:
-    if size < 1000:
-        return f"{size} bytes" if size != 1 else "1 byte"
-    return f"{size / 1000:.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"

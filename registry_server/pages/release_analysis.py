@@ -16,13 +16,20 @@ import msgspec
 from markupsafe import Markup
 from msgspec import Struct
 
-from registry_server.pages import page_layout
+from registry_server.pages import directive_text, markdown, page_layout
 from registry_server.pages.directive_tables import Shape, shape_of
-from registry_server.pages.examined import examine_item, facts_of
-from registry_server.pages.item_view import Content, MayDo, attached_files, item_content, item_info, may_do
+from registry_server.pages.examined import described, examine_item, facts_of
+from registry_server.pages.highlighting import language_of
+from registry_server.pages.item_view import Content, MayDo, Pages, attached_files, item_content, item_info, may_do
 from registry_server.pages.limits import PAGES
+from registry_server.pages.markdown import Text, TextHeading, code_chunks
+from rye.describing.description import Description
+from rye.describing.words import may_use
+from rye.items.kinds import KINDS
 from rye.registry.protocol.statements import Release
 from rye.registry.trust.records import ReleaseRecord
+from rye.signing.sign_item import unsigned_text
+from rye.signing.signature_line import layout_of
 from rye.text.json_reading import UNDECODABLE
 
 Bytes = Mapping[str, bytes | None]
@@ -34,12 +41,40 @@ class Parts(Struct, frozen=True):
 
     may: str
     shape: str
-    text: str
+    head: str
+    """What stands above the text."""
+    text: Text
+    """The text in pieces, which pages divide between them."""
 
-    @property
-    def html(self) -> Mapping[str, Markup]:
-        """The sections as safe HTML for a template."""
-        return {"may": Markup(self.may), "shape": Markup(self.shape), "text": Markup(self.text)}
+
+class Shown(Struct, frozen=True, kw_only=True):
+    """What one page shows of these sections, as safe HTML for a template."""
+
+    may: Markup
+    shape: Markup
+    head: Markup
+    text: Markup
+    next: int | None
+    """The piece with which the next page begins; None: this is the end of the text."""
+    headings: tuple[tuple[TextHeading, bool], ...]
+    """The headings of the whole text, and whether each is on this page."""
+
+
+def shown(text: Text, start: int, room: int, parts: Parts | None = None) -> Shown:
+    """Return the pieces of a text from ``start`` that fit into ``room`` characters, and at least one. ``parts``: the sections
+    around it."""
+    end = start
+    while end < len(text.chunks) and (end == start or len(text.chunks[end]) <= room):
+        room -= len(text.chunks[end])
+        end += 1
+    return Shown(
+        may=Markup(parts.may if parts is not None else ""),
+        shape=Markup(parts.shape if parts is not None else ""),
+        head=Markup(parts.head if parts is not None else ""),
+        text=Markup("".join(text.chunks[start:end])),
+        next=end if end < len(text.chunks) else None,
+        headings=tuple((heading, start <= heading.chunk < end) for heading in text.headings),
+    )
 
 
 class Analysis(Struct, frozen=True):
@@ -47,6 +82,7 @@ class Analysis(Struct, frozen=True):
 
     may: MayDo
     shape: Shape | None
+    description: Description
     content: Content | None
     """None: the item's own file is gone."""
     parts: Parts
@@ -59,27 +95,49 @@ def analyse(record: ReleaseRecord, files: Bytes) -> Analysis:
     own = files[name]
     attached = {path: data for path, data in files.items() if path != name}
     examined, value = examine_item(release, record.link.keyset.accepted_keys(), own, attached)
-    may = may_do(examined, facts_of(release, own, attached))
+    facts = facts_of(release, own, attached)
+    may = may_do(examined, facts, Pages(release, files))
+    description = described(release, examined, facts, files)
     shape = shape_of(release.identity.kind, value) if value is not None else None
     content = item_content(release, own) if own is not None else None
-    return Analysis(may, shape, content, parts_of(release, may, shape, content))
+    return Analysis(may, shape, description, content, _parts(release, may, description, shape, content, own))
 
 
-def parts_of(release: Release, may: MayDo, shape: Shape | None, content: Content | None, share: float = 1.0) -> Parts:
-    """Render the sections. ``share``: the part of the room for long texts that they may take, at most 1."""
+def _parts(
+    release: Release,
+    may: MayDo,
+    description: Description,
+    shape: Shape | None,
+    content: Content | None,
+    own: bytes | None,
+) -> Parts:
     made = _macros()
     info = item_info(release)
-    files = attached_files(release).rows
+    text = _text(release, content, own) if content is not None and own is not None else Text(())
     return Parts(
-        str(made.may(may, info)),
+        str(made.may(may, may_use(description), info)),
         str(made.shape(shape, info)) if shape is not None else "",
-        str(made.text(release.identity.kind, content, files, share)),
+        str(made.head(content, text)),
+        text,
     )
+
+
+def _text(release: Release, content: Content, own: bytes) -> Text:
+    """Render the item's own text, whole, without its signature line."""
+    kind = release.identity.kind
+    if content.text is None or KINDS[kind].limited == "to its members":
+        return Text(())
+    text = unsigned_text(own.decode().replace("\r\n", "\n"), layout_of(kind, content.name))
+    if not content.is_markdown:
+        return Text(tuple(code_chunks(text, language_of(release.file.suffix))))
+    pages = {file.path: file.page for file in attached_files(release).rows}
+    divide = directive_text.parts if kind == "directive" else directive_text.undivided
+    return markdown.render(text, pages.get, divide)
 
 
 @cache
 def _macros() -> Any:
-    """The macros ``may``, ``shape`` and ``text``."""
+    """The macros ``may``, ``shape`` and ``head``."""
     return page_layout.environment().get_template("item_parts.html").module
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from msgspec import Struct
 
-from registry_server.pages.addresses import item_path, search_path
-from registry_server.pages.item import Outline, outline_of
+from registry_server.pages.addresses import search_path
+from registry_server.pages.item_rows import ItemRow, Wanted
 from registry_server.pages.limits import PAGES
+from registry_server.pages.listed_items import item_rows
 from registry_server.pages.page_drafts import Maker, for_each_head
 from registry_server.pages.page_layout import Page
 from registry_server.pages.registry_view import RegistryView
@@ -17,10 +17,9 @@ from registry_server.search.finding import Hit, SearchResults
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.registry.protocol.wire import SearchTotal
-from rye.registry.trust.records import ItemHistory
 
 
-class Wanted(Struct, frozen=True):
+class Search(Struct, frozen=True):
     """A search."""
 
     query: str
@@ -32,27 +31,6 @@ class Wanted(Struct, frozen=True):
     def path(self) -> str:
         """The canonical path of this page of results."""
         return search_path(self.query, self.offset, self.kind)
-
-
-class ResultRow(Struct, frozen=True, kw_only=True):
-    """One result."""
-
-    kind: str
-    id: str
-    version: str
-    description: str
-    page: str
-    deprecated: bool
-    time: datetime | None
-    """The time of its release note; null: the release changed during the search."""
-    is_examined: bool
-    """Whether its files were examined for the fields below."""
-    tier: str | None
-    """The highest tier of its rights and tools; null: it has neither."""
-    runs: int
-    """How many things can run."""
-    advisories: int
-    """How many advisories are about this version."""
 
 
 class KindLink(Struct, frozen=True):
@@ -71,7 +49,7 @@ class SearchView(Struct, frozen=True, kw_only=True):
     kind: str
     total: SearchTotal
     offset: int
-    results: tuple[ResultRow, ...]
+    results: tuple[ItemRow, ...]
     problem: str | None
     """Why no search was made."""
     previous_page: str | None
@@ -80,16 +58,12 @@ class SearchView(Struct, frozen=True, kw_only=True):
     """Links to the same search among one kind."""
 
 
-def search_page(wanted: Wanted, found: SearchResults | None, problem: str | None = None) -> Maker:
+def search_page(wanted: Search, found: SearchResults | None, problem: str | None = None) -> Maker:
     """Return the maker of ``/-/search``. ``found``: what the search found at the same head; None: no search was made."""
 
     def make(registry: RegistryView) -> Page:
         hits = found.hits if found is not None else ()
-        identities = [Identity(hit.kind, hit.id) for hit in hits]
-        histories = registry.histories(identities) if identities else {}
-        rows = [
-            result_row(registry, hit, histories.get(identity)) for hit, identity in zip(hits, identities, strict=True)
-        ]
+        rows = item_rows(registry, [_wanted(hit) for hit in hits])
         view = search_view(wanted, rows, found.total if found is not None else 0, problem)
         title = f"Search: {wanted.query}" if wanted.query else "Search"
         words = (
@@ -109,45 +83,12 @@ def search_page(wanted: Wanted, found: SearchResults | None, problem: str | None
     return for_each_head(make)
 
 
-def result_row(registry: RegistryView, hit: Hit, history: ItemHistory | None) -> ResultRow:
-    """Return the row of one result, with what the release's own bytes say."""
-    page = item_path(Identity(hit.kind, hit.id), hit.version)
-    found = [r for r in history.records if r.version == hit.version] if history is not None else []
-    if not found:
-        return ResultRow(
-            kind=hit.kind,
-            id=hit.id,
-            version=hit.version,
-            description=hit.description,
-            page=page,
-            deprecated=hit.deprecated,
-            time=None,
-            is_examined=False,
-            tier=None,
-            runs=0,
-            advisories=0,
-        )
-    record = found[0]
-    size = record.release.file.size + sum(entry.size for entry in record.release.attached)
-    is_small = size <= PAGES.search_item_bytes
-    outline = outline_of(registry, record) if is_small else Outline(None, 0, False)
-    return ResultRow(
-        kind=hit.kind,
-        id=hit.id,
-        version=hit.version,
-        description=hit.description,
-        page=page,
-        deprecated=hit.deprecated,
-        time=record.release.time,
-        is_examined=outline.is_examined,
-        tier=outline.tier,
-        runs=outline.runs,
-        advisories=len(record.advisories),
-    )
+def _wanted(hit: Hit) -> Wanted:
+    return Wanted(Identity(hit.kind, hit.id), hit.version, hit.description, hit.deprecated)
 
 
 def search_view(
-    wanted: Wanted, results: Sequence[ResultRow], total: SearchTotal, problem: str | None = None
+    wanted: Search, results: Sequence[ItemRow], total: SearchTotal, problem: str | None = None
 ) -> SearchView:
     """Return the view of one page of results."""
     before = max(wanted.offset - PAGES.search_results, 0)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import posixpath
+
 from msgspec import Struct
 
 from registry_server.pages.addresses import ItemAddress, item_path
 from registry_server.pages.item import chosen
+from registry_server.pages.item_view import attached_files
 from registry_server.pages.limits import PAGES
+from registry_server.pages.markdown import Text, render
 from registry_server.pages.page_drafts import Draft, Maker
-from registry_server.pages.page_layout import Page
+from registry_server.pages.page_layout import Document, Page
 from registry_server.pages.registry_view import RegistryView
+from registry_server.pages.release_analysis import shown
+from rye.describing.description import is_text
 from rye.errors import RyeError
 from rye.registry.protocol.wire import blob_path
 from rye.registry.trust.records import ReleaseRecord
@@ -39,8 +45,12 @@ class SourceView(Struct, frozen=True, kw_only=True):
     """The path of its bytes."""
 
 
-def source_page(address: ItemAddress) -> Maker:
-    """Return the maker of ``…@VERSION/source[/PATH]``."""
+def source_page(address: ItemAddress, part: int = 0, *, is_plain: bool = False) -> Maker:
+    """Return the maker of ``…@VERSION/source[/PATH]``.
+
+    An attached Markdown file is rendered, from the piece ``part`` on, unless ``is_plain``: then it has numbered lines, as every
+    other file.
+    """
 
     def draft(registry: RegistryView) -> Draft:
         _, record = chosen(registry, address)
@@ -71,6 +81,9 @@ def source_page(address: ItemAddress) -> Maker:
             hidden=len(hidden_characters(text)) if text else 0,
             blob=f"/{blob_path(sha256)}",
         )
+        rendered = _rendered(text, address, record) if not is_plain else None
+        if part >= max(len(rendered.chunks) if rendered is not None else 0, 1):
+            raise registry.missing(address.path)
         title = f"{path} of {identity.id} {record.version}"
         words = f"The source of {path} in the {identity.kind} {identity.id} {record.version}."
         return Page(
@@ -78,13 +91,69 @@ def source_page(address: ItemAddress) -> Maker:
             view=view,
             title=title,
             description=words,
-            path=address.path,
-            is_whole_source=True,
+            path=source_path(address, part, is_plain=is_plain),
+            is_whole_source=rendered is None,
+            parts=(lambda _share: shown(rendered, part, PAGES.part_characters)) if rendered is not None else None,
             is_indexed=False,
             is_short=registry.is_short(files),
         )
 
     return draft
+
+
+def source_path(address: ItemAddress, part: int, *, is_plain: bool) -> str:
+    """Return the canonical path of a page of a file."""
+    asked = "?plain" if is_plain else f"?part={part}" if part else ""
+    return f"{address.path}{asked}"
+
+
+def raw_page(address: ItemAddress) -> Maker:
+    """Return the maker of ``…@VERSION/raw[/PATH]``: the file as plain text, whatever it is."""
+
+    def draft(registry: RegistryView) -> Draft:
+        _, record = chosen(registry, address)
+        sha256 = _file(registry, record, address)[2]
+        basis = registry.basis(record.identity), registry.taken_down([sha256])
+        return Draft(basis, lambda: make(registry, record, sha256))
+
+    def make(registry: RegistryView, record: ReleaseRecord, sha256: str) -> Page:
+        if record.takedown is not None:
+            raise RyeError(
+                "taken-down", f"The registry's owners took this release down: {record.takedown.reason}", None
+            )
+        files = registry.files(record.identity.namespace, [sha256])
+        data = files[sha256]
+        if data is None or len(data) > PAGES.source_bytes or not is_text(data):
+            raise registry.missing(address.path)
+        return Page(
+            template="",
+            view=Raw(),
+            title="",
+            description="",
+            path=address.path,
+            document=Document(data, "text/plain", is_sandboxed=True),
+            is_short=registry.is_short(files),
+        )
+
+    return draft
+
+
+class Raw(Struct, frozen=True):
+    """A raw file has no JSON."""
+
+
+def _rendered(text: str | None, address: ItemAddress, record: ReleaseRecord) -> Text | None:
+    """Render an attached Markdown file; None for any other file, and one that is too long."""
+    is_markdown = address.rest.lower().endswith((".md", ".markdown"))
+    if text is None or not is_markdown or len(text.encode()) > PAGES.markdown_bytes:
+        return None
+    folder = address.rest.rpartition("/")[0]
+    pages = {file.path: file.page for file in attached_files(record.release).rows}
+
+    def page_of(path: str) -> str | None:
+        return pages.get(posixpath.normpath(posixpath.join(folder, path)))
+
+    return render(text, page_of)
 
 
 def _file(registry: RegistryView, record: ReleaseRecord, address: ItemAddress) -> tuple[str, int, str, bool]:

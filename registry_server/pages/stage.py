@@ -15,12 +15,13 @@ from registry_server.pages.account import HOME, Signed
 from registry_server.pages.addresses import item_path
 from registry_server.pages.comparison import Differences, Side, differences
 from registry_server.pages.comparison_pages import paged
-from registry_server.pages.examined import examine, facts_of
+from registry_server.pages.examined import described, examine, facts_of
 from registry_server.pages.file_changes import Contents
 from registry_server.pages.item_view import MayDo, may_do
 from registry_server.pages.limits import COMPARISON, PAGES
 from registry_server.pages.page_budget import Rows, line_cost, rows
 from registry_server.pages.page_layout import Page
+from rye.describing.words import Said, said
 from rye.items.reading import ReadOptions
 from rye.registry.protocol.statements import Release
 from rye.registry.protocol.wire import StageRow
@@ -56,6 +57,8 @@ class Content(Struct, frozen=True, kw_only=True):
     """What the bytes of a stage say."""
 
     may: MayDo
+    said: tuple[Said, ...]
+    """The release in the words of the client's consent screen."""
     signer: str | None
     """The fingerprint of the key that signed the file."""
     files: Rows[StagedFile]
@@ -110,10 +113,12 @@ def content_of(staged: Staged, last: Side | None) -> Content:
     examined = examine(release, staged.keys, data, attached, ReadOptions(publishing=True))
     text = readable_text(data)
     name = release.file_name
+    facts = facts_of(release, data, attached)
     own = StagedFile(name, release.file.size, release.file.sha256, False)
     files = (own, *(StagedFile(e.path, e.size, e.sha256, e.executable) for e in release.attached))
     return Content(
-        may=may_do(examined, facts_of(release, data, attached)),
+        may=may_do(examined, facts),
+        said=said(described(release, examined, facts, {**attached, name: data}), release.time),
         signer=examined.signer,
         files=rows(files, lambda file: 260 + line_cost(file.path)),
         text=text[: PAGES.source_characters],

@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
-REVISION = "0011"
+REVISION = "0012"
 """The newest alembic revision, which a database must have. A test compares it with the revisions' folder."""
 
 registry = Table(
@@ -417,4 +417,18 @@ dependents = Table(
     Column("name", String(1100), primary_key=True, comment="kind:id of an item with a release that depends on it."),
     Column("version", String(256), primary_key=True),
     comment="Which releases depend on what, for pages. Filled from the log on demand.",
+)
+
+listings = Table(
+    "listings",
+    metadata,
+    Column("name", String(1100), primary_key=True, comment="kind:id"),
+    Column("version", String(256), nullable=False, comment="The release that the row is about."),
+    Column("code", String(16), nullable=False, comment="The code that described it."),
+    Column("declared", Boolean, comment="Empty: not known, or it only names other items."),
+    Column("alarms", Integer, comment="Empty: not known."),
+    Column("licence", String(80), nullable=False, comment="Cut; empty: none."),
+    Column("used_by", Integer, nullable=False, comment="Items of other namespaces that depend on it."),
+    Column("publishers", Integer, nullable=False, comment="The number of these namespaces."),
+    comment="What lists of items filter and sort by, for pages. Filled on demand.",
 )

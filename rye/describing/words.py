@@ -107,6 +107,22 @@ RUN_NAMES = {
 """What several are called."""
 
 
+FACT_WORDS = {
+    "host": "names the host",
+    "command": "names the command",
+    "pipe-to-shell": "downloads and runs",
+    "decode-and-run": "decodes and runs",
+    "unpinned-fetch": "fetches code without a fixed version",
+    "remote-instructions": "takes instructions from elsewhere",
+    "secret-path": "names a place of secrets",
+    "secret-name": "names a secret",
+    "persistence": "makes something start by itself",
+    "safety-off": "switches a safeguard off",
+    "allowed-secret": "contains a secret that was allowed",
+}
+"""What a fact says of the words that follow (:mod:`rye.text.facts.fact`)."""
+
+
 def run_words(run: Run) -> str:
     """One thing that can run, where, and the exact action, on one line. Its parts are the author's text."""
     return f"{RUN_WORDS[run.what]} {run.where}: {run.action}"
@@ -196,34 +212,34 @@ def total_words(total: Total) -> str:
     return f"{counted(total.items, 'item')}: {', '.join(told)}"
 
 
-class Mark(Struct, frozen=True):
+class ShortMark(Struct, frozen=True):
     """A few words in a list."""
 
     words: str
     level: Level = "plain"
 
 
-def marks(description: Description) -> tuple[Mark, ...]:
+def marks(description: Description) -> tuple[ShortMark, ...]:
     """Return the marks of an item in a list, the worst first. An item that declares what it may use never gets a worse one than
     an item that does not."""
-    found = [Mark(counted(count, noun), level) for count, noun, level in _warned(description) if count]
+    found = [ShortMark(counted(count, noun), level) for count, noun, level in _warned(description) if count]
     if description.declared is False:
-        found.append(Mark(NOT_DECLARED.partition(":")[0], "caution"))
+        found.append(ShortMark(NOT_DECLARED.partition(":")[0], "caution"))
     elif description.any_command:
-        found.append(Mark("may run any command", "caution"))
+        found.append(ShortMark("may run any command", "caution"))
     elif description.capabilities:
         found.append(
-            Mark(
+            ShortMark(
                 f"{counted(len(description.capabilities), 'right')}, at most {description.tier}",
                 "caution" if description.tier == "unrestricted" else "plain",
             )
         )
     elif description.tools is not None:
-        found.append(Mark(f"only {some(description.tools)}" if description.tools else "no tools"))
+        found.append(ShortMark(f"only {some(description.tools)}" if description.tools else "no tools"))
     if description.runs:
-        found.append(Mark(f"{counted(description.run_count, 'thing')} that can run"))
+        found.append(ShortMark(f"{counted(description.run_count, 'thing')} that can run"))
     if not description.is_whole:
-        found.append(Mark(NOT_ALL_READ))
+        found.append(ShortMark(NOT_ALL_READ))
     return tuple(found)
 
 

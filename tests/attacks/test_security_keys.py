@@ -14,6 +14,7 @@ from rye.registry.protocol.lines import StatementError
 from rye.registry.protocol.notes import NoteError, Signer, VerifierKey
 from rye.registry.protocol.statements import Keyset, Require, namespace_key_name
 from rye.registry.trust.keysets import KeysetChain, extend
+from rye.registry.trust.owners import Owners
 from rye.registry.trust.trust_error import TrustError
 from rye.signing.keys import L, PrivateKey, PublicKey, read_public_line
 from rye.signing.sign_item import sign
@@ -169,7 +170,7 @@ def signed_by(statement: Keyset, *keys: SigningKey) -> notes.SignedNote:
 
 
 def chain_of(statement: Keyset, *keys: SigningKey) -> KeysetChain:
-    return extend(KeysetChain(ORIGIN, "acme"), 1, signed_by(statement, *keys), statement, [])
+    return extend(KeysetChain(ORIGIN, "acme"), 1, signed_by(statement, *keys), statement, Owners(()))
 
 
 def test_a_keyset_that_lowers_what_is_required_needs_a_security_key() -> None:
@@ -177,9 +178,9 @@ def test_a_keyset_that_lowers_what_is_required_needs_a_security_key() -> None:
     chain = chain_of(first, STICK)
     second = keyset(STICK.public, PLAIN.public, before=first)
     with pytest.raises(TrustError) as raised:
-        extend(chain, 2, signed_by(second, PLAIN), second, [])
+        extend(chain, 2, signed_by(second, PLAIN), second, Owners(()))
     assert raised.value.code == "keyset-takeover"
-    assert len(extend(chain, 2, signed_by(second, PLAIN, STICK), second, []).links) == 2
+    assert len(extend(chain, 2, signed_by(second, PLAIN, STICK), second, Owners(())).links) == 2
 
 
 def test_a_keyset_that_raises_it_is_signed_by_one_that_then_counts() -> None:
@@ -187,9 +188,9 @@ def test_a_keyset_that_raises_it_is_signed_by_one_that_then_counts() -> None:
     chain = chain_of(first, PLAIN)
     second = keyset(STICK.public, PLAIN.public, before=first, require="hardware")
     with pytest.raises(TrustError) as raised:
-        extend(chain, 2, signed_by(second, PLAIN), second, [])
+        extend(chain, 2, signed_by(second, PLAIN), second, Owners(()))
     assert raised.value.code == "keyset-signatures"
-    extend(chain, 2, signed_by(second, PLAIN, STICK), second, [])
+    extend(chain, 2, signed_by(second, PLAIN, STICK), second, Owners(()))
 
 
 def test_presence_alone_does_not_count_where_verification_is_required() -> None:
@@ -200,8 +201,8 @@ def test_presence_alone_does_not_count_where_verification_is_required() -> None:
     chain = chain_of(first, verified)
     second = keyset(STICK.public, before=first, require="hardware")
     with pytest.raises(TrustError):
-        extend(chain, 2, signed_by(second, STICK), second, [])
-    extend(chain, 2, signed_by(second, verified), second, [])
+        extend(chain, 2, signed_by(second, STICK), second, Owners(()))
+    extend(chain, 2, signed_by(second, verified), second, Owners(()))
 
 
 def test_one_key_in_two_forms_is_no_keyset() -> None:

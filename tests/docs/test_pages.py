@@ -15,10 +15,12 @@ from msgspec import Struct
 
 from registry_server.pages.diff import DiffView
 from registry_server.pages.item_view import ItemView
+from registry_server.pages.lists import ListView, PublishersView
 from registry_server.pages.log import EntryView, LogView
 from registry_server.pages.namespace import NamespaceView
 from registry_server.pages.search import SearchView
 from registry_server.pages.source import SourceView
+from registry_server.pages.versions import VersionsView
 from tests.scenes.registry import Registry
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
@@ -26,7 +28,18 @@ TEXT = (REFERENCE / "pages.md").read_text("utf-8")
 TABLES = dict(
     re.findall(r"<!-- fields: (\w+) -->\n((?:\|.*\n)+)", (REFERENCE / "page-documents.md").read_text("utf-8"))
 )
-PAGES = (ItemView, SourceView, SearchView, DiffView, LogView, EntryView, NamespaceView)
+PAGES = (
+    ItemView,
+    SourceView,
+    SearchView,
+    DiffView,
+    LogView,
+    EntryView,
+    NamespaceView,
+    ListView,
+    PublishersView,
+    VersionsView,
+)
 VIEWS: dict[str, type[Struct]] = {view.__name__: view for view in PAGES}
 EXAMPLES = dict(re.findall(r"<!-- example: (.*?) -->\n```\n(.*?)```", TEXT, re.DOTALL))
 

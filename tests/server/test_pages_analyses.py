@@ -19,7 +19,7 @@ from registry_server.accounts import registry_keys as server_keys
 from registry_server.api import worker
 from registry_server.api.worker import Analyst, Released
 from registry_server.cli.program import cli
-from registry_server.pages import analysis_store, item, page_layout
+from registry_server.pages import analysed, analysis_store, page_layout
 from registry_server.pages.analysis_store import AnalysisStore, remove_taken_down
 from registry_server.pages.limits import PAGES
 from registry_server.pages.release_analysis import analyse
@@ -55,7 +55,7 @@ class Analysed:
             self.analysed.append(f"{record.identity.id}@{record.version}")
             return analyse(record, files)
 
-        patch.setattr(item, "analyse", counted)
+        patch.setattr(analysed, "analyse", counted)
 
     @property
     def analyses(self) -> AnalysisStore:
@@ -458,9 +458,12 @@ import os, sys, threading
 from registry_server.pages.release_analysis import Analysis, Parts, decode, encode
 from registry_server.pages.page_budget import Rows
 from registry_server.pages.item_view import MayDo
+from registry_server.pages.markdown import Text
+from rye.describing.description import Description
 none = Rows()
 lists = dict.fromkeys(("rights", "agent_tools", "hooks", "runs", "facts", "unread"), none)
-data, _ = encode(Analysis(MayDo(tier=None, agent_limits=(), problem=None, **lists), None, None, Parts("", "", "")))
+may = MayDo(tier=None, agent_limits=(), problem=None, **lists)
+data, _ = encode(Analysis(may, None, Description(declared=None), None, Parts("", "", "", Text(()))))
 sys.setswitchinterval(1e-5)
 
 def read(barrier):

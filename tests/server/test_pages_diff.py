@@ -41,7 +41,7 @@ def path_of(identity: Identity, old: str, new: str) -> str:
 def page(local: LocalRegistry, path: str, token: str = "") -> html.HtmlElement:
     answer = local.get(path, token, headers=HTML)
     assert answer.status_code == 200, answer.text[-3000:]
-    assert len(answer.content) <= 50_000
+    assert len(answer.content) <= PAGES.html_bytes
     return html.fromstring(answer.content)
 
 

@@ -8,6 +8,7 @@ import pytest
 from lxml import html
 
 from registry_server.pages.directive_text import Fence, Prose, Steps, parts
+from registry_server.pages.limits import PAGES
 from registry_server.pages.markdown import Text, render
 
 FENCE = '# Deploy\n\n```xml\n<directive name="deploy" version="1.0.0">\n</directive>\n```\n\n'
@@ -22,7 +23,7 @@ CRITERIA = (
 
 
 def shown(text: str) -> tuple[Text, html.HtmlElement]:
-    found = render(text, 10_000, divide=parts)
+    found = render(text, divide=parts)
     return found, html.fromstring(f"<div>{found.html}</div>")
 
 
@@ -85,7 +86,7 @@ def test_hostile_names_and_steps_stay_text(name: str) -> None:
     written = PROCESS.replace("Ship<", f"{name}<").replace('"ship"', f'"{name}"')
     _, page = shown(FENCE + written)
     assert {each.tag for each in page.iter()} <= {
-        *("div", "h3", "h4", "p", "details", "summary", "pre", "code", "ol", "li", "span"),
+        *("div", "h3", "h4", "p", "details", "summary", "pre", "code", "ol", "li", "span", "a", "i"),
     }
     assert "\u202e" not in page.text_content()
 
@@ -96,12 +97,13 @@ def test_a_text_without_a_fence_of_its_own_is_prose() -> None:
     assert parts(PROCESS) == (Prose(PROCESS),)
 
 
-def test_a_cut_process_says_so_and_begins_as_it_is_written() -> None:
+def test_a_process_that_is_too_long_for_a_page_is_shown_as_source() -> None:
     long = "<process>\n" + "".join(f'<step name="s{n}">Words of {n}</step>\n' for n in range(2000)) + "</process>\n"
-    found = render(FENCE + long, 3_000, divide=parts)
-    assert found.is_cut
+    found = render(FENCE + long, divide=parts)
+    assert found.lost == ()
     assert "s0" in found.html
-    assert len(found.html) < 3_300
+    assert "Words of 1999" in found.html
+    assert all(len(chunk) <= PAGES.block_characters + 200 for chunk in found.chunks)
 
 
 @pytest.mark.slow
@@ -112,5 +114,5 @@ def test_many_openings_take_no_long_time() -> None:
         "```xml\n<directive " * 1300,
         FENCE + '<process>\n<step name="a">' * 900,
     ):
-        render(text, 5_000, divide=parts)
+        render(text, divide=parts)
     assert time.process_time() - started < 4

@@ -24,6 +24,7 @@ from registry_server.storage.schema import documents
 from registry_server.upkeep import takedown
 from registry_server.upkeep.founding import found
 from rye.items.identity import Identity
+from rye.items.kinds import KINDS
 from rye.registry.protocol.statements import Advisory, Deprecation, Yank
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.publisher import Publisher, now
@@ -105,7 +106,7 @@ class TestFeed:
         takedown.publish(service.sequencer, takedown.signed(plan.statements, owners))
         titles = ["Taken down: directive acme/a/item 2.0.0",
                   "Supported again: directive acme/a/item", "Deprecated: directive acme/a/item",
-                  "Advisory: directive acme/a/item",
+                  "Advisory A-1: directive acme/a/item",
                   "Available again: directive acme/a/item 1.0.0", "Yanked: directive acme/a/item 1.0.0",
                   "directive acme/a/item 2.0.0", "directive acme/a/item 1.0.0"]  # fmt: skip
         for path in ("/feed.atom", "/-/namespaces/acme/feed.atom"):
@@ -241,13 +242,14 @@ class TestSitemap:
         parts = self.addresses(local, "/sitemap.xml")
         assert len(parts) == 3
         found = [address for part in parts for address in self.addresses(local, part)]
-        assert found == ["/", *(f"/-/directive/{name}" for name in wanted if name != "acme/a/n3")]
+        lists = [f"/-/{folder}" for folder in ("items", "namespaces", *(kind.folder for kind in KINDS.values()))]
+        assert found == ["/", *lists, *(f"/-/directive/{name}" for name in wanted if name != "acme/a/n3")]
         assert all(local.get(address, headers={"Accept": "text/html"}).status_code == 200 for address in found)
 
     def test_an_empty_registry_lists_its_first_page(self, tmp_path: Path) -> None:
         local = LocalRegistry(tmp_path / "empty")
         (part,) = self.addresses(local, "/sitemap.xml")
-        assert self.addresses(local, part) == ["/"]
+        assert self.addresses(local, part)[:2] == ["/", "/-/items"]
         local.close()
 
     @pytest.mark.parametrize("after", ["x", "a:b:c", "directive:acme/<b>", "directive:acme/%00", "'; --", "directive:"])

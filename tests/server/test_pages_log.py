@@ -15,6 +15,7 @@ import pytest
 from lxml import html
 
 from registry_server.pages.entry_words import entry_words
+from registry_server.pages.limits import PAGES
 from registry_server.pages.log import read_position
 from rye.items.identity import Identity
 from rye.registry.protocol import merkle, notes, tlog_proof
@@ -54,7 +55,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRegistry]:
 def page(local: LocalRegistry, path: str) -> html.HtmlElement:
     answer = local.get(path, headers=HTML)
     assert answer.status_code == 200
-    assert len(answer.content) <= 50_000
+    assert len(answer.content) <= PAGES.html_bytes
     return html.fromstring(answer.content)
 
 

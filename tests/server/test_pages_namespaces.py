@@ -13,8 +13,8 @@ from lxml import html
 
 from registry_server.accounts import registry_keys as server_keys
 from registry_server.accounts import roles
-from registry_server.pages.limits import RECORDS
-from registry_server.pages.name_ranges import item_rows, stretches
+from registry_server.pages.limits import PAGES, RECORDS
+from registry_server.pages.name_ranges import names_in, stretches
 from registry_server.pages.namespace import is_item_name, keyset_rows, namespace_view
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
@@ -42,7 +42,7 @@ def document(local: LocalRegistry, path: str = PAGE, token: str = "") -> dict[st
 def page(local: LocalRegistry, path: str = PAGE, token: str = "") -> str:
     answer = local.get(path, token, headers=HTML)
     assert answer.status_code == 200
-    assert len(answer.content) <= 50_000
+    assert len(answer.content) <= PAGES.html_bytes
     main = html.fromstring(answer.content).find(".//main")
     assert main is not None
     return " ".join("".join(map(str, main.itertext())).split())
@@ -186,7 +186,7 @@ class TestOwnersAndItems:
         with database.reader(local.service.engine) as connection:
             names: list[str] = []
             after = ""
-            while rows := item_rows(connection, stretches(["acme"]), after, 3):
+            while rows := names_in(connection, stretches(["acme"]), after, 3):
                 names += [row[0] for row in rows]
                 after = names[-1]
         assert names == [f"directive:{name}" for name in wanted]

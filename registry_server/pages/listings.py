@@ -1,0 +1,293 @@
+"""A table with what lists filter and sort by, which pages fill when they need it.
+
+Publishing does not wait for it. A list first describes the items that have no row yet, or whose newest release or describing code
+is another, for a bounded time. Until then such items are in every list without filters, and in none that asks for something that
+is not known of them. Counts of use change when a dependent item is described, and rows of a page are always counted anew.
+
+The table is derived: whoever can write it can only change the order and the filters of lists.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+import sqlalchemy as sa
+from msgspec import Struct
+
+from registry_server.pages import page_layout
+from registry_server.pages.analysed import analysis_of
+from registry_server.pages.analysis_store import AnalysisStore
+from registry_server.pages.dependents import catch_up as catch_up_dependents
+from registry_server.pages.dependents import uses_of
+from registry_server.pages.item_rows import Use
+from registry_server.pages.limits import LISTS
+from registry_server.pages.page_context import Reader, Site
+from registry_server.pages.registry_view import RegistryView
+from registry_server.storage import database
+from registry_server.storage.objects import Objects
+from registry_server.storage.schema import documents, keysets, listings
+from rye.describing.description import Description
+from rye.items.identity import Identity
+from rye.storage.verdicts import running_code
+
+Sort = Literal["used", "newest", "name"]
+SORTS: tuple[Sort, ...] = ("used", "newest", "name")
+
+
+class Filters(Struct, frozen=True, kw_only=True):
+    """What a list shows."""
+
+    kind: str = ""
+    """Empty: all."""
+    sort: Sort = "used"
+    licence: str = ""
+    """Only items with this licence; empty: any."""
+    no_alarms: bool = False
+    """Only items without alarms."""
+    tools: bool = False
+    """Only items that declare what they may use."""
+
+
+# -- filling -------------------------------------------------------------------------------------------------------------
+
+
+def filling(store: Objects, analyses: AnalysisStore | None) -> Callable[[sa.Engine, int], None]:
+    """Return what a list does before its transaction: describe what is new, for a log of the given size."""
+
+    def prepare(engine: sa.Engine, size: int) -> None:
+        catch_up_dependents(engine, size)
+        if _filled.get(engine) != size and _fill(engine, store, analyses):
+            _filled[engine] = size
+
+    return prepare
+
+
+_filled: WeakKeyDictionary[sa.Engine, int] = WeakKeyDictionary()
+"""The size of the log for which each table was found complete."""
+
+
+class _Listing(Struct, frozen=True):
+    name: str
+    version: str
+    description: Description | None
+    use: Use
+
+
+def _fill(engine: sa.Engine, store: Objects, analyses: AnalysisStore | None) -> bool:
+    """Describe items for a bounded time. Return whether none is left."""
+    until = time.monotonic() + LISTS.describing_seconds
+    while time.monotonic() < until:
+        with database.reader(engine) as connection:
+            registry = RegistryView(connection, store, Site("", "", ""), Reader(), datetime.now(UTC), analyses)
+            left = connection.execute(_UNKNOWN, {"code": code()}).all()
+            if not left:
+                return True
+            rows: list[_Listing] = []
+            touched: dict[Identity, None] = {}
+            for name, version in left:
+                row, needs = _describe(registry, name, version)
+                rows.append(row)
+                touched.update(dict.fromkeys(needs))
+                if time.monotonic() > until:
+                    break
+            uses = uses_of(registry, [each for each in touched if str(each) not in {row.name for row in rows}])
+        with database.change(engine) as connection:
+            for row in rows:
+                connection.execute(_PUT, _values(row))
+            for identity, use in uses.items():
+                values = {"which": str(identity), "used_by": use.items, "publishers": use.publishers}
+                connection.execute(_COUNT, values)
+    return False
+
+
+def _describe(registry: RegistryView, name: str, version: str) -> tuple[_Listing, list[Identity]]:
+    kind, _, identifier = name.partition(":")
+    identity = Identity(kind, identifier)
+    history = registry.histories([identity]).get(identity)
+    record = next((each for each in history.records if each.version == version), None) if history is not None else None
+    use = uses_of(registry, [identity])[identity]
+    if record is None:  # clients refuse its history
+        return _Listing(name, version, None, use), []
+    release = record.release
+    needs = [r.identity for r in (*release.depends_on, *release.requires) if r.identity is not None]
+    return _Listing(name, version, analysis_of(registry, record)[0].description, use), needs
+
+
+def _values(row: _Listing) -> dict[str, object]:
+    about = row.description
+    return {
+        "name": row.name,
+        "version": row.version,
+        "code": code(),
+        "declared": about.declared if about is not None else None,
+        "alarms": about.alarms if about is not None and about.is_whole else None,
+        "licence": " ".join((about.licence or "").split())[:_LICENCE] if about is not None else "",
+        "used_by": row.use.items,
+        "publishers": row.use.publishers,
+    }
+
+
+_LICENCE = 80
+"""Characters of a licence that are stored and compared."""
+
+
+@cache
+def code() -> str:
+    """Identify the code that describes items: what other code described counts as unknown."""
+    return hashlib.sha256(running_code() + page_layout.version().encode()).hexdigest()[:16]
+
+
+_UNKNOWN = (
+    sa.select(documents.c.name, documents.c.version)
+    .outerjoin(listings, listings.c.name == documents.c.name)
+    .where(
+        sa.or_(
+            listings.c.name.is_(None),
+            listings.c.version != documents.c.version,
+            listings.c.code != sa.bindparam("code"),
+        )
+    )
+    .order_by(documents.c.number.desc())
+    .limit(LISTS.described_at_once)
+)
+_COLUMNS = ("version", "code", "declared", "alarms", "licence", "used_by", "publishers")
+_PUT = sa.text(
+    f"INSERT INTO listings (name, {', '.join(_COLUMNS)}) VALUES (:name, {', '.join(f':{each}' for each in _COLUMNS)}) "
+    f"ON CONFLICT (name) DO UPDATE SET {', '.join(f'{each} = excluded.{each}' for each in _COLUMNS)}"
+)
+_COUNT = (
+    listings.update()
+    .where(listings.c.name == sa.bindparam("which"))
+    .values(used_by=sa.bindparam("used_by"), publishers=sa.bindparam("publishers"))
+)
+
+
+# -- asking --------------------------------------------------------------------------------------------------------------
+
+
+class Named(Struct, frozen=True):
+    """One item of a list."""
+
+    identity: Identity
+    version: str
+    description: str
+    deprecated: bool
+
+
+def _listed(filters: Filters, reader: Reader) -> sa.Select[tuple[str, str, str, bool]]:
+    """Return the question for the items of a list, without their order."""
+    joined = sa.and_(listings.c.name == documents.c.name, listings.c.version == documents.c.version)
+    asked = sa.select(
+        documents.c.name, documents.c.version, documents.c.description, documents.c.deprecated
+    ).outerjoin_from(documents, listings, joined)
+    if filters.kind:
+        asked = asked.where(documents.c.kind == filters.kind)
+    if reader.namespaces is not None:
+        asked = asked.where(documents.c.namespace.in_(reader.namespaces))
+    if filters.no_alarms:
+        asked = asked.where(listings.c.alarms == 0)
+    if filters.tools:
+        asked = asked.where(listings.c.declared.is_(sa.true()))
+    if filters.licence:
+        asked = asked.where(sa.func.lower(listings.c.licence) == filters.licence.lower())
+    return asked
+
+
+def items_of(registry: RegistryView, filters: Filters, start: int, most: int) -> list[Named]:
+    """Return a page of a list.
+
+    A reader of some namespaces only gets the newest in place of the most used: the order must not tell what others use.
+    """
+    name = documents.c.name
+    if registry.connection.dialect.name == "postgresql":
+        name = name.collate("C")  # type: ignore[assignment]
+    order: Sequence[sa.ColumnElement[object]] = {
+        "used": (
+            sa.func.coalesce(listings.c.publishers, 0).desc(),
+            sa.func.coalesce(listings.c.used_by, 0).desc(),
+            documents.c.number.desc(),
+        ),
+        "newest": (documents.c.number.desc(),),
+        "name": (name,),
+    }["newest" if filters.sort == "used" and registry.reader.namespaces is not None else filters.sort]
+    asked = _listed(filters, registry.reader).order_by(*order).offset(start).limit(most)
+    named: list[Named] = []
+    rows: Sequence[Any] = registry.connection.execute(asked).all()
+    for item, version, description, deprecated in rows:
+        kind, _, identifier = item.partition(":")
+        named.append(Named(Identity(kind, identifier), version, description, bool(deprecated)))
+    return named
+
+
+def count_of(registry: RegistryView, filters: Filters) -> int:
+    """Return how many items a list has."""
+    asked = sa.select(sa.func.count()).select_from(_listed(filters, registry.reader).subquery())
+    return registry.connection.scalar(asked) or 0
+
+
+def counts_by_kind(registry: RegistryView) -> dict[str, int]:
+    """Return how many items of each kind the reader may see."""
+    asked = sa.select(documents.c.kind, sa.func.count()).group_by(documents.c.kind)
+    if registry.reader.namespaces is not None:
+        asked = asked.where(documents.c.namespace.in_(registry.reader.namespaces))
+    return {str(kind): int(count) for kind, count in registry.connection.execute(asked)}
+
+
+def licences_of(registry: RegistryView, kind: str) -> list[tuple[str, int]]:
+    """Return the most common licences of a kind, and how many items have each."""
+    lower, written = sa.func.lower(listings.c.licence), sa.func.min(listings.c.licence)
+    listed = _listed(Filters(kind=kind), registry.reader).with_only_columns(written, sa.func.count())
+    asked = listed.where(listings.c.licence != "").group_by(lower)
+    asked = asked.order_by(sa.func.count().desc(), lower).limit(LISTS.licences)
+    return [(licence, count) for licence, count in registry.connection.execute(asked)]
+
+
+def unknown_count(registry: RegistryView, kind: str) -> int:
+    """Return of how many items of a kind the lists know nothing yet."""
+    asked = _listed(Filters(kind=kind), registry.reader).where(listings.c.name.is_(None))
+    return registry.connection.scalar(sa.select(sa.func.count()).select_from(asked.subquery())) or 0
+
+
+class Publisher(Struct, frozen=True):
+    """A namespace in a list."""
+
+    namespace: str
+    items: int
+    used_by: int
+    """Items of other namespaces that depend on its items."""
+
+
+def publishers_of(registry: RegistryView, sort: Sort, start: int, most: int) -> list[Publisher]:
+    """Return a page of the namespaces that the reader may see."""
+    claims = sa.select(keysets.c.namespace, sa.func.min(keysets.c.position).label("first"))
+    if registry.reader.namespaces is not None:
+        claims = claims.where(keysets.c.namespace.in_(registry.reader.namespaces))
+    claimed = claims.group_by(keysets.c.namespace).subquery()
+    joined = sa.and_(listings.c.name == documents.c.name, listings.c.version == documents.c.version)
+    used = sa.func.sum(sa.func.coalesce(listings.c.used_by, 0)).label("used")
+    counted = (
+        sa.select(documents.c.namespace, sa.func.count().label("items"), used)
+        .outerjoin_from(documents, listings, joined)
+        .group_by(documents.c.namespace)
+        .subquery()
+    )
+    items, uses = sa.func.coalesce(counted.c["items"], 0), sa.func.coalesce(counted.c.used, 0)
+    name = claimed.c.namespace
+    if registry.connection.dialect.name == "postgresql":
+        name = name.collate("C")  # type: ignore[assignment]
+    order: Sequence[sa.ColumnElement[object]] = {
+        "used": (uses.desc(), items.desc(), name),
+        "newest": (claimed.c.first.desc(),),
+        "name": (name,),
+    }["newest" if sort == "used" and registry.reader.namespaces is not None else sort]
+    asked = sa.select(claimed.c.namespace, items, uses).outerjoin_from(
+        claimed, counted, counted.c.namespace == claimed.c.namespace
+    )
+    rows = registry.connection.execute(asked.order_by(*order).offset(start).limit(most))
+    return [Publisher(namespace, int(count), int(used)) for namespace, count, used in rows]

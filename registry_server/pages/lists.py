@@ -1,0 +1,215 @@
+"""Lists to browse: the items of a kind, all items, and the namespaces."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from urllib.parse import urlencode
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from registry_server.pages.addresses import namespace_path
+from registry_server.pages.item_rows import ItemRow, Wanted, row_cost
+from registry_server.pages.limits import LISTS
+from registry_server.pages.listed_items import item_rows
+from registry_server.pages.listings import (
+    SORTS,
+    Filters,
+    Publisher,
+    Sort,
+    count_of,
+    counts_by_kind,
+    items_of,
+    licences_of,
+    publishers_of,
+    unknown_count,
+)
+from registry_server.pages.page_budget import fitting
+from registry_server.pages.page_drafts import Maker, for_each_head
+from registry_server.pages.page_layout import Page
+from registry_server.pages.registry_view import RegistryView
+from rye.items.kinds import KINDS
+
+
+class Choice(Struct, frozen=True):
+    """A link to the same list with another choice."""
+
+    words: str
+    path: str
+    is_chosen: bool
+    count: int | None = None
+
+
+class ListView(Struct, frozen=True, kw_only=True):
+    """The JSON of a list of items."""
+
+    kind: str
+    """Empty: all kinds."""
+    title: str
+    summary: str
+    total: int
+    offset: int
+    results: tuple[ItemRow, ...]
+    unknown: int
+    """Items that are not described yet, and so in no filtered list."""
+    kinds: tuple[Choice, ...]
+    sorts: tuple[Choice, ...]
+    filters: tuple[Choice, ...]
+    licences: tuple[Choice, ...]
+    previous_page: str | None
+    next_page: str | None
+    query: str = ""
+    """Always empty: this is what a search without words answers."""
+    problem: str | None = None
+
+
+def list_path(filters: Filters, start: int = 0) -> str:
+    """Return the canonical path of a list."""
+    asked = {
+        **({"sort": filters.sort} if filters.sort != "used" else {}),
+        **({"licence": filters.licence} if filters.licence else {}),
+        **({"alarms": "no"} if filters.no_alarms else {}),
+        **({"tools": "declared"} if filters.tools else {}),
+        **({"offset": str(start)} if start else {}),
+    }
+    path = f"/-/{KINDS[filters.kind].folder}" if filters.kind else "/-/items"
+    return f"{path}?{urlencode(asked)}" if asked else path
+
+
+def list_page(filters: Filters, start: int = 0) -> Maker:
+    """Return the maker of ``/-/skills``, of the lists of other kinds, and of ``/-/items``."""
+
+    def make(registry: RegistryView) -> Page:
+        named = items_of(registry, filters, start, LISTS.items + 1)
+        wanted = [Wanted(one.identity, one.version, one.description, one.deprecated) for one in named[: LISTS.items]]
+        rows = fitting(item_rows(registry, wanted), LISTS.list_characters, row_cost)
+        total = count_of(registry, filters)
+        title = _title(filters.kind)
+        has_more = len(named) > len(rows)
+        view = ListView(
+            kind=filters.kind,
+            title=title,
+            summary=KINDS[filters.kind].summary if filters.kind else "",
+            total=total,
+            offset=start,
+            results=tuple(rows),
+            unknown=unknown_count(registry, filters.kind) if _is_filtered(filters) else 0,
+            kinds=_kinds(registry, filters),
+            sorts=tuple(
+                Choice(_SORT_WORDS[sort], list_path(replace(filters, sort=sort)), sort == filters.sort)
+                for sort in SORTS
+            ),
+            filters=(
+                Choice("no alarms", list_path(replace(filters, no_alarms=not filters.no_alarms)), filters.no_alarms),
+                Choice("declares what it may use", list_path(replace(filters, tools=not filters.tools)), filters.tools),
+            ),
+            licences=_licences(registry, filters),
+            previous_page=list_path(filters, max(start - LISTS.items, 0)) if start else None,
+            next_page=list_path(filters, start + len(rows)) if has_more else None,
+        )
+        words = f"{total:,} {title.lower()} in {registry.site.origin}, with what each may use, its warnings and its licence."
+        return Page(
+            template="list.html",
+            view=view,
+            title=title,
+            description=words,
+            path=list_path(filters, start),
+            is_indexed=not start and not _is_filtered(filters),
+            is_partial=unknown_count(registry, "") > 0,
+            feeds=(f"/-/{KINDS[filters.kind].folder}/feed.atom" if filters.kind else "/feed.atom",),
+        )
+
+    return for_each_head(make)
+
+
+_SORT_WORDS: dict[Sort, str] = {"used": "most used by others", "newest": "newest", "name": "name"}
+
+
+def _title(kind: str) -> str:
+    return KINDS[kind].folder.capitalize() if kind else "All items"
+
+
+def _is_filtered(filters: Filters) -> bool:
+    return bool(filters.licence or filters.no_alarms or filters.tools)
+
+
+def _kinds(registry: RegistryView, filters: Filters) -> tuple[Choice, ...]:
+    counts = counts_by_kind(registry)
+    every = Choice("all", list_path(replace(filters, kind="")), not filters.kind, sum(counts.values()))
+    named = (
+        Choice(KINDS[kind].folder, list_path(replace(filters, kind=kind)), kind == filters.kind, counts[kind])
+        for kind in KINDS
+        if counts.get(kind) or kind == filters.kind
+        if kind in counts
+    )
+    return (every, *named)
+
+
+def _licences(registry: RegistryView, filters: Filters) -> tuple[Choice, ...]:
+    found = [
+        Choice(licence, list_path(replace(filters, licence=licence)), licence.lower() == filters.licence.lower(), count)
+        for licence, count in licences_of(registry, filters.kind)
+    ]
+    return (Choice("any", list_path(replace(filters, licence="")), not filters.licence), *found) if found else ()
+
+
+class PublisherRow(Struct, frozen=True, kw_only=True):
+    """A namespace in a list."""
+
+    namespace: str
+    page: str
+    claimed: datetime | None
+    items: int
+    used_by: int
+    """Items of other namespaces that depend on its items."""
+
+
+class PublishersView(Struct, frozen=True, kw_only=True):
+    """The JSON of ``/-/namespaces``."""
+
+    namespaces: tuple[PublisherRow, ...]
+    sorts: tuple[Choice, ...]
+    previous_page: str | None
+    next_page: str | None
+
+
+def publishers_path(sort: Sort = "used", start: int = 0) -> str:
+    """Return the canonical path of the list of namespaces."""
+    asked = {**({"sort": sort} if sort != "used" else {}), **({"offset": str(start)} if start else {})}
+    return f"/-/namespaces?{urlencode(asked)}" if asked else "/-/namespaces"
+
+
+def publishers_page(sort: Sort = "used", start: int = 0) -> Maker:
+    """Return the maker of ``/-/namespaces``."""
+
+    def make(registry: RegistryView) -> Page:
+        found = publishers_of(registry, sort, start, LISTS.items + 1)
+        view = PublishersView(
+            namespaces=tuple(publisher_row(registry, one) for one in found[: LISTS.items]),
+            sorts=tuple(Choice(_SORT_WORDS[each], publishers_path(each), each == sort) for each in SORTS),
+            previous_page=publishers_path(sort, max(start - LISTS.items, 0)) if start else None,
+            next_page=publishers_path(sort, start + LISTS.items) if len(found) > LISTS.items else None,
+        )
+        return Page(
+            template="publishers.html",
+            view=view,
+            title="Publishers",
+            description=f"The namespaces of {registry.site.origin}, with their items.",
+            path=publishers_path(sort, start),
+            is_indexed=not start,
+            is_partial=unknown_count(registry, "") > 0,
+        )
+
+    return for_each_head(make)
+
+
+def publisher_row(registry: RegistryView, found: Publisher) -> PublisherRow:
+    """Return the row of a namespace."""
+    links = registry.chain(found.namespace).links
+    return PublisherRow(
+        namespace=found.namespace,
+        page=namespace_path(found.namespace),
+        claimed=links[0].keyset.time if links else None,
+        items=found.items,
+        used_by=found.used_by,
+    )
