@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -45,6 +46,20 @@ class Settings:
     api: str = "/api/v1"
     """The API's address in ``/config.json``: a path on the same host, or an absolute address."""
 
+    # Who is responsible. Each is an address that begins with ``https:``, or with ``mailto:`` where that makes sense.
+    about: str = ""
+    """A page about the registry. Shown in the foot of every page, like the others."""
+    contact: str = ""
+    """How to reach the operator."""
+    terms: str = ""
+    """Terms of use."""
+    report: str = ""
+    """Where items are reported; the item is added to the address. Empty: ``contact``."""
+    docs: str = ""
+    """Documentation for its users."""
+    security: str = ""
+    """Where faults of the registry itself are reported: ``/.well-known/security.txt`` (RFC 9116) names it. Empty: ``contact``."""
+
     # What it writes to its log.
     log_format: str = "auto"
     """``json``: one object per line, for programs; ``text``: for people; ``auto``: text on a terminal, JSON elsewhere."""
@@ -74,6 +89,9 @@ class Settings:
     """A file with the client secret, mode 0600; relative to the data folder. Empty: a public client."""
     webhooks: bool = False
     """Whether webhooks are called for new entries of the log."""
+    owner_proofs: bool = True
+    """Whether owners can prove that a domain or a repository is theirs. The server then sends requests to these, when a proof is
+    published and once a day."""
     open_claims: bool = True
     """Whether a token that is not bound to namespaces may claim a free one."""
     metrics: str = "loopback"
@@ -275,6 +293,12 @@ _KINDS: dict[type, str] = {
 """How a message names the type of a setting."""
 _PARTS = {"interoperate": READERS}
 """What a list may contain."""
+_ADDRESSES = {
+    **dict.fromkeys(("contact", "report", "security"), ("https://", "mailto:")),
+    **dict.fromkeys(("about", "terms", "docs"), ("https://",)),
+}
+"""Settings that are addresses, and how each may begin."""
+_ADDRESS_CHARACTERS = 300
 _MOST = {"port": 65_535, "search_threads": 256, "page_threads": 256, "search_results": 1_000}
 _TYPES: dict[str, type] = {field.name: type(field.default) for field in fields(Settings) if field.name != "data"}
 
@@ -376,12 +400,21 @@ def _checked(name: str, value: object, where: str) -> object:
     choices = _CHOICES.get(name)
     if choices is not None and value not in choices:
         raise UsageError("bad-setting", f"{name} in {where} is {value!r}.", f"Use one of {', '.join(choices)}.")
+    begins = _ADDRESSES.get(name)
+    if begins is not None and isinstance(value, str) and value and not _is_address(value, begins):
+        hint = f"Give an address that begins with {' or '.join(begins)}, at most {_ADDRESS_CHARACTERS} characters."
+        raise UsageError("bad-setting", f"{name} in {where} is {value[:80]!r}.", hint)
     if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
         raise UsageError("bad-setting", f"{name} in {where} is negative.", "Give 0 or a larger number.")
     most = _MOST.get(name)
     if most is not None and isinstance(value, int | float) and value > most:
         raise UsageError("bad-setting", f"{name} in {where} is {value}.", f"Give {most} or a smaller number.")
     return value
+
+
+def _is_address(text: str, begins: tuple[str, ...]) -> bool:
+    """Whether a text can be a link: printable ASCII without spaces, quotes and brackets."""
+    return text.startswith(begins) and re.fullmatch(r"[!#-;=?-\[\]_a-z~]{10,300}", text) is not None
 
 
 def _from_text(name: str, text: str) -> object:

@@ -11,11 +11,12 @@ from pathlib import Path
 from rye.errors import RyeError
 
 EXTRAS = {
+    "dns": ("dns",),
     "lsp": ("pygls", "lsprotocol"),
     "mcp": ("mcp", "mcp_types"),
     "server": (
         *("alembic", "authlib", "granian", "jinja2", "joserfc", "litestar", "lxml", "markdown_it", "obstore"),
-        *("prometheus_client", "psycopg", "sqlalchemy", "zstandard"),
+        *("prometheus_client", "psycopg", "pygments", "sqlalchemy", "zstandard"),
     ),
 }
 """The modules by extra (``pyproject.toml`` names their packages)."""

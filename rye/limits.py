@@ -164,6 +164,8 @@ class RegistryLimits(Struct, frozen=True, kw_only=True):
     """Names of a registry that are listed completely, to search a registry without a server and to warn about look-alikes."""
     index_bytes: int = 16 * MIB
     """One index file: all statements about one name."""
+    owners_bytes: int = MIB
+    """The file of what the owners of one namespace stated about themselves."""
     item_bytes: int = 4 * MIB
     """One item or attached file as its release states it. The content rules usually allow less."""
     roots: int = 1_000

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rye.errors import RyeError
-from rye.registry.protocol.statements import Keyset, Logged, Release
+from rye.registry.protocol.statements import Keyset, Logged, OwnerStatement, Release
 
 SCOPES: dict[str, str] = {
     "read": "read what is not public",
     "publish": "upload releases that are signed",
     "stage": "upload releases that a maintainer has yet to sign",
     "yank": "yanks, deprecations, advisories",
-    "claim": "claim namespaces and change their keys",
+    "claim": "claim namespaces, change their keys, say who their owners are",
     "admin": "look at stages, and reject them; on the operator's own tokens, administer the registry",
 }
 """In display order."""
@@ -35,6 +35,6 @@ def scope_of(statement: Logged) -> str:
     """The scope that a token needs to send a statement."""
     if isinstance(statement, Release):
         return "publish"
-    if isinstance(statement, Keyset):
+    if isinstance(statement, Keyset | OwnerStatement):
         return "claim"
     return "yank"

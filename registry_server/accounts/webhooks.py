@@ -31,6 +31,7 @@ from rye.registry.protocol.statements import (
     Keyset,
     Logged,
     OfTheLog,
+    OwnerStatement,
     Release,
     Takedown,
     Yank,
@@ -234,7 +235,7 @@ def signature(secret: str, body: bytes) -> str:
 def _deliveries(
     hook: Webhook, position: int, statement: Logged, origin: str, connection: sa.Connection, now: str
 ) -> Iterable[dict[str, object]]:
-    if isinstance(statement, OfTheLog):
+    if isinstance(statement, OfTheLog | OwnerStatement):
         return
     event = next(name for name, kind in EVENTS.items() if isinstance(statement, kind))
     namespace = statement.namespace if isinstance(statement, Keyset) else statement.identity.namespace

@@ -3,7 +3,8 @@
 
 * Only submitting a form uses up an operator's link, so a program that merely follows links cannot.
 * Every form of someone who is signed in carries a proof of the session (:mod:`registry_server.api.sessions`).
-* A browser is only ever sent to paths that are written here, and to the issuer.
+* A browser is only ever sent to paths that are written here, to the issuer, and after signing in to a page of this registry
+  (:mod:`registry_server.api.return_paths`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from registry_server.accounts.scopes import parse_scopes
 from registry_server.accounts.times import now_text, read_span
 from registry_server.accounts.tokens import Account
 from registry_server.api.requests import service_of
+from registry_server.api.return_paths import return_path
 from registry_server.api.service import Service
 from registry_server.api.sessions import (
     AnyRequest,
@@ -101,7 +103,8 @@ async def _login(request: AnyRequest) -> Response[bytes]:
     service = service_of(request)
     code = device_logins.normal(request.query_params.get("code", ""))
     count_try(request, "sign-in")
-    url, attempt = await service.issuer_calls.run(service.sign_in.begin, service.address, code)
+    back = return_path(request.query_params.get("next", ""))
+    url, attempt = await service.issuer_calls.run(service.sign_in.begin, service.address, code, back)
     return redirect(url, [attempt_cookie(request, attempt.encode())])
 
 
@@ -123,7 +126,7 @@ async def _callback(request: AnyRequest) -> Response[bytes]:
 
     session = await changing(service, enter)
     code = device_logins.normal(attempt.code) if attempt is not None else ""
-    target = f"{HOME}/device?code={code}" if code else HOME
+    target = f"{HOME}/device?code={code}" if code else (attempt.back if attempt is not None else "") or HOME
     return redirect(target, [session_cookie(request, session), attempt_cookie(request, "")])
 
 
@@ -261,9 +264,9 @@ def staging_account(member: AccountMember, held: tuple[tuple[str, str], ...]) ->
 def sign_in_first(request: AnyRequest, code: str = "") -> Response[bytes]:
     """The page for a visitor who is not signed in. ``code``: the program to confirm afterwards."""
     service = service_of(request)
-    return answer(
-        request, pages.sign_in_page(SignInView(service.sign_in.issuer, code, service.settings.read == "public"))
-    )
+    back = return_path(request.query_params.get("next", ""))
+    view = SignInView(service.sign_in.issuer, code, service.settings.read == "public", back)
+    return answer(request, pages.sign_in_page(view))
 
 
 def answer(request: AnyRequest, page: Page) -> Response[bytes]:

@@ -16,6 +16,7 @@ from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.sequencer import Receipt, Sender
 from registry_server.settings import Settings
 from rye.errors import RyeError
+from rye.registry.protocol.statements import OwnerProof
 
 
 async def append(
@@ -29,6 +30,9 @@ async def append(
     check_count(service.settings, len(texts))
     address = client_address(request.scope, service.settings.trusted_proxies)
     sender = Sender(account.token, address, account.account)
+    stated = [text for text in texts if text.startswith(f"{OwnerProof.TITLE}\n")]
+    if stated:  # first and by themselves: no batch waits for a place on the internet to answer
+        await service.proving.require(await service.examiners.examine(account, stated), address)
     with service.sequencer.expecting() as expected:
         examining = service.examiners.examine(account, texts, files)
         if files:

@@ -27,6 +27,7 @@ import re
 from collections.abc import Awaitable, Callable
 from functools import cache, partial
 from typing import Any
+from urllib.parse import quote
 
 from litestar import HttpMethod, Litestar, Request, Response, get, route
 from litestar.datastructures import State
@@ -118,6 +119,7 @@ _STATUS = {
     "version-exists": 409,
     "namespace-taken": 409,
     "name-look-alike": 409,
+    "proofs-off": 403,
     "keyset-chain": 409,
     "keyset-number": 409,
     "request-too-large": 413,
@@ -220,7 +222,7 @@ async def _gate(service: Service, scope: Any) -> ReadAnswer | None:
         status = _STATUS.get(error.code, 422)
         if path.startswith(APM):
             return _for_program(error, path)
-        return refusal(error, status, refused_reading(service, error, status, _accepted(scope)))
+        return refusal(error, status, refused_reading(service, error, status, _accepted(scope), _asked(scope)))
     return None
 
 
@@ -405,7 +407,7 @@ def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes
     if status in (429, 503):
         headers["Retry-After"] = "1" if error.code == "busy" else "5"
     service_of(request).refused(error.code)
-    html = refused_reading(service_of(request), error, status, _accepted(request.scope))
+    html = refused_reading(service_of(request), error, status, _accepted(request.scope), _asked(request.scope))
     if html is not None:
         return page_answer(html, status, {**headers, "Vary": "Accept"})
     hint = error.hint[:4000] if error.hint else None
@@ -416,6 +418,12 @@ def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes
 def _allowed(path: str) -> list[str]:
     templates = [(each.path, each.methods) for each in framework().routes if isinstance(each, HTTPRoute)]
     return allowed_methods(templates, path) or ["GET", "HEAD", "OPTIONS"]  # of static files
+
+
+def _asked(scope: Any) -> str:
+    """The path of a request with its query, as far as a browser may return to it or look for it."""
+    query = scope["query_string"].decode("latin-1")
+    return (quote(scope["path"], safe="/@:+~") + (f"?{query}" if query else ""))[:500]
 
 
 def _accepted(scope: Any) -> str:

@@ -87,11 +87,11 @@ def sent(request: _Request, answer: Answer) -> Response[bytes]:
     return Response(body, status_code=answer.status, media_type=media_type, headers=headers)
 
 
-def refused_reading(service: Service, error: RyeError, status: int, accept: str) -> bytes | None:
-    """Return the error page; None if the client does not ask for HTML."""
+def refused_reading(service: Service, error: RyeError, status: int, accept: str, path: str = "") -> bytes | None:
+    """Return the error page; None if the client does not ask for HTML. ``path``: what was asked for, with its query."""
     if not wants_html(accept):
         return None
-    return error_page(error, status, service.pages.site_for_anyone(), service.pages.hour())
+    return error_page(error, status, service.pages.site_for_anyone(), service.pages.hour(), path)
 
 
 # -- routes -------------------------------------------------------------------------------------------------------------

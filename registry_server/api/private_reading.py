@@ -4,7 +4,8 @@
 ``namespaces``  the same, but the bytes of items only if token and account may read their namespace; log, name map and index
                 are shared by all members, so all of them see names, descriptions and hashes
 
-``/config.json``, ``/livez``, ``/readyz``, the style sheet and the sign-in pages are open; the API checks tokens itself.
+``/config.json``, ``/livez``, ``/readyz``, ``security.txt``, the style sheet and the sign-in pages are open; the API checks
+tokens itself.
 Everything else is closed, including paths added later. A refused blob looks like one that does not exist.
 """
 
@@ -17,6 +18,7 @@ from typing import Any
 from registry_server.accounts.tokens import Account
 from registry_server.api.forwarded import is_secure
 from registry_server.api.reading import ReadAnswer
+from registry_server.pages.operator import SECURITY_PATH
 from registry_server.pages.page_layout import SAFE_HEADERS
 from registry_server.settings import Settings
 from registry_server.storage.served import served
@@ -26,7 +28,7 @@ from rye.registry.protocol import wire
 _SESSION_COOKIE = "rye_session"
 ACCOUNT_KEY = "rye_account"
 """The key of a request's scope that holds the reader."""
-_OPEN = frozenset({"/config.json", "/livez", "/readyz"})
+_OPEN = frozenset({"/config.json", "/livez", "/readyz", SECURITY_PATH})
 _OPEN_BELOW = ("/-/account", "/-/style/", "/api/")
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 

@@ -17,6 +17,8 @@ from registry_server.pages import crawlers, log
 from registry_server.pages.addresses import entry_path, feed_path
 from registry_server.pages.feed import Scope, feed_page
 from registry_server.pages.namespace import is_item_name, namespace_page, page_path
+from registry_server.pages.operator import SECURITY_PATH, security_text
+from registry_server.pages.page_layout import SAFE_HEADERS
 from rye.errors import RyeError
 from rye.items.identity import is_segment
 
@@ -76,6 +78,16 @@ async def _robots(request: _Request) -> Response[bytes]:
     return await page(request, "/robots.txt", crawlers.robots_page())
 
 
+@route(SECURITY_PATH, http_method=_READ)
+async def _security(request: _Request) -> Response[bytes]:
+    pages = service_of(request).pages
+    site = pages.site_for_anyone()
+    text = security_text(site.operator, site.address, pages.hour())
+    if text is None:
+        raise _missing(request)
+    return Response(text.encode(), media_type="text/plain; charset=utf-8", headers=dict(SAFE_HEADERS))
+
+
 @route("/sitemap.xml", http_method=_READ)
 async def _sitemap(request: _Request) -> Response[bytes]:
     after = request.query_params.get("after")
@@ -98,4 +110,4 @@ def _position(request: _Request, text: str) -> int:
     return at
 
 
-RECORD_ROUTES = (_log, _entry, _proof, _namespace, _namespace_feed, _feed, _robots, _sitemap)
+RECORD_ROUTES = (_log, _entry, _proof, _namespace, _namespace_feed, _feed, _robots, _security, _sitemap)

@@ -28,6 +28,7 @@ from registry_server.api.examiners import Examiners
 from registry_server.api.exchange import Exchange, IssuerCalls, Issuers
 from registry_server.api.forwarded import networks
 from registry_server.api.metrics import Metrics
+from registry_server.api.proving import Proving
 from registry_server.api.readiness import Readiness, undurable_warning
 from registry_server.api.sign_in import SignIn
 from registry_server.api.staging import Staging
@@ -127,6 +128,7 @@ class Service:
         self.deliverer = Deliverer(self.engine, self.origin)
         self.suggested_policy = suggested_policy(settings)  # refuses an invalid one at start-up
         self.collector = Collector(self.engine, self.public, settings, self.sequencer.learn_cosigned)
+        self.proving = Proving(self.engine, self.origin, lambda: self.address, is_on=settings.owner_proofs)
         self._writes = threading.BoundedSemaphore(max(settings.concurrent_writes, 1))
         self._noted: dict[str, float] = {}
         self._noting: set[asyncio.Task[None]] = set()
@@ -155,6 +157,7 @@ class Service:
         if self.settings.webhooks:
             self.deliverer.start()
         self.collector.start()
+        self.proving.start()
 
     def close(self, seconds: float | None = None) -> None:
         """Finish pending work, for at most ``seconds``."""
@@ -164,6 +167,7 @@ class Service:
         self.interop_pool.close()
         self.deliverer.stop()
         self.collector.stop()
+        self.proving.stop()
         self.sequencer.stop(seconds)
         self._reading.dispose()
         self.engine.dispose()

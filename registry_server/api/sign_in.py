@@ -6,6 +6,7 @@ from __future__ import annotations
 import hmac
 import secrets
 import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 from authlib.common.errors import AuthlibBaseError
 from authlib.integrations.httpx_client import OAuth2Client
@@ -13,6 +14,7 @@ from httpx import HTTPError
 from msgspec import Struct
 
 from registry_server.accounts.issuers import Claims, Issuer
+from registry_server.api.return_paths import return_path
 from registry_server.settings import Settings
 from rye.errors import RyeError
 
@@ -28,18 +30,25 @@ class Attempt(Struct, frozen=True):
     verifier: str
     code: str = ""
     """The user code of a program to confirm afterwards."""
+    back: str = ""
+    """The path of the page to return to (:mod:`registry_server.api.return_paths`)."""
 
     def encode(self) -> str:
         """Return the cookie's value."""
-        return ".".join((self.state, self.nonce, self.verifier, self.code))
+        kept = urlsafe_b64encode(self.back.encode()).decode().rstrip("=")
+        return ".".join((self.state, self.nonce, self.verifier, self.code, kept))
 
     @classmethod
     def decode(cls, text: str) -> Attempt | None:
         """Parse a cookie's value; None if it is malformed."""
         parts = text.split(".")
-        if len(parts) != 4 or not all(part.replace("-", "").replace("_", "").isalnum() for part in parts[:3]):
+        if len(parts) != 5 or not all(part.replace("-", "").replace("_", "").isalnum() for part in parts[:3]):
             return None
-        return cls(*parts)
+        try:
+            back = urlsafe_b64decode(parts[4] + "=" * (-len(parts[4]) % 4)).decode("ascii")
+        except ValueError:
+            return None
+        return cls(*parts[:4], return_path(back))
 
 
 class IssuerReturn(Struct, frozen=True):
@@ -63,9 +72,9 @@ class SignIn:
         """The issuer's address; None: only the operator's links sign people in."""
         return self._issuer.address if self._issuer is not None else None
 
-    def begin(self, address: str, code: str) -> tuple[str, Attempt]:
-        """Return the URL to send the browser to, and what it keeps. ``address``: the registry's."""
-        attempt = Attempt(secrets.token_urlsafe(24), secrets.token_urlsafe(24), secrets.token_urlsafe(48), code)
+    def begin(self, address: str, code: str, back: str = "") -> tuple[str, Attempt]:
+        """Return the URL to send the browser to, and what it keeps. ``address``: the registry's; ``back``: where to return."""
+        attempt = Attempt(secrets.token_urlsafe(24), secrets.token_urlsafe(24), secrets.token_urlsafe(48), code, back)
         endpoint = self._known().endpoint("authorization_endpoint")
         with self._client(address) as client:
             url, _ = client.create_authorization_url(

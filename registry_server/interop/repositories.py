@@ -21,7 +21,7 @@ from registry_server.pages.lru_cache import LruCache
 from registry_server.sequencer.ledger import Ledger
 from registry_server.settings import Settings
 from rye.errors import RyeError
-from rye.registry.marketplaces import SharedSkill, claude_marketplace, codex_marketplace
+from rye.registry.marketplaces import SharedSkill, claude_marketplace, codex_marketplace, shared_name
 
 _GENERATIONS = 4
 """How many commits of a namespace's repository are cached, newest first."""
@@ -94,7 +94,7 @@ class Repositories:
             if files is not None:
                 skills.append(SharedSkill(namespace, offer.name, offer.version, offer.description, files))
                 used.append(offer)
-        name = f"{namespace} at {origin}"
+        name = shared_name(namespace, origin)
         export = claude_marketplace(name, skills) | codex_marketplace(name, skills)
         seconds = max((int(offer.time.timestamp()) for offer in used), default=0)
         message = f"The skills of {namespace}, as {origin} offers them"

@@ -56,6 +56,8 @@ class SignInView(Struct, frozen=True):
     """The code of a program to confirm after signing in."""
     is_open: bool = True
     """Whether the registry can be read without signing in."""
+    back: str = ""
+    """The path of the page to return to."""
 
 
 class LinkView(Struct, frozen=True):

@@ -15,9 +15,12 @@ from rye.registry.protocol.statements import (
     Advisory,
     ClockStep,
     Deprecation,
+    Description,
     FormerSnapshot,
     Keyset,
     Logged,
+    OwnerProof,
+    OwnerStatement,
     Release,
     Root,
     Snapshot,
@@ -31,7 +34,7 @@ class EntryWords(Struct, frozen=True, kw_only=True):
 
     type: str
     """``release``, ``yank``, ``unyank``, ``deprecation``, ``advisory``, ``takedown``, ``keyset``, ``recovery``,
-    ``root`` or ``snapshot``."""
+    ``proof``, ``description``, ``root``, ``clock`` or ``snapshot``."""
     words: str
     """One sentence."""
     kind: str | None
@@ -95,6 +98,18 @@ def entry_words(statement: Logged) -> EntryWords:
             keyset=None,
             time=statement.time,
         )
+    if isinstance(statement, OwnerStatement):
+        kind, words = _about_owners(statement)
+        return EntryWords(
+            type=kind,
+            words=words,
+            kind=None,
+            id=None,
+            version=None,
+            namespace=statement.namespace,
+            keyset=statement.keyset,
+            time=statement.time,
+        )
     kind, words = _about_item(statement)
     identity = statement.identity
     version = getattr(statement, "version", None)
@@ -135,6 +150,16 @@ def _about_item(statement: Release | Yank | Deprecation | Advisory | Takedown) -
                 "takedown",
                 f"The registry's owners took down {files} of the {item} {statement.version}: {statement.reason}",
             )
+
+
+def _about_owners(statement: OwnerStatement) -> tuple[str, str]:
+    match statement:
+        case Description():
+            return "description", f"The owners of {statement.namespace} described it: {statement.about}"
+        case OwnerProof(proved=False):
+            return "proof", f"The owners of {statement.namespace} no longer claim {statement.place}."
+        case OwnerProof():
+            return "proof", f"The owners of {statement.namespace} proved that {statement.place} is theirs."
 
 
 def _keyset(statement: Keyset) -> str:

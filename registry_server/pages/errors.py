@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
+from urllib.parse import quote
 
 from msgspec import Struct
 
@@ -10,6 +12,7 @@ from registry_server.pages import page_layout
 from registry_server.pages.page_context import Now, Site
 from registry_server.pages.page_layout import Page
 from rye.errors import RyeError
+from rye.items.identity import is_segment
 
 _TITLES = {
     401: "Sign in to read this",
@@ -35,17 +38,22 @@ class ErrorView(Struct, frozen=True):
 
     title: str
     error: ShownError
-    sign_in: bool
-    """Whether signing in can help."""
+    sign_in: str | None
+    """The path of signing in, which returns to the page; null: it cannot help."""
+    search: str | None
+    """What was probably looked for; null: nothing to search."""
+    namespace: str | None
+    """The namespace of the item that was asked for; it may not exist."""
 
 
-def error_page(error: RyeError, status: int, site: Site, now: datetime) -> bytes:
-    """Return the HTML of an error. It reveals nothing that the reader may not see."""
+def error_page(error: RyeError, status: int, site: Site, now: datetime, path: str = "") -> bytes:
+    """Return the HTML of an error. It reveals nothing that the reader may not see: what helps after a 404 follows from the
+    ``path`` alone. ``path``: of the page that was asked for; empty: not to be returned to."""
     body = ShownError(error.code, error.message[:2000], error.hint[:2000] if error.hint else None)
     title = _TITLES.get(status, "The request failed" if status < 500 else "The registry failed")
     page = Page(
         template="error.html",
-        view=ErrorView(title, body, status == 401),
+        view=_view(title, body, status, path),
         title=title,
         description=title,
         path="/",
@@ -53,3 +61,14 @@ def error_page(error: RyeError, status: int, site: Site, now: datetime) -> bytes
         is_indexed=False,
     )
     return page_layout.render(page, "html", site, Now(now)).whole(site)
+
+
+def _view(title: str, body: ShownError, status: int, path: str) -> ErrorView:
+    search = namespace = None
+    if status == 404:
+        parts = [part for part in path.partition("?")[0].split("/") if part not in ("", "-")]
+        search = re.sub(r"[^a-z0-9]+", " ", parts[-1].partition("@")[0].lower()).strip()[:80] if parts else None
+        named = parts[1:2] if len(parts) > 2 or (parts and parts[0] == "namespaces") else []
+        namespace = next((name for name in named if is_segment(name)), None)
+    sign_in = f"/-/account?next={quote(path, safe='')}" if path else "/-/account"
+    return ErrorView(title, body, sign_in if status == 401 else None, search or None, namespace)

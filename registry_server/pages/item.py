@@ -16,6 +16,7 @@ from registry_server.pages.dependents import dependents_of, entries_read, uses_o
 from registry_server.pages.item_rows import Use, Wanted, item_row
 from registry_server.pages.item_view import Brought, Dependents, ItemSource, item_view
 from registry_server.pages.limits import PAGES
+from registry_server.pages.owners import Behind
 from registry_server.pages.page_context import Reader, Site
 from registry_server.pages.page_drafts import Draft, Maker
 from registry_server.pages.page_layout import Page
@@ -41,9 +42,10 @@ def item_page(address: ItemAddress, part: int = 0) -> Maker:
         use = uses_of(registry, [record.identity])[record.identity]
         closure = closure_of(registry, record)
         gone = registry.taken_down(release_files(record.release))
+        who = registry.behind(record.identity.namespace)
         return Draft(
-            (registry.basis(record.identity), gone, dependents, use, closure.basis),
-            lambda: make(registry, history, record, Around(dependents, use, closure)),
+            (registry.basis(record.identity), gone, dependents, use, closure.basis, who),
+            lambda: make(registry, history, record, Around(dependents, use, closure, who)),
             lambda: {"dependents_entries": entries_read(registry)},
         )
 
@@ -59,6 +61,7 @@ def item_page(address: ItemAddress, part: int = 0) -> Maker:
             record=record,
             latest=newest_offered(history),
             chain=chain,
+            behind=around.who,
             may=may,
             description=replace(analysis.description, ages=ages),
             hour=registry.now.hour,
@@ -127,6 +130,7 @@ class Around(Struct, frozen=True):
     dependents: Dependents
     use: Use
     closure: Closure
+    who: Behind
 
 
 def brought(registry: RegistryView, own: Description, closure: Closure) -> Brought | None:

@@ -17,6 +17,7 @@ from registry_server.pages.examined import Examined, Facts
 from registry_server.pages.item_rows import ItemRow, Use, used_words
 from registry_server.pages.key_rows import KeyRow, keys_in_force
 from registry_server.pages.limits import PAGES
+from registry_server.pages.owners import Behind
 from registry_server.pages.page_budget import Rows, fitting, line_cost, rows
 from registry_server.pages.version_order import in_order
 from rye.describing.description import RUN_ORDER, Description, counted_document
@@ -227,6 +228,7 @@ class ItemView(Struct, frozen=True, kw_only=True):
     description: str
     namespace: str
     namespace_page: str
+    behind: Behind
     page: str
     """The path of the page of exactly this version."""
     is_latest: bool
@@ -344,6 +346,7 @@ class ItemSource(Struct, frozen=True, kw_only=True):
     record: ReleaseRecord
     latest: str
     chain: KeysetChain
+    behind: Behind
     may: MayDo
     description: Description
     """With its ages."""
@@ -377,6 +380,7 @@ def item_view(source: ItemSource, snapshot: datetime) -> ItemView:
         description=release.description,
         namespace=identity.namespace,
         namespace_page=namespace_path(identity.namespace),
+        behind=source.behind,
         page=item_path(identity, record.version),
         is_latest=is_latest,
         latest=source.latest,

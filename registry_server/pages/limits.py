@@ -13,7 +13,7 @@ class PageLimits(Struct, frozen=True, kw_only=True):
 
     html_bytes: int = 120_000
     """HTML of a page, uncompressed. Only the page of a whole source may be larger."""
-    foot_bytes: int = 1_000
+    foot_bytes: int = 3_500
     """The part of ``html_bytes`` that is reserved for the foot."""
     shrinkings: int = 5
     """How often a page that is too large is rendered again, each time with half the text."""

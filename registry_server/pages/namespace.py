@@ -18,6 +18,7 @@ from registry_server.pages.key_rows import KeyRow, keys_in_force
 from registry_server.pages.limits import RECORDS
 from registry_server.pages.listed_items import item_rows
 from registry_server.pages.name_ranges import names_in, stretches
+from registry_server.pages.owners import Behind
 from registry_server.pages.page_budget import fitting, line_cost
 from registry_server.pages.page_drafts import Draft, Maker
 from registry_server.pages.page_layout import Page
@@ -75,6 +76,7 @@ class NamespaceView(Struct, frozen=True, kw_only=True):
 
     namespace: str
     claimed: datetime
+    behind: Behind
     keys: tuple[KeyRow, ...]
     """The keys that may publish now."""
     threshold: int
@@ -107,19 +109,21 @@ def namespace_page(namespace: str, after: str, owners: Sequence[roles.Given]) ->
             raise registry.missing(path)
         rows = names_in(registry.connection, stretches([namespace]), after, RECORDS.items + 1)
         named = [_identity(row[0]) for row in rows[: RECORDS.items]]
+        who = registry.behind(namespace)
         basis = (
+            who,
             registry.chain_basis(namespace),
             hashlib.sha256(repr(rows).encode()).digest(),
             [registry.basis(identity) for identity in named],
             uses_of(registry, named),
         )
-        return Draft(basis, lambda: make(registry, chain, rows))
+        return Draft(basis, lambda: make(registry, chain, rows, who))
 
-    def make(registry: RegistryView, chain: KeysetChain, rows: Sequence[Row]) -> Page:
+    def make(registry: RegistryView, chain: KeysetChain, rows: Sequence[Row], who: Behind) -> Page:
         since = registry.since(namespace)
         wanted = [Wanted(_identity(row[0]), None, row[3] or "", bool(row[1])) for row in rows[: RECORDS.items]]
         items = fitting(item_rows(registry, wanted), RECORDS.list_characters, row_cost)
-        view = namespace_view(chain, since, owners, items)
+        view = namespace_view(chain, since, owners, items, who)
         if len(rows) > len(items):
             view = replace(view, next_page=page_path(namespace, rows[len(items) - 1][0]))
         words = f"Who may publish as {namespace}: {_count(len(view.keys), 'key')}. Claimed on {view.claimed:%Y-%m-%d}."
@@ -152,7 +156,7 @@ def _is_plain(text: str) -> bool:
 
 
 def namespace_view(
-    chain: KeysetChain, now: datetime, owners: Sequence[roles.Given], items: Sequence[ItemRow]
+    chain: KeysetChain, now: datetime, owners: Sequence[roles.Given], items: Sequence[ItemRow], who: Behind
 ) -> NamespaceView:
     """Return the view of a namespace with a keyset. ``now``: the time of the snapshot, or of the latest recovery before
     it."""
@@ -166,6 +170,7 @@ def namespace_view(
     return NamespaceView(
         namespace=namespace,
         claimed=chain.links[0].keyset.time,
+        behind=who,
         keys=tuple(keys_in_force(effective)),
         threshold=in_force.keyset.threshold,
         release_threshold=in_force.keyset.release_threshold,

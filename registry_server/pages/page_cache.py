@@ -27,6 +27,7 @@ from registry_server.pages.analysis_store import AnalysisStore
 from registry_server.pages.limits import PAGES
 from registry_server.pages.lru_cache import LruCache
 from registry_server.pages.negotiation import Form, form_of
+from registry_server.pages.operator import Operator
 from registry_server.pages.page_context import Head, Reader, Site
 from registry_server.pages.page_drafts import Maker
 from registry_server.pages.page_layout import Headers, Rendered
@@ -93,10 +94,12 @@ class PageCache:
         its port late; ``is_publishing``: whether a publishing request is running."""
         self._writing = engine
         self._engine = search_engine(settings)
+        self._offers = settings.interoperate
         self._is_private = settings.read != "public"
         self._store = store
         self._analyses = analyses
         self._address = address
+        self._operator = Operator(**{name: getattr(settings, name) for name in Operator.__struct_fields__})
         self._is_publishing = is_publishing
         self._next_turn = 0.0
         self._paced_until = 0.0
@@ -159,7 +162,9 @@ class PageCache:
 
     def _site(self, head: Head | None) -> Site:
         origin, fingerprint = self._fixed or ("", "")
-        return Site(origin, fingerprint, self._address(), head)
+        return Site(
+            origin, fingerprint, self._address(), head, self._operator, offers=self._offers, is_private=self._is_private
+        )
 
     def forget_head(self) -> None:
         """Read the head again for the next page."""
@@ -168,7 +173,7 @@ class PageCache:
     def site_for_anyone(self) -> Site:
         """Return the same for visitors who may not be members: without root and log if the registry is private."""
         site = self.site()
-        return Site(site.origin, "", site.address, None) if self._is_private else site
+        return Site(site.origin, "", site.address, None, self._operator) if self._is_private else site
 
     @property
     def is_making(self) -> bool:

@@ -14,16 +14,19 @@ import sqlalchemy as sa
 from registry_server.pages.analysis_store import AnalysisStore
 from registry_server.pages.limits import PAGES
 from registry_server.pages.lru_cache import LruCache
+from registry_server.pages.owners import Behind, behind_view
 from registry_server.pages.page_context import Head, Now, Reader, Site
 from registry_server.sequencer.ledger import Ledger, Published
 from registry_server.storage.objects import Objects
 from registry_server.storage.prepared import Among, Prepared
 from registry_server.storage.schema import names
+from registry_server.upkeep import owner_checks
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.protocol import wire
 from rye.registry.protocol.statements import Root
 from rye.registry.trust.keysets import KeysetChain
+from rye.registry.trust.namespace_proofs import NamespaceOwners, judge_owners
 from rye.registry.trust.owners import Owners
 from rye.registry.trust.records import ItemHistory, judge
 from rye.registry.trust.trust_error import TrustError
@@ -101,6 +104,17 @@ class RegistryView:
             chain = self.log.chain(namespace)
             _chains.put(key, chain)
         return chain
+
+    def behind(self, namespace: str) -> Behind:
+        """Return who is behind a namespace; for a hidden one, only when it was claimed."""
+        lines = self.log.owner_lines([namespace]).get(namespace, []) if self.may_read(namespace) else []
+        chain = self.chain(namespace)
+        try:
+            owners = judge_owners(chain, lines, self.since(namespace))
+        except TrustError:  # clients refuse these statements
+            owners = NamespaceOwners(namespace, chain.links[0].keyset.time if chain.links else None)
+        seen = owner_checks.seen(self.connection, namespace) if owners.proofs else {}
+        return behind_view(owners, seen, self.now.hour)
 
     def since(self, namespace: str) -> datetime:
         """Return the time of the latest recovery in effect at the head. Between recoveries, time does not change what

@@ -33,7 +33,7 @@ from rye.items.search_words import search_words
 from rye.limits import CONTENT, ContentLimits
 from rye.registry.protocol import notes, statements
 from rye.registry.protocol.notes import SignedNote
-from rye.registry.protocol.statements import Logged, OfTheLog, Release, Takedown
+from rye.registry.protocol.statements import Logged, OfTheLog, OwnerStatement, Release, Takedown
 from rye.registry.trust.file_acceptance import Refusal, judge_release_file, misplacement
 from rye.signing.item_secrets import secrets_in_item
 from rye.signing.keys import PublicKey
@@ -69,7 +69,7 @@ def namespace_of(statement: Logged) -> str | None:
     """Return the namespace of a statement; None for the registry's own."""
     if isinstance(statement, OfTheLog):
         return None
-    if isinstance(statement, statements.Keyset):
+    if isinstance(statement, statements.Keyset | OwnerStatement):
         return statement.namespace
     return statement.identity.namespace
 

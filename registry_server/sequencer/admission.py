@@ -21,6 +21,9 @@ Rules, in the order in which :func:`admit` checks them:
 7. A root follows the last one (``root-…``); only the operator's own command can send it.
 8. A step back in time is signed by the owners (``clock-signer``), is for the next position, and names the newest head's
    time (``clock-step``); only the operator's own command can send it.
+9. What owners state about themselves is signed like a statement about an item, is not dated back (``time-behind``), because
+   pages show its date, and names the fingerprint of the keyset in force (``statement-keyset``). Whether the place that a
+   proof names shows it was checked before, without the lock (:mod:`registry_server.api.proving`).
 """
 
 from __future__ import annotations
@@ -29,11 +32,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from registry_server.sequencer.acceptance import Candidate, blobs_of
+from registry_server.sequencer.acceptance import Candidate, blobs_of, namespace_of
 from registry_server.sequencer.columns import content_digest
 from registry_server.sequencer.ledger import Ledger
 from rye.errors import RyeError
-from rye.registry.protocol import notes
+from rye.limits import REGISTRY
+from rye.registry.protocol import notes, wire
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.notes import NoteError, VerifierKey
 from rye.registry.protocol.statements import (
@@ -42,6 +46,7 @@ from rye.registry.protocol.statements import (
     ClockStep,
     Deprecation,
     Keyset,
+    OwnerStatement,
     Release,
     Root,
     Takedown,
@@ -50,7 +55,8 @@ from rye.registry.protocol.statements import (
 )
 from rye.registry.protocol.wire import index_name
 from rye.registry.trust.head_times import check_step
-from rye.registry.trust.keysets import extend, namespace_keys
+from rye.registry.trust.keysets import Link, extend, namespace_keys
+from rye.registry.trust.namespace_proofs import check_fingerprint
 from rye.registry.trust.owners import Owners, owner_keys, signed_by_owners
 from rye.registry.trust.records import release_files
 from rye.registry.trust.trust_error import TrustError
@@ -104,6 +110,11 @@ def admit(ledger: Ledger, candidate: Candidate, now: datetime, skew: timedelta =
                         "Publish again, which writes a new release note. Users' policies count a release's age from its time.",
                     )
             _check_subject(ledger, statement)
+        elif isinstance(statement, OwnerStatement):
+            current = _check_signed_now(ledger, candidate, statement, now)
+            _check_lines(ledger, candidate, current.keys)
+            check_fingerprint(statement, current.sha256, ledger.size)
+            _check_owners(ledger, candidate, statement, now)
         elif isinstance(statement, Takedown):
             _check_takedown(ledger, candidate, statement)
             _check_lines(ledger, candidate)
@@ -133,8 +144,8 @@ def _check_lines(ledger: Ledger, candidate: Candidate, checked: Iterable[Verifie
         allowed.update(owner_keys(statement))
     elif isinstance(statement, Keyset):
         allowed.update(namespace_keys(statement))
-    if isinstance(statement, Keyset | Release | Yank | Deprecation | Advisory):
-        space = statement.namespace if isinstance(statement, Keyset) else statement.identity.namespace
+    space = namespace_of(statement)
+    if space is not None and not isinstance(statement, Takedown):
         allowed.update(key for link in ledger.chain(space).links for key in link.keys)
     ids = {(key.name, key.key_id) for key in allowed}
     for line in candidate.note.signatures:
@@ -217,13 +228,31 @@ def _check_signers(
                 "Each owner signs it: rye-registry root sign FILE --key KEY",
             )
         return ()
-    chain = ledger.chain(identity.namespace)
+    current = _check_signed_now(ledger, candidate, statement, now)
+    if isinstance(statement, Release) and candidate.signer not in {key.raw for key in current.keyset.accepted_keys()}:
+        raise RyeError(
+            "item-signature",
+            f"The file of {identity} is signed by a key that is not in force in {identity.namespace}.",
+            "Sign the file again with a key of the namespace: rye sign FILE",
+        )
+    return current.keys
+
+
+def _check_signed_now(
+    ledger: Ledger,
+    candidate: Candidate,
+    statement: Release | Yank | Deprecation | Advisory | OwnerStatement,
+    now: datetime,
+) -> Link:
+    """Rule 3: return the keyset in force, whose keys signed the statement."""
+    namespace = namespace_of(statement) or ""
+    chain = ledger.chain(namespace)
     current = chain.current(now)
     if current is None:
         raise RyeError(
             "namespace-unclaimed",
-            f"No one has claimed the namespace {identity.namespace} yet.",
-            f"Claim it first: rye namespace claim {identity.namespace}",
+            f"No one has claimed the namespace {namespace} yet.",
+            f"Claim it first: rye namespace claim {namespace}",
         )
     signers = chain.check(ledger.size, statement, candidate.note, now)
     if signers.link != current:
@@ -235,13 +264,26 @@ def _check_signers(
         )
     if signers.revoked:
         raise RyeError("signer-revoked", "The key that signed the statement is revoked.", "Sign it with another key.")
-    if isinstance(statement, Release) and candidate.signer not in {key.raw for key in current.keyset.accepted_keys()}:
+    return current
+
+
+def _check_owners(ledger: Ledger, candidate: Candidate, statement: OwnerStatement, now: datetime) -> None:
+    """Rule 9."""
+    if statement.time < now - BACKDATING:
         raise RyeError(
-            "item-signature",
-            f"The file of {identity} is signed by a key that is not in force in {identity.namespace}.",
-            "Sign the file again with a key of the namespace: rye sign FILE",
+            "time-behind",
+            f"The statement is dated {write_time(statement.time)}, which is too long ago.",
+            "Set this machine's clock and run the command again, which writes a new statement.",
         )
-    return current.keys
+    present = wire.encode_index(ledger.owner_lines([statement.namespace]).get(statement.namespace, ()))
+    added = wire.encode_index([wire.IndexLine(ledger.size, candidate.note.encode())])
+    if len(present) + len(added) > REGISTRY.owners_bytes:
+        raise RyeError(
+            "too-many",
+            f"The owners of {statement.namespace} stated so much about themselves that clients would not read more.",
+            "Everything that was stated stays in force.",
+            what="statements",
+        )
 
 
 def _check_subject(ledger: Ledger, statement: Release | Yank | Deprecation | Advisory) -> None:

@@ -16,9 +16,10 @@ from registry_server.sequencer.tree import Edge
 from registry_server.storage.objects import Objects
 from rye.registry.protocol import notes, statements, wire
 from rye.registry.protocol.name_map import node_path
-from rye.registry.protocol.statements import Checkpoint, ClockStep, Keyset, Root
+from rye.registry.protocol.statements import Checkpoint, ClockStep, Keyset, OwnerStatement, Root
 from rye.registry.protocol.tiles import WIDTH, Tile, encode_entry, partial_tiles
 from rye.registry.trust.head_times import CLOCK, encode_steps
+from rye.registry.trust.namespace_proofs import owners_path
 
 File = tuple[str, bytes]
 """Path and content."""
@@ -32,6 +33,8 @@ class Owed:
 
     names: frozenset[str]
     blobs: frozenset[str]
+    owners: frozenset[str]
+    """Namespaces whose owners stated something about themselves."""
     has_step: bool
     """Whether a step back in time is among them."""
 
@@ -40,16 +43,20 @@ def owed_since(ledger: Ledger, start: int, end: int) -> Owed:
     """Return what the entries from position ``start`` to ``end``, exclusive, need."""
     names: set[str] = set()
     blobs: set[str] = set()
+    owners: set[str] = set()
     is_stepped = False
     for first in range(start, end, _AT_ONCE):
         for leaf in ledger.leaves(first, min(first + _AT_ONCE, end)):
             statement = statements.parse(notes.parse(leaf).text)
-            if namespace_of(statement) is not None:
+            if isinstance(statement, OwnerStatement):
+                owners.add(statement.namespace)
+            elif namespace_of(statement) is not None:
                 assert isinstance(statement, Keyset | statements.ItemStatement)
                 names.add(name_of(statement))
             blobs.update(blobs_of(statement))
             is_stepped = is_stepped or isinstance(statement, ClockStep)
-    return Owed(frozenset(names), frozenset(blobs - ledger.taken_down(blobs).keys()), is_stepped)
+    left = frozenset(blobs - ledger.taken_down(blobs).keys())
+    return Owed(frozenset(names), left, frozenset(owners), is_stepped)
 
 
 def files_since(ledger: Ledger, public: Objects, shown: Checkpoint | None, owed: Owed) -> Iterator[File]:
@@ -63,6 +70,7 @@ def files_since(ledger: Ledger, public: Objects, shown: Checkpoint | None, owed:
     yield from ((tile.path, data) for tile, data in edge.tiles())
     yield from index_files(ledger, owed.names).values()
     yield from map_files(ledger.map_nodes_since(start))
+    yield from owners_files(ledger, owed.owners)
     yield from root_files(ledger)
     yield from clock_files(ledger) if owed.has_step else ()
 
@@ -84,6 +92,12 @@ def map_files(nodes: Mapping[str, bytes]) -> list[File]:
 def root_files(ledger: Ledger) -> list[File]:
     """Return the files of all root statements."""
     return [(f"root/{number}", note) for number, note in ledger.root_notes()]
+
+
+def owners_files(ledger: Ledger, namespaces: Iterable[str]) -> list[File]:
+    """Return the file of each namespace whose owners stated something about themselves."""
+    found = ledger.owner_lines(namespaces)
+    return [(owners_path(namespace), wire.encode_index(lines)) for namespace, lines in found.items()]
 
 
 def clock_files(ledger: Ledger) -> list[File]:

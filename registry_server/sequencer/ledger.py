@@ -31,6 +31,7 @@ from rye.registry.protocol.statements import (
     Deprecation,
     FormerSnapshot,
     Keyset,
+    OwnerStatement,
     Release,
     Root,
     Snapshot,
@@ -78,6 +79,8 @@ class Ledger:
         """Whether one has."""
         self.touched: set[str] = set()
         """Names whose index files changed in this transaction."""
+        self.stated: set[str] = set()
+        """Namespaces whose owners stated something about themselves in this transaction."""
         opening = answers[0] if answers else queries.ORIGIN_AND_NEWEST.rows(connection)
         if not opening:
             raise RyeError(
@@ -167,6 +170,10 @@ class Ledger:
             return row[0] if row is not None and notes.parse(row[1]).text == text else None
         if isinstance(statement, ClockStep | Snapshot | FormerSnapshot):
             return None
+        if isinstance(statement, OwnerStatement):
+            values = {"namespace": statement.namespace, "sha256": text_sha256(text)}
+            row = queries.OWNER_TEXT.first(self.connection, values)
+            return row[0] if row is not None else None
         key = (name_of(statement), text_sha256(text))
         if key not in self._pending.texts:
             row = queries.TEXT.first(self.connection, {"name": key[0], "sha256": key[1]})
@@ -256,6 +263,14 @@ class Ledger:
                     lines.setdefault(name, []).extend(unwritten)
             yield from lines.items()
 
+    def owner_lines(self, namespaces: Iterable[str]) -> dict[str, list[IndexLine]]:
+        """Return what the owners of these namespaces stated about themselves: the lines of ``/owners/<namespace>``."""
+        lines: dict[str, list[IndexLine]] = {}
+        for chunk in _chunks(sorted(namespaces)):
+            for namespace, position, note in queries.OWNERS.rows(self.connection, {"some": chunk}):
+                lines.setdefault(namespace, []).append(IndexLine(position, bytes(note).decode()))
+        return lines
+
     def map_nodes(self, hashes: Iterable[str] | None = None) -> dict[str, bytes]:
         """Return nodes of the newest head's name map by hash; all nodes if ``hashes`` is None."""
         if hashes is None:
@@ -299,6 +314,14 @@ class Ledger:
             return position
         if isinstance(statement, Snapshot | FormerSnapshot):
             raise ValueError("a snapshot is a bare leaf")
+        if isinstance(statement, OwnerStatement):
+            self.flush()
+            values = {"namespace": statement.namespace, "position": position, "note": leaf}
+            queries.ADD_OWNER_STATEMENT.run(
+                self.connection, {**values, "text_sha256": text_sha256(candidate.note.text)}
+            )
+            self._pending.add(self.stated, statement.namespace)
+            return position
         name = name_of(statement)
         self._add_to_index(name, position, candidate.note.text, leaf)
         if isinstance(statement, Release):

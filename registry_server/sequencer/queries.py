@@ -14,6 +14,7 @@ from registry_server.storage.schema import (
     map_nodes,
     name_entries,
     names,
+    owner_statements,
     registry,
     releases,
     roots,
@@ -91,6 +92,17 @@ KEYSETS = Prepared(
     .where(Among(keysets.c.namespace))
     .order_by(keysets.c.namespace, keysets.c.position)
 )
+OWNERS = Prepared(
+    sa.select(owner_statements.c.namespace, owner_statements.c.position, owner_statements.c.note)
+    .where(Among(owner_statements.c.namespace))
+    .order_by(owner_statements.c.namespace, owner_statements.c.position)
+)
+OWNER_TEXT = Prepared(
+    sa.select(sa.func.min(owner_statements.c.position)).where(
+        owner_statements.c.namespace == sa.bindparam("namespace"),
+        owner_statements.c.text_sha256 == sa.bindparam("sha256"),
+    )
+)
 ROOT_ROW, KEYSET_ROW, FOLD_ROW, TEXT_ROW, RELEASE_ROW, TAKEDOWN_ROW, RECOVERED_ROW = range(7)
 """The kinds of rows in the answers of the two queries below."""
 
@@ -158,6 +170,7 @@ INSERTS = {table.name: inserting(table) for table in (log_entries, names, name_e
 """Rows that are inserted together when a batch is complete, in the order that foreign keys need."""
 ADD_ROOT = Prepared(roots.insert())
 ADD_KEYSET = Prepared(keysets.insert())
+ADD_OWNER_STATEMENT = Prepared(owner_statements.insert())
 ADD_TAKEDOWN = Prepared(takedowns.insert())
 ADD_MAP_NODES = inserting(map_nodes)
 REMOVE_MAP_NODES = deleting(map_nodes, "sha256")

@@ -20,6 +20,7 @@ from registry_server.sequencer.derived_files import (
     index_files,
     joined_bundles,
     map_files,
+    owners_files,
     root_files,
 )
 from registry_server.sequencer.ledger import Ledger, Published
@@ -126,6 +127,7 @@ class Sealer:
         files = [
             *indexes.values(),
             *map_files(names.files),
+            *owners_files(ledger, ledger.stated),
             *((tile.path, data) for tile, data in edge.tiles() if tile not in present),
             *joined_bundles(entries, first // WIDTH * WIDTH),
             *(root_files(ledger) if has_new_root else ()),

@@ -124,6 +124,30 @@ releases = Table(
     Column("yanked", Boolean, nullable=False),
 )
 
+owner_statements = Table(
+    "owner_statements",
+    metadata,
+    Column("namespace", String(64), primary_key=True),
+    Column("position", BigInteger, ForeignKey("log_entries.position"), primary_key=True, autoincrement=False),
+    Column("text_sha256", LargeBinary, nullable=False, comment="SHA-256 of the statement without its signatures."),
+    Column("note", LargeBinary, nullable=False),
+    comment="What the owners of namespaces stated about themselves: the lines of /owners/<namespace>.",
+)
+
+owner_checks = Table(
+    "owner_checks",
+    metadata,
+    Column("namespace", String(64), primary_key=True),
+    Column("place", String(300), primary_key=True, comment="A domain, or a repository's address."),
+    Column("position", BigInteger, nullable=False, comment="The proof that was checked."),
+    Column(
+        "outcome", String(16), nullable=False, comment="found, gone or unreachable: rye.registry.ownership.checking."
+    ),
+    Column("since", String(20), nullable=False, comment="Since when every check had this outcome."),
+    Column("checked", String(20), nullable=False, comment="When it was checked last."),
+    comment="Whether proofs of owners were still there when this registry looked again.",
+)
+
 takedowns = Table(
     "takedowns",
     metadata,

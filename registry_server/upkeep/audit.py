@@ -35,6 +35,7 @@ from rye.registry.protocol.statements import (
     ClockStep,
     FormerSnapshot,
     Keyset,
+    OwnerStatement,
     Release,
     Root,
     Snapshot,
@@ -43,6 +44,7 @@ from rye.registry.protocol.statements import (
 from rye.registry.protocol.tiles import WIDTH, Tile, encode_bundle, partial_tiles
 from rye.registry.trust.head_times import CLOCK, encode_steps
 from rye.registry.trust.keysets import log_keys
+from rye.registry.trust.namespace_proofs import owners_path
 
 _AT_ONCE = 64 * WIDTH
 _WRITTEN_BETWEEN_WORDS = 50
@@ -71,6 +73,8 @@ class Recomputed:
     """SHA-256 of blobs that must not be in the store."""
     lines: dict[str, list[wire.IndexLine]] = field(default_factory=dict)
     """The index of each name."""
+    owners: dict[str, list[wire.IndexLine]] = field(default_factory=dict)
+    """What the owners of each namespace stated about themselves."""
     nodes: dict[str, bytes] = field(default_factory=dict)
     """The nodes of the name map by their hashes."""
     edge: dict[int, bytes] = field(default_factory=dict)
@@ -107,6 +111,9 @@ def recompute(ledger: Ledger, write: Objects | None = None) -> Recomputed:
                 recomputed.roots.append((statement.number, position, leaf))
             elif isinstance(statement, ClockStep):
                 steps.append(wire.IndexLine(position, leaf.decode()))
+            elif isinstance(statement, OwnerStatement):
+                stated = recomputed.owners.setdefault(statement.namespace, [])
+                stated.append(wire.IndexLine(position, leaf.decode()))
             elif not isinstance(statement, Snapshot | FormerSnapshot):
                 subject = statement.namespace if isinstance(statement, Keyset) else statement.identity
                 lines.setdefault(wire.index_name(subject), []).append(wire.IndexLine(position, leaf.decode()))
@@ -121,6 +128,8 @@ def recompute(ledger: Ledger, write: Objects | None = None) -> Recomputed:
         emit(tile.path, data)
     if steps:
         emit(CLOCK, encode_steps(steps))
+    for namespace, stated in recomputed.owners.items():
+        emit(owners_path(namespace), wire.encode_index(stated))
     names = []
     for name, entries_of in lines.items():
         data = wire.encode_index(entries_of)
@@ -198,6 +207,7 @@ def verify(
             problems.append("The last snapshot does not match the index that the entries make.")
     except RyeError as error:
         problems.append(f"The head is not signed by the log's key: {error.message}")
+    problems += derived.compare_owners(ledger, recomputed.owners)
     problems += audit_events.problems(ledger.connection)
     problems += derived.compare(
         ledger, recomputed.lines, recomputed.nodes, recomputed.edge, recomputed.roots, published.time

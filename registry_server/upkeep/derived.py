@@ -96,6 +96,23 @@ def compare(
     return differences
 
 
+def compare_owners(ledger: Ledger, owners: Mapping[str, Sequence[IndexLine]]) -> list[str]:
+    """Compare the table of what owners stated with what follows from the entries; return what is wrong."""
+    differences = Differences()
+    rows = ledger.connection.execute(sa.select(schema.owner_statements))
+    _table(
+        differences,
+        "owner_statements",
+        {
+            (namespace, line.log): (_text_sha256(line.note), line.note.encode())
+            for namespace, lines in owners.items()
+            for line in lines
+        },
+        {(row.namespace, row.position): (bytes(row.text_sha256), bytes(row.note)) for row in rows},
+    )
+    return differences.problems
+
+
 def _keysets(differences: Differences, ledger: Ledger, lines: Mapping[str, Sequence[IndexLine]]) -> None:
     wanted = {}
     for name, entries in lines.items():

@@ -143,6 +143,13 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "advisory submit": ("rye advisory submit advisory.json",),
     "namespace claim": ("rye namespace claim acme",),
     "namespace show": ("rye namespace show acme",),
+    "namespace prove": (
+        "rye namespace prove acme --domain acme.example",
+        "rye namespace prove acme --repository https://git.example/acme/skills",
+    ),
+    "namespace describe": (
+        "rye namespace describe acme --text 'Tools for forms' --link https://acme.example --contact skills@acme.example",
+    ),
     "namespace keys": ("rye namespace keys add acme colleague.pem",),
     "namespace keys add": ("rye namespace keys add acme colleague.pem",),
     "namespace keys remove": ("rye namespace keys remove acme FINGERPRINT",),

@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -47,9 +47,15 @@ from rye.text import facts
 from rye.text.facts.fact import RULES_VERSION
 from rye.text.facts.source import readable_text
 from rye.text.json_reading import UNDECODABLE, msgpack_decoder
+from rye.text.lazy import lazy_module
 from rye.verified.memory import check_row
 from rye.verified.on_disk import INSTALLED, written_text
 from rye.verified.release import VerifiedItem, judge_files, judgement_inputs, signed_words, verify_files
+
+if TYPE_CHECKING:
+    from rye.registry.ownership import words as owner_words
+else:
+    owner_words = lazy_module("rye.registry.ownership.words")  # only where a namespace is new to the project
 
 
 def mentions(files: Mapping[str, bytes]) -> tuple[Mention, ...]:
@@ -155,11 +161,18 @@ def _with_histories(plan: Plan, chosen: Mapping[Identity, Chosen], sources: Sour
     ]
     names = sorted({change.identity.namespace for change, _ in shown})
     chains = {name: sources.client(name).keysets([name])[name] for name in names}
+    known = {change.identity.namespace for change in plan.changes if change.old is not None}
+    owners = {name: sources.client(name).owners([name])[name] for name in names if name not in known}
     dated = {}
     for change, record in shown:
         name = change.identity.namespace
         now = sources.client(name).head.snapshot.time
-        dated[change.identity] = signer_history(chains[name], record, now, change.signer_before)
+        history = signer_history(chains[name], record, now, change.signer_before)
+        if name in owners:
+            said = owner_words.claim_words(owners[name])
+            warned = owner_words.organization_words(owners[name], now)
+            history = replace(history, owner=said, owner_warning=warned)
+        dated[change.identity] = history
     return Plan(tuple(replace(change, history=dated.get(change.identity)) for change in plan.changes))
 
 

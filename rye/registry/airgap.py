@@ -401,6 +401,7 @@ def _collect(part: WantedPart, recorder: _Recorder, store: StateStore) -> None:
                     "Run `rye lock`, then try again.",
                 )
             records.append(record)
+        client.owners({identity.namespace for identity in identities})
         client.fetch_items(records)
         client.prove(records)
         _complete(client, recorder)

@@ -60,6 +60,7 @@ from rye.registry.transport.seam import (
 )
 from rye.registry.trust.head_times import CLOCK
 from rye.registry.trust.keysets import KeysetChain, log_keys
+from rye.registry.trust.namespace_proofs import NamespaceOwners, judge_owners, lines_within, owners_path
 from rye.registry.trust.records import (
     ItemHistory,
     ReleaseRecord,
@@ -404,6 +405,22 @@ class RegistryClient:
         wanted = list(dict.fromkeys(namespaces))
         self._load_indexes([wire.namespace_name(namespace) for namespace in wanted])
         return {namespace: self._chain(namespace) for namespace in wanted}
+
+    def owners(self, namespaces: Iterable[str]) -> dict[str, NamespaceOwners]:
+        """Return what the owners of these namespaces stated about themselves, each line proved to be in the log."""
+        chains = self.keysets(namespaces)
+        requests = [Request(owners_path(namespace), self._limits.owners_bytes) for namespace in chains]
+        lines: dict[str, tuple[wire.IndexLine, ...]] = {}
+        for namespace, fetched in zip(chains, self._waves.transport.fetch_many(requests), strict=True):
+            if isinstance(fetched, FetchError) and fetched.code not in ("fetch-not-found", "fetch-offline"):
+                raise fetched
+            data = b"" if isinstance(fetched, FetchError) else fetched
+            lines[namespace] = lines_within(wire.decode_index(data), self.head.checkpoint.size)
+        found = [line for some in lines.values() for line in some]
+        if found:
+            self.head.check_logged(found, self._tiles_of(found))
+        time = self.head.snapshot.time
+        return {namespace: judge_owners(chain, lines[namespace], time) for namespace, chain in chains.items()}
 
     def fetch_blobs(self, blobs: Iterable[tuple[str, int]]) -> dict[str, bytes]:
         """Return content by (SHA-256, size), from the cache or in one wave, all verified. Raises the first error."""

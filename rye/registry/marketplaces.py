@@ -223,6 +223,16 @@ def _plugins(skills: Sequence[SharedSkill], agents: Sequence[SharedAgent]) -> li
     return plugins
 
 
+def shared_name(namespace: str, origin: str) -> str:
+    """Return the title of the marketplace that a registry offers for one of its namespaces."""
+    return f"{namespace} at {origin}"
+
+
+def marketplace_name(namespace: str, origin: str) -> str:
+    """Return the name by which programs know that marketplace."""
+    return _plain(shared_name(namespace, origin))
+
+
 def _plain(name: str) -> str:
     """Return a name that every program accepts: lowercase letters, digits and single hyphens."""
     words = "".join(c if c.isascii() and c.isalnum() else " " for c in name.lower()).split()

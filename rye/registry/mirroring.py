@@ -41,6 +41,7 @@ from rye.registry.protocol.tiles import WIDTH, Tile, TileError, VerifiedTiles
 from rye.registry.transport.seam import FetchError, Request, Transport
 from rye.registry.trust.auditing import Audit, Auditor, raise_first
 from rye.registry.trust.head_times import CLOCK, encode_steps
+from rye.registry.trust.namespace_proofs import FOLDER, owners_path
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import TrustedState, check_blob
 from rye.storage.atomic import replace_file
@@ -52,7 +53,7 @@ _ELSEWHERE = "The source is damaged or forged. Use the registry's own address, o
 _MARK = ".rye-mirror"
 """The first file in a mirror's folder: it names the registry."""
 _LOCK = ".rye-mirror.lock"
-_FOLDERS = ("index", "map", "tile", "blobs", "root")
+_FOLDERS = ("index", "map", "tile", "blobs", "root", FOLDER)
 
 
 class Mirrored(Struct, frozen=True):
@@ -215,6 +216,7 @@ class MirrorFolder:
             **{f"root/{number}": note.encode() for number, note in enumerate(state.roots, 1)},
             "config.json": wire.encode_config(wire.Config(wire.PROTOCOL_VERSION, state.origin, None)),
             **({CLOCK: encode_steps(audit.steps)} if audit.steps else {}),
+            **{owners_path(namespace): wire.encode_index(lines) for namespace, lines in audit.owners.items()},
         }
         for path, data in last.items():
             self.write(path, data)

@@ -29,12 +29,14 @@ from registry_server.interop import git_lines
 from registry_server.pages import release_analysis
 from rye.errors import RyeError
 from rye.registry import airgap
+from rye.registry.ownership import documents, git_messages
 from rye.registry.protocol import add_checkpoint, notes, tiles, tlog_proof, wire, witness_policy
 from rye.registry.protocol.name_map import nodes
-from rye.registry.protocol.statements import Snapshot
+from rye.registry.protocol.statements import Keyset, Snapshot
 from rye.registry.protocol.wire import Config, Head, IndexLine, WireError
 from rye.registry.store import state
 from rye.registry.trust import head_times, records, trusted
+from rye.registry.trust.keysets import Link
 from rye.registry.trust.owners import Owners
 from rye.signing import keys
 from tests.registry.test_wire_boundaries import HASH, MESSAGES
@@ -68,6 +70,20 @@ STEP = (
     f"\u2014 registry.example/root {'A' * 92}\n"
 )
 POLICY = f"witness w {ed25519('w').verifier.vkey}\ngroup g any w\nquorum g\n".encode()
+LINK = Link(1, Keyset("registry.example", "acme", 1, None, EARLIER, 1, (keys.PrivateKey.generate().public.raw,)), HASH)
+REPOSITORY = "https://git.example/acme/skills"
+PACKED = b"".join(
+    [
+        b"000dpackfile\n",
+        *(
+            f"{len(data) + 5:04x}".encode() + b"\x01" + data
+            for data in [
+                b"PACK\0\0\0\2\0\0\0\1\x32" + zlib.compress(b"a\n") + bytes(20),
+                b"PACK\0\0\0\2\0\0\0\1\x74" + bytes(20) + zlib.compress(b"\1\1\x90\1") + bytes(20),
+            ]
+        ),
+    ]
+)
 DECODERS: dict[str, Decoder] = {
     "rye.registry.protocol.add_checkpoint.read_answer": Decoder(
         add_checkpoint.read_answer, b"\xe2\x80\x94 w AAAAAAAA\n", error=add_checkpoint.AddCheckpointError
@@ -81,6 +97,24 @@ DECODERS: dict[str, Decoder] = {
     ),
     "rye.registry.airgap.decode_airgap": Decoder(
         airgap.decode_airgap, airgap.TITLE.encode() + b"\nregistries.json 3\n[] \nrye.lock 0\n\nend " + HASH.encode()
+    ),
+    "rye.registry.ownership.documents.judge_well_known": Decoder(
+        lambda data: documents.judge_well_known(data, "acme", LINK), documents.well_known_file("acme", LINK).encode()
+    ),
+    "rye.registry.ownership.documents.judge_repository_file": Decoder(
+        lambda data: documents.judge_repository_file(data, "acme", REPOSITORY, LINK),
+        f"{documents.repository_file(LINK, REPOSITORY).text()}\n\u2014 registry.example/acme {'A' * 92}\n".encode(),
+    ),
+    "rye.registry.ownership.git_messages.read_pack": Decoder(
+        git_messages.read_pack, PACKED, error=git_messages.GitMessageError
+    ),
+    "the commit that is HEAD": Decoder(
+        git_messages.read_head, b"0032" + b"a" * 40 + b" HEAD\n0000", error=git_messages.GitMessageError
+    ),
+    "what a git server speaks": Decoder(
+        git_messages.speaks_version_2,
+        b"000eversion 2\n0020fetch=shallow wait-for filter\n",
+        error=git_messages.GitMessageError,
     ),
     "rye.registry.protocol.name_map.nodes.decode_node": Decoder(
         nodes.decode_node,

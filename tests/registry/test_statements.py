@@ -24,11 +24,13 @@ from rye.registry.protocol.statements import (
     AttachedFile,
     Checkpoint,
     Deprecation,
+    Description,
     FileEntry,
     FormerSnapshot,
     Hook,
     Keyset,
     Logged,
+    OwnerProof,
     Relation,
     Release,
     Revocation,
@@ -57,6 +59,8 @@ def test_a_golden_statement_is_written_as_it_was_read(path: Path) -> None:
         "deprecation",
         "advisory",
         "takedown",
+        "proof",
+        "description",
         "clock",
         "snapshot",
     )
@@ -107,6 +111,8 @@ def test_no_line_may_be_missing_repeated_swapped_or_added(path: Path) -> None:
         "hook ",
         "revoke ",
         "sha256 ",
+        "link ",
+        "contact ",
     )
     changed = [rows[: at + 1] + rows[at:] for at in range(len(rows))]
     changed += [[*rows[:at], rows[at + 1], rows[at], *rows[at + 2 :]] for at in range(len(rows) - 1)]
@@ -162,6 +168,10 @@ VERSION = st.builds(
 RANGE = st.sampled_from(["*", "^1.2", "~2.0 || >=3 <4", "1.0.0 - 2.0.0", "=1.2.3-rc.1", ">=1, <2"])
 WORD = st.text(string.ascii_letters + string.digits + string.punctuation, min_size=1, max_size=20)
 LINE = st.text(st.characters(codec="utf-8"), max_size=60).map(lambda text: lines.one_line(text, 40, "none"))
+DOMAIN = st.from_regex(r"(?:[a-z0-9]{1,6}(?:-[a-z0-9]{1,3})?\.){1,3}[a-z]{2,5}", fullmatch=True)
+REPOSITORY = st.builds(
+    "https://{}/{}".format, DOMAIN, st.from_regex(r"[A-Za-z0-9_-]{1,5}/[a-z][a-z.]{0,6}", fullmatch=True)
+)
 IDENTITY = st.builds(
     lambda kind, segments: Identity(kind, "/".join(segments)),
     st.sampled_from(tuple(KINDS)),
@@ -258,6 +268,22 @@ STATEMENT: st.SearchStrategy[Logged] = st.one_of(
         st.none() | NUMBER,
         TIME,
         LINE,
+    ),
+    st.one_of(
+        [
+            st.builds(OwnerProof, ORIGIN, SEGMENT, st.booleans(), st.just(method), place, NUMBER, HASH, TIME)
+            for method, place in (("file", DOMAIN), ("dns", DOMAIN), ("repository", REPOSITORY))
+        ]
+    ),
+    st.builds(
+        Description,
+        ORIGIN,
+        SEGMENT,
+        LINE,
+        st.sets(REPOSITORY, max_size=3).map(tuple),
+        st.none() | REPOSITORY | DOMAIN.filter(lambda text: ":" not in text).map("mailto:x+y@{}".format),
+        NUMBER,
+        TIME,
     ),
     st.builds(Snapshot, ORIGIN, TIME, NUMBER, st.binary(min_size=32, max_size=32).map(bytes.hex)),
     st.builds(FormerSnapshot, ORIGIN, TIME, NUMBER, st.binary(min_size=32, max_size=32)),

@@ -41,7 +41,7 @@ from tests.server.unexamined import append, put
 HTML, JSON = {"Accept": "text/html"}, {"Accept": "application/json"}
 _LOG_TABLES = {
     *("documents", "head", "keysets", "log_entries", "map_nodes", "name_entries", "names", "registry", "releases"),
-    *("roots", "takedowns", "tree_edge", "dependents", "listings"),
+    *("roots", "takedowns", "tree_edge", "dependents", "listings", "owner_statements"),
 }
 """``listings`` is derived from them; a page that finds it incomplete is not kept."""
 

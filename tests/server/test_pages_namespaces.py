@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,14 @@ from registry_server.accounts import roles
 from registry_server.pages.limits import PAGES, RECORDS
 from registry_server.pages.name_ranges import names_in, stretches
 from registry_server.pages.namespace import is_item_name, keyset_rows, namespace_view
+from registry_server.pages.owners import behind_view
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
 from rye.items.identity import Identity
 from rye.registry.protocol import notes
 from rye.registry.protocol.statements import Keyset, Revocation, Yank
 from rye.registry.trust.keysets import KeysetChain, Link
+from rye.registry.trust.namespace_proofs import NamespaceOwners
 from rye.signing.keys import PrivateKey
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.publisher import Publisher, now
@@ -30,6 +32,8 @@ from tests.server.unexamined import append, put
 
 HTML, JSON = {"Accept": "text/html"}, {"Accept": "application/json"}
 PAGE = "/-/namespaces/acme"
+
+NOBODY = behind_view(NamespaceOwners("acme", None), {}, datetime(2026, 1, 1, tzinfo=UTC))
 
 
 def document(local: LocalRegistry, path: str = PAGE, token: str = "") -> dict[str, Any]:
@@ -120,7 +124,7 @@ class TestKeys:
         links = KeysetChain(ORIGIN, "acme", (Link(1, first, "1" * 64), Link(5, second, "2" * 64)))
         assert [row.state for row in keyset_rows(links, now())] == ["past", "in-force"]
         assert [row.state for row in keyset_rows(links, effect - timedelta(seconds=1))] == ["in-force", "pending"]
-        view = namespace_view(links, now(), (), ())
+        view = namespace_view(links, now(), (), (), NOBODY)
         assert [(key.keyset, key.since) for key in view.keys] == [(2, effect)]
         assert view.pending == ()
 
@@ -131,7 +135,7 @@ class TestKeys:
             Link(number * 2, Keyset(ORIGIN, "acme", number, None if number == 1 else "0" * 64, begun, 1, tuple(keys)), "0" * 64)
             for number in range(1, 301)
         )  # fmt: skip
-        view = namespace_view(KeysetChain(ORIGIN, "acme", links), now(), (), ())
+        view = namespace_view(KeysetChain(ORIGIN, "acme", links), now(), (), (), NOBODY)
         numbers = [row.number for row in view.keysets]
         assert numbers == list(range(300, 300 - len(numbers), -1))
         assert 1 <= len(numbers) <= RECORDS.keysets

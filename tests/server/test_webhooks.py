@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from registry_server.accounts import guarded_http, webhooks
-from registry_server.accounts.guarded_http import is_public
 from registry_server.accounts.times import after, now_text
 from registry_server.api.delivering import Deliverer
 from registry_server.storage import database
 from rye.errors import RyeError
+from rye.registry.transport.guarded import is_public
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.publisher import Publisher
 from tests.scenes.registry_process import run

@@ -589,10 +589,22 @@ def _show_signer(screen: _Screen, change: ItemChange, time: datetime, seen: set[
         console.tell((f"      from {one_line(where)}", "dim"))
     if history is not None:
         console.tell((f"      {words.age_words(history, time)}", "dim"))
+        _show_owner(console, change, seen)
     if old is not None and old.registry != new.registry:
         kind = "" if new.source is not None else "the registry "
         moved = f"      from {kind}{one_line(new.registry)}, previously from {one_line(old.registry)}"
         console.say(moved, "warning")
+
+
+def _show_owner(console: Console, change: ItemChange, seen: set[object]) -> None:
+    """Print who is behind a namespace that is new to the project, once."""
+    namespace, history = change.identity.namespace, change.history
+    if history is None or history.owner is None or (said := ("owner", namespace)) in seen:
+        return
+    seen.add(said)
+    console.tell((f"      {namespace}: {one_line(history.owner)}", "dim"), hang=8)
+    if history.owner_warning is not None:
+        console.tell((f"{_bang(True)}{one_line(history.owner_warning)}", "warning"), hang=8)
 
 
 def _said_of_signer(change: ItemChange) -> object:

@@ -22,6 +22,8 @@ namespace = family(
     {
         "claim": ("rye.cli.publish.namespace_claim:claim", "Claim a namespace for your key."),
         "show": ("rye.cli.publish.namespace_show:show", "Show its keys and history."),
+        "prove": ("rye.cli.publish.namespace_owners:prove", "Prove a domain or a repository of its owners."),
+        "describe": ("rye.cli.publish.namespace_owners:describe", "Describe it, with links and contact."),
         "keys": ("rye.cli.publish.namespace:keys", "Add or remove keys."),
         "revoke": ("rye.cli.publish.namespace_keys:revoke", "Revoke a stolen key."),
         "recover": ("rye.cli.publish.namespace_recovery:recover", "Draft a recovery when all keys are lost."),

@@ -8,6 +8,8 @@ from rye.cli.options import Session, command
 from rye.registry.protocol.lines import write_time
 from rye.signing.keys import PublicKey
 from rye.workspace.publishing.namespaces import state_of
+from rye.workspace.publishing.ownership import owners_of
+from rye.workspace.registries.owner_words import owner_document, owner_lines
 
 
 @command("show")
@@ -21,8 +23,10 @@ def show(session: Session, namespace: str) -> None:
     revoked = [(PublicKey(revocation.key).fingerprint, revocation.position) for revocation in keyset.revoked]
     waiting = [PublicKey(key).fingerprint for key in pending.keyset.keys] if pending else []
     effect = write_time(pending.keyset.recovery) if pending and pending.keyset.recovery else None
+    owners = owners_of(session, namespace)
     document = {
         "namespace": namespace,
+        "owner": owner_document(owners, session.now()),
         "number": keyset.number,
         "threshold": keyset.threshold,
         "release_threshold": keyset.release_threshold,
@@ -43,6 +47,10 @@ def show(session: Session, namespace: str) -> None:
         "pending_keys": waiting,
     }
     text = [f"{namespace}: keyset {keyset.number}, {keyset.threshold} of {len(keyset.keys)} sign"]
+    text += [f"  {line}" for line in owner_lines(owners, session.now())]
+    if owners.description is not None:
+        said = owners.description
+        text += [f"  its owners say: {said.about}", *(f"    {link}" for link in (*said.links, said.contact) if link)]
     if keyset.release_threshold > 1:
         text.append(
             f"  a release needs {keyset.release_threshold} signatures: `rye publish --stage`, then `rye stage approve`"

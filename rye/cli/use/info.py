@@ -19,6 +19,7 @@ from rye.registry.protocol.lines import write_time
 from rye.signing.keys import PublicKey
 from rye.workspace.installing.consent import mention_document
 from rye.workspace.registries.item_info import ItemContent, SourceInfo, item_info, item_page, page_address, source_info
+from rye.workspace.registries.owner_words import owner_document, owner_lines
 from rye.workspace.registries.published_items import registry_of
 
 
@@ -92,8 +93,9 @@ def _show_source(session: Session, found: SourceInfo) -> None:
 @command("info")
 @click.argument("item", metavar="[KIND:]ID[@VERSION]")
 @click.option("--web", is_flag=True, help="Open the item's page in a browser, or print its address.")
+@click.option("--check-owner", is_flag=True, help="Ask the domains and repositories of its owners, from this machine.")
 @click.pass_obj
-def info(session: Session, item: str, web: bool) -> None:
+def info(session: Session, item: str, web: bool, check_owner: bool) -> None:
     """Show a published item: its versions, signer, rights, dependencies, and whether it was yanked or deprecated."""
     if web:
         _open_page(session, item)
@@ -102,7 +104,7 @@ def info(session: Session, item: str, web: bool) -> None:
     if given is not None:
         _show_source(session, given)
         return
-    found = item_info(session, item)
+    found = item_info(session, item, checks_owner=check_owner)
     identity, record, history, pending = found.identity, found.record, found.history, found.pending
     release = record.release
     document: dict[str, Any] = {
@@ -116,6 +118,7 @@ def info(session: Session, item: str, web: bool) -> None:
         "log": record.line.log,
         "keyset": release.keyset,
         "signers": [PublicKey(key).fingerprint for key in record.signers],
+        "owner": owner_document(found.owners, session.now(), found.checks),
         "pending_recovery": write_time(pending.keyset.recovery) if pending and pending.keyset.recovery else None,
         "pending_keys": [PublicKey(key).fingerprint for key in pending.keyset.keys] if pending else [],
         "size": release.file.size,
@@ -159,6 +162,7 @@ def info(session: Session, item: str, web: bool) -> None:
     rights = [f"{c['tier']}  {c['capability']}" for c in document["capabilities"]]
     flat = {
         **_for_people(document, said),
+        "owner": owner_lines(found.owners, session.now(), found.checks),
         "versions": versions,
         "capabilities": rights,
         "runs": runs,

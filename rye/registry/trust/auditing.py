@@ -24,6 +24,8 @@ A8  A takedown is signed by owners (``takedown-signer``) and names files of a re
     ``takedown-foreign``); those files no longer have to exist.
 A9  A step back in time is right after the snapshot that it names, at the position that it names (``clock-step``), and
     signed by owners (``clock-signer``). The next snapshot may be older than the last one, but not than the step's time.
+A10 Owners' statements about themselves are signed under the keyset in force, and a proof names its fingerprint
+    (``statement-…``). They are in no index file, but in the files that :attr:`Audit.owners` lists.
 A7  No statement is dated later than the snapshot that closes its batch, apart from a clock tolerance (``entry-time``).
 
 Cost: hashes of index files are updated line by line and never recomputed; a snapshot costs the nodes of the name map
@@ -57,6 +59,7 @@ from rye.registry.protocol.statements import (
     Keyset,
     Logged,
     OfTheLog,
+    OwnerStatement,
     Release,
     Root,
     Snapshot,
@@ -67,6 +70,7 @@ from rye.registry.protocol.statements import (
 from rye.registry.protocol.wire import IndexLine
 from rye.registry.trust.head_times import check_step
 from rye.registry.trust.keysets import KeysetChain, extend, log_keys
+from rye.registry.trust.namespace_proofs import check_fingerprint
 from rye.registry.trust.owners import Owners, signed_by_owners
 from rye.registry.trust.records import release_files
 from rye.registry.trust.trust_error import TrustError
@@ -116,6 +120,8 @@ class Audit(Struct, frozen=True, kw_only=True):
     """SHA-256 of every file that owners took down."""
     steps: tuple[IndexLine, ...] = ()
     """The steps back in time that owners signed: the lines of ``/clock``."""
+    owners: Mapping[str, tuple[IndexLine, ...]] = {}
+    """The lines of ``/owners/<namespace>`` by namespace."""
 
     @property
     def ok(self) -> bool:
@@ -168,6 +174,7 @@ class Auditor:
         self._ends_in_snapshot = False
         self._steps: list[IndexLine] = []
         self._index: dict[str, MapEntry] = {}
+        self._owners: dict[str, list[IndexLine]] = {}
 
     @property
     def size(self) -> int:
@@ -195,7 +202,9 @@ class Auditor:
         except (TrustError, NoteError, StatementError) as error:
             self._found(position, error.code, error.message)
         # A statement is part of the index even if it should not have been logged: the snapshot covers what is in the log.
-        if not isinstance(statement, OfTheLog):
+        if isinstance(statement, OwnerStatement):
+            self._owners.setdefault(statement.namespace, []).append(IndexLine(position, note.encode()))
+        elif not isinstance(statement, OfTheLog):
             self._index_line(position, note, statement)
 
     def finish(self) -> Audit:
@@ -216,6 +225,7 @@ class Auditor:
             blobs={sha256: size for sha256, size in self._blobs.items() if sha256 not in self._taken_down},
             taken_down=frozenset(self._taken_down),
             steps=tuple(self._steps),
+            owners={namespace: tuple(lines) for namespace, lines in sorted(self._owners.items())},
             findings=tuple(self._findings),
             count=self._count,
         )
@@ -252,6 +262,10 @@ class Auditor:
             self._chains[statement.namespace] = extend(chain, position, note, statement, Owners((self._state.root,)))
         elif isinstance(statement, Takedown):
             self._takedown(position, note, statement, self._state)
+        elif isinstance(statement, OwnerStatement):
+            chain = self._chains.get(statement.namespace, KeysetChain(self._state.origin, statement.namespace))
+            link = chain.check(position, statement, note, statement.time).link
+            check_fingerprint(statement, link.sha256, position)
         else:
             self._item(position, note, statement, self._state)
 

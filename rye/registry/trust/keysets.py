@@ -36,6 +36,7 @@ from rye.registry.protocol.statements import (
     Advisory,
     Deprecation,
     Keyset,
+    OwnerStatement,
     Release,
     Root,
     Yank,
@@ -107,16 +108,21 @@ class KeysetChain(Struct, frozen=True):
         return None
 
     def check(
-        self, position: int, statement: Release | Yank | Deprecation | Advisory, note: SignedNote, time: datetime
+        self,
+        position: int,
+        statement: Release | Yank | Deprecation | Advisory | OwnerStatement,
+        note: SignedNote,
+        time: datetime,
     ) -> Signers:
-        """Return the signers of a statement about an item of this namespace.
+        """Return the signers of a statement about this namespace or an item of it.
 
         ``time``: the snapshot's, for recoveries and revocations.
 
         Raises TrustError: ``statement-unclaimed``, ``statement-keyset``, ``statement-signer``.
         """
         link = self.in_force(position, statement.time)
-        subject = f"The statement at position {position} about {statement.identity}"
+        about = statement.namespace if isinstance(statement, OwnerStatement) else statement.identity
+        subject = f"The statement at position {position} about {about}"
         if link is None:
             raise TrustError("statement-unclaimed", f"{subject} comes before any keyset of {self.namespace!r}.")
         if statement.keyset != link.keyset.number:

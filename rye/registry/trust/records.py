@@ -307,7 +307,7 @@ def _fold(
     )
 
 
-class SignerHistory(Struct, frozen=True):
+class SignerHistory(Struct, frozen=True, kw_only=True):
     """Facts about the signer of a release, shown to a person. Times are those in the statements."""
 
     released: datetime
@@ -316,6 +316,10 @@ class SignerHistory(Struct, frozen=True):
     namespace_since: datetime
     keyset: int
     """The keyset under which the key signed."""
+    owner: str | None = None
+    """Who is behind the namespace, in words; None if the project already has items of it."""
+    owner_warning: str | None = None
+    """That the namespace has the name of a well-known organization, in words."""
     old_key: str | None = None
     """What happened to the previous signing key: still in the keyset, or why it is not. None if no other key signed before."""
 

@@ -54,7 +54,7 @@ from rye.registry.protocol.lines import StatementError, write_time
 from rye.registry.protocol.name_map import MapEntry, NameMapError, Node, Place
 from rye.registry.protocol.note_text import note_text
 from rye.registry.protocol.notes import NoteError, SignedNote, VerifierKey
-from rye.registry.protocol.statements import Checkpoint, Keyset, Logged, OfTheLog, Root, Snapshot, parse
+from rye.registry.protocol.statements import Checkpoint, Keyset, Logged, OfTheLog, OwnerStatement, Root, Snapshot, parse
 from rye.registry.protocol.tiles import Tile, VerifiedTiles
 from rye.registry.protocol.wire import Head, IndexLine
 from rye.registry.trust.head_times import Clues, in_the_future, steps_between
@@ -496,7 +496,7 @@ def _check_freshness(time: datetime, now: datetime, same: bool, limits: Registry
 def _subject(statement: Logged) -> tuple[str, str]:
     if isinstance(statement, Keyset):
         return statement.origin, wire.namespace_name(statement.namespace)
-    if isinstance(statement, OfTheLog):
+    if isinstance(statement, OfTheLog | OwnerStatement):
         return statement.origin, statement.TITLE
     return statement.origin, str(statement.identity)
 

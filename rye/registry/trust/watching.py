@@ -17,9 +17,12 @@ from rye.registry.protocol.notes import NoteError, SignedNote
 from rye.registry.protocol.statements import (
     Advisory,
     Deprecation,
+    Description,
     Keyset,
     Logged,
     OfTheLog,
+    OwnerProof,
+    OwnerStatement,
     Release,
     Takedown,
     Yank,
@@ -78,14 +81,14 @@ class Watched(Struct, frozen=True, kw_only=True):
             return Event(log=position, what="unreadable", name="?", version=None, time="", own=False)
         if isinstance(statement, OfTheLog):
             return None
-        namespace = statement.namespace if isinstance(statement, Keyset) else statement.identity.namespace
+        namespace = statement.namespace if isinstance(statement, Keyset | OwnerStatement) else statement.identity.namespace
         if namespace not in self.namespaces:
             is_like = isinstance(statement, Keyset) and statement.number == 1 and fold(namespace) in folded
             return self._made(position, "look-alike", statement, note) if is_like else None
         return self._made(position, _what(statement), statement, note)
 
     def _made(self, position: int, what: str, statement: Logged, note: SignedNote) -> Event:
-        name = statement.namespace if isinstance(statement, Keyset) else str(getattr(statement, "identity", "?"))
+        name = str(getattr(statement, "identity", None) or getattr(statement, "namespace", "?"))
         version = getattr(statement, "version", None)
         own = any(_signed(note, key) for key in self.own)
         time = write_time(statement.time)
@@ -104,7 +107,13 @@ def _what(statement: Logged) -> str:
         return "yank" if statement.yanked else "unyank"
     if isinstance(statement, Deprecation):
         return "deprecation" if statement.deprecated else "undeprecation"
-    names = {Release: "release", Advisory: "advisory", Takedown: "takedown"}
+    names: dict[type, str] = {
+        Release: "release",
+        Advisory: "advisory",
+        Takedown: "takedown",
+        OwnerProof: "proof",
+        Description: "description",
+    }
     return names.get(type(statement), statement.TITLE)
 
 

@@ -27,10 +27,12 @@ from rye.project.lock_file import item_files, item_path, read_lock
 from rye.registry.client import RegistryClient
 from rye.registry.protocol.page_paths import item_page_path
 from rye.registry.trust.keysets import KeysetChain, Link
+from rye.registry.trust.namespace_proofs import NamespaceOwners
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, latest_release, signer_history
 from rye.resolution.ranges import Range
 from rye.resolution.versions import comparable
 from rye.verified.release import item_runs, judge_files
+from rye.workspace.publishing.ownership import CheckedProof, check_owners
 from rye.workspace.registries.published_items import published, published_release, registry_of
 from rye.workspace.registries.registry_access import open_registry
 from rye.workspace.trusting.verified_items import require_verified
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 _NOT_THE_FILE = ("blob-size", "blob-hash")
 
 
-class ItemInfo(Struct, frozen=True):
+class ItemInfo(Struct, frozen=True, kw_only=True):
     """A published item: its history, one release, and that release's content."""
 
     identity: Identity
@@ -53,6 +55,10 @@ class ItemInfo(Struct, frozen=True):
     """The requested release, or the latest."""
     pending: Link | None
     """A recovery of the namespace that has not taken effect."""
+    owners: NamespaceOwners
+    """What the namespace's owners stated about themselves."""
+    checks: tuple[CheckedProof, ...] | None
+    """What this machine saw at the places of their proofs; None: it was not asked to look."""
     content: ItemContent | None
     """None: the release cannot be fetched, or its file is invalid."""
 
@@ -66,8 +72,8 @@ class ItemContent(Struct, frozen=True):
     description: Description
 
 
-def item_info(context: Context, reference: str) -> ItemInfo:
-    """What the registry knows about ``[kind:]id[@range]``.
+def item_info(context: Context, reference: str, *, checks_owner: bool = False) -> ItemInfo:
+    """What the registry knows about ``[kind:]id[@range]``. ``checks_owner``: ask the places of the owners' proofs, too.
 
     Raises RyeError, among them ``no-such-item``, ``no-such-version``, and ``blob-size`` and ``blob-hash`` for a registry or
     mirror whose bytes are not those of the release.
@@ -78,7 +84,17 @@ def item_info(context: Context, reference: str) -> ItemInfo:
         chain = client.keysets([identity.namespace])[identity.namespace]
         pending = chain.pending(client.head.snapshot.time)
         record = _chosen(history, wanted, str(identity))
-        return ItemInfo(identity, client.origin, history, record, pending, _content(client, chain, record))
+        owners = client.owners([identity.namespace])[identity.namespace]
+        return ItemInfo(
+            identity=identity,
+            origin=client.origin,
+            history=history,
+            record=record,
+            pending=pending,
+            owners=owners,
+            checks=check_owners(client, owners) if checks_owner else None,
+            content=_content(client, chain, record),
+        )
 
 
 def _content(client: RegistryClient, chain: KeysetChain, record: ReleaseRecord) -> ItemContent | None:

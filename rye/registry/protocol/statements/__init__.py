@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from rye.registry.protocol.lines import StatementError
 from rye.registry.protocol.statements.grammar import Statement
+from rye.registry.protocol.statements.owners import Description, OwnerProof
 from rye.registry.protocol.statements.ownership import (
     MAX_KEYS,
     MAX_LOG_KEYS,
@@ -58,6 +59,7 @@ __all__ = [
     "Checkpoint",
     "ClockStep",
     "Deprecation",
+    "Description",
     "FileEntry",
     "FormerSnapshot",
     "Hook",
@@ -65,6 +67,8 @@ __all__ = [
     "Keyset",
     "Logged",
     "OfTheLog",
+    "OwnerProof",
+    "OwnerStatement",
     "Relation",
     "Release",
     "Require",
@@ -80,13 +84,40 @@ __all__ = [
     "root_key_name",
 ]
 
-Logged = Root | Keyset | Release | Yank | Deprecation | Advisory | Takedown | ClockStep | Snapshot | FormerSnapshot
+Logged = (
+    Root
+    | Keyset
+    | Release
+    | Yank
+    | Deprecation
+    | Advisory
+    | Takedown
+    | OwnerProof
+    | Description
+    | ClockStep
+    | Snapshot
+    | FormerSnapshot
+)
 """Every statement that can be a leaf of the log."""
 OfTheLog = Root | ClockStep | Snapshot | FormerSnapshot
 """The leaves that are about the registry itself, and in no index file."""
 ItemStatement = Release | Yank | Deprecation | Advisory | Takedown
 """The statements in the index file of an identity."""
-TYPES: tuple[type[Logged], ...] = (Root, Keyset, Release, Yank, Deprecation, Advisory, Takedown, ClockStep, Snapshot)
+OwnerStatement = OwnerProof | Description
+"""The statements of a namespace's owners about themselves, which are in no index file."""
+TYPES: tuple[type[Logged], ...] = (
+    Root,
+    Keyset,
+    Release,
+    Yank,
+    Deprecation,
+    Advisory,
+    Takedown,
+    OwnerProof,
+    Description,
+    ClockStep,
+    Snapshot,
+)
 _BY_TITLE: dict[str, type[Logged]] = {kind.TITLE: kind for kind in TYPES}
 
 

@@ -1,0 +1,1 @@
+"""Who is behind a namespace: what a domain or a repository must say, and asking it."""
