@@ -36,7 +36,7 @@ report = "https://acme.example/report?from=registry"
 @pytest.fixture(scope="module")
 def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRegistry]:
     with LocalRegistry(tmp_path_factory.mktemp("named") / "data", NAMED) as made:
-        made.publish(made.owner("acme"), "work/one").raise_for_status()
+        made.publish(made.owner("acme"), "work/one", made.token()).raise_for_status()
         yield made
 
 
