@@ -169,6 +169,15 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "registry serve": ("rye registry serve", "rye registry serve --port 8421"),
     "log verify": ("rye log verify",),
     "log watch": ("rye log watch", "rye log watch --interval 600"),
+    "log evidence": ("rye log evidence --json",),
+    "witness init": ("rye witness init witness.example/w1",),
+    "witness add-log": (
+        "rye witness add-log registry.example+1f2e3d4c+AX...",
+        "rye witness add-log VKEY --from last.txt",
+    ),
+    "witness serve": ("rye witness serve --listen 127.0.0.1:7380",),
+    "witness list": ("rye witness list",),
+    "witness verify": ("rye witness verify head.txt --policy policy.txt",),
     "log prove": ("rye log prove acme/workflows/deploy@1.2.0 -o deploy.tlog-proof",),
     "log check-proof": (
         "rye log check-proof deploy.tlog-proof",

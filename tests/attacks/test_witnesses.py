@@ -14,7 +14,7 @@ from rye.registry.protocol.notes import NoteSignature, SignedNote
 from rye.registry.protocol.witness_policy import simple_policy
 from rye.registry.store.witness_demands import write_demand
 from rye.registry.trust.cosigned import WitnessDemand
-from tests.attacks.simulation import INSTALL, Attack, Attacker, AttackRunner
+from tests.attacks.simulation import INSTALL, Attack, Attacker, AttackRunner, Power
 from tests.registry.simulated_registry import SimulatedRegistry, key, signer
 from tests.registry.witness_keys import cosigned, ed25519, ml_dsa
 
@@ -104,22 +104,34 @@ def beginning_only(attacker: Attacker) -> None:
     attacker.replace("head", wire.encode_head(head))
 
 
-WITNESSED = tuple(
-    Attack(name=name, power=power, code=code, act=act, start="pinned", command=PINNING, files=cosign, later=later)
-    for name, power, code, act, later in (
-        ("a head that no witness cosigned", "mirror", "witness-quorum",
-         shows(with_lines(lambda line: None)), timedelta(0)),
-        ("a head that one of two needed witnesses cosigned", "mirror", "witness-quorum",
-         shows(with_lines(lambda line: line if line.name == "w1" else None)), timedelta(0)),
-        ("cosignatures with a later time", "mirror", "cosignature-wrong",
-         shows(with_lines(dated_anew)), timedelta(0)),
-        ("cosignatures that are a day old", "mirror", "witness-frozen", lambda attacker: None, timedelta(hours=25)),
-        ("a cosigned head of another log", "mirror", "cosigned-head", shows(of_another_log), timedelta(0)),
-        ("a cosigned head that a stranger signed as the log", "mirror", "cosigned-head",
-         shows(stranger_signed), timedelta(0)),
-        ("a cosigned history beside the one that is shown", "log key", "head-fork", shows(fork), timedelta(0)),
+def against_witnesses(
+    name: str, power: Power, code: str, act: Callable[[Attacker], object], later: timedelta = timedelta(0)
+) -> Attack:
+    return Attack(
+        name=name, power=power, code=code, act=act, start="pinned", command=PINNING, files=cosign, later=later
     )
-)  # fmt: skip
+
+
+WITNESSED = (
+    against_witnesses(
+        "a head that no witness cosigned", "mirror", "witness-quorum", shows(with_lines(lambda line: None))
+    ),
+    against_witnesses(
+        "a head that one of two needed witnesses cosigned",
+        "mirror",
+        "witness-quorum",
+        shows(with_lines(lambda line: line if line.name == "w1" else None)),
+    ),
+    against_witnesses("cosignatures with a later time", "mirror", "cosignature-wrong", shows(with_lines(dated_anew))),
+    against_witnesses(
+        "cosignatures that are a day old", "mirror", "witness-frozen", lambda attacker: None, timedelta(hours=25)
+    ),
+    against_witnesses("a cosigned head of another log", "mirror", "cosigned-head", shows(of_another_log)),
+    against_witnesses(
+        "a cosigned head that a stranger signed as the log", "mirror", "cosigned-head", shows(stranger_signed)
+    ),
+    against_witnesses("a cosigned history beside the one that is shown", "log key", "head-fork", shows(fork)),
+)
 LOCKED = (
     Attack(
         name="a cosigned head from before what rye.lock names",

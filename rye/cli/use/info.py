@@ -116,6 +116,7 @@ def info(session: Session, item: str, web: bool, check_owner: bool) -> None:
         "page": page_address(registry_of(session, item), identity, release.version),
         "time": write_time(release.time),
         "log": record.line.log,
+        **({"cosigned_by": list(found.cosigned_by)} if found.cosigned_by else {}),
         "keyset": release.keyset,
         "signers": [PublicKey(key).fingerprint for key in record.signers],
         "owner": owner_document(found.owners, session.now(), found.checks),

@@ -33,6 +33,7 @@ from rye.resolution.ranges import Range
 from rye.resolution.versions import comparable
 from rye.verified.release import item_runs, judge_files
 from rye.workspace.publishing.ownership import CheckedProof, check_owners
+from rye.workspace.registries.pinned_registries import cosigners
 from rye.workspace.registries.published_items import published, published_release, registry_of
 from rye.workspace.registries.registry_access import open_registry
 from rye.workspace.trusting.verified_items import require_verified
@@ -61,6 +62,8 @@ class ItemInfo(Struct, frozen=True, kw_only=True):
     """What this machine saw at the places of their proofs; None: it was not asked to look."""
     content: ItemContent | None
     """None: the release cannot be fetched, or its file is invalid."""
+    cosigned_by: tuple[str, ...] = ()
+    """Who cosigned the head that all this was read under, and when, if the user demands witnesses."""
 
 
 class ItemContent(Struct, frozen=True):
@@ -94,6 +97,7 @@ def item_info(context: Context, reference: str, *, checks_owner: bool = False) -
             owners=owners,
             checks=check_owners(client, owners) if checks_owner else None,
             content=_content(client, chain, record),
+            cosigned_by=() if client.cosigned is None else cosigners(client.cosigned),
         )
 
 
