@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from rye.limits import REGISTRY
 from rye.registry.trust.trust_error import RULES
 from tests.attacks import (
+    test_cosigned,
     test_heads,
     test_index,
     test_items,
@@ -15,7 +16,6 @@ from tests.attacks import (
     test_network,
     test_project,
     test_roots,
-    test_witnesses,
 )
 from tests.attacks.simulation import Attack, AttackRunner
 
@@ -31,7 +31,7 @@ ALL: tuple[Attack, ...] = tuple(
         test_network,
         test_project,
         test_roots,
-        test_witnesses,
+        test_cosigned,
     )
     for table in vars(module).values()
     if isinstance(table, tuple) and table and isinstance(table[0], Attack)
