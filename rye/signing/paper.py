@@ -49,7 +49,10 @@ def key_of(text: str) -> PrivateKey:
 
 
 def page(name: str, key: PrivateKey) -> str:
-    """What is printed: the words, and a QR code of them. ``name``: of the key."""
+    """What is printed: the words, and a QR code of them. ``name``: of the key.
+
+    The paper has the key as it is, without the passphrase that seals it on the disk.
+    """
     words = words_of(key)
     rows = ["  ".join(f"{at + 1:2}. {words[at]}" for at in range(row, row + 3)) for row in range(0, WORDS, 3)]
     head = (

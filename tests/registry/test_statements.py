@@ -110,6 +110,7 @@ def test_no_line_may_be_missing_repeated_swapped_or_added(path: Path) -> None:
         "capability ",
         "hook ",
         "revoke ",
+        "require ",
         "sha256 ",
         "link ",
         "contact ",

@@ -50,8 +50,8 @@ class Moved(Struct, frozen=True):
 def move_key(context: Context, keys: OwnKeys, old_name: str, selector: str, new_name: str) -> Moved:
     """Add a key of the agent, and put it in the place of an own key: a keyset of each namespace that both keys sign.
 
-    The old key stays where it is. The new one becomes the default if the old one was. Raises what
-    :meth:`OwnKeys.add_from_agent` raises.
+    The old key stays where it is. The new one becomes the default if the old one was and no namespace still needs
+    it. Raises what :meth:`OwnKeys.add_from_agent` raises.
     """
     old = keys.store.get(old_name)
     present = keys.stored_from_agent(selector)
@@ -69,7 +69,7 @@ def move_key(context: Context, keys: OwnKeys, old_name: str, selector: str, new_
             left.append(LeftNamespace(use.namespace, error.message, command))
         else:
             done.append(use.namespace)
-    if old.default:
+    if old.default and not left:
         keys.store.set_default(new.name)
     return Moved(keys.store.get(old.name), keys.store.get(new.name), tuple(done), tuple(left), uses.unread)
 
