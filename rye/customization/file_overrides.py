@@ -93,26 +93,26 @@ def read_file_overrides(text: str, main_file: str) -> FileOverridesReading:
     except TomlError as error:
         message = f"The file is not TOML: {visible(error.message)}."
         return FileOverridesReading(None, (Diagnostic("error", "malformed-toml", message, error.line, error.column),))
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for key in read.value:
         if key != ENTRIES:
             message = f"{visible(key)!r} is not a key of such a file."
-            found.append(
+            diagnostics.append(
                 Diagnostic("error", "unknown-key", message, read.line(key), hint=f"It holds only [[{ENTRIES}]] tables.")
             )
     entries = read.value.get(ENTRIES, [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         message = f"{ENTRIES!r} is not an array of tables."
-        found.append(Diagnostic("error", "bad-entry", message, read.line(ENTRIES), hint=f"Write [[{ENTRIES}]]."))
-        return FileOverridesReading(None, tuple(found))
+        diagnostics.append(Diagnostic("error", "bad-entry", message, read.line(ENTRIES), hint=f"Write [[{ENTRIES}]]."))
+        return FileOverridesReading(None, tuple(diagnostics))
     if len(entries) > CONTENT.attached_files:
         message = f"There are more than {CONTENT.attached_files} entries."
-        return FileOverridesReading(None, (*found, Diagnostic("error", "too-many-files", message)))
-    listed = [_entry(entry, index, read, main_file, found) for index, entry in enumerate(entries)]
-    _check_names([entry for entry in listed if entry is not None], found)
-    if has_errors(found):
-        return FileOverridesReading(None, tuple(found))
-    return FileOverridesReading(tuple(entry for entry in listed if entry is not None), tuple(found))
+        return FileOverridesReading(None, (*diagnostics, Diagnostic("error", "too-many-files", message)))
+    listed = [_entry(entry, index, read, main_file, diagnostics) for index, entry in enumerate(entries)]
+    _check_names([entry for entry in listed if entry is not None], diagnostics)
+    if has_errors(diagnostics):
+        return FileOverridesReading(None, tuple(diagnostics))
+    return FileOverridesReading(tuple(entry for entry in listed if entry is not None), tuple(diagnostics))
 
 
 def _entry(

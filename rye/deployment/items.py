@@ -98,7 +98,7 @@ class DeployableItem(Struct, frozen=True, kw_only=True):
         return _executes(self.metadata)
 
 
-class Source(Struct, frozen=True, kw_only=True):
+class DeployedSource(Struct, frozen=True, kw_only=True):
     """Where a deployable item comes from."""
 
     identity: Identity
@@ -111,10 +111,10 @@ class Source(Struct, frozen=True, kw_only=True):
     """The files attached to it, with overrides."""
 
 
-def of_installed(installed: InstalledItem) -> Source:
+def of_installed(installed: InstalledItem) -> DeployedSource:
     """An installed item."""
     row = installed.row
-    return Source(
+    return DeployedSource(
         identity=row.identity,
         version=row.version,
         found=installed.found,
@@ -123,7 +123,7 @@ def of_installed(installed: InstalledItem) -> Source:
     )
 
 
-def deployable(context: Context, source: Source, places: Places, *, asked: bool) -> DeployableItem:
+def deployable(context: Context, source: DeployedSource, places: Places, *, asked: bool) -> DeployableItem:
     """Return the value for one item. ``places``: the folders of the customizations to apply.
 
     Raises RyeError for an item that does not parse, and for invalid customizations.

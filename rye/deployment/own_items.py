@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from rye.customization.places import Places
-from rye.deployment.items import DeployableItem, Source, deployable
+from rye.deployment.items import DeployableItem, DeployedSource, deployable
 from rye.deployment.selection import matches
 from rye.errors import RyeError
 from rye.items.identity import Identity, is_id
@@ -74,7 +74,7 @@ def own_items(context: Context, project: Project, manifest: Manifest, lock: Lock
                 left_out.append((identity, why))
                 continue
             found = customized(context, published, manifest=manifest, places=places)
-            source = Source(
+            source = DeployedSource(
                 identity=identity,
                 version=found.version() or "0.0.0",
                 found=found,

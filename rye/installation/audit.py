@@ -179,8 +179,8 @@ HELP: Mapping[str, str] = {
         "`rye install`."
     ),
     "deploy-missing": "Run `rye deploy`.",
-    "deploy-drift": "`rye deploy --overwrite-edited ID` discards the edit. To keep it, move it into an override; of a skill, "
-    "copy the folder, and `rye add` the copy in its place.",
+    "deploy-drift": "`rye deploy --overwrite-edited ID` discards the edit. To keep it, move it into an override, "
+    "of a formula into an overlay; of a skill, `rye override new ID --file PATH` takes a whole file.",
     "deploy-stale": "Run `rye deploy`.",
     "deploy-conflict": "Move the file away, or take it over with `rye deploy --adopt PATH` if it is identical.",
     ABSENT: "Add the item with `rye add KIND:ID`. If its name is wrong, correct the text, or tell its publisher.",

@@ -69,6 +69,7 @@ _QUESTIONS = {
     "rye/cli/trust/keys.py": "revoking the user's key",
     "rye/cli/trust/trust.py": "a key of the user's trust store",
     "rye/cli/trust/trust_accept.py": "a namespace's new keys",
+    "rye/workspace/authoring/origin_updating.py": "merging a text by another key into the user's own item, which they sign",
     "rye/workspace/authoring/signing.py": "replacing signatures of other keys on the user's own items",
     "rye/runtime/finished_runs.py": "one call of a run, once",
     "rye/workspace/customizing/editing.py": "editing again",

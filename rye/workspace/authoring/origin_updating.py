@@ -44,7 +44,7 @@ BESIDE = ".origin"
 """What the author's version of a file that is not text is called, where both sides changed it."""
 
 
-class Files(Struct, frozen=True):
+class ForkFiles(Struct, frozen=True):
     """An item's unsigned text and its attached files."""
 
     text: str
@@ -55,10 +55,10 @@ class Sides(Struct, frozen=True, kw_only=True):
     """One fork and what it is merged with. The author's texts have the fork's name, as the fork had it at the beginning."""
 
     fork: Fork
-    base: Files
+    base: ForkFiles
     """The release that it was made from."""
-    ours: Files
-    theirs: Files
+    ours: ForkFiles
+    theirs: ForkFiles
     """The newest release; the same as ``base`` if there is no newer one."""
     new: Origin
     """The origin after the merge."""
@@ -114,7 +114,7 @@ def _diff(one: Sides) -> OriginDiff:
     )
 
 
-def _files_diff(old: Files, new: Files, before: str, after: str) -> str:
+def _files_diff(old: ForkFiles, new: ForkFiles, before: str, after: str) -> str:
     text = drift(new.text, old.text, merged_name=after, actual_name=before)
     return (text or "") + files_diff(old.tree, new.tree, after)
 
@@ -161,12 +161,12 @@ def _sides(context: Context, names: tuple[str, ...]) -> list[Sides]:
     if not forks:
         return []
     state = read_state(context, project)
-    found = []
+    sides = []
     with project_sources(context, state.manifest, project.root) as sources, context.progress("fetching"):
         for fork in forks:
             base, newest = _releases(fork.origin, state, sources)
-            found.append(_compared(context, project, state.manifest, fork, base, newest))
-    return found
+            sides.append(_compared(context, project, state.manifest, fork, base, newest))
+    return sides
 
 
 def _releases(origin: Origin, state: ProjectState, sources: Sources) -> tuple[VerifiedItem, VerifiedItem]:
@@ -223,7 +223,7 @@ def _compared(
     return Sides(
         fork=fork,
         base=_as_fork(project, entry, base),
-        ours=Files(unsigned(item.text or "", item.location, item.path.name), tree),
+        ours=ForkFiles(unsigned(item.text or "", item.location, item.path.name), tree),
         theirs=_as_fork(project, entry, newest),
         new=Origin(
             item=fork.origin.item,
@@ -237,7 +237,7 @@ def _compared(
     )
 
 
-def _as_fork(project: Project, entry: Entry, item: VerifiedItem) -> Files:
+def _as_fork(project: Project, entry: Entry, item: VerifiedItem) -> ForkFiles:
     """A release as the fork would have it if nobody had changed that: with the fork's name."""
     row = item.locked
     path = project.root / item_path(row)
@@ -247,13 +247,13 @@ def _as_fork(project: Project, entry: Entry, item: VerifiedItem) -> Files:
     published = Entry("installed", path, location, row.identity.namespace)
     place = new_place(project, published, entry.location.local_id)
     tree = tree_of_row(row, item.attached)
-    return Files(renamed_text(KINDS[row.kind], published, place, text), tree)
+    return ForkFiles(renamed_text(KINDS[row.kind], published, place, text), tree)
 
 
 # -- the merge ---------------------------------------------------------------------------------------------------------
 
 
-class Merged(Struct, frozen=True):
+class MergedFile(Struct, frozen=True):
     """One attached file after the merge, at most one more beside it, and what a person has to settle about it."""
 
     file: TreeFile | None
@@ -261,26 +261,26 @@ class Merged(Struct, frozen=True):
     conflict: str | None = None
 
 
-def merge_files(base: TreeFile | None, ours: TreeFile | None, theirs: TreeFile | None, their_name: str) -> Merged:
+def merge_files(base: TreeFile | None, ours: TreeFile | None, theirs: TreeFile | None, their_name: str) -> MergedFile:
     """Merge one attached file; None stands for a file that is not there. Nothing of either side is lost."""
     if _same(ours, theirs) or _same(theirs, base):
-        return Merged(ours)
+        return MergedFile(ours)
     if _same(ours, base):
-        return Merged(theirs)
+        return MergedFile(theirs)
     if ours is None:
-        return Merged(theirs, conflict="the author changed it, and it was removed here; it is back")
+        return MergedFile(theirs, conflict="the author changed it, and it was removed here; it is back")
     if theirs is None:
-        return Merged(ours, conflict="the author removed it, and it was changed here; it stays")
+        return MergedFile(ours, conflict="the author removed it, and it was changed here; it stays")
     executable = theirs.executable if base is not None and base.executable == ours.executable else ours.executable
     texts = [file.text if file is not None else "" for file in (base, ours, theirs)]
     old, mine, other = texts
     if old is None or mine is None or other is None:
-        return Merged(
+        return MergedFile(
             ours, theirs, f"both sides changed it, and it is not text; the author's is beside it, as {BESIDE}"
         )
     merged = merge_texts(old, mine, other, our_name="yours", their_name=their_name)
     conflict = f"{merged.conflicts} {'places' if merged.conflicts > 1 else 'place'} with conflict markers"
-    return Merged(
+    return MergedFile(
         TreeFile.of(merged.text.encode(), executable=executable), conflict=conflict if merged.conflicts else None
     )
 
