@@ -37,7 +37,7 @@ from registry_server.storage.store_factory import public_objects
 from registry_server.upkeep import audit
 from rye.registry.protocol.merkle import CompactRange
 
-GOING_ON_SECONDS = 25.0
+GOING_ON_SECONDS = 40.0
 LIMIT_SECONDS = 290.0
 NAMES = 16
 

@@ -10,6 +10,7 @@ import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 from urllib.parse import urlsplit
 
 from publish_tools.registry import Registry
@@ -78,7 +79,7 @@ class Crowd:
                 continue
             if status == 200:
                 with self._lock:
-                    self.acknowledged[note] = body["results"][0]["position"]
+                    self.acknowledged[note] = body["results"][0]["log"]
             else:
                 self._count(body["error"]["code"])
                 time.sleep(_PAUSE_SECONDS)
@@ -99,7 +100,7 @@ class Crowd:
             self.refused[code] += 1
 
 
-def _answer(connection: socket.socket) -> tuple[int, dict[str, object]]:
+def _answer(connection: socket.socket) -> tuple[int, dict[str, Any]]:
     data = b""
     while b"\r\n\r\n" not in data:
         data += _more(connection)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import gc
 import json
 import logging
 import os
@@ -26,6 +25,7 @@ from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
 from registry_server.api.full_disk import Door
+from registry_server.api.interpreter import tune_interpreter
 from rye.errors import RyeError
 
 if TYPE_CHECKING:
@@ -36,10 +36,6 @@ _log = logging.getLogger("rye.registry")
 _MARGIN_SECONDS = 0.5
 """How long before the end of ``stop_seconds`` the process exits."""
 _ANSWER_SECONDS = 5.0
-_SWITCH_SECONDS = 0.001
-"""How long the event loop waits for the GIL while a batch computes."""
-_COLLECTIONS = (20_000, 50, 50)
-"""Thresholds of the garbage collector: requests leave few cycles."""
 
 
 def serve(
@@ -66,20 +62,12 @@ def serve(
     ending = _Ending(max(settings.stop_seconds - _MARGIN_SECONDS, 0.1), forget)
     try:
         door.open()
-        _tune_interpreter()
+        tune_interpreter()
         asyncio.run(_run(door, settings, ready_file, announce, ending))
     finally:
         forget()
         if door.service is not None:
             door.service.close(settings.stop_seconds)
-
-
-def _tune_interpreter() -> None:
-    """Tune a long-lived process whose event loop shares the GIL with the sequencer's thread."""
-    sys.setswitchinterval(_SWITCH_SECONDS)
-    gc.collect()
-    gc.freeze()  # modules and caches stay: the collector need not look at them again
-    gc.set_threshold(*_COLLECTIONS)
 
 
 class _Ending:

@@ -22,6 +22,7 @@ from msgspec import Meta, Struct
 from registry_server.accounts.tokens import Account
 from registry_server.api.examination import Examination, by_hash
 from registry_server.api.frames import SentSettings, frame, read_frame
+from registry_server.api.interpreter import tune_interpreter
 from registry_server.pages.analysis_store import AnalysisStore
 from registry_server.pages.item import analyse_release
 from registry_server.storage import database
@@ -160,6 +161,7 @@ def main() -> None:
     public = public_objects(settings)
     examination = Examination(engine, start.origin, public, upload_objects(settings), settings)
     desk = Desk(examination, Analyst(engine, public, AnalysisStore(analysed_objects(settings), engine)))
+    tune_interpreter()
     while (data := read_frame(inward)) is not None:
         outward.write(frame(desk.answer(msgspec.json.decode(data, type=Work))))
         outward.flush()

@@ -20,6 +20,7 @@ from msgspec import Struct
 from registry_server.accounts import registry_keys
 from registry_server.api import logs
 from registry_server.api.frames import SentSettings, frame, read_frame
+from registry_server.api.interpreter import tune_interpreter
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.clock import Believed, steady_seconds
 from registry_server.sequencer.sequencer import Outcome, Receipt, Sender, Sequencer
@@ -240,6 +241,7 @@ def main() -> None:
     )
     sequencer.clock.adopt(start.clock)
     desk = Desk(sequencer, diary)
+    tune_interpreter()
     answer = desk.told()
     while True:
         outward.write(frame(answer))

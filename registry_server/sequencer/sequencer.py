@@ -62,6 +62,9 @@ _log = logging.getLogger("rye.registry")
 _EXPIRY_SECONDS = 600.0
 """An upload that expires sooner does not become public: it could be deleted before that."""
 
+_COPIED_SECONDS = 2.0
+"""How often SQLite's write-ahead log is copied while batches follow each other."""
+
 #: Called with the name of each finished step. A test raises in it or ends the process, to see what a crash leaves.
 Fault = Callable[[str], None]
 
@@ -114,6 +117,8 @@ class Sequencer:
         self._beside = ThreadPoolExecutor(1, "settling")
         self._behind = ThreadPoolExecutor(1, "behind")
         """Does what no batch waits for."""
+        self._copied = time.monotonic()
+        """When SQLite's write-ahead log was last copied into the database's file."""
         self._is_recovered = True
         self._published_blobs: set[str] = set()
         self._old_files: list[str] = []
@@ -481,7 +486,8 @@ class Sequencer:
             self._tidy(blobs, files)
         elif blobs or files:
             self._behind.submit(self._tidy, blobs, files)
-        if database.needs_checkpoint(self.engine):
+        if time.monotonic() - self._copied > _COPIED_SECONDS:
+            self._copied = time.monotonic()
             self._behind.submit(database.checkpoint, self.engine)
 
     def _tidy(self, blobs: set[str], files: Sequence[str]) -> None:

@@ -144,33 +144,19 @@ def ping(connection: sa.Connection) -> None:
     driver.execute("SELECT 1")
 
 
-CHECKPOINT_PAGES = 1_000
-"""Pages of SQLite's write-ahead log that are worth copying into the database's file: 4 MB."""
 _MOST_PAGES = 16_000
-"""Pages after which a commit does it itself, because nobody else did."""
-
-
-def needs_checkpoint(engine: sa.Engine) -> bool:
-    """Whether SQLite's write-ahead log should be copied into the database's file.
-
-    Its index says how many pages the log has, and how many of them were copied (https://www.sqlite.org/walformat.html, 2.2).
-    """
-    if engine.dialect.name != "sqlite":
-        return False
-    try:
-        with open(f"{engine.url.database}-shm", "rb", buffering=0) as index:
-            head = index.read(100)
-    except OSError:
-        return False
-    pages, copied = (int.from_bytes(head[at : at + 4], sys.byteorder) for at in (16, 96))
-    return pages - copied > CHECKPOINT_PAGES
+"""Pages of SQLite's write-ahead log after which a commit copies them, because nobody else did: 64 MB."""
 
 
 def checkpoint(engine: sa.Engine) -> None:
-    """Copy SQLite's write-ahead log into the database's file, while others read and write.
+    """Copy SQLite's write-ahead log into the database's file, while others read and write; on PostgreSQL, do nothing.
 
-    It syncs both files, so no commit should have to do it. What fails is tried again after the next batch.
+    It syncs both files, so no commit should have to do it. What fails is tried again the next time. How much there is to
+    copy is not looked up: closing a file of an open database gives up this process's locks on it
+    (https://www.sqlite.org/howtocorrupt.html, 2.2).
     """
+    if engine.dialect.name != "sqlite":
+        return
     with suppress(*driver_errors()), engine.connect() as connection:
         driver: Any = connection.connection
         driver.execute("PRAGMA wal_checkpoint(PASSIVE)").close()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import sqlalchemy as sa
 
 from registry_server.accounts import registry_keys
 from registry_server.migrations import opening
+from registry_server.sequencer import sequencer as sequencer_module
 from registry_server.sequencer.sequencer import Sequencer
 from registry_server.settings import Settings
 from registry_server.storage import database
@@ -18,60 +21,91 @@ from registry_server.upkeep.founding import found
 from tests.scenes.publisher import Publisher
 from tests.scenes.registry_process import ORIGIN
 
+SHA256 = hashlib.sha256(b"x").hexdigest()
+PAGES = 100
+IS_HELD = """
+import fcntl, sys
+with open(sys.argv[1], "r+b") as file:
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 128)
+    except OSError:
+        print("held")
+"""
+"""Whether another process holds the lock that keeps SQLite from emptying the index of the log (walformat.html, WAL_DMS)."""
 
-def grown(engine: sa.Engine, pages: int) -> None:
+
+def is_held(place: Path) -> bool:
+    words = [sys.executable, "-c", IS_HELD, f"{place}-shm"]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout == "held\n"
+
+
+def size_of(place: Path) -> int:
+    return place.stat().st_size
+
+
+def grown(engine: sa.Engine) -> None:
     with database.change(engine) as connection:
         connection.exec_driver_sql("CREATE TABLE big (bytes BLOB)")
-        connection.exec_driver_sql("INSERT INTO big VALUES (zeroblob(?))", (pages * 4096,))
+        connection.exec_driver_sql("INSERT INTO big VALUES (zeroblob(?))", (PAGES * 4096,))
 
 
-def test_a_log_of_many_pages_needs_copying_once(tmp_path: Path) -> None:
-    engine = database.engine_of(f"sqlite:///{tmp_path / 'some.db'}")
-    grown(engine, 10)
-    assert not database.needs_checkpoint(engine)
-    with database.change(engine) as connection:
-        connection.exec_driver_sql("UPDATE big SET bytes = zeroblob(?)", (database.CHECKPOINT_PAGES * 4096,))
-    assert database.needs_checkpoint(engine)
-    size = (tmp_path / "some.db").stat().st_size
+def test_what_was_written_is_copied_without_a_commit_having_to(tmp_path: Path) -> None:
+    place = tmp_path / "some.db"
+    engine = database.engine_of(f"sqlite:///{place}")
+    grown(engine)
+    assert size_of(place) < PAGES * 4096
     database.checkpoint(engine)
-    assert not database.needs_checkpoint(engine)
-    assert (tmp_path / "some.db").stat().st_size > size
-    grown_before = (tmp_path / "some.db-wal").stat().st_size
-    with database.change(engine) as connection:
-        connection.exec_driver_sql("CREATE TABLE small (number INTEGER)")
-    assert not database.needs_checkpoint(engine), f"the file stays as large ({grown_before}), its pages are counted"
+    assert size_of(place) > PAGES * 4096
     engine.dispose()
 
 
-def test_someone_who_reads_only_delays_it(tmp_path: Path) -> None:
+def test_someone_who_reads_is_not_disturbed(tmp_path: Path) -> None:
     engine = database.engine_of(f"sqlite:///{tmp_path / 'some.db'}")
-    grown(engine, 10)
+    grown(engine)
     with database.reader(engine) as reading:
         assert reading.exec_driver_sql("SELECT count(*) FROM big").scalar() == 1
         with database.change(engine) as connection:
-            connection.exec_driver_sql("UPDATE big SET bytes = zeroblob(?)", (database.CHECKPOINT_PAGES * 4096 * 2,))
+            connection.exec_driver_sql("DELETE FROM big")
         database.checkpoint(engine)
-        assert database.needs_checkpoint(engine)
-        assert reading.exec_driver_sql("SELECT sum(length(bytes)) FROM big").scalar() == 10 * 4096
-    database.checkpoint(engine)
-    assert not database.needs_checkpoint(engine)
+        assert reading.exec_driver_sql("SELECT sum(length(bytes)) FROM big").scalar() == PAGES * 4096
     engine.dispose()
 
 
-def test_a_batch_that_was_answered_is_followed_by_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.processes
+def test_a_batch_that_was_answered_is_followed_by_it_and_the_locks_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever opens and closes a file of the database loses all its locks, and the next process empties what is mapped here."""
     data = tmp_path / "data"
     found(data, ORIGIN, {}, None, 365)
     settings = Settings(data=data)
     engine = opening.open_database(settings)
     log_keys = registry_keys.in_folder(settings.keys, "log")
     uploads = Folder(settings.uploads)
-    uploads.put(hashlib.sha256(b"x").hexdigest(), b"x")
+    uploads.put(SHA256, b"x")
     sequencer = Sequencer(engine, Folder(settings.public), uploads, log_keys, settings)
-    monkeypatch.setattr(database, "CHECKPOINT_PAGES", 5)
+    monkeypatch.setattr(sequencer_module, "_COPIED_SECONDS", -1.0)
+    with database.reader(engine):
+        assert is_held(settings.database_file)
     acme = Publisher("acme")
+    before = size_of(settings.database_file)
     sequencer.start()
     sequencer.submit([acme.claim_candidate()]).result(20)
-    sequencer.submit([acme.candidate("a/one", sha256=hashlib.sha256(b"x").hexdigest())]).result(20)
+    for number in range(20):
+        sequencer.submit([acme.candidate(f"a/n{number}", sha256=SHA256)]).result(20)
     assert sequencer.stop(20)
-    assert not database.needs_checkpoint(engine)
+    assert size_of(settings.database_file) > before
+    assert is_held(settings.database_file)
+    engine.dispose()
+    assert not Path(f"{settings.database_file}-shm").exists()
+
+
+@pytest.mark.processes
+def test_the_control_of_the_lock(tmp_path: Path) -> None:
+    place = tmp_path / "some.db"
+    engine = database.engine_of(f"sqlite:///{place}")
+    grown(engine)
+    assert is_held(place)
+    open(f"{place}-shm", "rb").close()
+    assert not is_held(place), "this is what must not happen"
     engine.dispose()
