@@ -139,6 +139,7 @@ def _crash_postgresql(stage: Stage) -> None:
     for _ in range(2):
         stage.crowd.wait_for(20, 5)
         main = server.get_pid()
+        assert main is not None
         family = [main, *(int(child) for child in Path(f"/proc/{main}/task/{main}/children").read_text().split())]
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for process in family:

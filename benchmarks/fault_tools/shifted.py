@@ -15,13 +15,12 @@ def shifted_now() -> datetime:
 
 def main() -> None:
     from registry_server.sequencer import sequencer
-
-    right = sequencer.Clock
+    from registry_server.sequencer.clock import Clock
 
     def wrong(settings: object, _wall: object, *rest: object) -> object:
-        return right(settings, shifted_now, *rest)  # type: ignore[arg-type]
+        return Clock(settings, shifted_now, *rest)  # type: ignore[arg-type]
 
-    sequencer.Clock = wrong  # type: ignore[assignment, misc]
+    setattr(sequencer, "Clock", wrong)  # noqa: B010  a name that the module does not export
     if sys.argv[1] == "writer":
         from registry_server.api import writer
 

@@ -48,7 +48,8 @@ class Attempt(Struct, frozen=True):
             back = urlsafe_b64decode(parts[4] + "=" * (-len(parts[4]) % 4)).decode("ascii")
         except ValueError:
             return None
-        return cls(*parts[:4], return_path(back))
+        state, nonce, verifier, code = parts[:4]
+        return cls(state, nonce, verifier, code, return_path(back))
 
 
 class IssuerReturn(Struct, frozen=True):

@@ -445,7 +445,9 @@ def test_an_older_client_installs_from_a_registry_with_proofs_and_only_its_audit
     owner.release("work/two")
     older = {title: kind for title, kind in statements._BY_TITLE.items() if kind not in (OwnerProof, Description)}
     monkeypatch.setattr(statements, "_BY_TITLE", older)
-    monkeypatch.setattr(RegistryClient, "owners", lambda self, names: {name: NamespaceOwners(name, None) for name in names})
+    monkeypatch.setattr(
+        RegistryClient, "owners", lambda self, names: {name: NamespaceOwners(name, None) for name in names}
+    )
     user = registry.user()
     user.ok("add", "stated/work/one", "stated/work/two", "--yes")
     user.ok("audit")

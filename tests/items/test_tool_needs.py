@@ -105,7 +105,20 @@ def test_a_place_has_one_spelling() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["PATH", "home", "LD_PRELOAD", "PYTHONPATH", "NODE_OPTIONS", "BASH_ENV", "https_proxy", "SSH_AUTH_SOCK", "RYE_KEY", "A=B", "", "1A"],
+    [
+        "PATH",
+        "home",
+        "LD_PRELOAD",
+        "PYTHONPATH",
+        "NODE_OPTIONS",
+        "BASH_ENV",
+        "https_proxy",
+        "SSH_AUTH_SOCK",
+        "RYE_KEY",
+        "A=B",
+        "",
+        "1A",
+    ],
 )
 def test_a_variable_that_rules_the_interpreter_is_refused(name: str) -> None:
     with pytest.raises(BadNeeds):

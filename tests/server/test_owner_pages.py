@@ -67,7 +67,8 @@ def proved(local: LocalRegistry, owner: Publisher, site: Website) -> None:
 def words(local: LocalRegistry, namespace: str) -> str:
     local.service.pages.forget_head()
     body = local.get(f"/-/namespaces/{namespace}", headers=HTML).text
-    return " ".join(html.fromstring(body).text_content().split())
+    page: Any = html.fromstring(body)
+    return " ".join(page.text_content().split())
 
 
 def later(days: int) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -40,8 +41,12 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRegistry]:
         yield made
 
 
+def tree(body: str) -> Any:
+    return html.fromstring(body)
+
+
 def links(body: str) -> dict[str, str]:
-    return {" ".join(a.text_content().split()): a.get("href") or "" for a in html.fromstring(body).iter("a")}
+    return {" ".join(a.text_content().split()): a.get("href") or "" for a in tree(body).iter("a")}
 
 
 def test_the_foot_names_who_is_responsible(named: LocalRegistry, local: LocalRegistry) -> None:
@@ -145,7 +150,7 @@ def test_the_door_of_a_private_registry_says_what_to_do(tmp_path: Path) -> None:
         shown = links(answer.text)
         assert shown["Sign in"] == "/-/account?next=%2F-%2Fskill%2Facme%2Fpdf%3Fx%3D1"
         assert "rye login http" in answer.text
-        assert "`" not in html.fromstring(answer.text).text_content()
+        assert "`" not in tree(answer.text).text_content()
         door = private.get(shown["Sign in"], headers=HTML)
         assert door.status_code == 200
         assert private.get("/.well-known/security.txt").status_code == 200
@@ -155,8 +160,8 @@ def test_the_door_of_a_private_registry_says_what_to_do(tmp_path: Path) -> None:
 def test_a_page_says_how_to_install_from_here(named: LocalRegistry) -> None:
     """shopfront 5."""
     origin = named.get("/", headers={"Accept": "text/html"}).text
-    fingerprint = html.fromstring(origin).find_class("long")[-1].text_content()
-    page = html.fromstring(named.get("/-/directive/acme/work/one", headers=HTML).text)
+    fingerprint = tree(origin).find_class("long")[-1].text_content()
+    page = tree(named.get("/-/directive/acme/work/one", headers=HTML).text)
     folded = [" ".join(each.text_content().split()) for each in page.find_class("ways")]
     assert len(folded) == 1  # a directive means nothing to other programs
     assert "--fingerprint" in folded[0]

@@ -81,7 +81,9 @@ class Watched(Struct, frozen=True, kw_only=True):
             return Event(log=position, what="unreadable", name="?", version=None, time="", own=False)
         if isinstance(statement, OfTheLog):
             return None
-        namespace = statement.namespace if isinstance(statement, Keyset | OwnerStatement) else statement.identity.namespace
+        namespace = (
+            statement.namespace if isinstance(statement, Keyset | OwnerStatement) else statement.identity.namespace
+        )
         if namespace not in self.namespaces:
             is_like = isinstance(statement, Keyset) and statement.number == 1 and fold(namespace) in folded
             return self._made(position, "look-alike", statement, note) if is_like else None

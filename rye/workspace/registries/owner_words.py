@@ -12,7 +12,9 @@ from rye.registry.trust.namespace_proofs import NamespaceOwners
 from rye.workspace.publishing.ownership import CheckedProof
 
 
-def owner_document(owners: NamespaceOwners, now: datetime, checks: Sequence[CheckedProof] | None = None) -> dict[str, Any]:
+def owner_document(
+    owners: NamespaceOwners, now: datetime, checks: Sequence[CheckedProof] | None = None
+) -> dict[str, Any]:
     """The JSON of ``owner``. ``checks``: what this machine saw at the places; None: it did not look."""
     seen = {each.stated.position: each.checked for each in checks or ()}
     description = owners.description
