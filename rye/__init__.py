@@ -5,7 +5,8 @@ Other programs import :mod:`rye.api`. Every other module is private and changes 
 The rooms, from the ground up. This is the only list: a new room is a line here, and the tests read the floors from it. A module
 imports from its own room and from the rooms in the lines above its own, also inside functions (``tests/house/test_rooms.py``).
 
-* :mod:`rye.errors`, :mod:`rye.limits`, :mod:`rye.extras`, :mod:`rye.deprecations`, :mod:`rye.layout`, :mod:`rye.shipped`,
+* :mod:`rye.errors`: what every room may raise
+* :mod:`rye.limits`, :mod:`rye.extras`, :mod:`rye.deprecations`, :mod:`rye.layout`, :mod:`rye.shipped`,
   :mod:`rye.explaining`: what every room may use
 * :mod:`rye.storage`: atomic files, private files, the user's folders, the file of remembered results
 * :mod:`rye.text`: text before it is an item: content rules, Markdown, YAML, TOML, JSON, spelling, secrets, facts

@@ -5,6 +5,8 @@ Rye is on no package index, so no hint names the distribution alone: whoever reg
 
 from __future__ import annotations
 
+import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -43,8 +45,7 @@ def extra_missing(package: str, extra: str) -> RyeError:
 
 
 def _install(what: str, *, is_editable: bool) -> str:
-    import shlex  # only this error needs these
-    from importlib.util import find_spec
+    from importlib.util import find_spec  # only this error needs it
 
     python = shlex.quote(sys.executable)
     pip = f"{python} -m pip install" if find_spec("pip") else f"uv pip install --python {python}"
@@ -54,7 +55,6 @@ def _install(what: str, *, is_editable: bool) -> str:
 def _installed_from() -> tuple[Path | None, bool]:
     """Return the wheel or the folder that this program was installed from, as pip noted it (PEP 610), and whether it runs from
     there; otherwise the checkout that it runs in. None if neither is there any more."""
-    import json
     from importlib.metadata import PackageNotFoundError, distribution
     from urllib.request import url2pathname
 

@@ -38,7 +38,7 @@ _UNPROVEN = frozenset({"unsigned", "untrusted", "partial"})
 """Verdicts that are warnings: the text is valid, but no one the user trusts signed it."""
 
 
-class Asked(Struct, frozen=True):
+class CheckRun(Struct, frozen=True):
     """What checks are about. ``deployed``: finds what ``rye deploy --check`` would object to, in the room above."""
 
     context: Context
@@ -51,7 +51,7 @@ class Part(Struct, frozen=True):
     meaning (roles and their directives are built into Gas Town)."""
 
     names: tuple[str, ...]
-    run: Callable[[Asked], Iterable[Check]]
+    run: Callable[[CheckRun], Iterable[Check]]
     layouts: tuple[str, ...] = ("rye",)
 
 
@@ -102,7 +102,7 @@ def named_checks(words: Iterable[str]) -> frozenset[str]:
     return frozenset(name for word in given for name in COMMANDS.get(word, (word,))) or frozenset(NAMES)
 
 
-def run_checks(asked: Asked, wanted: Iterable[str]) -> Iterator[Check]:
+def run_checks(asked: CheckRun, wanted: Iterable[str]) -> Iterator[Check]:
     """The checks of these names, in the order of :data:`PARTS`. A part none of whose checks is wanted does not run."""
     names = frozenset(wanted)
     for part in PARTS:

@@ -10,7 +10,7 @@ from rye.cli.customize.layouts import layout_options, places
 from rye.cli.options import Session, command
 from rye.errors import RyeError
 from rye.workspace.customizing.health import Fixed, fix_overlays
-from rye.workspace.project_checks import DOCTOR, Asked, run_checks
+from rye.workspace.project_checks import DOCTOR, CheckRun, run_checks
 
 
 @command("doctor")
@@ -27,7 +27,7 @@ def doctor(session: Session, fix: bool, layout: str, town: str | None, rig: str 
     problems: list[RyeError] = []
     if fix:
         fixed, problems = fix_overlays(session, where)
-    checks = list(run_checks(Asked(session, where), DOCTOR))
+    checks = list(run_checks(CheckRun(session, where), DOCTOR))
     failed = bool(problems) or any(check.status == "error" for check in checks)
     if session.json:
         session.console.document(

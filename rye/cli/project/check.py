@@ -9,7 +9,7 @@ from rye.cli.options import Session, command
 from rye.deployment.auditing import audit_deployed
 from rye.project.context import require_project
 from rye.workspace.customizing.layouts import customization_places
-from rye.workspace.project_checks import Asked, named_checks, run_checks
+from rye.workspace.project_checks import CheckRun, named_checks, run_checks
 
 
 @command("check")
@@ -26,7 +26,7 @@ def check(session: Session, only: tuple[str, ...]) -> int:
     wanted = named_checks(only)
     project = require_project(session.cwd)
     where = customization_places(session, "rye", None, None)
-    checks = list(run_checks(Asked(session, where, lambda: audit_deployed(session, project)), wanted))
+    checks = list(run_checks(CheckRun(session, where, lambda: audit_deployed(session, project)), wanted))
     errors = sum(each.status == "error" for each in checks)
     if session.json:
         session.console.document({"checks": [each.as_json() for each in checks], "ok": not errors})

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
 import click
 
 from rye.cli.console import counted, one_line
 from rye.cli.options import Session, command
 from rye.cli.project.installing import install_options
-from rye.installation.updates import Newer
 from rye.layout import Cell, Column
 from rye.project.context import require_project
-from rye.project.declared_sources import is_commit
 from rye.workspace.installing.outdated import OutdatedItem
 from rye.workspace.installing.outdated import outdated as outdated_items
 
+if TYPE_CHECKING:
+    from rye.installation.updates import Newer
+
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _DIGITS = 12
 """So many digits of a commit stand in a table."""
 
@@ -91,7 +96,7 @@ def _wanted(row: Newer) -> Cell:
 
 def _short(rev: str) -> str:
     """A commit by its first digits, anything else whole."""
-    return rev[:_DIGITS] if is_commit(rev) else one_line(rev)
+    return rev[:_DIGITS] if _COMMIT.fullmatch(rev) else one_line(rev)
 
 
 def _as_json(item: OutdatedItem) -> dict[str, object]:
