@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import click
 
@@ -14,9 +13,6 @@ from rye.layout import Cell, Column
 from rye.project.context import require_project
 from rye.workspace.installing.outdated import OutdatedItem
 from rye.workspace.installing.outdated import outdated as outdated_items
-
-if TYPE_CHECKING:
-    from rye.installation.updates import Newer
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _DIGITS = 12
@@ -48,10 +44,11 @@ def outdated(session: Session, member: str | None) -> None:
         [
             str(row.identity),
             row.current,
-            _wanted(row),
+            _wanted(item),
             (row.latest or "-", None if row.latest in (None, row.wanted) else "info"),
         ]
-        for row in rows
+        for item in found.items
+        for row in (item.newer,)
     ]
     if any(row.refused or row.forced for row in rows):
         header.append(Column("NOTE", prose=True, lines=9))
@@ -88,7 +85,8 @@ def outdated(session: Session, member: str | None) -> None:
     session.console.say(" ".join(told))
 
 
-def _wanted(row: Newer) -> Cell:
+def _wanted(item: OutdatedItem) -> Cell:
+    row = item.newer
     if row.changed is not None:
         return f"{row.current} ({_short(row.changed)})", "ok"
     return row.wanted or "-", None if row.wanted in (None, row.current) else "ok"
