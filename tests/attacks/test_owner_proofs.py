@@ -34,11 +34,12 @@ from rye.registry.trust.namespace_proofs import NamespaceOwners, judge_owners
 from rye.registry.trust.owners import Owners
 from rye.registry.trust.trust_error import TrustError
 from rye.signing.keys import PrivateKey
+from tests.registry import simulated_registry
 from tests.scenes.proof_places import NameServer, Website, website
 
 ORIGIN = "registry.example"
 T = datetime(2026, 1, 2, tzinfo=UTC)
-OURS, THEIRS, NEXT = (PrivateKey.generate() for _ in range(3))
+OURS, THEIRS, NEXT = (simulated_registry.key(f"proofs {number}") for number in range(3))
 
 
 def signed(statement: Statement, *keys: PrivateKey, namespace: str = "acme") -> str:
