@@ -38,7 +38,7 @@ class WitnessKeys(Struct, frozen=True):
     keys: tuple[tuple[str, str], ...]
 
 
-class Checked(Struct, frozen=True, kw_only=True):
+class CheckedNote(Struct, frozen=True, kw_only=True):
     """Who cosigned a checkpoint: name, algorithm and time of each. ``wanted``: the policy in words."""
 
     ok: bool
@@ -95,14 +95,14 @@ def open_server(folder: WitnessFolder, listen: str) -> tuple[serving.WitnessServ
     return server, f"http://{host}:{server.server_address[1]}", _keys(folder, [one.verifier for one in cosigners])
 
 
-def check_cosignatures(note: NamedFile, stream: ReadStream, vkeys: Sequence[str], policy: Path | None) -> Checked:
+def check_cosignatures(note: NamedFile, stream: ReadStream, vkeys: Sequence[str], policy: Path | None) -> CheckedNote:
     """Check the cosignatures of a checkpoint, offline. All ``vkeys`` must have cosigned, or the policy must be met."""
     parsed = notes.parse(given_bytes(note, stream, MAX_NOTE_BYTES))
     head = TreeHead.parse(parsed.text)
     keys = [CosignerKey.from_vkey(vkey) for vkey in vkeys]
     wanted = simple_policy(keys, len(keys)) if policy is None else read_policy(read_bytes(policy, MAX_POLICY_BYTES))
     signed = read_cosignatures(parsed, wanted.keys)
-    return Checked(
+    return CheckedNote(
         ok=wanted.is_met({one.key for one in signed}),
         origin=head.origin,
         size=head.size,
