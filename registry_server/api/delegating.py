@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from registry_server.api.frames import LENGTH_BYTES, SentSettings, frame
 from registry_server.api.writer import Answer, Ask, Sent, Start
@@ -211,8 +212,9 @@ class DelegatingSequencer(Sequencer):
         """The other process's answer; None if it is gone."""
         writer = self._writer
         assert writer is not None
+        cosigned = (self.cosigned or b"").decode()
         try:
-            answer = writer.ask(ask, self._seconds)
+            answer = writer.ask(replace(ask, cosigned=cosigned), self._seconds)
         except Gone as gone:
             _log.warning("the process that appends to the log is gone (%s); the server appends", gone)
             writer.end()

@@ -66,6 +66,8 @@ class Ask(Struct, frozen=True, kw_only=True):
     what: Literal["work", "tidy", "heartbeat"]
     requests: list[list[Sent]] = []
     senders: list[Sender | None] | None = None
+    cosigned: str = ""
+    """The head that witnesses cosigned, which is shown with whatever this appends; empty: none."""
     uploads: list[tuple[str, bytes, float]] = []
     """Path, bytes and time of uploads in the server's memory, which the bucket need not be asked for."""
 
@@ -181,6 +183,7 @@ class Desk:
         results: list[Result] = []
         failure, is_signed = None, False
         try:
+            self._sequencer.learn_cosigned(ask.cosigned.encode() or None)
             if ask.what == "work":
                 self._sequencer.uploads.remember(ask.uploads)
                 requests = [[sent.candidate() for sent in request] for request in ask.requests]

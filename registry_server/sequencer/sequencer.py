@@ -162,6 +162,11 @@ class Sequencer:
         """Look soon whether writing works again after :attr:`trouble`; done when the attempt is over."""
         return self._queue.beat_soon()
 
+    @property
+    def cosigned(self) -> bytes | None:
+        """The head that witnesses cosigned, as last learned."""
+        return self._publication.cosigned
+
     def learn_cosigned(self, document: bytes | None) -> None:
         """Take a head that witnesses cosigned, to be shown soon; None: none is any more. No publish waits for it."""
         if self._publication.cosigned != document:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from registry_server.accounts import registry_keys
+from registry_server.api import writer
 from registry_server.migrations import opening
 from registry_server.sequencer.cosigned_head import read_cosigned
 from registry_server.sequencer.sequencer import Sequencer
@@ -260,6 +261,22 @@ def test_a_restart_goes_on_where_it_stopped(scene: Scene) -> None:
     again.round()
     assert (again.sizes(), one.asked) == ((4, 4, None), [0, 2])
     again.engine.dispose()
+
+
+def test_the_process_that_appends_under_load_shows_the_cosigned_head_as_well(scene: Scene) -> None:
+    scene.add("http://a", A)
+    scene.round()
+    diary = writer.Diary()
+    keys = registry_keys.in_folder(scene.settings.keys, "log")
+    uploads = Folder(scene.settings.uploads)
+    desk = writer.Desk(Sequencer(scene.engine, scene.public, uploads, keys, scene.settings), diary)
+    sent = [[writer.Sent.of(Publisher("acme").claim_candidate())]]
+    answer = desk.answer(writer.Ask(what="work", requests=sent, cosigned=(scene.log.cosigned or b"").decode()))
+    assert answer.failure is None
+    assert scene.sizes() == (4, 2, 2)
+    scene.collector.round()
+    desk.answer(writer.Ask(what="heartbeat", cosigned=(scene.log.cosigned or b"").decode()))
+    assert scene.sizes() == (4, 4, None)
 
 
 def test_witnesses_that_are_added_and_removed_count_at_once(scene: Scene) -> None:
