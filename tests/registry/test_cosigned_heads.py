@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
+from rye.registry import airgap, mirroring
 from rye.registry.client import RegistryClient
 from rye.registry.protocol import notes, wire
 from rye.registry.protocol.cosignatures import Cosigner
@@ -428,6 +430,60 @@ class TestHistory:
             assert scene.refused().code == "cosigned-head"
         scene.serve(scene.best)
         scene.read()
+
+
+class TestCopies:
+    """A mirror and a bundle carry the cosigned head of whoever made them, with everything that it leads to."""
+
+    @pytest.fixture(autouse=True)
+    def waiting(self, scene: Scene) -> None:
+        scene.cosign()
+        scene.publish(LATER)
+
+    def elsewhere(self, folder: Path, files: dict[str, bytes], scene: Scene) -> Scene:
+        other = Scene(folder)
+        other.registry = scene.registry
+        other.transport.files = files
+        return other
+
+    def test_a_mirror(self, scene: Scene, tmp_path: Path) -> None:
+        client = scene.read(POLICY)
+        target = tmp_path / "mirror"
+        mirroring.mirror(scene.transport, client.as_copied, target)
+        files = {path.relative_to(target).as_posix(): path.read_bytes() for path in target.rglob("*") if path.is_file()}
+        reader = self.elsewhere(tmp_path / "reader", files, scene)
+        copied = reader.read(POLICY)
+        assert copied.head.checkpoint == client.head.checkpoint
+        copied.check_logged(copied.releases([TOOL])[TOOL])
+        assert copied.waiting is None
+
+    def test_a_mirror_made_without_a_policy_satisfies_none(self, scene: Scene, tmp_path: Path) -> None:
+        client = scene.read()
+        target = tmp_path / "mirror"
+        mirroring.mirror(scene.transport, client.as_copied, target)
+        files = {path.relative_to(target).as_posix(): path.read_bytes() for path in target.rglob("*") if path.is_file()}
+        assert self.elsewhere(tmp_path / "reader", files, scene).refused(POLICY).code == "witness-quorum"
+        assert self.elsewhere(tmp_path / "plain", files, scene).read().releases([LATER])[LATER]
+
+    def test_a_bundle_is_good_for_as_long_as_its_head(self, scene: Scene, tmp_path: Path) -> None:
+        scene.read(POLICY)
+        part = airgap.WantedPart(ADDRESS, scene.registry.origin, ((TOOL, "1.0.0"),))
+        file = tmp_path / "bundle"
+        with mock.patch.dict(RegistryClient.__init__.__kwdefaults__, {"now": lambda: scene.registry.now}):
+            airgap.write_airgap(file, b"version = 1\n", [part], lambda address: scene.transport, scene.store)
+        scene.registry.pass_time(days=3)
+        other = Scene(tmp_path / "other")
+        client = airgap.open_client(
+            airgap.open_airgap(file),
+            ADDRESS,
+            other.store,
+            other.cache,
+            accept_root=scene.registry.fingerprint,
+            now=lambda: scene.registry.now,
+            witnesses=WitnessDemand(POLICY),
+        )
+        assert client.cosigned is not None
+        assert client.fetch_items(client.releases([TOOL])[TOOL])[0].file == b"count\n"
 
 
 class TestWhatIsKept:
