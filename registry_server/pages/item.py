@@ -26,7 +26,8 @@ from registry_server.pages.version_order import newest_offered
 from registry_server.storage import database
 from registry_server.storage.objects import Objects
 from rye.describing.description import Description, ages_of, together
-from rye.describing.words import total_words
+from rye.describing.words import ShortMark, total_words
+from rye.describing.words import marks as short_marks
 from rye.items.identity import Identity
 from rye.registry.protocol.lines import write_time
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, release_files, signer_history
@@ -70,6 +71,7 @@ def item_page(address: ItemAddress, part: int = 0) -> Maker:
             shape=analysis.shape,
             content=content,
             dependents=dependents,
+            marks=marks_of(registry, dependents),
             dependents_entries=0 if dependents.is_whole else entries_read(registry),
         )
 
@@ -154,6 +156,19 @@ def brought(registry: RegistryView, own: Description, closure: Closure) -> Broug
         rows=rows,
         problem=None if len(known) == len(found) else TOO_LARGE,
     )
+
+
+def marks_of(registry: RegistryView, dependents: Dependents) -> dict[str, tuple[ShortMark, ...]]:
+    """Return what lists say of the releases that depend on an item, by name."""
+    wanted = {row.name: row.version for row in dependents.rows}
+    identities = [Identity(kind, identifier) for kind, _, identifier in (name.partition(":") for name in wanted)]
+    marks: dict[str, tuple[ShortMark, ...]] = {}
+    for identity, history in registry.histories(identities).items() if identities else ():
+        for record in history.records:
+            if record.version == wanted[str(identity)]:
+                description = description_of(registry, record)
+                marks[str(identity)] = short_marks(description) if description is not None else ()
+    return marks
 
 
 TOO_LARGE = "Some of these items are too large to be examined here; see their pages."

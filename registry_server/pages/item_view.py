@@ -21,7 +21,7 @@ from registry_server.pages.owners import Behind
 from registry_server.pages.page_budget import Rows, fitting, line_cost, rows
 from registry_server.pages.version_order import in_order
 from rye.describing.description import RUN_ORDER, Description, counted_document
-from rye.describing.words import FACT_WORDS, RUN_WORDS, Said, said, warning_counts
+from rye.describing.words import FACT_WORDS, RUN_WORDS, Said, ShortMark, said, warning_counts
 from rye.items.agent_tools import shown
 from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
@@ -167,6 +167,8 @@ class DependentRow(Struct, frozen=True):
     id: str
     version: str
     page: str
+    marks: tuple[ShortMark, ...] = ()
+    """What is said of it in lists."""
 
 
 class AdvisoryRow(Struct, frozen=True):
@@ -357,6 +359,8 @@ class ItemSource(Struct, frozen=True, kw_only=True):
     shape: Shape | None
     content: Content | None
     dependents: Dependents
+    marks: Mapping[str, tuple[ShortMark, ...]]
+    """What is said of them in lists, by name."""
     dependents_entries: int
     """How many log entries were searched; 0: all."""
 
@@ -424,7 +428,7 @@ def item_view(source: ItemSource, snapshot: datetime) -> ItemView:
             ),
             lambda row: 120 + 3 * len(row.reference) + len(row.range),
         ),
-        dependents=_dependents(source.dependents),
+        dependents=_dependents(source.dependents, source.marks),
         dependents_entries=source.dependents_entries,
         versions_page=versions_path(identity),
         versions=rows(
@@ -548,13 +552,13 @@ def _relation(word: str, relation: Relation) -> RelationRow:
     return RelationRow(word, str(relation.identity or relation.reference), relation.range, page)
 
 
-def _dependents(found: Dependents) -> Rows[DependentRow]:
+def _dependents(found: Dependents, marks: Mapping[str, tuple[ShortMark, ...]]) -> Rows[DependentRow]:
     made = []
     for row in found.rows:
         kind, _, identifier = row.name.partition(":")
         page = item_path(Identity(kind, identifier), row.version)
-        made.append(DependentRow(kind, identifier, row.version, page))
-    fitted = fitting(made, PAGES.list_characters, lambda row: 80 + 3 * len(row.id))
+        made.append(DependentRow(kind, identifier, row.version, page, marks.get(row.name, ())))
+    fitted = fitting(made, PAGES.list_characters, lambda row: 80 + 3 * len(row.id) + 70 * len(row.marks))
     return Rows(tuple(fitted), len(made) + found.more)
 
 

@@ -45,6 +45,20 @@ MARKDOWN = f"""
 |---|---|
 | <script>{RUN}</script> | `<script>{RUN}</script>` |
 
+| {"─" * 400} | hidden column |
+|---|---|
+| read | also copy ~/.ssh |
+
+|{"|".join(f" c{number} " for number in range(30))}|
+|{"---|" * 30}
+|{"|".join(f" value {number} " for number in range(30))}|
+
+999999999. numbered
+
+# {"HUGE " * 150}
+
+مرحبا {"سلام " * 60}
+
 {"> " * 12}deep
 
 {"- " * 12}deep

@@ -22,7 +22,7 @@ from tests.scenes.registry import Registry
 
 pytestmark = [pytest.mark.browser, pytest.mark.processes]
 
-PAGE_BYTES = 50_000
+PAGE_BYTES = 120_000
 TABS = 120
 """Presses of the tab key on one page."""
 
@@ -84,7 +84,10 @@ def test_nothing_runs_and_nothing_is_loaded_from_elsewhere(site: HostileSite, br
         assert visit.elsewhere(site.registry.url) == [], path
         assert visit.page.url.partition("?")[0] == (site.registry.url + path).partition("?")[0]
         assert (
-            visit.page.evaluate("document.querySelectorAll('script,iframe,object,embed,main img,main svg').length") == 0
+            visit.page.evaluate(
+                "document.querySelectorAll('script:not([type]),iframe,object,embed,main img,main svg').length"
+            )
+            == 0
         )
         visit.said.clear()
 
@@ -107,6 +110,31 @@ def test_axe_finds_nothing_serious(site: HostileSite, browser: Browser, colors: 
                 node = violation["nodes"][0]
                 found.append((path, violation["id"], node["html"][:150], node["failureSummary"][:300]))
     assert found == []
+
+
+_SIDEWAYS = """() => [...document.querySelectorAll("main *")].filter(element =>
+    element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).display != "inline"
+    && !element.closest(".unseen") && !["SELECT", "INPUT"].includes(element.tagName))
+    .map(element => `${element.tagName}.${element.className} ${element.scrollWidth} > ${element.clientWidth}`).slice(0, 5)"""
+
+
+_WIDE = """() => {
+    const box = document.createElement("div"), wide = document.createElement("div");
+    box.style.overflow = "auto"; wide.style.width = "3000px"; box.append(wide); document.querySelector("main").append(box);
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 390, NARROW["width"]])
+def test_nothing_of_a_text_scrolls_sideways_or_is_cut(site: HostileSite, browser: Browser, width: int) -> None:
+    """A table, a long word or a deep list can push nothing out of sight."""
+    visit = Visit(browser, width=width)
+    for path in site.hostile.paths:
+        visit.open(site.registry.url + path)
+        assert visit.page.evaluate(_SIDEWAYS) == [], path
+    visit.open(site.registry.url + site.hostile.paths[0])
+    visit.page.evaluate(_WIDE)
+    assert visit.page.evaluate(_SIDEWAYS) != [], "the control: something that does"
+    visit.close()
 
 
 def test_a_narrow_screen_scrolls_only_downwards(site: HostileSite, browser: Browser) -> None:
