@@ -260,7 +260,7 @@ class Publisher(Struct, frozen=True):
     namespace: str
     items: int
     used_by: int
-    """Items of other namespaces that depend on its items."""
+    """Items of other namespaces that depend on its items; 0 for a reader of some namespaces, whom this must not tell."""
 
 
 def publishers_of(registry: RegistryView, sort: Sort, start: int, most: int) -> list[Publisher]:
@@ -290,4 +290,5 @@ def publishers_of(registry: RegistryView, sort: Sort, start: int, most: int) -> 
         claimed, counted, counted.c.namespace == claimed.c.namespace
     )
     rows = registry.connection.execute(asked.order_by(*order).offset(start).limit(most))
-    return [Publisher(namespace, int(count), int(used)) for namespace, count, used in rows]
+    limited = registry.reader.namespaces is not None
+    return [Publisher(namespace, int(count), 0 if limited else int(used)) for namespace, count, used in rows]
