@@ -17,7 +17,7 @@ class PageLimits(Struct, frozen=True, kw_only=True):
     """The part of ``html_bytes`` that is reserved for the foot."""
     shrinkings: int = 5
     """How often a page that is too large is rendered again, each time with half the text."""
-    text_characters: int = 56_000
+    text_characters: int = 84_000
     """HTML of an item's rendered text on its page. The rest is on the next pages."""
     part_characters: int = 96_000
     """HTML of the text on each of these."""

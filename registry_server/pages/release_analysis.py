@@ -56,6 +56,8 @@ class Shown(Struct, frozen=True, kw_only=True):
     text: Markup
     next: int | None
     """The piece with which the next page begins; None: this is the end of the text."""
+    above: tuple[TextHeading, ...]
+    """The headings of earlier pages below which this part of the text stands."""
     headings: tuple[tuple[TextHeading, bool], ...]
     """The headings of the whole text, and whether each is on this page."""
 
@@ -73,8 +75,20 @@ def shown(text: Text, start: int, room: int, parts: Parts | None = None) -> Show
         head=Markup(parts.head if parts is not None else ""),
         text=Markup("".join(text.chunks[start:end])),
         next=end if end < len(text.chunks) else None,
+        above=_above(text, start),
         headings=tuple((heading, start <= heading.chunk < end) for heading in text.headings),
     )
+
+
+def _above(text: Text, start: int) -> tuple[TextHeading, ...]:
+    """Return the headings before piece ``start`` that are above its first heading, or above its beginning."""
+    open_headings: list[TextHeading] = []
+    for heading in text.headings:
+        open_headings = [each for each in open_headings if each.level < heading.level]
+        if heading.chunk >= start:
+            break
+        open_headings.append(heading)
+    return tuple(open_headings) if start else ()
 
 
 class Analysis(Struct, frozen=True):

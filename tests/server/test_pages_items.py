@@ -375,7 +375,10 @@ class TestRelations:
         (row,) = document(local, path_of(user))["dependencies"]["rows"]
         assert (row["reference"], row["range"], row["page"]) == (str(target), "^1.0", path_of(target))
         found = document(local, path_of(target))
-        expected = [{"kind": "directive", "id": user.id, "version": "1.1.0", "page": path_of(user, "1.1.0")}]
+        marks = [{"words": "not all files were read", "level": "plain"}]  # clients refuse an unsigned file
+        expected = [
+            {"kind": "directive", "id": user.id, "version": "1.1.0", "page": path_of(user, "1.1.0"), "marks": marks}
+        ]
         assert found["dependents"] == {"rows": expected, "total": 1}
         # The same from the table, after enough further entries.
         monkeypatch.setattr(dependents, "PAGES", PageLimits(catch_up_entries=4, catch_up_seconds=60))

@@ -235,7 +235,7 @@ class TestRows:
 
 class TestTexts:
     def test_a_long_text_is_whole_over_its_pages(self, local: LocalRegistry, acme: Publisher) -> None:
-        body = "".join(f"## Part {n}\n\nWord{n} {'and more ' * 60}\n\n" for n in range(250))
+        body = "# Whole\n\n" + "".join(f"## Part {n}\n\nWord{n} {'and more ' * 60}\n\n" for n in range(250))
         identity = skill(local, acme, body)
         path, seen, pages = f"/-/skill/{identity.id}", "", 0
         while path:
@@ -246,6 +246,7 @@ class TestTexts:
             path = "".join(page.xpath("//nav[@aria-label='Text']/a[@rel='next']/@href")).partition("#")[0]
             pages += 1
         assert pages > 1
+        assert page.xpath("//h3[@class='above']/text()")[0].strip() == "Whole"
         assert [int(n) for n in re.findall(r"Word(\d+)", seen)] == list(range(250))
         assert local.get(f"/-/skill/{identity.id}?part=9999", headers=HTML).status_code == 404
 
