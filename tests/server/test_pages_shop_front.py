@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from lxml import html
 
-from registry_server.pages import listings
+from registry_server.pages import listings, lists
+from registry_server.pages.limits import ListLimits
 from rye.items.identity import Identity
 from rye.registry.protocol.statements import Relation
 from rye.signing.sign_item import sign
@@ -117,9 +118,7 @@ class TestLists:
     def test_pages_of_a_list_have_each_item_once(
         self, local: LocalRegistry, acme: Publisher, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from registry_server.pages import lists
-
-        monkeypatch.setattr(lists, "LISTS", type(lists.LISTS)(items=2))
+        monkeypatch.setattr(lists, "LISTS", ListLimits(items=2))
         skill(local, acme)
         seen: list[str] = []
         path: str | None = "/-/skills?sort=name"
@@ -241,7 +240,7 @@ class TestTexts:
         while path:
             answer = local.get(path, headers=HTML)
             assert len(answer.content) <= 120_000
-            page = html.fromstring(answer.content)
+            page: Any = html.fromstring(answer.content)
             seen += " ".join(prose.text_content() for prose in page.xpath("//div[@class='prose']"))
             path = "".join(page.xpath("//nav[@aria-label='Text']/a[@rel='next']/@href")).partition("#")[0]
             pages += 1
