@@ -145,7 +145,11 @@ def _crash_postgresql(stage: Stage) -> None:
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for process in family:
                 os.kill(process, number)
-        time.sleep(1.0)
+        until = time.monotonic() + GOING_ON_SECONDS
+        while Path(f"/proc/{main}").exists():  # until somebody has waited for it, another would not start
+            if time.monotonic() > until:
+                raise Missing("nobody waits for PostgreSQL's process after its end")
+            time.sleep(0.1)
         server.ensure_postgres_running()
 
 
