@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from fault_tools import shifted
 from fault_tools.crowd import Crowd
@@ -207,8 +208,8 @@ def _with_postgresql(_folder: Path) -> Iterator[Mapping[str, str]]:
 
 @contextmanager
 def _with_bucket(_folder: Path) -> Iterator[Mapping[str, str]]:
-    with ExitStack() as stack:
-        yield {**bucket(stack, 0.005), "store_wait_seconds": "2.0"}
+    with ExitStack() as stack, mock.patch.dict(os.environ, RYE_REGISTRY_STORE_WAIT_SECONDS="1.0"):
+        yield bucket(stack, 0.005)
 
 
 class ShiftedRegistry(Registry):
