@@ -196,7 +196,7 @@ def test_the_rule_that_is_broken_is_named(case: Case) -> None:
 
 def test_a_client_refuses_it_by_that_rule(case: Case) -> None:
     release, data = case.release(), case.data()
-    link = SimpleNamespace(keyset=SimpleNamespace(keys=(OWNER.public.raw,)))
+    link = SimpleNamespace(keyset=SimpleNamespace(accepted_keys=lambda: (OWNER.public,)))
     record: Any = SimpleNamespace(release=release, link=link)
     files = ItemFiles(record, data, dict(case.attached))
     if case.rule is None:

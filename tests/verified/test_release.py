@@ -30,7 +30,9 @@ HOOKED = of_directive(
 
 
 def files(case: Case, **changes: Any) -> ItemFiles:
-    link = SimpleNamespace(keyset=SimpleNamespace(keys=(STRANGER.public.raw, OWNER.public.raw)), sha256="cd" * 32)
+    link = SimpleNamespace(
+        keyset=SimpleNamespace(accepted_keys=lambda: (STRANGER.public, OWNER.public)), sha256="cd" * 32
+    )
     record: Any = SimpleNamespace(
         release=replace(case.release(), **changes), link=link, signers=(OWNER.public.raw, STRANGER.public.raw),
         line=SimpleNamespace(log=17, note="the note"),
@@ -148,7 +150,7 @@ def test_a_refusal_names_the_release_and_says_why() -> None:
     )
     assert (unsigned.code, unsigned.details) == ("item-unsigned", {"verdict": "unsigned"})
     other = files(CASES["signed by a stranger"])
-    other.record.link.keyset.keys = (OWNER.public.raw,)  # type: ignore[misc]
+    other.record.link.keyset.accepted_keys = lambda: (OWNER.public,)  # type: ignore[method-assign]
     with pytest.raises(TrustError) as raised:
         verify_files(other, (), ())
     assert raised.value.details == {"verdict": "untrusted"}
