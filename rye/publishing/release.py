@@ -184,13 +184,13 @@ def check_signature(item: Publishable, keys: Iterable[PublicKey], own: Mapping[P
             "not-signed",
             f"{item.shown} is not signed by a key of {item.identity.namespace!r} ({verification.verdict}): "
             f"{verification.detail}",
-            _signing_hint(item, keys, own or {}, replaces=verification.verdict == "untrusted"),
+            _signing_hint(item, keys, own or {}, replaces=verification.verdict in ("untrusted", "bad-signature")),
         )
 
 
 def _signing_hint(item: Publishable, keys: Iterable[PublicKey], own: Mapping[PublicKey, str], *, replaces: bool) -> str:
     """Return how an owner signs it or, for someone without a key of the namespace, how to become an owner. ``replaces``: it has
-    the signature of another key, which `rye sign` would leave alone if that key is the user's as well."""
+    a signature that does not count here, which `rye sign` would leave alone if its key is the user's as well."""
     names = [own[key] for key in keys if key in own]
     if names:
         force = " --force" if replaces else ""

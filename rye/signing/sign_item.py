@@ -32,8 +32,8 @@ from rye.signing.signing_key import SigningKey
 _FIX = "Run `rye validate --fix FILE`, then sign it again."
 
 
-def sign(text: str, kind: str, file_name: str, key: SigningKey, now: datetime) -> str:
-    """Return ``text`` with this key's signature line. ``now`` must have a time zone.
+def sign(text: str, kind: str, file_name: str, key: SigningKey, now: datetime, *, again: bool = False) -> str:
+    """Return ``text`` with this key's signature line. ``now`` must have a time zone. ``again``: also if it has a current one.
 
     Raises RyeError ``not-lf`` (CR LF), ``byte-order-mark`` or ``broken-signature-line``, and what ``layout_of`` raises.
     """
@@ -43,7 +43,7 @@ def sign(text: str, kind: str, file_name: str, key: SigningKey, now: datetime) -
     if "\r\n" in text:
         raise RyeError("not-lf", f"{file_name} has CR LF line endings and cannot be signed.", _FIX)
     found = find(text, layout)
-    if isinstance(found, FoundLine) and found.line and _is_current(found.line, found.rest, key):
+    if not again and isinstance(found, FoundLine) and found.line and _is_current(found.line, found.rest, key):
         return text
     rest = completed(_without_line(found, file_name), layout)
     digest = content_hash(rest)
@@ -51,14 +51,14 @@ def sign(text: str, kind: str, file_name: str, key: SigningKey, now: datetime) -
     return insert(rest, SignatureLine(format_timestamp(now), digest, signature, key.public.key_id), layout)
 
 
-def sign_bytes(data: bytes, kind: str, file_name: str, key: SigningKey, now: datetime) -> bytes:
+def sign_bytes(data: bytes, kind: str, file_name: str, key: SigningKey, now: datetime, *, again: bool = False) -> bytes:
     """Do the same on a file's bytes. Also raises RyeError ``unreadable``."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         message = f"{file_name} is not UTF-8 (byte {error.start}) and cannot be signed."
         raise RyeError("unreadable", message, "Save the file as UTF-8.") from None
-    return sign(text, kind, file_name, key, now).encode("utf-8")
+    return sign(text, kind, file_name, key, now, again=again).encode("utf-8")
 
 
 def unsigned_text(text: str, layout: Layout) -> str:

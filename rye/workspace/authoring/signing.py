@@ -85,14 +85,12 @@ def sign_items(
     namespace, owners = _owners(context)
     present = _valid_signatures(context, keys, items, owners)
     mine = keys.public(key) if force or key is not None else None
-    replaced = (
-        [item for item, signer in zip(items, present, strict=True) if signer not in (None, mine)] if force else []
-    )
+    # A security key's signature may say less than a namespace requires (a touch, and no PIN), so it is made again as well.
+    untouched = (None,) if mine is not None and mine.hardware else (None, mine)
+    replaced = [item for item, signer in zip(items, present, strict=True) if signer not in untouched] if force else []
     if replaced:
         one = len(replaced) == 1
-        what = (
-            f"the valid signature of {replaced[0].shown}" if one else f"{len(replaced)} valid signatures of other keys"
-        )
+        what = f"the valid signature of {replaced[0].shown}" if one else f"{len(replaced)} valid signatures"
         which = "it" if one else "them"
         question = (
             f"Replace {what}? Versions that are published with {which} can then no longer be published from here."
@@ -105,7 +103,7 @@ def sign_items(
     for item, signer in zip(items, present, strict=True):
         if signer is None or item in replaced:
             assert signing_key is not None  # there is something to sign
-            data = sign_bytes(item.data, item.location.kind, item.path.name, signing_key, now)
+            data = sign_bytes(item.data, item.location.kind, item.path.name, signing_key, now, again=item in replaced)
             results.append(SignedItem(item.shown, item.location.kind, data != item.data, signing_key.public))
             changes.append((item, data))
         else:
