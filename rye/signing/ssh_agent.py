@@ -107,7 +107,7 @@ class Agent(Struct, frozen=True):
                     raise wrong_answer(self.path, f"its answer has {size:,} bytes; the limit is {AGENT.answer_bytes:,}")
                 return _receive(connection, size, clock)
         except TimeoutError:
-            message = f"The agent at {self.path} did not answer within {AGENT.answer_seconds:g} seconds."
+            message = f"The agent at {self.path} did not answer in time."
             hint = "Look for a window or a security key that waits for you, then run the command again; `ssh-add -l` asks it."
             raise RyeError("ssh-agent-silent", message, hint) from None
         except EOFError:
