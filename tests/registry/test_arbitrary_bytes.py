@@ -38,10 +38,11 @@ from rye.registry.store import state
 from rye.registry.trust import head_times, records, trusted
 from rye.registry.trust.keysets import Link
 from rye.registry.trust.owners import Owners
-from rye.signing import keys
+from rye.signing import keys, ssh_wire
 from tests.registry.test_wire_boundaries import HASH, MESSAGES
 from tests.registry.witness_keys import ed25519
 
+_STICK = ssh_wire.SshKey(bytes(range(32)), "ssh:")
 SNAPSHOT = Snapshot("registry.example", datetime(2026, 1, 1, tzinfo=UTC), 12, HASH).text()
 NOTE = f"{SNAPSHOT}\n\N{EM DASH} registry.example {'A' * 92}\n".encode()
 PROOF = (
@@ -148,7 +149,11 @@ DECODERS: dict[str, Decoder] = {
         b"-----BEGIN PUBLIC KEY-----\nMCow\n-----END PUBLIC KEY-----\n",
         b'[public_key]\npem = ""\n',
     ),
-    "rye.signing.keys.PublicKey.from_raw": Decoder(keys.PublicKey.from_raw, bytes(32)),
+    "rye.signing.keys.PublicKey.from_raw": Decoder(keys.PublicKey.from_raw, bytes(32), _STICK.blob()),
+    "rye.signing.keys.public_key_problem": Decoder(keys.public_key_problem, bytes(32), _STICK.blob()),
+    "rye.signing.ssh_wire.read_blob": Decoder(
+        ssh_wire.read_blob, _STICK.blob(), ssh_wire.SshKey(bytes(32)).blob(), error=ssh_wire.WireError
+    ),
     "registry_server.api.sessions.fields_of": Decoder(sessions.fields_of, b"client_id=rye&name=a%FF%00"),
     "registry_server.interop.git_lines.read_lines": Decoder(
         git_lines.read_lines, b"0009abcd\n0000", error=git_lines.GitRefusal
