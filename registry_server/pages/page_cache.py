@@ -27,7 +27,7 @@ from registry_server.pages.analysis_store import AnalysisStore
 from registry_server.pages.limits import PAGES
 from registry_server.pages.lru_cache import LruCache
 from registry_server.pages.negotiation import Form, form_of
-from registry_server.pages.operator import Operator
+from registry_server.pages.operator import operator_of
 from registry_server.pages.page_context import Head, Reader, Site
 from registry_server.pages.page_drafts import Maker
 from registry_server.pages.page_layout import Headers, Rendered
@@ -94,12 +94,11 @@ class PageCache:
         its port late; ``is_publishing``: whether a publishing request is running."""
         self._writing = engine
         self._engine = search_engine(settings)
-        self._offers = settings.interoperate
         self._is_private = settings.read != "public"
         self._store = store
         self._analyses = analyses
         self._address = address
-        self._operator = Operator(**{name: getattr(settings, name) for name in Operator.__struct_fields__})
+        self._operator = operator_of(settings)
         self._is_publishing = is_publishing
         self._next_turn = 0.0
         self._paced_until = 0.0
@@ -162,9 +161,7 @@ class PageCache:
 
     def _site(self, head: Head | None) -> Site:
         origin, fingerprint = self._fixed or ("", "")
-        return Site(
-            origin, fingerprint, self._address(), head, self._operator, offers=self._offers, is_private=self._is_private
-        )
+        return Site(origin, fingerprint, self._address(), head, self._operator)
 
     def forget_head(self) -> None:
         """Read the head again for the next page."""

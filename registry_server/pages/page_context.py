@@ -6,8 +6,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from registry_server.pages.installing import Way, ways
-from registry_server.pages.operator import Operator
+from registry_server.pages.operator import Operator, Way, ways
 
 
 class Head(Struct, frozen=True):
@@ -33,14 +32,10 @@ class Site(Struct, frozen=True):
     """Only the foot of a page shows it. None: no head is known, or the site belongs to a view of the registry."""
     operator: Operator = Operator()
     """Who is responsible for it."""
-    offers: tuple[str, ...] = ()
-    """What other programs can read: the setting ``interoperate``."""
-    is_private: bool = False
-    """Whether it is only for members."""
 
     def ways(self, kind: str, identifier: str, version: str) -> tuple[Way, ...]:
         """Return the programs other than rye that can install an item from here."""
-        return ways(self.address, self.origin, self.offers, kind, identifier, version)
+        return ways(self.address, self.origin, self.operator.offers, kind, identifier, version)
 
 
 class Reader(Struct, frozen=True):

@@ -58,7 +58,7 @@ def due(connection: sa.Connection, origin: str, now: str) -> list[Due]:
             sa.select(owner_checks).where(owner_checks.c.checked > after(now, -AGAIN_SECONDS))
         )
     }
-    found = []
+    proofs = []
     for namespace, lines in ledger.owner_lines(namespaces).items():
         chain = ledger.chain(namespace)
         current = chain.current(published.time)
@@ -70,8 +70,8 @@ def due(connection: sa.Connection, origin: str, now: str) -> list[Due]:
             row = rows.get((namespace, stated.proof.place))
             is_fresh = stated.proof.time > read_time(after(now, -AGAIN_SECONDS))
             if current is not None and not is_fresh and (row is None or row.position != stated.position):
-                found.append(Due(stated.proof, stated.position, current))
-    return found[:AT_ONCE]
+                proofs.append(Due(stated.proof, stated.position, current))
+    return proofs[:AT_ONCE]
 
 
 def take(connection: sa.Connection, due: Due, now: str) -> bool:
