@@ -11,14 +11,13 @@ from urllib.parse import unquote
 
 import pytest
 from lxml import html
-from registry_server.pages.installing import ways
 
 from registry_server import settings as registry_settings
 from registry_server.api.return_paths import return_path
 from registry_server.api.sign_in import Attempt
 from registry_server.pages import page_layout
 from registry_server.pages.limits import PAGES
-from registry_server.pages.operator import Operator, security_text
+from registry_server.pages.operator import Operator, security_text, ways
 from registry_server.pages.page_context import Head, Site
 from registry_server.settings import READERS
 from rye.errors import UsageError
