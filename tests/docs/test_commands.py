@@ -32,6 +32,7 @@ RUN = (
     ("docs/how-to/editors.md", "schema|completion", "tests/docs/test_editors.py"),
     ("docs/how-to/extending.md", "run: .+", "tests/house/test_contributing.py"),
     ("docs/how-to/automation.md", "merge", "tests/workspace/test_merge_driver.py"),
+    ("docs/how-to/keys.md", "run: .+", "tests/docs/test_keys.py"),
     ("docs/how-to/importing.md", "commands|collection", "tests/docs/test_importing.py"),
     ("docs/how-to/integrations.md", "example: check", "tests/interop/test_page_played.py"),
     ("docs/how-to/mirrors.md", "typed: .+", "tests/docs/test_typed.py"),
