@@ -35,11 +35,11 @@ def claim_words(owners: NamespaceOwners) -> str:
     if owners.claimed is None:
         return "nobody has claimed the name"
     day = f"{owners.claimed:%Y-%m-%d}"
+    if not owners.proofs:
+        return f"claimed on {day} by whoever came first; nobody checked the name"
     if owners.current:
         return f"claimed on {day}; its owners proved that {places_words(owners.current)} theirs"
-    if owners.proofs:
-        return f"claimed on {day}; its keys changed since its owners proved anything, so nothing is proved now"
-    return f"claimed on {day} by whoever came first; nobody checked the name"
+    return f"claimed on {day}; its keys changed since its owners proved anything, so nothing is proved now"
 
 
 def places_words(proofs: tuple[StatedProof, ...]) -> str:

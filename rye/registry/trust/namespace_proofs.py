@@ -16,7 +16,7 @@ A proof whose keyset is no longer the one in force is out of date: the place sti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 
 from msgspec import Struct
@@ -108,8 +108,3 @@ def check_fingerprint(statement: OwnerStatement, sha256: str, position: int) -> 
             f"The proof at position {position} names the fingerprint {statement.fingerprint}, but that of keyset "
             f"{statement.keyset} is {sha256}.",
         )
-
-
-def lines_within(entries: Sequence[IndexLine], size: int) -> tuple[IndexLine, ...]:
-    """Return the lines that a log of ``size`` entries has: the file may be newer than the head."""
-    return tuple(entry for entry in entries if entry.log < size)
