@@ -5,6 +5,7 @@ Rye is on no package index, so no hint names the distribution alone: whoever reg
 
 from __future__ import annotations
 
+import importlib
 import json
 import shlex
 import sys
@@ -45,28 +46,28 @@ def extra_missing(package: str, extra: str) -> RyeError:
 
 
 def _install(what: str, *, is_editable: bool) -> str:
-    from importlib.util import find_spec  # only this error needs it
-
     python = shlex.quote(sys.executable)
-    pip = f"{python} -m pip install" if find_spec("pip") else f"uv pip install --python {python}"
+    pip = (
+        f"{python} -m pip install"
+        if importlib.import_module("importlib.util").find_spec("pip")
+        else f"uv pip install --python {python}"
+    )
     return f"{pip} {'-e ' if is_editable else ''}{shlex.quote(what)}"
 
 
 def _installed_from() -> tuple[Path | None, bool]:
     """Return the wheel or the folder that this program was installed from, as pip noted it (PEP 610), and whether it runs from
     there; otherwise the checkout that it runs in. None if neither is there any more."""
-    from importlib.metadata import PackageNotFoundError, distribution
-    from urllib.request import url2pathname
-
+    metadata = importlib.import_module("importlib.metadata")  # only this error needs it
     checkout = Path(__file__).resolve().parents[1]
     if (checkout / "pyproject.toml").is_file():
         return checkout, True
     try:
-        noted = json.loads(distribution("rye-registry").read_text("direct_url.json") or "{}")
+        noted = json.loads(metadata.distribution("rye-registry").read_text("direct_url.json") or "{}")
         url = noted.get("url") if isinstance(noted, dict) else None
-    except (PackageNotFoundError, OSError, ValueError):
+    except (metadata.PackageNotFoundError, OSError, ValueError):
         return None, False
     if not isinstance(url, str) or not url.startswith("file:///"):
         return None, False
-    place = Path(url2pathname(url.removeprefix("file://")))
+    place = Path(importlib.import_module("urllib.request").url2pathname(url.removeprefix("file://")))
     return (place if place.exists() else None), False

@@ -26,7 +26,7 @@ import msgspec
 from msgspec.structs import replace
 
 from registry_server.api.frames import LENGTH_BYTES, SentSettings, frame
-from registry_server.api.writer import Answer, Ask, Sent, Start
+from registry_server.api.writer import Ask, Sent, Start, WriterAnswer
 from registry_server.sequencer.acceptance import Candidate, blobs_of
 from registry_server.sequencer.sequencer import Outcome, Sender, Sequencer
 from rye.errors import RyeError
@@ -65,11 +65,11 @@ class WriterProcess:
         self._buffer = bytearray()
         self._first = frame(start)
 
-    def hello(self) -> Answer:
+    def hello(self) -> WriterAnswer:
         """Its first answer. Raises Gone."""
         return self._exchange(self._first, START_SECONDS)
 
-    def ask(self, ask: Ask, seconds: float) -> Answer:
+    def ask(self, ask: Ask, seconds: float) -> WriterAnswer:
         """Its answer. Raises Gone, also when that took longer than ``seconds``; then it has been killed."""
         return self._exchange(frame(ask), seconds)
 
@@ -83,12 +83,12 @@ class WriterProcess:
         except subprocess.TimeoutExpired:
             self._kill()
 
-    def _exchange(self, data: bytes, seconds: float) -> Answer:
+    def _exchange(self, data: bytes, seconds: float) -> WriterAnswer:
         until = time.monotonic() + seconds
         try:
             self._send(data, until)
             head = self._take(LENGTH_BYTES, until)
-            return msgspec.json.decode(self._take(int.from_bytes(head, "big"), until), type=Answer)
+            return msgspec.json.decode(self._take(int.from_bytes(head, "big"), until), type=WriterAnswer)
         except (OSError, EOFError, *UNDECODABLE) as error:
             self._kill()
             raise Gone(str(error) or type(error).__name__) from error
@@ -208,7 +208,7 @@ class DelegatingSequencer(Sequencer):
             self._batches_before = self._alone = 0
         return self._writer is not None and self._alone <= ALONE
 
-    def _ask(self, ask: Ask) -> Answer | None:
+    def _ask(self, ask: Ask) -> WriterAnswer | None:
         """The other process's answer; None if it is gone."""
         writer = self._writer
         assert writer is not None

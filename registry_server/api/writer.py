@@ -117,7 +117,7 @@ class Took(NamedTuple):
     has_failed: bool = False
 
 
-class Answer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class WriterAnswer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The answer, and what has happened since the one before."""
 
     clock: Believed
@@ -171,14 +171,14 @@ class Diary:
         return page
 
 
-class Desk:
+class Clerk:
     """Does what the frames ask for."""
 
     def __init__(self, sequencer: Sequencer, diary: Diary) -> None:
         self._sequencer = sequencer
         self._diary = diary
 
-    def answer(self, ask: Ask) -> Answer:
+    def answer(self, ask: Ask) -> WriterAnswer:
         """Do it. Any failure is in the answer: the server decides what becomes of the requests."""
         results: list[Result] = []
         failure, is_signed = None, False
@@ -200,11 +200,11 @@ class Desk:
 
     def told(
         self, *, results: Iterable[Result] = (), failure: Failure | None = None, is_signed: bool = False
-    ) -> Answer:
+    ) -> WriterAnswer:
         """An answer with the state of this process."""
         trouble = self._sequencer.trouble
         page = self._diary.tear_off()
-        return Answer(
+        return WriterAnswer(
             clock=self._sequencer.clock.believed(),
             batches=self._sequencer.batches,
             results=list(results),
@@ -243,7 +243,7 @@ def main() -> None:
         published=diary.published,
     )
     sequencer.clock.adopt(start.clock)
-    desk = Desk(sequencer, diary)
+    desk = Clerk(sequencer, diary)
     tune_interpreter()
     answer = desk.told()
     while True:

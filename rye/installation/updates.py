@@ -20,7 +20,7 @@ from rye.resolution.problem import Exclusion
 from rye.sources.record import SourceRecord
 
 
-class Newer(Struct, frozen=True):
+class Newer(Struct, frozen=True, kw_only=True):
     """One item with a newer version, or whose version is now refused. ``wanted`` None: an update would no longer need it, or
     finds no release that is allowed."""
 
@@ -57,7 +57,17 @@ def newer_versions(manifest: Manifest, lock: Lock, sources: Sources, environment
         newer = (allowed or item.version, latest or item.version) != (item.version, item.version)
         if refused is not None or newer or changed is not None:
             forced = forced_range(manifest.overrides, item.identity)
-            updates.append(Newer(item.identity, item.version, allowed, latest, refused, forced, changed))
+            updates.append(
+                Newer(
+                    identity=item.identity,
+                    current=item.version,
+                    wanted=allowed,
+                    latest=latest,
+                    refused=refused,
+                    forced=forced,
+                    changed=changed,
+                )
+            )
     return sorted(updates, key=lambda newer: newer.identity)
 
 

@@ -36,7 +36,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _HEAD = "# Where forks come from. `rye fork` writes this; `rye diff --origin` and `rye update --origin` read it.\n"
 
 
-class Origin(Struct, frozen=True, kw_only=True):
+class ForkOrigin(Struct, frozen=True, kw_only=True):
     """What one own item was made from."""
 
     item: Identity
@@ -61,7 +61,7 @@ def digest_of(main: str, attached: Mapping[str, tuple[str, bool]]) -> str:
     return sha256("".join(lines).encode()).hexdigest()
 
 
-def read_origins(data: bytes) -> dict[str, Origin]:
+def read_origins(data: bytes) -> dict[str, ForkOrigin]:
     """Parse the file: origins by ``kind:local-id``. Raises RyeError ``bad-origins``."""
     try:
         read = read_toml(data.decode("utf-8"))
@@ -72,7 +72,7 @@ def read_origins(data: bytes) -> dict[str, Origin]:
     return {name: _origin(name, table, read.line(name)) for name, table in read.value.items()}
 
 
-def _origin(name: str, table: object, line: int | None) -> Origin:
+def _origin(name: str, table: object, line: int | None) -> ForkOrigin:
     kind, _, local = name.partition(":")
     if kind not in KINDS or not is_id(local):
         raise _bad(f"{visible(name)!r} is not KIND:ID", line)
@@ -84,7 +84,7 @@ def _origin(name: str, table: object, line: int | None) -> Origin:
     if not _DIGEST.fullmatch(table["digest"]) or not all(table[key].isprintable() and table[key] for key in _FIELDS):
         raise _bad(f"{visible(name)!r} has a value that is not valid", line)
     fields = {key: table[key] for key in _FIELDS if key != "item"}
-    return Origin(item=Identity(of, identifier), **fields)
+    return ForkOrigin(item=Identity(of, identifier), **fields)
 
 
 def _bad(said: str, line: int | None) -> RyeError:
@@ -92,11 +92,11 @@ def _bad(said: str, line: int | None) -> RyeError:
     return RyeError("bad-origins", f"{place}: {said}.", "Restore the file from git, or remove the entry.")
 
 
-def origins_text(origins: Mapping[str, Origin]) -> str:
+def origins_text(origins: Mapping[str, ForkOrigin]) -> str:
     """The text of the file, sorted. It reads back as the same origins."""
     return "\n".join([_HEAD, *(_table(name, origins[name]) for name in sorted(origins))])
 
 
-def _table(name: str, origin: Origin) -> str:
+def _table(name: str, origin: ForkOrigin) -> str:
     rows: Iterable[tuple[str, str]] = ((key, str(getattr(origin, key))) for key in _FIELDS)
     return "\n".join([f"[{quoted(name)}]", *(f"{key} = {quoted(value)}" for key, value in rows)]) + "\n"

@@ -46,7 +46,7 @@ class CheckRun(Struct, frozen=True):
     deployed: Callable[[], Sequence[Finding]] = tuple
 
 
-class Part(Struct, frozen=True):
+class CheckPart(Struct, frozen=True):
     """A part of ``rye check``. ``names``: of its checks, in their order; ``layouts``: of customizations, in which it has a
     meaning (roles and their directives are built into Gas Town)."""
 
@@ -57,20 +57,20 @@ class Part(Struct, frozen=True):
 
 _ANY = ("rye", "gastown")
 PARTS = (
-    Part(("validate",), lambda asked: [_validated(asked.context)]),
-    Part(("verify",), lambda asked: [_verified(asked.context)]),
-    Part(("audit",), lambda asked: [_audit(asked.context)]),
-    Part(("deploy",), lambda asked: [_deployed(asked.deployed())]),
-    Part(("overlay-health",), lambda asked: [health.overlays(asked.context, asked.where)], _ANY),
-    Part(("override-health",), lambda asked: [health.overrides(asked.context)]),
-    Part(("role-directives",), lambda asked: [health.role_directives(asked.context, asked.where)]),
-    Part(("formulas",), lambda asked: [health.formulas(asked.context)]),
-    Part(("customizations",), lambda asked: [health.applying(asked.context)]),
-    Part(("python",), lambda _: [doctor.python_version(tuple(sys.version_info[:3]))], _ANY),
-    Part(("keys",), lambda asked: [health.own_keys(asked.context.home)], _ANY),
-    Part(("trust",), lambda asked: [health.trusted_keys(asked.context.home)], _ANY),
-    Part(("namespaces",), lambda asked: [health.own_namespaces(asked.context)], _ANY),
-    Part(("registry", "clock"), lambda asked: health.registry(asked.context), _ANY),
+    CheckPart(("validate",), lambda asked: [_validated(asked.context)]),
+    CheckPart(("verify",), lambda asked: [_verified(asked.context)]),
+    CheckPart(("audit",), lambda asked: [_audit(asked.context)]),
+    CheckPart(("deploy",), lambda asked: [_deployed(asked.deployed())]),
+    CheckPart(("overlay-health",), lambda asked: [health.overlays(asked.context, asked.where)], _ANY),
+    CheckPart(("override-health",), lambda asked: [health.overrides(asked.context)]),
+    CheckPart(("role-directives",), lambda asked: [health.role_directives(asked.context, asked.where)]),
+    CheckPart(("formulas",), lambda asked: [health.formulas(asked.context)]),
+    CheckPart(("customizations",), lambda asked: [health.applying(asked.context)]),
+    CheckPart(("python",), lambda _: [doctor.python_version(tuple(sys.version_info[:3]))], _ANY),
+    CheckPart(("keys",), lambda asked: [health.own_keys(asked.context.home)], _ANY),
+    CheckPart(("trust",), lambda asked: [health.trusted_keys(asked.context.home)], _ANY),
+    CheckPart(("namespaces",), lambda asked: [health.own_namespaces(asked.context)], _ANY),
+    CheckPart(("registry", "clock"), lambda asked: health.registry(asked.context), _ANY),
 )
 """Every part, in the order of the answer."""
 NAMES = tuple(name for part in PARTS for name in part.names)

@@ -120,7 +120,8 @@ _SIDEWAYS = """() => [...document.querySelectorAll("main *")].filter(element =>
 
 _WIDE = """() => {
     const box = document.createElement("div"), wide = document.createElement("div");
-    box.style.overflow = "auto"; wide.style.width = "3000px"; wide.style.height = "9px"; box.append(wide); document.querySelector("main").append(box);
+    box.style.overflow = "auto"; wide.style.width = "3000px"; wide.style.height = "9px"; box.append(wide);
+    document.querySelector("main").append(box);
 }"""
 
 

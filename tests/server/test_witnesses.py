@@ -269,7 +269,7 @@ def test_the_process_that_appends_under_load_shows_the_cosigned_head_as_well(sce
     diary = writer.Diary()
     keys = registry_keys.in_folder(scene.settings.keys, "log")
     uploads = Folder(scene.settings.uploads)
-    desk = writer.Desk(Sequencer(scene.engine, scene.public, uploads, keys, scene.settings), diary)
+    desk = writer.Clerk(Sequencer(scene.engine, scene.public, uploads, keys, scene.settings), diary)
     sent = [[writer.Sent.of(Publisher("acme").claim_candidate())]]
     answer = desk.answer(writer.Ask(what="work", requests=sent, cosigned=(scene.log.cosigned or b"").decode()))
     assert answer.failure is None

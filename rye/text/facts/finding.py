@@ -10,7 +10,6 @@ from typing import Final
 
 from rye.limits import FACTS as LIMITS
 from rye.text.facts import (
-    allowed_secrets,
     commands,
     computed_code,
     decode_and_run,
@@ -50,7 +49,7 @@ RULES: Final[tuple[Callable[[Source], Iterator[RuleMatch]], ...]] = (
 NAMED: Final = frozenset((secret_paths.find, environment.find, persistence.find))
 """Rules that see the file with its names resolved, because paths and addresses are put together in programs."""
 MARKED: Final[tuple[tuple[bytes, Callable[[Source], Iterator[RuleMatch]]], ...]] = (
-    (allowed_secrets.MARK, allowed_secrets.find),
+    (secret_names.ALLOWED, secret_names.find_allowed),
 )
 """Rules for the few files in which these bytes are, in lower case."""
 

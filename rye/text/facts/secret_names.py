@@ -1,14 +1,28 @@
-"""``secret-name``: variables named like secrets. A note: most are honest configuration, but a reviewer wants the list."""
+"""``secret-name``: variables named like secrets. A note: most are honest configuration, but a reviewer wants the list.
+``allowed-secret``: a line that looks like a secret and declares that it is none (``rye:allow-secret REASON``).
+
+The registry lets such a line pass, so whoever installs the item sees the publisher's reason. A declaration where nothing looks
+like a secret says nothing, and is not listed.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from rye.text.facts.fact import SECRET_NAME
+from rye.text.facts.fact import ALLOWED_SECRET, SECRET_NAME
 from rye.text.facts.source import RuleMatch, Source
 from rye.text.facts.tables import word_set
+from rye.text.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from rye.text import secrets
+else:
+    secrets = lazy_module("rye.text.secrets")  # few texts declare one: the others need not read its patterns
+
+ALLOWED = b"rye:allow-secret"
+"""Without it, a text declares nothing."""
 
 #: In capitals, anywhere.
 _NAME = re.compile(
@@ -63,3 +77,9 @@ def _is_used(text: str, match: re.Match[str]) -> bool:
     """Whether a word that is also a heading or a shout is used as a variable."""
     before, after = text[max(0, match.start() - 2) : match.start()], text[match.end() : match.end() + 1]
     return before.endswith(("$", "{", '["', "['", ".")) or after == "="
+
+
+def find_allowed(source: Source) -> Iterator[RuleMatch]:
+    """Yield each declaration: what the line looks like, and the reason given."""
+    for line, what, reason in secrets.declared_secrets(source.text):
+        yield RuleMatch(ALLOWED_SECRET, f"{what}: {reason}", line - 1, 0)

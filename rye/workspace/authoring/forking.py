@@ -16,7 +16,7 @@ from rye.items.kinds import KINDS
 from rye.project.context import load_manifest, require_project
 from rye.project.layout import Project
 from rye.project.lock_file import read_lock
-from rye.project.origins import ORIGINS, Origin, digest_of, origins_text, read_origins
+from rye.project.origins import ORIGINS, ForkOrigin, digest_of, origins_text, read_origins
 from rye.project.spaces import entries_of
 from rye.storage.safe_files import refuse_links
 from rye.workspace.authoring.origins import origins_bytes
@@ -37,7 +37,7 @@ class Forked(Struct, frozen=True, kw_only=True):
     """Its own file, relative to the project."""
     files: tuple[str, ...]
     """All its files, the own one first."""
-    origin: Origin
+    origin: ForkOrigin
 
 
 def fork_item(context: Context, reference: str, new_id: str | None = None) -> Forked:
@@ -61,7 +61,7 @@ def fork_item(context: Context, reference: str, new_id: str | None = None) -> Fo
     _refuse_taken(context, project, Identity(kind.name, own_id), place.path, local)
     text = unsigned(found.item.text or "", found.item.location, found.item.path.name)
     text = renamed_text(kind, entry, place, text)
-    origin = Origin(
+    origin = ForkOrigin(
         item=row.identity,
         version=row.version,
         digest=digest_of(row.sha256, {path: (file.sha256, file.executable) for path, file in tree.items()}),

@@ -25,7 +25,7 @@ from rye.project.item_file import load_item
 from rye.project.layout import Project
 from rye.project.lock_file import item_path
 from rye.project.manifest import Manifest
-from rye.project.origins import ORIGINS, Origin, digest_of, origins_text, read_origins
+from rye.project.origins import ORIGINS, ForkOrigin, digest_of, origins_text, read_origins
 from rye.project.spaces import Entry
 from rye.registry.trust.records import ReleaseRecord
 from rye.resolution.versions import comparable
@@ -60,7 +60,7 @@ class Sides(Struct, frozen=True, kw_only=True):
     ours: ForkFiles
     theirs: ForkFiles
     """The newest release; the same as ``base`` if there is no newer one."""
-    new: Origin
+    new: ForkOrigin
     """The origin after the merge."""
     signers: tuple[str, str]
     """Who signed each release."""
@@ -77,7 +77,7 @@ class OriginDiff(Struct, frozen=True, kw_only=True):
     """A fork, compared with its origin."""
 
     label: str
-    origin: Origin
+    origin: ForkOrigin
     newest: str
     own: str
     """What was changed here: a unified diff from the origin; empty if nothing was."""
@@ -169,7 +169,7 @@ def _sides(context: Context, names: tuple[str, ...]) -> list[Sides]:
     return sides
 
 
-def _releases(origin: Origin, state: ProjectState, sources: Sources) -> tuple[VerifiedItem, VerifiedItem]:
+def _releases(origin: ForkOrigin, state: ProjectState, sources: Sources) -> tuple[VerifiedItem, VerifiedItem]:
     """The release that the origin records, and the newest one; the same if nothing is newer."""
     identity = origin.item
     if sources.is_source(identity.namespace):
@@ -225,7 +225,7 @@ def _compared(
         base=_as_fork(project, entry, base),
         ours=ForkFiles(unsigned(item.text or "", item.location, item.path.name), tree),
         theirs=_as_fork(project, entry, newest),
-        new=Origin(
+        new=ForkOrigin(
             item=fork.origin.item,
             version=row.version,
             digest=digest_of(row.sha256, {file.path: (file.sha256, file.executable) for file in row.attached}),

@@ -17,7 +17,7 @@ from rye.items.identity import parse_reference
 from rye.limits import OVERRIDES
 from rye.project.context import load_manifest, require_project
 from rye.project.layout import Project, read_project_file
-from rye.project.origins import ORIGINS, Origin, read_origins
+from rye.project.origins import ORIGINS, ForkOrigin, read_origins
 from rye.project.spaces import Entry, entries_of
 from rye.storage.home import Home
 from rye.workspace.context import Context
@@ -28,7 +28,7 @@ class Fork(Struct, frozen=True):
     """An own item and where it comes from."""
 
     entry: Entry
-    origin: Origin
+    origin: ForkOrigin
 
     @property
     def label(self) -> str:

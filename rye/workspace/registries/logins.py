@@ -30,7 +30,7 @@ class LoginRequest(Struct, frozen=True):
     """Pin a new registry if its root has this fingerprint."""
 
 
-class Login(Struct, frozen=True):
+class Login(Struct, frozen=True, kw_only=True):
     """The account that a registry has for a token."""
 
     registry: str
@@ -59,7 +59,14 @@ def log_in(context: Context, request: LoginRequest) -> Login:
         set_setting(context.home, "registry", where)
     used = configured(context).default
     used_here, account = None if used == where else used, found.account or None
-    return Login(where, origin, found.name, tuple(found.namespaces), account=account, used_here=used_here)
+    return Login(
+        registry=where,
+        origin=origin,
+        name=found.name,
+        namespaces=tuple(found.namespaces),
+        account=account,
+        used_here=used_here,
+    )
 
 
 def log_out(context: Context, address: str | None) -> str:
@@ -78,7 +85,14 @@ def who_am_i(context: Context, address: str | None) -> Login:
         raise not_logged_in(where)
     with open_registry(context, where, named=address is not None) as client:
         found = open_api(context, client, argument=named).whoami()
-        return Login(where, client.origin, found.name, tuple(found.namespaces), found.token, found.account or None)
+        return Login(
+            registry=where,
+            origin=client.origin,
+            name=found.name,
+            namespaces=tuple(found.namespaces),
+            token=found.token,
+            account=found.account or None,
+        )
 
 
 def _address(context: Context, given: str | None) -> str:
