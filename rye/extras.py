@@ -47,11 +47,8 @@ def extra_missing(package: str, extra: str) -> RyeError:
 
 def _install(what: str, *, is_editable: bool) -> str:
     python = shlex.quote(sys.executable)
-    pip = (
-        f"{python} -m pip install"
-        if importlib.import_module("importlib.util").find_spec("pip")
-        else f"uv pip install --python {python}"
-    )
+    has_pip = importlib.import_module("importlib.util").find_spec("pip")  # only this error needs it
+    pip = f"{python} -m pip install" if has_pip else f"uv pip install --python {python}"
     return f"{pip} {'-e ' if is_editable else ''}{shlex.quote(what)}"
 
 
