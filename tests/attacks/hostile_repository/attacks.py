@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from pathlib import Path
@@ -67,6 +68,10 @@ def everywhere(code: str, **others: str) -> dict[str, str]:
     """The same outcome for every group of commands except ``others``; an empty outcome omits the group."""
     outcomes = {**dict.fromkeys(sorted(GROUPS), code), **others}
     return {group: said for group, said in outcomes.items() if said}
+
+
+_HEADS = re.compile(r"^\[heads\]\n.*?(?=^\[\[item\]\]\n|\Z)", re.MULTILINE | re.DOTALL)
+"""The part of rye.lock about registries' heads."""
 
 
 class Attack(Struct, frozen=True, kw_only=True):
@@ -151,11 +156,11 @@ class CloneAttackRunner:
                 assert steers_nothing(spoken), (told, spoken)
 
     def is_honest(self, clone: Clone) -> bool:
-        """Whether a clone has the lock and the installed files that the team committed."""
+        """Whether a clone has the lock and the installed files that the team committed. The heads may be newer: they are those
+        that the rows were verified under when they were put right."""
         team = self.upstream.team
-        return clone.path("rye.lock").read_bytes() == team.path("rye.lock").read_bytes() and not difference(
-            tree(team.path(".ai/packages")), tree(clone.path(".ai/packages"))
-        )
+        here, there = (_HEADS.sub("", place.path("rye.lock").read_text("utf-8")) for place in (clone, team))
+        return here == there and not difference(tree(team.path(".ai/packages")), tree(clone.path(".ai/packages")))
 
     def _attacked(self, attack: Attack, posture: Posture) -> Clone:
         clone = self.clone(posture)
