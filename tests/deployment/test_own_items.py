@@ -14,6 +14,7 @@ from tests.scenes.person import Person
 
 RUN = "scripts/run.sh"
 PDF = ".claude/skills/pdf"
+WRITTEN_FOR_TWO = agent("helper").replace("whenToUse", "description: It helps.\nwhenToUse", 1)
 
 
 @pytest.fixture
@@ -129,6 +130,37 @@ class TestAttacks:
         shop.path(".ai/directives/work/ship.md").unlink()
         shop.run("deploy")
         assert not shop.path(".claude/skills/send").exists()
+
+    @pytest.mark.parametrize(
+        ("place", "text", "moved", "written"),
+        [
+            ("skills/kept/SKILL.md", skill("kept"), "skills/review/SKILL.md", "skills/review"),
+            ("agents/helper.md", agent("helper"), "agents/review.md", "agents/review.md"),
+            ("agents/helper.md", agent("helper"), "knowledge/helper.md", "../.agents/knowledge"),
+            ("agents/helper.md", WRITTEN_FOR_TWO, "skills/helper/SKILL.md", "skills/helper"),
+            ("skills/kept/SKILL.md", skill("kept"), "knowledge/kept.md", "../.agents/knowledge"),
+            ("knowledge/notes/style.md", knowledge("style"), "knowledge/notes/review.md", "../.agents/knowledge"),
+            ("knowledge/notes/style.md", knowledge("style"), "knowledge/other/style.md", "../.agents/knowledge"),
+        ],
+    )
+    def test_what_is_signed_as_one_item_is_deployed_as_no_other(
+        self, shop: Person, place: str, text: str, moved: str, written: str
+    ) -> None:
+        """A committer moves a signed file: to another name, or to a kind that programs read always."""
+        shop.sign(place, text)
+        shop.ok("deploy")  # the control
+        label = (
+            f"{place.split('/')[0].removesuffix('s')}:{place.split('/', 1)[1].partition('.')[0].removesuffix('/SKILL')}"
+        )
+        assert f'item = "{label}"' in shop.path(".ai/deploy.lock").read_text()
+        shop.write(f".ai/{moved}", shop.path(f".ai/{place}").read_bytes())
+        shop.path(f".ai/{place}").unlink()
+        result = shop.run("deploy")
+        assert "was signed for another place" in result.stderr
+        left = shop.path(f".claude/{written}")
+        assert not left.exists() or not any(left.rglob("*.md"))
+        if moved.startswith("knowledge"):
+            assert not shop.path("CLAUDE.md").exists()
 
     @pytest.mark.parametrize("change", ["changed", "added", "executable"])
     def test_a_file_that_no_signature_covers_is_asked_about(self, shop: Person, tmp_path: Path, change: str) -> None:

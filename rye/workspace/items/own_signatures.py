@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from rye.customization.effective_text import reader
 from rye.errors import RyeError
-from rye.items.reading import ReadOptions
+from rye.items.agent import reader as agent_reader
+from rye.items.knowledge import Knowledge
+from rye.items.reading import ReadOptions, Source
+from rye.items.skill.reader import Skill
+from rye.project.item_file import ItemFile
 from rye.signing.verification import Verification, verify
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem
 from rye.workspace.trusting.trusted_keys import trusted_keys
 
-_PLACE_CODES = frozenset({"D010", "R05", "T04"})
+_PLACE_CODES = frozenset({"D010", "R05", "T04", "A02", "S02", "K04", "F05", "N02"})
 """Findings that an item's text names another place than its file's."""
+_OF_KNOWLEDGE = ("entry_type", "category")
+"""Keys that knowledge has and texts of other kinds do not: at least one says that a text was written as knowledge."""
 
 
 def signer_of(context: Context, found: EffectiveItem, *, runs: bool) -> str | None:
@@ -36,13 +42,27 @@ def _refuse_moved(found: EffectiveItem) -> None:
     item, reading = found.item, found.item.reading
     if found.signed is not None:  # an override does not change what was signed
         reading = reader(item.location, item.shown, ReadOptions())(found.signed.decode("utf-8"))
-    for finding in reading.diagnostics:
-        if finding.code in _PLACE_CODES:
-            raise RyeError(
-                "modified-item",
-                f"{item.shown} was signed for another place: {finding.message}",
-                f"Move the file back, or correct it and run `rye sign {item.shown}`.",
-            )
+    said = next((finding.message for finding in reading.diagnostics if finding.code in _PLACE_CODES), None)
+    if said is None:
+        said = _other_kind(item, found.signed if found.signed is not None else item.data, reading.value)
+    if said is not None:
+        raise RyeError(
+            "modified-item",
+            f"{item.shown} was signed for another place: {said}",
+            f"Move the file back, or correct it and run `rye sign {item.shown}`.",
+        )
+
+
+def _other_kind(item: ItemFile, signed: bytes, value: object) -> str | None:
+    """Why a text was not signed as an item of this kind, in words; None if it may have been. A signature covers the text
+    alone, so a kind that asks for little, such as knowledge, could have the text of one that asks for more."""
+    if isinstance(value, Knowledge) and not any(getattr(value, key) for key in _OF_KNOWLEDGE):
+        return f"it has neither {' nor '.join(_OF_KNOWLEDGE)}, so it does not say that it is {item.kind.name}."
+    if isinstance(value, Knowledge | Skill):
+        source = Source(signed.decode("utf-8"), item.shown, item.location.name, None)
+        if agent_reader.read(source, ReadOptions()).value is not None:
+            return f"its text is an agent, and as {item.kind.name} it would be used for something else."
+    return None
 
 
 def _refused(shown: str, judged: Verification) -> RyeError:
