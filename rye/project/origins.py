@@ -49,8 +49,9 @@ class ForkOrigin(Struct, frozen=True, kw_only=True):
     """The fingerprint of the key that signed the release; ``none`` if nobody did."""
 
     def approval(self, label: str) -> Ask:
-        """What this user agrees to: that the own item ``label`` (``kind:id``) follows this item of this source."""
-        return Ask(label, "origin", f"{self.item} from {self.source}")
+        """What this user agrees to: that the own item ``label`` (``kind:id``) follows this item of this source, which this key
+        signed so far."""
+        return Ask(label, "origin", f"{self.item} from {self.source}, signed by {self.signer}")
 
 
 def digest_of(main: str, attached: Mapping[str, tuple[str, bool]]) -> str:

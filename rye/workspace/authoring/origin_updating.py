@@ -12,23 +12,26 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from rye.customization.effective_files import Tree, TreeFile, files_diff, tree_of_row
+from rye.customization.effective_files import Tree, TreeFile, files_diff, runs_brought, runs_of_files, tree_of_row
 from rye.customization.effective_text import unsigned
 from rye.customization.merge import drift
 from rye.errors import RyeError
 from rye.installation.sources import Sources, expect_origin
 from rye.installation.transaction import NOTHING, Change, exclusive
+from rye.items.consented import READ_BY
 from rye.items.kinds import KINDS
 from rye.items.location import locate
 from rye.project.context import require_project
 from rye.project.item_file import load_item
 from rye.project.layout import Project
+from rye.project.lock import LockedItem
 from rye.project.lock_file import item_path
 from rye.project.manifest import Manifest
 from rye.project.origins import ORIGINS, ForkOrigin, digest_of, origins_text, read_origins
 from rye.project.spaces import Entry
 from rye.registry.trust.records import ReleaseRecord
 from rye.resolution.versions import comparable
+from rye.text.display import visible
 from rye.text.three_way import merge_texts
 from rye.verified.release import VerifiedItem
 from rye.workspace.authoring.origins import Fork, forks_named, origin_key, origins_bytes, require_origin
@@ -39,6 +42,7 @@ from rye.workspace.installing.project_state import ProjectState, read_state
 from rye.workspace.items.effective_item import EffectiveItem
 from rye.workspace.items.item_tree import base_tree
 from rye.workspace.registries.registry_access import judging_environment, project_sources
+from rye.workspace.trusting.acceptance import remember_or_warn
 
 BESIDE = ".origin"
 """What the author's version of a file that is not text is called, where both sides changed it."""
@@ -121,7 +125,7 @@ def _files_diff(old: ForkFiles, new: ForkFiles, before: str, after: str) -> str:
 
 def update_origins(context: Context, names: tuple[str, ...], approved: Sequence[str] = ()) -> list[OriginUpdate]:
     """Merge the newest releases into forks. Without names, into all. ``approved``: ``[kind:]id@version`` of releases whose new
-    signer somebody agreed to by name.
+    signer, and what they make able to run, somebody agreed to by name.
 
     Nothing of a fork is written if anything about it is refused. Raises RyeError ``project-not-accepted`` for an origin that this
     user has not agreed to, ``release-changed``, ``release-vanished``, ``release-taken-down``, ``signer-revoked``,
@@ -129,25 +133,40 @@ def update_origins(context: Context, names: tuple[str, ...], approved: Sequence[
     """
     found = _sides(context, names)
     for one in found:
-        _require_signer(context, one, approved)
+        _require_consent(context, one, approved)
     return [_update(context, one) for one in found]
 
 
-def _require_signer(context: Context, one: Sides, approved: Sequence[str]) -> None:
-    """Another key than before signed the newer release: that is asked about, as in an update of an installed item."""
-    if not one.is_newer or one.signers[0] == one.signers[1]:
+def _require_consent(context: Context, one: Sides, approved: Sequence[str]) -> None:
+    """Another key than before signed the newer release, it has more files that can run, or it adds or changes one that a program
+    obeys where it lies: that is asked about. Other changes wait for the signature of who read them."""
+    if not one.is_newer:
         return
     item = one.fork.origin.item
     label = f"{item}@{one.new.version}"
-    if label in approved or f"{item.id}@{one.new.version}" in approved:
+    found = list(_to_ask(one, label))
+    if not found or label in approved or f"{item.id}@{one.new.version}" in approved:
         return
-    said = f"{label} is signed by {one.signers[1]}; the release that {one.fork.label} comes from was signed by {one.signers[0]}."
+    said = "; ".join(found)
     if not context.interactive:
-        hint = f"If you trust that key, approve it by name: `rye update --origin {one.fork.label} --approve {label}`"
-        raise RyeError("consent-needed", f"Nothing was changed: {said}", hint)
-    context.tell(said)
-    if not context.ask("Take over what this key signed?"):
+        hint = f"If you agree to that, approve it by name: `rye update --origin {one.fork.label} --approve {label}`"
+        raise RyeError("consent-needed", f"Nothing was changed: {said}.", hint)
+    context.tell(f"{said}.")
+    if not context.ask("Take it over?"):
         raise RyeError("declined", "Nothing was changed.")
+
+
+def _to_ask(one: Sides, label: str) -> Iterator[str]:
+    if one.signers[0] != one.signers[1]:
+        yield (
+            f"{label} is signed by {one.signers[1]}; the release that {one.fork.label} comes from was signed by {one.signers[0]}"
+        )
+    before = {run.where for run in runs_of_files(one.base.tree, one.base.text)}
+    brought = runs_brought(one.base.tree, one.theirs.tree, one.base.text, one.theirs.text)
+    runs = [run for run in brought if run.where not in before or run.action.startswith(READ_BY)]
+    if runs:
+        named = ", ".join(dict.fromkeys(f"{visible(run.where)} ({visible(run.action)})" for run in runs))
+        yield f"{label} brings what can run: {named}"
 
 
 # -- the three sides ---------------------------------------------------------------------------------------------------
@@ -191,7 +210,14 @@ def _releases(origin: ForkOrigin, state: ProjectState, sources: Sources) -> tupl
     if digest != origin.digest:
         message = f"{identity} {origin.version} has the digest {digest}; {ORIGINS} says {origin.digest}."
         raise RyeError("release-changed", message, f"Restore {ORIGINS} from git, or remove the entry and fork again.")
+    if row.source is None and origin.signer != _signer(row):
+        message = f"{identity} {origin.version} is signed by {_signer(row)}; {ORIGINS} says {origin.signer}."
+        raise RyeError("release-changed", message, f"Restore {ORIGINS} from git, or remove the entry and fork again.")
     return base, newest
+
+
+def _signer(row: LockedItem) -> str:
+    return "none" if row.is_unsigned else row.signer
 
 
 def _newest(base: ReleaseRecord, records: Sequence[ReleaseRecord]) -> ReleaseRecord:
@@ -230,7 +256,7 @@ def _compared(
             version=row.version,
             digest=digest_of(row.sha256, {file.path: (file.sha256, file.executable) for file in row.attached}),
             source=fork.origin.source,
-            signer="none" if row.is_unsigned else row.signer,
+            signer=_signer(row),
         ),
         signers=(base.locked.signer, row.signer),
         before=before,
@@ -300,6 +326,7 @@ def _update(context: Context, one: Sides) -> OriginUpdate:
     if one.is_newer:
         changes += _changes(one, shown, folder, their_name, conflicts)
         _write(project, one, changes)
+        remember_or_warn(context, project, [one.new.approval(one.fork.label)])
     return OriginUpdate(
         label=one.fork.label,
         shown=shown,
