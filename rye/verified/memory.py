@@ -67,6 +67,9 @@ class Basis(Struct, frozen=True, kw_only=True):
     """The fingerprint of the registry's root that the user pinned."""
     removal: str = ""
     """Changes whenever the user removes a pin of the registry."""
+    witnesses: str = ""
+    """Changes with what the user demands of the registry's witnesses: what was verified under another policy, or under none, was
+    perhaps never cosigned."""
     keyset: str = ""
     """The hash of the newest keyset of the namespace that this machine has seen; it lists the revoked keys."""
     withdrawn: tuple[str, ...] = ()
@@ -91,6 +94,7 @@ def registry_basis(pinned: Pinned, namespace: str, distrusted: frozenset[str] = 
         rules=RULES_VERSION,
         root=pinned.fingerprint,
         removal=pinned.removal,
+        witnesses=pinned.witnesses,
         keyset=pinned.keysets.get(namespace, ""),
         withdrawn=pinned.withdrawn_of(namespace),
         distrusted=tuple(sorted(distrusted)),

@@ -112,6 +112,29 @@ def test_what_waits_for_witnesses_does_not_exist_yet(witnessed: Witnessed, tmp_p
     assert person.ok("registry", "show", "--json").json["waiting_entries"] == 0
 
 
+def test_what_was_installed_before_the_policy_counts_no_more_without_cosignatures(
+    witnessed: Witnessed, tmp_path: Path
+) -> None:
+    """The registry shows this person a release that no witness saw; from the policy on it does not exist here."""
+    person = witnessed.registry.user()
+    owner = witnessed.registry.owner("late")
+    owner.directive("work/ship")
+    owner.publish(".ai/directives/work/ship.md")
+    witnessed.wait()
+    witnessed.served.close()
+    owner.directive("work/send")
+    owner.publish(".ai/directives/work/send.md")
+    for name in ("ship", "send"):
+        person.ok("add", f"late/work/{name}", "--yes")
+        person.ok("render", f"late/work/{name}")
+    for _ in range(2):
+        person.ok("ci")
+    person.ok(*adds(person, witnessed, "--witness-policy", str(witnessed.policy)))
+    assert person.run("render", "late/work/send", "--json").error["code"] == "not-cosigned"
+    person.fails("ci", code="not-cosigned")
+    person.ok("render", "late/work/ship")  # the control
+
+
 def test_a_build_server_demands_witnesses_with_a_fourth_field(witnessed: Witnessed, tmp_path: Path) -> None:
     registry = witnessed.registry
     person = Person(tmp_path / "person")

@@ -18,8 +18,8 @@ from msgspec import Struct
 import rye
 import rye.verified.memory
 import rye.workspace.installing.install
-from rye.registry.store.pins import addresses_path, remember_withdrawn, state_path
-from rye.storage import verdicts
+from rye.registry.store.pins import addresses_path, remember_withdrawn, state_path, witnesses_path
+from rye.storage import private_files, verdicts
 from rye.storage.verdicts import running_code
 from rye.verified.memory import Basis, LockBasis, Memory
 from rye.workspace.installing.install import up_to_date
@@ -166,6 +166,12 @@ FORGETS: dict[str, dict[str, Change]] = {
         ),
         "the pins are gone": lambda user: addresses_path(user.registries).unlink(),
     },
+    "witnesses": {
+        "a policy of witnesses": lambda user: private_files.write(
+            witnesses_path(user.registries, "registry.example"),
+            '{"version":1,"policy":"quorum none\\n","max_age_seconds":1}',
+        )
+    },
     "keyset": {
         "a later keyset": lambda user: user.edit_state(lambda state: state["keysets"]["acme"].update(sha256="0" * 64))
     },
@@ -216,6 +222,7 @@ ROWS_THAT_STAY = {
     "policies": FROM_REGISTRY | FROM_FOLDER,
     "root": FROM_FOLDER,
     "removal": FROM_FOLDER,
+    "witnesses": FROM_FOLDER,
     "keyset": FROM_FOLDER,
     "withdrawn": FROM_FOLDER,
     "rows": FROM_FOLDER,

@@ -64,6 +64,17 @@ def last_removal(folder: Path, origin: str) -> str:
         return os.urandom(16).hex()
 
 
+def demanded_witnesses(folder: Path, origin: str) -> str:
+    """Return a text that changes with what the user demands of witnesses: ``""`` for nothing, and a new one each time if it
+    cannot be read."""
+    try:
+        return hashlib.sha256(read_trusted(witnesses_path(folder, origin))).hexdigest()
+    except FileNotFoundError:
+        return ""
+    except OSError:
+        return os.urandom(16).hex()
+
+
 _WITHDRAWN = "withdrawn.json"
 _LOCK_SECONDS = 60.0
 _UNKNOWN = frozenset({"?"})
@@ -106,6 +117,8 @@ class Pinned(Struct, frozen=True, kw_only=True):
     """Namespace → SHA-256 of its newest keyset that was seen. A keyset lists the revoked keys."""
     withdrawn: frozenset[str]
     """``kind:id version`` of the releases that were taken down as far as this machine knows; ``?`` if it cannot tell."""
+    witnesses: str = ""
+    """Changes with what the user demands of the registry's witnesses (:func:`demanded_witnesses`)."""
 
     def withdrawn_of(self, namespace: str) -> tuple[str, ...]:
         """Return the releases of one namespace that were taken down, sorted."""
@@ -138,6 +151,7 @@ def make_pinned(
         removal=last_removal(folder, origin),
         keysets=keysets,
         withdrawn=read_withdrawn(folder, origin).union(withdrawn),
+        witnesses=demanded_witnesses(folder, origin),
     )
 
 
