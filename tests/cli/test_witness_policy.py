@@ -112,6 +112,25 @@ def test_what_waits_for_witnesses_does_not_exist_yet(witnessed: Witnessed, tmp_p
     assert person.ok("registry", "show", "--json").json["waiting_entries"] == 0
 
 
+def test_a_policy_that_demands_less_takes_no_other_s_place_without_a_terminal(
+    witnessed: Witnessed, tmp_path: Path
+) -> None:
+    """A script, or an agent with a shell, gives a policy that demands nothing, less, or older cosignatures."""
+    person = Person(tmp_path / "person")
+    person.ok(*adds(person, witnessed, "--witness-policy", str(witnessed.policy)))
+    keys = "".join(f"{line}\n" for line in witnessed.policy.read_text().split("\n")[:2])
+    less = tmp_path / "less"
+    for text in ("quorum none\n", f"{keys}quorum w\n", f"{keys}group g any w q\nquorum g\n"):
+        less.write_text(text)
+        for more in ((), ("--yes",)):
+            person.fails(*adds(person, witnessed, "--witness-policy", str(less), *more), code="confirmation-needed")
+    older = ("--witness-policy", str(witnessed.policy), "--max-witness-age", "3d")
+    person.fails(*adds(person, witnessed, *older), code="confirmation-needed")
+    assert person.ok("registry", "show", "--json").json["witnesses"][-1] == "quorum: 2 of w, q must have cosigned"
+    less.write_text(f"{keys}group other 2 q w\nquorum other\n")
+    person.ok(*adds(person, witnessed, "--witness-policy", str(less)))  # the control: it demands as much
+
+
 def test_what_was_installed_before_the_policy_counts_no_more_without_cosignatures(
     witnessed: Witnessed, tmp_path: Path
 ) -> None:
@@ -168,7 +187,8 @@ def test_options_that_contradict_each_other(witnessed: Witnessed, tmp_path: Path
     person.ok(*adds(person, witnessed, *policy, "--max-witness-age", "3d"))
     none = tmp_path / "none"
     none.write_text("quorum none\n")
-    assert "no witness is needed" in person.ok(*adds(person, witnessed, "--witness-policy", str(none))).stdout
+    other = Person(tmp_path / "other")
+    assert "no witness is needed" in other.ok(*adds(other, witnessed, "--witness-policy", str(none))).stdout
     none.write_text("quorum none")
     assert (
         person.run(*adds(person, witnessed, "--witness-policy", str(none), "--json")).error["code"]

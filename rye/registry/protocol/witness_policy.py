@@ -15,6 +15,7 @@ Sizes and numbers are bounded (:data:`MAX_POLICY_BYTES`, :data:`MAX_NAMED`), and
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from itertools import chain, combinations
 
 from msgspec import Struct
 
@@ -27,6 +28,8 @@ from rye.text.lazy import lazy_pattern
 MAX_POLICY_BYTES = 64 * KIB
 MAX_NAMED = 32
 """The most logs, witnesses and groups, each: what the specification asks an implementation to support."""
+MOST_COMPARED = 12
+"""The most witnesses of which every combination is tried."""
 NONE = "none"
 
 _SPACE = lazy_pattern(r"[ \t]+")
@@ -86,6 +89,14 @@ class Policy(Struct, frozen=True):
         for group in self.groups:  # each refers to earlier ones only
             met = {**met, group.name: sum(met[member] for member in group.members) >= group.least}
         return met[self.quorum]
+
+    def demands_less_than(self, other: Policy) -> bool:
+        """Whether some cosignatures are enough for this policy and not for the other. With more than :data:`MOST_COMPARED`
+        witnesses, whether the two differ."""
+        if len(self.witnesses) > MOST_COMPARED:
+            return self.text != other.text
+        subsets = (combinations(self.keys, count) for count in range(len(self.keys) + 1))
+        return any(self.is_met(signed) and not other.is_met(signed) for signed in chain.from_iterable(subsets))
 
     def names_of(self, signed: Collection[CosignerKey]) -> tuple[str, ...]:
         """The names, for people, of the witnesses whose keys cosigned."""

@@ -18,7 +18,7 @@ from rye.workspace.registries.airgap_access import Airgap, open_from_airgap
 from rye.workspace.registries.pinned_registries import PinnedRegistry
 from rye.workspace.registries.project_registries import pin_question
 from rye.workspace.registries.registry_access import open_registry
-from rye.workspace.registries.witness_policies import drop_demand, suggested_demand
+from rye.workspace.registries.witness_policies import drop_demand, require_no_less, suggested_demand
 
 if TYPE_CHECKING:
     from rye.registry.client import RegistryClient
@@ -63,6 +63,8 @@ def pin_registry(context: Context, request: PinRequest) -> PinnedRegistry:
     if request.drops_witnesses:
         drop_demand(context, where)
     with _opened(context, request, where) as client:
+        if request.witnesses is not None:
+            require_no_less(context, client.origin, request.witnesses)  # before the client writes it
         origin, found, size = client.origin, client.state.fingerprint, client.head.checkpoint.size
         suggested = client.suggested_policy
     if request.witnesses is None and not request.drops_witnesses:

@@ -112,11 +112,27 @@ def drop_demand(context: Context, address: str) -> None:
     known = read_demand(context.home.registries, origin)
     if known is None:
         return
-    question = f"Without its witnesses, {origin} alone decides what you see of its log. Stop demanding them?"
+    _confirm(context, f"Without its witnesses, {origin} alone decides what you see of its log. Stop demanding them?")
+    write_demand(context.home.registries, origin, None)
+
+
+def require_no_less(context: Context, origin: str, demand: WitnessDemand) -> None:
+    """Ask a person before another policy takes the place of one that demands more: fewer witnesses, or older cosignatures.
+
+    Raises RyeError ``confirmation-needed``, ``declined``, ``bad-witnesses``.
+    """
+    known = read_demand(context.home.registries, origin)
+    if known is None or not known.policy.demands:
+        return
+    if demand.policy.demands_less_than(known.policy) or demand.max_age_seconds > known.max_age_seconds:
+        context.tell(f"This machine demands of {origin}: {known.policy}.")
+        _confirm(context, f"The new policy demands less: {demand.policy}. Take it?")
+
+
+def _confirm(context: Context, question: str) -> None:
     if not context.interactive:
         raise RyeError(
             "confirmation-needed", "Confirmation required; the policy is kept.", f"{question} Answer on a terminal."
         )
     if not context.ask(question):
         raise RyeError("declined", "The policy is kept.")
-    write_demand(context.home.registries, origin, None)
