@@ -33,11 +33,9 @@ from rye.deployment.survey import (
 from rye.deployment.targets.protocol import target
 from rye.errors import RyeError
 from rye.installation import git_attributes
-from rye.installation.completeness import locked_item
 from rye.installation.transaction import Change, Round, TransactionError, exclusive
 from rye.project.context import load_manifest
 from rye.project.layout import Project, is_in_checkout
-from rye.project.lock import Lock
 from rye.text.lazy import lazy_module
 from rye.verified.memory import stored_basis
 from rye.workspace.context import Context
@@ -186,7 +184,7 @@ def _manifest_with_targets(project: Project, targets: Sequence[str]) -> bytes:
 def _outcome(context: Context, root: Project, request: DeployRequest, plan: Planned, aim: Aim) -> Deployed:
     """What the plan did, or would do. What is new among the notes and the tolerated refusals is remembered as said."""
     refused = (*plan.remembered.outside, *plan.plan.refused)
-    tolerated = _tolerated(request, plan, refused)
+    tolerated = _tolerated(plan, refused)
     notes, reasons = plan.survey.notes, {row: Note(row.item, row.target, row.message) for row in tolerated}
     untold = new_notes(context.home, root, [*notes, *reasons.values()])
     if not request.dry_run:
@@ -209,13 +207,11 @@ def _outcome(context: Context, root: Project, request: DeployRequest, plan: Plan
     )
 
 
-def _tolerated(request: DeployRequest, plan: Planned, refused: Sequence[Refused]) -> tuple[Refused, ...]:
+def _tolerated(plan: Planned, refused: Sequence[Refused]) -> tuple[Refused, ...]:
     """Those that are no reason to fail, as a lint that a person was told about is none. An older version that stays is one."""
-    lock = plan.read.lock if plan.read is not None else Lock()
-    named = {str(locked_item(lock, given).identity) for given in request.items}
     there = {(row.item, row.target) for row in plan.plan.state.files}
     hard = {(row.item, row.target) for row in refused if row.code not in _BY_NATURE}
-    return tuple(row for row in refused if (row.item, row.target) not in there | hard and row.item not in named)
+    return tuple(row for row in refused if (row.item, row.target) not in there | hard and row.item not in plan.named)
 
 
 class Check(Struct, frozen=True):

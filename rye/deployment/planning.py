@@ -68,6 +68,8 @@ class Planned(Struct, frozen=True, kw_only=True):
     """The rows that only a commit brought (:func:`standing`)."""
     every_note: tuple[Note, ...] = ()
     """The notes about all of them, also those that the run does not concern."""
+    named: frozenset[str] = frozenset()
+    """The labels of the items that the request names."""
 
     def prints(self) -> dict[str, str]:
         """Return the print of every file that is deployed or contains an entry of ours, as this run leaves it."""
@@ -191,6 +193,7 @@ def planned(
         unagreed=frozenset((one.item, one.target) for one in given) if every else frozenset(),
         unproved=frozenset((row.path, row.item) for row in {*state.files} - {*proved.files}),
         every_note=found.notes,
+        named=frozenset(labels[given] for given in request.items),
     )
 
 
