@@ -183,6 +183,13 @@ def _owner(file: Path) -> int:
         return os.geteuid() if hasattr(os, "geteuid") else 0
 
 
+def is_committed_place(project: Project, path: Path) -> bool:
+    """Whether who can commit to the project can write there: in it, or in the checkout that it is a part of."""
+    root = project.root.resolve()
+    checkout = next((each for each in (root, *root.parents) if os.path.lexists(each / ".git")), root)
+    return path.resolve().is_relative_to(checkout)
+
+
 def is_in_checkout(folder: Path) -> bool:
     """Whether the folder is in a checkout of git, which may change line ends."""
     here = folder.absolute()

@@ -18,6 +18,7 @@ files are not fetched again, so only the nodes of the map that changed are. Offl
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
@@ -544,7 +545,7 @@ class RegistryClient:
         """What the user demands of the registry's witnesses: what they gave for this run, or before. A policy that demands
         nothing is none."""
         found = self._given
-        if found is None and witnesses_path(self._store.folder, origin).exists():
+        if found is None and os.path.lexists(witnesses_path(self._store.folder, origin)):
             found = witness_demands.read_demand(self._store.folder, origin)
         if found is None or not found.policy.demands or self._writes:
             return None

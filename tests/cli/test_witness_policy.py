@@ -127,6 +127,11 @@ def test_a_policy_that_demands_less_takes_no_other_s_place_without_a_terminal(
     older = ("--witness-policy", str(witnessed.policy), "--max-witness-age", "3d")
     person.fails(*adds(person, witnessed, *older), code="confirmation-needed")
     assert person.ok("registry", "show", "--json").json["witnesses"][-1] == "quorum: 2 of w, q must have cosigned"
+    (stored,) = person.home.rglob("witnesses.json")
+    good = stored.read_text()
+    stored.write_text("{")
+    person.fails(*adds(person, witnessed, "--witness-policy", str(witnessed.policy)), code="confirmation-needed")
+    stored.write_text(good)
     less.write_text(f"{keys}group other 2 q w\nquorum other\n")
     person.ok(*adds(person, witnessed, "--witness-policy", str(less)))  # the control: it demands as much
 
@@ -176,6 +181,10 @@ def test_a_build_server_demands_witnesses_with_a_fourth_field(witnessed: Witness
         if inside.is_absolute():
             inside.write_text(witnessed.policy.read_text())
         assert shown(f"{line} {inside}")["error"]["code"] == "bad-pins"
+    (tmp_path / ".git").mkdir()  # the project is a folder of a checkout, in which the policy and the pins lie
+    assert shown(f"{line} {witnessed.policy}")["error"]["code"] == "bad-pins"
+    (tmp_path / ".git").rename(person.folder / ".git")
+    assert len(shown(f"{line} {witnessed.policy}")["cosigned_by"]) == 2
 
 
 def test_options_that_contradict_each_other(witnessed: Witnessed, tmp_path: Path) -> None:

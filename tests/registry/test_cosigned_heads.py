@@ -509,6 +509,13 @@ class TestWhatIsKept:
             scene.read()
         assert raised.value.code == "bad-witnesses"
         path.chmod(0o600)
+        path.rename(path.with_name("elsewhere"))
+        path.symlink_to(path.with_name("nowhere"))
+        with pytest.raises(RyeError) as raised:
+            scene.read()
+        assert raised.value.code == "bad-witnesses"
+        path.unlink()
+        path.with_name("elsewhere").rename(path)
         scene.read()
 
     def test_two_programs_keep_the_larger_cosigned_head(self, scene: Scene) -> None:

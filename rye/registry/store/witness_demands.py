@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -64,7 +65,9 @@ def read_demand(folder: Path, origin: str) -> WitnessDemand | None:
     path = witnesses_path(folder, origin)
     try:
         data = read_trusted(path)
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if os.path.lexists(path):
+            raise _bad(path, "it is a link to a file that is not there") from error
         return None
     except Exposed as error:
         raise _bad(path, str(error), f"Run `{error.fix}`, then check the policy: `rye registry show`.") from error
@@ -142,5 +145,5 @@ def _bad(path: Path, reason: str, hint: str | None = None) -> RyeError:
     return RyeError(
         "bad-witnesses",
         f"The policy of witnesses {path} cannot be read: {reason}.",
-        hint or "Give the policy again: `rye registry add ADDRESS --witness-policy FILE`.",
+        hint or "Give the policy again, on a terminal: `rye registry add ADDRESS --witness-policy FILE`.",
     )

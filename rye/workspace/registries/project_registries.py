@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.project.layout import find_project
+from rye.project.layout import find_project, is_committed_place
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
 from rye.project.registries import Registries, normal_address, registries
@@ -136,7 +136,7 @@ def given_pins(context: Context) -> Mapping[str, GivenPin]:
         return {}
     path = context.cwd / named
     project = find_project(context.cwd)
-    if project is not None and path.resolve().is_relative_to(project.root.resolve()):
+    if project is not None and is_committed_place(project, path):
         raise RyeError(
             "bad-pins",
             f"{VARIABLE}: {named!r} is inside the project, so anyone who can commit could write it.",

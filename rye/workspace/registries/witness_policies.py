@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rye.errors import RyeError, UsageError
 from rye.limits import REGISTRY
-from rye.project.layout import find_project
+from rye.project.layout import find_project, is_committed_place
 from rye.project.manifest import parse_age
 from rye.project.user_config import read_settings
 from rye.registry.protocol.witness_policy import MAX_POLICY_BYTES, Policy, PolicyError, read_policy
@@ -53,7 +53,7 @@ def demand_in_pins(context: Context, origin: str, policy: Path) -> WitnessDemand
     machine has.
     """
     project = find_project(context.cwd)
-    if not policy.is_absolute() or (project is not None and policy.resolve().is_relative_to(project.root.resolve())):
+    if not policy.is_absolute() or (project is not None and is_committed_place(project, policy)):
         raise RyeError(
             "bad-pins",
             f"RYE_PINS: the policy {str(policy)!r} is not an absolute path outside of the project.",
@@ -119,9 +119,14 @@ def drop_demand(context: Context, address: str) -> None:
 def require_no_less(context: Context, origin: str, demand: WitnessDemand) -> None:
     """Ask a person before another policy takes the place of one that demands more: fewer witnesses, or older cosignatures.
 
-    Raises RyeError ``confirmation-needed``, ``declined``, ``bad-witnesses``.
+    One that cannot be read may have demanded anything. Raises RyeError ``confirmation-needed``, ``declined``.
     """
-    known = read_demand(context.home.registries, origin)
+    try:
+        known = read_demand(context.home.registries, origin)
+    except RyeError as error:
+        context.tell(error.message)
+        _confirm(context, f"The new policy takes its place: {demand.policy}. Take it?")
+        return
     if known is None or not known.policy.demands:
         return
     if demand.policy.demands_less_than(known.policy) or demand.max_age_seconds > known.max_age_seconds:
