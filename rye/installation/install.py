@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -38,7 +38,7 @@ from rye.items.reading import Metadata
 from rye.items.signed_release import Mention
 from rye.project.forced_versions import unused
 from rye.project.lock import Lock, LockedItem, lock_text
-from rye.project.lock_file import item_files, item_folder, item_path, wanted_ranges
+from rye.project.lock_file import item_files, item_folder, item_path, source_key, wanted_ranges
 from rye.project.manifest import Manifest
 from rye.registry.trust.records import ReleaseRecord, check_installable, signer_history
 from rye.sources.record import SourceRecord
@@ -121,7 +121,7 @@ def prepare(
     left_out = {identity for identity, entry in chosen.items() if set(entry.groups) <= without}
     kept = {item.identity: item for item in lock.items if item.identity in left_out and _is_chosen(item, chosen)}
     verified = verify_chosen({identity: entry for identity, entry in chosen.items() if identity not in kept}, sources)
-    check_rows(lock.items, verified)
+    check_rows(_at_new_revs(lock, manifest, verified), verified)
     items = {identity: item for identity, item in verified.items() if identity not in left_out}
     environment.require([(item.locked, item.signed.mentions or ()) for item in items.values()])
     before = Lock(lock.wanted, tuple(i for i in lock.items if i.identity not in left_out))
@@ -204,6 +204,20 @@ def check_rows(rows: Iterable[LockedItem], verified: Mapping[Identity, VerifiedI
     for row in rows:
         if row.identity in verified:
             check_row(row, verified[row.identity].locked)
+
+
+def _at_new_revs(lock: Lock, manifest: Manifest, verified: Mapping[Identity, VerifiedItem]) -> Iterator[LockedItem]:
+    """The lock's rows. Where rye.toml has another ``rev`` than when the lock was written, with the ref that it means now: the new
+    one may lead to the same commit, and then the old ref contradicts nothing."""
+    moved = {
+        one.origin for one in manifest.sources.values() if lock.wanted.get(source_key(one.name)) not in (None, one.spec)
+    }
+    for row in lock.items:
+        now = verified[row.identity].locked.source if row.identity in verified else None
+        if row.source is not None and now is not None and row.source.origin in moved:
+            yield replace(row, source=replace(row.source, ref=now.ref))
+        else:
+            yield row
 
 
 def _is_chosen(item: LockedItem, chosen: Mapping[Identity, Chosen]) -> bool:

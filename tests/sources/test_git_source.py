@@ -366,6 +366,40 @@ def test_another_rev_on_the_command_line_moves_the_source(server: GitServer, per
     assert (row.source.commit, row.source.ref) == (now, "refs/tags/v1.5.0")
 
 
+def test_another_rev_that_leads_to_the_same_commit_accuses_nobody(server: GitServer, person: Person) -> None:
+    repository = team(server)
+    add(person, server, "pdf")
+    repository.tag("again", "v1.4.0^{commit}")
+    person.ok("add", f"git+{server.url('prompts')}#again:items", "docx", "-y")
+    assert [row.source.ref for row in locked(person).items if row.source] == ["refs/tags/again"] * 2
+    person.ok("ci")
+    lock = person.path("rye.lock").read_text()
+    changed = re.sub(r"\nsize = (\d+)", r"\nsize = 1\1", lock, count=1)
+    person.path("rye.lock").write_text(changed)
+    moves = ("add", f"git+{server.url('prompts')}#v1.4.0:items", "pdf", "-y", "--json")
+    assert person.run(*moves).error["code"] == "lock-mismatch", "everything but the ref is still compared"
+    person.path("rye.lock").write_text(lock)
+    person.ok(*moves)
+
+
+def test_a_fork_follows_the_branch_of_its_original_and_says_what_it_needs_when_that_moved(
+    server: GitServer, person: Person
+) -> None:
+    repository = team(server)
+    add(person, server, "pdf", rev="#main:items")
+    said = person.ok("fork", "skill:team/pdf", "forms").stderr
+    assert "Leave skill:team/pdf installed" in said
+    repository.commit({"items/skills/pdf/SKILL.md": skill("pdf", body="Two.")})
+    person.ok("update", "--origin", "forms")
+    assert "Two." in person.path(".ai/skills/forms/SKILL.md").read_text()
+    for command in (("update", "-y"), ("remove", "skill:team/pdf")):
+        repository.commit({"items/skills/pdf/SKILL.md": skill("pdf", body=f"{command}.")})
+        person.ok(*command)
+        refused = person.run("update", "--origin", "forms", "--json").error
+        assert refused["code"] == "release-vanished", "neither another origin nor a changed record"
+        assert "keeps no earlier versions" in refused["message"]
+
+
 def test_removing_the_last_item_removes_its_files(server: GitServer, person: Person) -> None:
     team(server)
     add(person, server, "pdf")
