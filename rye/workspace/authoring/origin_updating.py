@@ -22,6 +22,7 @@ from rye.items.consented import READ_BY
 from rye.items.kinds import KINDS
 from rye.items.location import locate
 from rye.project.context import require_project
+from rye.project.declared_sources import is_source_origin
 from rye.project.item_file import load_item
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
@@ -191,12 +192,8 @@ def _sides(context: Context, names: tuple[str, ...]) -> list[Sides]:
 def _releases(origin: ForkOrigin, state: ProjectState, sources: Sources) -> tuple[VerifiedItem, VerifiedItem]:
     """The release that the origin records, and the newest one; the same if nothing is newer."""
     identity = origin.item
-    if sources.is_source(identity.namespace):
-        row = state.lock.find(identity)
-        if row is None or row.registry != origin.source:
-            message = f"{identity} comes from {origin.source}, which keeps no earlier versions, and it is not installed any more."
-            raise RyeError("release-vanished", message, "Install it again with `rye add`, then fork it again.")
-        base, newest = source_versions(row, state.lock, sources)
+    if sources.is_source(identity.namespace) or is_source_origin(origin.source):
+        base, newest = source_versions(_row_of(origin, state), state.lock, sources)
     else:
         expect_origin(sources.client(identity.namespace), origin.source, str(identity))
         history = sources.releases([identity]).get(identity)
@@ -218,6 +215,21 @@ def _releases(origin: ForkOrigin, state: ProjectState, sources: Sources) -> tupl
 
 def _signer(row: LockedItem) -> str:
     return "none" if row.is_unsigned else row.signer
+
+
+def _row_of(origin: ForkOrigin, state: ProjectState) -> LockedItem:
+    """The row of an original that comes from a source. It is the only record of the commit that was forked. Raises RyeError
+    ``release-vanished`` if it moved on."""
+    row = state.lock.find(origin.item)
+    keeps = f"comes from {origin.source}, which keeps no earlier versions"
+    if row is None or row.registry != origin.source:
+        message = f"{origin.item} {keeps}, and it is not installed any more."
+        raise RyeError("release-vanished", message, "Install it again with `rye add`, then fork it again.")
+    if row.version != origin.version:
+        message = f"{origin.item} {keeps}: the fork is of {origin.version}, and {row.version} is installed."
+        hint = "Restore rye.toml and rye.lock as they were, with git; then `rye update --origin` before `rye update`."
+        raise RyeError("release-vanished", message, hint)
+    return row
 
 
 def _newest(base: ReleaseRecord, records: Sequence[ReleaseRecord]) -> ReleaseRecord:
