@@ -52,9 +52,7 @@ def test_what_you_and_a_colleague_type(registry: Registry, tmp_path: Path) -> No
         for line in (*blocks[0], *blocks[1]):
             play(you, agent, line)
         moved = you.fingerprint("desk")
-        play(you, agent, blocks[2][0])
-        you.ok("keys", "export", "spare", "-o", "spare.pem")
-        for line in (*blocks[2][1:], *blocks[3]):
+        for line in (*blocks[2], *blocks[3]):
             play(you, agent, line)
         colleague.path("new.pem").write_text(you.path("new.pem").read_text())
         new = you.fingerprint("new")
