@@ -196,9 +196,11 @@ class _Words:
             why = f"cannot be compared: {refused.message.rstrip('.')}"
             return why, refused.hint or f"`{command}` says more."
         why = (
-            f"{one.item} is not deployed to {one.target}"
-            if one.item in self._versions
-            else f"{one.item} is not installed"
+            f"{one.item} is not installed"
+            if one.item not in self._versions
+            else f"{one.item} does not give it any more"
+            if any(item == one.item and one.target in other.targets for (_, item), other in self._wanted.items())
+            else f"{one.item} is not deployed to {one.target}"
         )
         edited = ", and was edited since" if one.state == "edited" else ""
         return f"is still there although {why}{edited}", "`rye deploy` removes it, or says why it cannot."

@@ -100,7 +100,8 @@ def _not_allowed(context: Context, project: Project, found: EffectiveItem, entry
     try:
         signer_of(context, found, runs=True)
     except RyeError as error:
-        return f"is not deployed, because {error.message.rstrip('.')}. `rye sign {found.item.shown}` signs it"
+        trusts = ", and `rye trust add FILE` trusts who signed it" if error.code == "untrusted" else ""
+        return f"is not deployed, because {error.message.rstrip('.')}. `rye sign {found.item.shown}` signs it{trusts}"
     tree = found.attached or {}
     if tree and agreement(context, project).missing_from_lock([approval(entry, tree, found.item.text or "")]):
         return "is not deployed, because you have not agreed to its attached files. `rye trust project` shows them and asks"

@@ -165,6 +165,8 @@ def _deployed(findings: Sequence[Finding]) -> Check:
     lines = [f"{each.rule}: {each.message}" for each in told]
     head = f"{len(told)} finding{'' if len(told) == 1 else 's'}" if told else "as it should be"
     hint = "`rye deploy --dry-run` shows what a deploy would change." if told else None
+    if told and all(each.rule == "deploy-stale" for each in told):
+        hint = "`rye deploy` writes the rows again; no file that an agent reads changes."
     worst: Status = "error" if any(each.severity == "error" for each in told) else "warning" if told else "ok"
     return Check("deploy", worst, "\n".join([head, *lines]), hint=hint)
 

@@ -139,6 +139,25 @@ class TestFiles:
         facts = shop.ok("facts", PDF, "--json").json["results"][0]["facts"]
         assert f"{FOLDER}/{FILL}" in {fact["path"] for fact in facts}
 
+    def test_what_is_not_deployed_yet_is_told_from_what_only_the_state_file_does_not_know(self, shop: Person) -> None:
+        shop.ok("deploy", "--target", "claude", "--once")
+        said = shop.ok("override", "new", PDF, "--file", NOTES, "--leave-out").stderr
+        assert "`rye deploy` changes what agent programs read" in said
+        message, hint = self.deploy_check(shop)
+        assert "skill:acme/pdf does not give it any more" in message
+        assert hint.startswith("`rye deploy --dry-run` shows")
+        shop.ok("deploy", "--target", "claude", "--once")
+        entries = shop.path(ENTRIES)
+        entries.write_text(entries.read_text() + "# a comment\n")
+        shop.terminal("trust", "project", answer=b"y\n")
+        message, hint = self.deploy_check(shop)
+        assert message.count("deploy-stale: ") == message.count("\n") > 0
+        assert hint.startswith("`rye deploy` writes the rows again")
+
+    def deploy_check(self, shop: Person) -> tuple[str, str]:
+        (found,) = [each for each in shop.run("check", "--json").json["checks"] if each["name"] == "deploy"]
+        return found["message"], found["hint"]
+
     def test_again_without_options_it_stands_on_the_present_file(self, shop: Person) -> None:
         of_file(shop, FILL, "--replace", "--content", given(shop, "print('ours')\n"), "--reason", "fields")
         before = shop.path(ENTRIES).read_text()

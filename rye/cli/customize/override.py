@@ -103,6 +103,7 @@ def new(
     else:
         session.console.data(f"{'created' if written.created else 'changed'} {written.shown}")
         session.console.say(f"`rye override edit {written.id}{' --user' if user else ''}` opens it.", "hint")
+        session.console.say("`rye deploy` changes what agent programs read.", "hint")
 
 
 def _of_file(
@@ -130,6 +131,7 @@ def _of_file(
     if written.content is not None:
         session.console.data(f"wrote {written.content}")
         session.console.say("Edit that file; after that, `rye trust project` shows the change and asks.", "hint")
+    session.console.say("`rye deploy` changes what agent programs read.", "hint")
 
 
 @command("edit")
