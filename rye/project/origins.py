@@ -26,6 +26,7 @@ from rye.consent.ask import Ask
 from rye.errors import RyeError
 from rye.items.identity import Identity, is_id
 from rye.items.kinds import KINDS
+from rye.project.declared_sources import is_source_origin
 from rye.text.display import visible
 from rye.text.toml_reading import TomlError, read_toml
 from rye.text.toml_writing import quoted
@@ -47,6 +48,11 @@ class ForkOrigin(Struct, frozen=True, kw_only=True):
     """The registry's origin, or the source's address."""
     signer: str
     """The fingerprint of the key that signed the release; ``none`` if nobody did."""
+
+    @property
+    def is_of_source(self) -> bool:
+        """Whether the item comes from a repository or folder, which keeps no earlier versions."""
+        return is_source_origin(self.source)
 
     def approval(self, label: str) -> Ask:
         """What this user agrees to: that the own item ``label`` (``kind:id``) follows this item of this source, which this key

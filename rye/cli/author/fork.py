@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from rye.cli.options import Session, command
-from rye.project.declared_sources import is_source_origin
 from rye.workspace.authoring.forking import fork_item
 
 
@@ -39,7 +38,7 @@ def fork(session: Session, item: str, new_id: str | None) -> None:
     more = f" and {count - 1} attached file{'s' * (count > 2)}" if count > 1 else ""
     session.console.data(f"created {done.shown}{more}, from {done.origin.item} {done.origin.version}")
     session.console.say(f"Change it, then sign it: `rye sign {done.shown}`.", "hint")
-    if is_source_origin(done.origin.source):
+    if done.origin.is_of_source:
         said = f"Leave {done.origin.item} installed: `rye update --origin` can only follow it from there."
     else:
         said = f"`rye remove {done.origin.item}` removes the original, which is still installed."

@@ -22,7 +22,6 @@ from rye.items.consented import READ_BY
 from rye.items.kinds import KINDS
 from rye.items.location import locate
 from rye.project.context import require_project
-from rye.project.declared_sources import is_source_origin
 from rye.project.item_file import load_item
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
@@ -192,7 +191,7 @@ def _sides(context: Context, names: tuple[str, ...]) -> list[Sides]:
 def _releases(origin: ForkOrigin, state: ProjectState, sources: Sources) -> tuple[VerifiedItem, VerifiedItem]:
     """The release that the origin records, and the newest one; the same if nothing is newer."""
     identity = origin.item
-    if sources.is_source(identity.namespace) or is_source_origin(origin.source):
+    if sources.is_source(identity.namespace) or origin.is_of_source:
         base, newest = source_versions(_row_of(origin, state), state.lock, sources)
     else:
         expect_origin(sources.client(identity.namespace), origin.source, str(identity))
