@@ -184,9 +184,9 @@ class Console:
 
     # -- stderr: everything else --------------------------------------------------------------------------------------
 
-    def say(self, text: str = "", style: str | None = None) -> None:
-        """Print a notice; silent with ``--quiet`` and in JSON mode."""
-        if not self.quiet and not self.json:
+    def say(self, text: str = "", style: str | None = None, *, always: bool = False) -> None:
+        """Print a notice; silent with ``--quiet`` and in JSON mode, unless ``always``."""
+        if always or not (self.quiet or self.json):
             self._told([(printable(text), style)])
 
     def tell(self, *spans: Cell, hang: int | None = None, wide: bool = False) -> None:

@@ -112,9 +112,9 @@ class Session:
         """Ask a yes-or-no question on the terminal."""
         return self.console.confirm(question)
 
-    def tell(self, text: str, style: str | None = None) -> None:
-        """Print a notice on stderr; silent with ``--quiet`` and ``--json``."""
-        self.console.say(text, style)
+    def tell(self, text: str, style: str | None = None, *, always: bool = False) -> None:
+        """Print a notice on stderr; silent with ``--quiet`` and ``--json``, unless ``always``."""
+        self.console.say(text, style, always=always)
 
     def warn(self, text: str, hint: str | None = None) -> None:
         """Print a warning on stderr, even with ``--quiet``."""

@@ -21,13 +21,14 @@ _SHOWN_LINES, _SHOWN_CHARACTERS = 8, 200
 
 
 class AgentKey(Struct, frozen=True):
-    """``find`` opens the agent (raises RyeError ``ssh-agent-missing``, ``ssh-agent-socket``), ``tell`` shows a line to the
-    person, and ``signed`` is called after each signature.
+    """``find`` opens the agent (raises RyeError ``ssh-agent-missing``, ``ssh-agent-socket``), ``show`` shows the person
+    what is signed, even where notices are not wanted, ``tell`` shows a notice, and ``signed`` is called after each signature.
     """
 
     public: PublicKey
     name: str
     find: Callable[[], Agent]
+    show: Callable[[str], None]
     tell: Callable[[str], None]
     signed: Callable[[], None]
 
@@ -36,7 +37,7 @@ class AgentKey(Struct, frozen=True):
         ``ssh-agent-key-gone``, ``ssh-agent-declined``, ``ssh-agent-silent``, ``ssh-agent-answer``.
         """
         agent = self.find()
-        self.tell(f"Asking your agent to sign with {self.name!r}: {what or described(message)}")
+        self.show(f"Asking your agent to sign with {self.name!r}: {what or described(message)}")
         key = self.public.ssh
         signature = agent.sign(key, message, self._waits("sign"))
         if signature is None:

@@ -69,8 +69,8 @@ class Context(Protocol):
     def ask(self, question: str) -> bool:
         """A person's yes or no. Called only if ``interactive``."""
 
-    def tell(self, text: str, style: str | None = None) -> None:
-        """Show a notice; it can be dropped (``--quiet``)."""
+    def tell(self, text: str, style: str | None = None, *, always: bool = False) -> None:
+        """Show a notice; it can be dropped (``--quiet``), unless ``always``."""
 
     def warn(self, text: str, hint: str | None = None) -> None:
         """Show a warning; never dropped."""
@@ -113,7 +113,7 @@ class LibraryContext(Struct, kw_only=True):
         """Always no."""
         return False
 
-    def tell(self, text: str, style: str | None = None) -> None:
+    def tell(self, text: str, style: str | None = None, *, always: bool = False) -> None:
         """Do nothing."""
 
     def warn(self, text: str, hint: str | None = None) -> None:

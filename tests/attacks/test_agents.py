@@ -118,6 +118,23 @@ def test_an_agent_that(rye: Person, tmp_path: Path, name: str) -> None:
     assert rye.path(ITEM).read_bytes() == before
 
 
+@pytest.mark.parametrize("silencer", ["--quiet", "--json"])
+def test_what_is_signed_is_shown_even_where_notices_are_not_wanted(rye: Person, tmp_path: Path, silencer: str) -> None:
+    """The agent's window names at most the key; who asked it for something else must not be able to hide behind `-q`."""
+
+    def slow(message: bytes) -> bytes:
+        time.sleep(0.5)
+        return honest(message)
+
+    quick = replace(AGENT, notice_seconds=0.1, answer_seconds=20.0)
+    with mock.patch.object(ssh_agent, "AGENT", quick), answering_agent(tmp_path / "agent", answers(slow)) as requests:
+        result = rye.ok("sign", ITEM, silencer)
+    (message,) = map(message_of, requests)
+    assert "Asking your agent to sign with 'default'" in result.stderr
+    assert f"directive one.md, SHA-256 {message.decode()}" in result.stderr
+    assert "Waiting for your agent" not in result.stderr
+
+
 LISTS = {
     "lists a million keys": b"\x0c" + (1_000_000).to_bytes(4, "big"),
     "lists more keys than it sends": b"\x0c\0\0\0\x02" + identities(KEY.public.ssh)[9:],

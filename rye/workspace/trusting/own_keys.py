@@ -76,7 +76,12 @@ class OwnKeys:
         stored = self.store.get(name)
         if stored.in_agent:
             return agent_key.AgentKey(
-                stored.public, stored.name, self.agent, self.context.tell, lambda: self._used(stored.name)
+                stored.public,
+                stored.name,
+                self.agent,
+                lambda text: self.context.tell(text, always=True),
+                self.context.tell,
+                lambda: self._used(stored.name),
             )
         private = self.private(stored.name)
         self._used(stored.name)
