@@ -37,7 +37,8 @@ _OURS = (
     "PS4",
     "NODE_OPTIONS",
 )
-_AGENTS = ("SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO")
+AGENTS = ("SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO")
+"""The ways to the agents that keep keys, which no program that runs others' text gets."""
 _FAMILIES = ("LD_", "DYLD_", "PYTHON", "RYE_", "BASH_FUNC_", "GLIBC_", "MALLOC_", "GCONV_", "NODE_EXTRA")
 _MOST = 64
 
@@ -178,7 +179,7 @@ def _variable(text: str) -> str:
     if not _name_form().fullmatch(text):
         raise BadNeeds(f"env {text!r} is not a variable name")
     upper = text.upper()
-    if upper in _AGENTS:
+    if upper in AGENTS:
         raise BadNeeds(f"env {text!r} can never be granted: it leads to your agent, which would sign what a tool says")
     if upper in _OURS or upper.startswith(_FAMILIES) or upper.endswith("_PROXY"):
         raise BadNeeds(f"env {text!r} can never be granted: it would change how the sandbox or the interpreter works")

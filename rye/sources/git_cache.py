@@ -141,7 +141,7 @@ class GitCache:
         if self._settings is None:
             self._settings = git_program.user_settings(self._given)
         config = git_program.configuration(self._settings, scheme)
-        return git_program.environment(self._given, self._asking, config)
+        return git_program.environment(self._given, self._asking, config, scheme)
 
     def _place(self, url: str) -> Path:
         return self._folder / f"{hashlib.sha256(url.encode()).hexdigest()[:40]}.git"

@@ -10,6 +10,7 @@ The repository, its address and the content of the cache are assumed hostile. Ru
   by name (:data:`_TAKEN`); hooks, filters, templates, ``insteadOf``, protocols and file system monitors are not.
 * Protocols: https and ssh; plain http to loopback addresses and a repository's folder, each only for an address of that
   form. Redirects are refused, so no server can send us elsewhere. git itself refuses a folder of another user.
+* The way to the user's ssh-agent is passed for ssh addresses only.
 * Limits: time, output, the size of every file that git writes, and its memory.
 """
 
@@ -48,8 +49,6 @@ _PASSED = (
     "TMPDIR",
     "TEMP",
     "TMP",
-    "SSH_AUTH_SOCK",
-    "SSH_AGENT_PID",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
     "http_proxy",
@@ -63,6 +62,8 @@ _PASSED = (
     "XDG_RUNTIME_DIR",
     "DBUS_SESSION_BUS_ADDRESS",
 )
+_TO_SSH_AGENT = ("SSH_AUTH_SOCK", "SSH_AGENT_PID")
+"""Passed only where the address is ssh's, whose program asks the agent: not to credential helpers and other parts of git."""
 _TAKEN = re.compile(
     r"http\.(?:.+\.)?(?:sslcainfo|sslcapath|sslcert|sslkey|sslcertpasswordprotected|sslbackend|schannelcheckrevoke)"
     r"|credential\.(?:.+\.)?(?:helper|username|usehttppath)",
@@ -145,9 +146,13 @@ def program(path: str | None = None) -> str:
     return found
 
 
-def environment(given: Mapping[str, str], asking: Asking, config: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return the environment of one run. It inherits no variables of git, and has the whole configuration."""
-    found = {name: given[name] for name in _PASSED if name in given}
+def environment(
+    given: Mapping[str, str], asking: Asking, config: Sequence[tuple[str, str]], scheme: str = ""
+) -> dict[str, str]:
+    """Return the environment of one run. It inherits no variables of git, and has the whole configuration. ``scheme``: as in
+    :func:`configuration`."""
+    passed = (*_PASSED, *_TO_SSH_AGENT) if scheme == "ssh" else _PASSED
+    found = {name: given[name] for name in passed if name in given}
     found |= {
         "LC_ALL": "C",
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -222,7 +227,10 @@ def checkout_environment() -> dict[str, str]:
 
 
 _STARTING = frozenset(
-    ("GIT_EXTERNAL_DIFF", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_PROXY_COMMAND", "GIT_PAGER", "SSH_ASKPASS")
+    (
+        *("GIT_EXTERNAL_DIFF", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_PROXY_COMMAND", "GIT_PAGER", "SSH_ASKPASS"),
+        *_TO_SSH_AGENT,
+    )
 )
 
 

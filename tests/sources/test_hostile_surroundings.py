@@ -155,6 +155,49 @@ def test_not_even_the_question_for_gits_version_writes_where_a_variable_says(
     assert not list(tmp_path.glob("trace*"))
 
 
+@pytest.mark.parametrize("scheme", ["http", "file", "ssh"])
+def test_the_way_to_the_ssh_agent_is_given_for_ssh_addresses_only(
+    server: GitServer, person: Person, repository: Repository, tmp_path: Path, scheme: str
+) -> None:
+    """What git starts for other addresses, a credential helper for example, could have the agent sign. The control is ssh
+    itself, which gets it; a program in ssh's place runs the server's half here."""
+    programs, seen = tmp_path / "bin", tmp_path / "seen"
+    programs.mkdir()
+    git = shutil.which("git")
+    noted = f'echo "$(basename "$0") $1 ${{SSH_AUTH_SOCK-none}} ${{SSH_AGENT_PID-none}}" >> {seen}'
+    (programs / "git").write_text(f'#!/bin/sh\n{noted}\nexec {git} "$@"\n')
+    (programs / "ssh").write_text(f'#!/bin/sh\n{noted}\nfor last; do :; done\nexec sh -c "$last"\n')
+    for program in programs.iterdir():
+        program.chmod(0o700)
+    address = {
+        "http": server.url("prompts"),
+        "file": repository.path.as_uri(),
+        "ssh": f"ssh://git@git.example.org{repository.path}",
+    }[scheme]
+    variables = {
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "SSH_AUTH_SOCK": str(tmp_path / "agent"),
+        "SSH_AGENT_PID": "17",
+    }
+    person.ok("add", f"git+{address}#v1", "pdf", "--as", "team", "-y", env=variables)
+    assert person.path(".ai/packages/team/skills/pdf/SKILL.md").read_text() == skill("pdf")
+    rows = [line.split(" ") for line in seen.read_text().split("\n") if line]
+    given = {(name, *ways) for name, _, *ways in rows}
+    none, agent = ("none", "none"), (str(tmp_path / "agent"), "17")
+    assert ("git", *none) in given
+    assert (("git", *agent) in given) is (scheme == "ssh")
+    assert (("ssh", *agent) in given) is (scheme == "ssh")
+
+
+def test_the_look_at_a_checkout_has_no_way_to_the_ssh_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkout's own configuration may name filters and drivers."""
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "agent"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    given = git_program.checkout_environment()
+    assert "SSH_AUTH_SOCK" not in given
+    assert given["XDG_CONFIG_HOME"] == str(tmp_path)
+
+
 def test_gits_own_variables_mean_nothing(
     server: GitServer, person: Person, repository: Repository, tmp_path: Path
 ) -> None:

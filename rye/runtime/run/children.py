@@ -16,6 +16,7 @@ from threading import Event
 
 from msgspec.structs import replace
 
+from rye.items.needs import AGENTS
 from rye.limits import RUN
 from rye.runtime.calls import CallError, Code, cut
 from rye.runtime.chain import Chain
@@ -150,8 +151,9 @@ def _outputs(ended: Ends, label: str) -> dict[str, object]:
 
 
 def for_child(environment: Mapping[str, str], withheld: frozenset[str], project: Path) -> dict[str, str]:
-    """Return a child's environment: without keys, and without module paths inside the project."""
-    kept = {name: value for name, value in environment.items() if name not in withheld}
+    """Return a child's environment: without keys and the ways to agents that keep some, and without module paths inside the
+    project."""
+    kept = {name: value for name, value in environment.items() if name not in withheld and name not in AGENTS}
     places = [place for place in kept.pop("PYTHONPATH", "").split(os.pathsep) if place]
     outside = [place for place in map(os.path.realpath, places) if not Path(place).is_relative_to(project.resolve())]
     return {**kept, "PYTHONPATH": os.pathsep.join(outside)} if outside else kept

@@ -220,6 +220,11 @@ def test_a_child_keeps_the_modules_that_its_user_has_elsewhere(made: Person) -> 
     given = {"PYTHONPATH": f"{elsewhere}{os.pathsep}{inside}{os.pathsep}", "MODEL_KEY": KEY, "LANG": "C"}
     assert for_child(given, frozenset({"MODEL_KEY"}), made.folder) == {"PYTHONPATH": str(elsewhere), "LANG": "C"}
     assert for_child({"PYTHONPATH": str(inside)}, frozenset(), made.folder) == {}
+    ways = {"SSH_AUTH_SOCK": str(elsewhere), "SSH_AGENT_PID": "17"}
+    assert for_child({**given, **ways}, frozenset({"MODEL_KEY"}), made.folder) == {
+        "PYTHONPATH": str(elsewhere),
+        "LANG": "C",
+    }
 
 
 def test_a_child_that_deviates_fails_its_call_and_no_more(made: Person) -> None:
