@@ -6,6 +6,7 @@ The sentence says what the statement claims. Clients decide who had to sign it a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from msgspec import Struct
@@ -22,6 +23,7 @@ from rye.registry.protocol.statements import (
     OwnerProof,
     OwnerStatement,
     Release,
+    Require,
     Root,
     Snapshot,
     Takedown,
@@ -162,10 +164,17 @@ def _about_owners(statement: OwnerStatement) -> tuple[str, str]:
             return "proof", f"The owners of {statement.namespace} proved that {statement.place} is theirs."
 
 
+_REQUIRED: Mapping[Require | None, str] = {
+    None: "",
+    "hardware": ", and only security keys count",
+    "hardware-verified": ", and only security keys with verification count",
+}
+
+
 def _keyset(statement: Keyset) -> str:
     keys = "1 key" if len(statement.keys) == 1 else f"{len(statement.keys)} keys"
     revoked = f"; {len(statement.revoked)} revoked" if statement.revoked else ""
-    signs = f"{statement.release_threshold} must sign a release"
+    signs = f"{statement.release_threshold} must sign a release{_REQUIRED[statement.require]}"
     if statement.recovery is not None:
         return (
             f"The registry's owners give the namespace {statement.namespace} to {keys} with keyset {statement.number}, in effect "

@@ -19,6 +19,8 @@ class KeyRow(Struct, frozen=True):
     """When the key joined the namespace's keysets; it has been in every keyset since."""
     keyset: int
     """The number of that keyset."""
+    hardware: bool
+    """Whether it is a security key (FIDO)."""
 
 
 def keys_in_force(effective: Sequence[Link]) -> Iterable[KeyRow]:
@@ -29,4 +31,6 @@ def keys_in_force(effective: Sequence[Link]) -> Iterable[KeyRow]:
             if key not in link.keyset.keys:
                 break
             since = link
-        yield KeyRow(PublicKey(key).fingerprint, since.keyset.recovery or since.keyset.time, since.keyset.number)
+        public = PublicKey(key)
+        began = since.keyset.recovery or since.keyset.time
+        yield KeyRow(public.fingerprint, began, since.keyset.number, public.hardware)

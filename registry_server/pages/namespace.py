@@ -25,6 +25,7 @@ from registry_server.pages.page_layout import Page
 from registry_server.pages.registry_view import RegistryView
 from registry_server.storage.prepared import Row
 from rye.items.identity import Identity, is_segment
+from rye.registry.protocol.statements import Require
 from rye.registry.trust.keysets import KeysetChain, Link
 from rye.signing.keys import PublicKey
 
@@ -52,6 +53,8 @@ class KeysetRow(Struct, frozen=True, kw_only=True):
     """How many of its keys must sign the next keyset."""
     release_threshold: int
     """How many must sign a release."""
+    require: Require | None
+    """Whose signatures count; null: those of all its keys."""
     keys: tuple[str, ...]
     """Fingerprints."""
     added: tuple[str, ...]
@@ -81,6 +84,9 @@ class NamespaceView(Struct, frozen=True, kw_only=True):
     """The keys that may publish now."""
     threshold: int
     release_threshold: int
+    require: Require | None
+    """Whether only security keys' signatures count (``hardware``), and only those that also verified the person
+    (``hardware-verified``)."""
     pending: tuple[KeysetRow, ...]
     """Recoveries that are announced but not in effect yet."""
     keysets: tuple[KeysetRow, ...]
@@ -174,6 +180,7 @@ def namespace_view(
         keys=tuple(keys_in_force(effective)),
         threshold=in_force.keyset.threshold,
         release_threshold=in_force.keyset.release_threshold,
+        require=in_force.keyset.require,
         pending=tuple(row for row in listed if row.state == "pending"),
         keysets=listed,
         earlier=tuple(row.log for row in reversed(rows[: -len(listed)]))[: RECORDS.earlier],
@@ -208,6 +215,7 @@ def _keyset(link: Link, before: Link | None, state: KeysetState) -> KeysetRow:
         state=state,
         threshold=keyset.threshold,
         release_threshold=keyset.release_threshold,
+        require=keyset.require,
         keys=tuple(own),
         added=tuple(key for key in own if key not in earlier),
         removed=tuple(key for key in earlier if key not in own),
@@ -221,7 +229,7 @@ def _keyset(link: Link, before: Link | None, state: KeysetState) -> KeysetRow:
 
 
 def _keyset_cost(row: KeysetRow) -> int:
-    return 800 + 140 * (len(row.keys) + len(row.removed)) + 220 * len(row.revoked)
+    return 900 + 140 * (len(row.keys) + len(row.removed)) + 220 * len(row.revoked)
 
 
 def _identity(name: str) -> Identity:

@@ -21,13 +21,15 @@ from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
 from rye.items.identity import Identity
 from rye.registry.protocol import notes
-from rye.registry.protocol.statements import Keyset, Revocation, Yank
+from rye.registry.protocol.notes import Signer, VerifierKey
+from rye.registry.protocol.statements import Keyset, Require, Revocation, Yank, namespace_key_name
 from rye.registry.trust.keysets import KeysetChain, Link
 from rye.registry.trust.namespace_proofs import NamespaceOwners
 from rye.signing.keys import PrivateKey
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.publisher import Publisher, now
 from tests.scenes.registry_process import ORIGIN
+from tests.scenes.security_keys import SecurityKey
 from tests.server.unexamined import append, put
 
 HTML, JSON = {"Accept": "text/html"}, {"Accept": "application/json"}
@@ -142,6 +144,40 @@ class TestKeys:
         assert view.earlier[0] == (300 - len(numbers)) * 2
         assert len(view.earlier) == RECORDS.earlier
         assert {key.keyset for key in view.keys} == {1}
+
+
+class TestSecurityKeys:
+    """Which keys are security keys, and whether a namespace requires them, as their owner demands in the keyset."""
+
+    @pytest.mark.parametrize(
+        ("require", "words"),
+        [
+            ("hardware", "The namespace requires a security key: other"),
+            ("hardware-verified", "The namespace requires a security key with verification (a PIN or a finger): other"),
+            (None, ""),
+        ],
+    )
+    def test_what_is_required_is_said(self, local: LocalRegistry, require: Require | None, words: str) -> None:
+        stick, plain = SecurityKey(PrivateKey.generate(), flags=5), PrivateKey.generate()
+        keys = (stick.public.raw, plain.public.raw)
+        first = Keyset(ORIGIN, "acme", 1, None, now() - timedelta(days=30), 1, keys, require=require)
+        signer = Signer(VerifierKey(namespace_key_name(ORIGIN, "acme"), stick.public.raw), stick.sign)
+        answer = local.statements(local.token(), notes.sign(first.text(), [signer]).encode())
+        assert answer.status_code == 200, answer.text
+        found = document(local)
+        assert {key["fingerprint"]: key["hardware"] for key in found["keys"]} == {
+            stick.public.fingerprint: True,
+            plain.public.fingerprint: False,
+        }
+        assert [found["require"], *(row["require"] for row in found["keysets"])] == [require, require]
+        shown = page(local)
+        assert f"{stick.public.fingerprint} security key" in shown
+        assert f"{plain.public.fingerprint} security key" not in shown
+        assert words in shown
+        assert ("requires" in shown) is (require is not None)
+        told = local.get(found["keysets"][0]["path"], headers=JSON).json()["told"]["words"]
+        assert ("only security keys" in told) is (require is not None)
+        assert ("with verification" in told) is (require == "hardware-verified")
 
 
 class TestOwnersAndItems:
