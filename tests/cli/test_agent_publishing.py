@@ -70,6 +70,33 @@ def test_keys_of_the_namespace_change_with_it(owner: Person, agent: OpenSshAgent
     assert len(owner.ok("namespace", "show", "desk", "--json").json["keys"]) == 1
 
 
+def test_another_key_of_the_agent_alone_is_told_from_another_text(owner: Person, agent: OpenSshAgent) -> None:
+    """`--restore` takes the published signature back, and never a text."""
+    path = owner.directive("work/resigned")
+    owner.ok("publish", path, "--yes", "--allow-uncommitted")
+    published = owner.path(path).read_bytes()
+    agent.make("other")
+    owner.ok("keys", "add", "--agent", "other@desk", "--name", "other")
+    owner.ok("sign", path, "--key", "other", "--force", "--yes")
+    resigned = owner.path(path).read_bytes()
+    assert resigned != published
+    publish = ("publish", path, "--yes", "--allow-uncommitted")
+    error = owner.fails(*publish, code="signature-differs")
+    assert f"rye publish {path} --restore" in error["hint"]
+    assert "version bump" not in error["hint"]
+    assert owner.path(path).read_bytes() == resigned
+    owner.ok(*publish, "--restore")
+    assert owner.path(path).read_bytes() == published
+
+    for key in ("default", "other"):
+        owner.directive("work/resigned", text="Another text", signed=False)
+        owner.ok("sign", path, "--key", key)
+        changed = owner.path(path).read_bytes()
+        error = owner.fails(*publish, "--restore", code="version-exists")
+        assert "rye version bump patch" in error["hint"]
+        assert owner.path(path).read_bytes() == changed
+
+
 def test_without_the_agent_nothing_is_published(owner: Person, tmp_path: Path) -> None:
     path = owner.directive("work/four")
     owner.fails(
