@@ -9,20 +9,35 @@ from typing import Any
 import pytest
 
 from rye.errors import RyeError
-from rye.signing.keys import PublicKey, read_pem
+from rye.signing.keys import PublicKey, read_public_text
 from rye.signing.verification import verify
 
 FOLDER = Path(__file__).parents[1] / "vectors" / "signatures"
+KEYS = ("trusted.pem", "security-key.pub", "revoked.pem")
 CASES: list[dict[str, Any]] = json.loads((FOLDER / "cases.json").read_text(encoding="utf-8"))
 ED25519: dict[str, Any] = json.loads((FOLDER / "ed25519.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["file"])
 def test_each_file_gets_its_verdict(case: dict[str, Any]) -> None:
-    trusted, revoked = (read_pem((FOLDER / name).read_text()) for name in ("trusted.pem", "revoked.pem"))
+    trusted, stick, revoked = (read_public_text((FOLDER / name).read_text()) for name in KEYS)
     data = (FOLDER / "files" / case["file"]).read_bytes()
-    found = verify(data, case["kind"], case["name"], [trusted], [revoked])
+    found = verify(data, case["kind"], case["name"], [trusted, stick], [revoked])
     assert (found.verdict, found.coverage) == (case["verdict"], case["coverage"]), case["why"]
+
+
+def test_a_security_key_s_signature_counts_for_this_key_alone() -> None:
+    """Not for an ordinary key with the same 32 bytes, and where verification is demanded only with it."""
+    stick = read_public_text((FOLDER / "security-key.pub").read_text())
+    assert stick.hardware
+    for name in ("security-key.md.txt", "security-key-verified.md.txt"):
+        data = (FOLDER / "files" / name).read_bytes()
+        assert verify(data, "directive", "deploy.md", [stick]).verdict == "valid"
+        assert verify(data, "directive", "deploy.md", []).verdict == "untrusted"
+        assert verify(data, "directive", "deploy.md", [PublicKey(stick.point)]).verdict == "untrusted"
+        demanding = PublicKey(stick.raw, verified_only=True)
+        found = verify(data, "directive", "deploy.md", [demanding]).verdict
+        assert found == ("valid" if "verified" in name else "bad-signature")
 
 
 def test_every_verdict_and_every_file_has_a_case() -> None:
