@@ -28,6 +28,11 @@ RUN = (
     ("docs/how-to/agents.md", "example: .+|typed: .+", "tests/docs/test_agents.py"),
     ("docs/how-to/ci.md", "github|gitlab|shell", "tests/attacks/hostile_repository/test_ci_page.py"),
     ("docs/how-to/customizing.md", "## .+|author publishes .+|the reader agrees", "tests/docs/test_customizing.py"),
+    (
+        "docs/how-to/changing-skills.md",
+        "#+ .+|author publishes .+",
+        "tests/docs/test_changing_skills.py",
+    ),
     ("docs/how-to/directives.md", "typed: .+", "tests/docs/test_directives.py"),
     ("docs/how-to/editors.md", "schema|completion", "tests/docs/test_editors.py"),
     ("docs/how-to/extending.md", "run: .+", "tests/house/test_contributing.py"),
@@ -60,6 +65,22 @@ If a block starts a registry, the test's fixture starts it instead.
 """
 
 NOT_RUN = {
+    (
+        "docs/how-to/owners.md",
+        "## Prove a domain",
+    ): "needs a domain or a repository of one's own; tests/cli/test_namespace_owners.py plays the same with loopback ones",
+    (
+        "docs/how-to/owners.md",
+        "## Prove a repository",
+    ): "needs a domain or a repository of one's own; tests/cli/test_namespace_owners.py plays the same with loopback ones",
+    (
+        "docs/how-to/owners.md",
+        "## Describe the namespace",
+    ): "needs a domain or a repository of one's own; tests/cli/test_namespace_owners.py plays the same with loopback ones",
+    (
+        "docs/how-to/owners.md",
+        "## Check it yourself",
+    ): "needs a domain or a repository of one's own; tests/cli/test_namespace_owners.py plays the same with loopback ones",
     ("CONTRIBUTING.md", "dry"): "these run the test suite itself, or install a hook into a clone",
     (
         "README.md",

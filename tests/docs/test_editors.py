@@ -71,7 +71,7 @@ def test_its_commands_exist_and_its_extra_does() -> None:
     assert set(re.findall(r"`rye ([a-z]+)", TEXT)) <= set(COMMANDS)
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     assert "lsp" in extras
-    assert "rye-registry[lsp]" in block("install")
+    assert ".whl[lsp]" in block("install")
 
 
 @pytest.mark.processes

@@ -45,7 +45,7 @@ def test_the_commands_work_one_after_the_other(registry: Registry, tmp_path: Pat
         assert program == "rye", command
         answer = ["--yes"] if words[0] == "add" else []
         printed = person.ok(*words, *answer).stdout
-    assert "Find what is known about web." in printed
+    assert "knowledge say about web." in printed
 
 
 def test_the_ways_to_begin_without_a_registry_work_one_after_the_other(tmp_path: Path) -> None:

@@ -45,7 +45,9 @@ def update(
     """
     if origin:
         if strict_overrides or dry_run or discard_local_edits or bundle is not None:
-            hint = "`rye diff --origin` shows what it would bring; --approve takes over another signer, and what can run."
+            hint = (
+                "`rye diff --origin` shows what it would bring; --approve takes over another signer, and what can run."
+            )
             raise UsageError("contradiction", "--origin cannot be combined with these options.", hint)
         from rye.cli.author.origins import update_forks
 
