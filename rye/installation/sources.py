@@ -34,6 +34,7 @@ from rye.verified.release import VerifiedItem, signed_words
 if TYPE_CHECKING:
     from rye.project.lock import Lock
     from rye.project.lock_file import Unlock
+    from rye.registry.trust.cosigned import CosignedHead
     from rye.sources.book import SourceBook
 
 _N = TypeVar("_N")
@@ -95,6 +96,10 @@ class Sources:
     def heads(self) -> dict[str, str]:
         """Return the signed checkpoint of each registry that was asked, by origin."""
         return {client.origin: client.signed_checkpoint() for client in self._clients.values()}
+
+    def cosigned(self) -> list[tuple[str, CosignedHead]]:
+        """Return the accepted head of each registry that was asked and whose witnesses the user demands: address and head."""
+        return [(address, client.cosigned) for address, client in sorted(self._clients.items()) if client.cosigned]
 
     def _compare(self, client: RegistryClient) -> None:
         """Prove that the registry continues the head in the lock, if it was asked now."""

@@ -478,6 +478,14 @@ class AuditFinding(Struct, kw_only=True):
     code: str | None = None
 
 
+class AuditedHeadRow(Struct):
+    """The head of a registry with a policy of witnesses, and who cosigned it, each with the time."""
+
+    registry: str
+    size: int
+    cosigned_by: list[str]
+
+
 class AuditDocument(Struct):
     """``rye audit``."""
 
@@ -486,6 +494,8 @@ class AuditDocument(Struct):
     items: int
     level: str
     ok: bool
+    heads: list[AuditedHeadRow] = []
+    """Missing if no witnesses are demanded."""
 
 
 class CodeRow(Struct):

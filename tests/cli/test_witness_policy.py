@@ -187,6 +187,28 @@ def test_a_build_server_demands_witnesses_with_a_fourth_field(witnessed: Witness
     assert len(shown(f"{line} {witnessed.policy}")["cosigned_by"]) == 2
 
 
+def test_an_audit_says_who_cosigned_the_head_that_it_used(witnessed: Witnessed, tmp_path: Path) -> None:
+    author = witnessed.registry.owner("acme")
+    author.release("work/one")
+    witnessed.wait()
+    person = Person(tmp_path / "person")
+    person.ok(*adds(person, witnessed))
+    person.ok("init", "--name", "shop")
+    person.ok("add", "acme/work/one", "--yes")
+    assert "heads" not in person.ok("audit", "--json").json, "the control: nothing is demanded"
+    assert "cosigned" not in person.ok("audit").stdout
+    person.ok(*adds(person, witnessed, "--witness-policy", str(witnessed.policy)))
+    (head,) = person.ok("audit", "--json").json["heads"]
+    shown = person.ok("registry", "show", "--json").json
+    assert (head["registry"], head["size"]) == (shown["registry"], shown["size"])
+    assert [one.split(" at ")[0] for one in head["cosigned_by"]] == [
+        f"{witnessed.name} (Ed25519)",
+        f"{witnessed.name} (ML-DSA-44)",
+    ]
+    said = person.ok("audit")
+    assert all(one in (said.stdout + said.stderr).replace("\n  ", " ") for one in head["cosigned_by"])
+
+
 def test_options_that_contradict_each_other(witnessed: Witnessed, tmp_path: Path) -> None:
     person = Person(tmp_path / "person")
     policy = ("--witness-policy", str(witnessed.policy))

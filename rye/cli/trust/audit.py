@@ -34,6 +34,8 @@ def audit(session: Session, as_sarif: bool, level: Level, without: tuple[str, ..
     News from the registry: yanked or deprecated releases, advisories, revoked keys, pending changes of a namespace's keys,
     releases that the policy now refuses, and a rye.lock that differs from them. With --offline, uses the last known head.
 
+    With a policy of witnesses, also says who cosigned the head that was used, and when.
+
     Deployed files are compared as well. Hooks and servers in agents' settings that no deployed item explains are listed as info.
 
     [audit] ignore in rye.toml ignores findings, each until a date and for a reason. They are still listed.
@@ -53,11 +55,19 @@ def audit(session: Session, as_sarif: bool, level: Level, without: tuple[str, ..
                 "items": found.items,
                 "level": level,
                 "ok": not failed,
+                **_heads_member(found),
             }
         )
     else:
         _show(session, found)
     return 1 if failed else 0
+
+
+def _heads_member(found: Audit) -> dict[str, object]:
+    rows = [
+        {"registry": head.registry, "size": head.size, "cosigned_by": list(head.cosigned_by)} for head in found.heads
+    ]
+    return {"heads": rows} if rows else {}
 
 
 def _show(session: Session, found: Audit) -> None:
@@ -72,6 +82,11 @@ def _show(session: Session, found: Audit) -> None:
         what = f"{each.finding.rule}]: {one_line(each.finding.message)}"
         session.console.say(f"ignored[{what}", "dim")
         session.console.say(f"  until {each.ignored.until}: {one_line(each.ignored.reason)}", "dim")
+    for head in found.heads:
+        by = ", ".join(head.cosigned_by) or "no witness, as your policy allows"
+        session.console.say(
+            f"head of {head.registry}, {counted(head.size, 'entry', 'entries')}: cosigned by {one_line(by)}", "dim"
+        )
     if not fails(found.findings, "warning"):
         said = "all in order" if found.findings else "no findings"
         session.console.data(f"{counted(found.items, 'item')}, {said}")

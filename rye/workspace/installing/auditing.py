@@ -42,6 +42,7 @@ from rye.workspace.context import Context
 from rye.workspace.customizing.lapsed import lapsed_customizations
 from rye.workspace.installing.project_state import read_state
 from rye.workspace.items.absences import absent_from_installed
+from rye.workspace.registries.pinned_registries import cosigners
 from rye.workspace.registries.registry_access import judging_environment, project_sources
 from rye.workspace.trusting.acceptance import trusts_lock
 from rye.workspace.trusting.customizations import Customization
@@ -50,6 +51,15 @@ from rye.workspace.trusting.row_verification import verify_rows_from
 
 _ABOUT_ROWS = ("lock-mismatch", "changed-release", "revoked-key", "unapproved-right", "unapproved-hook")
 """Findings that a row's verification would only repeat."""
+
+
+class AuditedHead(Struct, frozen=True):
+    """The head of a registry with a policy of witnesses, which the audit trusted: its entries, and who cosigned it, each with the
+    time."""
+
+    registry: str
+    size: int
+    cosigned_by: tuple[str, ...]
 
 
 class Audit(Struct, frozen=True):
@@ -62,6 +72,8 @@ class Audit(Struct, frozen=True):
     """The findings that ``[audit] ignore`` in rye.toml ignores, in the same order."""
     mentioned: tuple[Mentioned, ...] = ()
     """What the verified installed items mention. These are not findings, so they fail nothing."""
+    heads: tuple[AuditedHead, ...] = ()
+    """By address."""
 
     def joined(self, more: Iterable[Finding]) -> Audit:
         """This audit with more findings about the same project."""
@@ -90,6 +102,7 @@ def audit(context: Context, project: Project, without: frozenset[str] = frozense
     findings = [*audit_disk(project, items, present), *audit_lock(items, environment.policy), *audit_shadows(hidden)]
     signed = verified_before(context.home, items)
     unfit = audit_completeness(manifest, state.lock, signed)
+    heads: tuple[AuditedHead, ...] = ()
     if items:
         try:
             with (
@@ -97,6 +110,7 @@ def audit(context: Context, project: Project, without: frozenset[str] = frozense
                 context.progress("asking the registries"),
             ):
                 findings.extend(_registry_findings(items, sources, environment, signed))
+                heads = _heads(sources)
                 unfit = audit_completeness(manifest, state.lock, signed)
         except RyeError as error:
             raise _with_findings(context, error, in_order([*findings, *unfit])) from error
@@ -110,7 +124,11 @@ def audit(context: Context, project: Project, without: frozenset[str] = frozense
     kept, aside = set_aside(in_order(findings), manifest.ignored, context.now().date())
     lines = row_lines((state.lock_bytes or b"").decode("utf-8", "replace"))
     placed = tuple(replace(one, line=_line_of(one, lines)) if one.path == LOCK else one for one in kept)
-    return Audit(placed, len(items), tuple(aside), _mentioned(items, signed))
+    return Audit(placed, len(items), tuple(aside), _mentioned(items, signed), heads)
+
+
+def _heads(sources: Sources) -> tuple[AuditedHead, ...]:
+    return tuple(AuditedHead(where, head.checkpoint.size, cosigners(head)) for where, head in sources.cosigned())
 
 
 def _line_of(finding: Finding, lines: Mapping[str, int]) -> int:
