@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 import sqlalchemy as sa
 from msgspec import Struct
@@ -14,14 +14,17 @@ from registry_server.pages.addresses import entry_path, item_path, namespace_pat
 from registry_server.pages.entry_words import EntryWords, entry_words
 from registry_server.pages.limits import RECORDS
 from registry_server.pages.page_budget import fitting, line_cost
-from registry_server.pages.page_drafts import Maker, for_each_head
+from registry_server.pages.page_drafts import Draft, Maker, for_each_head
 from registry_server.pages.page_layout import Document, Page
 from registry_server.pages.registry_view import RegistryView
+from registry_server.sequencer.cosigned_head import read_cosigned
 from registry_server.storage.prepared import Prepared
 from registry_server.storage.schema import log_entries
+from registry_server.witnesses import records
 from rye.errors import RyeError
 from rye.items.identity import Identity
-from rye.registry.protocol import merkle, notes, statements
+from rye.registry.protocol import merkle, notes, statements, wire
+from rye.registry.protocol.cosignatures import read_cosignatures
 from rye.registry.protocol.notes import NoteError, SignedNote, VerifierKey
 from rye.registry.protocol.statements import Checkpoint, Snapshot
 from rye.registry.protocol.tiles import HASH_BYTES, WIDTH, Tile, VerifiedTiles, clip, inclusion_tiles
@@ -38,6 +41,28 @@ class EntryRow(Struct, frozen=True):
     position: int
     path: str
     told: EntryWords
+
+
+class CosignerRow(Struct, frozen=True):
+    """One witness's key, and when it cosigned by its own clock."""
+
+    name: str
+    algorithm: str
+    """``Ed25519`` or ``ML-DSA-44``."""
+    time: datetime
+
+
+class CosignedView(Struct, frozen=True):
+    """The newest head that enough of the registry's witnesses cosigned, and how far it is behind the newest of all."""
+
+    size: int
+    """0: none is cosigned yet."""
+    waiting: int
+    """Entries of the newest head that it does not cover."""
+    seconds: int
+    """How much older it is than the newest head; 0 if it is that one, or if none is cosigned yet."""
+    by: tuple[CosignerRow, ...]
+    """Witnesses that are configured now."""
 
 
 class LogView(Struct, frozen=True, kw_only=True):
@@ -61,6 +86,8 @@ class LogView(Struct, frozen=True, kw_only=True):
     """Newest first."""
     newer: str | None
     older: str | None
+    cosigned: CosignedView | None
+    """Null: the registry has no witnesses."""
 
 
 class SignatureRow(Struct, frozen=True):
@@ -135,7 +162,10 @@ def log_page(before: int | None = None) -> Maker:
         )
         return Page(template="log.html", view=view, title="Log", description=words, path=path)
 
-    return for_each_head(make)
+    def draft(registry: RegistryView) -> Draft:  # cosignatures come without a new head
+        return Draft((registry.head, cosigned_view(registry)), lambda: make(registry), is_fixed_by_head=False)
+
+    return draft
 
 
 def entry_page(position: int) -> Maker:
@@ -198,6 +228,30 @@ def log_view(registry: RegistryView, rows: Sequence[EntryRow], end: int) -> LogV
         entries=tuple(rows),
         newer=None if end == published.size else log_path(None if after == published.size else after),
         older=log_path(rows[-1].position) if rows[-1].position else None,
+        cosigned=cosigned_view(registry),
+    )
+
+
+def cosigned_view(registry: RegistryView) -> CosignedView | None:
+    """Return what the registry's witnesses cosigned last; None if it has none."""
+    keys = [row.key for row in records.listing(registry.connection)]
+    if not keys:
+        return None
+    document, published = read_cosigned(registry.connection), registry.published
+    if document is None:
+        return CosignedView(0, published.size, 0, ())
+    head = wire.decode_head(document)
+    note = notes.parse(head.checkpoint)
+    size, snapshot = Checkpoint.parse(note.text).size, statements.parse(notes.parse(head.snapshot).text)
+    time = entry_words(snapshot).time
+    return CosignedView(
+        size=size,
+        waiting=max(published.size - size, 0),
+        seconds=max(int((published.time - time).total_seconds()), 0) if size < published.size else 0,
+        by=tuple(
+            CosignerRow(one.key.name, one.key.algorithm_name, datetime.fromtimestamp(one.time, UTC))
+            for one in read_cosignatures(note, keys)
+        ),
     )
 
 

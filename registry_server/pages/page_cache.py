@@ -75,6 +75,8 @@ class _Kept(Struct, frozen=True, kw_only=True):
     """SHA-256 of the page's body."""
     basis: object
     """What the page depends on, compared with ``==``. None: it is valid for this head only."""
+    is_fixed_by_head: bool
+    """Whether the page stays valid without another look, as long as head and hour are the same."""
 
 
 class PageCache:
@@ -136,7 +138,7 @@ class PageCache:
         key = (request.path, form, request.reader.namespaces, self._address())
         head, hour = await self._newest(), self.hour()
         kept = self._kept.get(key)
-        if kept is None or (kept.head.tag, kept.hour) != (head.tag, hour):
+        if kept is None or not kept.is_fixed_by_head or (kept.head.tag, kept.hour) != (head.tag, hour):
             before, make, began = kept, await prepare(), time.monotonic()
             kept = await self._in_thread(lambda: self._make(request, form, make, before))
             if kept.tag and (kept.head.tag == head.tag or not is_asked_before):
@@ -212,6 +214,7 @@ class PageCache:
             page=rendered,
             sha256=sha256,
             basis=None if page.is_short else basis,
+            is_fixed_by_head=draft.is_fixed_by_head,
         )
 
     def _tag(self, request: PageRequest, form: Form, head: Head, sha256: str) -> str:

@@ -22,6 +22,8 @@ class Draft(Struct, frozen=True):
     make: Callable[[], Page]
     json_fields: Callable[[], Mapping[str, object]] = dict
     """Fields that only the JSON has, and that are part of its basis."""
+    is_fixed_by_head: bool = True
+    """Whether the basis can only change with the head or the hour. If not, it is computed for each request."""
 
 
 Maker = Callable[[RegistryView], Draft]

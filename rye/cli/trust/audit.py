@@ -82,10 +82,11 @@ def _show(session: Session, found: Audit) -> None:
         what = f"{each.finding.rule}]: {one_line(each.finding.message)}"
         session.console.say(f"ignored[{what}", "dim")
         session.console.say(f"  until {each.ignored.until}: {one_line(each.ignored.reason)}", "dim")
-    for each in found.heads:
-        by = ", ".join(each.cosigned_by) or "no witness, as your policy allows"
+    for trusted in found.heads:
+        by = ", ".join(trusted.cosigned_by) or "no witness, as your policy allows"
         session.console.say(
-            f"head of {each.registry}, {counted(each.size, 'entry', 'entries')}: cosigned by {one_line(by)}", "dim"
+            f"head of {trusted.registry}, {counted(trusted.size, 'entry', 'entries')}: cosigned by {one_line(by)}",
+            "dim",
         )
     if not fails(found.findings, "warning"):
         said = "all in order" if found.findings else "no findings"
