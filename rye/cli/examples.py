@@ -170,7 +170,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "log verify": ("rye log verify",),
     "log watch": ("rye log watch", "rye log watch --interval 600"),
     "log evidence": ("rye log evidence --json",),
-    "witness init": ("rye witness init witness.example/w1",),
+    "witness init": (
+        "rye witness init witness.example/w1",
+        "rye witness init witness.example/w1 --agent SHA256:FINGERPRINT",
+    ),
     "witness add-log": (
         "rye witness add-log registry.example+1f2e3d4c+AX...",
         "rye witness add-log VKEY --from last.txt",

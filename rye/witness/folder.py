@@ -3,7 +3,7 @@
 ::
 
     witness.json                 name, and each log with its keys
-    ed25519.key, ml-dsa-44.key   the seeds (0600)
+    ed25519.key, ml-dsa-44.key   the seeds (0600); neither, if the key is in an ssh-agent, which witness.json then names
     signed/<sha256 of origin>    the last checkpoint of a log, with the cosignatures; empty: none so far
     evidence/<hash>.json         two signed checkpoints that contradict each other
 
@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.limits import MIB
@@ -33,7 +34,8 @@ from rye.registry.protocol import cosignatures, notes
 from rye.registry.protocol.cosignatures import Cosigner, CosignerKey, TreeHead, split_vkey
 from rye.registry.protocol.notes import ED25519, NoteError, VerifierKey
 from rye.registry.protocol.witness_policy import LogKey
-from rye.signing.keys import PrivateKey
+from rye.signing.keys import PrivateKey, PublicKey, read_public_line
+from rye.signing.signing_key import SigningKey
 from rye.storage import private_files
 from rye.storage.safe_files import file_lock, read_bytes
 from rye.text.json_reading import UNDECODABLE
@@ -60,6 +62,8 @@ class _Log(Struct, frozen=True, forbid_unknown_fields=True):
 class _Settings(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     logs: tuple[_Log, ...] = ()
+    agent_key: str | None = None
+    """The OpenSSH line of the Ed25519 key, if an ssh-agent has its private half."""
 
 
 class Kept(Struct, frozen=True):
@@ -75,6 +79,8 @@ class WitnessFolder(Struct, frozen=True):
     """The folder."""
 
     root: Path
+    agent_key: Callable[[PublicKey], SigningKey] | None = None
+    """Returns the key of the user's ssh-agent that has this public half. None: no agent can be asked."""
 
     # -- settings and keys --------------------------------------------------------------------------------------------
 
@@ -91,9 +97,28 @@ class WitnessFolder(Struct, frozen=True):
         self._write_settings(_Settings(name))
         return tuple(one.verifier for one in cosigners)
 
+    def create_with_agent(self, name: str, key: PublicKey) -> tuple[CosignerKey, ...]:
+        """Create the folder for a key whose private half is in an ssh-agent. Raises RyeError ``already-exists``,
+        ``note-key-invalid``, ``bad-witness`` for a security key, which signs other bytes than those that readers verify.
+        """
+        if (self.root / _SETTINGS).exists():
+            raise RyeError("already-exists", f"{self.root} already has a witness.", None, what="witness")
+        if key.hardware:
+            raise _bad(
+                "a security key (ed25519-sk) signs other bytes than those that readers of cosignatures verify",
+                "Take an Ed25519 key of the agent: `ssh-keygen -t ed25519` makes one.",
+            )
+        made = CosignerKey(name, cosignatures.ED25519, key.raw)
+        private_files.make_folder(self.root)
+        self._write_settings(_Settings(name, (), key.ssh.line()))
+        return (made,)
+
     def cosigners(self) -> tuple[Cosigner, ...]:
-        """The keys. Raises RyeError ``bad-witness``."""
-        name, cosigners = self._settings().name, []
+        """The keys. An agent is only asked when something is signed. Raises RyeError ``bad-witness``."""
+        settings = self._settings()
+        if settings.agent_key is not None:
+            return (self._agent_cosigner(settings.name, settings.agent_key),)
+        name, cosigners = settings.name, []
         for algorithm, file in _SEEDS.items():
             path = self.root / file
             if not path.exists() and algorithm == cosignatures.ML_DSA_44:
@@ -124,7 +149,7 @@ class WitnessFolder(Struct, frozen=True):
                 with self._locked(origin):
                     _write(self._file(origin), (log.note or "").encode())
             row = _Log(origin, tuple(key.vkey for key in keys))
-            self._write_settings(_Settings(settings.name, (*others, row)))
+            self._write_settings(replace(settings, logs=(*others, row)))
         return self.read(origin) or log
 
     def logs(self) -> list[Kept]:
@@ -167,6 +192,12 @@ class WitnessFolder(Struct, frozen=True):
         path = folder / f"{hashlib.sha256(data).hexdigest()[:32]}.json"
         if not path.exists() and sum(1 for _ in folder.iterdir()) < MOST_EVIDENCE:
             private_files.write(path, data.decode() + "\n")
+
+    def _agent_cosigner(self, name: str, line: str) -> Cosigner:
+        public = read_public_line(line)
+        if self.agent_key is None or public.hardware:
+            raise _bad(f"the key that {self.root / _SETTINGS} names is not one that an ssh-agent can cosign with")
+        return Cosigner(CosignerKey(name, cosignatures.ED25519, public.raw), self.agent_key(public).sign)
 
     def _read(self, origin: str, keys: tuple[LogKey, ...]) -> Log:
         path = self._file(origin)

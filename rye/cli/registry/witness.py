@@ -10,6 +10,7 @@ import click
 
 from rye.cli.main import family
 from rye.cli.options import Session, command
+from rye.cli.trust.own_keys import own_keys
 from rye.errors import UsageError
 from rye.workspace.named_file import NamedFile
 from rye.workspace.registries import witnessing
@@ -18,17 +19,30 @@ _DATA = click.option("--data", metavar="DIR", help="The witness's folder (defaul
 
 
 def _folder(session: Session, data: str | None) -> witnessing.WitnessFolder:
-    return witnessing.witness_folder(session.home, session.path(data) if data else None)
+    return witnessing.witness_folder(session.home, session.path(data) if data else None, own_keys(session))
 
 
 @command("init")
 @click.argument("name")
 @click.option("--ed25519-only", is_flag=True, help="Make no ML-DSA-44 key, for readers that do not know it.")
+@click.option(
+    "--agent",
+    "selector",
+    metavar="KEY",
+    help="Sign with this Ed25519 key of your ssh-agent, and no other: its fingerprint or comment.",
+)
 @_DATA
 @click.pass_obj
-def init(session: Session, name: str, ed25519_only: bool, data: str | None) -> None:
-    """Create a witness called NAME, such as witness.example/w1, with new keys. Publish the verifier keys that it prints."""
-    made = witnessing.create_witness(_folder(session, data), name, ed25519_only=ed25519_only)
+def init(session: Session, name: str, ed25519_only: bool, selector: str | None, data: str | None) -> None:
+    """Create a witness called NAME, such as witness.example/w1, with new keys. Publish the verifier keys that it prints.
+
+    With --agent, no private key is stored: the agent is asked for each signature, and must run where the witness serves.
+    """
+    folder = _folder(session, data)
+    if selector is None:
+        made = witnessing.create_witness(folder, name, ed25519_only=ed25519_only)
+    else:
+        made = witnessing.create_witness_with_agent(folder, name, own_keys(session), selector)
     vkeys = [vkey for _, vkey in made.keys]
     session.console.answer({"name": name, "folder": made.folder, "keys": vkeys}, "\n".join(vkeys))
 

@@ -21,6 +21,7 @@ from rye.text.lazy import lazy_module
 from rye.witness.folder import Kept, WitnessFolder, log_key
 from rye.workspace.given_file import ReadStream, given_bytes
 from rye.workspace.named_file import NamedFile
+from rye.workspace.trusting.own_keys import OwnKeys
 
 if TYPE_CHECKING:
     from rye.witness import serving
@@ -48,14 +49,20 @@ class CheckedNote(Struct, frozen=True, kw_only=True):
     wanted: str
 
 
-def witness_folder(home: Home, data: Path | None) -> WitnessFolder:
-    """The witness in a folder, or in the user's data folder."""
-    return WitnessFolder(data if data is not None else home.registries.parent / "witness")
+def witness_folder(home: Home, data: Path | None, keys: OwnKeys) -> WitnessFolder:
+    """The witness in a folder, or in the user's data folder. ``keys``: their agent may have the witness's key."""
+    return WitnessFolder(data if data is not None else home.registries.parent / "witness", keys.agent_signing_key)
 
 
 def create_witness(folder: WitnessFolder, name: str, *, ed25519_only: bool) -> WitnessKeys:
     """Create a witness with new keys."""
     return _keys(folder, folder.create(name, ed25519_only=ed25519_only))
+
+
+def create_witness_with_agent(folder: WitnessFolder, name: str, keys: OwnKeys, selector: str) -> WitnessKeys:
+    """Create a witness with a key of the user's ssh-agent. ``selector``: its fingerprint or comment. Raises RyeError
+    ``unknown-key``, ``ambiguous-key``, ``bad-witness``, ``ssh-agent-missing`` and others."""
+    return _keys(folder, folder.create_with_agent(name, keys.chosen_in_agent(selector)))
 
 
 def add_log(folder: WitnessFolder, vkeys: Sequence[str], last: Path | None, *, forget: bool) -> tuple[str, int]:

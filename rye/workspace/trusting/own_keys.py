@@ -87,6 +87,10 @@ class OwnKeys:
         self._used(stored.name)
         return private
 
+    def agent_signing_key(self, key: PublicKey) -> SigningKey:
+        """The key of the agent that has this public half, whether or not it was added to the user's keys."""
+        return agent_key.AgentKey(key, key.openssh_fingerprint, self.agent, self.context.tell, lambda: None)
+
     def _used(self, name: str) -> None:
         self.store.mark_used(name, self.context.now())
 
@@ -103,16 +107,16 @@ class OwnKeys:
 
     def stored_from_agent(self, selector: str) -> StoredKey | None:
         """The key of the agent that was added already and has this name, fingerprint or comment; None if there is none."""
-        key = self._chosen(selector)
+        key = self.chosen_in_agent(selector)
         return next((stored for stored in self.list() if stored.in_agent and stored.public == key), None)
 
     def add_from_agent(self, selector: str, name: str) -> StoredKey:
-        """Store the public half of a key in the agent, and trust it. Raises what :meth:`_chosen` and
+        """Store the public half of a key in the agent, and trust it. Raises what :meth:`chosen_in_agent` and
         :meth:`KeyStore.add_agent` raise.
         """
-        return self.store.add_agent(name, self._chosen(selector), self.context.now())
+        return self.store.add_agent(name, self.chosen_in_agent(selector), self.context.now())
 
-    def _chosen(self, selector: str) -> PublicKey:
+    def chosen_in_agent(self, selector: str) -> PublicKey:
         """The key of the agent.
 
         ``selector``: its fingerprint (OpenSSH's or Rye's) or its comment; empty: the only one. Raises RyeError
