@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PREFIX ?= $(HOME)/.local
-.PHONY: demo install uninstall zipapp test test-fast test-fast-first test-fast-rest test-pythons test-clients test-browser screenshots screens format lint check bench faults fuzz mutate requirements completion-table command-pages schemas rules-table error-pages dist clean
+.PHONY: demo install uninstall zipapp test test-fast test-fast-first test-fast-rest test-pythons test-clients test-outside test-browser screenshots screens format lint check bench faults fuzz mutate requirements completion-table command-pages schemas rules-table error-pages dist clean
 
 # A .venv whose Python is gone or too old, or that was moved, is made again.
 ifneq ($(wildcard $(VENV)),)
@@ -41,7 +41,7 @@ test: $(VENV)/.dev
 # For use while you work: takes under a minute on two cores and starts no processes. Two plain runs side by side, each of about half of
 # the work: sharing out single tests would cost as much as most of them take. Failures show no captured log, for the same reason.
 FIRST_HALF = tests/server tests/registry tests/deployment tests/signing tests/interop tests/explaining
-FAST = RYE_TEST_FAST=1 $(BIN)/python -m pytest -n 0 -p no:logging -m "not processes and not slow and not clients and not browser"
+FAST = RYE_TEST_FAST=1 $(BIN)/python -m pytest -n 0 -p no:logging -m "not processes and not slow and not clients and not browser and not outside"
 test-fast: $(VENV)/.dev
 	@$(MAKE) --no-print-directory --keep-going -j2 --output-sync=target test-fast-first test-fast-rest
 
@@ -61,6 +61,11 @@ CLIENTS_SECONDS ?= 600
 test-clients: $(VENV)/.dev
 	$(BIN)/python -m tests.clients.installing --seconds $(CLIENTS_SECONDS)
 	$(BIN)/python -m pytest -m clients -rs -n 2 tests/clients
+
+# Run other people's witnesses and logs against ours, in the versions of requirements/outside.txt. Needs a package index. Programs that
+# cannot be installed are skipped with a message.
+test-outside: $(VENV)/.dev
+	$(BIN)/python -m pytest -m outside -rs -n 0 tests/outside
 
 # Open the registry's pages in Chromium: no script runs, no request leaves the site, and the pages are accessible. Without Chromium
 # these tests are skipped with a message.

@@ -57,7 +57,8 @@ _COLLECTIONS = (10_000, 20, 10)
 FAST = bool(os.environ.get("RYE_TEST_FAST"))
 _FAST_EXAMPLES = 15
 _LEFT_OUT = re.compile(
-    r"^pytestmark = \[?(pytest\.mark\.\w+, )*pytest\.mark\.(processes|slow|clients|browser)\b(?!\()", re.MULTILINE
+    r"^pytestmark = \[?(pytest\.mark\.\w+, )*pytest\.mark\.(processes|slow|clients|browser|outside)\b(?!\()",
+    re.MULTILINE,
 )
 if FAST:
     sys.addaudithook(_refuse)

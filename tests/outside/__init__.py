@@ -1,0 +1,1 @@
+"""Rye against programs that this project did not write."""
