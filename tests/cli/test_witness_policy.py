@@ -188,13 +188,13 @@ def test_a_build_server_demands_witnesses_with_a_fourth_field(witnessed: Witness
 
 
 def test_an_audit_says_who_cosigned_the_head_that_it_used(witnessed: Witnessed, tmp_path: Path) -> None:
-    author = witnessed.registry.owner("acme")
+    author = witnessed.registry.owner("bell")
     author.release("work/one")
     witnessed.wait()
     person = Person(tmp_path / "person")
     person.ok(*adds(person, witnessed))
     person.ok("init", "--name", "shop")
-    person.ok("add", "acme/work/one", "--yes")
+    person.ok("add", "bell/work/one", "--yes")
     assert "heads" not in person.ok("audit", "--json").json, "the control: nothing is demanded"
     assert "cosigned" not in person.ok("audit").stdout
     person.ok(*adds(person, witnessed, "--witness-policy", str(witnessed.policy)))
