@@ -33,7 +33,7 @@ from rye.signing.trust_store import TrustStore
 from rye.storage import private_files
 
 _DEFAULT = "default"
-_SUFFIXES = (".key", ".agent")
+_SUFFIXES = (".key", ".ssh-agent")
 _MAKE_HINT = "`rye keys generate` creates a key, `rye keys list` lists your keys."
 
 
@@ -52,7 +52,7 @@ class StoredKey(Struct, frozen=True):
     @property
     def in_agent(self) -> bool:
         """Whether its private half is in an ssh-agent."""
-        return self.path.suffix == ".agent"
+        return self.path.suffix == ".ssh-agent"
 
     def as_json(self) -> dict[str, object]:
         """The key in the JSON of ``rye keys list``."""
@@ -61,7 +61,7 @@ class StoredKey(Struct, frozen=True):
             "key_id": self.public.key_id,
             "fingerprint": self.public.fingerprint,
             "openssh_fingerprint": self.public.openssh_fingerprint,
-            "place": "agent" if self.in_agent else "file",
+            "place": "ssh-agent" if self.in_agent else "file",
             "hardware": self.public.hardware,
             "sealed": self.sealed,
             "default": self.default,
@@ -99,7 +99,7 @@ class KeyStore:
 
     def add_agent(self, name: str, key: PublicKey, now: datetime) -> StoredKey:
         """Store and trust the public half of a key in an ssh-agent. Raises RyeError ``already-exists``."""
-        return self._store(name, key, key.ssh.line() + "\n", now, "in an ssh-agent", ".agent")
+        return self._store(name, key, key.ssh.line() + "\n", now, "in an ssh-agent", ".ssh-agent")
 
     def list(self) -> tuple[StoredKey, ...]:
         """Return all keys, sorted by name."""
@@ -242,7 +242,7 @@ class KeyStore:
 
     def _stored(self, name: str, default: str | None) -> StoredKey:
         path = self._path(name)
-        if path.suffix == ".agent":
+        if path.suffix == ".ssh-agent":
             return StoredKey(name, read_public_line(self._read(path)), False, name == default, path)
         sealed = is_sealed(self._read(path))
         public = read_public_text(self._read(path.with_suffix(".pub")))

@@ -21,8 +21,17 @@ NAMES = frozenset(KINDS)
 ENDINGS = tuple(ending for kind in TABLE if kind.telling for ending in kind.endings)
 WINGS = frozenset(kind.module.split(".")[2] for kind in TABLE)
 
-MARKETPLACES = ("registry_server/interop/*.py", "registry_server/upkeep/plugins.py", "rye/registry/marketplaces.py")
-PAGES = ("registry_server/pages/directive_text.py", "registry_server/pages/page_layout.py")
+MARKETPLACES = (
+    "registry_server/interop/*.py",
+    "registry_server/pages/operator.py",
+    "registry_server/upkeep/plugins.py",
+    "rye/registry/marketplaces.py",
+)
+PAGES = (
+    "registry_server/pages/directive_text.py",
+    "registry_server/pages/page_layout.py",
+    "registry_server/pages/release_analysis.py",
+)
 ACCOUNTS = (
     "registry_server/accounts/administration.py",
     "registry_server/accounts/roles.py",
@@ -85,6 +94,9 @@ ACCEPTED = {
     "What a kind becomes in an agent program is a table of its own: a skill is copied, an agent translated, a tool left out.": (
         "rye/deployment/*.py",
         "rye/workspace/items/installed_items.py",
+    ),
+    "A signature covers the text alone: an agent's text is refused as knowledge or a skill, which ask for less.": (
+        "rye/workspace/items/own_signatures.py",
     ),
     "Marketplaces and the well-known index of agent programs list skills and nothing else.": MARKETPLACES,
     "Overlays and role directives change formulas and roles alone; consent and facts name what they change.": (

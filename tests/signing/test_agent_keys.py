@@ -32,7 +32,7 @@ def rye(tmp_path: Path, agent: OpenSshAgent) -> Person:
 def test_a_key_of_the_agent_signs_as_a_key_in_a_file_does(rye: Person, agent: OpenSshAgent) -> None:
     line = agent.make("desk")
     added = rye.ok("keys", "add", "--agent", "--json").json
-    assert (added["place"], added["default"]) == ("agent", True)
+    assert (added["place"], added["default"]) == ("ssh-agent", True)
     path = rye.directive("work/one")
     public = read_public_line(line)
     data = rye.path(path).read_bytes()
@@ -44,7 +44,7 @@ def test_only_the_public_half_is_stored(rye: Person, agent: OpenSshAgent) -> Non
     line = agent.make("desk")
     stored = Path(rye.ok("keys", "add", "--agent", "--json").json["path"])
     assert stored.read_text() == line + "\n"
-    assert sorted(path.name for path in stored.parent.iterdir()) == ["default", "default.agent", "default.pub"]
+    assert sorted(path.name for path in stored.parent.iterdir()) == ["default", "default.pub", "default.ssh-agent"]
     rye.fails("keys", "export", "--private", code="key-in-ssh-agent")
     rye.fails("keys", "passphrase", code="key-in-ssh-agent", env={"RYE_NEW_PASSPHRASE": "long enough"})
 
@@ -87,7 +87,7 @@ def test_an_agent_s_key_and_a_file_s_are_named_alike(rye: Person, agent: OpenSsh
     signer = rye.ok("verify", path, "--json").json["results"][0]["fingerprint"]
     listed = {key["name"]: key for key in rye.ok("keys", "list", "--json").json["keys"]}
     assert signer == listed["desk"]["fingerprint"]
-    assert (listed["default"]["place"], listed["desk"]["place"]) == ("file", "agent")
+    assert (listed["default"]["place"], listed["desk"]["place"]) == ("file", "ssh-agent")
     rye.ok("keys", "default", "desk")
     rye.fails("keys", "add", "--agent", "--name", "default", code="already-exists")
     rye.ok("sign", path, "--key", listed["default"]["openssh_fingerprint"], "--force", "--yes")

@@ -44,7 +44,7 @@ def opened(root: Path, agent: OpenSshAgent) -> WitnessFolder:
         return agent_of(agent.environment, root)
 
     def key(public: PublicKey) -> AgentKey:
-        return AgentKey(public, "desk", found, lambda line: None, lambda: None)
+        return AgentKey(public, "desk", found, lambda line: None, lambda line: None, lambda: None)
 
     return WitnessFolder(root, key)
 

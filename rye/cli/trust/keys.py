@@ -21,7 +21,7 @@ from rye.workspace.trusting.key_uses import key_uses, removable
 
 def _place(key: StoredKey) -> str:
     if key.in_agent:
-        return "agent"
+        return "ssh-agent"
     return "sealed" if key.sealed else "plain"
 
 

@@ -15,7 +15,7 @@ def keys(place: Place) -> Iterator[str]:
     """The names of the user's keys."""
     for name in sorted(os.listdir(os.path.join(place_of("config", place.environment), "keys"))):
         stem, _, suffix = name.rpartition(".")
-        if suffix in ("key", "agent"):
+        if suffix in ("key", "ssh-agent"):
             yield stem
 
 

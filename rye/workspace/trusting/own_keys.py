@@ -89,7 +89,14 @@ class OwnKeys:
 
     def agent_signing_key(self, key: PublicKey) -> SigningKey:
         """The key of the agent that has this public half, whether or not it was added to the user's keys."""
-        return agent_key.AgentKey(key, key.openssh_fingerprint, self.agent, self.context.tell, lambda: None)
+        return agent_key.AgentKey(
+            key,
+            key.openssh_fingerprint,
+            self.agent,
+            lambda text: self.context.tell(text, always=True),
+            self.context.tell,
+            lambda: None,
+        )
 
     def _used(self, name: str) -> None:
         self.store.mark_used(name, self.context.now())
