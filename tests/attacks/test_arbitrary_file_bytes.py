@@ -114,6 +114,7 @@ READERS: dict[str, Decoder] = {
     "rye.workspace.customizing.roles.check_role_directive": Decoder(roles.check_role_directive, b"more\n"),
 }
 NO_READER = {
+    "rye.customization.effective_files.TreeFile.of": "only hashed and kept",
     "rye.runtime.sandbox.launcher.seccomp": "a filter that was made here",
     "rye.runtime.sandbox.starting.file_with": "bytes to write",
     "rye.verified.memory.lock_basis": "only hashed",
