@@ -55,14 +55,25 @@ def witness_folder(home: Home, data: Path | None, keys: OwnKeys) -> WitnessFolde
 
 
 def create_witness(folder: WitnessFolder, name: str, *, ed25519_only: bool) -> WitnessKeys:
-    """Create a witness with new keys."""
+    """Create a witness with new keys. Raises UsageError ``bad-argument``."""
+    _require_plain(name)
     return _keys(folder, folder.create(name, ed25519_only=ed25519_only))
 
 
 def create_witness_with_agent(folder: WitnessFolder, name: str, keys: OwnKeys, selector: str) -> WitnessKeys:
     """Create a witness with a key of the user's ssh-agent. ``selector``: its fingerprint or comment. Raises RyeError
-    ``unknown-key``, ``ambiguous-key``, ``bad-witness``, ``ssh-agent-missing`` and others."""
+    ``unknown-key``, ``ambiguous-key``, ``bad-witness``, ``ssh-agent-missing`` and others, UsageError ``bad-argument``."""
+    _require_plain(name)
     return _keys(folder, folder.create_with_agent(name, keys.chosen_in_agent(selector)))
+
+
+def _require_plain(name: str) -> None:
+    """Refuse an address as a witness's name: the name is public, and an address can have a password inside."""
+    if "://" in name or "@" in name:
+        message = "A witness's name is no address: it is printed on everything that the witness signs."
+        raise UsageError(
+            "bad-argument", message, "Write it as witness.example/w1, without https:// and @.", what="key name"
+        )
 
 
 def add_log(folder: WitnessFolder, vkeys: Sequence[str], last: Path | None, *, forget: bool) -> tuple[str, int]:
