@@ -18,7 +18,7 @@ EXTRAS = {
     "lsp": ("pygls", "lsprotocol"),
     "mcp": ("mcp", "mcp_types"),
     "server": (
-        *("alembic", "authlib", "granian", "jinja2", "joserfc", "litestar", "lxml", "markdown_it", "obstore"),
+        *("alembic", "authlib", "dns", "granian", "jinja2", "joserfc", "litestar", "lxml", "markdown_it", "obstore"),
         *("prometheus_client", "psycopg", "pygments", "sqlalchemy", "zstandard"),
     ),
 }

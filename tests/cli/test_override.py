@@ -380,7 +380,7 @@ def test_formulas_tools_and_skills_take_no_overrides(person: Person) -> None:
     person.new("formula", "flow")
     result = person.run("override", "new", "flow", "## X", "--json")
     assert (result.code, result.refusal) == (2, "wrong-kind sections")
-    assert "rye overlay edit" in result.error["hint"]
+    assert "Change its file." in result.error["hint"]
 
 
 def test_list_and_check_name_files_without_an_item(person: Person) -> None:

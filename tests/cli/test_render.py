@@ -24,7 +24,7 @@ def test_a_directive_with_its_inputs_and_returns(rye: Person) -> None:
     document = rye.ok("render", "ops/deploy", "--input", "subject=<b> & {input:subject}", "--json").json
     assert set(document) >= KEYS
     assert document["inputs"] == {"subject": "<b> & {input:subject}"}
-    assert "Find what is known about <b> & {input:subject}.\n" in document["prompt"]
+    assert "Find what this project's files and knowledge say about <b> & {input:subject}. " in document["prompt"]
     assert document["prompt"].endswith(
         '<returns>\n  <output name="summary">What was done, in a few sentences</output>\n</returns>'
     )
@@ -197,7 +197,7 @@ def test_on_a_terminal_a_person_is_asked_for_required_inputs(rye: Person) -> Non
     rye.new("directive", "ops/deploy")
     shown = rye.terminal("render", "ops/deploy", answer=b"the cluster\n")
     assert "subject (string)" in shown
-    assert "Find what is known about the cluster." in shown
+    assert "knowledge say about the cluster." in shown
 
 
 def test_on_a_terminal_control_characters_are_shown_not_obeyed(rye: Person) -> None:

@@ -55,7 +55,7 @@ def test_no_reader_and_no_strict_installation_takes_it(
         error = victim.run("render", "acme/work/top", "--json").error
         assert own in error["message"]
         assert TOP in error["message"]
-        assert "rye override new directive:acme/work/top" in error["hint"]
+        assert "rye override new acme/work/top" in error["hint"]
         assert victim.run("render", "directive:acme/work/top", "--json").error["code"] == "shadows-installed"
 
 

@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EPOCH = "1700000000"
 IMPORT_NAMES = {
+    "dnspython": ("dns",),
     "markdown-it-py": ("markdown_it",),
     "prometheus-client": ("prometheus_client",),
     "mcp": ("mcp", "mcp_types"),
@@ -242,5 +243,5 @@ def test_what_needs_an_extra_says_what_to_install(
     env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     done = run(installed / words[0], *words[1:], "--json", env=env, cwd=tmp_path)
     assert done.returncode == 1, done
-    assert f"rye-registry[{extra}]" in json.loads(done.stdout or done.stderr)["error"]["hint"]
+    assert f".whl[{extra}]" in json.loads(done.stdout or done.stderr)["error"]["hint"]
     assert "Traceback" not in done.stderr
