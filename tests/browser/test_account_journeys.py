@@ -123,7 +123,7 @@ def test_a_member_reads_after_signing_in_and_a_stranger_learns_where(tmp_path: P
             assert visit.open(url + path) == 401
             assert "Head:" not in visit.page.content()
         visit.page.get_by_role("link", name="Sign in", exact=True).click()
-        assert visit.page.url == f"{url}/-/account"
+        assert visit.page.url == f"{url}/-/account?next=%2F-%2Fnamespaces%2Facme"
         made = operator("account", "create", "member", "--data", str(data)).strip()
         visit.open(url + urlsplit(made).path)
         visit.page.get_by_role("button", name="Sign in").click()
