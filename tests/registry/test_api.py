@@ -71,7 +71,7 @@ class TestToken:
     def test_it_is_sent_as_a_bearer_token(self, server: _Server) -> None:
         found = client(server, (200, b'{"name":"a","token":"t","namespaces":[]}')).whoami()
         assert found.name == "a"
-        assert server.seen == [("GET", "/api/whoami", "Bearer secret")]
+        assert server.seen == [("GET", "/api/whoami?account=1", "Bearer secret")]
 
     def test_no_redirect_is_followed(self, server: _Server) -> None:
         for status in (301, 302, 307, 308):
