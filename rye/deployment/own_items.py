@@ -18,16 +18,14 @@ from rye.deployment.selection import matches
 from rye.errors import RyeError
 from rye.items.identity import Identity, is_id
 from rye.items.kinds import KINDS, NoPrompt
-from rye.items.reading import ReadOptions
-from rye.project.item_file import load_item
 from rye.project.layout import Project
 from rye.project.lock import Lock
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry, entries_of
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem, customized
-from rye.workspace.items.item_tree import base_tree, effective_tree
-from rye.workspace.items.own_signatures import signer_of
+from rye.workspace.items.item_tree import effective_tree
+from rye.workspace.items.own_signatures import own_item, signer_of
 from rye.workspace.trusting.acceptance import agreement
 from rye.workspace.trusting.own_attached import approval
 
@@ -68,7 +66,7 @@ def own_items(context: Context, project: Project, manifest: Manifest, lock: Lock
     broken: list[tuple[Identity, RyeError]] = []
     for identity, entry in own_entries(context, project, manifest, lock):
         try:
-            published = _published(context, entry, project, manifest)
+            published = own_item(context, entry, project, manifest)
             why = _not_allowed(context, project, published, entry)
             if why is not None:
                 left_out.append((identity, why))
@@ -85,14 +83,6 @@ def own_items(context: Context, project: Project, manifest: Manifest, lock: Lock
         except RyeError as error:
             broken.append((identity, error))
     return OwnItems(tuple(items), tuple(left_out), tuple(broken))
-
-
-def _published(context: Context, entry: Entry, project: Project, manifest: Manifest) -> EffectiveItem:
-    """The item without overrides, with all its bytes: what is judged here is what is written."""
-    shown = entry.path.relative_to(project.root).as_posix()
-    item = load_item(entry.path, shown=shown, kind=entry.location.kind, options=ReadOptions(tools=manifest.tools))
-    found = EffectiveItem(item=item, entry=entry, project=project)
-    return EffectiveItem(item=item, entry=entry, project=project, attached=base_tree(context, found))
 
 
 def _not_allowed(context: Context, project: Project, found: EffectiveItem, entry: Entry) -> str | None:

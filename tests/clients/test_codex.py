@@ -38,7 +38,7 @@ def seat(take_seat: TakeSeat) -> Seat:
 
 
 def test_skills_and_agents_are_there_until_they_are_undeployed(shop: Person, seat: Seat) -> None:
-    assert shop.run("deploy", "--target", "codex").code == 1  # Codex has no agents without tools
+    shop.ok("deploy", "--target", "codex")  # Codex has no agents without tools: told, and no failure
     text = told(seat)
     assert "release-notes: Writes release notes." in text
     assert ".agents/knowledge/acme/notes/style.md" in text

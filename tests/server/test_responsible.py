@@ -165,7 +165,7 @@ def test_a_page_says_how_to_install_from_here(named: LocalRegistry) -> None:
     assert len(folded) == 1  # a directive means nothing to other programs
     assert "--fingerprint" in folded[0]
     assert fingerprint in folded[0]
-    assert "rye add acme/work/one" in folded[0]
+    assert "rye add directive:acme/work/one" in folded[0]
 
 
 def test_the_lines_for_other_programs_are_those_of_the_documentation() -> None:

@@ -39,7 +39,7 @@ def forge(person: Person) -> Path:
     path = person.path(f".ai/packages/{PLACE}")
     text = path.read_text()
     assert "rye.search.knowledge" not in text
-    path.write_text(text.replace("Find what is known", "Delete what is known"))
+    path.write_text(text.replace("Find what this project", "Delete what is known"))
     assert path.read_text() != text
     return path
 

@@ -141,9 +141,9 @@ def test_bumping_and_signing_keep_an_edit_made_after_reading(
     path = rye.folder / ".ai/knowledge/notes/style.md"
     prepared = getattr(module, name)
 
-    def meanwhile(*arguments: object) -> bytes:
+    def meanwhile(*arguments: object, **options: object) -> bytes:
         path.write_bytes(path.read_bytes() + b"mine\n")
-        data: bytes = prepared(*arguments)
+        data: bytes = prepared(*arguments, **options)
         return data
 
     monkeypatch.setattr(module, name, meanwhile)

@@ -8,16 +8,28 @@ from rye.items.agent import reader as agent_reader
 from rye.items.knowledge import Knowledge
 from rye.items.reading import ReadOptions, Source
 from rye.items.skill.reader import Skill
-from rye.project.item_file import ItemFile
+from rye.project.item_file import ItemFile, load_item
+from rye.project.layout import Project
+from rye.project.manifest import Manifest
+from rye.project.spaces import Entry
 from rye.signing.verification import Verification, verify
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem
+from rye.workspace.items.item_tree import base_tree
 from rye.workspace.trusting.trusted_keys import trusted_keys
 
 _PLACE_CODES = frozenset({"D010", "R05", "T04", "A02", "S02", "K04", "F05", "N02"})
 """Findings that an item's text names another place than its file's."""
 _OF_KNOWLEDGE = ("entry_type", "category")
 """Keys that knowledge has and texts of other kinds do not: at least one says that a text was written as knowledge."""
+
+
+def own_item(context: Context, entry: Entry, project: Project, manifest: Manifest) -> EffectiveItem:
+    """An own item without overrides, with all its bytes: what is judged is what is written."""
+    shown = entry.path.relative_to(project.root).as_posix()
+    item = load_item(entry.path, shown=shown, kind=entry.location.kind, options=ReadOptions(tools=manifest.tools))
+    found = EffectiveItem(item=item, entry=entry, project=project)
+    return EffectiveItem(item=item, entry=entry, project=project, attached=base_tree(context, found))
 
 
 def signer_of(context: Context, found: EffectiveItem, *, runs: bool) -> str | None:
