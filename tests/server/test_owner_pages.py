@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -143,8 +144,10 @@ def test_a_place_is_checked_again_and_pages_say_when_it_is_gone(fresh: LocalRegi
     assert "nobody checked the name" in gone
     site.answer = (302, {"Location": "http://127.0.0.1/"}, b"")
     assert proving.round(later(6)) == 1
+    time.sleep(1.1)  # a statement with the same second would be the same text, which has no effect again
     proved(fresh, owner, site)
-    assert "no longer there" not in words(fresh, "acme")
+    last = words(fresh, "acme")
+    assert "no longer there" not in last, last[:900]
 
 
 def test_a_registry_can_leave_it(tmp_path: Path, site: Website) -> None:
