@@ -26,11 +26,22 @@ def read_cosigned(connection: sa.Connection) -> bytes | None:
     return None if value is None else str(value).encode()
 
 
-def write_cosigned(connection: sa.Connection, document: bytes | None) -> None:
-    """Keep a cosigned head; None: forget it."""
-    connection.execute(registry.delete().where(registry.c.key == _KEY))
-    if document is not None:
+def keep_cosigned(connection: sa.Connection, document: bytes) -> bool:
+    """Keep a cosigned head, unless a larger one is here: another server may have got it meanwhile."""
+    here = registry.c.key == _KEY
+    value = connection.scalar(sa.select(registry.c.value).where(here).with_for_update())
+    if value is None:
         connection.execute(registry.insert().values(key=_KEY, value=document.decode()))
+    elif size_of(str(value).encode()) > size_of(document):
+        return False
+    else:
+        connection.execute(registry.update().where(here).values(value=document.decode()))
+    return True
+
+
+def forget_cosigned(connection: sa.Connection) -> None:
+    """Keep no cosigned head any more."""
+    connection.execute(registry.delete().where(registry.c.key == _KEY))
 
 
 def size_of(document: bytes) -> int:

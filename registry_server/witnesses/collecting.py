@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 import sqlalchemy as sa
 from msgspec import Struct
 
-from registry_server.sequencer.cosigned_head import read_cosigned, size_of, write_cosigned
+from registry_server.sequencer.cosigned_head import keep_cosigned, read_cosigned
 from registry_server.sequencer.ledger import Ledger
 from registry_server.settings import Settings
 from registry_server.storage import database
@@ -83,6 +83,8 @@ class Collector:
         self._clock = clock
         self._lines: dict[str, dict[CosignerKey, tuple[NoteSignature, int]]] = {}
         """Text of the head → what its witnesses signed, for the newest head only."""
+        self._taken: bytes | None = None
+        """The cosigned head whose lines are among these."""
         self._paused: dict[str, float] = {}
         self._told = ""
         self._ending = threading.Event()
@@ -119,7 +121,7 @@ class Collector:
         checkpoint = Checkpoint.parse(note.text)
         if checkpoint.origin != origin:
             return 0
-        self._keep_lines(note.text, known)
+        self._keep_lines(note.text, witnesses, known)
         due = self._due(witnesses, checkpoint, note.text)
         if due:
             with ThreadPoolExecutor(MOST_WITNESSES, "witness") as pool:
@@ -209,18 +211,20 @@ class Collector:
             raise RyeError("store-unavailable", f"The store does not have {tile.path}.", "rye-registry rebuild")
         return tiles.clip(tile, data)
 
-    def _keep_lines(self, text: str, known: bytes | None) -> None:
-        """Forget what was signed under earlier heads; after a start, take what the cosigned head says about the newest."""
-        self._lines = {text: self._lines.get(text, {})}
-        if known is None or self._lines[text]:
+    def _keep_lines(self, text: str, witnesses: Sequence[WitnessRow], known: bytes | None) -> None:
+        """Forget what was signed under earlier heads, and take what the cosigned head says about the newest: after a start, and
+        where another server got it. Of one witness's lines both keep the newest, or they would replace each other's forever."""
+        signed = self._lines.get(text, {})
+        self._lines = {text: signed}
+        if known is None or known == self._taken:
             return
-        with database.reader(self._engine) as connection:
-            keys = [witness.key for witness in records.listing(connection)]
         note = notes.parse(wire.decode_head(known).checkpoint)
         if note.text == text:
             by_key = {(line.name, line.key_id): line for line in note.signatures}
-            for one in read_cosignatures(note, keys):
-                self._lines[text][one.key] = (by_key[one.key.name, one.key.key_id], one.time)
+            for one in read_cosignatures(note, [witness.key for witness in witnesses]):
+                if one.key not in signed or one.time >= signed[one.key][1]:
+                    signed[one.key] = (by_key[one.key.name, one.key.key_id], one.time)
+            self._taken = known
 
     def _settle(self, witnesses: Sequence[WitnessRow], head: Head, note: SignedNote, known: bytes | None) -> None:
         """Rule 4."""
@@ -231,12 +235,11 @@ class Collector:
         added = tuple(signed[witness.key][0] for witness in witnesses if witness.key in signed)
         checkpoint = SignedNote(note.text, (*note.signatures, *added)).encode()
         document = wire.encode_head(wire.Head(checkpoint, head.snapshot, head.proof, head.map))
-        if document == known or (known is not None and size_of(known) > size_of(document)):
+        if document == known:
             return
         with database.change(self._engine) as connection:
-            if not records.listing(connection):
-                return  # removed meanwhile
-            write_cosigned(connection, document)
+            if not records.listing(connection) or not keep_cosigned(connection, document):
+                return  # all were removed meanwhile, or another server was faster
         self._learn(document)
 
     def _run(self) -> None:

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from msgspec import Struct
 from msgspec.structs import replace
 
-from registry_server.sequencer.cosigned_head import write_cosigned
+from registry_server.sequencer.cosigned_head import forget_cosigned
 from registry_server.storage.schema import registry
 from rye.errors import RyeError
 from rye.registry.protocol.cosignatures import CosignerKey
@@ -80,7 +80,7 @@ def remove(connection: sa.Connection, named: str) -> list[WitnessRow]:
     for row in gone:
         connection.execute(registry.delete().where(registry.c.key == _row(row.vkey)))
     if len(gone) == len(present):
-        write_cosigned(connection, None)
+        forget_cosigned(connection)
     return gone
 
 

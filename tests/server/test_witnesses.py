@@ -14,7 +14,7 @@ import pytest
 from registry_server.accounts import registry_keys
 from registry_server.api import writer
 from registry_server.migrations import opening
-from registry_server.sequencer.cosigned_head import read_cosigned
+from registry_server.sequencer.cosigned_head import read_cosigned, size_of
 from registry_server.sequencer.sequencer import Sequencer
 from registry_server.settings import Settings
 from registry_server.storage import database
@@ -261,6 +261,55 @@ def test_a_restart_goes_on_where_it_stopped(scene: Scene) -> None:
     again.round()
     assert (again.sizes(), one.asked) == ((4, 4, None), [0, 2])
     again.engine.dispose()
+
+
+def test_two_servers_agree_on_the_lines_of_one_head(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each got a cosignature of its own, at another time: they must not replace each other's forever."""
+    one = scene.add("http://a", A)
+    other = Scene(scene.settings.data)
+    other.playing = scene.playing
+
+    def ask_second(url: str, body: bytes, seconds: float) -> WitnessAnswer:
+        if not one.asked:
+            other.collector.round()
+            one.time += 1
+        return scene.ask(url, body, seconds)
+
+    monkeypatch.setattr(scene.collector, "_ask", ask_second)
+    scene.collector.round()
+    kept = []
+    for _ in range(3):
+        for each in (other, scene):
+            each.collector.round()
+            with database.reader(scene.engine) as connection:
+                kept.append(read_cosigned(connection))
+    assert one.asked == [0, 0, 2]
+    assert len(set(kept)) == 1
+    assert kept[0] == other.log.cosigned == scene.log.cosigned
+    other.engine.dispose()
+
+
+def test_a_slow_answer_does_not_replace_a_larger_head_of_another_server(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.add("http://a", A)
+    other = Scene(scene.settings.data)
+    other.playing = scene.playing
+
+    def ask_slowly(url: str, body: bytes, seconds: float) -> WitnessAnswer:
+        answer = scene.ask(url, body, seconds)
+        other.publish("acme")
+        other.round()
+        return answer
+
+    monkeypatch.setattr(scene.collector, "_ask", ask_slowly)
+    scene.round()
+    with database.reader(scene.engine) as connection:
+        known = read_cosigned(connection)
+    assert known is not None
+    assert size_of(known) == 4
+    assert scene.sizes() == (4, 4, None)
+    other.engine.dispose()
 
 
 def test_the_process_that_appends_under_load_shows_the_cosigned_head_as_well(scene: Scene) -> None:
