@@ -69,7 +69,8 @@ class Proving:
             self._thread.start()
 
     def stop(self) -> None:
-        """Stop checking. A check that is cut off is made again in the next round, here or in another process."""
+        """Stop checking. What is due and was not begun is left to the next round, here or in another process; a check that is cut
+        off is made again a day later."""
         self._ending.set()
         self._threads.close()
 
@@ -101,16 +102,18 @@ class Proving:
         now = now or now_text()
         with database.reader(self._engine) as connection:
             due = owner_checks.due(connection, self._origin, now)
-        if due:
-            with database.change(self._engine) as connection:
-                due = [each for each in due if owner_checks.take(connection, each, now)]
+        checked = 0
         for each in due:
             if self._ending.is_set():
                 break
-            checked = self._ask(PlaceAsking(loopback=self._is_local), each.proof.method, each.proof.place, each.link)
             with database.change(self._engine) as connection:
-                owner_checks.settle(connection, each, checked.outcome, now)
-        return len(due)
+                if not owner_checks.take(connection, each, now):
+                    continue
+            seen = self._ask(PlaceAsking(loopback=self._is_local), each.proof.method, each.proof.place, each.link)
+            with database.change(self._engine) as connection:
+                owner_checks.settle(connection, each, seen.outcome, now)
+            checked += 1
+        return checked
 
     @property
     def _is_local(self) -> bool:

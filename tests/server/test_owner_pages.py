@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 from lxml import html
 
+from registry_server.api.proving import Proving
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
 from registry_server.upkeep.audit import verify
 from rye.registry.ownership import documents
+from rye.registry.ownership.asking import PlaceAsking
+from rye.registry.ownership.documents import ProofCheck
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import Description, OwnerProof
 from rye.registry.trust.keysets import Link
@@ -148,6 +151,23 @@ def test_a_place_is_checked_again_and_pages_say_when_it_is_gone(fresh: LocalRegi
     proved(fresh, owner, site)
     last = words(fresh, "acme")
     assert "no longer there" not in last, last[:900]
+
+
+def test_a_round_that_is_stopped_leaves_the_rest_to_the_next(fresh: LocalRegistry, site: Website) -> None:
+    for namespace in ("acme", "other"):
+        proved(fresh, fresh.owner(namespace), site)
+    asked: list[str] = []
+
+    def stopping(_asking: PlaceAsking, _method: str, _place: str, link: Link) -> ProofCheck:
+        asked.append(link.keyset.namespace)
+        first.stop()
+        return ProofCheck("found", "")
+
+    engine, origin = fresh.service.engine, fresh.service.origin
+    first, second = (Proving(engine, origin, lambda: "", is_on=True, ask=stopping) for _ in range(2))
+    assert first.round(later(2)) == 1
+    assert second.round(later(2)) == 1
+    assert asked == ["acme", "other"]
 
 
 def test_a_registry_can_leave_it(tmp_path: Path, site: Website) -> None:
