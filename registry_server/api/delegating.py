@@ -23,10 +23,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from registry_server.api.frames import LENGTH_BYTES, SentSettings, frame
-from registry_server.api.writer import Ask, Sent, Start, WriterAnswer
+from registry_server.api.writer import Ask, Errand, Sent, WriterAnswer
 from registry_server.sequencer.acceptance import Candidate, blobs_of
 from registry_server.sequencer.sequencer import Outcome, Sender, Sequencer
 from rye.errors import RyeError
@@ -55,7 +54,7 @@ class Gone(Exception):
 class WriterProcess:
     """The process. One thread at a time uses it."""
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, settings: SentSettings) -> None:
         """Start it. Raises OSError."""
         self.process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         assert self.process.stdin is not None
@@ -63,7 +62,7 @@ class WriterProcess:
         self._inward, self._outward = self.process.stdout.fileno(), self.process.stdin.fileno()
         os.set_blocking(self._outward, False)
         self._buffer = bytearray()
-        self._first = frame(start)
+        self._first = frame(settings)
 
     def hello(self) -> WriterAnswer:
         """Its first answer. Raises Gone."""
@@ -158,8 +157,7 @@ class DelegatingSequencer(Sequencer):
             sent = [[Sent.of(candidate) for candidate in request] for request in requests]
             blobs = {blob for request in requests for candidate in request for blob in blobs_of(candidate.statement)}
             uploads = self.uploads.remembered(sorted(blobs))
-            ask = Ask(what="work", requests=sent, senders=list(senders) if senders else None, uploads=uploads)
-            answer = self._ask(ask)
+            answer = self._ask("work", requests=sent, senders=list(senders) if senders else None, uploads=uploads)
             if answer is not None:
                 self._taken(len(requests), sum(map(len, requests)))
                 for step, seconds, _ in answer.steps:
@@ -174,13 +172,13 @@ class DelegatingSequencer(Sequencer):
 
     def tidy_soon(self) -> None:
         """Clean up, where batches are appended. What the other side has not cleaned up waits for its next batch."""
-        if not self._take_over() or self._ask(Ask(what="tidy")) is None:
+        if not self._take_over() or self._ask("tidy") is None:
             super().tidy_soon()
 
     def heartbeat(self) -> bool:
         """Sign a new head if the newest is too old, where batches are appended."""
         if self._take_over():
-            answer = self._ask(Ask(what="heartbeat"))
+            answer = self._ask("heartbeat")
             if answer is not None:
                 if answer.failure is not None:
                     raise answer.failure.error()
@@ -208,13 +206,13 @@ class DelegatingSequencer(Sequencer):
             self._batches_before = self._alone = 0
         return self._writer is not None and self._alone <= ALONE
 
-    def _ask(self, ask: Ask) -> WriterAnswer | None:
-        """The other process's answer; None if it is gone."""
+    def _ask(self, what: Errand, **work: Any) -> WriterAnswer | None:
+        """The other process's answer; None if it is gone. ``work``: more fields of the question."""
         writer = self._writer
         assert writer is not None
-        cosigned = (self.cosigned or b"").decode()
+        ask = Ask(what=what, clock=self.clock.believed(), cosigned=(self.cosigned or b"").decode(), **work)
         try:
-            answer = writer.ask(replace(ask, cosigned=cosigned), self._seconds)
+            answer = writer.ask(ask, self._seconds)
         except Gone as gone:
             _log.warning("the process that appends to the log is gone (%s); the server appends", gone)
             writer.end()
@@ -247,7 +245,7 @@ class DelegatingSequencer(Sequencer):
     def _start(self) -> None:
         writer = None
         try:
-            writer = WriterProcess(Start(SentSettings.of(self.settings), self.clock.believed()))
+            writer = WriterProcess(SentSettings.of(self.settings))
             writer.hello()
         except (OSError, Gone) as error:
             _log.warning("could not start a process that appends to the log: %s", error)

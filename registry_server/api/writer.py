@@ -35,11 +35,7 @@ _MOST_REQUESTS = 10_000
 """Requests to the store that one answer tells of."""
 
 
-class Start(Struct, frozen=True):
-    """The first frame."""
-
-    settings: SentSettings
-    clock: Believed
+Errand = Literal["work", "tidy", "heartbeat"]
 
 
 class Sent(Struct, frozen=True):
@@ -63,7 +59,9 @@ class Sent(Struct, frozen=True):
 class Ask(Struct, frozen=True, kw_only=True):
     """What to do: a method of :class:`~registry_server.api.delegating.DelegatingSequencer`."""
 
-    what: Literal["work", "tidy", "heartbeat"]
+    what: Errand
+    clock: Believed
+    """What the server compares its clock with: this process may not have been asked for months."""
     requests: list[list[Sent]] = []
     senders: list[Sender | None] | None = None
     cosigned: str = ""
@@ -183,6 +181,7 @@ class Clerk:
         results: list[Result] = []
         failure, is_signed = None, False
         try:
+            self._sequencer.clock.adopt(ask.clock)
             self._sequencer.learn_cosigned(ask.cosigned.encode() or None)
             if ask.what == "work":
                 self._sequencer.uploads.remember(ask.uploads)
@@ -223,8 +222,7 @@ def main() -> None:
     first = read_frame(inward)
     if first is None:
         return
-    start = msgspec.json.decode(first, type=Start)
-    settings = start.settings.settings()
+    settings = msgspec.json.decode(first, type=SentSettings).settings()
     logs.set_up(settings.log_format)
     engine = database.engine_of(
         settings.database_url, wait_seconds=settings.database_wait_seconds, idle_seconds=settings.leader_seconds
@@ -242,7 +240,6 @@ def main() -> None:
         taken=diary.taken,
         published=diary.published,
     )
-    sequencer.clock.adopt(start.clock)
     desk = Clerk(sequencer, diary)
     tune_interpreter()
     answer = desk.told()

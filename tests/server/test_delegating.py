@@ -7,6 +7,7 @@ import shutil
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +19,7 @@ from registry_server.api import delegating
 from registry_server.api.delegating import DelegatingSequencer
 from registry_server.migrations import opening
 from registry_server.sequencer.acceptance import Candidate
-from registry_server.sequencer.clock import steady_seconds
+from registry_server.sequencer.clock import Told, steady_seconds
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Receipt, Sender
 from registry_server.settings import Settings
@@ -53,7 +54,7 @@ def data(template: Path, tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-class Told:
+class Noted:
     """What the sequencer told the rest of the server."""
 
     def __init__(self) -> None:
@@ -63,8 +64,8 @@ class Told:
 
 
 @contextmanager
-def opened(data: Path, told: Told | None = None) -> Iterator[DelegatingSequencer]:
-    told = told or Told()
+def opened(data: Path, told: Noted | None = None) -> Iterator[DelegatingSequencer]:
+    told = told or Noted()
     settings = Settings(data=data)
     engine = opening.connect(settings.database_url)
     sequencer = DelegatingSequencer(
@@ -106,7 +107,7 @@ def release(acme: Publisher, name: str, version: str = "1.0.0") -> list[Candidat
 
 
 def test_the_process_appends_what_the_thread_would_have_appended(data: Path) -> None:
-    acme, told = Publisher("acme"), Told()
+    acme, told = Publisher("acme"), Noted()
     with opened(data, told) as sequencer:
         sequencer.submit([acme.claim_candidate()]).result(20)
         here = leader(sequencer)
@@ -200,6 +201,23 @@ def test_the_clock_is_believed_in_both_processes(data: Path, monkeypatch: pytest
         assert refused.value.code == "clock-jumped"
         with pytest.raises(RyeError):
             sequencer.clock.refuse()
+
+
+def test_what_the_server_learns_of_the_clock_later_reaches_the_process_with_each_batch(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may rest for months, while the server compares its clock anew every hour."""
+    acme = Publisher("acme")
+    with opened(data) as sequencer:
+        sequencer.submit([acme.claim_candidate()]).result(20)
+        handed_over(sequencer)
+        sequencer.submit(release(acme, "a/one")).result(20)
+        sequencer.retry().result(20)  # nobody asks the process now
+        told = {"store": Told(time.time() - 7200, steady_seconds())}
+        monkeypatch.setattr(sequencer.clock, "_told", told)
+        with pytest.raises(RyeError) as refused:
+            sequencer.submit(release(acme, "a/two")).result(20)
+        assert refused.value.code == "clock-jumped"
 
 
 def test_it_ends_with_the_server_and_starts_for_a_crowd_only(data: Path) -> None:

@@ -320,11 +320,12 @@ def test_the_process_that_appends_under_load_shows_the_cosigned_head_as_well(sce
     uploads = Folder(scene.settings.uploads)
     desk = writer.Clerk(Sequencer(scene.engine, scene.public, uploads, keys, scene.settings), diary)
     sent = [[writer.Sent.of(Publisher("acme").claim_candidate())]]
-    answer = desk.answer(writer.Ask(what="work", requests=sent, cosigned=(scene.log.cosigned or b"").decode()))
+    clock, cosigned = scene.log.clock.believed(), (scene.log.cosigned or b"").decode()
+    answer = desk.answer(writer.Ask(what="work", clock=clock, requests=sent, cosigned=cosigned))
     assert answer.failure is None
     assert scene.sizes() == (4, 2, 2)
     scene.collector.round()
-    desk.answer(writer.Ask(what="heartbeat", cosigned=(scene.log.cosigned or b"").decode()))
+    desk.answer(writer.Ask(what="heartbeat", clock=clock, cosigned=(scene.log.cosigned or b"").decode()))
     assert scene.sizes() == (4, 4, None)
 
 
