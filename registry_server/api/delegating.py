@@ -48,7 +48,7 @@ _PIECE = 1 << 18
 
 
 class Gone(Exception):
-    """The process ended, or was killed, before it answered."""
+    """The process ended, or was killed, before it answered what it was asked."""
 
 
 class WriterProcess:
@@ -213,6 +213,8 @@ class DelegatingSequencer(Sequencer):
         ask = Ask(what=what, clock=self.clock.believed(), cosigned=(self.cosigned or b"").decode(), **work)
         try:
             answer = writer.ask(ask, self._seconds)
+            if answer.failure is None and len(answer.results) != len(ask.requests):
+                raise Gone("it answered for other requests")
         except Gone as gone:
             _log.warning("the process that appends to the log is gone (%s); the server appends", gone)
             writer.end()

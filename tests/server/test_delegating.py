@@ -13,10 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from registry_server.accounts import registry_keys
 from registry_server.api import delegating
-from registry_server.api.delegating import DelegatingSequencer
+from registry_server.api.delegating import DelegatingSequencer, WriterProcess
+from registry_server.api.writer import Ask, WriterAnswer
 from registry_server.migrations import opening
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.clock import Told, steady_seconds
@@ -165,6 +167,24 @@ def test_a_process_that_does_not_answer_is_killed_before_the_server_appends(data
         receipt = sequencer.submit(release(acme, "a/two")).result(20)
         assert not receipt.results[0].duplicate
         assert process.poll() == -signal.SIGKILL
+        assert is_sound(sequencer)
+
+
+def test_a_process_that_answers_for_other_requests_is_ended_and_the_server_appends(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acme, ask = Publisher("acme"), WriterProcess.ask
+
+    def forgetting(writer: WriterProcess, asked: Ask, seconds: float) -> WriterAnswer:
+        answer = ask(writer, asked, seconds)
+        return replace(answer, results=answer.results[1:])
+
+    monkeypatch.setattr(WriterProcess, "ask", forgetting)
+    with opened(data) as sequencer:
+        sequencer.submit([acme.claim_candidate()]).result(20)
+        process = handed_over(sequencer)
+        assert isinstance(sequencer.submit(release(acme, "a/one")).result(20), Receipt)
+        assert process.poll() is not None
         assert is_sound(sequencer)
 
 
