@@ -99,6 +99,13 @@ def listing(connection: sa.Connection, since: int = 0, most: int | None = None) 
         )
 
 
+def has_happened(connection: sa.Connection, action: str, subject: str) -> bool:
+    """Whether there is such an event."""
+    row = audit_events.c
+    found = sa.select(row.position).where(row.action == action, row.subject == subject).limit(1)
+    return connection.scalar(found) is not None
+
+
 def tokens_by_creator(connection: sa.Connection) -> Iterator[tuple[str, str]]:
     """The IDs of creator and token for each token that another token created, oldest first."""
     row = audit_events.c

@@ -223,23 +223,24 @@ class Service:
             _log.warning("could not record the use of a token: %s", error)
 
     def claimed(self, account: Account, candidates: Sequence[Candidate], receipt: Receipt) -> None:
-        """Make the account that just claimed a namespace its owner. Replaying a claim is a duplicate and grants
-        nothing."""
+        """Make the account that claimed a namespace its owner. If the process that appended the claim ended before it answered,
+        it is a duplicate by now, and counts once, for whoever sent it first. Replaying a claim grants nothing."""
         for candidate, result in zip(candidates, receipt.results, strict=True):
             statement = candidate.statement
-            if isinstance(statement, Keyset) and statement.number == 1 and not result.duplicate:
-                with database.change(self.engine) as connection:
-                    roles.give(connection, statement.namespace, "owner", account=account.account)
-                    detail = {"who": account.account, "role": "owner", "log": result.position}
-                    subject = f"namespace:{statement.namespace}"
-                    audit_events.record(
-                        connection,
-                        now_text(),
-                        "namespace.claim",
-                        subject,
-                        actor=f"token:{account.token}",
-                        detail=detail,
-                    )
+            if not isinstance(statement, Keyset) or statement.number != 1:
+                continue
+            subject = f"namespace:{statement.namespace}"
+            with database.change(self.engine) as connection:
+                if result.duplicate and (
+                    Ledger(connection).submitter(result.position) != account.account
+                    or audit_events.has_happened(connection, "namespace.claim", subject)
+                ):
+                    continue
+                roles.give(connection, statement.namespace, "owner", account=account.account)
+                detail = {"who": account.account, "role": "owner", "log": result.position}
+                audit_events.record(
+                    connection, now_text(), "namespace.claim", subject, actor=f"token:{account.token}", detail=detail
+                )
 
     def session_account(self, secret: str) -> Account | None:
         """Return the account of a session, with the member's rights to read; None if the session is not valid."""

@@ -21,6 +21,7 @@ from registry_server.sequencer.leadership import LeaderFence
 from registry_server.sequencer.pending_writes import KnownRelease, PendingWrites
 from registry_server.sequencer.prefetch import BatchSubjects, learn
 from registry_server.storage.prepared import Row
+from registry_server.storage.schema import submissions
 from registry_server.storage.statement_batch import StatementBatch
 from rye.errors import RyeError
 from rye.registry.protocol import notes
@@ -389,6 +390,11 @@ class Ledger:
             return self._recovered[earlier, later]
         span = {"earlier": write_time(earlier), "later": write_time(later)}
         return [namespace for (namespace,) in queries.RECOVERED.rows(self.connection, span)]
+
+    def submitter(self, position: int) -> str | None:
+        """The account that sent an entry, by its ID; None: an operator's token, or nobody knows."""
+        account = self.connection.scalar(sa.select(submissions.c.account).where(submissions.c.position == position))
+        return None if account is None else str(account)
 
     def record_submissions(self, rows: Sequence[tuple[int, str, str | None, str]], now: datetime) -> None:
         """Record who sent entries. A row is position, token, account, address."""

@@ -7,6 +7,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -248,6 +249,36 @@ class TestAuthority:
         with database.reader(local.service.engine) as connection:
             assert roles.of_account(connection, first) == (("mine", "owner"),)
             assert roles.of_account(connection, thief) == ()
+
+    def test_a_claim_that_is_a_duplicate_of_ones_own_counts_once(
+        self, local: LocalRegistry, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The process that appended it ended before it answered, and the batch was appended again."""
+        first, thief = local.member("late"), local.member("late-thief")
+        work, claimed = local.service.sequencer.work, local.service.claimed
+        told: list[Any] = []
+
+        def work_twice(requests: Any, senders: Any) -> Any:
+            work(requests, senders)
+            return work(requests, senders)
+
+        def held(account: str) -> tuple[tuple[str, str], ...]:
+            with database.reader(local.service.engine) as connection:
+                return roles.of_account(connection, account)
+
+        monkeypatch.setattr(local.service.sequencer, "work", work_twice)
+        monkeypatch.setattr(local.service, "claimed", lambda *asked: told.append(asked))
+        answer = local.statements(local.token(account=first), Publisher("late").claim())
+        assert answer.json()["results"][0]["duplicate"] is True
+        ((account, *rest),) = told
+        claimed(replace(account, account=thief), *rest)
+        assert held(thief) == ()
+        claimed(account, *rest)
+        assert held(first) == (("late", "owner"),)
+        with database.change(local.service.engine) as connection:
+            roles.take(connection, "late", account=first)
+        claimed(account, *rest)
+        assert held(first) == ()
 
     def test_the_last_use_is_noted_and_who_sent_an_entry_is_known(self, local: LocalRegistry, acme: Publisher) -> None:
         alice = local.member("alice", acme="publisher")
