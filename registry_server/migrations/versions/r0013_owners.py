@@ -2,7 +2,7 @@
 
 A server of revision 0012 cannot read such statements: upgrade all servers before the first one is published.
 
-Revision: 0012
+Revision: 0013
 """
 
 from __future__ import annotations
