@@ -225,3 +225,23 @@ def test_options_that_contradict_each_other(witnessed: Witnessed, tmp_path: Path
         person.run(*adds(person, witnessed, "--witness-policy", str(none), "--json")).error["code"]
         == "policy-malformed"
     )
+
+
+def described(person: Person) -> str:
+    text: str = person.ok("namespace", "show", "dove", "--json").json["owner"]["description"]
+    return text
+
+
+def test_owners_continue_from_the_newest_head_with_every_statement(witnessed: Witnessed, tmp_path: Path) -> None:
+    """What they stated a moment ago, and the keys that they have since then, wait for witnesses."""
+    owner = witnessed.registry.owner("dove")
+    witnessed.wait()
+    owner.ok(*adds(owner, witnessed, "--witness-policy", str(witnessed.policy)))
+    witnessed.served.close()
+    owner.ok("namespace", "describe", "dove", "--text", "All about doves.")
+    owner.ok("keys", "generate", "--name", "second")
+    (second,) = owner.home.rglob("second.pub")
+    owner.ok("namespace", "keys", "add", "dove", str(second))
+    owner.ok("namespace", "describe", "dove", "--text", "With two keys.")
+    assert described(witnessed.registry.user()) == "With two keys.", "the control: nothing is demanded"
+    assert described(owner) == "With two keys."

@@ -75,7 +75,7 @@ def move_key(context: Context, keys: OwnKeys, old_name: str, selector: str, new_
 
 
 def _replace(context: Context, keys: OwnKeys, use: OwnNamespace, old: StoredKey, new: StoredKey) -> None:
-    with open_registry(context, use.registry) as client:
+    with open_registry(context, use.registry, writes=True) as client:
         before = keyset_in_force(context, client, use.namespace)
         rest = tuple(key for key in before.keys if key not in (old.public.raw, new.public.raw))
         if rest == before.keys:

@@ -82,7 +82,7 @@ class CheckedProof(Struct, frozen=True):
 def prove(context: Context, keys: OwnKeys, namespace: str, place: ProofPlace, key_name: str | None) -> Stated:
     """Check the place from here, then state the proof. Raises RyeError ``proof-not-found``, ``proof-unreachable``."""
     address = configured(context).of(namespace)
-    with open_registry(context, address) as client:
+    with open_registry(context, address, writes=True) as client:
         link = _link(context, client, namespace)
         private = owner_key(keys, link.keyset, key_name)
         proof = OwnerProof(
@@ -101,7 +101,7 @@ def prove(context: Context, keys: OwnKeys, namespace: str, place: ProofPlace, ke
 
 def withdraw(context: Context, keys: OwnKeys, namespace: str, place: ProofPlace, key_name: str | None) -> Stated:
     """State that a place no longer proves anything. Raises RyeError ``nothing-to-do``."""
-    with open_registry(context, configured(context).of(namespace)) as client:
+    with open_registry(context, configured(context).of(namespace), writes=True) as client:
         link = _link(context, client, namespace)
         private = owner_key(keys, link.keyset, key_name)
         known = [stated for stated in client.owners([namespace])[namespace].proofs if stated.proof.place == place.text]
@@ -132,7 +132,7 @@ def write_document(
 
     Raises RyeError ``already-exists``.
     """
-    with open_registry(context, configured(context).of(namespace)) as client:
+    with open_registry(context, configured(context).of(namespace), writes=True) as client:
         link = _link(context, client, namespace)
         if place.is_domain:
             text = documents.well_known_file(namespace, link)
@@ -169,7 +169,7 @@ def describe(
     if contact is not None:
         contact = contact if contact.startswith(("https:", "mailto:")) or "@" not in contact else f"mailto:{contact}"
         contact = _address(read_contact, contact, "Give mailto:NAME@DOMAIN or an https address.")
-    with open_registry(context, configured(context).of(namespace)) as client:
+    with open_registry(context, configured(context).of(namespace), writes=True) as client:
         link = _link(context, client, namespace)
         private = owner_key(keys, link.keyset, key_name)
         statement = Description(
@@ -187,7 +187,7 @@ def describe(
 
 def owners_of(context: Context, namespace: str) -> NamespaceOwners:
     """What a namespace's owners stated about themselves."""
-    with open_registry(context, configured(context).of(namespace)) as client:
+    with open_registry(context, configured(context).of(namespace), writes=True) as client:
         return client.owners([namespace])[namespace]
 
 
