@@ -162,7 +162,7 @@ def _with_histories(plan: Plan, chosen: Mapping[Identity, Chosen], sources: Sour
     names = sorted({change.identity.namespace for change, _ in shown})
     chains = {name: sources.client(name).keysets([name])[name] for name in names}
     known = {change.identity.namespace for change in plan.changes if change.old is not None}
-    owners = {name: sources.client(name).owners([name])[name] for name in names if name not in known}
+    owners = sources.owners(name for name in names if name not in known)
     dated = {}
     for change, record in shown:
         name = change.identity.namespace

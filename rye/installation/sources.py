@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from rye.project.lock import Lock
     from rye.project.lock_file import Unlock
     from rye.registry.trust.cosigned import CosignedHead
+    from rye.registry.trust.namespace_proofs import NamespaceOwners
     from rye.sources.book import SourceBook
 
 _N = TypeVar("_N")
@@ -163,6 +164,13 @@ class Sources:
                 link for chain in client.keysets(group).values() if (link := chain.pending(now)) is not None
             )
         return recoveries
+
+    def owners(self, namespaces: Iterable[str]) -> dict[str, NamespaceOwners]:
+        """Return what the owners of these namespaces, none of which is a source, stated about themselves."""
+        stated: dict[str, NamespaceOwners] = {}
+        for client, group in self._by_client(namespaces, lambda namespace: namespace):
+            stated.update(client.owners(group))
+        return stated
 
     def basis(self, origin: str, namespace: str) -> Basis | None:
         """Return what releases are checked against in this run; None if the registry was not asked."""

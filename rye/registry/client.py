@@ -61,7 +61,7 @@ from rye.registry.transport.seam import (
 )
 from rye.registry.trust.head_times import CLOCK
 from rye.registry.trust.keysets import KeysetChain, log_keys
-from rye.registry.trust.namespace_proofs import FOLDER, NamespaceOwners, judge_owners
+from rye.registry.trust.namespace_proofs import NamespaceOwners, judge_owners, owners_path
 from rye.registry.trust.records import (
     ItemHistory,
     ReleaseRecord,
@@ -408,12 +408,13 @@ class RegistryClient:
         return {namespace: self._chain(namespace) for namespace in wanted}
 
     def owners(self, namespaces: Iterable[str]) -> dict[str, NamespaceOwners]:
-        """Return what the owners of these namespaces stated about themselves, each line proved to be in the log."""
+        """Return what the owners of these namespaces stated about themselves, each line proved to be in the log. A registry
+        that has no such file, or that was not asked, says nothing."""
         chains = self.keysets(namespaces)
-        requests = [Request(f"{FOLDER}/{namespace}", self._limits.owners_bytes) for namespace in chains]
+        requests = [Request(owners_path(namespace), self._limits.owners_bytes) for namespace in chains]
         lines: dict[str, tuple[wire.IndexLine, ...]] = {}
         for namespace, fetched in zip(chains, self._waves.transport.fetch_many(requests), strict=True):
-            if isinstance(fetched, FetchError) and fetched.code not in ("fetch-not-found", "fetch-offline"):
+            if isinstance(fetched, FetchError) and self.was_asked and fetched.code != "fetch-not-found":
                 raise fetched
             data = b"" if isinstance(fetched, FetchError) else fetched
             # The file may be newer than the head.
@@ -423,12 +424,7 @@ class RegistryClient:
         if found:
             self.head.check_logged(found, self._tiles_of(found))
         time = self.head.snapshot.time
-        return {
-            namespace: judge_owners(chain, lines[namespace], time)
-            if lines[namespace]
-            else NamespaceOwners(namespace, chain.links[0].keyset.time if chain.links else None)
-            for namespace, chain in chains.items()
-        }
+        return {namespace: judge_owners(chain, lines[namespace], time) for namespace, chain in chains.items()}
 
     def fetch_blobs(self, blobs: Iterable[tuple[str, int]]) -> dict[str, bytes]:
         """Return content by (SHA-256, size), from the cache or in one wave, all verified. Raises the first error."""

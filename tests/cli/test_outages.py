@@ -91,6 +91,12 @@ class Test_A_registry_that_is_away:
         assert away.path(".ai/packages/acme/directives/work/top.md").exists()
         assert seconds < 15
 
+    def test_a_lock_is_made_again_from_the_cache(self, away: Person) -> None:
+        before = away.path("rye.lock").read_bytes()
+        away.path("rye.lock").unlink()
+        assert "does not answer" in away.ok("install", "--yes").stderr
+        assert away.path("rye.lock").read_bytes() == before
+
     def test_nothing_to_do_asks_nobody(self, away: Person) -> None:
         assert away.ok("install").stderr == ""
 

@@ -145,6 +145,16 @@ class TestSilence:
             client.releases([TOOL])
         assert reader.transport.requested == []
 
+    def test_what_owners_state_about_themselves_is_not_needed(self, reader: ReaderInOutages) -> None:
+        """As offline: the keysets say since when the name is theirs. A registry that answers must give the file."""
+        reader.transport.fails = SILENCE
+        stated = reader.client(survives=True).owners(["acme"])["acme"]
+        assert (stated.claimed is not None, stated.proofs) == (True, ())
+        reader.transport.fails = None
+        reader.transport.files = {**reader.transport.files, "owners/acme": b"x" * (REGISTRY.owners_bytes + 1)}
+        with pytest.raises(FetchError):
+            reader.client(survives=True).owners(["acme"])
+
     def test_the_wait_is_short_where_the_held_head_will_do(self, reader: ReaderInOutages) -> None:
         reader.client(survives=True)
         reader.client(survives=True, patient=True)
