@@ -41,6 +41,7 @@ from rye.registry.released import ItemFiles, Proofs
 from rye.registry.store.cache import Cache
 from rye.registry.store.pins import (
     Pinned,
+    demanded_witnesses,
     last_removal,
     make_pinned,
     read_withdrawn,
@@ -135,6 +136,8 @@ class RegistryClient:
         self._demand: WitnessDemand | None = None
         self._waiting: Waiting | None = None
         self._cosigned: CosignedHead | None = None
+        self._removal = self._witnesses = ""
+        """What the pin's files said when the head was accepted: another program may change them during this run."""
         self._carried = offline or is_carried
         self._writes = writes
 
@@ -228,9 +231,11 @@ class RegistryClient:
 
     @property
     def pinned(self) -> Pinned:
-        """What releases are checked against now, including what this run has seen."""
+        """What releases are checked against in this run: pin and witnesses as they were when the head was accepted, and what
+        was seen since then."""
         keysets = {name: head.sha256 for name, head in self.state.keysets.items()}
-        return make_pinned(self._store.folder, self.origin, self.state.fingerprint, keysets, self._withdrawn)
+        found = make_pinned(self._store.folder, self.origin, self.state.fingerprint, keysets, self._withdrawn)
+        return replace(found, removal=self._removal, witnesses=self._witnesses)
 
     @property
     def document(self) -> str:
@@ -318,6 +323,8 @@ class RegistryClient:
         if not signed:
             self._judgements.remember_signed(data, state)
         size, root_hash = opened.checkpoint.size, opened.checkpoint.root_hash
+        self._removal = last_removal(self._store.folder, state.origin)
+        self._witnesses = demanded_witnesses(self._store.folder, state.origin)
         self._demand = self._demanded(state.origin)
         needed = opened.tiles_needed()
         found = None
@@ -335,17 +342,17 @@ class RegistryClient:
         self._indexes, self._chains = {}, {}
 
     def commit(self) -> None:
-        """Save what was accepted, merged with what other programs accepted meanwhile. Only a first contact pins: a pin that the
-        user removed meanwhile stays removed."""
+        """Save what was accepted, merged with what other programs accepted meanwhile. Only a first contact pins, after what is
+        demanded of witnesses is there: a pin that the user removed meanwhile stays removed."""
+        pins = self._loaded is None
         if self.state != self._loaded:
-            pins = self._loaded is None
             self._state = self._loaded = self._store.save(self.state, self._reconcile)
-            if pins:
-                self._store.remember_address(self.address, self.origin)
-        if self._tagged is not None:
-            HeadTags(self._store.folder).remember(self.address, *self._tagged)
         if self._given is not None:
             witness_demands.write_demand(self._store.folder, self.origin, self._given)
+        if pins:
+            self._store.remember_address(self.address, self.origin)
+        if self._tagged is not None:
+            HeadTags(self._store.folder).remember(self.address, *self._tagged)
         if self._withdrawn:
             remember_withdrawn(self._store.folder, self.origin, self._withdrawn)
 
@@ -505,7 +512,7 @@ class RegistryClient:
         old, new = Checkpoint.parse(note.text), self.head.checkpoint
         if old.origin != self.origin:
             raise TrustError("checkpoint-origin", f"The head in {where} is of {old.origin}, not of {self.origin}.")
-        known = self._judgements.is_extended(note.text, self.state, last_removal(self._store.folder, self.origin))
+        known = self._judgements.is_extended(note.text, self.state, self._removal)
         if known and old.size <= new.size:
             return
         notes.verify(note, [key for root in self.state.all_roots for key in log_keys(root)])
@@ -530,7 +537,7 @@ class RegistryClient:
             except merkle.ProofError as error:
                 message = f"{self.origin} cannot prove that its {new.size} entries continue the {old.size} in {where}."
                 raise TrustError("head-fork", message, evidence=evidence, cause=error.code) from error
-        self._judgements.remember_extended(note.text, self.state, last_removal(self._store.folder, self.origin))
+        self._judgements.remember_extended(note.text, self.state, self._removal)
 
     def accept_recovery(self, sha256: str) -> None:
         """Record that the user accepted the recovery that ``recovery-unaccepted`` named."""

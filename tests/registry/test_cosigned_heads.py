@@ -23,7 +23,7 @@ from rye.registry.protocol.notes import NoteSignature, SignedNote
 from rye.registry.protocol.witness_policy import Policy, read_policy, simple_policy
 from rye.registry.store import witness_demands
 from rye.registry.store.cache import Cache
-from rye.registry.store.pins import witnesses_path
+from rye.registry.store.pins import read_pinned, remember_removal, witnesses_path
 from rye.registry.store.state import StateStore
 from rye.registry.trust.cosigned import WitnessDemand
 from rye.registry.trust.trust_error import TrustError
@@ -517,6 +517,33 @@ class TestWhatIsKept:
         path.unlink()
         path.with_name("elsewhere").rename(path)
         scene.read()
+
+    @pytest.mark.parametrize("changes", ["another policy", "a removed pin"])
+    def test_what_another_program_does_meanwhile_is_not_what_this_one_checked_against(
+        self, scene: Scene, changes: str
+    ) -> None:
+        """Someone demands witnesses, or removes the pin, while another program installs under what was there before."""
+        scene.read()
+        folder, origin = scene.store.folder, scene.registry.origin
+        installing = scene.client()
+        installing.refresh()
+        before = installing.pinned
+        assert before == read_pinned(folder, origin)  # the control
+        if changes == "another policy":
+            witness_demands.write_demand(folder, origin, WitnessDemand(POLICY))
+        else:
+            remember_removal(folder, origin)
+        assert installing.pinned == before
+        assert read_pinned(folder, origin) != before, "so nothing that it verified counts from now on"
+
+    def test_no_pin_is_there_before_its_policy(self, scene: Scene) -> None:
+        """A first contact that is interrupted, or another program that looks meanwhile, leaves no pin without witnesses."""
+        scene.cosign()
+        for method in ("save", "remember_address"):
+            with mock.patch.object(StateStore, method, side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+                scene.read(POLICY)
+            assert scene.store.origin_at(ADDRESS) is None
+        assert witness_demands.read_demand(scene.store.folder, scene.registry.origin) == WitnessDemand(POLICY)
 
     def test_two_programs_keep_the_larger_cosigned_head(self, scene: Scene) -> None:
         scene.cosign()
