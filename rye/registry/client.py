@@ -376,10 +376,10 @@ class RegistryClient:
             if record.takedown is not None:
                 self._withdrawn.add(release)
             elif release in known:
-                message = (
-                    f"{release} was taken down when this machine last saw it, but {self.origin} no longer shows that."
-                )
-                raise TrustError("takedown-vanished", message)
+                was = f"{release} was taken down when this machine last saw it, but"
+                if self._waiting is not None:  # seen in a head that witnesses have not cosigned yet
+                    raise TrustError("not-cosigned", f"{was} enough witnesses have not cosigned that so far.")
+                raise TrustError("takedown-vanished", f"{was} {self.origin} no longer shows that.")
         return {
             identity: without_distrusted(found[identity], self.distrusted) for identity in wanted if identity in found
         }

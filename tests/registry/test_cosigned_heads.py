@@ -224,6 +224,20 @@ class TestWhatIsRead:
         assert raised.value.code == "not-cosigned"
         client.require_cosigned(position - 1, "it")
 
+    def test_a_takedown_that_was_seen_before_witnesses_did_is_awaited(self, scene: Scene) -> None:
+        scene.cosign()
+        (release,) = scene.read().releases([TOOL])[TOOL]
+        scene.registry.take_down(TOOL, "1.0.0", [release.release.file.sha256])
+        scene.publish(LATER)
+        with scene.client() as seen:  # as `rye publish` does, whatever is demanded
+            seen.refresh()
+            assert seen.releases([TOOL])[TOOL][0].takedown is not None
+        with pytest.raises(TrustError) as raised:
+            scene.read(POLICY).releases([TOOL])
+        assert raised.value.code == "not-cosigned"
+        scene.cosign()
+        assert scene.read().releases([TOOL])[TOOL][0].takedown is not None
+
     def test_roots_after_the_cosigned_head_count_at_once(self, scene: Scene) -> None:
         scene.cosign()
         scene.read(POLICY)
