@@ -183,11 +183,20 @@ def _owner(file: Path) -> int:
         return os.geteuid() if hasattr(os, "geteuid") else 0
 
 
-def is_committed_place(project: Project, path: Path) -> bool:
-    """Whether who can commit to the project can write there: in it, or in the checkout that it is a part of."""
-    root = project.root.resolve()
+def is_committed_place(folder: Path, path: Path) -> bool:
+    """Whether who can commit to a project's folder decides what is there: the path ends in the folder or in the checkout that
+    it is a part of, or a link there leads it elsewhere.
+    """
+    root = folder.resolve()
     checkout = next((each for each in (root, *root.parents) if os.path.lexists(each / ".git")), root)
-    return path.resolve().is_relative_to(checkout)
+    place = Path(root.anchor)
+    for part in path.absolute().parts[1:]:
+        place = place.parent if part == ".." else place / part
+        if os.path.islink(place):
+            if place.is_relative_to(checkout):
+                return True
+            place = place.resolve()
+    return place.is_relative_to(checkout)
 
 
 def is_in_checkout(folder: Path) -> bool:

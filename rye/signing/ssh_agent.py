@@ -3,8 +3,8 @@
 The agent is another program, and what it says is not believed: every length has a limit (:data:`rye.limits.AGENT`), an answer
 that is not exactly one of the expected ones is an error, and :mod:`rye.signing.agent_key` verifies each signature.
 
-The socket is one of this user: it is not in the project's folder, where a repository could have put it, its file belongs to
-this user, and where the system tells who listens on it, that is this user as well.
+The socket is one of this user: it is not where who can commit to the project could have put it or a link to it, its file belongs
+to this user, and where the system tells who listens on it, that is this user as well.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ class Agent(Struct, frozen=True):
             raise RyeError("ssh-agent-missing", message, _START_HINT) from None
 
 
-def agent_of(environment: Mapping[str, str], folder: Path) -> Agent:
-    """The agent that ``SSH_AUTH_SOCK`` names. ``folder``: the project's, or the folder of the command where there is none.
+def agent_of(environment: Mapping[str, str], is_committed: Callable[[Path], bool]) -> Agent:
+    """The agent that ``SSH_AUTH_SOCK`` names. ``is_committed``: whether who can commit to the project decides what is there.
 
     Raises RyeError ``ssh-agent-missing``, ``ssh-agent-socket``.
     """
@@ -134,9 +134,8 @@ def agent_of(environment: Mapping[str, str], folder: Path) -> Agent:
     if not os.path.isabs(given):
         raise _unsafe(given, "it is not an absolute path")
     real = os.path.realpath(given)
-    inside = os.path.realpath(folder)
-    if any(Path(path).is_relative_to(inside) for path in (given, real)) and inside != Path(inside).anchor:
-        raise _unsafe(given, "it is in the project's folder, so the project could have put it there")
+    if is_committed(Path(given)):
+        raise _unsafe(given, "it is in the project or its checkout, so the project could have put it there")
     try:
         found = os.lstat(real)
     except OSError as error:
@@ -209,5 +208,5 @@ def _printable(comment: bytes) -> str:
 
 
 def _unsafe(path: str, why: str) -> RyeError:
-    hint = f"Nothing was asked of it. Set {'SSH_AUTH_SOCK'} to the socket of your own agent, or use a key in a file (--key)."
+    hint = f"Nothing was asked of it. Set {SOCKET_VARIABLE} to the socket of your own agent, or use a key in a file (--key)."
     return RyeError("ssh-agent-socket", f"The agent's socket {path} is not used: {why}.", hint)

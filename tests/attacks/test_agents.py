@@ -217,7 +217,14 @@ def test_an_agent_that_drips_is_given_up(rye: Person, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "how", ["in the project", "a link of the project", "a relative path", "below a link to the project"]
+    "how",
+    [
+        "in the project",
+        "a link of the project",
+        "below a linked folder of the project",
+        "a relative path",
+        "below a link to the project",
+    ],
 )
 def test_a_socket_that_the_project_could_have_put_there(rye: Person, tmp_path: Path, how: str) -> None:
     inside = rye.folder / "agent"
@@ -225,9 +232,14 @@ def test_a_socket_that_the_project_could_have_put_there(rye: Person, tmp_path: P
     (tmp_path / "link").symlink_to(rye.folder)
     if how == "a link of the project":
         inside.symlink_to(elsewhere)
-    place = {"a relative path": "agent", "below a link to the project": str(tmp_path / "link" / "agent")}.get(
-        how, str(inside)
-    )
+    if how == "below a linked folder of the project":
+        (rye.folder / "linked").symlink_to(tmp_path)
+        inside.symlink_to(elsewhere)
+    place = {
+        "a relative path": "agent",
+        "below a link to the project": str(tmp_path / "link" / "agent"),
+        "below a linked folder of the project": str(rye.folder / "linked" / "agent"),
+    }.get(how, str(inside))
     with answering_agent(elsewhere if inside.is_symlink() else inside, answers(honest)) as requests:
         rye.fails("sign", ITEM, code="ssh-agent-socket", env={"SSH_AUTH_SOCK": place})
         assert requests == []
@@ -242,6 +254,16 @@ def test_from_a_folder_of_the_project_it_is_still_the_project_s(rye: Person) -> 
     with answering_agent(rye.folder / "agent", answers(honest)) as requests:
         below.fails("sign", "one.md", code="ssh-agent-socket", env={"SSH_AUTH_SOCK": str(rye.folder / "agent")})
     assert requests == []
+
+
+def test_a_socket_in_the_checkout_that_the_project_is_a_part_of(rye: Person, tmp_path: Path) -> None:
+    with answering_agent(tmp_path / "agent", answers(honest)) as requests:
+        (tmp_path / ".git").mkdir()
+        error = rye.fails("sign", ITEM, code="ssh-agent-socket")
+        assert "checkout" in error["message"]
+        assert requests == []
+        (tmp_path / ".git").rmdir()
+        rye.ok("sign", ITEM)
 
 
 def test_a_file_that_is_no_socket(rye: Person, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def rye(tmp_path: Path, agent: OpenSshAgent) -> Person:
 
 def opened(root: Path, agent: OpenSshAgent) -> WitnessFolder:
     def found() -> Agent:
-        return agent_of(agent.environment, root)
+        return agent_of(agent.environment, lambda path: False)
 
     def key(public: PublicKey) -> AgentKey:
         return AgentKey(public, "desk", found, lambda line: None, lambda line: None, lambda: None)

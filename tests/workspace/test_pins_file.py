@@ -137,6 +137,18 @@ def test_a_link_into_the_project_pins_nothing_and_outside_of_a_project_any_file_
     assert len(named(home, "link", "server")) == 1
 
 
+def test_a_link_out_of_the_project_pins_nothing(home: Path) -> None:
+    """Who can commit chooses where it leads."""
+    (home / "server" / "pins").write_text(LINE)
+    (home / "checkout" / "file").symlink_to(home / "server" / "pins")
+    (home / "checkout" / "folder").symlink_to(home / "server")
+    (home / "server" / "back").symlink_to(home / "checkout")
+    for place in ("file", "folder/pins", "../server/back/file", "../server/back/../checkout/folder/pins"):
+        with pytest.raises(RyeError, match="is inside the project"):
+            named(home, str(home / "checkout" / place))
+    assert len(named(home, "../server/pins")) == 1
+
+
 def pinned_here(home: Path, address: str, origin: str) -> str:
     """Pin a registry on this machine. Returns its fingerprint."""
     state = state_path(own(home).registries, origin)

@@ -136,7 +136,7 @@ def given_pins(context: Context) -> Mapping[str, GivenPin]:
         return {}
     path = context.cwd / named
     project = find_project(context.cwd)
-    if project is not None and is_committed_place(project, path):
+    if project is not None and is_committed_place(project.root, path):
         raise RyeError(
             "bad-pins",
             f"{VARIABLE}: {named!r} is inside the project, so anyone who can commit could write it.",

@@ -53,7 +53,7 @@ def demand_in_pins(context: Context, origin: str, policy: Path) -> WitnessDemand
     machine has.
     """
     project = find_project(context.cwd)
-    if not policy.is_absolute() or (project is not None and is_committed_place(project, policy)):
+    if not policy.is_absolute() or (project is not None and is_committed_place(project.root, policy)):
         raise RyeError(
             "bad-pins",
             f"RYE_PINS: the policy {str(policy)!r} is not an absolute path outside of the project.",

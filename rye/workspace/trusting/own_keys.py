@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rye.errors import RyeError, UsageError
 from rye.limits import KEYS
-from rye.project.layout import find_project
+from rye.project.layout import find_project, is_committed_place
 from rye.signing.key_store import KeyStore, StoredKey
 from rye.signing.keys import PrivateKey, PublicKey, key_problem
 from rye.signing.sealed_form import is_sealed
@@ -104,7 +104,9 @@ class OwnKeys:
     def agent(self) -> Agent:
         """The user's ssh-agent. Raises RyeError ``ssh-agent-missing``, ``ssh-agent-socket``."""
         project = find_project(self.context.cwd)
-        return ssh_agent.agent_of(self.context.environment, self.context.cwd if project is None else project.root)
+        folder = self.context.cwd if project is None else project.root
+        whole = not folder.resolve().name  # nobody commits to the whole file system
+        return ssh_agent.agent_of(self.context.environment, lambda path: not whole and is_committed_place(folder, path))
 
     def agent_keys(self) -> tuple[AgentEntry, ...]:
         """The keys of the user's ssh-agent that Rye can use. Raises RyeError ``ssh-agent-missing`` and others."""
