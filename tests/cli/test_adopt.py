@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -260,6 +261,23 @@ def test_a_commit_that_leaves_a_skill_alone_leaves_its_copy_and_signature_alone(
     rye.ok("verify", ".ai/skills/words")
     rye.ok("version", "bump", "patch", ".ai/skills/words")
     assert origin.adopt()[1]["words"][0] == "unchanged", "its version is its owner's"
+
+
+@pytest.mark.processes
+def test_a_broken_signature_line_is_no_edit(rye: Person) -> None:
+    """Signing would replace it; it is no part of the skill."""
+    origin = Origin(rye)
+    origin.adopt()
+    rye.ok("keys", "generate")
+    rye.ok("sign")
+    copy = rye.path(".ai/skills/words/SKILL.md")
+    text = copy.read_text()
+    copy.write_text(re.sub("(rye:signed:[0-9-]+)T", r"\1x", text))
+    assert copy.read_text() != text
+    assert origin.adopt()[1]["words"][0] == "unchanged"
+    origin.write("words", "license: MIT\n")
+    origin.commit()
+    assert origin.adopt("--update")[1]["words"][0] == "updated"
 
 
 @pytest.mark.processes

@@ -17,7 +17,8 @@ from rye.errors import RyeError
 from rye.items.attached import IGNORE_FILE
 from rye.items.skill.adoption import analyze
 from rye.publishing.working_tree import blob_at, tree_at
-from rye.signing.signature_line import FoundLine, find, layout_of, text_of
+from rye.signing.sign_item import unsigned_text
+from rye.signing.signature_line import layout_of, text_of
 from rye.sources.finding import find_items
 from rye.sources.listing import Listing, TreeEntry
 from rye.text.frontmatter import FrontmatterError, split
@@ -68,17 +69,14 @@ class SkillFiles(Struct, frozen=True):
     attached: Mapping[str, AttachedBytes]
 
 
-def unsigned_text(main: bytes) -> str:
-    """Return the text of a ``SKILL.md`` without its signature."""
-    text = text_of(main)
-    line = find(text, layout_of("skill", _MAIN))
-    return line.rest if isinstance(line, FoundLine) else text
+def _unsigned(main: bytes) -> str:
+    return unsigned_text(text_of(main), layout_of("skill", _MAIN))
 
 
 def recorded_in(main: bytes) -> Recorded:
     """Return what a ``SKILL.md`` says in its ``metadata``; nothing if it cannot be read."""
     try:
-        value = read_yaml(split(unsigned_text(main)).yaml).value
+        value = read_yaml(split(_unsigned(main)).yaml).value
     except (FrontmatterError, YamlError, RyeError, UnicodeDecodeError):
         return Recorded(None, None)
     metadata = value.get("metadata") if isinstance(value, dict) else None
@@ -92,7 +90,7 @@ def is_same(copy: SkillFiles, name: str, there: SkillFiles, recorded: Recorded) 
     if copy.attached != there.attached:
         return False
     adopted = analyze(there.main, name, (), recorded.added).fixed
-    return unsigned_text(copy.main) == unsigned_text(there.main if adopted is None else adopted)
+    return _unsigned(copy.main) == _unsigned(there.main if adopted is None else adopted)
 
 
 class Base(Struct, frozen=True):
