@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,6 +49,25 @@ def test_a_key_moves_into_the_agent(registry: Registry, agent: OpenSshAgent) -> 
     reader = registry.user()
     reader.ok("add", "moves/work/one@1.0.0", "--yes")
     assert reader.ok("info", "moves/work/one", "--json").json["signers"] == [moved["fingerprint"]] != [old]
+
+
+@needs_ssh_agent
+def test_a_namespace_that_has_the_new_key_already_is_left_as_it_is(
+    registry: Registry, agent: OpenSshAgent, tmp_path: Path
+) -> None:
+    """As after a command that was interrupted before it read the registry's answer, or on a second machine."""
+    rye = owner(registry, "twice", agent)
+    seen = rye.home / "data" / "registries"
+    shutil.copytree(seen, tmp_path / "seen")
+    move = ("keys", "move", "default", "--agent", "desk@desk", "--yes", "--json")
+    rye.ok(*move)
+    number = rye.ok("namespace", "show", "twice", "--json").json["number"]
+    shutil.rmtree(seen)
+    (tmp_path / "seen").rename(seen)
+    rye.ok("keys", "default", "default")
+    again = rye.ok(*move).json
+    assert (again["namespaces"], again["left"], again["default"]) == (["twice"], [], True)
+    assert rye.ok("namespace", "show", "twice", "--json").json["number"] == number
 
 
 @needs_ssh_agent

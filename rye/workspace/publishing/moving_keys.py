@@ -63,22 +63,24 @@ def move_key(context: Context, keys: OwnKeys, old_name: str, selector: str, new_
     left: list[LeftNamespace] = []
     for use in uses.namespaces:
         try:
-            _replace(context, keys, use, old, new)
+            replaced = _replace(context, keys, use, old, new)
         except RyeError as error:
             command = f"rye namespace keys add {use.namespace} {new.path.with_suffix('.pub')} -o {use.namespace}.keyset"
             left.append(LeftNamespace(use.namespace, error.message, command))
         else:
-            done.append(use.namespace)
+            done += [use.namespace] if replaced else []
     if old.default and not left:
         keys.store.set_default(new.name)
     return Moved(keys.store.get(old.name), keys.store.get(new.name), tuple(done), tuple(left), uses.unread)
 
 
-def _replace(context: Context, keys: OwnKeys, use: OwnNamespace, old: StoredKey, new: StoredKey) -> None:
+def _replace(context: Context, keys: OwnKeys, use: OwnNamespace, old: StoredKey, new: StoredKey) -> bool:
+    """Whether the namespace has the new key instead of the old one now. False: somebody took the old one out."""
     with open_registry(context, use.registry, writes=True) as client:
         before = keyset_in_force(context, client, use.namespace)
+        if old.public.raw not in before.keys:
+            return new.public.raw in before.keys  # another machine did it, or an interrupted command
         rest = tuple(key for key in before.keys if key not in (old.public.raw, new.public.raw))
-        if rest == before.keys:
-            return  # another machine did it already
         keyset = next_keyset(before, (*rest, new.public.raw), None, statement_time(context))
         sign_and_send(context, client, keys, keyset, Signing())
+        return True
