@@ -60,3 +60,22 @@ def test_a_touch_alone_neither_claims_nor_publishes_nor_lowers(registry: Registr
         rye.ok("publish", path, *publish)
         rye.ok(*change)
     registry.user().ok("add", "vault/work/two", "--yes")
+
+
+def test_a_key_that_does_not_count_is_no_second_key(registry: Registry, tmp_path: Path) -> None:
+    """Where hardware is required, a key in a file cannot take the place of the only stick."""
+    rye: Person = registry.reader("sole")
+    rye.ok("login", registry.url, "--token", registry.token)
+    rye.environment["SSH_AUTH_SOCK"] = str(tmp_path / "agent")
+    with answering_agent(tmp_path / "agent", agent_with(TOUCHED)):
+        rye.ok("keys", "add", "--agent", "--name", "stick")
+        rye.ok("keys", "generate", "--name", "plain")
+        rye.ok("namespace", "claim", "sole", "--key", "stick", "--key", "plain", "--require", "hardware")
+    listed = {key["name"]: key["namespaces"] for key in rye.ok("keys", "list", "--json").json["keys"]}
+    assert [use["namespace"] for use in listed["stick"]] == ["sole"]
+    assert listed["plain"] == []
+    checks = {check["name"]: check["status"] for check in rye.run("doctor", "--json").json["checks"]}
+    assert checks["namespaces"] == "warning"
+    error = rye.fails("keys", "remove", "stick", "--yes", code="key-needed")
+    assert "nobody else has one" in error["message"]
+    rye.ok("keys", "remove", "plain", "--yes")

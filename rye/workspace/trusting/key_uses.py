@@ -22,19 +22,21 @@ if TYPE_CHECKING:
 
 
 class OwnNamespace(Struct, frozen=True, kw_only=True):
-    """A namespace that accepts a key of this machine."""
+    """A namespace that lists a key of this machine."""
 
     namespace: str
     registry: str
     """The address that is pinned."""
     keys: int
-    """How many keys it has."""
+    """How many of its keys count: all, or the security keys if it requires one."""
     since: dict[str, datetime]
-    """Each key of this machine that it accepts, by name, and since when."""
+    """Each key of this machine that it lists, by name, and since when."""
+    accepted: frozenset[str]
+    """Those of them that count."""
 
     def only(self, name: str) -> bool:
-        """Whether this machine has no other key of it."""
-        return self.since.keys() == {name}
+        """Whether it accepts no other key of this machine."""
+        return self.accepted == {name}
 
 
 class KeyUses(Struct, frozen=True):
@@ -45,7 +47,7 @@ class KeyUses(Struct, frozen=True):
 
     def of(self, name: str) -> tuple[OwnNamespace, ...]:
         """Those that accept the key with this name."""
-        return tuple(one for one in self.namespaces if name in one.since)
+        return tuple(one for one in self.namespaces if name in one.accepted)
 
     def as_json(self, name: str) -> list[dict[str, str]]:
         """``namespaces`` of a key in the JSON of ``rye keys list``."""
@@ -76,8 +78,13 @@ def key_uses(context: Context, keys: Iterable[StoredKey]) -> KeyUses:
             since = _since(chain, names, time)
             if since:
                 current = chain.current(time)
-                count = len(current.keyset.keys) if current is not None else 0
-                own.append(OwnNamespace(namespace=namespace, registry=address, keys=count, since=since))
+                counting = {key.raw for key in current.keyset.accepted_keys()} if current is not None else set()
+                accepted = frozenset(names[key] for key in counting & names.keys())
+                own.append(
+                    OwnNamespace(
+                        namespace=namespace, registry=address, keys=len(counting), since=since, accepted=accepted
+                    )
+                )
     return KeyUses(tuple(own), tuple(unread))
 
 
@@ -101,7 +108,7 @@ def removable(context: Context, keys: OwnKeys, name: str, *, force: bool) -> Sto
     uses = key_uses(context, keys.list())
     for address, why in uses.unread:
         context.warn(f"Whether a namespace of {address} needs {stored.name!r} is not known: {why}")
-    needing = [use for use in uses.of(stored.name) if use.only(stored.name)]
+    needing = [use for use in uses.namespaces if use.only(stored.name)]
     if not needing:
         return stored
     told = "; ".join(f"{use.namespace} ({_others(use.keys - 1)})" for use in needing)
