@@ -8,11 +8,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from msgspec import structs
 
+from rye.items.identity import Identity
 from rye.registry.protocol import notes
 from rye.registry.protocol.lines import StatementError
 from rye.registry.protocol.notes import NoteError, Signer, VerifierKey
-from rye.registry.protocol.statements import Keyset, Require, namespace_key_name
+from rye.registry.protocol.statements import Keyset, Require, Revocation, Yank, namespace_key_name
 from rye.registry.trust.keysets import KeysetChain, extend
 from rye.registry.trust.owners import Owners
 from rye.registry.trust.trust_error import TrustError
@@ -211,6 +213,20 @@ def test_one_key_in_two_forms_is_no_keyset() -> None:
         with pytest.raises(StatementError, match="same 32 bytes"):
             keyset(*twice, threshold=2).text()
     keyset(STICK.public, PLAIN.public, threshold=2).text()
+
+
+@pytest.mark.parametrize("revoked", [STICK.public, PRIVATE.public])
+@pytest.mark.parametrize("signer", [STICK, PRIVATE])
+def test_a_revocation_stops_the_key_in_both_forms(signer: SigningKey, revoked: PublicKey) -> None:
+    """A keyset cannot revoke both, so the thief of a key that was in a namespace in two forms would keep one."""
+    first = keyset(PLAIN.public, signer.public)
+    second = structs.replace(keyset(PLAIN.public, before=first), revoked=(Revocation(revoked.raw, 5),))
+    chain = extend(chain_of(first, PLAIN), 7, signed_by(second, PLAIN), second, Owners(()))
+    yank = Yank(ORIGIN, Identity("directive", "acme/work/one"), "1.0.0", True, 1, NOW, "why")
+    note = notes.sign(
+        yank.text(), [Signer(VerifierKey(namespace_key_name(ORIGIN, "acme"), signer.public.raw), signer.sign)]
+    )
+    assert [chain.check(position, yank, note, NOW).revoked for position in (4, 5, 6)] == [False, True, True]
 
 
 def test_one_key_in_two_forms_counts_once_in_a_note() -> None:

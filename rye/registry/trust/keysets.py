@@ -11,7 +11,7 @@ Rules, in the order in which :func:`extend` checks them:
    owners of one of the registry's roots (``recovery-signatures``).
    Where a keyset has ``require``, only its security keys count here, and for statements: a keyset that lowers it is signed by
    them as well.
-5. Revocations are kept unchanged (``keyset-revocations``).
+5. Revocations are kept unchanged (``keyset-revocations``). One revokes the key's 32 bytes, in whichever form they signed.
 6. A recovery has no effect before its time. Until then the previous keys stay in force. They can object with another
    keyset of the same number, which replaces the recovery; nothing else can follow it that early (``recovery-pending``).
    A keyset that is postdated to follow it anyway has no effect before the recovery does.
@@ -44,6 +44,7 @@ from rye.registry.protocol.statements import (
 )
 from rye.registry.trust.owners import Owners
 from rye.registry.trust.trust_error import TrustError
+from rye.signing.keys import PublicKey
 
 
 class Link(Struct, frozen=True):
@@ -148,8 +149,8 @@ class KeysetChain(Struct, frozen=True):
             }
             raise TrustError("statement-signer", message, cause=error.code, **keys) from error
         latest = self.current(time) or link
-        since = {revocation.key: revocation.position for revocation in latest.keyset.revoked}
-        good = [key for key in signed if key not in since or position < since[key]]
+        since = {PublicKey(revocation.key).point: revocation.position for revocation in latest.keyset.revoked}
+        good = [key for key in signed if position < since.get(PublicKey(key).point, position + 1)]
         revoked = len(good) < needed
         return Signers(link, tuple(key for key in link.keyset.keys if key in signed), revoked)
 

@@ -190,7 +190,8 @@ def revoke_key(context: Context, keys: OwnKeys, request: Revoking, signing: Sign
         # A key that was only removed can turn out to be stolen later.
         ever = tuple(dict.fromkeys(key for link in links for key in link.keyset.keys))
         gone = selected_key(namespace, (*before.keys, *ever), request.wanted)
-        known = next((revocation for revocation in before.revoked if revocation.key == gone), None)
+        point = PublicKey(gone).point
+        known = next((entry for entry in before.revoked if PublicKey(entry.key).point == point), None)
         if known is not None:
             raise RyeError(
                 "revoked-key",
