@@ -4,7 +4,7 @@
 
     <config>/keys/            0700
         <name>.key            0600  the private key: PKCS #8 PEM, or sealed (rye.signing.keys)
-        <name>.agent          0600  instead: the private key is in an ssh-agent; the OpenSSH line of its public half
+        <name>.ssh-agent      0600  instead: the private key is in an ssh-agent; the OpenSSH line of its public half
         <name>.pub            0600  the public key in PEM (of a security key its OpenSSH line), to give to others
         <name>.used           0600  when it signed last
         default               the name of the key that signs if none is named: the first one, until changed
@@ -231,6 +231,7 @@ class KeyStore:
             raise RyeError("already-exists", message, hint, what="key") from None
         try:
             self.trust.add(key, name, source, now)
+            path.with_suffix(".used").unlink(missing_ok=True)  # a process may have signed while its key was removed
             private_files.write(path.with_suffix(".pub"), key.pem)
             default = self.default_name()
             if default is None or not self._path(default).is_file():

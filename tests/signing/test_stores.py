@@ -156,6 +156,16 @@ class TestOwnKeys:
         assert store.list() == ()
         assert list(store.folder.iterdir()) == []
 
+    def test_a_new_key_has_not_signed_although_one_of_its_name_did(self, store: KeyStore) -> None:
+        """Another process may sign while the key is removed, and note it afterwards."""
+        store.generate("work", NOW)
+        store.remove("work")
+        store.mark_used("work", NOW)
+        store.generate("work", NOW)
+        assert store.last_used("work") is None
+        store.mark_used("work", NOW)
+        assert store.last_used("work") is not None
+
 
 class TestTrust:
     def test_nothing_is_trusted_at_first(self, trust: TrustStore) -> None:
