@@ -53,9 +53,9 @@ def sign_and_send(
     Raises RyeError ``signatures-missing`` if no file was named.
     """
     _warn_of_fewer(context, keyset)
-    link = client.keysets([keyset.namespace])[keyset.namespace].current(context.now())
-    note = sign_keyset(keys, keyset, signing.key_names, link.keyset if link is not None else None)
-    missing = _missing(context, client, keyset, note)
+    before = _in_force(context, client, keyset.namespace)
+    note = sign_keyset(keys, keyset, signing.key_names, before)
+    missing = _missing(keyset, before, note)
     if not missing:
         return KeysetOutcome(keyset, log=_send(context, client, keyset, note))
     if signing.output is None:
@@ -93,7 +93,7 @@ def submit_keyset(context: Context, path: Path, shown: str) -> KeysetOutcome:
     """Publish a keyset that enough owners signed. Raises RyeError ``signatures-missing``."""
     note, keyset = _read(path)
     with open_registry(context, configured(context).of(keyset.namespace), origin=keyset.origin, writes=True) as client:
-        missing = _missing(context, client, keyset, note)
+        missing = _missing(keyset, _in_force(context, client, keyset.namespace), note)
         if missing is not None:
             raise RyeError(
                 "signatures-missing",
@@ -137,12 +137,16 @@ def _signers(keys: OwnKeys, keyset: Keyset, key_names: Sequence[str], before: Ke
     return [owner_signer(keyset.origin, keyset.namespace, signing_key) for signing_key in chosen]
 
 
-def _missing(context: Context, client: RegistryClient, keyset: Keyset, note: SignedNote) -> str | None:
+def _in_force(context: Context, client: RegistryClient, namespace: str) -> Keyset | None:
+    link = client.keysets([namespace])[namespace].current(context.now())
+    return link.keyset if link is not None else None
+
+
+def _missing(keyset: Keyset, before: Keyset | None, note: SignedNote) -> str | None:
     """The signatures that a keyset still needs, in words; None if it can be published."""
-    before = client.keysets([keyset.namespace])[keyset.namespace].current(context.now())
     needs = [(keyset, "its own keys")]
     if before is not None and keyset.recovery is None:
-        needs.append((before.keyset, f"the keys of keyset {before.keyset.number}"))
+        needs.append((before, f"the keys of keyset {before.number}"))
     for required, whose in needs:
         try:
             notes.verify(note, namespace_keys(required), required.threshold)

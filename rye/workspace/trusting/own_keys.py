@@ -75,28 +75,18 @@ class OwnKeys:
         """The key that signs: unsealed from its file, or the agent's, which is asked only when something is to be signed."""
         stored = self.store.get(name)
         if stored.in_agent:
-            return agent_key.AgentKey(
-                stored.public,
-                stored.name,
-                self.agent,
-                lambda text: self.context.tell(text, always=True),
-                self.context.tell,
-                lambda: self._used(stored.name),
-            )
+            return self._in_agent(stored.public, stored.name, lambda: self._used(stored.name))
         private = self.private(stored.name)
         self._used(stored.name)
         return private
 
     def agent_signing_key(self, key: PublicKey) -> SigningKey:
         """The key of the agent that has this public half, whether or not it was added to the user's keys."""
-        return agent_key.AgentKey(
-            key,
-            key.openssh_fingerprint,
-            self.agent,
-            lambda text: self.context.tell(text, always=True),
-            self.context.tell,
-            lambda: None,
-        )
+        return self._in_agent(key, key.openssh_fingerprint, lambda: None)
+
+    def _in_agent(self, key: PublicKey, name: str, signed: Callable[[], None]) -> SigningKey:
+        tell = self.context.tell
+        return agent_key.AgentKey(key, name, self.agent, lambda text: tell(text, always=True), tell, signed)
 
     def _used(self, name: str) -> None:
         self.store.mark_used(name, self.context.now())
