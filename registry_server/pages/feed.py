@@ -116,7 +116,8 @@ class Scope(Struct, frozen=True, kw_only=True):
         readable = registry.reader.namespaces
         if self.identity is not None:
             name = str(self.identity)
-            return [(f"{name[:-1]}{chr(ord(name[-1]) - 1)}\U0010ffff", f"{name}\0")]
+            # No name has a control character; PostgreSQL has no text with a NUL.
+            return [(f"{name[:-1]}{chr(ord(name[-1]) - 1)}\U0010ffff", f"{name}\x01")]
         if self.kind and readable is None:
             return [(f"{self.kind}:", f"{self.kind};")]
         if self.kind:
