@@ -139,12 +139,20 @@ class RegistryView:
 
         Raises TrustError if clients refuse the whole history.
         """
-        return self.histories([identity]).get(identity) if self.may_read(identity.namespace) else None
+        histories, refused = self._read([identity])
+        if identity in refused:
+            raise refused[identity]
+        return histories.get(identity)
 
-    def histories(self, identities: list[Identity]) -> dict[Identity, ItemHistory]:
+    def histories(self, identities: Collection[Identity]) -> dict[Identity, ItemHistory]:
         """Return several histories, without those that are missing, hidden from this reader or refused by clients."""
+        return self._read(identities)[0]
+
+    def _read(self, identities: Collection[Identity]) -> tuple[dict[Identity, ItemHistory], dict[Identity, TrustError]]:
+        """Return the histories that the reader may see, and why clients refuse others."""
         readable = {str(identity): identity for identity in identities if self.may_read(identity.namespace)}
         histories: dict[Identity, ItemHistory] = {}
+        refused: dict[Identity, TrustError] = {}
         unread: dict[str, tuple[object, ...]] = {}
         for name, sha256 in self._index_hashes(readable).items():
             if sha256:
@@ -160,13 +168,12 @@ class RegistryView:
                 entries = [read_line(line, name) for line in lines]
                 chain, owners = self.chain(identity.namespace), Owners(tuple(self.roots()))
                 judged = judge(identity, entries, chain, owners, self.since(identity.namespace))
-            except TrustError:
-                if len(identities) == 1:
-                    raise
+            except TrustError as error:
+                refused[identity] = error
                 continue
             histories[identity] = judged
             _judged.put(unread[name], judged, sum(len(line.note) for line in lines))
-        return histories
+        return histories, refused
 
     def _index_hashes(self, wanted: Collection[str]) -> Mapping[str, str]:
         """Return the SHA-256 of the index file of each name; empty if there is no such name."""

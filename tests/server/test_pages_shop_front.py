@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from lxml import html
 
-from registry_server.pages import listings, lists
+from registry_server.pages import listings, lists, registry_view
 from registry_server.pages.limits import ListLimits
 from rye.items.identity import Identity
 from rye.registry.protocol.statements import Relation
+from rye.registry.trust.records import ItemHistory, judge
+from rye.registry.trust.trust_error import TrustError
 from rye.signing.sign_item import sign
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.publisher import Publisher, now
@@ -331,3 +333,23 @@ def test_a_kind_and_an_item_have_feeds_that_their_pages_announce(
         assert (others.id in feed) is (page == "/-/skills")
     assert local.get("/-/tools/feed.atom").text.count("<entry>") == 0
     assert local.get("/-/skill/acme/nothing/feed.atom").status_code == 404
+
+
+def test_an_item_that_clients_refuse_spoils_no_other_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with LocalRegistry(tmp_path / "data") as local:
+        acme = local.owner("acme")
+        bad = skill(local, acme, name="bad")
+        top = skill(local, acme, name="top", depends_on=(Relation(str(bad), bad, "^1.0"),))
+
+        def refusing(identity: Identity, *rest: Any) -> ItemHistory:
+            if identity == bad:
+                raise TrustError("index-foreign", "Clients refuse it.")
+            return judge(identity, *rest)
+
+        monkeypatch.setattr(registry_view, "judge", refusing)
+        assert {bad.id, top.id} <= set(names(document(local, "/-/skills")))
+        assert document(local, "/-/search?q=bad")["results"][0]["is_examined"] is False
+        assert "cannot be installed" in document(local, f"/-/skill/{top.id}")["brings"]["problem"]
+        for path in ("/", "/feed.atom", "/-/namespaces/acme"):
+            assert local.get(path, headers=HTML).status_code == 200, path
+        assert local.get(f"/-/skill/{bad.id}", headers=HTML).status_code != 200
