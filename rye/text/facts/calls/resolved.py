@@ -74,7 +74,7 @@ _NAMING: Final = (
     ", eval",
     ", exec",
 )
-_JOINED = re.compile(r"[\"'`][ \t]?\+[ \t]?(?:[rbuf](?=[\"']))?[\"'`]|(?<=\w)[\"'][ \t]?\.[ \t]?[\"'](?=\w)")
+_JOINED = re.compile(r"[\"'`](?:[ \t]?\+[ \t]?(?:[rbuf](?=[\"']))?[\"'`]|(?<=\w[\"'])[ \t]?\.[ \t]?[\"'](?=\w))")
 _ESCAPED = re.compile(r"\\x([2-7][0-9A-Fa-f])|\\u00([2-7][0-9A-Fa-f])|\\u\{0{0,4}([2-7][0-9A-Fa-f])\}")
 _CODES = re.compile(
     r"(?:String\.fromCharCode|bytes|bytearray)\(\s*\[?((?:\s?(?:0x[0-9a-fA-F]{1,2}|\d{1,3})\s?,?){2,200})\]?\s*\)(?:\.decode\(\))?"
@@ -89,7 +89,7 @@ _REVERSED = re.compile(
     r"\[\.\.\.[\"']([\w.:/ -]{2,200})[\"']\]\.reverse\(\)\.join\([\"']{2}\)"
 )
 _WORDS = re.compile(r"[\"'`]([^\"'`\n]{0,40})[\"'`]")
-_PROPERTY = re.compile(rf"(?<=[\w)\]])(?:\?\.)?\[\s?[\"'`]({_PROPERTIES})[\"'`]\s?\]")
+_PROPERTY = re.compile(rf"(?:\[(?<=[\w)\]]\[)|\?\.\[(?<=[\w)\]]\?\.\[))\s?[\"'`]({_PROPERTIES})[\"'`]\s?\]")
 _ATTRIBUTE = re.compile(
     rf"getattr\(\s*({_NAME}(?:\.{_NAME}){{0,3}})\s*,\s*[rbu]?[\"']({_NAME})[\"']\s*(?:,[^()\n]{{0,40}})?\)"
 )
@@ -154,11 +154,9 @@ def _resolved(source: Source) -> str:
     lines = source.lines_with(_ALIAS_WORDS)
     if not lines and text is source.text:
         return text
-    if text is not source.text:
-        kept = text.split("\n")
-        naming = [line for line in kept if any(mark in line for mark in _NAMING)]
-    else:
-        naming = [line for line in map(source.lines.__getitem__, lines) if any(mark in line for mark in _NAMING)]
+    marks = [mark for mark in _NAMING if mark in text]
+    kept = map(source.lines.__getitem__, lines) if text is source.text else text.split("\n")
+    naming = [line for line in kept if any(mark in line for mark in marks)] if marks else []
     aliases = _aliases("\n".join(naming)) if naming else {}
     for match in list(_CONTAINER.finditer("\n".join(naming)))[:_MOST_ALIASES] if naming else ():
         text = re.sub(rf"(?<![\w.$]){re.escape(match[1])}\[[^\[\]\n]{{1,40}}\](?=\s?\()", match[2], text)

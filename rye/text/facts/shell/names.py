@@ -35,8 +35,8 @@ _FUNCTION = re.compile(
 _PRINTED = re.compile(r"\bprintf[ \t]+-v[ \t]+([A-Za-z_]\w{0,60})[ \t]+[\"']([^\"'\n]{1,200})[\"']([^\n;|&]{0,300})")
 #: A variable as shells use it: ``$x``, ``${x}``, ``${x[@]}``, ``${x//a/b}``, ``${x:2:3}``; in cmd ``%x%``, ``!x!``.
 _VARIABLE = re.compile(
-    r"\$(?:\{(?P<how>[!#])?(?P<a>[A-Za-z_]\w{0,60})(?P<expansion>[^{}\n\x1f]{0,80})\}|(?P<b>[A-Za-z_]\w{0,60}))"
-    r"|(?P<sign>[%!])(?P<c>[A-Za-z_]\w{0,40})(?P<cut>:[^%!\n]{1,40})?(?P=sign)"
+    r"(?P<sign>[$%!])(?:(?<=\$)(?:\{(?P<how>[!#])?(?P<a>[A-Za-z_]\w{0,60})(?P<expansion>[^{}\n\x1f]{0,80})\}|(?P<b>[A-Za-z_]\w{0,60}))"
+    r"|(?<!\$)(?P<c>[A-Za-z_]\w{0,40})(?P<cut>:[^%!\n]{1,40})?(?P=sign))"
 )
 _SLICE = re.compile(r":\s?(-?\d{1,4})(?::(-?\d{1,4}))?|:~(-?\d{1,4})(?:,(-?\d{1,4}))?")
 _INDEX = re.compile(r"\[(?:([@*])|(\d{1,3}))\]")
