@@ -25,9 +25,7 @@ from rye.project.spaces import Entry, entries_of
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem, customized
 from rye.workspace.items.item_tree import effective_tree
-from rye.workspace.items.own_signatures import own_item, signer_of
-from rye.workspace.trusting.acceptance import agreement
-from rye.workspace.trusting.own_attached import approval
+from rye.workspace.items.own_signatures import not_agreed_files, own_item, signer_of
 
 
 class OwnItems(Struct, frozen=True):
@@ -67,7 +65,7 @@ def own_items(context: Context, project: Project, manifest: Manifest, lock: Lock
     for identity, entry in own_entries(context, project, manifest, lock):
         try:
             published = own_item(context, entry, project, manifest)
-            why = _not_allowed(context, project, published, entry)
+            why = _not_allowed(context, published)
             if why is not None:
                 left_out.append((identity, why))
                 continue
@@ -85,14 +83,13 @@ def own_items(context: Context, project: Project, manifest: Manifest, lock: Lock
     return OwnItems(tuple(items), tuple(left_out), tuple(broken))
 
 
-def _not_allowed(context: Context, project: Project, found: EffectiveItem, entry: Entry) -> str | None:
+def _not_allowed(context: Context, found: EffectiveItem) -> str | None:
     """Why it is not deployed; None if it may be."""
     try:
         signer_of(context, found, runs=True)
     except RyeError as error:
         trusts = ", and `rye trust add FILE` trusts who signed it" if error.code == "untrusted" else ""
         return f"is not deployed, because {error.message.rstrip('.')}. `rye sign {found.item.shown}` signs it{trusts}"
-    tree = found.attached or {}
-    if tree and agreement(context, project).missing_from_lock([approval(entry, tree, found.item.text or "")]):
+    if not_agreed_files(context, found):
         return "is not deployed, because you have not agreed to its attached files. `rye trust project` shows them and asks"
     return None

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
+from rye.consent.agreement import not_accepted
 from rye.errors import RyeError
 from rye.items.consented import HookAction
 from rye.items.directive.model import Directive
@@ -42,7 +43,7 @@ from rye.workspace.installing.hook_approval import agreed_hooks
 from rye.workspace.items.agreement import require_agreed
 from rye.workspace.items.effective_item import EffectiveItem, effective_entry
 from rye.workspace.items.item_tree import effective_tree
-from rye.workspace.items.own_signatures import signer_of
+from rye.workspace.items.own_signatures import not_agreed_files, signer_of
 from rye.workspace.items.rights import capabilities_here
 from rye.workspace.registries.registry_access import project_sources
 from rye.workspace.trusting.project_changes import own_publisher, published_by
@@ -170,10 +171,13 @@ class ProjectItems:
         return effective_entry(self.context, entry, self.project, self._manifest)
 
     def attached(self, kind: str, item_id: str) -> dict[str, bytes]:
-        """Return the files attached to an item as it is used, by their path in its folder: each checked against its release, with
-        the overrides that this user agreed to. Raises RyeError."""
+        """Return the files attached to an item as it is used, by their path in its folder: each checked against its release, or
+        agreed to with the own item, and with the overrides that this user agreed to. Raises RyeError."""
         found = self._checked(self._entry(kind, item_id))
         require_agreed(self.context, found, manifest=self._manifest)
+        waiting = not_agreed_files(self.context, found)
+        if waiting:
+            raise not_accepted(waiting)
         return {path: file.data or b"" for path, file in effective_tree(self.context, found).items()}
 
     def manifest(self) -> Manifest:

@@ -172,6 +172,28 @@ def test_an_attached_file_that_was_changed_takes_the_skill_away(tmp_path: Path) 
     play(shop, story, as_=None)
 
 
+def test_attached_files_of_an_own_skill_are_served_once_this_user_agreed_to_them(tmp_path: Path) -> None:
+    shop = project_with_key(tmp_path)
+    shop.sign("skills/notes/SKILL.md", skill("notes"))
+    address = "skill://acme/notes/forms.md"
+    shop.write(".ai/skills/notes/forms.md", FORMS)  # as a commit brings one
+
+    async def refused(caller: Caller) -> None:
+        assert (await ask(caller, "skills/list"))["skills"] == []
+        with pytest.raises(MCPError):
+            await caller.client.read_resource(address)
+
+    async def served(caller: Caller) -> None:
+        assert [each["uri"] for each in (await ask(caller, "skills/list"))["skills"]] == ["skill://acme/notes/SKILL.md"]
+        await caller.client.read_resource(address)
+
+    play(shop, refused, as_=None)
+    shop.ok("sign", ".ai/skills/notes")
+    play(shop, served, as_=None)
+    shop.write(".ai/skills/notes/forms.md", b"# Other\n")
+    play(shop, refused, as_=None)
+
+
 def test_a_skill_that_not_every_host_takes_is_not_listed() -> None:
     item = Any
     assert skills.fits(SkillFiles(item, {str(n): b"" for n in range(512)}))  # type: ignore[arg-type]

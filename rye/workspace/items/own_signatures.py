@@ -1,7 +1,9 @@
-"""Whether an own item may be used: who signed it, and that it lies where it was signed for (DESIGN 6.1)."""
+"""Whether an own item may be used: who signed it, that it lies where it was signed for, and whether this user agreed to the files
+attached to it (DESIGN 6.1)."""
 
 from __future__ import annotations
 
+from rye.consent.ask import Ask
 from rye.customization.effective_text import reader
 from rye.errors import RyeError
 from rye.items.agent import reader as agent_reader
@@ -16,6 +18,8 @@ from rye.signing.verification import Verification, verify
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem
 from rye.workspace.items.item_tree import base_tree
+from rye.workspace.trusting.acceptance import agreement
+from rye.workspace.trusting.own_attached import approval
 from rye.workspace.trusting.trusted_keys import trusted_keys
 
 _PLACE_CODES = frozenset({"D010", "R05", "T04", "A02", "S02", "K04", "F05", "N02"})
@@ -46,6 +50,19 @@ def signer_of(context: Context, found: EffectiveItem, *, runs: bool) -> str | No
     if not runs and judged.verdict in ("unsigned", "untrusted", "partial"):
         return None
     raise _refused(item.shown, judged)
+
+
+def not_agreed_files(context: Context, found: EffectiveItem) -> tuple[Ask, ...]:
+    """What this user has to agree to before the files attached to an own item of the project are used, since no signature covers
+    them. They are judged as they are without overrides, which are agreed to on their own."""
+    entry, project = found.entry, found.project
+    if entry is None or entry.space != "project" or project is None:
+        return ()
+    tree = base_tree(context, found)
+    if not tree:
+        return ()
+    data = found.signed if found.signed is not None else found.item.data
+    return agreement(context, project).missing_from_lock([approval(entry, tree, data.decode("utf-8", "replace"))])
 
 
 def _refuse_moved(found: EffectiveItem) -> None:
