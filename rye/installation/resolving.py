@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
 from rye.installation.environment import Environment
-from rye.installation.sources import History, Record, Sources, expect_origin, locked_source_record
+from rye.installation.sources import History, Record, Sources, another_place, expect_origin, locked_source_record
 from rye.items.identity import Identity
 from rye.project.forced_versions import ForcedVersion, forced_range
 from rye.project.lock import Lock, LockedItem
@@ -360,11 +360,7 @@ def locked_choice(item: LockedItem, history: History | None, sources: Sources) -
     ``other-registry``, TrustError ``not-cosigned``, and what :func:`locked_record` and
     :func:`rye.installation.sources.locked_source_record` raise."""
     if (item.source is not None) != sources.is_source(item.identity.namespace):
-        raise RyeError(
-            "lock-does-not-fit",
-            f"rye.lock has {item.identity} from {item.registry}, but rye.toml has another place for {item.identity.namespace!r}.",
-            "Run `rye install`, which chooses again and shows what changes.",
-        )
+        raise another_place(item)
     if item.source is not None:
         return locked_source_record(item, history)
     client = sources.client(item.identity.namespace)

@@ -112,9 +112,9 @@ class Sources:
         """Whether a namespace is the name of a source."""
         return self.book is not None and self.book.answers_for(namespace)
 
-    def use_locked(self, lock: Lock, unlock: Unlock) -> None:
-        """Use each source in its locked state, unless ``unlock`` frees one of its items. Each registry must continue the head
-        that the lock names.
+    def use_locked(self, lock: Lock, unlock: Unlock, *, exact: bool = False) -> None:
+        """Use each source in its locked state, unless ``unlock`` frees one of its items or, without ``exact``, rye.toml asks for
+        another one by now. Each registry must continue the head that the lock names.
 
         Raises TrustError ``head-fork``, ``head-rollback``, ``not-cosigned``, and NoteError for a head that is not signed.
         """
@@ -122,7 +122,7 @@ class Sources:
         for client in self._clients.values():
             self._compare(client)
         if self.book is not None:
-            self.book.use_locked(lock.items, unlock.frees)
+            self.book.use_locked(lock.items, unlock.frees, exact=exact)
 
     def histories(self, identities: Iterable[Identity]) -> dict[Identity, History]:
         """Return everything stated about these items, without those that do not exist. One wave of requests per registry."""
@@ -286,6 +286,15 @@ def differs(item: LockedItem, what: str) -> RyeError:
         f"rye.lock contradicts {item.identity} {item.version} at commit {item.source.commit}: {what}.",
         "Someone changed rye.lock. Restore it from version control, or delete it and run `rye install`, which asks for every "
         "right again.",
+    )
+
+
+def another_place(item: LockedItem) -> RyeError:
+    """Return the error for a row whose namespace rye.toml gets from elsewhere."""
+    return RyeError(
+        "lock-does-not-fit",
+        f"rye.lock has {item.identity} from {item.registry}, but rye.toml has another place for {item.identity.namespace!r}.",
+        "Run `rye install`, which chooses again and shows what changes.",
     )
 
 

@@ -39,8 +39,9 @@ class SourceBook:
         self.keys = keys
         self._locked: dict[str, LockedSource] = {}
         self._moving: frozenset[str] = frozenset()
-        self._open: dict[tuple[str, bool], OpenSource] = {}
-        self._records: dict[tuple[str, bool, str, str], SourceRecord] = {}
+        self._exact = False
+        self._open: dict[tuple[str, bool, bool], OpenSource] = {}
+        self._records: dict[tuple[str, bool, bool, str, str], SourceRecord] = {}
 
     @property
     def names(self) -> frozenset[str]:
@@ -52,18 +53,25 @@ class SourceBook:
         return namespace in self._sources
 
     def use_locked(
-        self, rows: Iterable[LockedItem], moving: Callable[[Identity], bool] = lambda identity: False
+        self,
+        rows: Iterable[LockedItem],
+        moving: Callable[[Identity], bool] = lambda identity: False,
+        *,
+        exact: bool = False,
     ) -> None:
-        """Use the states that these rows lock. A source with a row that may move is opened in its current state."""
+        """Use the states that these rows lock. A source with a row that may move is opened in its current state. ``exact``: the
+        others stay in theirs even if rye.toml asks for another rev by now."""
         rows = list(rows)
         self._locked = {row.identity.namespace: row.source for row in rows if row.source is not None}
         self._moving = frozenset(row.identity.namespace for row in rows if row.source and moving(row.identity))
+        self._exact = exact
 
     def open(self, name: str) -> OpenSource:
         """Open a source, once per state. Raises SourceError."""
-        key = (name, name in self._moving)
+        key = (name, name in self._moving, self._exact)
         if key not in self._open:
-            self._open[key] = self._opener.open(self._sources[name], self._locked.get(name), moves=key[1])
+            source, locked = self._sources[name], self._locked.get(name)
+            self._open[key] = self._opener.open(source, locked, moves=key[1], exact=key[2])
         return self._open[key]
 
     def newer(self, name: str, locked: LockedSource) -> str | None:
@@ -110,7 +118,7 @@ class SourceBook:
 
     def _record(self, opened: OpenSource, found: FoundItem, kinds_of: KindsOf) -> SourceRecord:
         name = opened.source.name
-        key = (name, name in self._moving, found.kind, found.local_id)
+        key = (name, name in self._moving, self._exact, found.kind, found.local_id)
         if key not in self._records:
             [judged] = opened.judge([found]).values()
             if isinstance(judged, str):

@@ -140,10 +140,12 @@ class Opener:
         self._cache = cache
         self._keys = keys
 
-    def open(self, source: Source, locked: LockedSource | None, *, moves: bool = False) -> OpenSource:
+    def open(
+        self, source: Source, locked: LockedSource | None, *, moves: bool = False, exact: bool = False
+    ) -> OpenSource:
         """Open the source as locked, or, if ``locked`` is None or for another address, or with ``moves``, in its current state.
 
-        Raises SourceError.
+        ``exact``: as locked even if rye.toml asks for another rev by now. Raises SourceError.
         """
         if isinstance(source, PathSource):
             root = folder.source_folder(self._project, source)
@@ -153,7 +155,7 @@ class Opener:
             )  # a signature proves nothing about files that can change at any time
             return OpenSource(source, state, folder.read_folder(root), _FolderFiles(root), keys)
         same = locked if locked is not None and locked.git == source.url else None
-        if same is not None and not moves and _asks_for(source, same):
+        if same is not None and not moves and (exact or _asks_for(source, same)):
             found = Target(same.ref or "", same.commit or "")
             self._fetch_locked(source, same)
         else:

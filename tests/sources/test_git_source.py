@@ -400,6 +400,35 @@ def test_a_fork_follows_the_branch_of_its_original_and_says_what_it_needs_when_t
         assert "keeps no earlier versions" in refused["message"]
 
 
+def test_a_fork_of_a_tag_takes_over_what_rye_toml_asks_for_before_it_is_installed(
+    server: GitServer, person: Person
+) -> None:
+    repository = team(server)
+    add(person, server, "pdf")
+    person.ok("fork", "skill:team/pdf", "forms")
+    repository.tag("v1.5.0", repository.commit({"items/skills/pdf/SKILL.md": skill("pdf", body="Two.")}))
+    assert person.ok("update", "--origin", "forms", "--json").json["forks"][0]["changed"] == []
+    manifest = person.path("rye.toml")
+    manifest.write_text(manifest.read_text().replace("v1.4.0", "v1.5.0"))
+    assert "+Two." in person.ok("diff", "--origin", "forms").stdout
+    assert "+Two." in person.ok("diff", "team/pdf").stdout
+    person.ok("update", "--origin", "forms")
+    assert "Two." in person.path(".ai/skills/forms/SKILL.md").read_text()
+
+
+def test_a_source_with_another_address_by_now_is_no_change_of_rye_lock(server: GitServer, person: Person) -> None:
+    team(server)
+    add(person, server, "pdf")
+    person.ok("fork", "skill:team/pdf", "forms")
+    server.repository("others").commit({"items/skills/pdf/SKILL.md": skill("pdf", body="Another.")})
+    manifest = person.path("rye.toml")
+    manifest.write_text(manifest.read_text().replace("/prompts", "/others").replace('rev = "v1.4.0"', 'rev = "main"'))
+    for words in (("diff", "--origin", "forms"), ("update", "--origin", "forms"), ("diff", "team/pdf")):
+        refused = person.run(*words, "--json").error
+        assert refused["code"] == "lock-does-not-fit", refused
+    assert "Another." not in person.path(".ai/skills/forms/SKILL.md").read_text()
+
+
 def test_removing_the_last_item_removes_its_files(server: GitServer, person: Person) -> None:
     team(server)
     add(person, server, "pdf")

@@ -14,7 +14,15 @@ from rye.errors import RyeError
 from rye.installation.completeness import locked_item
 from rye.installation.hand_edits import edit_diff, signed_hash
 from rye.installation.resolving import identify
-from rye.installation.sources import Sources, differs, expect_origin, fetch_logged, locked_source_record, source_item
+from rye.installation.sources import (
+    Sources,
+    another_place,
+    differs,
+    expect_origin,
+    fetch_logged,
+    locked_source_record,
+    source_item,
+)
 from rye.items.identity import Identity, Reference, parse_reference
 from rye.permissions.comparing import Comparison, Version, compare
 from rye.permissions.containment import Diff, diff
@@ -75,8 +83,10 @@ def _items(lock: Lock, sources: Sources, names: Sequence[str]) -> list[VerifiedI
 
 
 def _of_source(locked: LockedItem, lock: Lock, sources: Sources, unlock: Unlock) -> VerifiedItem:
-    """The locked item, or its current state in the source if it may move."""
-    sources.use_locked(lock, unlock)
+    """The item as rye.lock has it, or if it may move, as the source has it at the rev of rye.toml now."""
+    if sources.book is None or not sources.book.has(locked.registry, locked.identity.namespace):
+        raise another_place(locked)
+    sources.use_locked(lock, unlock, exact=unlock.is_nothing)
     history = sources.histories([locked.identity]).get(locked.identity)
     if unlock.is_nothing:
         return source_item(locked_source_record(locked, history), (), (), None)
