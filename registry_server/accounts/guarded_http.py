@@ -58,10 +58,10 @@ def post(
         answer = guarded.request(
             "POST", url, body, headers, most_bytes=_ANSWER_BYTES, resolve=resolve, connect=connect, seconds=seconds
         )
+    except (guarded.TooLarge, guarded.TooSlow) as error:
+        return error.status  # nobody reads the rest
     except guarded.NO_ANSWER as error:
         raise RyeError(
             "delivery-failed", f"{host}: {str(error)[:200] or type(error).__name__}.", "The registry retries it later."
         ) from error
-    except guarded.TooLarge as error:
-        return error.status  # nobody reads the rest
     return answer.status

@@ -29,6 +29,7 @@ from rye.registry.protocol import add_checkpoint, notes, wire
 from rye.registry.protocol.cosignatures import Cosigner, cosign, read_cosignatures
 from rye.registry.protocol.notes import NoteSignature
 from rye.registry.protocol.statements import Checkpoint
+from rye.registry.transport import guarded
 from tests.registry.witness_keys import ed25519, ml_dsa
 from tests.scenes.publisher import Publisher
 from tests.scenes.registry_process import init, run
@@ -437,6 +438,11 @@ class TestAsking:
             asking.ask(self.answering(*pieces, pause=pause), b"x", 0.5)
         assert raised.value.code == "witness-silent"
         assert time.monotonic() - began < 3
+
+    def test_what_came_until_the_deadline_is_no_answer_to_anybody_who_asks(self) -> None:
+        url = self.answering(b"HTTP/1.1 200 OK\r\n\r\n", *[b"x"] * 1_000, pause=0.05)
+        with pytest.raises(guarded.TooSlow):
+            guarded.request("GET", url, None, {}, most_bytes=10_000, loopback=True, seconds=0.5)
 
     def test_nobody_there(self) -> None:
         with pytest.raises(RyeError) as raised:

@@ -14,6 +14,7 @@ import contextlib
 import ipaddress
 import socket
 import threading
+import time
 from collections.abc import Callable, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import SplitResult, urlsplit
@@ -49,6 +50,14 @@ class TooLarge(Exception):
 
     def __init__(self, status: int) -> None:
         super().__init__("the answer is too large")
+        self.status = status
+
+
+class TooSlow(OSError):
+    """The answer had not ended at the deadline. Without a length, what had come by then looks whole."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__("its answer took too long")
         self.status = status
 
 
@@ -98,20 +107,41 @@ def request(
 ) -> GuardedAnswer:
     """Send one request and return the answer.
 
-    Raises RyeError ``private-address``; OSError, HTTPException and ValueError if there is no answer; TooLarge.
+    Raises RyeError ``private-address``; OSError, HTTPException and ValueError if there is no answer; TooSlow, TooLarge.
     """
     parts = urlsplit(url)
     connection = _opened(parts, loopback, resolve, connect)
-    # One deadline for the whole request: with only a timeout per read, a slow answer would hold up all that wait behind it.
+    target = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
+    return exchange(connection, method, target, body, headers, most_bytes=most_bytes, seconds=seconds)
+
+
+def exchange(
+    connection: HTTPConnection,
+    method: str,
+    target: str,
+    body: bytes | None,
+    headers: Mapping[str, str],
+    *,
+    most_bytes: int,
+    seconds: float,
+) -> GuardedAnswer:
+    """Send one request over a connection that is open, return the answer, and close it.
+
+    Raises OSError, HTTPException and ValueError if there is no answer; TooSlow, TooLarge.
+    """
+    until = time.monotonic() + seconds
+    # One deadline for the whole request: with only a timeout per read, a slow answer would hold up all that wait behind it. It
+    # cuts the socket itself, which the connection forgets as soon as an answer without a length has begun.
     limit = threading.Timer(seconds, _cut, [connection.sock])
     limit.daemon = True
     limit.start()
     try:
         connection.sock.settimeout(seconds)
-        target = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
         connection.request(method, target, body, {**headers, "Connection": "close"})
         answer = connection.getresponse()
         read = answer.read(most_bytes + 1)
+        if time.monotonic() >= until:
+            raise TooSlow(answer.status)
         if len(read) > most_bytes:
             raise TooLarge(answer.status)
         return GuardedAnswer(answer.status, read, answer.headers.get("Location") or "")
