@@ -10,12 +10,11 @@ from msgspec import Struct
 from registry_server.pages.item_rows import ItemRow, Wanted
 from registry_server.pages.limits import LISTS, PAGES
 from registry_server.pages.listed_items import item_rows
-from registry_server.pages.listings import Filters, Named, counts_by_kind, items_of, publishers_of, unknown_count
-from registry_server.pages.lists import Choice, PublisherRow, list_path, publisher_row
+from registry_server.pages.listings import Filters, items_of, publishers_of, unknown_count
+from registry_server.pages.lists import Choice, PublisherRow, kind_choices, publisher_row
 from registry_server.pages.page_drafts import Maker, for_each_head
 from registry_server.pages.page_layout import Page
 from registry_server.pages.registry_view import RegistryView
-from rye.items.kinds import KINDS
 
 
 class HomeView(Struct, frozen=True, kw_only=True):
@@ -44,9 +43,9 @@ def home_page() -> Maker:
 
 
 def _home(registry: RegistryView) -> Page:
-    used = [row for row in _rows(registry, items_of(registry, Filters(), 0, LISTS.most_used)) if row.used_by]
-    newest = publishers_of(registry, "newest", 0, LISTS.looked_at)
-    counts = counts_by_kind(registry)
+    used = item_rows(registry, items_of(registry, Filters(), 0, LISTS.most_used))
+    newest = items_of(registry, Filters(sort="newest"), 0, LISTS.looked_at)
+    publishers = [one for one in publishers_of(registry, "newest", 0, LISTS.looked_at) if one.items]
     pin = f"rye registry add {registry.site.address} --fingerprint {registry.site.fingerprint}"
     view = HomeView(
         origin=registry.site.origin,
@@ -54,14 +53,10 @@ def _home(registry: RegistryView) -> Page:
         address=registry.site.address,
         pin=pin,
         entries=registry.head.size,
-        releases=tuple(_rows(registry, recent(items_of(registry, Filters(sort="newest"), 0, LISTS.looked_at)))),
-        kinds=tuple(
-            Choice(KINDS[kind].folder, list_path(Filters(kind=kind)), False, counts[kind])
-            for kind in KINDS
-            if kind in counts
-        ),
-        most_used=tuple(used),
-        publishers=tuple(publisher_row(registry, one) for one in newest if one.items)[: LISTS.publishers],
+        releases=tuple(item_rows(registry, recent(newest))),
+        kinds=kind_choices(registry, Filters())[1:],
+        most_used=tuple(row for row in used if row.used_by),
+        publishers=tuple(publisher_row(registry, one) for one in publishers[: LISTS.publishers]),
     )
     words = f"{view.origin} is a registry of signed text for software agents: directives, skills, tools, agents."
     return Page(
@@ -75,17 +70,12 @@ def _home(registry: RegistryView) -> Page:
     )
 
 
-def recent(newest: Sequence[Named]) -> list[Named]:
+def recent(newest: Sequence[Wanted]) -> list[Wanted]:
     """Return the newest items, at most so many of each namespace: one publisher's batch does not take all places."""
     taken: Counter[str] = Counter()
-    updated: list[Named] = []
+    updated: list[Wanted] = []
     for one in newest:
         taken[one.identity.namespace] += 1
         if taken[one.identity.namespace] <= LISTS.of_one_namespace:
             updated.append(one)
     return updated[: PAGES.newest]
-
-
-def _rows(registry: RegistryView, named: Sequence[Named]) -> list[ItemRow]:
-    wanted = [Wanted(one.identity, one.version, one.description, one.deprecated) for one in named]
-    return item_rows(registry, wanted)

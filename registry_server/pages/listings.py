@@ -25,7 +25,7 @@ from registry_server.pages.analysed import analysis_of
 from registry_server.pages.analysis_store import AnalysisStore
 from registry_server.pages.dependents import catch_up as catch_up_dependents
 from registry_server.pages.dependents import uses_of
-from registry_server.pages.item_rows import Use
+from registry_server.pages.item_rows import Use, Wanted
 from registry_server.pages.limits import LISTS
 from registry_server.pages.page_context import Reader, Site
 from registry_server.pages.registry_view import RegistryView
@@ -171,15 +171,6 @@ _COUNT = (
 # -- asking --------------------------------------------------------------------------------------------------------------
 
 
-class Named(Struct, frozen=True):
-    """One item of a list."""
-
-    identity: Identity
-    version: str
-    description: str
-    deprecated: bool
-
-
 def _listed(filters: Filters, reader: Reader) -> sa.Select[tuple[str, str, str, bool]]:
     """Return the question for the items of a list, without their order."""
     joined = sa.and_(listings.c.name == documents.c.name, listings.c.version == documents.c.version)
@@ -199,7 +190,7 @@ def _listed(filters: Filters, reader: Reader) -> sa.Select[tuple[str, str, str, 
     return asked
 
 
-def items_of(registry: RegistryView, filters: Filters, start: int, most: int) -> list[Named]:
+def items_of(registry: RegistryView, filters: Filters, start: int, most: int) -> list[Wanted]:
     """Return a page of a list.
 
     A reader of some namespaces only gets the newest in place of the most used: the order must not tell what others use.
@@ -217,12 +208,12 @@ def items_of(registry: RegistryView, filters: Filters, start: int, most: int) ->
         "name": (name,),
     }["newest" if filters.sort == "used" and registry.reader.namespaces is not None else filters.sort]
     asked = _listed(filters, registry.reader).order_by(*order).offset(start).limit(most)
-    named: list[Named] = []
+    found: list[Wanted] = []
     rows: Sequence[Any] = registry.connection.execute(asked).all()
     for item, version, description, deprecated in rows:
         kind, _, identifier = item.partition(":")
-        named.append(Named(Identity(kind, identifier), version, description, bool(deprecated)))
-    return named
+        found.append(Wanted(Identity(kind, identifier), version, description, bool(deprecated)))
+    return found
 
 
 def count_of(registry: RegistryView, filters: Filters) -> int:

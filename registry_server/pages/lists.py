@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from registry_server.pages.addresses import namespace_path
-from registry_server.pages.item_rows import ItemRow, Wanted, row_cost
+from registry_server.pages.item_rows import ItemRow, row_cost
 from registry_server.pages.limits import LISTS
 from registry_server.pages.listed_items import item_rows
 from registry_server.pages.listings import (
@@ -80,12 +80,11 @@ def list_page(filters: Filters, start: int = 0) -> Maker:
     """Return the maker of ``/-/skills``, of the lists of other kinds, and of ``/-/items``."""
 
     def make(registry: RegistryView) -> Page:
-        named = items_of(registry, filters, start, LISTS.items + 1)
-        wanted = [Wanted(one.identity, one.version, one.description, one.deprecated) for one in named[: LISTS.items]]
-        rows = fitting(item_rows(registry, wanted), LISTS.list_characters, row_cost)
+        wanted = items_of(registry, filters, start, LISTS.items + 1)
+        rows = fitting(item_rows(registry, wanted[: LISTS.items]), LISTS.list_characters, row_cost)
         total = count_of(registry, filters)
         title = _title(filters.kind)
-        has_more = len(named) > len(rows)
+        has_more = len(wanted) > len(rows)
         view = ListView(
             kind=filters.kind,
             title=title,
@@ -94,7 +93,7 @@ def list_page(filters: Filters, start: int = 0) -> Maker:
             offset=start,
             results=tuple(rows),
             unknown=unknown_count(registry, filters.kind) if _is_filtered(filters) else 0,
-            kinds=_kinds(registry, filters),
+            kinds=kind_choices(registry, filters),
             sorts=tuple(
                 Choice(_SORT_WORDS[sort], list_path(replace(filters, sort=sort)), sort == filters.sort)
                 for sort in SORTS
@@ -133,13 +132,13 @@ def _is_filtered(filters: Filters) -> bool:
     return bool(filters.licence or filters.no_alarms or filters.tools)
 
 
-def _kinds(registry: RegistryView, filters: Filters) -> tuple[Choice, ...]:
+def kind_choices(registry: RegistryView, filters: Filters) -> tuple[Choice, ...]:
+    """Return links to the same list of all kinds, and of each kind that the reader may see items of."""
     counts = counts_by_kind(registry)
     every = Choice("all", list_path(replace(filters, kind="")), not filters.kind, sum(counts.values()))
     named = (
         Choice(KINDS[kind].folder, list_path(replace(filters, kind=kind)), kind == filters.kind, counts[kind])
         for kind in KINDS
-        if counts.get(kind) or kind == filters.kind
         if kind in counts
     )
     return (every, *named)

@@ -24,6 +24,7 @@ from registry_server.pages.page_drafts import Draft, Maker
 from registry_server.pages.page_layout import Page
 from registry_server.pages.registry_view import RegistryView
 from registry_server.storage.prepared import Row
+from rye.describing.words import counted
 from rye.items.identity import Identity, is_segment
 from rye.registry.protocol.statements import Require
 from rye.registry.trust.keysets import KeysetChain, Link
@@ -132,7 +133,7 @@ def namespace_page(namespace: str, after: str, owners: Sequence[roles.Given]) ->
         view = namespace_view(chain, since, owners, items, who)
         if len(rows) > len(items):
             view = replace(view, next_page=page_path(namespace, rows[len(items) - 1][0]))
-        words = f"Who may publish as {namespace}: {_count(len(view.keys), 'key')}. Claimed on {view.claimed:%Y-%m-%d}."
+        words = f"Who may publish as {namespace}: {counted(len(view.keys), 'key')}. Claimed on {view.claimed:%Y-%m-%d}."
         return Page(
             template="namespace.html",
             view=view,
@@ -235,7 +236,3 @@ def _keyset_cost(row: KeysetRow) -> int:
 def _identity(name: str) -> Identity:
     kind, _, identifier = name.partition(":")
     return Identity(kind, identifier)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
