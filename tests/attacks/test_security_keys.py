@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from msgspec import structs
@@ -14,7 +14,15 @@ from rye.items.identity import Identity
 from rye.registry.protocol import notes
 from rye.registry.protocol.lines import StatementError
 from rye.registry.protocol.notes import NoteError, Signer, VerifierKey
-from rye.registry.protocol.statements import Keyset, Require, Revocation, Yank, namespace_key_name
+from rye.registry.protocol.statements import (
+    Keyset,
+    Require,
+    Revocation,
+    Root,
+    Yank,
+    namespace_key_name,
+    root_key_name,
+)
 from rye.registry.trust.keysets import KeysetChain, extend
 from rye.registry.trust.owners import Owners
 from rye.registry.trust.trust_error import TrustError
@@ -183,6 +191,30 @@ def test_a_keyset_that_lowers_what_is_required_needs_a_security_key() -> None:
         extend(chain, 2, signed_by(second, PLAIN), second, Owners(()))
     assert raised.value.code == "keyset-takeover"
     assert len(extend(chain, 2, signed_by(second, PLAIN, STICK), second, Owners(())).links) == 2
+
+
+def test_a_recovery_lets_go_of_it_only_when_it_takes_effect() -> None:
+    """The registry's owners can give the namespace to an ordinary key, but until then nobody but the stick can object."""
+    day = timedelta(days=1)
+    root = Root(ORIGIN, 1, None, NOW, NOW + 99 * day, 1, (PLAIN.public.raw,), (PLAIN.public.raw,))
+    owners, owner = Owners((root,)), Signer(VerifierKey(root_key_name(ORIGIN), PLAIN.public.raw), PLAIN.sign)
+    other = PrivateKey(b"\x09" * 32)
+    first = keyset(STICK.public, other.public, require="hardware")
+    recovery = structs.replace(keyset(other.public, before=first), recovery=NOW + 4 * day)
+    note = notes.add_signatures(signed_by(recovery, other), [owner])
+    with pytest.raises(TrustError) as raised:
+        extend(chain_of(first, STICK), 2, signed_by(recovery, other), recovery, owners)
+    assert raised.value.code == "recovery-signatures"
+    chain = extend(chain_of(first, STICK), 2, note, recovery, owners)
+    waiting, later = chain.current(NOW + 3 * day), chain.current(NOW + 4 * day)
+    assert waiting is not None
+    assert later is not None
+    assert (waiting.keyset.require, later.keyset.require) == ("hardware", None)
+    objection = keyset(STICK.public, before=first)
+    with pytest.raises(TrustError) as raised:
+        extend(chain, 3, signed_by(objection, other), objection, owners)
+    assert raised.value.code == "keyset-signatures"
+    extend(chain, 3, signed_by(objection, STICK), objection, owners)
 
 
 def test_a_keyset_that_raises_it_is_signed_by_one_that_then_counts() -> None:

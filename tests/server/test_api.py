@@ -20,6 +20,7 @@ from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
 from rye.registry.protocol import notes, wire
 from rye.registry.protocol.name_map import MapEntry, Place, leaves, node_path
+from rye.registry.protocol.notes import Signer, VerifierKey
 from rye.registry.protocol.statements import AttachedFile, FileEntry, FormerSnapshot, Hook, Keyset, Relation, Snapshot
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
@@ -27,6 +28,7 @@ from rye.signing.keys import PrivateKey
 from rye.signing.sign_item import sign
 from tests.scenes.publisher import Client, Publisher, error_code, now
 from tests.scenes.registry_process import ORIGIN, init, run, token
+from tests.scenes.security_keys import SecurityKey
 
 pytestmark = pytest.mark.processes
 
@@ -499,6 +501,27 @@ def test_keys_are_added_and_revoked_and_the_old_one_signs_no_more(server: Server
     server.client.statements(moon.note(second, fresh.signer)).raise_for_status()
     server.client.publish(fresh, "a/two").raise_for_status()
     assert error_code(server.client.publish(moon, "a/three")) in ("item-signature", "statement-keyset")
+
+
+def test_a_keyset_that_demands_hardware_stops_an_ordinary_key_in_its_own_request(server: Server) -> None:
+    """A file is judged before the request is logged, under the keyset before as well; it counts only under the new one."""
+    plain, stick = Publisher("vault"), SecurityKey(PrivateKey.generate())
+    server.client.statements(plain.claim()).raise_for_status()
+    first = _keysets(server, "vault")[-1]
+    keys = (plain.key.public.raw, stick.public.raw)
+    second = replace(first, number=2, previous=first.sha256(), time=now(), keys=keys, require="hardware")
+    by_stick = Signer(VerifierKey(plain.signer.verifier.name, stick.public.raw), stick.sign)
+    data = plain.file("a/one")
+    server.client.blob(data).raise_for_status()
+    for number, signer, code in (
+        (1, plain.signer, "statement-keyset"),
+        (2, plain.signer, "statement-signer"),
+        (2, by_stick, "item-signature"),
+    ):
+        note = notes.sign(plain.release("a/one", data, keyset=number).text(), [signer]).encode()
+        assert error_code(server.client.statements(plain.note(second, by_stick), note)) == code
+    plain_first = plain.note(plain.release("a/one", data))
+    server.client.statements(plain_first, plain.note(second, by_stick)).raise_for_status()
 
 
 def _names(server: Server) -> dict[str, MapEntry]:

@@ -7,6 +7,7 @@ import click
 from rye.cli.options import Session, command
 from rye.cli.trust.own_keys import own_keys
 from rye.registry.protocol.statements import OwnerProof
+from rye.workspace.named_file import NamedFile
 from rye.workspace.publishing import ownership
 from rye.workspace.publishing.ownership import ProofPlace
 
@@ -38,7 +39,7 @@ def prove(
     place = ProofPlace.of(domain, repository)
     keys = own_keys(session)
     if output is not None:
-        ownership.write_document(session, keys, namespace, place, session.path(output), key_name)
+        ownership.write_document(session, keys, namespace, place, NamedFile(session.path(output), output), key_name)
         session.console.answer({"namespace": namespace, "place": place.text, "file": output}, f"wrote {output}")
         return
     act = ownership.withdraw if withdraw else ownership.prove

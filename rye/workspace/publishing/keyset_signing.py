@@ -14,8 +14,8 @@ from rye.registry.protocol.notes import NoteError, SignedNote, Signer
 from rye.registry.protocol.statements import Keyset
 from rye.registry.trust.keysets import namespace_keys
 from rye.storage.safe_files import read_bytes
-from rye.workspace.publishing.owner_statements import owner_signer
-from rye.workspace.registries.registry_access import configured, open_api, open_registry
+from rye.workspace.publishing.owner_statements import log_note, owner_signer
+from rye.workspace.registries.registry_access import configured, open_registry
 
 if TYPE_CHECKING:
     from rye.registry.client import RegistryClient
@@ -156,16 +156,11 @@ def _missing(keyset: Keyset, before: Keyset | None, note: SignedNote) -> str | N
 
 
 def _send(context: Context, client: RegistryClient, keyset: Keyset, note: SignedNote) -> int:
-    answer = open_api(context, client).post_statements([note.encode()])
-    client.refresh()
-    chain = client.keysets([keyset.namespace])[keyset.namespace]
-    if not any(link.keyset == keyset for link in chain.links):
-        raise RyeError(
-            "not-in-log",
-            "The registry accepted the keyset, but it is not in the registry's log.",
-            "Do not rely on it. `rye log verify` checks the registry.",
-        )
-    return answer.results[0].log
+    def is_there() -> bool:
+        chain = client.keysets([keyset.namespace])[keyset.namespace]
+        return any(link.keyset == keyset for link in chain.links)
+
+    return log_note(context, client, note.encode(), "keyset", is_there)
 
 
 def _read(path: Path) -> tuple[SignedNote, Keyset]:

@@ -17,6 +17,7 @@ from rye.workspace.registries.registry_access import open_api
 if TYPE_CHECKING:
     from rye.items.identity import Identity
     from rye.registry.client import RegistryClient
+    from rye.registry.trust.keysets import Link
     from rye.signing.signing_key import SigningKey
     from rye.workspace.context import Context
     from rye.workspace.trusting.own_keys import OwnKeys
@@ -29,6 +30,11 @@ def statement_time(context: Context) -> datetime:
 
 def keyset_in_force(context: Context, client: RegistryClient, namespace: str) -> Keyset:
     """The keyset whose keys sign now. Raises RyeError ``namespace-unclaimed``."""
+    return link_in_force(context, client, namespace).keyset
+
+
+def link_in_force(context: Context, client: RegistryClient, namespace: str) -> Link:
+    """Its place in the chain. Raises RyeError ``namespace-unclaimed``."""
     link = client.keysets([namespace])[namespace].current(context.now())
     if link is None:
         raise RyeError(
@@ -36,7 +42,7 @@ def keyset_in_force(context: Context, client: RegistryClient, namespace: str) ->
             f"The namespace {namespace!r} has no owner in {client.origin}.",
             f"Claim it with `rye namespace claim {namespace}`.",
         )
-    return link.keyset
+    return link
 
 
 def owner_key(keys: OwnKeys, keyset: Keyset, name: str | None) -> SigningKey:
@@ -97,13 +103,22 @@ def send_note(
     context: Context, client: RegistryClient, identity: Identity, note: str, shows: Callable[[ItemHistory], bool]
 ) -> int:
     """Publish a signed note about an item and read it back. Return its log position."""
+
+    def is_there() -> bool:
+        history = client.histories([identity]).get(identity)
+        return history is not None and shows(history)
+
+    return log_note(context, client, note, "statement", is_there)
+
+
+def log_note(context: Context, client: RegistryClient, note: str, what: str, is_there: Callable[[], bool]) -> int:
+    """Publish a signed note, and look whether the log has what it says. Return its position. Raises RyeError ``not-in-log``."""
     answer = open_api(context, client).post_statements([note])
     client.refresh()
-    history = client.histories([identity]).get(identity)
-    if history is None or not shows(history):
+    if not is_there():
         raise RyeError(
             "not-in-log",
-            "The registry accepted the statement, but it is not in the registry's log.",
+            f"The registry accepted the {what}, but it is not in the registry's log.",
             "Do not rely on it. `rye log verify` checks the registry.",
         )
     return answer.results[0].log

@@ -7,7 +7,6 @@ registry asks it, and logs the statement only if it finds the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
@@ -29,13 +28,23 @@ from rye.registry.protocol.statements.owners import (
     read_repository,
 )
 from rye.registry.trust.namespace_proofs import NamespaceOwners, StatedProof
-from rye.workspace.publishing.owner_statements import keyset_in_force, one_line, owner_key, owner_signer, statement_time
-from rye.workspace.registries.registry_access import configured, open_api, open_registry
+from rye.workspace.new_file import write_new
+from rye.workspace.publishing.owner_statements import (
+    link_in_force,
+    log_note,
+    one_line,
+    owner_key,
+    owner_signer,
+    statement_time,
+)
+from rye.workspace.registries.registry_access import configured, open_registry
 
 if TYPE_CHECKING:
     from rye.registry.client import RegistryClient
     from rye.registry.trust.keysets import Link
+    from rye.signing.signing_key import SigningKey
     from rye.workspace.context import Context
+    from rye.workspace.named_file import NamedFile
     from rye.workspace.trusting.own_keys import OwnKeys
 
 _T = TypeVar("_T")
@@ -83,7 +92,7 @@ def prove(context: Context, keys: OwnKeys, namespace: str, place: ProofPlace, ke
     """Check the place from here, then state the proof. Raises RyeError ``proof-not-found``, ``proof-unreachable``."""
     address = configured(context).of(namespace)
     with open_registry(context, address, writes=True) as client:
-        link = _link(context, client, namespace)
+        link = link_in_force(context, client, namespace)
         private = owner_key(keys, link.keyset, key_name)
         proof = OwnerProof(
             origin=client.origin,
@@ -95,14 +104,13 @@ def prove(context: Context, keys: OwnKeys, namespace: str, place: ProofPlace, ke
             fingerprint=link.sha256,
             time=statement_time(context),
         )
-        note = notes.sign(proof.text(), [owner_signer(client.origin, namespace, private)])
-        return _send(context, client, proof, note.encode())
+        return _send(context, client, proof, private)
 
 
 def withdraw(context: Context, keys: OwnKeys, namespace: str, place: ProofPlace, key_name: str | None) -> Stated:
     """State that a place no longer proves anything. Raises RyeError ``nothing-to-do``."""
     with open_registry(context, configured(context).of(namespace), writes=True) as client:
-        link = _link(context, client, namespace)
+        link = link_in_force(context, client, namespace)
         private = owner_key(keys, link.keyset, key_name)
         known = [stated for stated in client.owners([namespace])[namespace].proofs if stated.proof.place == place.text]
         if not known:
@@ -121,32 +129,25 @@ def withdraw(context: Context, keys: OwnKeys, namespace: str, place: ProofPlace,
             fingerprint=link.sha256,
             time=statement_time(context),
         )
-        note = notes.sign(proof.text(), [owner_signer(client.origin, namespace, private)])
-        return _send(context, client, proof, note.encode())
+        return _send(context, client, proof, private)
 
 
 def write_document(
-    context: Context, keys: OwnKeys, namespace: str, place: ProofPlace, output: Path, key_name: str | None
+    context: Context, keys: OwnKeys, namespace: str, place: ProofPlace, output: NamedFile, key_name: str | None
 ) -> None:
     """Write the file that the place must show: for a domain the well-known file, for a repository the signed file.
 
     Raises RyeError ``already-exists``.
     """
     with open_registry(context, configured(context).of(namespace), writes=True) as client:
-        link = _link(context, client, namespace)
+        link = link_in_force(context, client, namespace)
         if place.is_domain:
             text = documents.well_known_file(namespace, link)
         else:
             private = owner_key(keys, link.keyset, key_name)
             statement = documents.repository_file(link, place.text)
             text = notes.sign(statement.text(), [owner_signer(client.origin, namespace, private)]).encode()
-    try:
-        with output.open("x", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-    except FileExistsError:
-        raise RyeError(
-            "already-exists", f"{str(output)!r} already exists.", "Choose another file name for -o.", what="file"
-        ) from None
+    write_new(output, text)
 
 
 def describe(
@@ -170,7 +171,7 @@ def describe(
         contact = contact if contact.startswith(("https:", "mailto:")) or "@" not in contact else f"mailto:{contact}"
         contact = _address(read_contact, contact, "Give mailto:NAME@DOMAIN or an https address.")
     with open_registry(context, configured(context).of(namespace), writes=True) as client:
-        link = _link(context, client, namespace)
+        link = link_in_force(context, client, namespace)
         private = owner_key(keys, link.keyset, key_name)
         statement = Description(
             origin=client.origin,
@@ -181,8 +182,7 @@ def describe(
             keyset=link.keyset.number,
             time=statement_time(context),
         )
-        note = notes.sign(statement.text(), [owner_signer(client.origin, namespace, private)])
-        return _send(context, client, statement, note.encode())
+        return _send(context, client, statement, private)
 
 
 def owners_of(context: Context, namespace: str) -> NamespaceOwners:
@@ -250,29 +250,15 @@ def _repository_hint(namespace: str, place: ProofPlace) -> str:
     )
 
 
-def _link(context: Context, client: RegistryClient, namespace: str) -> Link:
-    keyset_in_force(context, client, namespace)
-    link = client.keysets([namespace])[namespace].current(context.now())
-    assert link is not None
-    return link
+def _send(context: Context, client: RegistryClient, statement: OwnerStatement, signing_key: SigningKey) -> Stated:
+    def is_there() -> bool:
+        owners = client.owners([statement.namespace])[statement.namespace]
+        if isinstance(statement, Description):
+            return owners.description == statement
+        return statement.proved == any(stated.proof.place == statement.place for stated in owners.proofs)
 
-
-def _send(context: Context, client: RegistryClient, statement: OwnerStatement, note: str) -> Stated:
-    answer = open_api(context, client).post_statements([note])
-    client.refresh()
-    owners = client.owners([statement.namespace])[statement.namespace]
-    position = answer.results[0].log
-    if isinstance(statement, Description):
-        is_there = owners.description == statement
-    else:
-        is_there = statement.proved == any(stated.proof.place == statement.place for stated in owners.proofs)
-    if not is_there:
-        raise RyeError(
-            "not-in-log",
-            "The registry accepted the statement, but it is not in the registry's log.",
-            "Do not rely on it. `rye log verify` checks the registry.",
-        )
-    return Stated(statement, position)
+    note = notes.sign(statement.text(), [owner_signer(client.origin, statement.namespace, signing_key)])
+    return Stated(statement, log_note(context, client, note.encode(), "statement", is_there))
 
 
 def _address(read: Callable[[str], _T], text: str, hint: str) -> _T:
