@@ -89,6 +89,11 @@ class Kind(Struct, frozen=True, kw_only=True):
     limited: Literal["by Rye", "by its tools", "to its members"] = "by its tools"
     """What limits what an item may use: Rye, which grants only the rights that it asks for; the tools that it names for the agent
     program, if it does; or, for a list of other items, only those."""
+    says_itself: tuple[str, ...] = ()
+    """For a kind that asks for little: fields of its value, at least one of which a text has that was written as this kind."""
+    read_from: tuple[str, ...] = ()
+    """Kinds whose texts this kind's reader takes as its own, too. A signature covers the text alone, so such a text is never run
+    as this kind, whatever folder it is in."""
     item_type: bool = False
     """Whether actions and capabilities name items of the kind (``rye.execute.tool.…``: DESIGN §7)."""
     prompt: Literal["text", "inputs"] | NoPrompt = "text"
@@ -189,6 +194,8 @@ TABLE: tuple[Kind, ...] = (
         module="rye.items.knowledge",
         nested=True,
         set_rules="rye.items.knowledge",
+        says_itself=("entry_type", "category"),
+        read_from=("agent",),
         sign=Sign(r"^(?:entry_type|title|tags)[ \t]*:", "metadata", rank=4),
         older_part="below frontmatter",
         overridable=True,
@@ -236,6 +243,7 @@ TABLE: tuple[Kind, ...] = (
         formats={"SKILL.md": "markdown"},
         module="rye.items.skill.reader",
         main_file="SKILL.md",
+        read_from=("agent",),
         telling=True,
         overridable=True,
     ),

@@ -95,9 +95,6 @@ ACCEPTED = {
         "rye/deployment/*.py",
         "rye/workspace/items/installed_items.py",
     ),
-    "A signature covers the text alone: an agent's text is refused as knowledge or a skill, which ask for less.": (
-        "rye/workspace/items/own_signatures.py",
-    ),
     "Marketplaces and the well-known index of agent programs list skills and nothing else.": MARKETPLACES,
     "Overlays and role directives change formulas and roles alone; consent and facts name what they change.": (
         "rye/workspace/items/item_facts.py",
@@ -128,6 +125,7 @@ ACCEPTED = {
     ),
     "Approvals name what was agreed to; their `tool` is one of the agent program's, not an item.": (
         "rye/cli/project/consent.py",
+        "rye/cli/project/consent_items.py",
         "rye/cli/project/source_list.py",
         "rye/consent/*.py",
         "rye/installation/plan.py",

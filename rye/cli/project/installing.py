@@ -144,11 +144,14 @@ def agreement(session: Session, proposed: ProposedDeploy | None = None) -> Agree
     the deploy that the same question is about."""
 
     def agree(proposal: Proposal) -> bool:
-        from rye.cli.project import consent  # a run with nothing to do shows no screen
+        programs = _programs(proposed)
+        plan = proposal.plan
+        if not (proposal.unseen or proposal.notes or programs or (plan is not None and plan.effective)):
+            return False
+        from rye.cli.project import consent  # a run with nothing to show needs no screen
 
         console = session.console
         needs_yes = bool(proposal.waiting or proposal.unseen)
-        programs = _programs(proposed)
         asks = bool(needs_yes or programs) and session.interactive
         consent.show_proposal(console, proposal, asks=asks)
         if not asks:

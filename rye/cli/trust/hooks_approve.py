@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rye.cli.options import Session, command
-from rye.cli.project.consent import show_hook
+from rye.cli.project.consent_screen import show_hook
 from rye.project.context import require_project
 from rye.workspace.installing.hook_approval import WaitingHooks, approve_hooks
 

@@ -7,7 +7,7 @@ import click
 from rye.cli.console import TIER_STYLE, one_line
 from rye.cli.main import family
 from rye.cli.options import Session, command
-from rye.cli.project.consent import run_line
+from rye.cli.project.consent_screen import run_line
 from rye.cli.use.findings import show_findings
 from rye.consent.sorts import run_document
 from rye.items.agent_tools import shown

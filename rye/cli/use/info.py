@@ -9,7 +9,7 @@ import click
 
 from rye.cli.console import TIER_STYLE
 from rye.cli.options import Session, command
-from rye.cli.project.consent import run_line
+from rye.cli.project.consent_screen import run_line
 from rye.cli.use.indented import indented_lines
 from rye.consent.sorts import run_document
 from rye.describing import words

@@ -105,7 +105,11 @@ def _texts(session: InstallSession, prepared: Prepared) -> Texts:
         if item is None or change.action == "keep":
             continue
         name = f"{change.identity} {item.locked.version}"
-        before = text_changes.files_before(session.context.home, session.before.project, change)
+        before = (
+            text_changes.files_before(session.context.home, session.before.project, change)
+            if change.old is not None
+            else {}
+        )
         files = {"": item.data, **item.attached}
         texts += (ProposedText(name, path, data, before.get(path)) for path, data in files.items())
     return tuple(texts)

@@ -7,6 +7,7 @@ was verified and agreed to. The bytes are in the result: nobody reads them again
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from rye.customization.effective_files import Tree, TreeFile, tree_of_row
@@ -20,6 +21,7 @@ from rye.workspace.context import Context
 if TYPE_CHECKING:
     from rye.customization.effective_text import Effective
     from rye.project.lock import LockedItem
+    from rye.text.diagnostics import Diagnostic
     from rye.verified.installed import CheckedItem
 
 
@@ -86,14 +88,23 @@ def _as_locked(item: ItemFile, row: LockedItem) -> Tree:
 
 
 def _of_folder(item: ItemFile) -> Tree:
-    files, problems = attached_files(item.path)
+    tree, problems = folder_tree(item.path)
     if problems:
         message = f"{item.shown}: {problems[0].message}"
         raise RyeError("does-not-parse", message, problems[0].hint or f"`rye validate {item.shown}` says more.")
+    return tree
+
+
+def folder_tree(main_file: Path) -> tuple[Tree, tuple[Diagnostic, ...]]:
+    """What is attached to the item whose own file is ``main_file``; with findings, nothing. Raises RyeError
+    ``changed-meanwhile``, and for a file that cannot be read."""
+    files, problems = attached_files(main_file)
+    if problems:
+        return {}, problems
     tree = {}
     for file in files:
-        read = TreeFile.of(read_bytes(item.path.parent / file.path, CONTENT.attached_bytes), executable=file.executable)
+        read = TreeFile.of(read_bytes(main_file.parent / file.path, CONTENT.attached_bytes), executable=file.executable)
         if read.sha256 != file.sha256:
             raise RyeError("changed-meanwhile", f"{file.path} was changed just now.", "Run the command again.")
         tree[file.path] = read
-    return tree
+    return tree, ()

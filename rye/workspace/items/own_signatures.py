@@ -6,10 +6,8 @@ from __future__ import annotations
 from rye.consent.ask import Ask
 from rye.customization.effective_text import reader
 from rye.errors import RyeError
-from rye.items.agent import reader as agent_reader
-from rye.items.knowledge import Knowledge
+from rye.items.kinds import KINDS
 from rye.items.reading import ReadOptions, Source
-from rye.items.skill.reader import Skill
 from rye.project.item_file import ItemFile, load_item
 from rye.project.layout import Project
 from rye.project.manifest import Manifest
@@ -24,8 +22,6 @@ from rye.workspace.trusting.trusted_keys import trusted_keys
 
 _PLACE_CODES = frozenset({"D010", "R05", "T04", "A02", "S02", "K04", "F05", "N02"})
 """Findings that an item's text names another place than its file's."""
-_OF_KNOWLEDGE = ("entry_type", "category")
-"""Keys that knowledge has and texts of other kinds do not: at least one says that a text was written as knowledge."""
 
 
 def own_item(context: Context, entry: Entry, project: Project, manifest: Manifest) -> EffectiveItem:
@@ -85,12 +81,15 @@ def _refuse_moved(found: EffectiveItem) -> None:
 def _other_kind(item: ItemFile, signed: bytes, value: object) -> str | None:
     """Why a text was not signed as an item of this kind, in words; None if it may have been. A signature covers the text
     alone, so a kind that asks for little, such as knowledge, could have the text of one that asks for more."""
-    if isinstance(value, Knowledge) and not any(getattr(value, key) for key in _OF_KNOWLEDGE):
-        return f"it has neither {' nor '.join(_OF_KNOWLEDGE)}, so it does not say that it is {item.kind.name}."
-    if isinstance(value, Knowledge | Skill):
-        source = Source(signed.decode("utf-8"), item.shown, item.location.name, None)
-        if agent_reader.read(source, ReadOptions()).value is not None:
-            return f"its text is an agent, and as {item.kind.name} it would be used for something else."
+    kind = item.kind
+    if value is None:
+        return None
+    if kind.says_itself and not any(getattr(value, field) for field in kind.says_itself):
+        return f"it has neither {' nor '.join(kind.says_itself)}, so it does not say that it is {kind.name}."
+    source = Source(signed.decode("utf-8"), item.shown, item.location.name, None)
+    for other in kind.read_from:
+        if KINDS[other].load().read(source, ReadOptions()).value is not None:
+            return f"its text is that of kind {other}, and as {kind.name} it would be used for something else."
     return None
 
 

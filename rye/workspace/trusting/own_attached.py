@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from hashlib import sha256
 
 from rye.consent.ask import Ask
-from rye.customization.effective_files import Tree, TreeFile, runs_of_files
+from rye.customization.effective_files import Tree, runs_of_files
 from rye.errors import RyeError
-from rye.items.attached import attached_files
 from rye.items.kinds import KINDS
 from rye.limits import CONTENT
 from rye.project.layout import Project
@@ -20,6 +19,7 @@ from rye.project.manifest import Manifest
 from rye.project.spaces import Entry, entries_of
 from rye.storage.home import Home
 from rye.storage.safe_files import read_bytes
+from rye.workspace.items.item_tree import folder_tree
 from rye.workspace.trusting.acceptance import remember, remembered
 
 SORT = "own-files"
@@ -48,12 +48,7 @@ def _read(entry: Entry) -> tuple[Tree, str] | None:
     """The attached files and the text of an own item; None if it cannot be read, and then it is not deployed either."""
     try:
         text = read_bytes(entry.path, CONTENT.item_bytes).decode("utf-8", "replace")
-        files, problems = attached_files(entry.path)
-        folder = entry.path.parent
-        tree = {
-            file.path: TreeFile.of(read_bytes(folder / file.path, CONTENT.attached_bytes), executable=file.executable)
-            for file in files
-        }
+        tree, problems = folder_tree(entry.path)
     except RyeError:
         return None
     return None if problems else (tree, text)
