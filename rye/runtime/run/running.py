@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from threading import Event
@@ -126,7 +125,7 @@ def _run(
     _require_dollars(item.directive, session.meter.left("spend") is not None)
     prompt = _prompt(item.directive, request, faces.ask_input)
     loops = Loops()
-    watch = faces.watch
+    watch, cancel = faces.watch, faces.cancel or Event()
 
     def told(hook: Any, how: str) -> None:
         watch(
@@ -145,7 +144,8 @@ def _run(
                 run=session.run,
             )
         )
-        time.sleep(seconds)
+        if cancel.wait(seconds):
+            raise KeyboardInterrupt  # the signal may have come where a library swallows the exception
 
     http = HttpPost()
     try:
@@ -156,7 +156,7 @@ def _run(
             Endpoint(post or http, keys.keys, wait, context.now),
             Hooks(session, item.directive, session.chain.caller, loops, told),
             loops,
-            cancel=faces.cancel or Event(),
+            cancel=cancel,
             watch=watch,
             log=_log(opened),
         )

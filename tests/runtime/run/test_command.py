@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ import pytest
 from rye.mcp.serving import open_run
 from rye.runtime.calls import CallError
 from rye.runtime.run.children import for_child
+from rye.runtime.run.running import Faces, RunRequest, run_directive
 from rye.workspace.context import LibraryContext
 from tests.mcp.sessions import INPUTS, own_directive, own_tool, project_with_key, runs_of, verdict_of
 from tests.runtime.run.scripted import Script, Turn, calls, fails, returns, serving
@@ -290,6 +292,23 @@ def test_a_child_of_a_run_in_the_background_ends_while_it_waits(made: Person) ->
             lines = [(folder / "events.jsonl").read_text().splitlines()[-1] for folder in set(runs_of(made)) - before]
             ends = [json.loads(line)["decision"] for line in lines]
     assert "cancelled" in ends
+
+
+def test_an_interrupt_that_a_library_swallows_ends_the_wait_for_the_endpoint(made: Person) -> None:
+    """Python drops an exception that a signal raises in a finalizer, and the endpoint asks to wait for half a minute."""
+    models(made, "http://127.0.0.1:1")
+    context = LibraryContext(cwd=made.folder, home=made.folders, environment={**made.environment, "MODEL_KEY": KEY})
+    cancel = Event()
+
+    class Swallows(Script):
+        def __call__(self, url: str, headers: Mapping[str, str], body: bytes, seconds: float) -> Any:
+            cancel.set()
+            return super().__call__(url, headers, body, seconds)
+
+    began = time.monotonic()
+    result = run_directive(context, RunRequest("acme/work/ship"), Faces(cancel=cancel), Swallows(fails(503, "30")))
+    assert result.status == "cancelled"
+    assert time.monotonic() - began < 25
 
 
 def test_a_child_takes_inputs_larger_than_a_socket_holds_and_its_unknown_price_shows(made: Person) -> None:
