@@ -65,6 +65,18 @@ def website() -> Iterator[Website]:
         thread.join(5)
 
 
+def _same_port() -> tuple[socket.socket, socket.socket]:
+    """Sockets for UDP and TCP; another program may have the port of one for the other."""
+    for _ in range(20):
+        datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        datagrams.bind(("127.0.0.1", 0))
+        try:
+            return datagrams, socket.create_server(datagrams.getsockname())
+        except OSError:
+            datagrams.close()
+    raise AssertionError("no port is free for both")
+
+
 class NameServer:
     """Answers every question for TXT records with ``texts``; over UDP, and over TCP what does not fit."""
 
@@ -72,10 +84,8 @@ class NameServer:
         self.texts: list[list[bytes]] = []
         self.code = 0
         self.asked: list[str] = []
-        self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._udp.bind(("127.0.0.1", 0))
+        self._udp, self._tcp = _same_port()
         self.port: int = self._udp.getsockname()[1]
-        self._tcp = socket.create_server(("127.0.0.1", self.port))
         for work in (self._datagrams, self._streams):
             threading.Thread(target=work, daemon=True).start()
 
