@@ -31,10 +31,13 @@ BODY_LETTERS = MOST_STEMS * (STEM_LETTERS + len(f":{MOST_OFTEN} "))
 
 def body_words(text: str) -> str:
     """Return the stems of a text that tell most, each with how often it occurs, sorted."""
-    words = every_word_of(text[:TEXT_LETTERS])[:TEXT_WORDS]
-    telling = [word for word in words if word not in stop_words() and len(word) >= LEAST_LETTERS and not word.isdigit()]
-    length = 1 - LENGTH_COUNTS + LENGTH_COUNTS * len(telling) / USUAL_WORDS
-    counts = Counter(map(stem, telling))
+    stops, telling, counts = stop_words(), 0, dict[str, int]()
+    for word, count in Counter(every_word_of(text[:TEXT_LETTERS])[:TEXT_WORDS]).items():
+        if word not in stops and len(word) >= LEAST_LETTERS and not word.isdigit():
+            telling += count
+            stemmed = stem(word)
+            counts[stemmed] = counts.get(stemmed, 0) + count
+    length = 1 - LENGTH_COUNTS + LENGTH_COUNTS * telling / USUAL_WORDS
     told = {word: count * weight_of(word) for word, count in counts.items() if len(word) <= STEM_LETTERS}
     chosen = sorted(told, key=lambda word: (-told[word], word))[:MOST_STEMS]
     return " ".join(f"{word}:{min(max(round(10 * counts[word] / length), 1), MOST_OFTEN)}" for word in sorted(chosen))

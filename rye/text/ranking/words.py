@@ -36,7 +36,7 @@ def every_word_of(text: str) -> list[str]:
         decomposed = unicodedata.normalize("NFKD", text)
         text = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
     text = text.casefold()
-    if "#" in text or "++" in text or ".net" in text:
+    if any(sign in text for sign in _SPELT):  # a heading's # alone starts no search of the whole text
         text = _signs().sub(lambda found: f" {_SPELT[found[0]]} ", text)
     return [word[:WORD_LETTERS] for word in _word().findall(text)]
 
