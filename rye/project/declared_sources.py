@@ -99,6 +99,11 @@ def is_source_origin(origin: str) -> bool:
     return origin.startswith(_PREFIXES)
 
 
+def is_git_origin(origin: str) -> bool:
+    """Whether an origin is a git repository."""
+    return origin.startswith(GIT_PREFIX)
+
+
 def git_address(url: str) -> str:
     """Return the address if it is allowed. Raises BadSource."""
     if not _ADDRESS.fullmatch(url) or len(url) > SOURCES.url_characters:

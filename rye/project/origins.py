@@ -8,6 +8,8 @@
     digest = "9f86d081884c7d65…"
     source = "registry.example.org"
     signer = "SHA256:…"
+    ref = "refs/tags/v1.4.0"    # these two of an item of a git repository only
+    commit = "40 or 64 hex digits"
 
 The key is the own item's kind and its id without a namespace. The file is committed and not signed, so it is only a claim:
 ``digest`` is of the release's files (:func:`digest_of`), which are fetched and compared before anything is made of them, and a
@@ -17,7 +19,7 @@ user who did not fork the item here is asked first (:mod:`rye.workspace.authorin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 
 from msgspec import Struct
@@ -26,13 +28,15 @@ from rye.consent.ask import Ask
 from rye.errors import RyeError
 from rye.items.identity import Identity, is_id
 from rye.items.kinds import KINDS
-from rye.project.declared_sources import is_source_origin
+from rye.project.declared_sources import HEAD, BadSource, git_rev, is_commit, is_git_origin, is_source_origin
 from rye.text.display import visible
 from rye.text.toml_reading import TomlError, read_toml
 from rye.text.toml_writing import quoted
 
 ORIGINS = ".ai/origins.toml"
 _FIELDS = ("item", "version", "digest", "source", "signer")
+_OF_GIT = ("ref", "commit")
+"""With a git repository as the source. Files that were written before they existed have neither."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _HEAD = "# Where forks come from. `rye fork` writes this; `rye diff --origin` and `rye update --origin` read it.\n"
 
@@ -48,10 +52,14 @@ class ForkOrigin(Struct, frozen=True, kw_only=True):
     """The registry's origin, or the source's address."""
     signer: str
     """The fingerprint of the key that signed the release; ``none`` if nobody did."""
+    ref: str | None = None
+    """What rye.toml asked the git repository for: the full name of a ref, or a commit."""
+    commit: str | None = None
+    """The commit that the files are of. It is no part of what a user agrees to: its files must have ``digest``."""
 
     @property
     def is_of_source(self) -> bool:
-        """Whether the item comes from a repository or folder, which keeps no earlier versions."""
+        """Whether the item comes from a repository or folder, which has no releases."""
         return is_source_origin(self.source)
 
     def approval(self, label: str) -> Ask:
@@ -83,15 +91,30 @@ def _origin(name: str, table: object, line: int | None) -> ForkOrigin:
     kind, _, local = name.partition(":")
     if kind not in KINDS or not is_id(local):
         raise _bad(f"{visible(name)!r} is not KIND:ID", line)
-    if not isinstance(table, dict) or set(table) != set(_FIELDS) or not all(isinstance(v, str) for v in table.values()):
-        raise _bad(f"{visible(name)!r} does not have exactly the texts {', '.join(_FIELDS)}", line)
+    if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
+        raise _bad(f"{visible(name)!r} is not a table of texts", line)
+    if set(table) != set(_FIELDS) and (set(table) != {*_FIELDS, *_OF_GIT} or not is_git_origin(table["source"])):
+        of_git = f", and of a git repository also {' and '.join(_OF_GIT)}"
+        raise _bad(f"{visible(name)!r} does not have exactly the texts {', '.join(_FIELDS)}{of_git}", line)
     of, _, identifier = table["item"].partition(":")
     if of != kind or not is_id(identifier) or "/" not in identifier:
         raise _bad(f"{visible(name)!r} comes from {visible(table['item'])!r}, which is not a {kind}", line)
-    if not _DIGEST.fullmatch(table["digest"]) or not all(table[key].isprintable() and table[key] for key in _FIELDS):
+    if (
+        not _DIGEST.fullmatch(table["digest"])
+        or not all(value.isprintable() and value for value in table.values())
+        or not is_commit(table.get("commit", "0" * 40))
+        or not _is_ref(table.get("ref", HEAD))
+    ):
         raise _bad(f"{visible(name)!r} has a value that is not valid", line)
-    fields = {key: table[key] for key in _FIELDS if key != "item"}
+    fields = {key: value for key, value in table.items() if key != "item"}
     return ForkOrigin(item=Identity(of, identifier), **fields)
+
+
+def _is_ref(ref: str) -> bool:
+    try:
+        return git_rev(ref) == ref
+    except BadSource:
+        return False
 
 
 def _bad(said: str, line: int | None) -> RyeError:
@@ -105,5 +128,5 @@ def origins_text(origins: Mapping[str, ForkOrigin]) -> str:
 
 
 def _table(name: str, origin: ForkOrigin) -> str:
-    rows: Iterable[tuple[str, str]] = ((key, str(getattr(origin, key))) for key in _FIELDS)
-    return "\n".join([f"[{quoted(name)}]", *(f"{key} = {quoted(value)}" for key, value in rows)]) + "\n"
+    rows = ((key, getattr(origin, key)) for key in (*_FIELDS, *_OF_GIT))
+    return "\n".join([f"[{quoted(name)}]", *(f"{key} = {quoted(str(value))}" for key, value in rows if value)]) + "\n"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.items.reading import Metadata
-from rye.project.declared_sources import Source
+from rye.project.declared_sources import GitSource, Source
 from rye.project.lock import LockedItem, LockedSource
 from rye.project.manifest import ManifestError, parse_manifest
 from rye.registry.protocol.derivation import derived_lines, note_description
@@ -20,12 +20,15 @@ from rye.sources.finding import FoundItem
 from rye.sources.item import Judged
 from rye.sources.opening import Opener, OpenSource
 from rye.sources.record import SourceHistory, SourceRecord
+from rye.sources.refs import Target
 from rye.sources.source_error import SourceError
 from rye.text.spelling import close_words
 
 KindsOf = Callable[[list[str]], Mapping[str, tuple[str, ...]]]
 """Returns the kinds that the registries and the other sources have for each qualified id."""
 _LISTED = 8
+_State = tuple[str, bool, bool, str | None]
+"""A source's name, whether it moves, whether its locked state is exact, and the locked commit."""
 _NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -40,8 +43,8 @@ class SourceBook:
         self._locked: dict[str, LockedSource] = {}
         self._moving: frozenset[str] = frozenset()
         self._exact = False
-        self._open: dict[tuple[str, bool, bool], OpenSource] = {}
-        self._records: dict[tuple[str, bool, bool, str, str], SourceRecord] = {}
+        self._open: dict[_State, OpenSource] = {}
+        self._records: dict[tuple[_State, str, str], SourceRecord] = {}
 
     @property
     def names(self) -> frozenset[str]:
@@ -66,13 +69,31 @@ class SourceBook:
         self._moving = frozenset(row.identity.namespace for row in rows if row.source and moving(row.identity))
         self._exact = exact
 
+    def use_commit(self, name: str, at: Target) -> None:
+        """Use a repository at this commit, whatever rye.toml asks for and rye.lock says."""
+        source = self._sources[name]
+        assert isinstance(source, GitSource)
+        self._locked = self._locked | {name: LockedSource(place="", git=source.url, ref=at.ref, commit=at.commit)}
+        self._moving -= {name}
+        self._exact = True
+
+    def _state(self, name: str) -> _State:
+        locked = self._locked.get(name)
+        return name, name in self._moving, self._exact, locked.commit if locked is not None else None
+
     def open(self, name: str) -> OpenSource:
         """Open a source, once per state. Raises SourceError."""
-        key = (name, name in self._moving, self._exact)
+        key = self._state(name)
         if key not in self._open:
             source, locked = self._sources[name], self._locked.get(name)
             self._open[key] = self._opener.open(source, locked, moves=key[1], exact=key[2])
         return self._open[key]
+
+    def newest(self, name: str) -> Target | None:
+        """The newest state of a source's repository: that of the tag or commit that it could be moved to, or else of the rev in
+        rye.toml. None for a folder. Raises SourceError."""
+        source = self._sources[name]
+        return self._opener.newest(source) if isinstance(source, GitSource) else None
 
     def newer(self, name: str, locked: LockedSource) -> str | None:
         """The tag or commit that a source which names one could be moved to. Raises SourceError."""
@@ -109,16 +130,15 @@ class SourceBook:
             there = {i: opened.items[(i.kind, i.local_id)] for i in group if (i.kind, i.local_id) in opened.items}
             opened.judge(there.values())
             for identity, item in there.items():
-                by_identity[identity] = SourceHistory(identity, (self._record(opened, item, kinds_of),))
+                by_identity[identity] = SourceHistory(identity, (self._record(name, opened, item, kinds_of),))
         return by_identity
 
     def has(self, origin: str, namespace: str) -> bool:
         """Whether rye.toml has the source of this name at this origin."""
         return namespace in self._sources and self._sources[namespace].origin == origin
 
-    def _record(self, opened: OpenSource, found: FoundItem, kinds_of: KindsOf) -> SourceRecord:
-        name = opened.source.name
-        key = (name, name in self._moving, self._exact, found.kind, found.local_id)
+    def _record(self, name: str, opened: OpenSource, found: FoundItem, kinds_of: KindsOf) -> SourceRecord:
+        key = (self._state(name), found.kind, found.local_id)
         if key not in self._records:
             [judged] = opened.judge([found]).values()
             if isinstance(judged, str):

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from rye.errors import RyeError
 from rye.limits import CONTENT, SOURCES
 from rye.project.declared_sources import HEAD, GitSource, PathSource, Source, is_commit
@@ -178,6 +180,15 @@ class Opener:
         if source.rev is not None and is_commit(source.rev):
             return Target(source.rev, source.rev)
         return target(source, self._cache.refs(source.url))
+
+    def newest(self, source: GitSource) -> Target:
+        """Return the state of the tag or commit that the source could be moved to, or else of its rev. Raises SourceError."""
+        now = self.now(source)
+        state = LockedSource(place="", git=source.url, ref=now.ref, commit=now.commit)
+        name = self.newer(source, state)
+        if name is None:
+            return now
+        return self.now(replace(source, rev=name if is_commit(name) else f"refs/tags/{name}"))
 
     def newer(self, source: Source, locked: LockedSource) -> str | None:
         """Return the tag or commit that a source which names one could be moved to. Raises SourceError."""

@@ -119,12 +119,12 @@ def _release_tag(ref: str) -> tuple[str, Version] | None:
     return (match[1], version) if match is not None and version is not None else None
 
 
-def require_unmoved(name: str, locked: LockedSource, now: Target) -> None:
-    """Require that a tag did not move since it was locked. Raises SourceError ``tag-moved``."""
+def require_unmoved(name: str, locked: LockedSource, now: Target, record: str = "rye.lock") -> None:
+    """Require that a tag did not move since it was locked. ``record``: the file that has it. Raises SourceError ``tag-moved``."""
     if now.ref == locked.ref and now.ref.startswith(_TAGS) and now.commit != locked.commit:
         raise SourceError(
             "tag-moved",
-            f"The tag {now.ref.removeprefix(_TAGS)!r} of {locked.git} was moved: rye.lock has commit {locked.commit}, "
+            f"The tag {now.ref.removeprefix(_TAGS)!r} of {locked.git} was moved: {record} has commit {locked.commit}, "
             f"the repository now has {now.commit}.",
             "Nothing was changed. Ask the repository's maintainers why. To use the new commit anyway, read it first, "
             f'then write it into rye.toml: [sources] {name}: rev = "{now.commit}".',

@@ -101,6 +101,16 @@ def test_another_source_is_refused(shop: Person) -> None:
         '["skill:pdf"]\nitem = "directive:x/pdf"\nversion = "1"\ndigest = "'
         + "0" * 64
         + '"\nsource = "a"\nsigner = "b"\n',
+        *(
+            f'["skill:pdf"]\nitem = "skill:x/pdf"\nversion = "1"\ndigest = "{"0" * 64}"\nsigner = "b"\nsource = {more}\n'
+            for more in (
+                f'"a"\nref = "HEAD"\ncommit = "{"0" * 40}"',
+                f'"git+a"\ncommit = "{"0" * 40}"',
+                f'"git+a"\nref = "-u"\ncommit = "{"0" * 40}"',
+                '"git+a"\nref = "HEAD"\ncommit = "HEAD"',
+                '["a"]',
+            )
+        ),
         '["skill:pdf"]\nitem = "skill:x/pdf"\nversion = "1"\ndigest = "0"\nsource = "a"\nsigner = "b"\nmore = "c"\n',
     ],
 )

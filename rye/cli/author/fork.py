@@ -38,7 +38,7 @@ def fork(session: Session, item: str, new_id: str | None) -> None:
     more = f" and {count - 1} attached file{'s' * (count > 2)}" if count > 1 else ""
     session.console.data(f"created {done.shown}{more}, from {done.origin.item} {done.origin.version}")
     session.console.say(f"Change it, then sign it: `rye sign {done.shown}`.", "hint")
-    if done.origin.is_of_source:
+    if done.origin.is_of_source and done.origin.commit is None:
         said = f"Leave {done.origin.item} installed: `rye update --origin` can only follow it from there."
     else:
         said = f"`rye remove {done.origin.item}` removes the original, which is still installed."

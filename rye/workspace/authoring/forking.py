@@ -67,6 +67,8 @@ def fork_item(context: Context, reference: str, new_id: str | None = None) -> Fo
         digest=digest_of(row.sha256, {path: (file.sha256, file.executable) for path, file in tree.items()}),
         source=row.registry,
         signer="none" if row.is_unsigned else row.signer,
+        ref=row.source.ref if row.source is not None else None,
+        commit=row.source.commit if row.source is not None else None,
     )
     shown = place.path.relative_to(project.root).as_posix()
     folder = shown.rpartition("/")[0]

@@ -12,11 +12,10 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from rye.customization.effective_files import Tree, TreeFile, files_diff, runs_brought, runs_of_files, tree_of_row
+from rye.customization.effective_files import Tree, TreeFile, files_diff, runs_brought, runs_of_files
 from rye.customization.effective_text import unsigned
 from rye.customization.merge import drift
 from rye.errors import RyeError
-from rye.installation.sources import Sources, expect_origin
 from rye.installation.transaction import NOTHING, Change, exclusive
 from rye.items.consented import READ_BY
 from rye.items.kinds import KINDS
@@ -24,21 +23,17 @@ from rye.items.location import locate
 from rye.project.context import require_project
 from rye.project.item_file import load_item
 from rye.project.layout import Project
-from rye.project.lock import LockedItem
 from rye.project.lock_file import item_path
 from rye.project.manifest import Manifest
 from rye.project.origins import ORIGINS, ForkOrigin, digest_of, origins_text, read_origins
 from rye.project.spaces import Entry
-from rye.registry.trust.records import ReleaseRecord
-from rye.resolution.versions import comparable
 from rye.text.display import visible
 from rye.text.three_way import merge_texts
-from rye.verified.release import VerifiedItem
+from rye.workspace.authoring.origin_states import Original, released_states, signer_of
 from rye.workspace.authoring.origins import Fork, forks_named, origin_key, origins_bytes, require_origin
 from rye.workspace.authoring.renaming import new_place, renamed_text
 from rye.workspace.context import Context
-from rye.workspace.installing.differences import fetch_releases, source_versions
-from rye.workspace.installing.project_state import ProjectState, read_state
+from rye.workspace.installing.project_state import read_state
 from rye.workspace.items.effective_item import EffectiveItem
 from rye.workspace.items.item_tree import base_tree
 from rye.workspace.registries.registry_access import judging_environment, project_sources
@@ -162,6 +157,7 @@ def _to_ask(one: Sides, label: str) -> Iterator[str]:
             f"{label} is signed by {one.signers[1]}; the release that {one.fork.label} comes from was signed by {one.signers[0]}"
         )
     before = {run.where for run in runs_of_files(one.base.tree, one.base.text)}
+    before &= {run.where for run in runs_of_files(one.ours.tree, one.ours.text)}  # a recorded base is only a claim
     brought = runs_brought(one.base.tree, one.theirs.tree, one.base.text, one.theirs.text)
     runs = [run for run in brought if run.where not in before or run.action.startswith(READ_BY)]
     if runs:
@@ -181,74 +177,22 @@ def _sides(context: Context, names: tuple[str, ...]) -> list[Sides]:
         return []
     state = read_state(context, project)
     sides = []
-    with project_sources(context, state.manifest, project.root) as sources, context.progress("fetching"):
+    contacts = True  # this user agreed to each fork's source
+    with (
+        project_sources(context, state.manifest, project.root, contacts=contacts) as sources,
+        context.progress("fetching"),
+    ):
         for fork in forks:
-            base, newest = _releases(fork.origin, state, sources)
+            base, newest = released_states(context, fork.origin, state, sources)
             sides.append(_compared(context, project, state.manifest, fork, base, newest))
     return sides
 
 
-def _releases(origin: ForkOrigin, state: ProjectState, sources: Sources) -> tuple[VerifiedItem, VerifiedItem]:
-    """The release that the origin records, and the newest one; the same if nothing is newer."""
-    identity = origin.item
-    if sources.is_source(identity.namespace) or origin.is_of_source:
-        base, newest = source_versions(_row_of(origin, state), state.lock, sources)
-    else:
-        expect_origin(sources.client(identity.namespace), origin.source, str(identity))
-        history = sources.releases([identity]).get(identity)
-        records = history.records if history is not None else ()
-        record = next((each for each in records if each.version == origin.version), None)
-        if record is None:
-            raise RyeError("release-vanished", f"The registry has no {identity} {origin.version} any more.")
-        base, newest = fetch_releases([record, _newest(record, records)], sources)
-    row = base.locked
-    digest = digest_of(row.sha256, {file.path: (file.sha256, file.executable) for file in row.attached})
-    if digest != origin.digest:
-        message = f"{identity} {origin.version} has the digest {digest}; {ORIGINS} says {origin.digest}."
-        raise RyeError("release-changed", message, f"Restore {ORIGINS} from git, or remove the entry and fork again.")
-    if row.source is None and origin.signer != _signer(row):
-        message = f"{identity} {origin.version} is signed by {_signer(row)}; {ORIGINS} says {origin.signer}."
-        raise RyeError("release-changed", message, f"Restore {ORIGINS} from git, or remove the entry and fork again.")
-    return base, newest
-
-
-def _signer(row: LockedItem) -> str:
-    return "none" if row.is_unsigned else row.signer
-
-
-def _row_of(origin: ForkOrigin, state: ProjectState) -> LockedItem:
-    """The row of an original that comes from a source. It is the only record of the commit that was forked. Raises RyeError
-    ``release-vanished`` if it moved on."""
-    row = state.lock.find(origin.item)
-    keeps = f"comes from {origin.source}, which keeps no earlier versions"
-    if row is None or row.registry != origin.source:
-        message = f"{origin.item} {keeps}, and it is not installed any more."
-        raise RyeError("release-vanished", message, "Install it again with `rye add`, then fork it again.")
-    if row.version != origin.version:
-        message = f"{origin.item} {keeps}: the fork is of {origin.version}, and {row.version} is installed."
-        hint = "Restore rye.toml and rye.lock as they were, with git; then `rye update --origin` before `rye update`."
-        raise RyeError("release-vanished", message, hint)
-    return row
-
-
-def _newest(base: ReleaseRecord, records: Sequence[ReleaseRecord]) -> ReleaseRecord:
-    """The highest release above the recorded one that can be chosen; otherwise that one."""
-    known = comparable(base.version)
-    newer = [
-        (version, record)
-        for record in records
-        if not record.is_withdrawn
-        and (version := comparable(record.version)) is not None
-        and not version.is_prerelease
-        and (known is None or version > known)
-    ]
-    return max(newer, key=lambda pair: pair[0], default=(None, base))[1]
-
-
 def _compared(
-    context: Context, project: Project, manifest: Manifest, fork: Fork, base: VerifiedItem, newest: VerifiedItem
+    context: Context, project: Project, manifest: Manifest, fork: Fork, base: Original, newest: Original
 ) -> Sides:
-    judging_environment(context, manifest).require([(newest.locked, newest.signed.mentions or ())])
+    mentions = newest.words.mentions if newest.words is not None else None
+    judging_environment(context, manifest).require([(newest.row, mentions or ())])
     entry = fork.entry
     shown = entry.path.relative_to(project.root).as_posix()
     item = load_item(entry.path, shown=shown, kind=entry.location.kind)
@@ -256,7 +200,7 @@ def _compared(
     folder = shown.rpartition("/")[0]
     before = {shown: sha256(item.data).hexdigest()}
     before |= {f"{folder}/{path}": file.sha256 for path, file in tree.items()}
-    row = newest.locked
+    row = newest.row
     return Sides(
         fork=fork,
         base=_as_fork(project, entry, base),
@@ -267,24 +211,25 @@ def _compared(
             version=row.version,
             digest=digest_of(row.sha256, {file.path: (file.sha256, file.executable) for file in row.attached}),
             source=fork.origin.source,
-            signer=_signer(row),
+            signer=signer_of(row),
+            ref=newest.at.ref if newest.at is not None else None,
+            commit=newest.at.commit if newest.at is not None else None,
         ),
-        signers=(base.locked.signer, row.signer),
+        signers=(base.row.signer, row.signer),
         before=before,
     )
 
 
-def _as_fork(project: Project, entry: Entry, item: VerifiedItem) -> ForkFiles:
+def _as_fork(project: Project, entry: Entry, item: Original) -> ForkFiles:
     """A release as the fork would have it if nobody had changed that: with the fork's name."""
-    row = item.locked
+    row = item.row
     path = project.root / item_path(row)
     location = locate(path)
     assert location is not None  # rye.lock has only places of items
     text = unsigned(item.data.decode("utf-8"), location, path.name)
     published = Entry("installed", path, location, row.identity.namespace)
     place = new_place(project, published, entry.location.local_id)
-    tree = tree_of_row(row, item.attached)
-    return ForkFiles(renamed_text(KINDS[row.kind], published, place, text), tree)
+    return ForkFiles(renamed_text(KINDS[row.kind], published, place, text), item.tree)
 
 
 # -- the merge ---------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ an own one. So an origin counts once this user agreed to it: by ``rye fork``, or
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -54,6 +55,13 @@ def forks(home: Home, project: Project) -> list[Fork]:
     known = read_origins(data)
     own = entries_of(home, "project", project, load_manifest(project).namespace)
     return [Fork(entry, known[origin_key(entry)]) for entry in own if origin_key(entry) in known]
+
+
+def followed_namespaces(project: Project) -> set[str]:
+    """The namespaces of the originals. An origins file that cannot be read has none."""
+    with contextlib.suppress(RyeError):
+        return {origin.item.namespace for origin in read_origins(origins_bytes(project) or b"").values()}
+    return set()
 
 
 def forks_named(context: Context, names: tuple[str, ...]) -> list[Fork]:

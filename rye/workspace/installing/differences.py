@@ -17,7 +17,6 @@ from rye.installation.resolving import identify
 from rye.installation.sources import (
     Sources,
     another_place,
-    differs,
     expect_origin,
     fetch_logged,
     locked_source_record,
@@ -33,6 +32,7 @@ from rye.project.manifest import Manifest, Requested
 from rye.registry.trust.records import ReleaseRecord, check_installable, find_locked
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Version as ReleaseVersion
+from rye.sources.book import SourceBook
 from rye.sources.record import SourceHistory
 from rye.verified.on_disk import Drift, edited, scan
 from rye.verified.release import VerifiedItem, verify_files
@@ -87,18 +87,18 @@ def _of_source(locked: LockedItem, lock: Lock, sources: Sources, unlock: Unlock)
     if sources.book is None or not sources.book.has(locked.registry, locked.identity.namespace):
         raise another_place(locked)
     sources.use_locked(lock, unlock, exact=unlock.is_nothing)
+    if not unlock.is_nothing:
+        return source_item_now(locked.identity, sources.book, sources)
     history = sources.histories([locked.identity]).get(locked.identity)
-    if unlock.is_nothing:
-        return source_item(locked_source_record(locked, history), (), (), None)
+    return source_item(locked_source_record(locked, history), (), (), None)
+
+
+def source_item_now(identity: Identity, book: SourceBook, sources: Sources) -> VerifiedItem:
+    """An item as its source has it in the state that the book uses, verified. Raises RyeError ``no-such-item``."""
+    history = sources.histories([identity]).get(identity)
     if not isinstance(history, SourceHistory):
-        raise differs(locked, "the source no longer has it")
+        raise book.unknown_item(identity.id)
     return source_item(history.records[0], (), (), None)
-
-
-def source_versions(locked: LockedItem, lock: Lock, sources: Sources) -> tuple[VerifiedItem, VerifiedItem]:
-    """An item of a source as rye.lock has it, and as the source has it now, both verified."""
-    now, later = (_of_source(locked, lock, sources, unlock) for unlock in (Unlock.nothing(), Unlock.everything()))
-    return now, later
 
 
 def _records(lock: Lock, sources: Sources, names: Sequence[str]) -> list[ReleaseRecord]:

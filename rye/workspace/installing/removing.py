@@ -11,6 +11,7 @@ from rye.project.layout import Project
 from rye.project.lock_file import Unlock
 from rye.project.manifest import Manifest, parse_manifest
 from rye.project.manifest_edit import remove_dependency, remove_source
+from rye.workspace.authoring.origins import followed_namespaces
 from rye.workspace.context import Context
 from rye.workspace.installing.adding import member_meant
 from rye.workspace.installing.install import run_attempt
@@ -42,7 +43,8 @@ def remove(
         for name in names:
             text = _without(text, name, session.manifest, asker)
         namespaces = {parse_reference(name).id.partition("/")[0] for name in names}
-        return run_attempt(_without_sources(session.with_manifest(text, asker), namespaces), Unlock.nothing())
+        unused = namespaces - followed_namespaces(project)
+        return run_attempt(_without_sources(session.with_manifest(text, asker), unused), Unlock.nothing())
 
     return retry_when_overtaken(context, attempt)
 
