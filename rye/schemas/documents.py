@@ -414,6 +414,17 @@ class SetAsideRow(Struct):
     command: str
 
 
+class OutdatedSourceRow(Struct):
+    """A source of git that names a tag or a commit, and the newer one."""
+
+    name: str
+    git: str
+    current: str
+    latest: str
+    command: str | None = None
+    """What moves it there."""
+
+
 class InstallDocument(Struct, kw_only=True):
     """``rye install``, ``add``, ``remove``, ``update``, ``rollback`` and ``ci``."""
 
@@ -422,6 +433,8 @@ class InstallDocument(Struct, kw_only=True):
     warnings: list[str]
     dry_run: bool
     held_back: list[dict[str, Any]] | None = None
+    sources: list[OutdatedSourceRow] = []
+    """After an update: repositories that stay at a tag or commit although there is a newer one."""
     set_aside: SetAsideRow | None = None
     deploy: DeployDocument | None = None
     deployed: DeployedDocument | None = None
@@ -447,15 +460,6 @@ class OutdatedRow(Struct, kw_only=True):
     forced: str | None
     changed: str | None = None
     """The commit or folder of an item from a source that has other files under the same version."""
-
-
-class OutdatedSourceRow(Struct):
-    """A source of git that names a tag or a commit, and the newer one."""
-
-    name: str
-    git: str
-    current: str
-    latest: str
 
 
 class OutdatedDocument(Struct):

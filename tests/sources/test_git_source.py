@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 from pathlib import Path
 from urllib.parse import parse_qsl
@@ -551,14 +552,17 @@ def test_outdated_names_the_newer_tag_of_a_source_that_stays_at_one(server: GitS
     found = person.ok("outdated", "--json").json
     assert found["outdated"] == []  # the locked tag itself did not move
     address = server.url("prompts")
-    assert found["sources"] == [{"name": "team", "git": address, "current": "v1.4.0", "latest": "v1.10.0"}]
+    command = f"rye add 'git+{address}#v1.10.0:items' pdf"
+    row = {"name": "team", "git": address, "current": "v1.4.0", "latest": "v1.10.0", "command": command}
+    assert found["sources"] == [row]
     said = person.ok("outdated")
     assert said.stdout == "team\tv1.4.0\tv1.10.0\n"
-    assert 'write rev = "v1.10.0" for team, then run `rye install`' in said.stderr
-    manifest = person.path("rye.toml")
-    manifest.write_text(manifest.read_text().replace("v1.4.0", "v1.10.0"))
-    person.ok("install", "--yes")
+    assert f"team stays there until you move it: `{command}`" in said.stderr
+    assert person.ok("update", "--json").json["sources"] == [row]
+    assert f"team stays at v1.4.0; for v1.10.0: `{command}`" in person.ok("update", "team/pdf").stderr
+    person.ok(*shlex.split(command)[1:], "--yes")
     assert person.ok("outdated", "--json").json == {"outdated": []}
+    assert "sources" not in person.ok("update", "--json").json
 
 
 def test_outdated_names_the_newest_commit_of_a_source_that_stays_at_one(server: GitServer, person: Person) -> None:

@@ -209,6 +209,10 @@ def show_outcome(
         session.console.data(said)
         for held in outcome.held_back:
             session.console.say(one_line(held.message), "warning")
+        for one in outcome.outdated_sources:
+            session.console.say(
+                one_line(f"{one.name} stays at {one.current}; for {one.latest}: {one.next_step}"), "hint"
+            )
         _show_set_aside(session, outcome, command)
         if deployed is not None and (deployed.changed or len(deployed.refused) > len(deployed.known)):
             from rye.cli.deploy.shown import show_deployed  # most installations deploy nothing
@@ -234,6 +238,7 @@ def show_outcome(
             "dry_run": dry_run,
             **({"set_aside": _set_aside(outcome, command)} if outcome.set_aside else {}),
             **({"held_back": [held.as_json() for held in outcome.held_back]} if outcome.held_back else {}),
+            **({"sources": [one.as_json() for one in outcome.outdated_sources]} if outcome.outdated_sources else {}),
             **({"deploy": deployed.as_json()} if deployed is not None else {}),
             **({"deployed": compared.as_json()} if compared is not None else {}),
         }

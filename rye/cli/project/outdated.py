@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import click
 
 from rye.cli.console import counted, one_line
@@ -13,10 +11,7 @@ from rye.layout import Cell, Column
 from rye.project.context import require_project
 from rye.workspace.installing.outdated import OutdatedItem
 from rye.workspace.installing.outdated import outdated as outdated_items
-
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_DIGITS = 12
-"""So many digits of a commit stand in a table."""
+from rye.workspace.installing.outdated_sources import short_rev
 
 
 @command("outdated")
@@ -32,10 +27,7 @@ def outdated(session: Session, member: str | None) -> None:
     if session.json:
         document: dict[str, object] = {"outdated": [_as_json(item) for item in found.items]}
         if found.sources:
-            document["sources"] = [
-                {"name": one.name, "git": one.address, "current": one.current, "latest": one.latest}
-                for one in found.sources
-            ]
+            document["sources"] = [one.as_json() for one in found.sources]
         session.console.document(document)
         return
     rows = [item.newer for item in found.items]
@@ -59,7 +51,7 @@ def outdated(session: Session, member: str | None) -> None:
     session.console.table(table, header)
     if found.sources:
         session.console.table(
-            [[one.name, _short(one.current), (_short(one.latest), "info")] for one in found.sources],
+            [[one.name, short_rev(one.current), (short_rev(one.latest), "info")] for one in found.sources],
             ["SOURCE", "CURRENT", "LATEST"],
         )
     if not rows and not found.sources:
@@ -78,23 +70,16 @@ def outdated(session: Session, member: str | None) -> None:
     if found.sources:
         first = found.sources[0]
         names = " and ".join(one.name for one in found.sources)
-        told.append(
-            f"{names} {'stays' if len(found.sources) == 1 else 'stay'} there until rye.toml says otherwise: write "
-            f'rev = "{first.latest}" for {first.name}, then run `rye install`.'
-        )
+        stays = f"{names} {'stays' if len(found.sources) == 1 else 'stay'} there until you move it"
+        told.append(one_line(f"{stays}{f', {first.name}' * (len(found.sources) > 1)}: {first.next_step}"))
     session.console.say(" ".join(told))
 
 
 def _wanted(item: OutdatedItem) -> Cell:
     row = item.newer
     if row.changed is not None:
-        return f"{row.current} ({_short(row.changed)})", "ok"
+        return f"{row.current} ({short_rev(row.changed)})", "ok"
     return row.wanted or "-", None if row.wanted in (None, row.current) else "ok"
-
-
-def _short(rev: str) -> str:
-    """A commit by its first digits, anything else whole."""
-    return rev[:_DIGITS] if _COMMIT.fullmatch(rev) else one_line(rev)
 
 
 def _as_json(item: OutdatedItem) -> dict[str, object]:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rye.installation.held_back import HeldBack
     from rye.installation.plan import ItemChange
     from rye.workspace.installing.lock_moves import Moved
+    from rye.workspace.installing.outdated_sources import OutdatedSource
 
 
 class SetAside(Struct, frozen=True):
@@ -35,6 +36,8 @@ class InstallOutcome(Struct, frozen=True, kw_only=True):
     """Items of a source that were left out, because only a person can let them in."""
     held_back: tuple[HeldBack, ...] = ()
     """After an update: items that others hold back from their newest version."""
+    outdated_sources: tuple[OutdatedSource, ...] = ()
+    """After an update: repositories of moved items that stay at a tag or commit although there is a newer one."""
     followed: object | None = None
     """The report of the request's ``follow``; None if it had nothing to do."""
 

@@ -33,6 +33,7 @@ from rye.project.layout import LOCK, MANIFEST, Project, is_in_checkout
 from rye.project.lock_file import Unlock, in_groups, is_stale, item_files
 from rye.project.manifest import Manifest
 from rye.registry.transport.seam import NoAnswer
+from rye.sources.source_error import SourceError
 from rye.storage import private_files
 from rye.storage.home import Home
 from rye.text.lazy import lazy_module
@@ -43,6 +44,7 @@ from rye.workspace.installing.consent import Agreed, obtain_agreement, stopped
 from rye.workspace.installing.following import follow
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_session import InstallSession, Look
+from rye.workspace.installing.outdated_sources import OutdatedSource, outdated_sources
 from rye.workspace.registries.registry_access import Outages, judging_environment, project_sources
 from rye.workspace.trusting.acceptance import (
     agreed_signers,
@@ -161,7 +163,23 @@ def install_from(session: InstallSession, sources: Sources, unlock: Unlock) -> I
     histories = sources.histories(chosen)
     held = held_back(session.manifest, chosen, histories, environment)
     moving = {identity for identity, _ in unlock.exact}
-    return replace(outcome, held_back=tuple(h for h in held if unlock.frees(h.identity) and h.identity not in moving))
+    return replace(
+        outcome,
+        held_back=tuple(h for h in held if unlock.frees(h.identity) and h.identity not in moving),
+        outdated_sources=_outdated_sources(session, sources, unlock),
+    )
+
+
+def _outdated_sources(session: InstallSession, sources: Sources, unlock: Unlock) -> tuple[OutdatedSource, ...]:
+    """Not of a repository that does not answer, because a state that is pinned by its commit needs no answer."""
+    if session.request.airgap is not None:
+        return ()
+    lock = session.before.lock
+    freed = {item.identity for item in lock.items if unlock.frees(item.identity)}
+    try:
+        return tuple(outdated_sources(session.manifest, lock, sources, freed))
+    except SourceError:
+        return ()
 
 
 def _choose(

@@ -8,7 +8,7 @@ depends on the clock, so under one nothing is cached.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable
 
 import msgspec
 from msgspec import Struct
@@ -17,8 +17,6 @@ from rye.installation.completeness import reached
 from rye.installation.environment import Environment
 from rye.installation.sources import Sources
 from rye.installation.updates import Newer
-from rye.items.identity import Identity
-from rye.project.declared_sources import GitSource
 from rye.project.layout import Project
 from rye.project.lock import Lock
 from rye.project.manifest import Manifest
@@ -26,6 +24,7 @@ from rye.project.members import selected
 from rye.registry.store.state import encode
 from rye.text.json_reading import UNDECODABLE
 from rye.workspace.context import Context
+from rye.workspace.installing.outdated_sources import OutdatedSource, outdated_sources
 from rye.workspace.installing.project_state import ProjectState, read_state
 from rye.workspace.registries.registry_access import judging_environment, project_sources
 
@@ -36,15 +35,6 @@ class OutdatedItem(Struct, frozen=True):
     newer: Newer
     direct: bool
     """Whether rye.toml lists it."""
-
-
-class OutdatedSource(Struct, frozen=True):
-    """A source of git that names a tag or a commit, and could name a newer one."""
-
-    name: str
-    address: str
-    current: str
-    latest: str
 
 
 class Outdated(Struct, frozen=True):
@@ -76,25 +66,10 @@ def outdated(context: Context, project: Project, member: str | None = None) -> O
             if timeless:  # under the currently trusted state
                 sources.verdicts.put({_key(state, environment, sources, namespaces): msgspec.json.encode(rows)})
         needed = reached(state.lock, asking) if member is not None else {item.identity for item in state.lock.items}
-        pinned = () if context.offline else tuple(_pinned(manifest, state.lock, sources, needed))
+        pinned = () if context.offline else tuple(outdated_sources(manifest, state.lock, sources, needed))
     direct = {line.id for line in asking.dependencies}
     items = tuple(OutdatedItem(row, row.identity.id in direct) for row in rows if row.identity in needed)
     return Outdated(items, pinned)
-
-
-def _pinned(manifest: Manifest, lock: Lock, sources: Sources, needed: Container[Identity]) -> Iterator[OutdatedSource]:
-    locked = {
-        item.identity.namespace: item.source
-        for item in lock.items
-        if item.source is not None and item.source.git is not None and item.identity in needed
-    }
-    for name, state in sorted(locked.items()):
-        source = manifest.sources.get(name)
-        if sources.book is None or not isinstance(source, GitSource) or source.rev is None or source.url != state.git:
-            continue
-        latest = sources.book.newer(name, state)
-        if latest is not None:
-            yield OutdatedSource(name, source.url, source.rev, latest)
 
 
 _UPDATES = "rye.installation.updates"
