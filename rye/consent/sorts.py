@@ -305,6 +305,11 @@ SORTS: tuple[Sort, ...] = (
     Sort(name="customization-fact", in_lock=False),
     Sort(name="customization-run", in_lock=False),
     Sort(name="origin", in_lock=False, title="What this project's forks follow with `rye update --origin`"),
+    Sort(
+        name="own-key",
+        in_lock=False,
+        title="Keys below .ai/keys that sign this project's own items, which are then used and run",
+    ),
     Sort(name="own-files", in_lock=False, title="Files of this project's own items, which no signature covers"),
     Sort(name="project", in_lock=False),
     Sort(name="grant", in_lock=False),

@@ -26,6 +26,7 @@ from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem, customized
 from rye.workspace.items.item_tree import effective_tree
 from rye.workspace.items.own_signatures import not_agreed_files, own_item, signer_of
+from rye.workspace.trusting.project_keys import not_agreed_keys
 
 
 class OwnItems(Struct, frozen=True):
@@ -65,7 +66,7 @@ def own_items(context: Context, project: Project, manifest: Manifest, lock: Lock
     for identity, entry in own_entries(context, project, manifest, lock):
         try:
             published = own_item(context, entry, project, manifest)
-            why = _not_allowed(context, published)
+            why = _not_allowed(context, project, manifest, published)
             if why is not None:
                 left_out.append((identity, why))
                 continue
@@ -83,12 +84,15 @@ def own_items(context: Context, project: Project, manifest: Manifest, lock: Lock
     return OwnItems(tuple(items), tuple(left_out), tuple(broken))
 
 
-def _not_allowed(context: Context, found: EffectiveItem) -> str | None:
+def _not_allowed(context: Context, project: Project, manifest: Manifest, found: EffectiveItem) -> str | None:
     """Why it is not deployed; None if it may be."""
     try:
         signer_of(context, found, runs=True)
     except RyeError as error:
-        trusts = ", and `rye trust add FILE` trusts who signed it" if error.code == "untrusted" else ""
+        untrusted = error.code == "untrusted"
+        if untrusted and not_agreed_keys(context.home, project, manifest):
+            return f"is not deployed, because {error.message.rstrip('.')}. `rye trust project` shows its signer's key and asks"
+        trusts = ", and `rye trust add FILE` trusts who signed it" if untrusted else ""
         return f"is not deployed, because {error.message.rstrip('.')}. `rye sign {found.item.shown}` signs it{trusts}"
     if not_agreed_files(context, found):
         return "is not deployed, because you have not agreed to its attached files. `rye trust project` shows them and asks"

@@ -179,6 +179,7 @@ def test_customizations_grants_and_the_project_are_not_the_locks() -> None:
         "customization-loss",
         "customization-run",
         "own-files",
+        "own-key",
         "origin",
         "project",
         "grant",

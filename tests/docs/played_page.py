@@ -32,7 +32,7 @@ _STAND_INS = (
     (re.compile(r"SHA256:[A-Za-z0-9+/]{20,}"), "SHA256:…"),
     (re.compile(r"\b[0-9a-f]{64}\b"), "9f1c…"),
     (re.compile(r"(?<=sha256 )[0-9a-f]{32}\b"), "9f1c…"),
-    (re.compile(r"(?<=key id       )[0-9a-f]{16}"), "202d3091d496f75f"),
+    (re.compile(r"(?:(?<=key id       )|(?<=\.ai/keys/))[0-9a-f]{16}"), "202d3091d496f75f"),
     (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "2026-03-02T09:00:00Z"),
     (re.compile(r"http://127\.0\.0\.1:\d+"), _ADDRESS),
     (re.compile(r"Python 3\.\d+\.\d+"), "Python 3.12.1"),

@@ -54,6 +54,8 @@ def sign(session: Session, paths: tuple[str, ...], key: str | None, force: bool,
         count = len(outcome.kept)
         what = "1 item keeps the valid signature" if count == 1 else f"{count} items keep the valid signatures"
         session.console.say(f"{what} of another key. `--force` replaces {'it' if count == 1 else 'them'}.")
+    if outcome.proposed is not None:
+        session.console.say(f"wrote {outcome.proposed}: commit it, so that colleagues are asked about your key")
     _warn_of_outside(session, outcome)
     if any(item.changed for item in outcome.signed):
         session.console.next_step("`rye publish` sends what is signed to your registry, after asking.")

@@ -17,7 +17,7 @@ from msgspec import Struct
 from rye.cli.console import TIER_STYLE, Console, counted, one_line
 from rye.cli.project.consent_items import show_items
 from rye.cli.project.consent_screen import EXAMPLES, Screen, shared_width, show_hook
-from rye.cli.project.consent_unseen import is_alarm, show_unseen
+from rye.cli.project.consent_unseen import OWN, is_alarm, show_unseen
 from rye.consent.ask import Ask
 from rye.consent.sorts import SORTS, of_the_lock
 from rye.installation.plan import GatheredMention, ItemChange, Plan, by_tier, gather_mentions
@@ -349,12 +349,13 @@ def question(proposal: Proposal) -> str:
 
 def question_about(unseen: Sequence[Ask]) -> str:
     """The question below what the user has not seen."""
-    changes = any(one.sort in ("customization", "grant") for one in unseen)
-    if not changes:
-        return "Agree to what rye.lock approves?"
-    return (
-        "Agree to what rye.lock approves, and to these changes?" if of_the_lock(unseen) else "Agree to these changes?"
-    )
+    parts = {
+        "what rye.lock approves": bool(of_the_lock(unseen)),
+        "these changes": any(one.sort in ("customization", "grant") for one in unseen),
+        "this project's own items": any(one.sort in OWN for one in unseen),
+    }
+    first, *others = [part for part, asked in parts.items() if asked] or list(parts)[:1]
+    return f"Agree to {first}{''.join(f', and to {part}' for part in others)}?"
 
 
 def changed_counts(changes: Iterable[ItemChange]) -> str:

@@ -15,6 +15,8 @@ from rye.workspace.trusting.project_changes import shown_lines
 
 _FIRST = ("signer", "source", "right", "hook", "run")
 """The sorts that are listed before the others."""
+OWN = ("origin", "own-key", "own-files")
+"""The sorts that are about the project's own items."""
 
 
 def is_alarm(ask: Ask) -> bool:
@@ -57,8 +59,12 @@ def show_unseen(screen: Screen, unseen: Sequence[Ask]) -> None:
         )
     levels = tiers(one.text for one in unseen if one.sort == "right")
     titled = {sort.name: sort.title for sort in SORTS if sort.title}
+    headed = False
     for what, title in ({name: titled[name] for name in _FIRST} | titled).items():
         rows = [one for one in unseen if one.sort == what and not is_alarm(one)]
+        if rows and what in OWN and not headed:
+            headed = True
+            console.say("This project's own items need the following, which you have not agreed to here:", "strong")
         if rows:
             console.tell(f"  {title}:")
         if what == "right":

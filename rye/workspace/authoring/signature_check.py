@@ -24,6 +24,7 @@ from rye.verified.installed import installed_difference
 from rye.verified.on_disk import signed_with_lf
 from rye.workspace.trusting.acceptance import trusts_lock
 from rye.workspace.trusting.project_changes import not_agreed
+from rye.workspace.trusting.project_keys import agreed_keys
 from rye.workspace.trusting.trusted_keys import Trusted, trusted_keys
 
 if TYPE_CHECKING:
@@ -126,12 +127,22 @@ def _judge(
     location = locate(path.absolute())
     namespace = location.namespace if location is not None else None
     keyset = _keyset(context, namespace, keysets) if namespace is not None else None
+    if keyset is None and namespace is None:
+        keys = _with_agreed(context, path, keys)
     trusted = (*keys.keys, *(keyset.accepted_keys() if keyset is not None else ()))
     judged = verify_file(path, shown, kind, trusted, keys.revoked)
     if keyset is not None and judged.verification.verdict == "untrusted":
         gone = (*keys.revoked, *_revoked(context, path, keyset))
         judged = verify_file(path, shown, kind, trusted, gone)
     return _with_attached(path, judged)
+
+
+def _with_agreed(context: Context, path: Path, keys: Trusted) -> Trusted:
+    """With the keys that count for the own items of the project that the file is in."""
+    project = find_project(context.cwd)
+    if project is None or not path.absolute().is_relative_to(project.ai):
+        return keys
+    return Trusted((*keys.keys, *agreed_keys(context.home, project)), keys.revoked)
 
 
 def _keyset(context: Context, namespace: str, known: dict[str, Keyset | None]) -> Keyset | None:

@@ -13,6 +13,7 @@ from rye.project.checking import Checked, check_files
 from rye.project.context import arguments_or_own_items, load_manifest, read_options
 from rye.project.item_file import ItemFile
 from rye.project.layout import find_project
+from rye.project.origins import ORIGINS
 from rye.signing.keys import PublicKey
 from rye.signing.last_signed import LastSigned
 from rye.signing.sign_item import sign_bytes
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
     from rye.project import spaces
     from rye.workspace.context import Context
     from rye.workspace.registries import registry_access
-    from rye.workspace.trusting import own_attached
+    from rye.workspace.trusting import own_attached, project_keys
     from rye.workspace.trusting.own_keys import OwnKeys
 else:
     spaces = lazy_module("rye.project.spaces")  # for items with attached files
     own_attached = lazy_module("rye.workspace.trusting.own_attached")
+    project_keys = lazy_module("rye.workspace.trusting.project_keys")
     registry_access = lazy_module("rye.workspace.registries.registry_access")  # the client, which few runs need
 
 
@@ -57,6 +59,8 @@ class SignOutcome(Struct, frozen=True):
     published."""
     namespace: str | None = None
     """The namespace that does not accept them."""
+    proposed: str | None = None
+    """The file with the key that was put below ``.ai/keys`` for colleagues."""
 
 
 def sign_items(
@@ -116,14 +120,15 @@ def sign_items(
     _agree_to_attached(context, items if paths else [item for item, _ in changes])
     kept = tuple(one for one in results if mine is not None and one.key != mine)
     outside = tuple(one for one in results if owners and one.key not in owners)
-    return SignOutcome(signed=tuple(results), kept=kept, outside=outside, namespace=namespace)
+    proposed = _propose(context, [item for item, _ in changes], signing_key.public) if signing_key is not None else None
+    return SignOutcome(signed=tuple(results), kept=kept, outside=outside, namespace=namespace, proposed=proposed)
 
 
 def _valid_signatures(
     context: Context, keys: OwnKeys, items: Sequence[ItemFile], owners: Sequence[PublicKey]
 ) -> list[PublicKey | None]:
     """The key of each item's signature if it is valid and stays; otherwise None."""
-    trusted = trusted_keys(context.home, ())
+    trusted = trusted_keys(context.home, (), find_project(context.cwd))
     accepted = (*(stored.public for stored in keys.list()), *trusted.keys, *owners)
     found = [verify(item.data, item.location.kind, item.path.name, accepted, trusted.revoked) for item in items]
     return [one.key if one.ok else None for one in found]
@@ -139,6 +144,16 @@ def _agree_to_attached(context: Context, items: Sequence[ItemFile]) -> None:
     entries = spaces.entries_of(context.home, "project", project, manifest.namespace)
     named = (f"{entry.location.kind}:{entry.id}" for entry in entries if entry.path.resolve() in places)
     own_attached.remember_own_files(context.home, project, manifest, frozenset(named))
+
+
+def _propose(context: Context, items: Sequence[ItemFile], key: PublicKey) -> str | None:
+    """Propose the key to whoever clones the project, if its own items are used there: if it deploys, or one of them is a fork."""
+    project = find_project(context.cwd)
+    if project is None or not any(item.path.absolute().is_relative_to(project.ai) for item in items):
+        return None
+    if not load_manifest(project).deploy.targets and not (project.root / ORIGINS).is_file():
+        return None
+    return project_keys.propose_key(project, key)
 
 
 def _owners(context: Context) -> tuple[str | None, tuple[PublicKey, ...]]:

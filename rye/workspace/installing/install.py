@@ -199,6 +199,7 @@ def _look(session: InstallSession, unlock: Unlock) -> Look:
             return Look(warned, in_order=False)
         if late and not waiting:
             session.context.warn(*late_notice(late))
-    if not waiting and not agreement.trusts_lock and not accepted_before(session.context.home, before.project):
+    accepts = not waiting and not agreement.trusts_lock and not accepted_before(session.context.home, before.project)
+    if accepts and not session.first_own:
         remember(session.context.home, before.project, byte_approvals(items), accepts=True)
     return Look(warned, in_order=True, waiting=waiting)

@@ -29,7 +29,7 @@ from rye.project.user_config import OtherPolicies, read_other_policies
 from rye.storage.home import Home
 from rye.verified.on_disk import DISCARDS, RESTORES, Drift, Present, edited, explained, lost_flags
 from rye.workspace.installing.project_state import ProjectState, read_state
-from rye.workspace.trusting.acceptance import agreement, trusts_lock
+from rye.workspace.trusting.acceptance import accepted_before, agreement, trusts_lock
 from rye.workspace.trusting.project_changes import ReadSigned, project_changes, require_allowed, shown_lines
 
 if TYPE_CHECKING:
@@ -103,7 +103,8 @@ class InstallSession(Struct, frozen=True, kw_only=True):
         return agreement(self.context, self.before.project)
 
     def look_at_changes(self, items: Sequence[LockedItem], signed: ReadSigned | None = None) -> tuple[Ask, ...]:
-        """The approvals that the project's customizations need, of these items and of its own.
+        """The approvals that the project's customizations need, of these items and of its own, and on a terminal what
+        :attr:`first_own` has.
 
         ``signed``: the items with their signed files; None means those on disk or in the cache.
 
@@ -119,10 +120,20 @@ class InstallSession(Struct, frozen=True, kw_only=True):
             require_allowed(self.context.home, policy, project, self.manifest, items, signed)
         found = project_changes(self.context.home, project, self.manifest, items, signed)
         if not trusts_lock(self.context):
-            return found
+            return (*found, *self.first_own) if self.context.interactive else found
         for line in shown_lines(found):
             self.context.tell(line)
         return ()
+
+    @property
+    def first_own(self) -> tuple[Ask, ...]:
+        """At the first acceptance of the checkout: what its own items need, which others made. Where nobody can be asked they are
+        only left out of deploys, and ``rye trust project`` asks about later ones."""
+        if accepted_before(self.context.home, self.before.project):
+            return ()
+        from rye.workspace.trusting.trusting_project import own_waiting  # once per checkout
+
+        return own_waiting(self.context.home, self.before.project, self.manifest)
 
     def look_for_shadows(self, items: Sequence[LockedItem]) -> tuple[str, ...]:
         """Warn about own items with the id of one of ``items``, and return the warnings. Raises RyeError ``shadows-installed`` if

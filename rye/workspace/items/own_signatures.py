@@ -35,7 +35,8 @@ def own_item(context: Context, entry: Entry, project: Project, manifest: Manifes
 def signer_of(context: Context, found: EffectiveItem, *, runs: bool) -> str | None:
     """Return the signer of an own item; None if it may be used without a valid signature. ``runs``: it is about to be executed,
     or put where an agent program does that. Raises RyeError if it may not be used."""
-    keys = trusted_keys(context.home, ())
+    is_own = found.entry is not None and found.entry.space == "project"
+    keys = trusted_keys(context.home, (), found.project if is_own else None)
     item = found.item
     data = found.signed if found.signed is not None else item.data
     judged = verify(data, item.kind.name, item.path.name, keys.keys, keys.revoked)

@@ -136,7 +136,7 @@ def _own(home: Home, project: Project, manifest: Manifest, name: str) -> str:
         data = read_bytes(entry.path, CONTENT.item_bytes)
     except RyeError:
         return ""
-    keys = trusted_keys.trusted_keys(home, ())
+    keys = trusted_keys.trusted_keys(home, (), project if entry.space == "project" else None)
     judged = verification.verify(data, kind, entry.path.name, keys.keys, keys.revoked)
     if entry.space == "installed" or judged.verdict != "valid" or judged.key is None:
         return ""

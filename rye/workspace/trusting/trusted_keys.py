@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.project.layout import find_project
+from rye.project.layout import Project, find_project
 from rye.project.lock_file import read_lock
 from rye.signing.keys import PublicKey
 from rye.signing.trust_store import Proposal, TrustedKey, TrustStore, proposals, read_key_file
 from rye.storage.home import Home
 from rye.text.lazy import lazy_module
 from rye.workspace.context import Context
+from rye.workspace.trusting.project_keys import agreed_keys
 
 if TYPE_CHECKING:
     from rye.workspace.registries import registry_access
@@ -30,11 +31,13 @@ class Trusted(Struct, frozen=True):
     revoked: tuple[PublicKey, ...]
 
 
-def trusted_keys(home: Home, files: Iterable[Path]) -> Trusted:
-    """The keys of the user's trust store and of key files that they named, never those of a project or package."""
+def trusted_keys(home: Home, files: Iterable[Path], project: Project | None = None) -> Trusted:
+    """The keys of the user's trust store and of key files that they named, never those of a package. ``project``: the project
+    whose own items are judged, with the keys that it proposes and this user agreed to for them."""
     named = tuple(read_key_file(file)[0] for file in files)
     store = TrustStore(home.config)
-    return Trusted((*named, *store.trusted()), store.revoked())
+    own = agreed_keys(home, project) if project is not None else ()
+    return Trusted((*named, *store.trusted(), *own), store.revoked())
 
 
 def key_of_file(path: Path) -> tuple[PublicKey, str | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rye.consent.agreement import byte_approvals
 from rye.consent.ask import Ask
 from rye.project.layout import Project
+from rye.project.manifest import Manifest
 from rye.storage.home import Home
 from rye.workspace.authoring.origins import not_agreed_origins
 from rye.workspace.context import Context
@@ -13,6 +14,7 @@ from rye.workspace.installing.project_state import read_state
 from rye.workspace.trusting.acceptance import forget, remembered, require_remembered, require_yes
 from rye.workspace.trusting.own_attached import not_agreed_files
 from rye.workspace.trusting.project_changes import project_changes
+from rye.workspace.trusting.project_keys import not_agreed_keys
 from rye.workspace.trusting.verified_items import require_verified
 
 
@@ -27,12 +29,20 @@ def accept_project(context: Context, project: Project, agree: Agree) -> tuple[As
     signed = require_verified(context, project, items)
     changes = project_changes(context.home, project, manifest, items, asks_grants=True)
     agreement = remembered(context.home, project)
-    own = not_agreed_files(context.home, project, manifest)
-    own += not_agreed_origins(context.home, project)
+    own = own_waiting(context.home, project, manifest)
     waiting = (*agreement.new_in(items), *agreement.late_in(items, signed), *changes, *own)
     require_yes(context, waiting, agree, is_shown=True, project=project)
     require_remembered(context.home, project, byte_approvals(items).union(waiting), accepts=True)
     return waiting
+
+
+def own_waiting(home: Home, project: Project, manifest: Manifest) -> tuple[Ask, ...]:
+    """What this user has not agreed to about the project's own items: keys, attached files and origins of forks."""
+    return (
+        *not_agreed_keys(home, project, manifest),
+        *not_agreed_files(home, project, manifest),
+        *not_agreed_origins(home, project),
+    )
 
 
 def forget_project(home: Home, project: Project) -> bool:
