@@ -12,10 +12,10 @@ from rye.deployment import recall
 from rye.deployment.agreeing import agree, require_accepted
 from rye.deployment.choosing import Aim, ChooseTargets, aim_of, configured
 from rye.deployment.disk import FolderDisk
-from rye.deployment.own_files import claims_of, new_notes, remember_own, remember_told
+from rye.deployment.own_files import claims_of, copied_rows, new_notes, remember_own, remember_told
 from rye.deployment.own_items import own_entries
 from rye.deployment.plan import make_plan
-from rye.deployment.plan_values import Checked, FileChange, Plan, Refused, Run, is_entry
+from rye.deployment.plan_values import Checked, FileChange, Kept, Plan, Refused, Run, is_entry
 from rye.deployment.planning import Planned, deployer, planned, root_of, state_bytes
 from rye.deployment.recall import Recalled
 from rye.deployment.request import DeployRequest, Scope, words_of
@@ -71,7 +71,7 @@ class Deployed(Struct, frozen=True, kw_only=True):
     """The targets that rye.toml has named since this run."""
     unrecorded: tuple[str, ...] = ()
     """The targets of this run that rye.toml does not name, although the request did not ask for that."""
-    kept: tuple[str, ...] = ()
+    kept: tuple[Kept, ...] = ()
     checked: tuple[Checked, ...] = ()
     dry_run: bool = False
 
@@ -93,7 +93,7 @@ class Deployed(Struct, frozen=True, kw_only=True):
             "widenings": [row.as_json() for row in self.widenings],
             "notes": [row.as_json() for row in self.notes],
             "targets": list(self.targets),
-            "kept": list(self.kept),
+            "kept": [one.path for one in self.kept],
             "dry_run": self.dry_run,
             **({"recorded": list(self.recorded)} if self.recorded else {}),
             **({"unrecorded": list(self.unrecorded)} if self.unrecorded else {}),
@@ -267,6 +267,7 @@ def undeploy(context: Context, project: Project, items: Sequence[str], scope: Sc
         left = tuple(one for one in state.allowed if labels is not None and one.item not in labels)
         disk = FolderDisk(root.root)
         claims = claims_of(context, root, state)
+        claims -= copied_rows(context, project, state, claims) if scope == "project" else frozenset()
         plan = make_plan((), state, disk.read, run, allowed=left, is_folder=disk.is_folder, claims=claims)
         done = Planned(
             plan=plan,

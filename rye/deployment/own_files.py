@@ -19,10 +19,16 @@ from rye.deployment.plan_values import Plan
 from rye.deployment.recall import own_files
 from rye.deployment.state import FileRow, State
 from rye.deployment.survey import Note
+from rye.errors import RyeError
+from rye.items.kinds import KINDS
+from rye.project.context import load_manifest
 from rye.project.layout import Project
+from rye.project.spaces import entries_of
 from rye.storage import private_files
 from rye.storage.home import Home
+from rye.verified.on_disk import read_present
 from rye.workspace.context import Context
+from rye.workspace.items.item_tree import folder_tree
 from rye.workspace.trusting.acceptance import own_record, trusts_lock
 
 
@@ -32,6 +38,27 @@ def claims_of(context: Context, root: Project, state: State) -> frozenset[Key]:
         return frozenset()
     known = _read(context.home, root)
     return frozenset((row.path, row.item) for row in state.files if _line(row) not in known)
+
+
+def copied_rows(context: Context, project: Project, state: State, claims: frozenset[Key]) -> frozenset[Key]:
+    """Return those of these rows whose bytes are those of a file of their own item in the project: to delete that copy loses
+    nothing, whoever wrote it and whether or not this user trusts who signed it."""
+    if not claims:
+        return frozenset()
+    labels = {item for _, item in claims}
+    files: dict[str, set[str]] = {}
+    for space in ("project", "installed"):
+        for entry in entries_of(context.home, space, project, load_manifest(project).namespace):
+            label = f"{entry.location.kind}:{entry.id}"
+            if label in labels and KINDS[entry.location.kind].main_file is not None:
+                try:
+                    tree, _ = folder_tree(entry.path)
+                except RyeError:
+                    continue
+                own = read_present(str(entry.path)).sha256
+                files[label] = {file.sha256 for file in tree.values()} | ({own} if own is not None else set())
+    rows = {(row.path, row.item): row.sha256 for row in state.files}
+    return frozenset(key for key in claims if rows[key] in files.get(key[1], ()))
 
 
 def remember_own(home: Home, root: Project, before: State, plan: Plan) -> None:

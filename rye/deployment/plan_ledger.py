@@ -20,6 +20,7 @@ from rye.deployment.plan_values import (
     Checked,
     FileChange,
     FileState,
+    Kept,
     OnDisk,
     Refused,
     Run,
@@ -80,7 +81,7 @@ class Ledger:
         self.changes: list[FileChange] = []
         self.checked: list[Checked] = []
         self.writes: list[Write] = []
-        self.kept: list[str] = []
+        self.kept: list[Kept] = []
         self.new_rows: dict[Key, FileRow] = dict(self.rows)
         self.settled: set[Key] = set()
         """Rows that this run confirmed: the disk has what it wanted."""
@@ -212,10 +213,10 @@ class Ledger:
         self.changes.append(FileChange(row.path, "remove", row.item, row.version, row.target))
 
     def let_go(self, row: FileRow, why: Why) -> None:
-        """Keep a file that should be removed but was changed: give it up if the run does so, otherwise refuse."""
+        """Keep a file that should be removed but was edited, or is only claimed: give it up, or refuse."""
         if self.run.lets_go:
             self.new_rows.pop((row.path, row.item), None)
-            self.kept.append(row.path)
+            self.kept.append(Kept(row.path, why[1]))
             return
         self.refuse(row, why)
 

@@ -177,6 +177,14 @@ class Checked(Struct, frozen=True):
         return flag_explained(self.path, command, lost=self.differs == "executable-bit-lost")
 
 
+class Kept(Struct, frozen=True):
+    """A file that stays although its item is undeployed, and that Rye no longer manages."""
+
+    path: str
+    message: str
+    """Why it stays."""
+
+
 class Plan(Struct, frozen=True, kw_only=True):
     """What a run changes, and what it refuses."""
 
@@ -187,8 +195,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     """Folders to delete if they are empty."""
     state: State
     checked: tuple[Checked, ...]
-    kept: tuple[str, ...] = ()
-    """Edited files that Rye gives up."""
+    kept: tuple[Kept, ...] = ()
+    """Files that Rye gives up."""
     own: tuple[FileRow, ...] = ()
     """The rows of the state that this user's Rye wrote or confirmed."""
 

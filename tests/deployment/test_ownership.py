@@ -62,6 +62,30 @@ def test_a_row_with_the_hash_of_one_s_own_file_takes_nothing_away(shop: Person) 
     assert shop.path(".claude/skills/pdf/LICENSE").exists()
 
 
+def test_what_a_colleague_deployed_of_a_fork_is_undeployed_whoever_signed_it(shop: Person) -> None:
+    """Its bytes are those of the project's own item, so that nothing is lost; that nobody here trusts its signer is no edit."""
+    shop.write(".ai/skills/forms/SKILL.md", skill("forms"))
+    shop.write(".ai/skills/forms/run.sh", "#!/bin/sh\n")
+    shop.ok("keys", "generate")
+    shop.ok("sign", ".ai/skills/forms")
+    shop.ok("deploy")
+    forget(shop)
+    for key in shop.ok("trust", "list", "--json").json["keys"]:
+        shop.ok("trust", "remove", key["fingerprint"])
+    mine = shop.write(".claude/skills/forms/run.sh", "#!/bin/sh\necho mine\n")
+    done = shop.ok("undeploy", "--all")
+    assert not shop.path(".claude/skills/forms/SKILL.md").exists()
+    assert "run.sh was edited since Rye wrote it. It stays" in done.stderr
+    assert mine.read_text().endswith("echo mine\n")
+
+
+def test_a_claim_that_stays_is_not_called_changed(shop: Person) -> None:
+    claim(shop, ".claude/skills/pdf/LICENSE", b"mine")
+    done = shop.ok("undeploy", "--all")
+    assert "is in .ai/deploy.lock, but your Rye did not write it here. It stays" in done.stderr
+    assert "nothing was removed" in done.stdout
+
+
 def test_a_row_with_the_hash_of_one_s_own_file_overwrites_nothing(shop: Person) -> None:
     install(shop, "skill", "acme/pdf", skill("pdf"), attached={"LICENSE": b"theirs"})
     claim(shop, ".claude/skills/pdf/LICENSE", b"mine")

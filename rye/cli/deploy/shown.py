@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 
-from rye.cli.console import counted
+from rye.cli.console import counted, one_line
 from rye.cli.options import Session
 from rye.deployment.comparing import Compared
 from rye.deployment.deploying import Check, Deployed
@@ -38,8 +38,8 @@ def show_deployed(session: Session, done: Deployed) -> None:
             console.say(f"allowed: {widening.item} in {widening.target}: {widening.widening.message}", "warning")
     for note in done.notes if console.verbose else done.new_notes:
         console.say(f"{note.item} in {note.target}: {note.message}", "dim")
-    for path in done.kept:
-        console.warn(f"{path} was changed after rye wrote it. It stays, and rye no longer manages it.")
+    for one in done.kept:
+        console.warn(f"{one_line(one.message)} It stays, and Rye no longer manages it.")
     brief = () if console.verbose else done.known
     _show_refused(session, [row for row in done.refused if row not in brief])
     _show_known(session, [(row.item, row.target) for row in brief])

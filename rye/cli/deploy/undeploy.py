@@ -31,7 +31,8 @@ def undeploy(session: Session, items: tuple[str, ...], everything: bool, scope: 
     done = undeploy_items(session, project, items, scope)
     show_deployed(session, done)
     count = len(done.changed)
-    said = f"{count} file{'s' * (count != 1)} removed" if count else "nothing was deployed"
+    nothing = "nothing was removed" if done.kept or done.refused else "nothing was deployed"
+    said = f"{count} file{'s' * (count != 1)} removed" if count else nothing
     session.console.answer(done.as_json(), said)
     targets = load_manifest(project).deploy.targets
     if count and scope == "project" and targets:
