@@ -52,6 +52,23 @@ def test_a_key_moves_into_the_agent(registry: Registry, agent: OpenSshAgent) -> 
 
 
 @needs_ssh_agent
+def test_what_the_old_key_signed_and_published_is_not_warned_about(registry: Registry, agent: OpenSshAgent) -> None:
+    rye = owner(registry, "moved", agent)
+    rye.publish(rye.directive("work/one"))
+    rye.ok("keys", "move", "default", "--agent", "desk@desk", "--yes", "--json")
+    assert "does not accept" not in rye.ok("sign").stderr
+    rye.directive("work/two", signed=False)
+    said = rye.ok("sign", "--key", "default").stderr
+    assert "work/two.md is signed with a key that moved does not accept" in said, "what the old key signs now"
+    other = Person(rye.home.parent / "other")
+    other.ok("keys", "generate")
+    rye.ok("trust", "add", other.public_key(), "--yes")
+    foreign = other.path(other.directive("work/three"))
+    rye.write(".ai/directives/work/three.md", foreign.read_bytes())
+    assert "work/three.md is signed" in rye.ok("sign", ".ai/directives/work/three.md").stderr, "no key that it ever had"
+
+
+@needs_ssh_agent
 def test_a_namespace_that_has_the_new_key_already_is_left_as_it_is(
     registry: Registry, agent: OpenSshAgent, tmp_path: Path
 ) -> None:

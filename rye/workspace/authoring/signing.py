@@ -56,7 +56,7 @@ class SignOutcome(Struct, frozen=True):
     """Those of ``signed`` whose valid signature is by another key than the one to sign with."""
     outside: tuple[SignedItem, ...] = ()
     """Those of ``signed`` whose key the project's namespace does not accept, as far as this machine knows, so that they cannot be
-    published."""
+    published. Without those that a former key of it signed earlier: they may be published already, and stay so."""
     namespace: str | None = None
     """The namespace that does not accept them."""
     proposed: str | None = None
@@ -86,7 +86,7 @@ def sign_items(
         return SignOutcome(invalid=invalid)
     refuse_installed(checked)
     items = [entry.item for entry in checked if entry.item is not None]  # without errors, each has one
-    namespace, owners = _owners(context)
+    namespace, owners, former = _owners(context)
     present = _valid_signatures(context, keys, items, owners)
     mine = keys.public(key) if force or key is not None else None
     # A security key's signature may say less than a namespace requires (a touch, and no PIN), so it is made again as well.
@@ -119,7 +119,9 @@ def sign_items(
         texts.remember(data, item.location.kind, item.path.name)
     _agree_to_attached(context, items if paths else [item for item, _ in changes])
     kept = tuple(one for one in results if mine is not None and one.key != mine)
-    outside = tuple(one for one in results if owners and one.key not in owners)
+    outside = tuple(
+        one for one in results if owners and one.key not in owners and (one.changed or one.key not in former)
+    )
     proposed = _propose(context, [item for item, _ in changes], signing_key.public) if signing_key is not None else None
     return SignOutcome(signed=tuple(results), kept=kept, outside=outside, namespace=namespace, proposed=proposed)
 
@@ -156,14 +158,19 @@ def _propose(context: Context, items: Sequence[ItemFile], key: PublicKey) -> str
     return project_keys.propose_key(project, key)
 
 
-def _owners(context: Context) -> tuple[str | None, tuple[PublicKey, ...]]:
-    """The project's namespace, and its keys as of the last look at its registry; none without either."""
+def _owners(context: Context) -> tuple[str | None, tuple[PublicKey, ...], frozenset[PublicKey]]:
+    """The project's namespace, its keys as of the last look at its registry, and those that it had before and did not revoke. All
+    are empty without either."""
     project = find_project(context.cwd)
     namespace = load_manifest(project).namespace if project is not None else None
     if namespace is None:
-        return namespace, ()
-    keyset = registry_access.last_seen_keyset(context, namespace)
-    return namespace, keyset.accepted_keys() if keyset is not None else ()
+        return namespace, (), frozenset()
+    seen = registry_access.last_seen_keysets(context, namespace)
+    if not seen:
+        return namespace, (), frozenset()
+    revoked = {gone.key for gone in seen[0].revoked}
+    former = frozenset(key for keyset in seen[1:] for key in keyset.accepted_keys() if key.raw not in revoked)
+    return namespace, seen[0].accepted_keys(), former
 
 
 def refuse_installed(checked: Sequence[Checked]) -> None:

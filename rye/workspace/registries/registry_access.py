@@ -173,6 +173,12 @@ def last_seen_keyset(context: Context, namespace: str) -> Keyset | None:
 
     Nothing is fetched: None if it is not cached or not verified.
     """
+    seen = last_seen_keysets(context, namespace)
+    return seen[0] if seen else None
+
+
+def last_seen_keysets(context: Context, namespace: str) -> tuple[Keyset, ...]:
+    """The same with the keysets before it, the one in force first. Empty if none is in force."""
     try:
         client = RegistryClient.open(
             configured(context).of(namespace),
@@ -180,10 +186,13 @@ def last_seen_keyset(context: Context, namespace: str) -> Keyset | None:
             cache=Cache(context.home.registry_cache),
             offline=True,
         )
-        link = client.keysets([namespace])[namespace].current(client.head.snapshot.time)
+        chain = client.keysets([namespace])[namespace]
+        now = chain.current(client.head.snapshot.time)
     except RyeError:
-        return None
-    return link.keyset if link is not None else None
+        return ()
+    if now is None:
+        return ()
+    return (now.keyset, *(link.keyset for link in chain.links if link.keyset.number < now.keyset.number))
 
 
 Outages = Literal["fail", "survive", "survive-patiently"]
