@@ -122,7 +122,12 @@ _WIRE: Mapping[str, type] = {
     "wire-error-answer": wire.ErrorAnswer,
 }
 
-_SAID_BY = {"error": "a command that fails", "lock-check": "`rye lock --check`"}
+_SAID_BY = {
+    "error": "a command that fails",
+    "lock-check": "`rye lock --check`",
+    "diff-origin": "`rye diff --origin`",
+    "update-origin": "`rye update --origin`",
+}
 """Documents whose name is not the command's words joined by ``-``."""
 
 

@@ -525,6 +525,73 @@ class ExplainDocument(Struct, kw_only=True):
     good: str | UnsetType | None = UNSET
 
 
+class ForkOriginRow(Struct, kw_only=True):
+    """What a fork was made from, as ``.ai/origins.toml`` has it. ``ref`` and ``commit``: of an item of a git repository."""
+
+    item: str
+    version: str
+    digest: str
+    source: str
+    signer: str
+    ref: str | None
+    commit: str | None
+
+
+class ForkDocument(Struct, kw_only=True):
+    """``rye fork``. ``files``: all that were written, the own one first."""
+
+    kind: str
+    id: str
+    path: str
+    files: list[str]
+    origin: ForkOriginRow
+
+
+class OriginDiffRow(Struct, kw_only=True):
+    """One fork. ``own`` and ``author``: unified diffs from the origin, of this project and of its author."""
+
+    item: str
+    origin: str
+    version: str
+    newest: str
+    own: str
+    author: str
+
+
+class OriginDiffDocument(Struct):
+    """``rye diff --origin``."""
+
+    forks: list[OriginDiffRow]
+
+
+class OriginUpdateRow(Struct, kw_only=True):
+    """One fork. ``changed``: paths; ``conflicts``: what a person has to settle, each with its path."""
+
+    item: str
+    old: str
+    new: str
+    changed: list[str]
+    conflicts: list[str]
+
+
+class OriginUpdateDocument(Struct):
+    """``rye update --origin``."""
+
+    forks: list[OriginUpdateRow]
+
+
+class OverrideNewDocument(Struct, kw_only=True):
+    """``rye override new``. With --file also ``file``, ``do`` and ``content``, the path of what was written for it."""
+
+    path: str
+    id: str
+    kind: str
+    text: str
+    file: str | UnsetType = UNSET
+    do: Literal["replace", "add", "leave-out"] | UnsetType = UNSET
+    content: str | UnsetType | None = UNSET
+
+
 class VersionDocument(Struct):
     """``rye --version``."""
 
@@ -553,6 +620,10 @@ DOCUMENTS: dict[str, type] = {
     "list": ListDocument,
     "outdated": OutdatedDocument,
     "audit": AuditDocument,
+    "fork": ForkDocument,
+    "diff-origin": OriginDiffDocument,
+    "update-origin": OriginUpdateDocument,
+    "override-new": OverrideNewDocument,
     "version": VersionDocument,
 }
 """The schemas by name, each with the type that it is generated from."""

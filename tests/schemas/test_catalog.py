@@ -15,6 +15,7 @@ from rye.project.manifest import BYTE_ORDER_MARK
 from rye.schemas.catalog import CATALOG, as_text, schema
 from rye.schemas.documents import DOCUMENTS
 from tests.customization.override_text import BASE, directive, overrides
+from tests.scenes.item_texts import skill
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 
@@ -146,6 +147,22 @@ def test_what_commands_with_a_registry_print_is_as_their_schemas_say(registry: R
     reader.path("rye.lock").write_text(lock.replace("1.0.0", "0.9.0"))
     check("json-lock-check", reader.run("lock", "--check", "--json").json)
     check("json-error", reader.run("ci", "--json").json, open_=True)
+
+
+def test_what_commands_about_changed_skills_print_is_as_their_schemas_say(tmp_path: Path) -> None:
+    rye = Person(tmp_path)
+    rye.write("rye.toml", "[project]\n")
+    rye.write("shared/pdf/SKILL.md", skill("pdf", body="## Rules\n\nBe quick."))
+    rye.write("shared/pdf/notes.md", "Notes.\n")
+    rye.write("shared/pdf/old.md", "Old.\n")
+    rye.ok("add", "./shared", "pdf", "--yes")
+    check("json-fork", rye.ok("fork", "skill:shared/pdf", "forms", "--json").json)
+    check("json-override-new", rye.ok("override", "new", "skill:shared/pdf", "## Rules", "--json").json)
+    for do in (("notes.md", "--leave-out"), ("old.md", "--replace"), ("more.md", "--add", "--content", "rye.toml")):
+        check("json-override-new", rye.ok("override", "new", "skill:shared/pdf", "--file", *do, "--json").json)
+    rye.write("shared/pdf/SKILL.md", skill("pdf", body="## Rules\n\nBe exact."))
+    check("json-diff-origin", rye.ok("diff", "--origin", "--json").json)
+    check("json-update-origin", rye.ok("update", "--origin", "--json").json)
 
 
 def test_each_document_of_the_design_has_a_schema() -> None:

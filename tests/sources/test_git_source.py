@@ -13,6 +13,7 @@ import pytest
 from rye.project.lock import Lock, parse_lock
 from rye.project.manifest import parse_manifest
 from tests.scenes.person import Person
+from tests.schemas.test_catalog import check
 from tests.sources.git_server import GitServer, Repository
 from tests.sources.texts import skill
 
@@ -558,7 +559,10 @@ def test_outdated_names_the_newer_tag_of_a_source_that_stays_at_one(server: GitS
     said = person.ok("outdated")
     assert said.stdout == "team\tv1.4.0\tv1.10.0\n"
     assert f"team stays there until you move it: `{command}`" in said.stderr
-    assert person.ok("update", "--json").json["sources"] == [row]
+    updated = person.ok("update", "--json").json
+    assert updated["sources"] == [row]
+    check("json-install", updated)
+    check("json-outdated", found)
     assert f"team stays at v1.4.0; for v1.10.0: `{command}`" in person.ok("update", "team/pdf").stderr
     person.ok(*shlex.split(command)[1:], "--yes")
     assert person.ok("outdated", "--json").json == {"outdated": []}

@@ -30,6 +30,9 @@ def fork(session: Session, item: str, new_id: str | None) -> None:
                 "version": done.origin.version,
                 "digest": done.origin.digest,
                 "source": done.origin.source,
+                "signer": done.origin.signer,
+                "ref": done.origin.ref,
+                "commit": done.origin.commit,
             },
         }
         session.console.document(document)
