@@ -8,12 +8,13 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import click
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from rye.cli.console import TIER_STYLE, counted
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
 from rye.cli.project.installing import install_options
+from rye.items.kinds import KINDS
 from rye.project.layout import find_project
 from rye.workspace.installing.item_listing import SPACES, ItemRow, item_rows
 from rye.workspace.trusting.acceptance import trusts_lock
@@ -49,7 +50,7 @@ def list_items(session: Session, kind: str | None, space: str | None, member: st
         _show(session, rows)
     else:
         session.console.table(
-            [["-" if value is None else str(value) for value in _plain(row)] for row in rows],
+            [["-" if value is None else str(value) for value in _plain(_with_words(row))] for row in rows],
             _COLUMNS,
         )
     if not rows and find_project(session.cwd) is None:
@@ -60,12 +61,20 @@ def list_items(session: Session, kind: str | None, space: str | None, member: st
         session.console.say("No items. `rye add [KIND:]ID` adds an item, and `rye search WORDS` finds one.")
 
 
+def _with_words(row: ItemRow) -> ItemRow:
+    """With words in place of a tier and a signer that an item has not."""
+    unsigned = "not signed" if row.signature == "unsigned" else row.signature
+    undeclared = "undeclared" if KINDS[row.kind].limited == "by its tools" else None
+    return replace(row, signer=row.signer or unsigned, tier=row.tier or undeclared)
+
+
 def _show(session: Session, rows: Sequence[ItemRow]) -> None:
     """Print the table for people: states before signers, fingerprints cut on narrow terminals, and counts at the end."""
     from rye.layout import Column  # only terminals have columns
 
     table: list[list[Cell]] = []
     for row in rows:
+        row = _with_words(row)
         signer, tier, state = str(row.signer or "-"), str(row.tier or "-"), str(row.state)
         table.append(
             [

@@ -26,8 +26,12 @@ from rye.storage.home import Home
 from rye.text.lazy import lazy_module
 
 if TYPE_CHECKING:
-    from rye.workspace.trusting import project_changes
+    from rye.signing import verification
+    from rye.workspace.trusting import project_changes, trusted_keys
+    from rye.workspace.trusting.trusted_keys import Trusted
 else:
+    verification = lazy_module("rye.signing.verification")  # for own items only
+    trusted_keys = lazy_module("rye.workspace.trusting.trusted_keys")
     project_changes = lazy_module("rye.workspace.trusting.project_changes")  # hashing, for projects with items only
 
 SPACES = LOOKED_UP
@@ -43,7 +47,7 @@ class ItemRow(Struct, frozen=True, kw_only=True):
     tier: str | None
     """The worst tier of its rights and agent tools; None if it has neither."""
     signer: str | None
-    """Fingerprint; None if not installed."""
+    """Fingerprint; of an item that is not installed only if the signature is valid."""
     space: str
     state: str
     """``ok``. For an installed item also ``revoked`` (by this user: ``rye trust revoke``), ``changed``, ``missing``,
@@ -56,6 +60,8 @@ class ItemRow(Struct, frozen=True, kw_only=True):
     capabilities: tuple[str, ...]
     source: dict[str, object] | None = None
     """The source of an item of ``[sources]``, whose ``signer`` can be ``none (git commit …)``."""
+    signature: str | None = None
+    """What ``rye verify`` says of an item that is not installed."""
 
 
 def item_rows(
@@ -85,7 +91,8 @@ def item_rows(
     rows = _installed_rows(home, project, lock, kind) if project is not None and is_asked and lock.items else []
     if member is not None and project is not None:
         rows = _needed(rows, lock, asking)
-    rows.extend(_own_row(entry, project, lock.items) for entry in found)
+    by_space = {name: trusted_keys.trusted_keys(home, (), _asked(project, name)) for name in others if found}
+    rows.extend(_own_row(entry, project, lock.items, by_space[entry.space]) for entry in found)
     if project is not None and rows:
         waiting = {
             one.item
@@ -93,6 +100,11 @@ def item_rows(
         }
         rows = [replace(row, state="not-agreed") if _waits(row, waiting) else row for row in rows]
     return sorted(rows, key=lambda row: (SPACES.index(row.space), row.kind, row.id))
+
+
+def _asked(project: Project | None, space: str) -> Project | None:
+    """The project whose own keys count in a space."""
+    return project if space == "project" else None
 
 
 def _waits(row: ItemRow, waiting: set[str]) -> bool:
@@ -136,9 +148,11 @@ def _needed(rows: Sequence[ItemRow], lock: Lock, asking: Manifest) -> list[ItemR
     return [row for row in rows if (row.kind, row.id) in needed]
 
 
-def _own_row(entry: Entry, project: Project | None, locked: Sequence[LockedItem]) -> ItemRow:
+def _own_row(entry: Entry, project: Project | None, locked: Sequence[LockedItem], keys: Trusted) -> ItemRow:
     """An item that is not installed from the lock."""
-    metadata = load_item(entry.path, kind=entry.location.kind).reading.metadata
+    item = load_item(entry.path, kind=entry.location.kind)
+    metadata = item.reading.metadata
+    judged = verification.verify(item.data, item.kind.name, item.path.name, keys.keys, keys.revoked)
     capabilities = metadata.capabilities if metadata is not None else ()
     shadow = shadow_of(entry, locked, project.root) if project is not None else None
     return ItemRow(
@@ -146,7 +160,8 @@ def _own_row(entry: Entry, project: Project | None, locked: Sequence[LockedItem]
         id=entry.id,
         version=metadata.version if metadata is not None else None,
         tier=_tier(capabilities, metadata.agent_tools if metadata is not None else None),
-        signer=None,
+        signer=judged.key.fingerprint if judged.ok and judged.key is not None else None,
+        signature=judged.verdict,
         space=entry.space,
         state=CODE if shadow is not None else "ok" if metadata is not None else "invalid",
         registry=None,
