@@ -39,6 +39,11 @@ class Choice(Struct, frozen=True):
     is_chosen: bool
     count: int | None = None
 
+    @property
+    def counted(self) -> str:
+        """The words behind their count: of a kind that has one item, its own name."""
+        return next((kind for kind, row in KINDS.items() if self.count == 1 and row.folder == self.words), self.words)
+
 
 class ListView(Struct, frozen=True, kw_only=True):
     """The JSON of a list of items."""

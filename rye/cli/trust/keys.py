@@ -10,6 +10,7 @@ from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.cli.trust.own_keys import own_keys
 from rye.errors import UsageError
+from rye.layout import Column
 from rye.limits import KEYS
 from rye.signing.key_store import StoredKey
 from rye.workspace.confirmation import confirm
@@ -22,7 +23,7 @@ from rye.workspace.trusting.key_uses import key_uses, removable
 def _place(key: StoredKey) -> str:
     if key.in_agent:
         return "ssh-agent"
-    return "sealed" if key.sealed else "plain"
+    return "sealed file" if key.sealed else "file"
 
 
 def _show(session: Session, key: StoredKey, done: str) -> None:
@@ -108,15 +109,15 @@ def list_keys(session: Session) -> None:
             [
                 "*" if k.default else "",
                 k.name,
+                _place(k),
+                ", ".join(f"{one.namespace} since {one.since[k.name]:%Y-%m-%d}" for one in uses.of(k.name)) or "-",
+                (used[k.name] or "never")[:10],
                 k.public.key_id,
                 k.public.fingerprint,
-                _place(k),
-                ", ".join(f"{one.namespace} since {one.since[k.name]:%Y-%m-%d}" for one in uses.of(k.name)),
-                (used[k.name] or "never")[:10],
             ]
             for k in keys
         ],
-        ["", "NAME", "KEY ID", "FINGERPRINT", "WHERE", "NAMESPACES", "SIGNED LAST"],
+        ["", "NAME", "WHERE", "NAMESPACES", "SIGNED LAST", "KEY ID", Column("FINGERPRINT", least=16)],
     )
 
 
