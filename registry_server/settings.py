@@ -87,6 +87,10 @@ class Settings:
     """This registry's client ID at the issuer."""
     oidc_client_secret_file: str = ""
     """A file with the client secret, mode 0600; relative to the data folder. Empty: a public client."""
+    oidc_scope: str = "openid profile email"
+    """What is asked for at a sign-in. Many issuers name groups only if it contains ``groups``."""
+    oidc_groups_claim: str = "groups"
+    """The claim of identity tokens that lists a person's groups (`rye-registry team map`). Empty: none counts at sign-in."""
     webhooks: bool = False
     """Whether webhooks are called for new entries of the log."""
     owner_proofs: bool = True

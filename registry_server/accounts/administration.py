@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 import sqlalchemy as sa
 from msgspec import Struct
 
-from registry_server.accounts import audit_events, members, publishers, roles, tokens, webhooks
+from registry_server.accounts import audit_events, groups, members, publishers, roles, tokens, webhooks
+from registry_server.accounts.groups import Moved, TeamGroup
 from registry_server.accounts.members import AccountMember
 from registry_server.accounts.publishers import Publisher
 from registry_server.accounts.tokens import Account
@@ -179,12 +180,34 @@ def join_team(connection: sa.Connection, name: str, account: str, by: By) -> tup
 
 
 def leave_team(connection: sa.Connection, name: str, account: str, by: By) -> tuple[AccountMember, bool]:
-    """Remove an account from a team. Return it, and whether it was in it. Raises RyeError ``no-such-entry``."""
+    """Remove an account that was added by hand from a team. Return it, and whether it was there. Raises RyeError
+    ``no-such-entry``."""
     member = members.named(connection, account)
     was_inside = roles.leave(connection, name, member.id)
     if was_inside:
         _record(connection, by, "team.remove", f"team:{name}", {"account": member.id})
     return member, was_inside
+
+
+def map_group(connection: sa.Connection, issuer: str, group: str, team: str, by: By) -> TeamGroup:
+    """Put a group of an issuer into a team. Raises RyeError ``invalid-value``, ``no-such-entry``, ``already-exists``."""
+    made = groups.map_group(connection, issuer, group, team, by.now)
+    _record(connection, by, "team.map", f"team:{team}", {"group": group, "issuer": issuer})
+    return made
+
+
+def unmap_group(connection: sa.Connection, group: TeamGroup, by: By) -> list[str]:
+    """Take a group out of a team. Return the IDs of the accounts that were in the team because of it."""
+    gone = groups.unmap(connection, group)
+    detail = {"group": group.group, "issuer": group.issuer, "accounts": gone}
+    _record(connection, by, "team.unmap", f"team:{group.team}", detail)
+    return gone
+
+
+def record_moved(connection: sa.Connection, member: AccountMember, moved: Moved, by: By) -> None:
+    """Record which teams an account joined and left because of its groups."""
+    detail = {"joined": list(moved.joined), "left": list(moved.left)}
+    _record(connection, by, "account.groups", f"account:{member.id}", detail)
 
 
 def holder(connection: sa.Connection, account: str | None, team: str | None) -> Holder:

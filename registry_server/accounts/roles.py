@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import sqlalchemy as sa
 from msgspec import Struct
 
-from registry_server.storage.schema import accounts, namespace_roles, team_members, teams
+from registry_server.storage.schema import accounts, namespace_roles, team_groups, team_members, teams
 from rye.errors import RyeError
 from rye.items.identity import is_segment
 
@@ -59,7 +59,7 @@ class Held(Struct, frozen=True):
 def of_accounts(connection: sa.Connection, some: Sequence[str]) -> dict[str, Held]:
     """The roles and teams of accounts, by their IDs, in two queries for all of them."""
     inside: dict[str, list[str]] = {account: [] for account in some}
-    members = sa.select(team_members.c.account, team_members.c.team).where(team_members.c.account.in_(some))
+    members = sa.select(team_members.c.account, team_members.c.team).where(team_members.c.account.in_(some)).distinct()
     for row in connection.execute(members.order_by(team_members.c.team)):
         inside[row.account].append(row.team)
     teams_of_all = sa.select(team_members.c.team).where(team_members.c.account.in_(some))
@@ -165,34 +165,37 @@ def create_team(connection: sa.Connection, name: str, now: str) -> None:
 
 
 def delete_team(connection: sa.Connection, name: str) -> None:
-    """Delete a team, its memberships and its roles. Raises RyeError ``no-such-entry``."""
+    """Delete a team, its groups, its memberships and its roles. Raises RyeError ``no-such-entry``."""
     require_team(connection, name)
+    connection.execute(team_groups.delete().where(team_groups.c.team == name))
     connection.execute(namespace_roles.delete().where(namespace_roles.c.team == name))
     connection.execute(team_members.delete().where(team_members.c.team == name))
     connection.execute(teams.delete().where(teams.c.name == name))
 
 
 def join(connection: sa.Connection, team: str, account: str) -> bool:
-    """Add an account to a team; False if it was already a member. Raises RyeError ``no-such-entry``."""
+    """Add an account to a team by hand; False if it was already added. Raises RyeError ``no-such-entry``."""
     require_team(connection, team)
-    there = sa.select(team_members.c.team).where(team_members.c.team == team, team_members.c.account == account)
-    if connection.scalar(there) is not None:
+    if connection.scalar(sa.select(team_members.c.team).where(*_by_hand(team, account))) is not None:
         return False
-    connection.execute(team_members.insert().values(team=team, account=account))
+    connection.execute(team_members.insert().values(team=team, account=account, group_name=""))
     return True
 
 
 def leave(connection: sa.Connection, team: str, account: str) -> bool:
-    """Remove an account from a team; False if it was not a member. Raises RyeError ``no-such-entry``."""
+    """Remove an account that was added to a team by hand; False if it was not. Raises RyeError ``no-such-entry``."""
     require_team(connection, team)
-    where = sa.and_(team_members.c.team == team, team_members.c.account == account)
-    return connection.execute(team_members.delete().where(where)).rowcount > 0
+    return connection.execute(team_members.delete().where(*_by_hand(team, account))).rowcount > 0
+
+
+def _by_hand(team: str, account: str) -> tuple[sa.ColumnElement[bool], ...]:
+    return team_members.c.team == team, team_members.c.account == account, team_members.c.group_name == ""
 
 
 def teams_of(connection: sa.Connection, account: str) -> list[str]:
     """The teams that an account is in, sorted."""
-    query = sa.select(team_members.c.team).where(team_members.c.account == account).order_by(team_members.c.team)
-    return list(connection.scalars(query))
+    query = sa.select(team_members.c.team).where(team_members.c.account == account).distinct()
+    return list(connection.scalars(query.order_by(team_members.c.team)))
 
 
 def require_team(connection: sa.Connection, name: str) -> None:
@@ -226,5 +229,6 @@ def members_of(connection: sa.Connection, team: str) -> list[str]:
 _MEMBERS = (
     sa.select(team_members.c.team, accounts.c.name)
     .join(accounts, accounts.c.id == team_members.c.account)
+    .distinct()
     .order_by(accounts.c.name)
 )

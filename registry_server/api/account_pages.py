@@ -16,7 +16,8 @@ from litestar import HttpMethod, Response, route
 from litestar.datastructures import Cookie
 from litestar.params import FromPath
 
-from registry_server.accounts import device_logins, members, roles, tokens
+from registry_server.accounts import administration, device_logins, groups, members, roles, tokens
+from registry_server.accounts.administration import By
 from registry_server.accounts.members import AccountMember
 from registry_server.accounts.scopes import parse_scopes
 from registry_server.accounts.times import now_text, read_span
@@ -26,6 +27,7 @@ from registry_server.api.return_paths import return_path
 from registry_server.api.service import Service
 from registry_server.api.sessions import (
     AnyRequest,
+    address_of,
     attempt_cookie,
     attempt_of,
     changing,
@@ -117,10 +119,18 @@ async def _callback(request: AnyRequest) -> Response[bytes]:
     with service.signing_in("issuer"):
         claims = await service.issuer_calls.run(service.sign_in.finish, service.address, attempt, came)
 
+    claim = service.settings.oidc_groups_claim
+
     def enter(connection: sa.Connection) -> str:
         now = now_text()
         member = members.of_issuer(connection, str(claims["iss"]), str(claims["sub"]), name_in(claims), now)
         record(connection, request, "account.sign-in", member, {"by": claims["iss"]})
+        if claim:
+            moved = groups.move(connection, member, groups.in_claims(claims, claim), groups.written(claims, now))
+            if moved:
+                administration.record_moved(
+                    connection, member, moved, By(now, f"account:{member.id}", address_of(request))
+                )
         members.close_session(connection, session_of(request))
         return members.open_session(connection, member.id, now)
 

@@ -53,6 +53,7 @@ class Operation(Struct, frozen=True, kw_only=True):
 
 _IN_PATHS: dict[str, tuple[str, dict[str, Any]]] = {
     "account": ("The account's ID or name.", TEXT),
+    "group": ("The ID of a group in a team.", TEXT),
     "namespace": ("The namespace.", TEXT),
     "publisher": ("The publisher's ID.", TEXT),
     "sha256": ("SHA-256 of the bytes.", SHA256),

@@ -19,7 +19,6 @@ from registry_server.settings import Settings
 from rye.errors import RyeError
 
 _SECONDS = 10.0
-_SCOPE = "openid profile email"
 
 
 class Attempt(Struct, frozen=True):
@@ -131,7 +130,7 @@ class SignIn:
         return OAuth2Client(
             self._settings.oidc_client_id,
             self._settings.oidc_client_secret or None,
-            scope=_SCOPE,
+            scope=self._settings.oidc_scope,
             redirect_uri=f"{address}/-/account/callback",
             code_challenge_method="S256",
             timeout=_SECONDS,

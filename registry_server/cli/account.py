@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from registry_server.accounts import administration, members, roles
+from registry_server.accounts import administration, directory_list, members, roles
 from registry_server.accounts.administration import By
 from registry_server.accounts.times import now_text
 from registry_server.cli.listing import ListColumn, show_list
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading, settings_of
 from registry_server.settings import SETTINGS_FILE
-from rye.errors import UsageError
+from rye.errors import RyeError, UsageError
 
 _COLUMNS = (ListColumn("account"), ListColumn("state", "{:8}"), ListColumn("name"), ListColumn("roles", wraps=True))
 
@@ -118,3 +118,60 @@ def account_enable(output: Output, name: str, data: Path) -> None:
     output.result(
         {**document, "changed": changed}, held if changed else f"{member.name} is not disabled; nothing changed."
     )
+
+
+@account.command("sync")
+@click.option(
+    "--from",
+    "listed",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The list, which another program wrote from your directory.",
+)
+@click.option(
+    "--most",
+    type=click.IntRange(0),
+    help="From how many accounts it may take something. Default: a tenth of the active ones, but at least one.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what would happen, and change nothing.")
+@data_option
+@json_option
+@pass_output
+def account_sync(output: Output, listed: Path, most: int | None, dry_run: bool, data: Path) -> None:
+    """Disable everyone who is not on a list of who is still there, and move the others between teams by their groups."""
+    content = _content(listed)
+    with changing(data) as connection:
+        now = now_text()
+        planned = directory_list.plan(connection, content, now)
+        if not dry_run:
+            directory_list.check_share(planned, most)
+            directory_list.carry_out(connection, planned, By(now))
+    disabled = [change.member.name for change in planned.changes if change.is_disabled]
+    document: dict[str, object] = {
+        "disabled": disabled,
+        "joined": {change.member.name: list(change.moved.joined) for change in planned.changes if change.moved.joined},
+        "left": {change.member.name: list(change.moved.left) for change in planned.changes if change.moved.left},
+        "newer": directory_list.names(planned.newer),
+        "still_disabled": directory_list.names(planned.still_disabled),
+        "done": not dry_run,
+    }
+    lines = [
+        *(f"{'would disable' if dry_run else 'disabled'}  {name}" for name in disabled),
+        *(_moves(change) for change in planned.changes if change.moved),
+        *(f"newer than the list, left alone  {name}" for name in directory_list.names(planned.newer)),
+        *(f"listed, but disabled here  {name}" for name in directory_list.names(planned.still_disabled)),
+    ]
+    output.result(document, "\n".join(lines) or "Everything is as the list says.")
+
+
+def _moves(change: directory_list.ListedChange) -> str:
+    moved = [*(f"+{team}" for team in change.moved.joined), *(f"-{team}" for team in change.moved.left)]
+    return f"teams  {change.member.name}  {' '.join(moved)}"
+
+
+def _content(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(directory_list.LIST_BYTES + 1)
+    except OSError as error:
+        raise RyeError("unreadable", f"{path} cannot be read: {error.strerror}.", "Check the path.") from error

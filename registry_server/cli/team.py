@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from registry_server.accounts import administration, roles
+from registry_server.accounts import administration, groups, roles
 from registry_server.accounts.administration import By
 from registry_server.accounts.times import now_text
 from registry_server.cli.listing import ListColumn, show_list
 from registry_server.cli.options import Output, data_option, json_option, pass_output
-from registry_server.cli.registry_access import changing, reading
+from registry_server.cli.registry_access import changing, reading, settings_of
+from rye.text.display import visible
 
 
 @click.group(no_args_is_help=True)
@@ -67,8 +68,62 @@ def team_remove(output: Output, name: str, account: str, data: Path) -> None:
     """Remove ACCOUNT from the team NAME."""
     with changing(data) as connection:
         member, changed = administration.leave_team(connection, name, account, By(now_text()))
+        behind = groups.behind(connection, name, member.id)
     words = f"{member.name} is not in {name}." if changed else f"{member.name} was not in {name}; nothing changed."
-    output.result({"team": name, "account": member.name, "changed": changed}, words)
+    if behind:
+        words = (
+            f"{member.name} is still in {name}, because of {_listed(behind)}; only the identity provider changes that."
+        )
+    output.result({"team": name, "account": member.name, "changed": changed, "groups": behind}, words)
+
+
+@team.command("map")
+@click.argument("group")
+@click.argument("name", metavar="TEAM")
+@data_option
+@json_option
+@pass_output
+def team_map(output: Output, group: str, name: str, data: Path) -> None:
+    """Put everyone in GROUP of the identity provider into TEAM, from their next sign-in or `account sync` on.
+
+    GROUP is written exactly as in identity tokens. Without the setting `oidc_issuer` it is a group of `account sync`.
+    """
+    issuer = settings_of(data, {}).oidc_issuer
+    with changing(data) as connection:
+        made = administration.map_group(connection, issuer, group, name, By(now_text()))
+    output.result(made.as_json(), f"The group {visible(group)} is in the team {name}.")
+    output.say("Everyone in it joins the team at their next sign-in, or with `rye-registry account sync`.")
+
+
+@team.command("unmap")
+@click.argument("group")
+@click.argument("name", metavar="TEAM")
+@click.option("--issuer", help="Of this identity provider. Default: the setting `oidc_issuer`.")
+@data_option
+@json_option
+@pass_output
+def team_unmap(output: Output, group: str, name: str, issuer: str | None, data: Path) -> None:
+    """Take GROUP out of TEAM, with everyone who is there because of it, at once."""
+    wanted = issuer if issuer is not None else settings_of(data, {}).oidc_issuer
+    with changing(data) as connection:
+        mapped = groups.named(connection, wanted, group, name)
+        gone = administration.unmap_group(connection, mapped, By(now_text()))
+    count = f"{len(gone)} account{'' if len(gone) == 1 else 's'}"
+    words = f"The group {visible(group)} is no longer in the team {name}: {count} lost it."
+    output.result({**mapped.as_json(), "accounts": gone}, words)
+
+
+@team.command("groups")
+@data_option
+@json_option
+@pass_output
+def team_groups(output: Output, data: Path) -> None:
+    """List which groups of the identity provider are in which teams."""
+    with reading(data) as connection:
+        mapped = groups.listing(connection)
+    columns = (ListColumn("team"), ListColumn("issuer"), ListColumn("group", wraps=True))
+    cells = [(row.team, row.issuer or "(none)", visible(row.group)) for row in mapped]
+    show_list(output, {"groups": [row.as_json() for row in mapped]}, columns, cells, "No groups.")
 
 
 @team.command("list")
@@ -82,3 +137,7 @@ def team_list(output: Output, data: Path) -> None:
     rows = [{"team": name, "members": inside} for name, inside in teams.items()]
     cells = [(name, ", ".join(inside) or "no members") for name, inside in teams.items()]
     show_list(output, {"teams": rows}, (ListColumn("team"), ListColumn("members", wraps=True)), cells, "No teams.")
+
+
+def _listed(behind: list[str]) -> str:
+    return ", ".join(f"the group {visible(group)}" for group in behind)

@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
-REVISION = "0013"
+REVISION = "0014"
 """The newest alembic revision, which a database must have. A test compares it with the revisions' folder."""
 
 registry = Table(
@@ -232,6 +232,7 @@ accounts = Table(
     Column("name", String(100), nullable=False, unique=True),
     Column("created", String(20), nullable=False),
     Column("disabled", String(20)),
+    Column("groups_time", String(20), comment="When the issuer last said what groups the person is in; empty: never."),
     UniqueConstraint("issuer", "subject", name="accounts_person"),
 )
 
@@ -266,6 +267,19 @@ team_members = Table(
     metadata,
     Column("team", String(64), ForeignKey("teams.name"), primary_key=True),
     Column("account", String(16), ForeignKey("accounts.id"), primary_key=True),
+    Column("group_name", String(400), primary_key=True, server_default="", comment="Because of it; empty: by hand."),
+)
+
+team_groups = Table(
+    "team_groups",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("issuer", String(500), nullable=False, comment="Whose group; empty: of accounts that the operator made."),
+    Column("group_name", String(400), nullable=False),
+    Column("team", String(64), ForeignKey("teams.name"), nullable=False),
+    Column("created", String(20), nullable=False),
+    UniqueConstraint("issuer", "group_name", "team", name="team_groups_once"),
+    comment="Which groups of the identity provider are in which teams.",
 )
 
 namespace_roles = Table(

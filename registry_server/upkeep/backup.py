@@ -48,7 +48,8 @@ from rye.storage.safe_files import read_regular
 KEPT = (
     (schema.accounts, ("id",)),
     (schema.teams, ("name",)),
-    (schema.team_members, ("team", "account")),
+    (schema.team_members, ("team", "account", "group_name")),
+    (schema.team_groups, ("id",)),
     (schema.namespace_roles, ("namespace", "account", "team")),
     (schema.tokens, ("id",)),
     (schema.token_namespaces, ("token", "namespace")),

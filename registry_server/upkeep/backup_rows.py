@@ -21,7 +21,7 @@ from registry_server.accounts.roles import ROLES
 from registry_server.accounts.scopes import SCOPES
 from registry_server.storage import schema
 
-_TIMES = frozenset({"created", "expires", "last_used", "revoked", "disabled", "time"})
+_TIMES = frozenset({"created", "expires", "last_used", "revoked", "disabled", "groups_time", "time"})
 _TIME = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9]Z"
 _VERIFIED = frozenset({"head", "log_entries"})
 """Tables that are read and verified in full."""

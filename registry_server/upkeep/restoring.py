@@ -203,7 +203,10 @@ def _restore_rows(connection: sa.Connection, source: Backup) -> None:
             continue
         columns = [table.c[name] for name in key]
         present = {tuple(row) for row in connection.execute(sa.select(*columns))}
-        fresh = [row for row in source.rows(table.name) if tuple(row[name] for name in key) not in present]
+        rows = source.rows(table.name)
+        if table is schema.team_members:
+            rows = [{"group_name": "", **row} for row in rows]  # in older backups everyone was added by hand
+        fresh = [row for row in rows if tuple(row[name] for name in key) not in present]
         if table is schema.namespace_roles:  # the database assigns new numbers
             fresh = [{name: value for name, value in row.items() if name != "number"} for row in fresh]
         if table is schema.tokens:
@@ -236,6 +239,7 @@ def _take_away(connection: sa.Connection, source: Backup, *, is_newer: bool) -> 
     if is_newer:
         connection.execute(schema.namespace_roles.delete())
         connection.execute(schema.team_members.delete())
+        connection.execute(schema.team_groups.delete())
 
 
 def _continues_events(connection: sa.Connection, source: Backup) -> bool:

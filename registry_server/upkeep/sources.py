@@ -51,7 +51,7 @@ MANIFEST = "backup.json"
 _MANIFEST_BYTES = 64 * KIB
 _ANOTHER = "Use another source."
 _NEWER = "Install the newest rye-registry, then run the same command again."
-_FILLED = {("tokens", "scopes")}
+_FILLED = {("tokens", "scopes"), ("team_members", "group_name")}
 """Columns that older backups lack and a restore fills in."""
 _FORMER = "downloads_daily"
 """A table of older backups that nothing used."""

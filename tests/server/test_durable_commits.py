@@ -4,6 +4,7 @@ lacks what the store shows.
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -13,8 +14,10 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from registry_server.accounts import tokens
+from registry_server.accounts import directory_list, members, tokens
+from registry_server.accounts.administration import By
 from registry_server.accounts.scopes import SCOPES
+from registry_server.accounts.times import after, now_text
 from registry_server.storage import database
 from rye.registry.protocol import wire
 from tests.scenes.local_registry import LocalRegistry
@@ -74,21 +77,36 @@ def registry_on(url: str, data: Path) -> LocalRegistry:
 
 
 @pytest.mark.parametrize("asks", [True, False], ids=["with", "without"])
-def test_a_revoked_token_stays_revoked_after_a_crash_of_a_database_that_does_not_wait_for_its_disk(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asks: bool
+@pytest.mark.parametrize("what", ["token", "account", "account sync"])
+def test_what_was_taken_away_stays_so_after_a_crash_of_a_database_that_does_not_wait_for_its_disk(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, asks: bool
 ) -> None:
     cluster.tell(*LAZY)
-    if not asks:
-        monkeypatch.setattr(database, "_DURABLE", "set_config('application_name', 'forgets', true)")
     with registry_on(cluster.url, tmp_path / "data") as local:
-        acme, token, admin = Publisher("acme"), local.token(), local.token(scopes=list(SCOPES))
-        assert local.statements(token, acme.claim()).status_code == 200
+        acme, admin, engine = Publisher("acme"), local.token(scopes=list(SCOPES)), local.service.engine
+        token = local.token(account=local.member("bob", acme="owner"))
+        assert local.statements(local.token(), acme.claim()).status_code == 200
+        with database.change(engine) as connection:
+            session = members.open_session(connection, members.named(connection, "bob").id, now_text())
         cluster.tell("CHECKPOINT")
-        revoked = local.ask("DELETE", f"/api/v1/admin/tokens/{tokens.token_id(token)}", admin)
-        assert revoked.status_code == 200, revoked.text
+        if not asks:
+            monkeypatch.setattr(database, "_DURABLE", "set_config('application_name', 'forgets', true)")
+        if what == "account sync":
+            listed = {"format": "rye.accounts/v1", "issuer": "", "time": after(now_text(), 1), "accounts": []}
+            with database.change(engine) as connection:
+                planned = directory_list.plan(connection, json.dumps(listed).encode(), now_text())
+                directory_list.carry_out(connection, planned, By(now_text()))
+        else:
+            call = (
+                ("DELETE", f"tokens/{tokens.token_id(token)}") if what == "token" else ("PUT", "accounts/bob/disabled")
+            )
+            answer = local.ask(call[0], f"/api/v1/admin/{call[1]}", admin)
+            assert answer.status_code == 200, answer.text
         assert local.get("/api/v1/whoami", token).status_code == 401
         cluster.crash()
         assert local.get("/api/v1/whoami", token).status_code == (401 if asks else 200)
+        has_session = local.service.session_account(session) is not None
+        assert has_session is (what == "token" or not asks)
 
 
 def test_a_stronger_promise_of_the_database_is_kept(empty: str) -> None:

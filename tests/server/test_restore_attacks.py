@@ -92,7 +92,7 @@ ROWS = {
     "an expiry that never comes": "UPDATE tokens SET expires = 'never'",
     "a token of an account that is not there": "UPDATE tokens SET account = 'nobody'",
     "a token twice": "INSERT INTO tokens SELECT * FROM tokens",
-    "a name twice": "INSERT INTO accounts SELECT 'other', issuer, 'x', name, created, disabled FROM accounts",
+    "a name twice": "INSERT INTO accounts SELECT 'other', issuer, 'x', name, created, disabled, NULL FROM accounts",
     "text for a position": "UPDATE audit_events SET position = 'x' WHERE position = 1",
     "an event whose detail is not JSON": "UPDATE audit_events SET detail = '{' WHERE position = 1",
     "a next event whose position is taken": "UPDATE audit_head SET size = 1",

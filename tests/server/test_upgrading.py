@@ -77,7 +77,7 @@ ARBITRARY = {("documents", "number"), ("map_nodes", "since")}
 ACCOUNT_TABLES = {
     *("accounts", "account_links", "sessions", "teams", "team_members", "namespace_roles", "trusted_publishers"),
     *("exchanged_jwts", "device_logins", "stages", "stage_files", "audit_events", "audit_head", "webhooks"),
-    *("deliveries", "blob_namespaces", "dependents"),
+    *("deliveries", "blob_namespaces", "dependents", "team_groups"),
 }
 ACCOUNT_COLUMNS = {
     *(("tokens", name) for name in ("account", "scopes", "expires", "last_used")),

@@ -1,4 +1,4 @@
-"""``/api/v1/admin/``: teams, roles, webhooks, trusted publishers, for operators (:mod:`registry_server.accounts.operators`)."""
+"""``/api/v1/admin/``: teams, groups, roles, webhooks, publishers, for operators (:mod:`registry_server.accounts.operators`)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import sqlalchemy as sa
 from litestar import HttpMethod, Response, get, route
 from litestar.params import FromPath
 
-from registry_server.accounts import administration, publishers, roles, webhooks
+from registry_server.accounts import administration, groups, publishers, roles, webhooks
 from registry_server.accounts.administration import By, Holder
+from registry_server.accounts.groups import TeamGroup
 from registry_server.accounts.guarded_http import refuse_address
 from registry_server.accounts.issuers import address_parts
 from registry_server.accounts.operators import SCOPES_OF_ACCOUNT, SCOPES_OF_ROLE, require_what_it_gives
@@ -31,6 +32,8 @@ from registry_server.api.admin.calls import (
 from registry_server.api.admin.forms import (
     DeliveriesAnswer,
     DeliveryRow,
+    GroupRequest,
+    GroupsAnswer,
     PublisherRequest,
     PublisherRow,
     PublishersAnswer,
@@ -45,7 +48,7 @@ from registry_server.api.admin.forms import (
     WebhookRow,
     WebhooksAnswer,
 )
-from registry_server.api.requests import number_of
+from registry_server.api.requests import number_of, service_of
 from rye.errors import RyeError
 
 _PUT, _DELETE = [HttpMethod.PUT], [HttpMethod.DELETE]
@@ -107,6 +110,41 @@ async def _leave(request: AnyRequest, team: FromPath[str], account: FromPath[str
         return TeamRow(team, roles.members_of(connection, team))
 
     return await change(request, leave)
+
+
+@lists("listGroups", "Which groups of the identity provider are in which teams.", GroupsAnswer)
+@get(f"{ADMIN}/groups")
+async def _groups(request: AnyRequest) -> Response[bytes]:
+    return await look(request, lambda connection: GroupsAnswer(groups.listing(connection)))
+
+
+@changes(
+    "mapGroup",
+    "Put a group of the identity provider into a team. Needs the scopes that an account can use.",
+    TeamGroup,
+    status=201,
+    body=GroupRequest,
+)
+@route(f"{ADMIN}/groups", http_method=[HttpMethod.POST])
+async def _map_group(request: AnyRequest) -> Response[bytes]:
+    issuer = service_of(request).settings.oidc_issuer
+
+    def map_group(connection: sa.Connection, own: Account, by: By, wanted: GroupRequest) -> TeamGroup:
+        require_what_it_gives(own, SCOPES_OF_ACCOUNT)  # whoever is in the group joins the team
+        return administration.map_group(connection, issuer, wanted.group, wanted.team, by)
+
+    return await change_with(request, GroupRequest, map_group, 201)
+
+
+@changes("unmapGroup", "Take a group out of a team, with everyone who is there because of it.", TeamGroup)
+@route(f"{ADMIN}/groups/{{group:str}}", http_method=_DELETE, status_code=200)
+async def _unmap_group(request: AnyRequest, group: FromPath[str]) -> Response[bytes]:
+    def unmap(connection: sa.Connection, _: Account, by: By) -> TeamGroup:
+        mapped = groups.with_id(connection, group)
+        administration.unmap_group(connection, mapped, by)
+        return mapped
+
+    return await change(request, unmap)
 
 
 # -- roles ---------------------------------------------------------------------------------------------------------------
@@ -317,7 +355,7 @@ def _publisher_row(publisher: Publisher) -> PublisherRow:
 
 
 ACCESS_ROUTES = (
-    _teams, _create_team, _delete_team, _join, _leave,
+    _teams, _create_team, _delete_team, _join, _leave, _groups, _map_group, _unmap_group,
     _roles, _give_account, _take_account, _give_team, _take_team,
     _webhooks, _add_webhook, _remove_webhook, _deliveries,
     _publishers, _add_publisher, _remove_publisher,

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypeVar
 from msgspec import Meta, Struct
 
 from registry_server.accounts.audit_events import AuditEvent
+from registry_server.accounts.groups import TeamGroup
 from registry_server.accounts.scopes import SCOPES
 from registry_server.accounts.webhooks import EVENTS
 
@@ -20,6 +21,7 @@ _SomeScopes = Annotated[list[_Scope], Meta(max_length=100, extra_json_schema={"m
 _Event = Annotated[str, Meta(max_length=100, extra_json_schema={"enum": list(EVENTS)})]
 _Events = Annotated[list[_Event], Meta(max_length=100)]
 _Url = Annotated[str, Meta(extra_json_schema={"pattern": "^https://", "maxLength": 2000})]
+_Group = Annotated[str, Meta(extra_json_schema={"minLength": 1, "maxLength": 400})]
 _T = TypeVar("_T")
 
 
@@ -144,6 +146,19 @@ class TeamsAnswer(Struct, frozen=True):
 class TeamRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A new team."""
 
+    team: _Segment
+
+
+class GroupsAnswer(Struct, frozen=True):
+    """Which groups of the identity provider are in which teams."""
+
+    groups: list[TeamGroup]
+
+
+class GroupRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """A group, exactly as identity tokens write it, and the team that everyone in it joins."""
+
+    group: _Group
     team: _Segment
 
 
