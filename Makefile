@@ -62,8 +62,8 @@ test-clients: $(VENV)/.dev
 	$(BIN)/python -m tests.clients.installing --seconds $(CLIENTS_SECONDS)
 	$(BIN)/python -m pytest -m clients -rs -n 2 tests/clients
 
-# Run other people's witnesses and logs against ours, in the versions of requirements/outside.txt. Needs a package index. Programs that
-# cannot be installed are skipped with a message.
+# Run other people's witnesses and logs against ours, in the versions of requirements/outside.txt, and sign in at their identity
+# provider (npm). Needs a package index. Programs that cannot be installed are skipped with a message.
 test-outside: $(VENV)/.dev
 	$(BIN)/python -m pytest -m outside -rs -n 0 tests/outside
 

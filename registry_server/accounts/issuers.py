@@ -230,7 +230,9 @@ def _moment(claims: Claims, name: str) -> float | None:
 
 
 def _header(token: str) -> dict[str, Any]:
-    if len(token) > TOKEN_BYTES or token.count(".") != 2 or not token.isascii():
+    if len(token) > TOKEN_BYTES:
+        raise refused(f"it is larger than {TOKEN_BYTES // KIB} kB. Have the issuer name fewer groups in it")
+    if token.count(".") != 2 or not token.isascii():
         raise refused("it is not a signed token of three parts")
     return _part(token, 0)
 
