@@ -93,6 +93,8 @@ class Settings:
     """The claim of identity tokens that lists a person's groups (`rye-registry team map`). Empty: none counts at sign-in."""
     webhooks: bool = False
     """Whether webhooks are called for new entries of the log."""
+    webhook_networks: tuple[str, ...] = ()
+    """Networks that are not public, such as ``10.20.0.0/16``, with receivers of webhooks. Only in the file. Empty: none."""
     owner_proofs: bool = True
     """Whether owners can prove that a domain or a repository is theirs. The server then sends requests to these, when a proof is
     published and once a day."""
@@ -296,7 +298,9 @@ _KINDS: dict[type, str] = {
 }
 """How a message names the type of a setting."""
 _PARTS = {"interoperate": READERS}
-"""What a list may contain."""
+"""What a list may contain; other lists contain any texts."""
+_FILE_ONLY = frozenset({"webhook_networks"})
+"""Settings that neither the environment nor a flag can give: whoever can change only those must not open the network."""
 _ADDRESSES = {
     **dict.fromkeys(("contact", "report", "security"), ("https://", "mailto:")),
     **dict.fromkeys(("about", "terms", "docs"), ("https://",)),
@@ -381,6 +385,12 @@ def holds_password(database: str) -> bool:
 def from_environment(environ: Mapping[str, str]) -> dict[str, object]:
     """Return the settings that the environment gives. Raises RyeError."""
     given = {name: environ.get(ENVIRONMENT_PREFIX + name.upper()) for name in _TYPES}
+    for name in _FILE_ONLY:
+        if given[name] is not None:
+            where = ENVIRONMENT_PREFIX + name.upper()
+            raise UsageError(
+                "bad-setting", f"{where} is set.", f"Set {name} in {SETTINGS_FILE} only, and unset {where}."
+            )
     return {name: _from_text(name, text) for name, text in given.items() if text is not None}
 
 
@@ -397,8 +407,11 @@ def _checked(name: str, value: object, where: str) -> object:
     if type(value) is not kind:
         raise UsageError("bad-setting", f"{name} in {where} is {value!r}, which is not {_KINDS[kind]}.", None)
     if isinstance(value, tuple):
-        strange = [part for part in value if part not in _PARTS[name]]
-        if strange or len(set(value)) < len(value):
+        if not all(isinstance(part, str) for part in value):
+            raise UsageError(
+                "bad-setting", f"{name} in {where} is {list(value)!r}, which is not a list of texts.", None
+            )
+        if name in _PARTS and (not set(value) <= set(_PARTS[name]) or len(set(value)) < len(value)):
             hint = f"List some of these, each at most once: {', '.join(_PARTS[name])}."
             raise UsageError("bad-setting", f"{name} in {where} is {list(value)!r}.", hint)
     choices = _CHOICES.get(name)

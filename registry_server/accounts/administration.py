@@ -18,6 +18,7 @@ from registry_server.accounts.publishers import Publisher
 from registry_server.accounts.tokens import Account
 from registry_server.accounts.webhooks import Webhook
 from rye.errors import RyeError
+from rye.registry.transport.guarded import Network
 
 
 class By(Struct, frozen=True):
@@ -240,9 +241,17 @@ def take_role(connection: sa.Connection, namespace: str, who: Holder, by: By) ->
 # -- webhooks and trusted publishers -------------------------------------------------------------------------------------
 
 
-def add_webhook(connection: sa.Connection, url: str, namespace: str, events: Sequence[str], by: By) -> Webhook:
-    """Add a webhook. Raises RyeError ``invalid-value``, ``private-address``."""
-    webhook = webhooks.add(connection, url, namespace, events, by.now)
+def add_webhook(
+    connection: sa.Connection,
+    url: str,
+    namespace: str,
+    events: Sequence[str],
+    by: By,
+    inside: Sequence[Network] = (),
+) -> Webhook:
+    """Add a webhook. ``inside``: networks whose addresses it may have. Raises RyeError ``invalid-value``,
+    ``private-address``."""
+    webhook = webhooks.add(connection, url, namespace, events, by.now, inside)
     _record(connection, by, "webhook.add", f"webhook:{webhook.id}", webhook.as_json())
     return webhook
 

@@ -36,6 +36,7 @@ from rye.registry.protocol.statements import (
     Takedown,
     Yank,
 )
+from rye.registry.transport.guarded import Network
 
 EVENTS: dict[str, type] = {
     "release": Release,
@@ -92,8 +93,16 @@ class Delivery(Struct, frozen=True):
     """Including this one."""
 
 
-def add(connection: sa.Connection, url: str, namespace: str, events: Sequence[str], now: str) -> Webhook:
-    """Add a webhook. Raises RyeError ``invalid-value``, ``private-address``."""
+def add(
+    connection: sa.Connection,
+    url: str,
+    namespace: str,
+    events: Sequence[str],
+    now: str,
+    inside: Sequence[Network] = (),
+) -> Webhook:
+    """Add a webhook. ``inside``: networks whose addresses it may have. Raises RyeError ``invalid-value``,
+    ``private-address``."""
     try:
         parts = urlsplit(url)
         bad = "@" in parts.netloc or parts.fragment or not parts.hostname or parts.port == 0 or len(url) > 2000
@@ -106,7 +115,7 @@ def add(connection: sa.Connection, url: str, namespace: str, events: Sequence[st
             "Give https://host/path.",
             what="webhook",
         )
-    refuse_address(str(parts.hostname))
+    refuse_address(str(parts.hostname), inside)
     if namespace and not is_segment(namespace):
         raise RyeError(
             "invalid-value",

@@ -9,11 +9,12 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from sqlalchemy.pool import QueuePool
 
-from registry_server.accounts import audit_events, blob_owners, members, registry_keys, roles, tokens
+from registry_server.accounts import audit_events, blob_owners, guarded_http, members, registry_keys, roles, tokens
 from registry_server.accounts.issuers import check_issuer
 from registry_server.accounts.quotas import Quotas
 from registry_server.accounts.rate_limits import RateLimit
@@ -125,7 +126,8 @@ class Service:
             settings, self.engine, self.public, lambda: self.address, self._is_publishing, analyses=analyses
         )
         self.interop_pool = InteropPool(self.public, settings, lambda: self.address)
-        self.deliverer = Deliverer(self.engine, self.origin)
+        inside = guarded_http.listed_networks(settings.webhook_networks)
+        self.deliverer = Deliverer(self.engine, self.origin, partial(guarded_http.post, inside=inside))
         self.suggested_policy = suggested_policy(settings)  # refuses an invalid one at start-up
         self.collector = Collector(self.engine, self.public, settings, self.sequencer.learn_cosigned)
         self.proving = Proving(self.engine, self.origin, lambda: self.address, is_on=settings.owner_proofs)

@@ -45,12 +45,14 @@ def webhook() -> None:
 @pass_output
 def webhook_add(output: Output, url: str, namespace: str, events: tuple[str, ...], data: Path) -> None:
     """Notify URL of log entries from now on, and print the secret that signs its deliveries. It is shown only this once."""
+    settings = settings_of(data, {})
+    inside = guarded_http.listed_networks(settings.webhook_networks)
     with changing(data) as connection:
-        added = administration.add_webhook(connection, url, namespace, events, By(now_text()))
+        added = administration.add_webhook(connection, url, namespace, events, By(now_text()), inside)
     output.result({**added.as_json(), "secret": added.secret}, f"{added.id}  {added.secret}")
-    output.say(guarded_http.told(str(urlsplit(url).hostname)))
+    output.say(guarded_http.told(str(urlsplit(url).hostname), inside=inside))
     output.say("Keep the secret: the receiver checks X-Rye-Signature with it.")
-    if not settings_of(data, {}).webhooks:
+    if not settings.webhooks:
         output.say("Nothing is sent until you set `webhooks = true` in registry.toml and restart the server.")
 
 

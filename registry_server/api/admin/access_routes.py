@@ -9,7 +9,7 @@ from litestar.params import FromPath
 from registry_server.accounts import administration, groups, publishers, roles, webhooks
 from registry_server.accounts.administration import By, Holder
 from registry_server.accounts.groups import TeamGroup
-from registry_server.accounts.guarded_http import refuse_address
+from registry_server.accounts.guarded_http import listed_networks, refuse_address
 from registry_server.accounts.issuers import address_parts
 from registry_server.accounts.operators import SCOPES_OF_ACCOUNT, SCOPES_OF_ROLE, require_what_it_gives
 from registry_server.accounts.publishers import Publisher
@@ -225,9 +225,11 @@ async def _webhooks(request: AnyRequest) -> Response[bytes]:
 @changes("addWebhook", "Add a webhook. Needs the scope read.", WebhookAnswer, status=201, body=WebhookRequest)
 @route(f"{ADMIN}/webhooks", http_method=[HttpMethod.POST])
 async def _add_webhook(request: AnyRequest) -> Response[bytes]:
+    inside = listed_networks(service_of(request).settings.webhook_networks)
+
     def add(connection: sa.Connection, own: Account, by: By, wanted: WebhookRequest) -> WebhookAnswer:
         require_what_it_gives(own, ["read"])  # it tells an address the names and versions of what is published
-        webhook = administration.add_webhook(connection, wanted.url, wanted.namespace or "", wanted.events, by)
+        webhook = administration.add_webhook(connection, wanted.url, wanted.namespace or "", wanted.events, by, inside)
         return WebhookAnswer(_webhook_row(webhook), webhook.secret)
 
     return await change_with(request, WebhookRequest, add, 201)

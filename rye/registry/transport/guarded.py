@@ -4,8 +4,9 @@ The host is resolved once; **every** address must be public, and the connection 
 gains nothing. https only, no redirects, no proxy, no cookies, one deadline for the whole exchange, a bounded answer. IPv4 inside
 IPv6 (mapped, 6to4, NAT64, Teredo) is checked as the address that it leads to, or refused.
 
-One exception, for those who try a registry on their own machine: with ``loopback``, plain http to a port of ``127.0.0.1`` or
-``localhost``, and nothing else of this machine.
+Two exceptions. For those who try a registry on their own machine: with ``loopback``, plain http to a port of ``127.0.0.1`` or
+``localhost``, and nothing else of this machine. For receivers inside a company: ``inside``, the networks that the operator
+listed, whose addresses count as public ones do.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import ipaddress
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import SplitResult, urlsplit
 
@@ -32,6 +33,7 @@ _TRANSLATED = tuple(
 )
 """IPv6 networks whose addresses embed IPv4 addresses."""
 
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Resolve = Callable[[str, int], list[str]]
 Connect = Callable[[str, int, str], socket.socket]
 
@@ -75,6 +77,18 @@ def is_public(address: str) -> bool:
     return parsed.is_global and not parsed.is_multicast and not parsed.is_reserved and not parsed.is_unspecified
 
 
+def may_reach(address: str, inside: Sequence[Network] = ()) -> bool:
+    """Whether requests may go to an address: it is public, or in one of these networks."""
+    if is_public(address):
+        return True
+    try:
+        parsed = ipaddress.ip_address(address)  # a scope, as in fe80::1%eth0, is in no network
+    except ValueError:
+        return False
+    mapped = parsed.ipv4_mapped if isinstance(parsed, ipaddress.IPv6Address) else None
+    return any((mapped or parsed) in network for network in inside)
+
+
 def resolve(host: str, port: int) -> list[str]:
     """All addresses of a host. Raises OSError."""
     return [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
@@ -101,6 +115,7 @@ def request(
     *,
     most_bytes: int,
     loopback: bool = False,
+    inside: Sequence[Network] = (),
     resolve: Resolve = resolve,
     connect: Connect = connect,
     seconds: float = SECONDS,
@@ -110,7 +125,7 @@ def request(
     Raises RyeError ``private-address``; OSError, HTTPException and ValueError if there is no answer; TooSlow, TooLarge.
     """
     parts = urlsplit(url)
-    connection = _opened(parts, loopback, resolve, connect)
+    connection = _opened(parts, loopback, inside, resolve, connect)
     target = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
     return exchange(connection, method, target, body, headers, most_bytes=most_bytes, seconds=seconds)
 
@@ -159,7 +174,9 @@ def private_address(host: str) -> RyeError:
     )
 
 
-def _opened(parts: SplitResult, loopback: bool, resolve: Resolve, connect: Connect) -> HTTPConnection:
+def _opened(
+    parts: SplitResult, loopback: bool, inside: Sequence[Network], resolve: Resolve, connect: Connect
+) -> HTTPConnection:
     host = parts.hostname or ""
     if loopback and parts.scheme == "http" and host in _LOOPBACK_HOSTS and parts.port:
         connection = HTTPConnection("127.0.0.1", parts.port, timeout=SECONDS)
@@ -172,7 +189,7 @@ def _opened(parts: SplitResult, loopback: bool, resolve: Resolve, connect: Conne
     if not addresses:
         raise OSError("the host has no address")
     for address in addresses:
-        if not is_public(address):
+        if not may_reach(address, inside):
             raise private_address(host)
     connection = HTTPSConnection(host, port, timeout=SECONDS)
     connection.sock = connect(addresses[0], port, host)
