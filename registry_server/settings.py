@@ -98,6 +98,10 @@ class Settings:
     owner_proofs: bool = True
     """Whether owners can prove that a domain or a repository is theirs. The server then sends requests to these, when a proof is
     published and once a day."""
+    audit_push: str = ""
+    """Where audit events go: ``syslog://HOST:PORT`` (TCP), ``syslog+tls://HOST:PORT`` or an https address. Empty: nowhere."""
+    audit_push_authorization_file: str = ""
+    """A file with the header ``Authorization`` for an https address, mode 0600; relative to the data folder. Empty: none."""
     open_claims: bool = True
     """Whether a token that is not bound to namespaces may claim a free one."""
     metrics: str = "loopback"
@@ -246,6 +250,12 @@ class Settings:
         if not self.oidc_client_secret_file:
             return ""
         return read_secret(self.data / self.oidc_client_secret_file)
+
+    @property
+    def audit_push_authorization(self) -> str:
+        """The text in ``audit_push_authorization_file``. Raises RyeError ``exposed-secret``."""
+        name = self.audit_push_authorization_file
+        return read_secret(self.data / name) if name else ""
 
     @property
     def keys(self) -> Path:

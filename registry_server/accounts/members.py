@@ -15,7 +15,7 @@ from msgspec import Struct
 from registry_server.accounts import roles
 from registry_server.accounts.times import after
 from registry_server.accounts.tokens import digest, is_over
-from registry_server.storage.schema import account_links, accounts, sessions, tokens
+from registry_server.storage.schema import account_links, accounts, device_logins, sessions, tokens
 from rye.errors import RyeError
 
 LINK_SECONDS = 72 * 3600
@@ -133,7 +133,7 @@ def count(connection: sa.Connection) -> int:
 
 
 def disable(connection: sa.Connection, identifier: str, now: str) -> AccountMember:
-    """Disable an account: delete its sessions and links and revoke all its tokens."""
+    """Disable an account: delete its sessions and links, with the programs that it approved, and revoke all its tokens."""
     member = get(connection, identifier)
     connection.execute(accounts.update().where(accounts.c.id == identifier).values(disabled=member.disabled or now))
     _end_access(connection, identifier, now)
@@ -150,6 +150,7 @@ def enable(connection: sa.Connection, identifier: str, now: str) -> AccountMembe
 def _end_access(connection: sa.Connection, identifier: str, now: str) -> None:
     connection.execute(sessions.delete().where(sessions.c.account == identifier))
     connection.execute(account_links.delete().where(account_links.c.account == identifier))
+    connection.execute(device_logins.delete().where(device_logins.c.account == identifier))
     still = sa.and_(tokens.c.account == identifier, tokens.c.revoked.is_(None))
     connection.execute(tokens.update().where(still).values(revoked=now))
 

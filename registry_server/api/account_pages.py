@@ -95,7 +95,7 @@ async def _link(request: AnyRequest, secret: FromPath[str]) -> Response[bytes]:
         members.close_session(connection, session_of(request))
         return members.open_session(connection, member.id, now)
 
-    with service.signing_in("link"):
+    with service.signing_in("link", address_of(request)):
         session = await changing(service, use)
     return redirect(HOME, [session_cookie(request, session)])
 
@@ -116,9 +116,6 @@ async def _callback(request: AnyRequest) -> Response[bytes]:
     count_try(request, "sign-in")
     attempt = Attempt.decode(attempt_of(request))
     came = IssuerReturn(*(request.query_params.get(name, "")[:2000] for name in ("state", "code", "error", "iss")))
-    with service.signing_in("issuer"):
-        claims = await service.issuer_calls.run(service.sign_in.finish, service.address, attempt, came)
-
     claim = service.settings.oidc_groups_claim
 
     def enter(connection: sa.Connection) -> str:
@@ -134,7 +131,9 @@ async def _callback(request: AnyRequest) -> Response[bytes]:
         members.close_session(connection, session_of(request))
         return members.open_session(connection, member.id, now)
 
-    session = await changing(service, enter)
+    with service.signing_in("issuer", address_of(request)):
+        claims = await service.issuer_calls.run(service.sign_in.finish, service.address, attempt, came)
+        session = await changing(service, enter)
     code = device_logins.normal(attempt.code) if attempt is not None else ""
     target = f"{HOME}/device?code={code}" if code else (attempt.back if attempt is not None else "") or HOME
     return redirect(target, [session_cookie(request, session), attempt_cookie(request, "")])

@@ -106,6 +106,9 @@ class Metrics:
         self._kept = Gauge(
             "rye_uploads_bytes", "Uploaded blobs that nothing refers to yet: what this process knows.", **with_registry
         )
+        self._unsent = Gauge(
+            "rye_audit_events_unsent", "Audit events that were not sent to audit_push yet.", **with_registry
+        )
         self._ready = Gauge("rye_ready", "1: the registry can publish (/readyz).", **with_registry)
         self._drift = Gauge(
             "rye_clock_drift_seconds",
@@ -210,6 +213,7 @@ class Metrics:
         kept: int,
         ready: bool,
         drifts: Mapping[str, float],
+        unsent: int,
     ) -> bytes:
         """Return all metrics with the current state. ``size``, ``age``: None if the registry is not ready."""
         for witness, drift in drifts.items():
@@ -221,5 +225,6 @@ class Metrics:
         self._queue.set(queue)
         self._searches.set(searches)
         self._kept.set(kept)
+        self._unsent.set(unsent)
         self._ready.set(1 if ready else 0)
         return generate_latest(self._registry)

@@ -14,7 +14,17 @@ from typing import Any
 
 from sqlalchemy.pool import QueuePool
 
-from registry_server.accounts import audit_events, blob_owners, guarded_http, members, registry_keys, roles, tokens
+from registry_server.accounts import (
+    audit_events,
+    audit_push,
+    blob_owners,
+    guarded_http,
+    members,
+    registry_keys,
+    roles,
+    tokens,
+)
+from registry_server.accounts.failed_sign_ins import FailedSignIns
 from registry_server.accounts.issuers import check_issuer
 from registry_server.accounts.quotas import Quotas
 from registry_server.accounts.rate_limits import RateLimit
@@ -22,6 +32,7 @@ from registry_server.accounts.times import now_text
 from registry_server.accounts.token_lookup import TokenLookup
 from registry_server.accounts.tokens import Account
 from registry_server.api.answers import Answers
+from registry_server.api.auditing import Auditing
 from registry_server.api.delegating import DelegatingSequencer
 from registry_server.api.delivering import Deliverer
 from registry_server.api.examination import Examination
@@ -128,6 +139,12 @@ class Service:
         self.interop_pool = InteropPool(self.public, settings, lambda: self.address)
         inside = guarded_http.listed_networks(settings.webhook_networks)
         self.deliverer = Deliverer(self.engine, self.origin, partial(guarded_http.post, inside=inside))
+        self.failed_sign_ins = FailedSignIns()
+        send = None
+        if settings.audit_push:
+            audit_push.check_address(settings.audit_push)  # refuses an invalid one at start-up
+            send = partial(audit_push.send, settings.audit_push, settings.audit_push_authorization, self.origin)
+        self.auditing = Auditing(self.engine, self.failed_sign_ins, send)
         self.suggested_policy = suggested_policy(settings)  # refuses an invalid one at start-up
         self.collector = Collector(self.engine, self.public, settings, self.sequencer.learn_cosigned)
         self.proving = Proving(self.engine, self.origin, lambda: self.address, is_on=settings.owner_proofs)
@@ -160,6 +177,7 @@ class Service:
             self.deliverer.start()
         self.collector.start()
         self.proving.start()
+        self.auditing.start()
 
     def close(self, seconds: float | None = None) -> None:
         """Finish pending work, for at most ``seconds``."""
@@ -170,6 +188,7 @@ class Service:
         self.deliverer.stop()
         self.collector.stop()
         self.proving.stop()
+        self.auditing.stop()
         self.sequencer.stop(seconds)
         self._reading.dispose()
         self.engine.dispose()
@@ -335,14 +354,20 @@ class Service:
             self.examiners.analyse(released)
 
     @contextmanager
-    def signing_in(self, way: str) -> Iterator[None]:
-        """A block that signs somebody in, or raises RyeError; both are counted."""
+    def signing_in(self, way: str, address: str) -> Iterator[None]:
+        """A block that signs somebody in, or raises RyeError. Both are counted, and failures become audit events."""
         try:
             yield
-        except RyeError:
-            self.metrics.signed_in(way, "refused")
+        except RyeError as error:
+            self.sign_in_ended(way, address, error.code)
             raise
-        self.metrics.signed_in(way, "ok")
+        self.sign_in_ended(way, address, None)
+
+    def sign_in_ended(self, way: str, address: str, code: str | None) -> None:
+        """Count an attempt to sign in. ``code``: why it failed; None: it did not."""
+        self.metrics.signed_in(way, "ok" if code is None else "refused")
+        if code is not None:
+            self.failed_sign_ins.note(way, code, address, now_text())
 
     def refused(self, code: str) -> None:
         """Count a refused request."""
@@ -368,6 +393,7 @@ class Service:
             kept=self.quotas.kept_bytes,
             ready=ready is not None,
             drifts=self.sequencer.clock.drifts,
+            unsent=self.auditing.waiting,
         )
 
     def witness_lags(self, size: int) -> list[Lag]:

@@ -107,7 +107,7 @@ async def _poll(request: AnyRequest) -> Response[bytes]:
         if await reading(service, lambda connection: device_logins.is_known(connection, code, now_text())):
             kind, value = await changing(service, poll)
     if kind == "token" or value in ("access_denied", "expired_token"):
-        service.metrics.signed_in("device", "ok" if kind == "token" else "refused")
+        service.sign_in_ended("device", address, None if kind == "token" else value)
     if kind == "error":
         return json_answer(wire.encode_json(wire.DeviceError(value)), 400)
     return json_answer(wire.encode_json(wire.DeviceToken(value, "Bearer", device_logins.TOKEN_SECONDS)))
@@ -126,7 +126,7 @@ async def _exchange(request: AnyRequest) -> Response[bytes]:
     count_try(request, "exchange")
     with service.quotas.request(f"address {address}"):
         wanted = decode_request(await body_of(request, _IDENTITY_BYTES), wire.ExchangeRequest)
-        with service.signing_in("exchange"):
+        with service.signing_in("exchange", address):
             answer = await service.issuer_calls.run(service.exchange.exchange, wanted.token, service.address, address)
     return json_answer(wire.encode_json(answer))
 

@@ -178,12 +178,13 @@ class TestWebhooks:
             raise socket.gaierror("Name or service not known")
 
         assert guarded_http.told("h.example", lambda *_: ["192.0.2.1"]).endswith("192.0.2.1, which is not public, so "
-                                                                                 "deliveries will be given up.")  # fmt: skip
+                                                                                 "deliveries will be given up. If it is yours, list its network "
+                                                                                 "in `webhook_networks` in registry.toml.")  # fmt: skip
         assert guarded_http.told("h.example", lambda *_: ["8.8.8.8"]) == "h.example resolves to 8.8.8.8."
         assert "nothing can be delivered yet" in guarded_http.told("h.example", none)
 
     def test_the_command_says_it(self, small: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(guarded_http, "told", lambda host: f"{host} was looked up.")
+        monkeypatch.setattr(guarded_http, "told", lambda host, **_: f"{host} was looked up.")
         done = run("webhook", "add", "https://hooks.example.com/x", "--data", str(small.data))
         assert "hooks.example.com was looked up." in done.stdout + done.stderr
 
