@@ -47,6 +47,8 @@ RUN = (
         "## Tokens, accounts, roles|## Trusted publishing",
         "tests/server/test_registry_page.py",
     ),
+    ("docs/how-to/registry-recovery.md", "typed: .+", "tests/server/test_log_key_change.py"),
+    ("docs/how-to/registry-teams.md", "typed: .+", "tests/docs/test_teams_page.py"),
     ("docs/how-to/registry-upkeep.md", "played: .+", "tests/server/test_operating_files.py"),
     ("docs/how-to/registry-upkeep.md", "typed: .+", "tests/docs/test_typed.py"),
     ("docs/how-to/registry.md", "played: .+", "tests/server/test_operating_files.py"),
