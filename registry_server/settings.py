@@ -102,6 +102,9 @@ class Settings:
     """Where audit events go: ``syslog://HOST:PORT`` (TCP), ``syslog+tls://HOST:PORT`` or an https address. Empty: nowhere."""
     audit_push_authorization_file: str = ""
     """A file with the header ``Authorization`` for an https address, mode 0600; relative to the data folder. Empty: none."""
+    audit_in_head: bool = False
+    """Whether signed heads name the number of audit events and the last one's hash. Clients from before this setting refuse
+    such heads."""
     open_claims: bool = True
     """Whether a token that is not bound to namespaces may claim a free one."""
     metrics: str = "loopback"

@@ -3,7 +3,8 @@
 The hash of row *n* is SHA-256 over the hash of row *n-1* (64 zeros for the first), LF, and the row's other values as compact
 JSON with sorted keys. ``audit_head`` holds the number of rows and the last hash, so :func:`problems` finds a row that was
 changed, removed, inserted or moved. An attacker who can write to the whole database can still compute a new chain, so keep
-copies of the last hash elsewhere: :func:`head` returns it, and webhooks and backups carry it.
+copies of the last hash elsewhere: :func:`head` returns it, webhooks and backups carry it, and with ``audit_in_head`` every signed
+head does, which all clients and mirrors keep (:func:`problems_before`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sqlalchemy as sa
 from msgspec import Struct
 
 from registry_server.storage.schema import audit_events, audit_head
+from rye.registry.protocol.statements import AuditHead
 
 FIRST = "0" * 64
 OPERATOR = "operator"
@@ -112,6 +114,22 @@ def tokens_by_creator(connection: sa.Connection) -> Iterator[tuple[str, str]]:
     query = sa.select(row.actor, row.subject).where(row.action == "token.create", row.actor.like("token:%"))
     for actor, subject in connection.execute(query.order_by(row.position)):
         yield actor.removeprefix("token:"), subject.removeprefix("token:")
+
+
+def problems_before(connection: sa.Connection, then: AuditHead) -> list[str]:
+    """What is wrong with the chain up to an end that a signed checkpoint named; empty: it is the same chain."""
+    size, value = head(connection)
+    if then.size == size:
+        known: str | None = value
+    elif then.size == 0:
+        known = FIRST
+    else:
+        known = connection.scalar(sa.select(audit_events.c.hash).where(audit_events.c.position == then.size - 1))
+    if then.size > size or known is None:
+        return [f"The chain has {size} audit events, but a signed head counted {then.size}: some were removed."]
+    if known != then.sha256:
+        return [f"The chain's first {then.size} audit events are not those that a signed head counted."]
+    return []
 
 
 def problems(connection: sa.Connection) -> list[str]:

@@ -11,6 +11,11 @@ from registry_server.accounts import audit_events as chain
 from registry_server.cli.listing import ListColumn, show_list
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import reading
+from registry_server.sequencer.ledger import Ledger
+from rye.errors import RyeError
+from rye.registry.protocol import notes
+from rye.registry.protocol.statements import AuditHead, Checkpoint
+from rye.registry.trust.keysets import log_keys
 
 _COLUMNS = (
     ListColumn("event"),
@@ -52,13 +57,23 @@ def audit_events_list(output: Output, since: int, limit: int, data: Path) -> Non
 
 
 @audit_events.command("verify")
+@click.option(
+    "--checkpoint",
+    "checkpoints",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Also compare it with this signed checkpoint, which anybody may have kept; repeatable.",
+)
 @data_option
 @json_option
 @pass_output
-def audit_events_verify(output: Output, data: Path) -> None:
+def audit_events_verify(output: Output, checkpoints: tuple[Path, ...], data: Path) -> None:
     """Recompute the chain. Exit 1 if an event was changed or removed."""
     with reading(data) as connection:
+        ledger = Ledger(connection)
         problems = chain.problems(connection)
+        for path in checkpoints:
+            problems += chain.problems_before(connection, _audit_head(path, ledger))
         size, value = chain.head(connection)
     text = "\n".join(problems) or f"The chain of {size} events is intact. Last hash: {value}"
     output.result({"ok": not problems, "size": size, "hash": value, "problems": problems}, text)
@@ -72,3 +87,20 @@ def _plain(value: object) -> str:
         return "yes" if value else "no"
     text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def _audit_head(path: Path, ledger: Ledger) -> AuditHead:
+    """What a checkpoint that this log signed says of the chain. Raises RyeError."""
+    try:
+        note = notes.parse(path.read_bytes())
+    except OSError as error:
+        raise RyeError("unreadable", f"{path} cannot be read: {error.strerror}.", "Check the path.") from error
+    notes.verify(note, [key for root in ledger.roots() for key in log_keys(root)])
+    checkpoint = Checkpoint.parse(note.text)
+    if checkpoint.origin != ledger.origin or checkpoint.audit is None:
+        raise RyeError(
+            "no-audit-head",
+            f"{path} says nothing about audit events of {ledger.origin}.",
+            "Give a checkpoint that was signed while `audit_in_head` was on.",
+        )
+    return checkpoint.audit

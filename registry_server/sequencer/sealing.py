@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from registry_server.accounts import audit_events
 from registry_server.accounts.registry_keys import PrivateKey
 from registry_server.sequencer import search_offers
 from registry_server.sequencer.derived_files import (
@@ -31,7 +32,7 @@ from rye.registry.protocol import notes, wire
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.name_map import MapEntry
 from rye.registry.protocol.notes import Signer
-from rye.registry.protocol.statements import Checkpoint, Root, Snapshot
+from rye.registry.protocol.statements import AuditHead, Checkpoint, Root, Snapshot
 from rye.registry.protocol.tiles import WIDTH, Tile, encode_entry, partial_tiles
 
 
@@ -62,7 +63,9 @@ class _End:
 class Sealer:
     """Computes and signs heads. Only the holder of the writer's lock uses it."""
 
-    def __init__(self, log_keys: Sequence[PrivateKey]) -> None:
+    def __init__(self, log_keys: Sequence[PrivateKey], *, with_audit: bool = False) -> None:
+        """``with_audit``: whether checkpoints name the end of the chain of audit events."""
+        self._with_audit = with_audit
         self._signers: list[tuple[bytes, Signer]] = [(key.verifier.key, key.signer) for key in log_keys]
         self._name_nodes = NameNodes()
         self._end: _End | None = None
@@ -108,7 +111,8 @@ class Sealer:
         edge = end.edge
         for _, hashed in appended:
             edge.append(hashed)
-        checkpoint_note = self._sign(Checkpoint(ledger.origin, edge.size, edge.range.root()).text(), root)
+        audit = AuditHead(*audit_events.head(ledger.connection)) if self._with_audit else None
+        checkpoint_note = self._sign(Checkpoint(ledger.origin, edge.size, edge.range.root(), audit).text(), root)
         document = wire.encode_head(
             wire.Head(checkpoint_note, snapshot_note, [wire.encode_hash(node) for node in edge.last_proof], names.root)
         )

@@ -109,7 +109,7 @@ class Sequencer:
         self._pinger = Pinger(
             settings.leader_seconds, lambda thread: public.is_awaited(thread) or uploads.is_awaited(thread)
         )
-        self._sealer = Sealer(log_keys)
+        self._sealer = Sealer(log_keys, with_audit=settings.audit_in_head)
         self._holder = holder_name()
         self._queue = Batches(
             self, settings.batch_statements, settings.heartbeat_check_seconds, settings.batch_interval_seconds

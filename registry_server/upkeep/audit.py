@@ -196,6 +196,8 @@ def verify(
             recomputed.root_hash,
         ):
             problems.append("The signed checkpoint does not match the log's entries.")
+        if checkpoint.audit is not None:
+            problems += audit_events.problems_before(ledger.connection, checkpoint.audit)
         snapshot_note = notes.parse(recomputed.snapshot)
         notes.verify(snapshot_note, log_keys(root))
         snapshot = statements.parse(snapshot_note.text)

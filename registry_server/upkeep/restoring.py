@@ -173,7 +173,7 @@ def _replay(ledger: Ledger, public: Objects, checked: CheckedSource) -> None:
         if not name.startswith(f"{wire.NAMESPACE}:"):
             search_offers.refresh(ledger, name, time)
     checkpoint_note = wire.decode_head(checked.source.head).checkpoint
-    replayed = Checkpoint(checked.state.origin, edge.size, edge.range.root())
+    replayed = Checkpoint(checked.state.origin, edge.size, edge.range.root(), checked.checkpoint.audit)
     if replayed != checked.checkpoint or names.root != checked.head.map:
         raise RyeError("source-damaged", "The source changed while it was read.", "Run the same command again.")
     published = Published(replayed.size, time, checkpoint_note.encode(), checked.source.head, names.root)

@@ -22,6 +22,7 @@ from rye.registry.protocol.lines import StatementError
 from rye.registry.protocol.statements import (
     Advisory,
     AttachedFile,
+    AuditHead,
     Checkpoint,
     Deprecation,
     Description,
@@ -76,11 +77,17 @@ def test_a_golden_checkpoint_is_written_as_it_was_read() -> None:
     assert Checkpoint.parse(text).text() == text
 
 
-def test_a_checkpoint_has_no_extension_line_not_even_an_unended_one() -> None:
+def test_a_checkpoint_has_one_extension_line_at_most_and_of_one_form() -> None:
     """What no auditor compares, a log could say differently to everyone."""
     text = (FOLDER / "checkpoint.txt").read_text("utf-8")
-    for changed in (text + "extension", text + "extension\n", text + "\n", text.removesuffix("\n")):
-        with pytest.raises(StatementError, match="exactly three lines"):
+    line = f"rye-audit 12 {'ab' * 32}\n"
+    extended = Checkpoint.parse(text + line)
+    assert (extended.audit, extended.text()) == (AuditHead(12, "ab" * 32), text + line)
+    assert extended != Checkpoint.parse(text)  # a head with another line is another head
+    wrong = ("extension", "extension\n", "\n", line[:-1], line * 2, line.upper(), f" {line}", line.replace("12", "012"))
+    more = (line.replace("12", "-1"), line.replace(" 12", "  12"), line.replace("\n", " x\n"), "rye-audit 12 ab\n")
+    for changed in (*(text + each for each in (*wrong, *more)), text.removesuffix("\n"), line + text):
+        with pytest.raises(StatementError):
             Checkpoint.parse(changed)
 
 

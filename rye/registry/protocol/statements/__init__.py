@@ -40,7 +40,7 @@ from rye.registry.protocol.statements.release import (
 )
 from rye.registry.protocol.statements.status import MAX_REASON_CHARACTERS, SEVERITIES, Advisory, Deprecation, Yank
 from rye.registry.protocol.statements.takedown import MAX_TAKEN_DOWN, Takedown
-from rye.registry.protocol.statements.tree import Checkpoint, ClockStep, FormerSnapshot, Snapshot
+from rye.registry.protocol.statements.tree import AuditHead, Checkpoint, ClockStep, FormerSnapshot, Snapshot
 
 __all__ = [
     "MAX_DESCRIPTION_CHARACTERS",
@@ -56,6 +56,7 @@ __all__ = [
     "TYPES",
     "Advisory",
     "AttachedFile",
+    "AuditHead",
     "Checkpoint",
     "ClockStep",
     "Deprecation",

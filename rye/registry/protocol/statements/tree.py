@@ -10,7 +10,7 @@ from msgspec import Struct
 from rye.registry.protocol import lines
 from rye.registry.protocol.lines import Lines, malformed
 from rye.registry.protocol.notes import encode_base64
-from rye.registry.protocol.statements.grammar import Statement
+from rye.registry.protocol.statements.grammar import Statement, fields
 from rye.registry.protocol.statements.status import MAX_REASON_CHARACTERS
 
 
@@ -109,21 +109,50 @@ class ClockStep(Statement, frozen=True):
         return step
 
 
+class AuditHead(Struct, frozen=True):
+    """The end of the registry's chain of audit events: how many there are, and the last one's hash."""
+
+    size: int
+    sha256: str
+
+    def line(self) -> str:
+        """Return the extension line."""
+        return f"{_AUDIT} {self.size} {self.sha256}"
+
+    @classmethod
+    def read(cls, line: str) -> AuditHead:
+        """Read an extension line. Raises StatementError."""
+        word, size, sha256 = fields(line, 3)
+        if word != _AUDIT:
+            raise malformed(f"a checkpoint's fourth line must begin with {_AUDIT}")
+        return cls(lines.read_number(size), lines.read_hash(sha256))
+
+
+_AUDIT = "rye-audit"
+
+
 class Checkpoint(Struct, frozen=True):
-    """A tree head (C2SP tlog-checkpoint): exactly three lines, because extension lines could not be audited."""
+    """A tree head (C2SP tlog-checkpoint): three lines, and one extension line at most, of one form.
+
+    The extension is there if the registry's operator wants it (``audit_in_head``). It says nothing about the log: whoever keeps a
+    checkpoint can hold the operator's audit events against it. No other is accepted, because it could not be audited.
+    """
 
     origin: str
     size: int
     root_hash: bytes
+    audit: AuditHead | None = None
 
     def text(self) -> str:
         """Return the text that is signed."""
-        return f"{self.origin}\n{self.size}\n{encode_base64(self.root_hash)}\n"
+        extension = f"{self.audit.line()}\n" if self.audit is not None else ""
+        return f"{self.origin}\n{self.size}\n{encode_base64(self.root_hash)}\n{extension}"
 
     @classmethod
     def parse(cls, text: str) -> Checkpoint:
-        """Read a checkpoint's text. Raises StatementError for anything but origin, size and root hash."""
-        parts = text.split("\n")
-        if len(parts) != 4 or parts[3]:
-            raise malformed("a checkpoint must have exactly three lines: origin, size and root hash")
-        return cls(lines.read_origin(parts[0]), lines.read_number(parts[1]), lines.read_base64_hash(parts[2]))
+        """Read a checkpoint's text. Raises StatementError for anything but origin, size, root hash and the one extension."""
+        *parts, end = text.split("\n")
+        if end or not 3 <= len(parts) <= 4:
+            raise malformed("a checkpoint must have origin, size and root hash, and one extension line at most")
+        audit = AuditHead.read(parts[3]) if len(parts) == 4 else None
+        return cls(lines.read_origin(parts[0]), lines.read_number(parts[1]), lines.read_base64_hash(parts[2]), audit)
