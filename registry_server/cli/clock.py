@@ -8,6 +8,7 @@ import click
 
 from registry_server.accounts import audit_events, registry_keys
 from registry_server.accounts.times import now_text
+from registry_server.cli.drafts import read_draft_file, write_draft
 from registry_server.cli.options import Output, data_option, draft_option, json_option, owner_keys_option, pass_output
 from registry_server.cli.registry_access import sequencer_of, settings_of
 from registry_server.sequencer.ledger import Ledger
@@ -56,12 +57,12 @@ def clock_back(
     settings = settings_of(data, {})
     with sequencer_of(settings) as sequencer:
         if from_file is not None:
-            text = _read(from_file)
+            text = read_draft_file(from_file)
         else:
             with database.reader(sequencer.engine) as connection:
                 step = steps.plan(Ledger(connection), reason or "", sequencer.clock.now())
             if draft is not None:
-                _write(output, draft, step.text())
+                write_draft(output, draft, step.text(), "rye-registry clock back --publish")
                 return
             owners = [registry_keys.read(path) for path in key_files] or registry_keys.in_folder(settings.keys, "root")
             if not owners:
@@ -86,27 +87,3 @@ def clock_back(
         f"The log went back from {write_time(done.before)} to {write_time(done.time)}, at entry {done.position}.",
     )
     output.say("Clients go on with the same fingerprint. Running servers continue at their next check.")
-
-
-def _write(output: Output, draft: Path, text: str) -> None:
-    try:
-        with draft.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except OSError as error:
-        raise RyeError(
-            "cannot-write", f"{draft} cannot be written: {error.strerror}.", "Choose another file."
-        ) from error
-    output.result({"file": str(draft), "text": text}, text)
-    output.say(
-        f"Next, each owner signs it: `rye-registry root sign {draft} --key KEY`. "
-        f"Then: `rye-registry clock back --publish {draft}`"
-    )
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RyeError(
-            "unreadable", f"{path} cannot be read: {registry_keys.reason_of(error)}.", "Check the path."
-        ) from error

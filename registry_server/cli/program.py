@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "clock": ("registry_server.cli.clock:clock", "Set a log that is dated in the future back to the right time."),
     "export": ("registry_server.cli.static_files:export_command", "Copy the static registry to a folder."),
     "init": ("registry_server.cli.init:init", "Create a registry: its folder, keys, root and first signed head."),
+    "policy": ("registry_server.cli.policy:policy", "Manage the policy for everybody who joined with `rye org join`."),
     "publisher": (
         "registry_server.cli.publisher:publisher",
         "Manage trusted publishers: workflows that need no secret.",

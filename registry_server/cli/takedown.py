@@ -8,6 +8,7 @@ import click
 
 from registry_server.accounts import audit_events, registry_keys
 from registry_server.accounts.times import now_text
+from registry_server.cli.drafts import read_draft_file
 from registry_server.cli.options import Output, data_option, draft_option, json_option, owner_keys_option, pass_output
 from registry_server.cli.registry_access import sequencer_of, settings_of
 from registry_server.pages.analysis_store import remove_taken_down
@@ -54,7 +55,7 @@ def takedown_command(
     with sequencer_of(settings) as sequencer:
         shared: tuple[str, ...] = ()
         if target is None:
-            texts = [_read(path) for path in signed]
+            texts = [read_draft_file(path) for path in signed]
         else:
             with database.reader(sequencer.engine) as connection:
                 planned = takedown.plan(Ledger(connection), target, reason or "")
@@ -105,12 +106,3 @@ def _write_drafts(output: Output, draft: Path, texts: list[str]) -> None:
     output.result({"files": [str(place) for place in places], "texts": texts}, "\n".join(texts))
     output.say(f"Next, each owner signs {listed}: `rye-registry root sign FILE --key KEY`")
     output.say(f"Then: `rye-registry takedown {' '.join(f'--publish {place}' for place in places)}`")
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RyeError(
-            "unreadable", f"{path} cannot be read: {registry_keys.reason_of(error)}.", "Check the path."
-        ) from error

@@ -20,6 +20,7 @@ from rye.registry.protocol.statements import (
     FormerSnapshot,
     Keyset,
     Logged,
+    OrganizationPolicy,
     OwnerProof,
     OwnerStatement,
     Release,
@@ -81,6 +82,18 @@ def entry_words(statement: Logged) -> EntryWords:
         return EntryWords(
             type="clock",
             words=f"The registry's owners set the log's time back {back}: {statement.reason}",
+            kind=None,
+            id=None,
+            version=None,
+            namespace=None,
+            keyset=None,
+            time=statement.time,
+        )
+    if isinstance(statement, OrganizationPolicy):
+        until = f"until {write_time(statement.expires)}"
+        return EntryWords(
+            type="policy",
+            words=f"The registry's owners published policy {statement.number} for everybody who joined them, {until}.",
             kind=None,
             id=None,
             version=None,

@@ -21,6 +21,8 @@ Rules, in the order in which :func:`admit` checks them:
 7. A root follows the last one (``root-…``); only the operator's own command can send it.
 8. A step back in time is signed by the owners (``clock-signer``), is for the next position, and names the newest head's
    time (``clock-step``); only the operator's own command can send it.
+10. An organization's policy follows the one before, is signed by the owners (``policy-…``), is not in the future (``time-ahead``)
+   and has not expired (``policy-expired``); only the operator's own command can send it.
 9. What owners state about themselves is signed like a statement about an item, is not dated back (``time-behind``), because
    pages show its date, and names the fingerprint of the keyset in force (``statement-keyset``). Whether the place that a
    proof names shows it was checked before, without the lock (:mod:`registry_server.api.proving`).
@@ -46,6 +48,7 @@ from rye.registry.protocol.statements import (
     ClockStep,
     Deprecation,
     Keyset,
+    OrganizationPolicy,
     OwnerStatement,
     Release,
     Root,
@@ -58,6 +61,7 @@ from rye.registry.trust.head_times import check_step
 from rye.registry.trust.keysets import Link, extend, namespace_keys
 from rye.registry.trust.namespace_proofs import check_fingerprint
 from rye.registry.trust.owners import Owners, owner_keys, signed_by_owners
+from rye.registry.trust.policies import check_organization_policy, read_organization_policy
 from rye.registry.trust.records import release_files
 from rye.registry.trust.trust_error import TrustError
 
@@ -120,6 +124,9 @@ def admit(ledger: Ledger, candidate: Candidate, now: datetime, skew: timedelta =
             _check_lines(ledger, candidate)
         elif isinstance(statement, ClockStep):
             _check_step(ledger, candidate, statement, now)
+            _check_lines(ledger, candidate)
+        elif isinstance(statement, OrganizationPolicy):
+            _check_policy(ledger, candidate, statement, now, skew)
             _check_lines(ledger, candidate)
         else:
             raise RyeError("statement-not-accepted", f"The log itself writes {statement.TITLE} statements.", None)
@@ -347,6 +354,27 @@ def _check_step(ledger: Ledger, candidate: Candidate, step: ClockStep, now: date
         )
 
 
+def _check_policy(
+    ledger: Ledger, candidate: Candidate, policy: OrganizationPolicy, now: datetime, skew: timedelta
+) -> None:
+    newest = ledger.newest_policy()
+    before = read_organization_policy(newest)[1] if newest is not None else None
+    owners = Owners(tuple(ledger.roots()[-1:]))
+    check_organization_policy(policy, candidate.note, ledger.size, before, ledger.origin, owners)
+    if policy.time > now + skew:
+        raise RyeError(
+            "time-ahead",
+            f"The policy's time {write_time(policy.time)} is in the future.",
+            "Set the clock of the machine that drafts it, then draft it again.",
+        )
+    if policy.expires <= now:
+        raise RyeError(
+            "policy-expired",
+            f"The policy expires at {write_time(policy.expires)}, before it is published.",
+            "Set a later `expires` in its file, and publish that.",
+        )
+
+
 def _refuse_look_alike(ledger: Ledger, name: str) -> None:
     other = ledger.look_alike(name)
     if other is not None:
@@ -362,6 +390,8 @@ _HINTS = {
     "statement-signer": "Sign with a key of the namespace: `rye namespace show NAMESPACE` lists them.",
     "clock-signer": "Each of the registry's owners adds a signature: rye-registry root sign FILE --key KEY",
     "clock-step": "Draft it again, after setting this machine's clock: rye-registry clock back --reason TEXT --draft FILE",
+    "policy-signer": "Each of the registry's owners adds a signature: rye-registry root sign FILE --key KEY",
+    "policy-chain": "Draft it again: rye-registry policy publish FILE --draft DRAFT",
     "keyset-chain": "Run the command again: it starts from the newest keyset.",
     "keyset-number": "Run the command again: it starts from the newest keyset.",
     "keyset-takeover": "Sign a change of keys with the namespace's current keys.",

@@ -16,10 +16,18 @@ from registry_server.sequencer.tree import Edge
 from registry_server.storage.objects import Objects
 from rye.registry.protocol import notes, statements, wire
 from rye.registry.protocol.name_map import node_path
-from rye.registry.protocol.statements import Checkpoint, ClockStep, Keyset, OwnerStatement, Root
+from rye.registry.protocol.statements import (
+    Checkpoint,
+    ClockStep,
+    Keyset,
+    OrganizationPolicy,
+    OwnerStatement,
+    Root,
+)
 from rye.registry.protocol.tiles import WIDTH, Tile, encode_entry, partial_tiles
 from rye.registry.trust.head_times import CLOCK, encode_steps
 from rye.registry.trust.namespace_proofs import owners_path
+from rye.registry.trust.policies import POLICY, encode_newest
 
 File = tuple[str, bytes]
 """Path and content."""
@@ -37,6 +45,8 @@ class Owed:
     """Namespaces whose owners stated something about themselves."""
     has_step: bool
     """Whether a step back in time is among them."""
+    has_policy: bool
+    """Whether an organization's policy is."""
 
 
 def owed_since(ledger: Ledger, start: int, end: int) -> Owed:
@@ -44,7 +54,7 @@ def owed_since(ledger: Ledger, start: int, end: int) -> Owed:
     names: set[str] = set()
     blobs: set[str] = set()
     owners: set[str] = set()
-    is_stepped = False
+    is_stepped = has_policy = False
     for first in range(start, end, _AT_ONCE):
         for leaf in ledger.leaves(first, min(first + _AT_ONCE, end)):
             statement = statements.parse(notes.parse(leaf).text)
@@ -55,8 +65,9 @@ def owed_since(ledger: Ledger, start: int, end: int) -> Owed:
                 names.add(name_of(statement))
             blobs.update(blobs_of(statement))
             is_stepped = is_stepped or isinstance(statement, ClockStep)
+            has_policy = has_policy or isinstance(statement, OrganizationPolicy)
     left = frozenset(blobs - ledger.taken_down(blobs).keys())
-    return Owed(frozenset(names), left, frozenset(owners), is_stepped)
+    return Owed(frozenset(names), left, frozenset(owners), is_stepped, has_policy)
 
 
 def files_since(ledger: Ledger, public: Objects, shown: Checkpoint | None, owed: Owed) -> Iterator[File]:
@@ -73,6 +84,7 @@ def files_since(ledger: Ledger, public: Objects, shown: Checkpoint | None, owed:
     yield from owners_files(ledger, owed.owners)
     yield from root_files(ledger)
     yield from clock_files(ledger) if owed.has_step else ()
+    yield from policy_files(ledger) if owed.has_policy else ()
 
 
 def index_files(ledger: Ledger, names: Iterable[str]) -> dict[str, File]:
@@ -105,6 +117,12 @@ def clock_files(ledger: Ledger) -> list[File]:
     return [(CLOCK, encode_steps(ledger.steps_back()))]
 
 
+def policy_files(ledger: Ledger) -> list[File]:
+    """Return the file of the newest policy. Reads the whole log, as above."""
+    newest = ledger.newest_policy()
+    return [(POLICY, encode_newest(newest))] if newest is not None else []
+
+
 def bundle_files(entries: Sequence[bytes], start: int) -> list[File]:
     """Return the bundles of entries from position ``start``, a multiple of 256."""
     return joined_bundles([encode_entry(entry) for entry in entries], start)
@@ -119,14 +137,9 @@ def joined_bundles(encoded: Sequence[bytes], start: int) -> list[File]:
     return bundles
 
 
-def has_root(entries: Iterable[bytes]) -> bool:
-    """Whether one of the entries is a root statement."""
-    return any(leaf.startswith(Root.TITLE.encode() + b"\n") for leaf in entries)
-
-
-def has_step(entries: Iterable[bytes]) -> bool:
-    """Whether one of the entries is a step back in time."""
-    return any(leaf.startswith(ClockStep.TITLE.encode() + b"\n") for leaf in entries)
+def has_any(entries: Iterable[bytes], kind: type[Root | ClockStep | OrganizationPolicy]) -> bool:
+    """Whether one of the entries is a statement of this type."""
+    return any(leaf.startswith(kind.TITLE.encode() + b"\n") for leaf in entries)
 
 
 def _edge_at(public: Objects, shown: Checkpoint | None) -> Edge:

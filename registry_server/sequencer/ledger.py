@@ -32,6 +32,7 @@ from rye.registry.protocol.statements import (
     Deprecation,
     FormerSnapshot,
     Keyset,
+    OrganizationPolicy,
     OwnerStatement,
     Release,
     Root,
@@ -169,6 +170,10 @@ class Ledger:
         if isinstance(statement, Root):
             row = queries.ROOT.first(self.connection, {"number": statement.number})
             return row[0] if row is not None and notes.parse(row[1]).text == text else None
+        if isinstance(statement, OrganizationPolicy):
+            newest = self.newest_policy()
+            same = newest is not None and notes.parse(newest.note).text == text
+            return newest.log if same and newest is not None else None
         if isinstance(statement, ClockStep | Snapshot | FormerSnapshot):
             return None
         if isinstance(statement, OwnerStatement):
@@ -311,7 +316,7 @@ class Ledger:
             queries.ADD_ROOT.run(self.connection, row)
             self._roots = None
             return position
-        if isinstance(statement, ClockStep):
+        if isinstance(statement, ClockStep | OrganizationPolicy):
             return position
         if isinstance(statement, Snapshot | FormerSnapshot):
             raise ValueError("a snapshot is a bare leaf")
@@ -381,6 +386,12 @@ class Ledger:
         self.flush()
         rows = queries.STEPS_BACK.rows(self.connection, {"title": ClockStep.TITLE.encode()})
         return [IndexLine(position, bytes(leaf).decode()) for position, leaf in rows]
+
+    def newest_policy(self) -> IndexLine | None:
+        """Return the line of ``/policy``: the newest policy of the organization. Reads the whole log."""
+        self.flush()
+        row = queries.NEWEST_POLICY.first(self.connection, {"title": OrganizationPolicy.TITLE.encode()})
+        return IndexLine(row[0], bytes(row[1]).decode()) if row is not None else None
 
     def recovered_between(self, earlier: datetime, later: datetime) -> list[str]:
         """Return namespaces with a recovery that took effect after ``earlier`` and up to ``later``."""

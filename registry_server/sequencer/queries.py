@@ -23,7 +23,7 @@ from registry_server.storage.schema import (
     tree_edge,
 )
 from registry_server.storage.statement_batch import RowChange, deleting, inserting
-from rye.registry.protocol.statements import ClockStep
+from rye.registry.protocol.statements import ClockStep, OrganizationPolicy
 
 # -- queries -------------------------------------------------------------------------------------------------------------
 
@@ -36,6 +36,12 @@ STEPS_BACK = Prepared(
     sa.select(log_entries.c.position, log_entries.c.leaf)
     .where(sa.func.substr(log_entries.c.leaf, 1, len(ClockStep.TITLE)) == sa.bindparam("title"))
     .order_by(log_entries.c.position)
+)
+NEWEST_POLICY = Prepared(
+    sa.select(log_entries.c.position, log_entries.c.leaf)
+    .where(sa.func.substr(log_entries.c.leaf, 1, len(OrganizationPolicy.TITLE)) == sa.bindparam("title"))
+    .order_by(log_entries.c.position.desc())
+    .limit(1)
 )
 """Reads the whole log."""
 HEAD = Prepared(sa.select(head.c.size, head.c.time, head.c.checkpoint, head.c.document, head.c.map))

@@ -16,12 +16,12 @@ from registry_server.sequencer import search_offers
 from registry_server.sequencer.derived_files import (
     File,
     clock_files,
-    has_root,
-    has_step,
+    has_any,
     index_files,
     joined_bundles,
     map_files,
     owners_files,
+    policy_files,
     root_files,
 )
 from registry_server.sequencer.ledger import Ledger, Published
@@ -32,7 +32,7 @@ from rye.registry.protocol import notes, wire
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.name_map import MapEntry
 from rye.registry.protocol.notes import Signer
-from rye.registry.protocol.statements import AuditHead, Checkpoint, Root, Snapshot
+from rye.registry.protocol.statements import AuditHead, Checkpoint, ClockStep, OrganizationPolicy, Root, Snapshot
 from rye.registry.protocol.tiles import WIDTH, Tile, encode_entry, partial_tiles
 
 
@@ -127,7 +127,8 @@ class Sealer:
             partial_tiles(first)
         )  # of upper levels that did not grow: the previous head already needed them
         entries = [*end.bundle, *(encode_entry(leaf) for leaf, _ in appended)]
-        has_new_root = first == 0 or has_root(leaf for leaf, _ in appended)
+        leaves = [leaf for leaf, _ in appended]
+        has_new_root = first == 0 or has_any(leaves, Root)
         files = [
             *indexes.values(),
             *map_files(names.files),
@@ -135,7 +136,8 @@ class Sealer:
             *((tile.path, data) for tile, data in edge.tiles() if tile not in present),
             *joined_bundles(entries, first // WIDTH * WIDTH),
             *(root_files(ledger) if has_new_root else ()),
-            *(clock_files(ledger) if has_step(leaf for leaf, _ in appended) else ()),
+            *(clock_files(ledger) if has_any(leaves, ClockStep) else ()),
+            *(policy_files(ledger) if has_any(leaves, OrganizationPolicy) else ()),
         ]
         published = Published(edge.size, now, checkpoint_note.encode(), document, names.root)
         partial = edge.partial()

@@ -45,6 +45,7 @@ _ROUTES: tuple[tuple[re.Pattern[str], str, bool, bool], ...] = tuple(
         (r"head", _JSON, False, True),
         (r"checkpoint", _TEXT, False, False),
         (r"clock", "application/x-ndjson", False, False),
+        (r"policy", "application/x-ndjson", False, False),
         (r"owners/[a-z0-9][a-z0-9_-]{0,63}", "application/x-ndjson", False, True),
         (r"root/[1-9][0-9]{0,9}", _TEXT, True, False),
         (_TILE, _BYTES, True, False),

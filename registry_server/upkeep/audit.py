@@ -35,6 +35,7 @@ from rye.registry.protocol.statements import (
     ClockStep,
     FormerSnapshot,
     Keyset,
+    OrganizationPolicy,
     OwnerStatement,
     Release,
     Root,
@@ -45,6 +46,7 @@ from rye.registry.protocol.tiles import WIDTH, Tile, encode_bundle, partial_tile
 from rye.registry.trust.head_times import CLOCK, encode_steps
 from rye.registry.trust.keysets import log_keys
 from rye.registry.trust.namespace_proofs import owners_path
+from rye.registry.trust.policies import POLICY, encode_newest
 
 _AT_ONCE = 64 * WIDTH
 _WRITTEN_BETWEEN_WORDS = 50
@@ -89,6 +91,7 @@ def recompute(ledger: Ledger, write: Objects | None = None) -> Recomputed:
     recomputed = Recomputed(size=0, root_hash=b"", map=EMPTY_MAP_SHA256, snapshot="")
     lines = recomputed.lines
     steps: list[wire.IndexLine] = []
+    policy: wire.IndexLine | None = None
 
     def emit(path: str, data: bytes) -> None:
         recomputed.files[path] = hashlib.sha256(data).hexdigest()
@@ -111,6 +114,8 @@ def recompute(ledger: Ledger, write: Objects | None = None) -> Recomputed:
                 recomputed.roots.append((statement.number, position, leaf))
             elif isinstance(statement, ClockStep):
                 steps.append(wire.IndexLine(position, leaf.decode()))
+            elif isinstance(statement, OrganizationPolicy):
+                policy = wire.IndexLine(position, leaf.decode())
             elif isinstance(statement, OwnerStatement):
                 stated = recomputed.owners.setdefault(statement.namespace, [])
                 stated.append(wire.IndexLine(position, leaf.decode()))
@@ -128,6 +133,8 @@ def recompute(ledger: Ledger, write: Objects | None = None) -> Recomputed:
         emit(tile.path, data)
     if steps:
         emit(CLOCK, encode_steps(steps))
+    if policy is not None:
+        emit(POLICY, encode_newest(policy))
     for namespace, stated in recomputed.owners.items():
         emit(owners_path(namespace), wire.encode_index(stated))
     names = []

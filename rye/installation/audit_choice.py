@@ -13,8 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.installation.audit import RULES, Finding
-from rye.project.manifest import Ignored, ManifestError
+from rye.project.manifest import Ignored
 from rye.text.spelling import close_words
+from rye.text.tables import ManifestError
 
 Level = Literal["error", "warning", "info"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "info")

@@ -20,8 +20,9 @@ from rye.permissions.policy import (
     tool_violations,
     violations,
 )
+from rye.permissions.policy_table import PolicyTable
 from rye.permissions.risk import Tier, rows
-from rye.project.manifest import Manifest, PolicyTable
+from rye.project.manifest import Manifest
 from rye.project.user_config import OtherPolicies
 from rye.resolution.problem import Exclusion
 from rye.signing.keys import PublicKey
@@ -29,7 +30,7 @@ from rye.sources.record import SourceRecord
 
 if TYPE_CHECKING:
     from rye.installation.sources import Record
-    from rye.items.signed_release import Mention
+    from rye.items.signed_release import Mention, SignedRelease
     from rye.project.lock import LockedItem
 
 
@@ -76,10 +77,15 @@ class Environment(Struct, frozen=True):
         if isinstance(record, SourceRecord):
             return self._source_exclusions(record)
         policy, found = self.policy, {}
+        place = policy.place_refusal(record.identity.namespace, record.origin, is_source=False)
+        if place is not None:
+            found[Exclusion.SOURCE] = place
         if record.revoked:
             found[Exclusion.REVOKED] = "every key that signed it was revoked"
         elif not policy.accepts_signer(signers := [PublicKey(key).fingerprint for key in record.signers]):
             found[Exclusion.OTHER_SIGNER] = f"required-signers does not list {' or '.join(signers)}"
+        elif few := policy.signers_refusal(len(set(signers))):
+            found[Exclusion.OTHER_SIGNER] = few
         if record.takedown is not None:
             found[Exclusion.TAKEN_DOWN] = record.takedown.reason
         if record.yank is not None:
@@ -94,9 +100,12 @@ class Environment(Struct, frozen=True):
         why = source_refusal(
             self.policy.sources, is_git=record.source.git is not None, signed=record.signer is not None
         )
+        why = why or self.policy.place_refusal(record.identity.namespace, record.source.origin, is_source=True)
         found = {} if why is None else {Exclusion.SOURCE: why}
         if not self.policy.accepts_signer([record.signer] if record.signer is not None else []):
             found[Exclusion.OTHER_SIGNER] = f"required-signers does not list {record.signer or record.source.unsigned}"
+        elif few := self.policy.signers_refusal(int(record.signer is not None)):
+            found[Exclusion.OTHER_SIGNER] = few
         return found
 
 
@@ -111,7 +120,39 @@ def policy_of(table: PolicyTable) -> Policy:
         facts=frozenset(table.forbidden_facts),
         tables=(rows(table.risk),) if table.risk else (),
         sources=table.sources or "path",
+        namespaces=(frozenset(table.namespaces),) if table.namespaces is not None else (),
+        forbidden_targets=frozenset(table.forbidden_targets),
+        reviewers=table.required_reviewers,
     )
+
+
+def installed_refusal(policy: Policy, item: LockedItem, signed: SignedRelease, now: datetime) -> str | None:
+    """Return why the policy refuses an installed item; None if it does not. ``item``: with its signer
+    (:func:`rye.installation.sources.with_signers`)."""
+    if item.source is None:
+        origin, count = item.registry, len(set(signed.signers))
+        accepted = policy.accepts_signer(signed.signers or (item.signer,))
+        refused = None
+    else:
+        origin, count = item.source.origin, int(not item.is_unsigned)
+        accepted = policy.accepts_signer([item.signer])
+        refused = source_refusal(policy.sources, is_git=item.source.git is not None, signed=not item.is_unsigned)
+    refused = refused or policy.place_refusal(item.identity.namespace, origin, is_source=item.source is not None)
+    if refused is not None:
+        return refused
+    if not accepted:
+        return "it is not signed by a key that the policy requires"
+    young = timedelta(seconds=policy.minimum_release_age)
+    if item.source is None and young and (signed.time is None or now - signed.time < young):
+        return "it is younger than the policy's minimum-release-age"
+    if few := policy.signers_refusal(count):
+        return few
+    found = (
+        *violations(policy, item.capabilities),
+        *tool_violations(policy, item.tools),
+        *fact_violations(policy, ((one.fact, one.value) for one in signed.mentions or ())),
+    )
+    return found[0].message if found else None
 
 
 def policy_in_force(manifest: Manifest, others: OtherPolicies) -> Policy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 
 from msgspec import Struct
 
@@ -65,6 +66,10 @@ class SignedRelease(Struct, frozen=True, kw_only=True):
     """None if the bytes were not examined."""
     signed_by: str | None = None
     """For an item of ``[sources]``: the fingerprint of the key in this user's trust store that signed all of it."""
+    signers: tuple[str, ...] = ()
+    """For a release in a registry: the fingerprints of the keys that signed its note."""
+    time: datetime | None = None
+    """For a release in a registry: its own time."""
 
     @property
     def tools(self) -> AgentTools | None:

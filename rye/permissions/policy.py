@@ -45,6 +45,12 @@ class Policy(Struct, frozen=True, kw_only=True):
     the empty table."""
     sources: Allowed = "path"
     """Where items can come from, besides registries."""
+    namespaces: tuple[frozenset[str], ...] = ()
+    """Sets of places (``NAMESPACE``, ``NAMESPACE@ORIGIN``, ``*@ORIGIN``); an item must come from one of each of the sets."""
+    forbidden_targets: frozenset[str] = frozenset()
+    """Agent programs that nothing is deployed to."""
+    reviewers: int = 0
+    """How many keys must have signed a release."""
 
     @property
     def counting_tables(self) -> tuple[tuple[RiskRow, ...], ...]:
@@ -73,6 +79,21 @@ class Policy(Struct, frozen=True, kw_only=True):
         present = frozenset(fingerprints)
         return all(not signers.isdisjoint(present) for signers in self.signers)
 
+    def place_refusal(self, namespace: str, origin: str, *, is_source: bool) -> str | None:
+        """Return why an item of this namespace of a registry or source cannot be used; None if it can. A name without ``@`` means
+        a namespace of any registry, and no source."""
+        places = {f"{namespace}@{origin}", f"*@{origin}", *([] if is_source else [namespace])}
+        if all(not allowed.isdisjoint(places) for allowed in self.namespaces):
+            return None
+        return f"the policy's namespaces do not list {namespace}@{origin}"
+
+    def signers_refusal(self, count: int) -> str | None:
+        """Return why a release that ``count`` keys signed cannot be used; None if it can."""
+        if count >= self.reviewers:
+            return None
+        keys = "1 key" if count == 1 else f"{count} keys"
+        return f"{keys} signed it, and the policy has required-reviewers = {self.reviewers}"
+
 
 class Violation(Struct, frozen=True):
     """One reason why a capability is refused."""
@@ -98,6 +119,9 @@ def combined(policies: Iterable[Policy]) -> Policy:
         facts=frozenset(fact for policy in given for fact in policy.facts),
         tables=tables if tables != BUILT_IN else (),
         sources=strictest(tuple(policy.sources for policy in given)),
+        namespaces=_distinct(places for policy in given for places in policy.namespaces),
+        forbidden_targets=frozenset(target for policy in given for target in policy.forbidden_targets),
+        reviewers=max((policy.reviewers for policy in given), default=0),
     )
 
 
@@ -173,6 +197,8 @@ def _distinct(values: Iterable[_T]) -> tuple[_T, ...]:
 
 def source_refusal(allowed: Allowed, *, is_git: bool, signed: bool) -> str | None:
     """Return why an item of a source cannot be used; None if it can."""
+    if allowed == "none":
+        return 'the policy allows no sources besides registries (sources = "none")'
     if allowed == "signed" and not signed:
         return 'the policy allows only sources = "signed", and no key that you trust signed it'
     if allowed == "git" and not is_git and not signed:

@@ -65,18 +65,18 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from datetime import date, timedelta
+from datetime import date
 from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct, field
 
-from rye.errors import RyeError, UsageError
+from rye.errors import UsageError
 from rye.items.identity import is_id, is_segment
 from rye.items.kinds import KINDS
 from rye.items.needs import BadNeeds, Needs, parse_needs
-from rye.limits import PERMISSIONS, SOURCES, WORKSPACE
-from rye.permissions.source_scale import SOURCE_SCALE, Allowed
+from rye.limits import SOURCES, WORKSPACE
+from rye.permissions.policy_table import PolicyReader, PolicyTable
 from rye.project.agent_programs import program_names
 from rye.project.declared_sources import (
     BadSource,
@@ -91,16 +91,12 @@ from rye.project.declared_sources import (
 from rye.project.forced_versions import ForcedVersion, contradicting
 from rye.project.member_patterns import BadPattern, check_pattern
 from rye.text.addresses import without_credentials
-from rye.text.facts.fact import FACTS
 from rye.text.lazy import lazy_pattern
 from rye.text.spelling import close_words
+from rye.text.tables import ManifestError
 from rye.text.toml_keys import has_long_key
 
-TIERS = ("safe", "write", "elevated", "unrestricted")
 PREFIXES = ("never", "on-clash", "always")
-APPROVALS = ("ask", "deny", "allow")
-LIMITS = ("turns", "tokens", "spend", "duration", "depth", "spawns", "calls", "tool_seconds")
-"""The limits of a run (:mod:`rye.runtime.limits`): integers, except ``spend``, which is in dollars."""
 _TABLES = {
     "project",
     "dependencies",
@@ -143,28 +139,6 @@ class Requested(Struct, frozen=True):
     def file(self) -> str:
         """The manifest that has this line, relative to the root."""
         return f"{self.member}/rye.toml" if self.member else "rye.toml"
-
-
-class PolicyTable(Struct, frozen=True, kw_only=True):
-    """``[policy]`` as written; :mod:`rye.permissions.policy` interprets it."""
-
-    allow: tuple[str, ...] | None = None
-    """None: everything that is not forbidden."""
-    forbid: tuple[str, ...] = ()
-    max_tier: str | None = None
-    required_signers: tuple[str, ...] = ()
-    minimum_release_age: timedelta | None = None
-    allow_override_widening: bool = False
-    risk: Mapping[str, str] = field(default_factory=dict)
-    """Pattern → tier."""
-    forbidden_facts: tuple[str, ...] = ()
-    """``[policy.facts]``, sorted: facts that no item may contain (:mod:`rye.text.facts`)."""
-    limits: Mapping[str, int | str] = field(default_factory=dict)
-    """``[policy.limits]``: upper limits of a run, by the names in :data:`LIMITS`; dollars as decimal text."""
-    approval: Mapping[str, str] = field(default_factory=dict)
-    """``[policy.approval]``: pattern → one of :data:`APPROVALS`."""
-    sources: Allowed | None = None
-    """Which sources other than registries are allowed, one of :data:`SOURCE_SCALE`; None: all."""
 
 
 class DeployTable(Struct, frozen=True):
@@ -233,13 +207,6 @@ class Manifest(Struct, frozen=True, kw_only=True):
         return tuple(sorted({wanted.group for wanted in self.dependencies} | {MAIN_GROUP}))
 
 
-class ManifestError(RyeError):
-    """``rye.toml`` cannot be read; the message says where and why."""
-
-    def __init__(self, message: str, hint: str | None = None, source: str = "rye.toml"):
-        super().__init__("bad-manifest", f"{source}: {message}", hint)
-
-
 def _as_range(value: object) -> str:
     """What was probably meant by a range that is no text."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -262,7 +229,7 @@ def parse_manifest(text: str, source: str = "rye.toml") -> Manifest:
             hint = "Resolve the conflict and delete the lines with <<<<<<<, ======= and >>>>>>>."
             raise ManifestError("it contains git's conflict markers.", hint, source) from None
         raise ManifestError(f"not valid TOML: {error}.", "Fix that line.", source) from None
-    reader = _TableReader(source)
+    reader = _ManifestReader(source)
     reader.known(table, "", _TABLES)
     project = reader.table(table, "project")
     reader.known(project, "project", {"name", "namespace", "registry"})
@@ -298,15 +265,6 @@ def parse_manifest(text: str, source: str = "rye.toml") -> Manifest:
 
 _ADVISORY = lazy_pattern(r"[A-Z0-9-]{1,64}")
 _DAY = lazy_pattern(r"\d{4}-\d{2}-\d{2}")
-_AGE = lazy_pattern(r"(\d{1,5})\s*([hdw])")
-_MOST = 10**15
-_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
-
-
-def parse_age(text: str) -> timedelta | None:
-    """Parse an age such as ``36h``, ``3d`` or ``2w``; None if the text is not an age."""
-    found = _AGE.fullmatch(text)
-    return int(found[1]) * _UNITS[found[2]] if found else None
 
 
 _IGNORE_HINT = 'Write ignore = [{ id = "yanked:directive:acme/work/item", until = "2026-12-31", reason = "…" }].'
@@ -315,47 +273,8 @@ _IGNORE_HINT = 'Write ignore = [{ id = "yanked:directive:acme/work/item", until 
 _SOURCE_HINT = 'Write team = { git = "https://…", rev = "v1.4.0", path = "items" } or shared = { path = "../items" }.'
 
 
-class _TableReader:
-    """Typed access to a TOML table; every error names the key."""
-
-    def __init__(self, source: str) -> None:
-        self.source = source
-
-    def fail(self, message: str, hint: str | None = None) -> ManifestError:
-        return ManifestError(message, hint, self.source)
-
-    def known(self, table: Mapping[str, Any], where: str, allowed: set[str]) -> None:
-        for key in table:
-            if key not in allowed:
-                near = close_words(key, sorted(allowed))
-                hint = f"Did you mean {near[0]!r}?" if near else f"Known here: {', '.join(sorted(allowed))}."
-                raise self.fail(f"unknown key {key!r}{f' in [{where}]' if where else ''}.", hint)
-
-    def table(self, table: Mapping[str, Any], key: str) -> dict[str, Any]:
-        value = table.get(key, {})
-        if not isinstance(value, dict):
-            raise self.fail(f"{key!r} must be a table.", f"Write [{key}].")
-        return value
-
-    def text(self, table: Mapping[str, Any], where: str, key: str) -> str | None:
-        value = table.get(key)
-        if value is not None and (not isinstance(value, str) or not value.strip()):
-            raise self.fail(f"[{where}] {key} must be text.", f'Write {key} = "…", in quotes, or leave the line out.')
-        return value
-
-    def texts(self, table: Mapping[str, Any], where: str, key: str) -> tuple[str, ...]:
-        value = table.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(entry, str) and entry for entry in value):
-            raise self.fail(f"[{where}] {key} must be a list of non-empty strings.", f'Write {key} = ["…"].')
-        return tuple(value)
-
-    def flag(self, table: Mapping[str, Any], where: str, key: str, *, default: bool = False) -> bool:
-        value = table.get(key, default)
-        if not isinstance(value, bool):
-            raise self.fail(
-                f"[{where}] {key} must be true or false.", f"Write {key} = true or {key} = false, without quotes."
-            )
-        return value
+class _ManifestReader(PolicyReader):
+    """The tables of a manifest."""
 
     def dependencies(self, table: Mapping[str, Any], group: str) -> list[Requested]:
         where = "dependencies" if group == MAIN_GROUP else f"groups.{group}"
@@ -455,77 +374,6 @@ class _TableReader:
             )
             raise self.fail(f"[sources] {name}: {named}: {error}.", _SOURCE_HINT) from None
 
-    def policy(self, table: Mapping[str, Any]) -> PolicyTable:
-        where = "policy"
-        self.known(
-            table,
-            where,
-            {
-                "allow",
-                "forbid",
-                "max-tier",
-                "required-signers",
-                "minimum-release-age",
-                "allow-override-widening",
-                "risk",
-                "facts",
-                "limits",
-                "approval",
-                "sources",
-            },
-        )
-        named_sources = self.text(table, where, "sources")
-        allowed = next((one for one in SOURCE_SCALE if one == named_sources), None)
-        if named_sources is not None and allowed is None:
-            hint = f"Write one of {', '.join(SOURCE_SCALE)}."
-            raise self.fail(f"[policy] sources = {named_sources!r} is not a known value.", hint)
-        tier = self.text(table, where, "max-tier")
-        risk = self.table(table, "risk")
-        for named in (*risk.values(), *([tier] if tier is not None else [])):
-            if named not in TIERS:
-                raise self.fail(f"[policy] {named!r} is not a tier (max-tier, risk).", f"Tiers: {', '.join(TIERS)}.")
-        age_text = self.text(table, where, "minimum-release-age")
-        age = parse_age(age_text) if age_text is not None else None
-        if age_text is not None and age is None:
-            raise self.fail(f"[policy] minimum-release-age {age_text!r} is not an age.", "Write it like 36h, 3d or 2w.")
-        return PolicyTable(
-            allow=self.texts(table, where, "allow") if "allow" in table else None,
-            forbid=self.texts(table, where, "forbid"),
-            max_tier=tier,
-            required_signers=self.texts(table, where, "required-signers"),
-            minimum_release_age=age,
-            allow_override_widening=self.flag(table, where, "allow-override-widening"),
-            risk=risk,
-            forbidden_facts=self.facts(self.table(table, "facts")),
-            limits=self.limits(self.table(table, "limits")),
-            approval=self.approval(self.table(table, "approval")),
-            sources=allowed,
-        )
-
-    def limits(self, table: Mapping[str, Any]) -> dict[str, int | str]:
-        """``[policy.limits]``: ``NAME = NUMBER``."""
-        self.known(table, "policy.limits", set(LIMITS))
-        bounds: dict[str, int | str] = {}
-        for name, value in table.items():
-            money = name == "spend"
-            fits = type(value) is int or (money and type(value) is float)
-            if not fits or not 0 <= value < _MOST:
-                wanted = "a number of dollars" if money else "a whole number"
-                raise self.fail(f"[policy.limits] {name} = {value!r} is not a limit.", f"Write {wanted}, at least 0.")
-            bounds[name] = str(value) if money else int(value)
-        return bounds
-
-    def approval(self, table: Mapping[str, Any]) -> dict[str, str]:
-        """``[policy.approval]``: ``"PATTERN" = "ask"``."""
-        for pattern, value in table.items():
-            if not pattern.startswith("rye.") or len(pattern) > PERMISSIONS.path_characters:
-                hint = 'Write "rye.execute.tool.acme.shell.*" = "ask".'
-                raise self.fail(f"[policy.approval] {pattern[:80]!r} is not a capability pattern.", hint)
-            if value not in APPROVALS:
-                hint = f"Write one of {', '.join(APPROVALS)}."
-                raise self.fail(f"[policy.approval] {pattern} = {value!r} is not a known value.", hint)
-        return dict(table)
-
     def deploy(self, table: Mapping[str, Any]) -> DeployTable:
         where, keys = "deploy", {"targets", "after-install", "include", "prefix"}
         names = program_names()
@@ -598,14 +446,3 @@ class _TableReader:
             except ValueError:
                 pass
         raise self.fail(f"[audit] ignore: until = {value!r} is not a date.", 'Write until = "2026-12-31".')
-
-    def facts(self, table: Mapping[str, Any]) -> tuple[str, ...]:
-        """``[policy.facts]``: ``NAME = "forbid"``."""
-        if not table:
-            return ()
-
-        self.known(table, "policy.facts", set(FACTS))
-        for name, value in table.items():
-            if value != "forbid":
-                raise self.fail(f"[policy.facts] {name} = {value!r} is not a known value.", f'Write {name} = "forbid".')
-        return tuple(sorted(table))

@@ -29,10 +29,11 @@ from rye.errors import RyeError, UsageError
 from rye.items.kinds import KINDS
 from rye.limits import PROJECT, WORKSPACE
 from rye.project.layout import LOCK, MANIFEST
-from rye.project.manifest import Manifest, ManifestError, MemberName, parse_manifest
+from rye.project.manifest import Manifest, MemberName, parse_manifest
 from rye.project.member_patterns import is_member_name, is_wild, matches_part
 from rye.storage.safe_files import read_bytes
 from rye.text.spelling import close_words
+from rye.text.tables import ManifestError
 
 _ROOTS_OWN = (
     *("packages", "overrides", "formula-overlays", "role-directives"),

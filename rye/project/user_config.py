@@ -19,7 +19,8 @@ from typing import Any
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.project.manifest import Manifest, PolicyTable, parse_manifest
+from rye.permissions.policy_table import PolicyTable
+from rye.project.manifest import Manifest, parse_manifest
 from rye.storage.home import Home
 
 SETTINGS: dict[str, tuple[type, str]] = {

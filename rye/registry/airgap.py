@@ -52,6 +52,7 @@ from rye.registry.store.state import StateStore
 from rye.registry.store.witness_demands import read_demand
 from rye.registry.transport.seam import Fetched, FetchError, Request, Transport, not_found, too_large
 from rye.registry.trust.head_times import CLOCK
+from rye.registry.trust.policies import POLICY
 from rye.registry.trust.trust_error import TrustError
 from rye.storage.atomic import replace_file
 from rye.storage.safe_files import read_bytes
@@ -413,7 +414,9 @@ def _complete(client: RegistryClient, recorder: _Recorder) -> None:
     recorder.files["head"] = (client.as_copied.head or "").encode()
     for number, note in enumerate(client.state.roots, 1):
         recorder.files[f"root/{number}"] = note.encode()
-    recorder.fetch_many([Request(CLOCK, REGISTRY.index_bytes)])  # which most registries do not have
+    recorder.fetch_many(
+        [Request(path, REGISTRY.index_bytes) for path in (CLOCK, POLICY)]
+    )  # which most registries do not have
     wanted = tiles.all_tiles(size)
     fetched = recorder.fetch_many([Request(tile.path, tile.bytes) for tile in wanted])
     missing = {}

@@ -42,6 +42,7 @@ from rye.registry.transport.seam import FetchError, Request, Transport
 from rye.registry.trust.auditing import Audit, Auditor, raise_first
 from rye.registry.trust.head_times import CLOCK, encode_steps
 from rye.registry.trust.namespace_proofs import FOLDER, owners_path
+from rye.registry.trust.policies import POLICY, encode_newest
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import TrustedState, check_blob
 from rye.storage.atomic import replace_file
@@ -216,6 +217,7 @@ class MirrorFolder:
             **{f"root/{number}": note.encode() for number, note in enumerate(state.roots, 1)},
             "config.json": wire.encode_config(wire.Config(wire.PROTOCOL_VERSION, state.origin, None)),
             **({CLOCK: encode_steps(audit.steps)} if audit.steps else {}),
+            **({POLICY: encode_newest(audit.policy)} if audit.policy else {}),
             **{owners_path(namespace): wire.encode_index(lines) for namespace, lines in audit.owners.items()},
         }
         for path, data in last.items():

@@ -326,7 +326,7 @@ _EXCLUDED = {
     Exclusion.REVOKED: "was signed with a revoked key",
     Exclusion.TAKEN_DOWN: "was taken down by its registry",
     Exclusion.OTHER_SIGNER: "is not signed by a key that the policy requires",
-    Exclusion.SOURCE: "comes from a source that the policy does not allow",
+    Exclusion.SOURCE: "comes from a place that the policy does not allow",
     Exclusion.TOO_NEW: "is younger than minimum-release-age",
     Exclusion.YANKED: "was yanked",
 }
@@ -401,8 +401,8 @@ def _hint(fact: External, words: _Words) -> str | None:
         return {
             Exclusion.TAKEN_DOWN: f"Choose another version of {name}; `rye info {name}` lists them.",
             Exclusion.REVOKED: f"Ask the publisher of {name} for a release signed with a valid key.",
-            Exclusion.OTHER_SIGNER: "required-signers under [policy] lists the keys whose releases may be installed.",
-            Exclusion.SOURCE: "sources under [policy] says what is allowed: signed, git or path.",
+            Exclusion.OTHER_SIGNER: "required-signers and required-reviewers under [policy] say whose releases may be installed.",
+            Exclusion.SOURCE: "sources and namespaces under [policy] say what is allowed.",
             Exclusion.TOO_NEW: f"Wait until {name} is old enough, or lower minimum-release-age under [policy].",
             Exclusion.YANKED: f"A yanked version of {name} is only used if rye.lock already has it. Choose another version.",
         }[fact.reason]

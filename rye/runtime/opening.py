@@ -20,9 +20,10 @@ from msgspec.structs import replace
 from rye.errors import UsageError
 from rye.installation.environment import policy_in_force
 from rye.items.identity import parse_reference
+from rye.permissions.policy_table import PolicyTable
 from rye.project.context import load_manifest, require_project
 from rye.project.layout import Project
-from rye.project.manifest import Manifest, PolicyTable
+from rye.project.manifest import Manifest
 from rye.project.user_config import read_other_policies
 from rye.runtime.approvals import Answer
 from rye.runtime.chain import READ_ONLY, Chain, Level

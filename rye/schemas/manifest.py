@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from rye.items.kinds import KINDS
 from rye.limits import PERMISSIONS, SOURCES, WORKSPACE
+from rye.permissions.policy_table import APPROVALS, LIMITS, TIERS
 from rye.permissions.source_scale import SOURCE_SCALE
 from rye.project.agent_programs import program_names
-from rye.project.manifest import APPROVALS, LIMITS, MAIN_GROUP, PREFIXES, TIERS
+from rye.project.manifest import MAIN_GROUP, PREFIXES
 from rye.schemas.forms import (
     FLAG,
     ID_PATTERN,

@@ -13,7 +13,7 @@ from rye.items.identity import Identity
 from rye.items.reading import Metadata
 from rye.project.declared_sources import GitSource, Source
 from rye.project.lock import LockedItem, LockedSource
-from rye.project.manifest import ManifestError, parse_manifest
+from rye.project.manifest import parse_manifest
 from rye.registry.protocol.derivation import derived_lines, note_description
 from rye.registry.protocol.statements import AttachedFile, FileEntry, Release
 from rye.sources.finding import FoundItem
@@ -23,6 +23,7 @@ from rye.sources.record import SourceHistory, SourceRecord
 from rye.sources.refs import Target
 from rye.sources.source_error import SourceError
 from rye.text.spelling import close_words
+from rye.text.tables import ManifestError
 
 KindsOf = Callable[[list[str]], Mapping[str, tuple[str, ...]]]
 """Returns the kinds that the registries and the other sources have for each qualified id."""

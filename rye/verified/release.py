@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.items.consented import Run
 from rye.items.reading import Metadata
@@ -74,7 +75,11 @@ def verify_files(
         groups=groups,
         forced=forced,
     )
-    words = signed_words(release, locked, mentions)
+    words = replace(
+        signed_words(release, locked, mentions),
+        signers=tuple(PublicKey(key).fingerprint for key in files.record.signers),
+        time=release.time,
+    )
     return VerifiedItem(locked, words, metadata, files.file, dict(files.attached))
 
 

@@ -15,9 +15,10 @@ from rye.errors import RyeError
 from rye.items.consented import HookAction, Run
 from rye.items.needs import NOTHING, Needs
 from rye.items.signed_release import Mention, SignedRelease
+from rye.permissions.policy_table import PolicyTable
 from rye.project.layout import Project
 from rye.project.lock import LockedItem, LockedSource
-from rye.project.manifest import Manifest, PolicyTable
+from rye.project.manifest import Manifest
 from rye.storage.home import Home
 from rye.text.facts.fact import RULES_VERSION
 from rye.verified.installed import CheckedItem

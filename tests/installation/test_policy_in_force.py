@@ -12,8 +12,9 @@ import pytest
 from rye.errors import RyeError
 from rye.installation.environment import policy_in_force, policy_of
 from rye.permissions.policy import Policy, violations
+from rye.permissions.policy_table import PolicyTable
 from rye.permissions.risk import Tier
-from rye.project.manifest import Manifest, PolicyTable, parse_manifest
+from rye.project.manifest import Manifest, parse_manifest
 from rye.project.user_config import OtherPolicies, read_other_policies
 from rye.runtime.rules import Rules
 from rye.storage.home import Home

@@ -8,7 +8,8 @@ import pytest
 
 from rye.installation.audit import HELP, RULE_SEVERITIES, RULES, Finding
 from rye.installation.audit_choice import LEVELS, Level, check_rules, fails, set_aside
-from rye.project.manifest import Ignored, ManifestError, parse_manifest
+from rye.project.manifest import Ignored, parse_manifest
+from rye.text.tables import ManifestError
 
 LINE = 'id = "yanked:directive:acme/work/item", until = "2026-12-31", reason = "We move in spring"'
 

@@ -12,7 +12,8 @@ from rye.project.forced_versions import ForcedVersion, forced_range, unused
 from rye.project.lock import Lock, lock_text, parse_lock
 from rye.project.lock_canonical import read_canonical
 from rye.project.lock_file import is_stale
-from rye.project.manifest import Manifest, ManifestError, parse_manifest
+from rye.project.manifest import Manifest, parse_manifest
+from rye.text.tables import ManifestError
 from tests.project.test_lock import ITEM
 
 PLAIN = replace(ITEM, hooks=())

@@ -6,9 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from rye.project.manifest import ManifestError, Requested, parse_manifest
+from rye.project.manifest import Requested, parse_manifest
 from rye.project.manifest_edit import add_dependency, remove_dependency, set_registry
 from rye.project.new_manifest import new_manifest
+from rye.text.tables import ManifestError
 
 WHOLE = """
 # ours

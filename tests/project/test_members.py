@@ -13,9 +13,10 @@ from rye.project import layout
 from rye.project.context import load_manifest
 from rye.project.layout import Project, find_project, workspace_above
 from rye.project.lock_file import wanted_ranges
-from rye.project.manifest import ManifestError, parse_manifest
+from rye.project.manifest import parse_manifest
 from rye.project.member_patterns import BadPattern, check_pattern, matches
 from rye.project.members import find_member, member_around, of_member
+from rye.text.tables import ManifestError
 
 ROOT = '[dependencies]\n"acme/work/root" = "^1"\n\n[workspace]\nmembers = ["services/*", "tools/lint"]\n'
 MEMBER = '[project]\nname = "{name}"\n\n[dependencies]\n"acme/work/base" = "{range}"\n'

@@ -14,7 +14,8 @@ from rye.project.context import load_manifest
 from rye.project.layout import Project, read_project_file
 from rye.project.lock import LockError, parse_lock
 from rye.project.lock_file import read_lock
-from rye.project.manifest import ManifestError, parse_manifest
+from rye.project.manifest import parse_manifest
+from rye.text.tables import ManifestError
 from rye.text.toml_keys import has_long_key
 from rye.verified.on_disk import INSTALLED, read_written
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from rye.items.directive.model import Directive
 from rye.items.directive.reader import read
 from rye.items.reading import ReadOptions, Source
-from rye.project.manifest import LIMITS as NAMES
+from rye.permissions.policy_table import LIMITS as NAMES
 from rye.runtime.limits import (
     LIMITS,
     SUMMED,

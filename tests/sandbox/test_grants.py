@@ -13,13 +13,14 @@ from msgspec import structs
 from rye.errors import RyeError
 from rye.items.needs import NOTHING, Needs, parse_needs
 from rye.project.layout import Project, find_project
-from rye.project.manifest import ManifestError, parse_manifest
+from rye.project.manifest import parse_manifest
 from rye.runtime.calls import CallError
 from rye.runtime.effects import UsableItem
 from rye.runtime.project_items import ProjectItems
 from rye.runtime.sandbox.tool_run import Backend
 from rye.runtime.sandboxed_tools import SandboxedTools
 from rye.storage.home import Home
+from rye.text.tables import ManifestError
 from rye.workspace.context import LibraryContext
 from rye.workspace.trusting.project_changes import grants_in_force, require_granted
 from rye.workspace.trusting.trusting_project import accept_project

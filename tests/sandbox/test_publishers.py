@@ -10,8 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from rye.items.needs import NOTHING, Needs
+from rye.permissions.policy_table import PolicyTable
 from rye.project.lock import LockedItem, LockedSource
-from rye.project.manifest import Manifest, PolicyTable
+from rye.project.manifest import Manifest
 from rye.runtime.project_items import ProjectItems
 from rye.workspace.trusting.project_changes import (
     approval_in_force,

@@ -10,8 +10,9 @@ from rye.installation.completeness import problems
 from rye.project.declared_sources import BadSource, GitSource, PathSource, git_address, git_rev, inner_path
 from rye.project.lock import Lock, LockedItem, LockedSource, LockError, lock_text, parse_lock
 from rye.project.lock_file import is_stale, wanted_ranges
-from rye.project.manifest import ManifestError, parse_manifest
+from rye.project.manifest import parse_manifest
 from rye.project.manifest_edit import add_source, remove_source
+from rye.text.tables import ManifestError
 
 URL = "https://git.example.org/team/prompts.git"
 HASH = "ab" * 32

@@ -17,9 +17,10 @@ import pytest
 from rye.errors import RyeError
 from rye.project.layout import Project
 from rye.project.lock import LockedItem, LockError, lock_text, parse_lock
-from rye.project.manifest import ManifestError, parse_manifest
+from rye.project.manifest import parse_manifest
 from rye.runtime.project_items import ProjectItems
 from rye.sources import folder as source_folder
+from rye.text.tables import ManifestError
 from rye.workspace.context import LibraryContext
 from tests.scenes.person import Person, Result
 from tests.sources.texts import skill

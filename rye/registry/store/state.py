@@ -37,8 +37,9 @@ from rye.registry.protocol.lines import StatementError
 from rye.registry.protocol.note_text import note_text
 from rye.registry.protocol.notes import NoteError
 from rye.registry.protocol.statements import Checkpoint
-from rye.registry.protocol.wire import WireError
+from rye.registry.protocol.wire import IndexLine, WireError
 from rye.registry.store.pins import addresses_path, read_addresses, remember_removal, state_path
+from rye.registry.trust.policies import read_organization_policy
 from rye.registry.trust.trusted import KeysetHead, TrustedState
 from rye.storage import private_files
 from rye.storage.private_files import Exposed, read_trusted
@@ -63,6 +64,11 @@ class _Keyset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     position: int
 
 
+class _Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    log: int
+    note: str
+
+
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     version: int
     origin: str
@@ -72,6 +78,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     accepted_recoveries: list[str]
     in_force: dict[int, int] = {}
     cosigned: str | None = None
+    policy: _Policy | None = None
 
 
 class StateStore(Struct, frozen=True):
@@ -219,6 +226,7 @@ def merge(
             for number in sorted({*one.in_force, *other.in_force})
         },
         cosigned=max(other.cosigned, one.cosigned, key=_size_of),  # the later one, of two that are as large
+        policy=max(other.policy, one.policy, key=lambda line: -1 if line is None else line.log),
     )
 
 
@@ -234,6 +242,7 @@ def encode(state: TrustedState) -> bytes:
         accepted_recoveries=sorted(state.accepted_recoveries),
         in_force=dict(sorted(state.in_force.items())),
         cosigned=state.cosigned,
+        policy=None if state.policy is None else _Policy(state.policy.log, state.policy.note),
     )
     return msgspec.json.format(msgspec.json.encode(file), indent=1) + b"\n"
 
@@ -255,6 +264,7 @@ def decode(data: bytes, path: Path | None = None) -> TrustedState:
             accepted_recoveries=frozenset(file.accepted_recoveries),
             in_force=file.in_force,
             cosigned=file.cosigned,
+            policy=None if file.policy is None else IndexLine(file.policy.log, file.policy.note),
         )
         if not state.roots or any(root.origin != state.origin for root in state.all_roots):
             raise _damaged(path, "its roots belong to another registry")
@@ -262,6 +272,8 @@ def decode(data: bytes, path: Path | None = None) -> TrustedState:
         if checkpoint is not None and state.head is not None:
             state = state.seen(state.root_hint(state.head.encode()), checkpoint.size)
         _size_of(state.cosigned)
+        if state.policy is not None and read_organization_policy(state.policy)[1].origin != state.origin:
+            raise _damaged(path, "its policy belongs to another registry")
     except (NoteError, StatementError, WireError, *UNDECODABLE) as error:
         raise _damaged(path, str(error)) from error
     return state

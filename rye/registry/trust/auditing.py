@@ -26,6 +26,8 @@ A9  A step back in time is right after the snapshot that it names, at the positi
     signed by owners (``clock-signer``). The next snapshot may be older than the last one, but not than the step's time.
 A10 Owners' statements about themselves are signed under the keyset in force, and a proof names its fingerprint
     (``statement-…``). They are in no index file, but in the files that :attr:`Audit.owners` lists.
+A11 An organization's policy follows the one before it (``policy-chain``) and is signed by owners (``policy-signer``). It is in no
+    index file; the newest is in ``/policy``.
 A7  No statement is dated later than the snapshot that closes its batch, apart from a clock tolerance (``entry-time``).
 
 Cost: hashes of index files are updated line by line and never recomputed; a snapshot costs the nodes of the name map
@@ -59,6 +61,7 @@ from rye.registry.protocol.statements import (
     Keyset,
     Logged,
     OfTheLog,
+    OrganizationPolicy,
     OwnerStatement,
     Release,
     Root,
@@ -72,6 +75,7 @@ from rye.registry.trust.head_times import check_step
 from rye.registry.trust.keysets import KeysetChain, extend, log_keys
 from rye.registry.trust.namespace_proofs import check_fingerprint
 from rye.registry.trust.owners import Owners, signed_by_owners
+from rye.registry.trust.policies import check_organization_policy
 from rye.registry.trust.records import release_files
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import TrustedState, fingerprint_of
@@ -122,6 +126,8 @@ class Audit(Struct, frozen=True, kw_only=True):
     """The steps back in time that owners signed: the lines of ``/clock``."""
     owners: Mapping[str, tuple[IndexLine, ...]] = {}
     """The lines of ``/owners/<namespace>`` by namespace."""
+    policy: IndexLine | None = None
+    """The line of ``/policy``."""
 
     @property
     def ok(self) -> bool:
@@ -175,6 +181,8 @@ class Auditor:
         self._steps: list[IndexLine] = []
         self._index: dict[str, MapEntry] = {}
         self._owners: dict[str, list[IndexLine]] = {}
+        self._policy: IndexLine | None = None
+        self._policy_before: OrganizationPolicy | None = None
 
     @property
     def size(self) -> int:
@@ -226,6 +234,7 @@ class Auditor:
             taken_down=frozenset(self._taken_down),
             steps=tuple(self._steps),
             owners={namespace: tuple(lines) for namespace, lines in sorted(self._owners.items())},
+            policy=self._policy,
             findings=tuple(self._findings),
             count=self._count,
         )
@@ -260,6 +269,11 @@ class Auditor:
             chain = self._chains.get(statement.namespace, KeysetChain(self._state.origin, statement.namespace))
             self._look_alike(position, wire.namespace_name(statement.namespace))
             self._chains[statement.namespace] = extend(chain, position, note, statement, Owners((self._state.root,)))
+        elif isinstance(statement, OrganizationPolicy):
+            earlier, self._policy_before = self._policy_before, statement
+            self._policy = IndexLine(position, note.encode())
+            owners = Owners((self._state.root,))
+            check_organization_policy(statement, note, position, earlier, self._state.origin, owners)
         elif isinstance(statement, Takedown):
             self._takedown(position, note, statement, self._state)
         elif isinstance(statement, OwnerStatement):

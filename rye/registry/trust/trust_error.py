@@ -18,6 +18,10 @@ _LOCKED = (
     "If the file is unchanged, the registry has withdrawn something that it signed: install nothing from it, and send its "
     "operator the two signed heads that `rye log watch` keeps."
 )
+_ROLLED_BACK = (
+    "Use nothing until it shows the newest policy again. Ask the organization's administrators: a proxy or a mirror may be out "
+    "of date, or someone took the policy away."
+)
 _PUBLISHER = (
     "Do not install it. Ask the publisher whether they made the change. The registry must not serve such a statement."
 )
@@ -45,6 +49,10 @@ RULES: dict[str, str] = {
     "snapshot-future": "Check this machine's clock, then the registry's.",
     "clock-step": _ALARM,
     "clock-signer": _ALARM,
+    "policy-foreign": _MIRROR,
+    "policy-signer": _ALARM,
+    "policy-chain": _ALARM,
+    "policy-rollback": _ROLLED_BACK,
     "head-empty": _MIRROR,
     "head-stale": "Check this machine's clock. A mirror may be out of date: try the registry's own address.",
     "head-frozen": "The registry has shown the same head for too long. Check this machine's clock, then ask the operator.",

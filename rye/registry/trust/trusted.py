@@ -95,6 +95,8 @@ class TrustedState(Struct, frozen=True, kw_only=True):
     """Number of a root → the size of the first head that was accepted under it. Root 1 replaces no one and is not listed."""
     cosigned: str | None = None
     """The newest head that enough witnesses cosigned (:mod:`rye.registry.trust.cosigned`). ``head`` is at least as large."""
+    policy: IndexLine | None = None
+    """The newest policy of the owners, for a user who joined them (:mod:`rye.registry.trust.policies`); None for all others."""
 
     @property
     def root(self) -> Root:

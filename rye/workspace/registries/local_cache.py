@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from rye.errors import UsageError
-from rye.project.manifest import parse_age
+from rye.permissions.policy_table import parse_age
 from rye.registry.store.cache import Cache
 from rye.storage.home import Home
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from rye.errors import RyeError, UsageError
 from rye.limits import REGISTRY
+from rye.permissions.policy_table import parse_age
 from rye.project.layout import find_project, is_committed_place
-from rye.project.manifest import parse_age
 from rye.project.user_config import read_settings
 from rye.registry.protocol.witness_policy import MAX_POLICY_BYTES, Policy, PolicyError, read_policy
 from rye.registry.store.pins import read_addresses

@@ -28,6 +28,7 @@ from rye.registry.protocol.statements.ownership import (
     namespace_key_name,
     root_key_name,
 )
+from rye.registry.protocol.statements.policy import OrganizationPolicy
 from rye.registry.protocol.statements.release import (
     MAX_DESCRIPTION_CHARACTERS,
     MAX_PATH_CHARACTERS,
@@ -68,6 +69,7 @@ __all__ = [
     "Keyset",
     "Logged",
     "OfTheLog",
+    "OrganizationPolicy",
     "OwnerProof",
     "OwnerStatement",
     "Relation",
@@ -96,11 +98,12 @@ Logged = (
     | OwnerProof
     | Description
     | ClockStep
+    | OrganizationPolicy
     | Snapshot
     | FormerSnapshot
 )
 """Every statement that can be a leaf of the log."""
-OfTheLog = Root | ClockStep | Snapshot | FormerSnapshot
+OfTheLog = Root | ClockStep | OrganizationPolicy | Snapshot | FormerSnapshot
 """The leaves that are about the registry itself, and in no index file."""
 ItemStatement = Release | Yank | Deprecation | Advisory | Takedown
 """The statements in the index file of an identity."""
@@ -117,6 +120,7 @@ TYPES: tuple[type[Logged], ...] = (
     OwnerProof,
     Description,
     ClockStep,
+    OrganizationPolicy,
     Snapshot,
 )
 _BY_TITLE: dict[str, type[Logged]] = {kind.TITLE: kind for kind in TYPES}

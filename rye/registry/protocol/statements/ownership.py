@@ -57,14 +57,14 @@ class Root(Statement, frozen=True):
         root = cls(
             origin=source.one("origin", lines.read_origin),
             number=source.one("number", lines.read_positive),
-            previous=_previous(source),
+            previous=read_previous(source),
             time=source.one("time", lines.read_time),
             expires=source.one("expires", lines.read_time),
             threshold=source.one("threshold", lines.read_positive),
             owners=source.many("owner", lines.read_key),
             logs=source.many("log", lines.read_key),
         )
-        _check_previous(root.number, root.previous)
+        check_previous(root.number, root.previous)
         _check_threshold(root.threshold, len(root.owners), MAX_OWNERS, "owner")
         if not 1 <= len(root.logs) <= MAX_LOG_KEYS:
             raise malformed(f"it has {len(root.logs)} log keys instead of 1 to {MAX_LOG_KEYS}")
@@ -140,7 +140,7 @@ class Keyset(Statement, frozen=True):
             origin=source.one("origin", lines.read_origin),
             namespace=source.one("namespace", lines.read_namespace),
             number=source.one("number", lines.read_positive),
-            previous=_previous(source),
+            previous=read_previous(source),
             time=source.one("time", lines.read_time),
             threshold=source.one("threshold", lines.read_positive),
             release_threshold=_release_threshold(source),
@@ -149,7 +149,7 @@ class Keyset(Statement, frozen=True):
             revoked=source.many("revoke", Revocation.read),
             recovery=source.maybe("recovery", lines.read_time),
         )
-        _check_previous(keyset.number, keyset.previous)
+        check_previous(keyset.number, keyset.previous)
         _check_threshold(keyset.threshold, len(keyset.keys), MAX_KEYS, "key")
         if keyset.release_threshold > len(keyset.keys):
             raise malformed(
@@ -183,7 +183,8 @@ def namespace_key_name(origin: str, namespace: str) -> str:
     return f"{origin}/{namespace}"
 
 
-def _previous(source: Lines) -> str | None:
+def read_previous(source: Lines) -> str | None:
+    """Read the hash of the statement before; ``-``: this is the first."""
     return value_or_none(source, "previous", lines.read_hash)
 
 
@@ -195,7 +196,8 @@ def _release_threshold(source: Lines) -> int:
     return found or 1
 
 
-def _check_previous(number: int, previous: str | None) -> None:
+def check_previous(number: int, previous: str | None) -> None:
+    """Require that only the first of a chain names no statement before. Raises StatementError."""
     if (number == 1) != (previous is None):
         raise malformed("only number 1 has no previous statement")
 
