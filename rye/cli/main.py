@@ -97,6 +97,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "logout": ("rye.cli.registry.login:logout", "Registry", "Forget the token for a registry."),
     "whoami": ("rye.cli.registry.login:whoami", "Registry", "Show whose token is used."),
     "registry": ("rye.cli.registry.registry:registry", "Registry", "Pin registries, or run your own."),
+    "org": ("rye.cli.registry.org:org", "Registry", "Follow the policy of your organization."),
     "log": ("rye.cli.registry.log:log", "Registry", "Audit a registry's log; prove what is in it."),
     "witness": ("rye.cli.registry.witness:witness", "Registry", "Run a witness, which cosigns logs that only grow."),
     "mirror": (

@@ -280,6 +280,7 @@ class Command(WithHelp):
             _warn_of_deprecated(ctx, ctx.ensure_object(Session))
         _undo_interrupted(ctx.ensure_object(Session))
         _sweep_interrupted(ctx.ensure_object(Session), ctx.command_path)
+        _require_policies(ctx.ensure_object(Session), ctx.command_path)
         return super().invoke(ctx)
 
 
@@ -327,6 +328,31 @@ def _undo_interrupted(session: Session) -> None:
         session.console.say("Undid an interrupted installation.")
     except RyeError as error:  # a command that writes raises it again, as its own error
         session.console.warn(error.message)
+
+
+STOPS = frozenset(
+    (
+        *("add", "install", "ci", "update", "lock", "remove", "rollback", "import"),  # what gets to agents: installs
+        *("render", "prime", "merge", "show"),  # renders
+        *("deploy", "mcp", "run", "approve", "hooks"),  # deploys, serves and runs
+        *("fork", "adopt"),  # make an own item of one from elsewhere
+        "demo",
+    )
+)
+"""The commands that need the policy of each joined organization in force (:mod:`rye.project.organizations`). All others only
+look, write, sign, publish or mend, and go on."""
+
+
+def _require_policies(session: Session, command_path: str) -> None:
+    """Stop a command of the table if a policy expired and no newer one can be had. Raises RyeError ``policy-…``, ``bad-org``."""
+    if command_path.split()[1] not in STOPS:
+        return
+    from rye.project.organizations import read_joined  # only for these commands
+
+    if read_joined(session.home):
+        from rye.workspace.registries.joining import require_policies  # only for who joined an organization
+
+        require_policies(session)
 
 
 _EXPLAINING = frozenset({"rye explain", "rye doctor", "rye version", "rye help", "rye runs"})

@@ -19,13 +19,14 @@ from rye.consent.agreement import by_other_rules
 from rye.consent.ask import Ask
 from rye.deployment.state import Allowed, State
 from rye.installation.audit import Finding, audit_lock, audit_runs
-from rye.installation.environment import policy_in_force
+from rye.installation.environment import installed_refusal, organizations_policy, policy_in_force
+from rye.installation.sources import with_signers
 from rye.items.identity import Identity
 from rye.items.signed_release import SignedRelease
 from rye.project.layout import LOCK, Project
 from rye.project.lock import LockedItem
 from rye.project.manifest import Manifest
-from rye.project.user_config import read_other_policies
+from rye.project.user_config import OtherPolicies, read_other_policies
 from rye.storage.home import Home
 from rye.workspace.context import Context
 from rye.workspace.trusting.acceptance import agreement, remembered, require_remembered, require_yes, trusts_lock
@@ -47,7 +48,7 @@ def require_accepted(
 
     Raises RyeError ``project-not-accepted``, and ``policy-violation`` for a customization that the policy forbids.
     """
-    policy = policy_in_force(manifest, read_other_policies(context.home))
+    policy = policy_in_force(manifest, read_other_policies(context.home, context.now()))
     require_allowed(context.home, policy, project, manifest, rows, own=False)
     changes = project_changes(context.home, project, manifest, rows, own=False)
     if trusts_lock(context):
@@ -65,16 +66,32 @@ _CHANGES = frozenset(("customization", "customization-fact", "customization-run"
 
 
 def unapproved_items(
-    home: Home, rows: Sequence[LockedItem], signed: Mapping[Identity, SignedRelease], manifest: Manifest
+    context: Context, rows: Sequence[LockedItem], signed: Mapping[Identity, SignedRelease], manifest: Manifest
 ) -> dict[Identity, Finding]:
     """Return those of the items that ``rye install`` would ask about or refuse, each with the first reason. ``signed``: their
     releases."""
-    policy = policy_in_force(manifest, read_other_policies(home))
+    others = read_other_policies(context.home, context.now())
+    policy = policy_in_force(manifest, others)
     findings: dict[Identity, Finding] = {}
-    for finding in (*_pending(rows), *audit_lock(rows, policy), *audit_runs(rows, signed, policy)):
+    refused = (*audit_lock(rows, policy), *audit_runs(rows, signed, policy), *_refused(context, others, rows, signed))
+    for finding in (*_pending(rows), *refused):
         if finding.item is not None and finding.severity == "error":
             findings.setdefault(finding.item.identity, finding)
     return findings
+
+
+def _refused(
+    context: Context, others: OtherPolicies, rows: Sequence[LockedItem], signed: Mapping[Identity, SignedRelease]
+) -> Iterator[Finding]:
+    """Yield what the organizations that were joined refuse."""
+    policy = organizations_policy(others)
+    if policy is None:
+        return
+    for row in with_signers(rows, signed):
+        why = installed_refusal(policy, row, signed[row.identity], context.now())
+        if why is not None:
+            message, hint = f"{row.identity} {row.version}: {why}.", "`rye org show` shows the policy, and whom to ask."
+            yield Finding(rule="policy", severity="error", message=message, path=LOCK, item=row, hint=hint)
 
 
 def _pending(rows: Sequence[LockedItem]) -> Iterator[Finding]:

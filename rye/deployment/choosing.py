@@ -17,12 +17,27 @@ from rye.deployment.state import State
 from rye.deployment.survey import read_state_file
 from rye.deployment.targets.protocol import all_targets, target
 from rye.errors import RyeError, UsageError
+from rye.installation.environment import policy_in_force
 from rye.project.layout import Project
 from rye.project.manifest import Manifest
+from rye.project.user_config import read_other_policies
 from rye.workspace.context import Context
 
 ChooseTargets = Callable[[tuple[str, ...]], bool]
 """Asks a person once whether to deploy to these programs, and to record them in rye.toml."""
+
+
+def require_targets_allowed(context: Context, manifest: Manifest, names: Sequence[str]) -> None:
+    """Require that no policy forbids one of these programs. Raises RyeError ``policy-violation``."""
+    policy = policy_in_force(manifest, read_other_policies(context.home, context.now()))
+    found = [name for name in names if name in policy.forbidden_targets]
+    if found:
+        raise RyeError(
+            "policy-violation",
+            f"The policy forbids deploying to {' and '.join(found)}. Nothing was written.",
+            "Deploy to another program: `rye deploy --target NAME`, or [deploy] targets in rye.toml. `rye undeploy` removes what "
+            "is there.",
+        )
 
 
 class Aim(Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from rye.deployment import recall
 from rye.deployment.agreeing import agree, require_accepted
-from rye.deployment.choosing import Aim, ChooseTargets, aim_of, configured
+from rye.deployment.choosing import Aim, ChooseTargets, aim_of, configured, require_targets_allowed
 from rye.deployment.disk import FolderDisk
 from rye.deployment.own_files import claims_of, copied_rows, new_notes, remember_own, remember_told
 from rye.deployment.own_items import own_entries
@@ -126,7 +126,9 @@ def deploy(context: Context, project: Project, request: DeployRequest, choose: C
 
     Raises RyeError if the project's approvals are not valid here, and ``unknown-name`` if no target is set.
     """
-    aim = aim_of(context, project, load_manifest(project), request, choose)
+    manifest = load_manifest(project)
+    aim = aim_of(context, project, manifest, request, choose)
+    require_targets_allowed(context, manifest, aim.names)
     root = root_of(project, request.scope)
     if request.dry_run:
         plan = planned(context, read_project(project), root, request, aim.names)
@@ -165,6 +167,7 @@ def following(context: Context, project: Project, chosen: tuple[str, ...] = ()) 
     request = DeployRequest()
     recorded = () if read.manifest.deploy.targets else chosen
     names = read.manifest.deploy.targets or chosen
+    require_targets_allowed(context, read.manifest, names)
     plan = planned(context, read, project, request, names, keeps=True)
     remember_own(context.home, project, plan.remembered.state, plan.plan)
     done = _outcome(context, project, request, plan, Aim(names=plan.names, recorded=recorded))

@@ -13,6 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from rye.deployment.agreeing import counted, require_accepted
+from rye.deployment.choosing import require_targets_allowed
 from rye.deployment.disk import FolderDisk
 from rye.deployment.plan_values import Refused, Wanted
 from rye.deployment.survey import ReadProject, deployed_rows, gather, read_project, read_state_file, survey, used_rows
@@ -60,12 +61,18 @@ class Exported(Struct, frozen=True):
 def export(context: Context, project: Project, form: Form, folder: Path) -> Exported:
     """Write the export. Raises RyeError if a registry cannot be reached, or the folder contains other files."""
     read = read_project(project)
+    require_targets_allowed(context, read.manifest, [target_of(form).name])
     rows = deployed_rows(read)
     require_accepted(context, project, read.manifest, used_rows(read))
     gone = withdrawn(context, read, rows)
     files, items, refused = exported(context, read, [row for row in rows if row.identity not in gone], form)
     changed = write_export(folder, files)
     return Exported(tuple(items), tuple(sorted(map(str, gone))), tuple(refused), changed)
+
+
+def target_of(form: Form) -> Target:
+    """The program whose files an export has."""
+    return target("codex" if form == "well-known" else form)
 
 
 def withdrawn(context: Context, read: ReadProject, rows: Sequence[LockedItem]) -> set[Identity]:
@@ -86,7 +93,7 @@ def exported(
     context: Context, read: ReadProject, rows: Sequence[LockedItem], form: Form
 ) -> tuple[Export, list[str], list[Refused]]:
     """Return the files, the items in them, and what was refused."""
-    one = target("codex" if form == "well-known" else form)
+    one = target_of(form)
     state = read_state_file(read.project.root, "project").state
     agreed = frozenset(counted(context, read.project, state))
     skills: list[SharedSkill] = []

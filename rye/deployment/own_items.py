@@ -22,9 +22,11 @@ from rye.project.layout import Project
 from rye.project.lock import Lock
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry, entries_of
+from rye.project.user_config import read_other_policies
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem, customized
 from rye.workspace.items.item_tree import effective_tree
+from rye.workspace.items.organization_rules import organizations_refusal
 from rye.workspace.items.own_signatures import not_agreed_files, own_item, signer_of
 from rye.workspace.trusting.project_keys import not_agreed_keys
 
@@ -63,6 +65,7 @@ def own_items(context: Context, project: Project, manifest: Manifest, lock: Lock
     items: list[DeployableItem] = []
     left_out: list[tuple[Identity, str]] = []
     broken: list[tuple[Identity, RyeError]] = []
+    others = read_other_policies(context.home, context.now())
     for identity, entry in own_entries(context, project, manifest, lock):
         try:
             published = own_item(context, entry, project, manifest)
@@ -71,6 +74,10 @@ def own_items(context: Context, project: Project, manifest: Manifest, lock: Lock
                 left_out.append((identity, why))
                 continue
             found = customized(context, published, manifest=manifest, places=places)
+            why = organizations_refusal(context, others, found)
+            if why is not None:
+                left_out.append((identity, f"is not deployed, because your organization's policy refuses it: {why}"))
+                continue
             source = DeployedSource(
                 identity=identity,
                 version=found.version() or "0.0.0",

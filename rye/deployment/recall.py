@@ -29,7 +29,7 @@ from rye.limits import DEPLOY
 from rye.project.agent_programs import STATE
 from rye.project.layout import Project
 from rye.project.lock_file import editable_rows
-from rye.project.user_config import other_files
+from rye.project.user_config import policy_contents
 from rye.storage.home import Home
 from rye.storage.verdicts import running_code
 from rye.text.json_reading import UNDECODABLE
@@ -142,7 +142,7 @@ def _inputs(
     places = (os.path.abspath(root), os.path.realpath(project.root))
     parts = [*map(os.fsencode, places), "\0".join(words).encode()]
     parts += [joined_manifests(project).encode(), bytes_of(project.lock_path) or b""]
-    parts += map(_file, other_files(home))
+    parts += map(_sha, policy_contents(home))
     parts += [
         _file(root / STATE) if state is None else state,
         _packages(present),

@@ -178,7 +178,7 @@ def gather(context: Context, read: ReadProject, scope: Scope, rows: Sequence[Loc
     every = rye_places(context.home, read.project)
     places = every.only("project") if scope == "project" else every
     signed = require_installed(context, read.project, rows, read.present)
-    unapproved = unapproved_items(context.home, rows, signed, read.manifest)
+    unapproved = unapproved_items(context, rows, signed, read.manifest)
     asked = asked_for(read.lock, read.manifest)
     items: list[DeployableItem] = []
     broken: list[tuple[Identity, RyeError]] = []

@@ -158,10 +158,16 @@ def installed_refusal(policy: Policy, item: LockedItem, signed: SignedRelease, n
 def policy_in_force(manifest: Manifest, others: OtherPolicies) -> Policy:
     """Return the project's, the user's and the organization's policies, combined.
 
-    Anyone who can commit can write the project's ``[policy.risk]``, so it only raises tiers: only a table of the user or the
-    organization replaces the built-in one.
+    Anyone who can commit can write the project's ``[policy.risk]``, and an organization that was joined only tightens, so both
+    only raise tiers: only a table of the user or the machine replaces the built-in one.
     """
-    project, trusted = policy_of(manifest.policy), [policy_of(table) for table in others.tables]
-    if project.tables and not any(policy.tables for policy in trusted):
-        trusted.append(Policy(tables=BUILT_IN))
-    return combined([project, *trusted])
+    own = [policy_of(table) for table in others.own]
+    tightening = [policy_of(manifest.policy), *(policy_of(one.table) for one in others.organizations)]
+    if any(policy.tables for policy in tightening) and not any(policy.tables for policy in own):
+        own.append(Policy(tables=BUILT_IN))
+    return combined([*tightening, *own])
+
+
+def organizations_policy(others: OtherPolicies) -> Policy | None:
+    """Return what the organizations that were joined allow together; None if there are none."""
+    return combined(policy_of(one.table) for one in others.organizations) if others.organizations else None

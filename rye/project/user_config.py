@@ -6,13 +6,15 @@ registry address that they logged in to. Both are read strictly, and a token is 
 
 The project's ``[policy]`` is tightened by the user's and the organization's files: ``policy.toml`` in the user's
 configuration folder, and the file that ``RYE_POLICY`` names (default ``/etc/rye/policy.toml``) hold a ``[policy]``
-table like the manifest's. Combining policies only tightens them (:func:`rye.permissions.policy.combined`).
+table like the manifest's. So does the policy of each organization that was joined (:mod:`rye.project.organizations`). Combining
+policies only tightens them (:func:`rye.permissions.policy.combined`).
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.permissions.policy_table import PolicyTable
 from rye.project.manifest import Manifest, parse_manifest
+from rye.project.organizations import PolicyInForce, policies_in_force, read_joined, stored_policy
 from rye.storage.home import Home
 
 SETTINGS: dict[str, tuple[type, str]] = {
@@ -120,6 +123,14 @@ class OtherPolicies(Struct, frozen=True):
     """The user's and the organization's tables, read once, so that all decisions of a run use the same policy."""
 
     tables: tuple[PolicyTable, ...] = ()
+    """The user's and the machine's tables, and those of organizations."""
+    organizations: tuple[PolicyInForce, ...] = ()
+    """Where the last of the tables come from."""
+
+    @property
+    def own(self) -> tuple[PolicyTable, ...]:
+        """The user's and the machine's tables."""
+        return self.tables[: len(self.tables) - len(self.organizations)]
 
     def restrict(self, manifest: Manifest) -> bool:
         """Whether any policy, including the project's, restricts anything. Cheap: it does not import the policy code."""
@@ -130,12 +141,30 @@ class OtherPolicies(Struct, frozen=True):
 
         The project's policy is not enough: anyone who can commit an override can commit that policy too.
         """
-        return bool(self.tables) and all(table.allow_override_widening for table in (manifest.policy, *self.tables))
+        return bool(self.own) and all(table.allow_override_widening for table in (manifest.policy, *self.tables))
 
 
-def read_other_policies(home: Home) -> OtherPolicies:
-    """Read the two files. Raises RyeError if one cannot be read."""
-    return OtherPolicies(tuple(_other_tables(home)))
+def read_other_policies(home: Home, now: datetime | None = None) -> OtherPolicies:
+    """Read the two files, and the policies of organizations. ``now``: None: the machine's clock. Raises RyeError if one cannot be
+    read, or is out of date."""
+    found = policies_in_force(home, now or datetime.now(UTC))
+    return OtherPolicies((*_other_tables(home), *(policy.table for policy in found)), found)
+
+
+def policy_contents(home: Home) -> list[bytes | None]:
+    """Return all that policies besides the project's say now, for hashes; None for a file that cannot be read. Using it reports
+    why."""
+    contents: list[bytes | None] = []
+    for file in other_files(home):
+        try:
+            contents.append(file.read_bytes())
+        except OSError:
+            contents.append(None)
+    try:
+        found = [stored_policy(home, row)[1].sha256().encode() for row in read_joined(home)]
+    except RyeError:
+        return [*contents, None]
+    return [*contents, *found]
 
 
 def other_files(home: Home) -> tuple[Path, Path]:

@@ -69,7 +69,7 @@ _LOCK = "rye.lock"
 _MAX_REGISTRIES = 16
 _MAX_LINE = 256
 _FILE = lazy_pattern(
-    r"(?P<registry>0|[1-9][0-9]?)/(?P<path>config\.json|clock|head|root/[1-9][0-9]{0,5}|map/[0-9a-f]{64}|index/[0-9a-f]{64}|"
+    r"(?P<registry>0|[1-9][0-9]?)/(?P<path>config\.json|clock|policy|head|root/[1-9][0-9]{0,5}|map/[0-9a-f]{64}|index/[0-9a-f]{64}|"
     r"blobs/sha256/(?P<two>[0-9a-f]{2})/(?P=two)[0-9a-f]{62}|tile/[0-9]{1,2}/[0-9x/]{3,40}(?:\.p/[0-9]{1,3})?)"
 )
 _SIZE = lazy_pattern(r"0|[1-9][0-9]{0,11}")

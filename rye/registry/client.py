@@ -5,7 +5,8 @@ only verified content. It never decides to trust a registry: for one that is not
 (:class:`~rye.registry.first_contact.PinProposal`).
 
 Nothing is remembered until :meth:`RegistryClient.commit`. Used as a context manager, the client commits when the block
-ends without an error, so a failed run leaves the trusted state unchanged.
+ends without an error, so a failed run leaves the trusted state unchanged. Who follows the policy of a registry's owners commits
+as soon as a new one arrives (:attr:`RegistryClient.took_policy`): what fails under the old one may be allowed now.
 
 A registry that does not answer is an error. With ``survives_outages``, the client falls back to the last verified head
 while that is recent enough, and sends the registry no further requests in that run. Heads are requested by tag, so an
@@ -44,6 +45,7 @@ from rye.registry.store.pins import (
     demanded_witnesses,
     last_removal,
     make_pinned,
+    policy_witnesses,
     read_withdrawn,
     remember_withdrawn,
     witnesses_path,
@@ -78,10 +80,11 @@ from rye.text.lazy import lazy_module
 
 if TYPE_CHECKING:
     from rye.registry.store import witness_demands
-    from rye.registry.trust import cosigned
+    from rye.registry.trust import cosigned, policies
     from rye.registry.trust.cosigned import CosignedHead, Waiting, WitnessDemand
 else:  # most users demand no witnesses
     cosigned = lazy_module("rye.registry.trust.cosigned")
+    policies = lazy_module("rye.registry.trust.policies")
     witness_demands = lazy_module("rye.registry.store.witness_demands")
 
 
@@ -105,6 +108,7 @@ class RegistryClient:
         witnesses: WitnessDemand | None = None,
         is_carried: bool = False,
         writes: bool = False,
+        joins: bool = False,
     ):
         """Use :meth:`open`; this is for tests that bring their own transport. ``is_carried``: the files come from a
         copy that was carried here, so its cosignatures may be as old as its head."""
@@ -140,6 +144,7 @@ class RegistryClient:
         """What the pin's files said when the head was accepted: another program may change them during this run."""
         self._carried = offline or is_carried
         self._writes = writes
+        self._joins = joins
 
     @classmethod
     def open(
@@ -160,6 +165,7 @@ class RegistryClient:
         distrusted: frozenset[str] = frozenset(),
         witnesses: WitnessDemand | None = None,
         writes: bool = False,
+        joins: bool = False,
     ) -> RegistryClient:
         """Return a client with a fresh, verified head. ``origin``: the registry that the project or lock expects there.
 
@@ -167,6 +173,7 @@ class RegistryClient:
         ``patient``: wait for an answer as long as without that fallback. ``distrusted``: fingerprints of keys that this user
         revoked; what they signed counts as revoked. ``witnesses``: what the user demands of the registry's witnesses from now on;
         None: what they demanded before, if anything. ``writes``: read the newest head all the same, to continue from it.
+        ``joins``: follow the policy of the registry's owners from now on; who does so already, does.
 
         Raises TrustError, FetchError, StateError and RyeError ``registry-unpinned``.
         """
@@ -186,6 +193,7 @@ class RegistryClient:
             distrusted=distrusted,
             witnesses=witnesses,
             writes=writes,
+            joins=joins,
         )
         try:
             client.refresh(accept_root, origin)
@@ -324,8 +332,7 @@ class RegistryClient:
             self._judgements.remember_signed(data, state)
         size, root_hash = opened.checkpoint.size, opened.checkpoint.root_hash
         self._removal = last_removal(self._store.folder, state.origin)
-        self._witnesses = demanded_witnesses(self._store.folder, state.origin)
-        self._demand = self._demanded(state.origin)
+        self._set_demand(state)
         needed = opened.tiles_needed()
         found = None
         if self._demand is not None:
@@ -339,7 +346,51 @@ class RegistryClient:
             proving = cosigned.tiles_needed(before, opened, found)
             tiles_read = {tile: fetched[tile] for tile in proving}
             self._state, self._head, self._waiting = cosigned.accept_cosigned(self._state, opened, found, tiles_read)
+        if self._follow_policy(before) and self._set_demand(self._state) and self._demand is not None:
+            found = self._cosigned = cosigned.open_cosigned(before, opened, self._demand, self._now(), self._limits)
+            proving = cosigned.tiles_needed(before, opened, found)
+            tiles_read = self._waves.tiles(state.origin, proving, size, root_hash)
+            self._state, self._head, self._waiting = cosigned.accept_cosigned(self._state, opened, found, tiles_read)
         self._indexes, self._chains = {}, {}
+
+    def _follow_policy(self, before: TrustedState) -> bool:
+        """Accept the newest policy of the registry's owners, for a user who joined them; return whether it is another one.
+
+        It is asked for only if the head changed, or at first. Offline, and in an outage, the last one stays."""
+        state, head = self.state, self.head
+        if not (self._joins or state.policy is not None) or not self.was_asked:
+            return False
+        if (
+            state.policy is not None
+            and (state.head, state.cosigned) == (before.head, before.cosigned)
+            and not self._joins
+        ):
+            return False
+        (data,) = self._waves.transport.fetch_many([Request(policies.POLICY, self._limits.index_bytes)])
+        if isinstance(data, FetchError):
+            if data.code != "fetch-not-found":
+                raise data
+            if state.policy is not None:
+                number = policies.read_organization_policy(state.policy)[1].number
+                raise policies.rolled_back(state.origin, "none", number)
+            raise policies.no_policy(state.origin)
+        line = policies.decode_newest(data)
+        if line == state.policy:
+            return False
+        if line.log >= head.checkpoint.size:  # the file may be newer than the head
+            if state.policy is None:
+                raise policies.no_policy(state.origin)
+            return False
+        self._state = policies.accept_organization_policy(state, head, line, self._tiles_of([line]))
+        return self._state.policy != state.policy
+
+    def _set_demand(self, state: TrustedState) -> bool:
+        """Take what this user and the policy of this state demand of witnesses; return whether that changed."""
+        before, folder = self._demand, self._store.folder
+        note = state.policy.note if state.policy is not None else None
+        self._witnesses = demanded_witnesses(folder, state.origin) + policy_witnesses(note)
+        self._demand = self._demanded(state)
+        return self._demand != before
 
     def commit(self) -> None:
         """Save what was accepted, merged with what other programs accepted meanwhile. Only a first contact pins, after what is
@@ -481,6 +532,11 @@ class RegistryClient:
             raise TrustError("not-cosigned", message)
 
     @property
+    def took_policy(self) -> bool:
+        """Whether this run accepted another policy of the registry's owners than was known before."""
+        return self._loaded is not None and self._loaded.policy is not None and self.state.policy != self._loaded.policy
+
+    @property
     def was_asked(self) -> bool:
         """Whether the registry itself, or a copy of it, showed the head in this run; not if it is the last verified one."""
         return not self._offline and self._outage is None
@@ -544,13 +600,15 @@ class RegistryClient:
         self._state = self.state.accept_recovery(sha256)
         self._chains = {}
 
-    def _demanded(self, origin: str) -> WitnessDemand | None:
-        """What the user demands of the registry's witnesses: what they gave for this run, or before. A policy that demands
-        nothing is none."""
-        found = self._given
+    def _demanded(self, state: TrustedState) -> WitnessDemand | None:
+        """What the user demands of the registry's witnesses: what they gave for this run, or before; and whom the organization
+        that they joined requires. A policy that demands nothing is none."""
+        found, origin = self._given, state.origin
         if found is None and os.path.lexists(witnesses_path(self._store.folder, origin)):
             found = witness_demands.read_demand(self._store.folder, origin)
-        if found is None or not found.policy.demands or self._writes:
+        if state.policy is not None and policy_witnesses(state.policy.note):
+            found = policies.with_required_witnesses(found, state.policy)
+        if found is None or not found.demands or self._writes:
             return None
         if self._carried:  # as old as the head itself may be: nobody can get younger ones
             return replace(found, max_age_seconds=max(found.max_age_seconds, self._limits.head_stop_seconds))

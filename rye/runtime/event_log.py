@@ -28,7 +28,7 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.limits import RUNTIME
 
-EventName = Literal["call", "allow", "deny", "approve", "limit", "hook", "return", "end"]
+EventName = Literal["policy", "call", "allow", "deny", "approve", "limit", "hook", "return", "end"]
 NAMES = get_args(EventName)
 FIRST = "0" * 64
 """``prev`` of the first line."""
@@ -184,8 +184,10 @@ class LogUnwritable(RyeError):
 class EventLog:
     """The log of one run, open for writing. The first event creates its folder."""
 
-    def __init__(self, folder: Path, principal: str):
+    def __init__(self, folder: Path, principal: str, begins: tuple[Event, ...] = ()):
+        """``begins``: the events that come before the first."""
         self.folder = folder
+        self._begins = begins
         self.principal = principal
         self.lines = 0
         self.ended = False
@@ -207,17 +209,19 @@ class EventLog:
         """
         if self.ended:
             raise LogUnwritable(self.path, "the run has ended")
+        begins = self._begins if self._file is None else ()
         time, prev, first = timestamp(now), self._prev, self.lines + 1
         written = b""
-        for number, event in enumerate(events, first):
+        for number, event in enumerate((*begins, *events), first):
             one = line(number, time, prev, self.principal, event)
             prev = hash_of(one)
             written += one + b"\n"
         if self._bytes + len(written) > RUNTIME.log_bytes:
             raise LogUnwritable(self.path, f"it would exceed {RUNTIME.log_bytes} bytes")
         try:
-            self._write(written, first + len(events) - 1, prev, flush)
-            self.lines += len(events)
+            count = len(begins) + len(events)
+            self._write(written, first + count - 1, prev, flush)
+            self.lines += count
             self._prev = prev
             self._bytes += len(written)
         except OSError as error:
@@ -227,7 +231,7 @@ class EventLog:
             self.ended = True
             self._recover()
             raise
-        return first
+        return first + len(begins)
 
     def close(self, now: datetime, event: Event | None = None) -> None:
         """Write the last line, if anything was written before, and close the files."""

@@ -51,6 +51,11 @@ class RunLog(Struct, frozen=True):
     events: tuple[dict[str, Any], ...]
     """The intact lines, as written."""
 
+    @property
+    def policies(self) -> tuple[tuple[str, str], ...]:
+        """The policies of organizations that the run began under: origin and number, and SHA-256."""
+        return tuple((event["item"], event["sha256"]) for event in self.events if event["event"] == "policy")
+
     def summary(self) -> RunSummary:
         """Return the run's row in a list."""
         names = [event["event"] for event in self.events]

@@ -24,11 +24,12 @@ from rye.permissions.policy_table import PolicyTable
 from rye.project.context import load_manifest, require_project
 from rye.project.layout import Project
 from rye.project.manifest import Manifest
-from rye.project.user_config import read_other_policies
+from rye.project.organizations import PolicyInForce
+from rye.project.user_config import OtherPolicies, read_other_policies
 from rye.runtime.approvals import Answer
 from rye.runtime.chain import READ_ONLY, Chain, Level
 from rye.runtime.effects import Ask, Children, Tools, UsableItem, World
-from rye.runtime.event_log import EventLog
+from rye.runtime.event_log import Event, EventLog
 from rye.runtime.limits import Limits, minimum
 from rye.runtime.own_signing import OwnSigner
 from rye.runtime.project_items import ProjectItems
@@ -100,7 +101,8 @@ def open_session(
     if read_only or not levels:
         levels = (*levels, READ_ONLY)
     run = run or new_ulid(context.now())
-    log = EventLog(project.ai / RUNS / run, levels[0].label)
+    others = read_other_policies(context.home, context.now())
+    log = EventLog(project.ai / RUNS / run, levels[0].label, tuple(map(_noted, others.organizations)))
     world = World(
         items=items,
         tools=tools(items),
@@ -115,7 +117,7 @@ def open_session(
         Chain(levels),
         world,
         log,
-        rules_in_force(context, project, manifest),
+        rules_in_force(context, project, manifest, others),
         binding=binding,
         not_enforced=not_enforced,
         limits=limits,
@@ -134,11 +136,16 @@ def read_directive(items: ProjectItems, reference: str) -> tuple[UsableItem, Lev
     return item, replace(level, id=item.id)
 
 
-def rules_in_force(context: Context, project: Project, manifest: Manifest) -> Rules:
-    """Read and combine policies, approvals and limits. Raises RyeError for a file that cannot be read."""
-    others = read_other_policies(context.home)
+def _noted(policy: PolicyInForce) -> Event:
+    """The event that says under which policy of an organization a run began."""
+    return Event(event="policy", item=f"{policy.origin} {policy.number}", sha256=policy.sha256)
+
+
+def rules_in_force(context: Context, project: Project, manifest: Manifest, others: OtherPolicies) -> Rules:
+    """Combine policies, approvals and limits. Raises RyeError for a file that cannot be read."""
     own = approval_in_force(context, project, manifest)
-    tables = [cast("Mapping[str, Answer]", table) for table in (own, *(each.approval for each in others.tables))]
+    asked = ({key: say for key, say in one.table.approval.items() if say != "allow"} for one in others.organizations)
+    tables = [cast("Mapping[str, Answer]", table) for table in (own, *(each.approval for each in others.own), *asked)]
     return Rules(
         policy_in_force(manifest, others),
         tuple(table for table in tables if table),

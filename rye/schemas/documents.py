@@ -425,6 +425,15 @@ class OutdatedSourceRow(Struct):
     """What moves it there."""
 
 
+class OrganizationPolicyRow(Struct):
+    """The policy of an organization that was joined, as it was in force."""
+
+    registry: str
+    number: int
+    sha256: str
+    expires: str
+
+
 class InstallDocument(Struct, kw_only=True):
     """``rye install``, ``add``, ``remove``, ``update``, ``rollback`` and ``ci``."""
 
@@ -432,6 +441,8 @@ class InstallDocument(Struct, kw_only=True):
     message: str
     warnings: list[str]
     dry_run: bool
+    policies: list[OrganizationPolicyRow] | None = None
+    """The policies of the organizations that were joined."""
     held_back: list[dict[str, Any]] | None = None
     sources: list[OutdatedSourceRow] = []
     """After an update: repositories that stay at a tag or commit although there is a newer one."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 SYSTEM_SPACE = Path("/usr/share/rye/ai")
 """Items that an administrator provides."""
 ORGANIZATION_POLICY = Path("/etc/rye/policy.toml")
+MANAGED_ORGANIZATIONS = Path("/etc/rye/org.toml")
+"""What a machine's administrators joined for all of its users (:mod:`rye.project.organizations`). No variable names another."""
 
 
 class Home(Struct, frozen=True):
@@ -123,6 +125,11 @@ class Home(Struct, frozen=True):
     def organization_policy(self) -> Path:
         """The organization's policy."""
         return self.named_policy if self.named_policy is not None else ORGANIZATION_POLICY
+
+    @property
+    def organizations_file(self) -> Path:
+        """What the user joined (:mod:`rye.project.organizations`)."""
+        return self.config / "org.toml"
 
     def verdicts(self) -> Verdicts:
         """The results of this user's earlier verifications."""

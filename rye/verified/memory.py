@@ -40,6 +40,7 @@ from rye.items.identity import Identity
 from rye.items.signed_release import SignedRelease
 from rye.project.declared_sources import is_source_origin
 from rye.project.lock import LockedItem
+from rye.project.user_config import policy_contents
 from rye.registry.store.pins import Pinned, read_pinned
 from rye.storage.home import Home
 from rye.storage.places import TRUSTED_KEYS
@@ -152,14 +153,8 @@ def stored_basis(home: Home) -> BasisOf:
 
 
 def policies_hash(home: Home) -> str:
-    """A hash of the user's and the organization's policy. A file that cannot be read counts as none; using it reports why."""
-    contents: list[bytes | None] = []
-    for file in (home.policy_file, home.organization_policy):
-        try:
-            contents.append(file.read_bytes())
-        except OSError:
-            contents.append(None)
-    return hashlib.sha256(msgspec.msgpack.encode(contents)).hexdigest()
+    """A hash of the policies besides the project's. A file that cannot be read counts as none; using it reports why."""
+    return hashlib.sha256(msgspec.msgpack.encode(policy_contents(home))).hexdigest()
 
 
 class LockBasis(Struct, frozen=True, kw_only=True):
@@ -170,7 +165,7 @@ class LockBasis(Struct, frozen=True, kw_only=True):
     manifests: str
     """The text of all manifests, joined; the project's policy, its registries and sources are in them."""
     policies: str
-    """A hash of the user's and the organization's policy (:func:`policies_hash`)."""
+    """A hash of the policies besides the project's (:func:`policies_hash`)."""
     rows: tuple[tuple[str, str, Basis], ...]
     """Each origin and namespace in the lock, sorted, with its basis."""
 

@@ -9,6 +9,7 @@ import pytest
 
 from rye.errors import RyeError
 from rye.project.manifest import parse_manifest
+from rye.project.user_config import read_other_policies
 from rye.runtime.limits import Limits
 from rye.runtime.opening import rules_in_force
 from rye.runtime.rules import Rules
@@ -26,7 +27,8 @@ def rules(rye: Person, **environment: str) -> Rules:
 
     given = {**rye.environment, **environment}
     context = LibraryContext(cwd=rye.folder, home=Home.from_environment(given), environment=given)
-    return rules_in_force(context, Project(rye.folder), parse_manifest(rye.path("rye.toml").read_text()))
+    manifest = parse_manifest(rye.path("rye.toml").read_text())
+    return rules_in_force(context, Project(rye.folder), manifest, read_other_policies(context.home))
 
 
 @pytest.fixture

@@ -68,6 +68,7 @@ def install(
     if (
         outcome.result == "in-order"
         and outcome.followed is None
+        and not outcome.policies  # they end by themselves
         and not (outcome.warnings or session.warned or session.json)
     ):
         remember(session.arguments, os.getcwd(), session.environment, session.started, f"{IN_ORDER}\n")

@@ -236,6 +236,7 @@ def show_outcome(
             "message": said,
             "warnings": list(outcome.warnings),
             "dry_run": dry_run,
+            **({"policies": [one.as_json() for one in outcome.policies]} if outcome.policies else {}),
             **({"set_aside": _set_aside(outcome, command)} if outcome.set_aside else {}),
             **({"held_back": [held.as_json() for held in outcome.held_back]} if outcome.held_back else {}),
             **({"sources": [one.as_json() for one in outcome.outdated_sources]} if outcome.outdated_sources else {}),

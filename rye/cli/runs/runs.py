@@ -69,7 +69,11 @@ def show(session: Session, run: str) -> int:
 def verify(session: Session, run: str) -> int:
     """Check that a run's log is complete and unchanged; exit 1 if not."""
     found = finished_runs.read_run(session, run)
-    session.console.answer({"run": found.run, **found.verdict.as_json()}, _said(found))
+    under = [(one_line(name or ""), one_line(sha256 or "")) for name, sha256 in found.policies]
+    policies = [{"policy": name, "sha256": sha256} for name, sha256 in under]
+    document = {"run": found.run, **found.verdict.as_json(), **({"policies": policies} if policies else {})}
+    said = [_said(found), *(f"  under policy {name}, sha256 {sha256}" for name, sha256 in under)]
+    session.console.answer(document, "\n".join(said))
     return 0 if found.verdict.state == "ok" else 1
 
 

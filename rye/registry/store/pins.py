@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.registry.protocol.note_text import note_text
 from rye.storage.private_files import make_folder, read_trusted, write
@@ -75,6 +76,18 @@ def demanded_witnesses(folder: Path, origin: str) -> str:
         return os.urandom(16).hex()
 
 
+_WITNESS_RULE = "\nrule required-witnesses "
+
+
+def policy_witnesses(policy: str | None) -> str:
+    """Return a text that changes with the witnesses that an organization's policy requires. ``policy``: its note; None: there is
+    none."""
+    if policy is None or _WITNESS_RULE not in policy:
+        return ""
+    rows = [line for line in policy.split("\n\n")[0].split("\n") if f"\n{line}".startswith(_WITNESS_RULE)]
+    return hashlib.sha256("\n".join(rows).encode()).hexdigest()
+
+
 _WITHDRAWN = "withdrawn.json"
 _LOCK_SECONDS = 60.0
 _UNKNOWN = frozenset({"?"})
@@ -118,7 +131,7 @@ class Pinned(Struct, frozen=True, kw_only=True):
     withdrawn: frozenset[str]
     """``kind:id version`` of the releases that were taken down as far as this machine knows; ``?`` if it cannot tell."""
     witnesses: str = ""
-    """Changes with what the user demands of the registry's witnesses (:func:`demanded_witnesses`)."""
+    """Changes with what the user and an organization's policy demand of the registry's witnesses (:func:`demanded_witnesses`)."""
 
     def withdrawn_of(self, namespace: str) -> tuple[str, ...]:
         """Return the releases of one namespace that were taken down, sorted."""
@@ -139,7 +152,9 @@ def read_pinned(folder: Path, origin: str) -> Pinned | None:
     if state.origin != origin or not state.roots:
         return None
     fingerprint = hashlib.sha256(note_text(state.roots[0]).encode()).hexdigest()
-    return make_pinned(folder, origin, fingerprint, {name: keyset.sha256 for name, keyset in state.keysets.items()})
+    keysets = {name: keyset.sha256 for name, keyset in state.keysets.items()}
+    found = make_pinned(folder, origin, fingerprint, keysets)
+    return replace(found, witnesses=found.witnesses + policy_witnesses(state.policy.note if state.policy else None))
 
 
 def make_pinned(
@@ -167,3 +182,8 @@ class _State(Struct, frozen=True):
     origin: str
     roots: list[str]
     keysets: dict[str, _Keyset] = {}
+    policy: _Policy | None = None
+
+
+class _Policy(Struct, frozen=True):
+    note: str

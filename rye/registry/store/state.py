@@ -36,10 +36,9 @@ from rye.registry.protocol import wire
 from rye.registry.protocol.lines import StatementError
 from rye.registry.protocol.note_text import note_text
 from rye.registry.protocol.notes import NoteError
-from rye.registry.protocol.statements import Checkpoint
+from rye.registry.protocol.statements import Checkpoint, OrganizationPolicy
 from rye.registry.protocol.wire import IndexLine, WireError
 from rye.registry.store.pins import addresses_path, read_addresses, remember_removal, state_path
-from rye.registry.trust.policies import read_organization_policy
 from rye.registry.trust.trusted import KeysetHead, TrustedState
 from rye.storage import private_files
 from rye.storage.private_files import Exposed, read_trusted
@@ -128,6 +127,14 @@ class StateStore(Struct, frozen=True):
             existed = path.exists()
             path.unlink(missing_ok=True)
         return existed
+
+    def forget_policy(self, origin: str) -> None:
+        """Follow the policy of the registry's owners no longer."""
+        path = self.path(origin)
+        with self._lock(path):
+            state = self.load(origin)
+            if state is not None and state.policy is not None:
+                private_files.write(path, encode(replace(state, policy=None)).decode())
 
     def origin_at(self, address: str) -> str | None:
         """Return the origin of the registry that the user pinned at an address; None if there is none."""
@@ -272,7 +279,7 @@ def decode(data: bytes, path: Path | None = None) -> TrustedState:
         if checkpoint is not None and state.head is not None:
             state = state.seen(state.root_hint(state.head.encode()), checkpoint.size)
         _size_of(state.cosigned)
-        if state.policy is not None and read_organization_policy(state.policy)[1].origin != state.origin:
+        if state.policy is not None and OrganizationPolicy.parse(note_text(state.policy.note)).origin != state.origin:
             raise _damaged(path, "its policy belongs to another registry")
     except (NoteError, StatementError, WireError, *UNDECODABLE) as error:
         raise _damaged(path, str(error)) from error

@@ -20,7 +20,7 @@ W6  It is not smaller than the cosigned head that was accepted before; that one 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
@@ -46,6 +46,22 @@ class WitnessDemand(Struct, frozen=True):
     policy: Policy
     max_age_seconds: int = REGISTRY.witness_age_seconds
     """How old cosignatures may be."""
+    also: tuple[CosignerKey, ...] = ()
+    """Witnesses who must have cosigned whatever the policy says: an organization requires them."""
+
+    @property
+    def demands(self) -> bool:
+        """Whether any cosignature is needed at all."""
+        return self.policy.demands or bool(self.also)
+
+    @property
+    def keys(self) -> tuple[CosignerKey, ...]:
+        """The keys of all witnesses that count."""
+        return tuple(dict.fromkeys((*self.policy.keys, *self.also)))
+
+    def is_met(self, signed: Collection[CosignerKey]) -> bool:
+        """Whether the keys that cosigned are enough."""
+        return self.policy.is_met(signed) and all(key in signed for key in self.also)
 
 
 class Waiting(Struct, frozen=True):
@@ -178,7 +194,7 @@ def _read(
     except (NoteError, StatementError, WireError, merkle.ProofError) as error:
         raise _wrong(error.message.removesuffix(".")) from error
     try:
-        found = read_cosignatures(note, demand.policy.keys)
+        found = read_cosignatures(note, demand.keys)
     except NoteError as error:
         raise TrustError("cosignature-wrong", error.message, cause=error.code) from error
     latest = now.timestamp() + limits.clock_skew_seconds
@@ -215,12 +231,16 @@ def _shortage(demand: WitnessDemand, found: CosignedHead, now: datetime) -> Trus
     """W4 and W5."""
     policy = demand.policy
     signed = {one.key for one in found.cosignatures}
-    if not policy.is_met(signed):
-        names = ", ".join(policy.names_of(signed)) or "no known witness"
-        message = f"The head of {found.checkpoint.size} entries is cosigned by {names}, but {policy}."
+    if not demand.is_met(signed):
+        names = ", ".join(sorted(key.name for key in signed)) or "no known witness"
+        wanted = [
+            *([str(policy)] if policy.demands else []),
+            *(f"{key.name} must have cosigned" for key in demand.also),
+        ]
+        message = f"The head of {found.checkpoint.size} entries is cosigned by {names}, but {', and '.join(wanted)}."
         return TrustError("witness-quorum", message, size=found.checkpoint.size)
     oldest = now.timestamp() - demand.max_age_seconds
-    if not policy.is_met({one.key for one in found.cosignatures if one.time >= oldest}):
+    if not demand.is_met({one.key for one in found.cosignatures if one.time >= oldest}):
         age = _span(int(now.timestamp()) - max(one.time for one in found.cosignatures))
         limit = _span(demand.max_age_seconds)
         message = f"The cosignatures are too old: the last witness signed {age} ago, and the limit is {limit}."

@@ -19,11 +19,16 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from rye.errors import RyeError
 from rye.registry.protocol import notes, wire
+from rye.registry.protocol.cosignatures import CosignerKey
 from rye.registry.protocol.notes import SignedNote
 from rye.registry.protocol.statements import OrganizationPolicy
+from rye.registry.protocol.statements.policy import table_of
 from rye.registry.protocol.tiles import Tile
 from rye.registry.protocol.wire import IndexLine
+from rye.registry.protocol.witness_policy import simple_policy
+from rye.registry.trust.cosigned import WitnessDemand
 from rye.registry.trust.owners import Owners
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import TrustedHead, TrustedState
@@ -89,6 +94,13 @@ def accept_organization_policy(
     return replace(state, policy=line)
 
 
+def with_required_witnesses(demand: WitnessDemand | None, line: IndexLine) -> WitnessDemand:
+    """Return what a user demands, and the witnesses that a policy requires. Raises NoteError for a key that cannot be read."""
+    required = table_of(read_organization_policy(line)[1].rules).get("required-witnesses", [])
+    keys = tuple(CosignerKey.from_vkey(str(vkey)) for vkey in required) if isinstance(required, list) else ()
+    return replace(demand or WitnessDemand(simple_policy((), 0)), also=keys)
+
+
 def rolled_back(origin: str, shown: str, number: int) -> TrustError:
     """The error for a registry that shows less than the policy that was seen."""
     message = f"{origin} shows {shown}, but this machine has seen its policy {number}."
@@ -101,3 +113,13 @@ def _check_signed(policy: OrganizationPolicy, note: SignedNote, position: int, o
     if not owners.signed(note, position):
         message = f"Policy {policy.number} at entry {position} is not signed by enough of the owners of {origin}."
         raise TrustError("policy-signer", message)
+
+
+def no_policy(origin: str) -> RyeError:
+    """The error for joining owners who have published no policy."""
+    return RyeError(
+        "no-such-entry",
+        f"{origin} has no policy that you could join.",
+        "Its operator publishes one: rye-registry policy publish FILE",
+        what="organization's policy",
+    )

@@ -125,6 +125,11 @@ class TrustedState(Struct, frozen=True, kw_only=True):
             None if self.head is None else Checkpoint.parse(note_text(wire.decode_head(self.head.encode()).checkpoint))
         )
 
+    @property
+    def head_time(self) -> datetime | None:
+        """The time of the last accepted head, in its own words; None before the first."""
+        return None if self.head is None else _read_snapshot(wire.decode_head(self.head.encode()))[1].time
+
     @classmethod
     def pin(cls, data: bytes, fingerprint: str, origin: str | None = None) -> TrustedState:
         """R1: return the state of a newly pinned registry.

@@ -15,7 +15,10 @@ today, and is looked at each time.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from rye.consent.agreement import by_other_rules, byte_approvals, late_facts, late_notice, not_in_lock
 from rye.project.lock_file import Unlock, in_groups, is_stale, require_fixed
@@ -96,7 +99,7 @@ def up_to_date(
                 return False
             if len(items) == len(state.lock.items):
                 memory.remember_whole(*whole)
-        return _approved(state.lock, items) and _allowed(memory, manifest, items, policies)
+        return _approved(state.lock, items) and _allowed(memory, manifest, items, policies, context.now())
 
 
 def _verified_and_complete(memory: Memory, lock: Lock, manifest: Manifest, items: Sequence[LockedItem]) -> bool:
@@ -121,11 +124,19 @@ def _approved(lock: Lock, items: Sequence[LockedItem]) -> bool:
     return not any(change.asks for change in plan.make_plan(lock, items).changes)
 
 
-def _allowed(memory: Memory, manifest: Manifest, items: Sequence[LockedItem], policies: OtherPolicies) -> bool:
+def _allowed(
+    memory: Memory, manifest: Manifest, items: Sequence[LockedItem], policies: OtherPolicies, now: datetime
+) -> bool:
     """Whether the policy allows the installed items, going by the lock. If not, the installation says why."""
     if not policies.restrict(manifest):
         return True
     policy = environment.policy_in_force(manifest, policies)
+    if policies.organizations or policy.namespaces or policy.reviewers:
+        known = memory.known(items)
+        return all(
+            item.identity in known and environment.installed_refusal(policy, item, known[item.identity], now) is None
+            for item in sources.with_signers(items, known)
+        )
     unclear = policy.sources != "path" or policy.signers
     from_sources = unclear and any(item.source is not None for item in items)
     signed = memory.known(items) if policy.facts or from_sources else {}
@@ -159,6 +170,10 @@ def install(context: Context, project: Project, request: InstallRequest, agree: 
 
 def run_attempt(session: InstallSession, unlock: Unlock) -> InstallOutcome:
     """Run one attempt to bring disk and lock in line with the session's manifest."""
+    return replace(_attempted(session, unlock), policies=session.policies.organizations)
+
+
+def _attempted(session: InstallSession, unlock: Unlock) -> InstallOutcome:
     if session.request.lock_use != "repair":
         require_fixed(session.before.lock.items, session.manifest)
     stale = session.request.lock_use != "repair" and is_stale(session.before.lock, session.manifest)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rye.installation.completeness import Problem
     from rye.installation.held_back import HeldBack
     from rye.installation.plan import ItemChange
+    from rye.project.organizations import PolicyInForce
     from rye.workspace.installing.lock_moves import Moved
     from rye.workspace.installing.outdated_sources import OutdatedSource
 
@@ -40,6 +41,8 @@ class InstallOutcome(Struct, frozen=True, kw_only=True):
     """After an update: repositories of moved items that stay at a tag or commit although there is a newer one."""
     followed: object | None = None
     """The report of the request's ``follow``; None if it had nothing to do."""
+    policies: tuple[PolicyInForce, ...] = ()
+    """The policies of the organizations that were joined, as they were in force."""
 
 
 class LockOutcome(Struct, frozen=True):

@@ -43,7 +43,8 @@ MOST_ATTEMPTS = 16
 
 
 def retry_when_overtaken(context: Context, attempt: Callable[[], T]) -> T:
-    """Run ``attempt``, and again if another process changed the project between its plan and its switch.
+    """Run ``attempt``, and again if another process changed the project between its plan and its switch, or if a newer policy of
+    an organization arrived before there was a plan.
 
     A person agreed to a specific plan, so with a person there is no second attempt.
     """
@@ -51,6 +52,9 @@ def retry_when_overtaken(context: Context, attempt: Callable[[], T]) -> T:
         try:
             return attempt()
         except RyeError as error:
+            if error.code == "policy-changed":
+                context.tell(error.message)
+                continue
             if error.code != "lock-changed" or context.interactive:
                 raise
             context.tell("rye.lock was changed by another rye process; retrying")
@@ -205,7 +209,7 @@ def open_session(
     text = before.manifest_text if manifest_text is None else manifest_text
     found = before.members if manifest_text is None else members_of(project, text)
     given = tuple(MemberText(one.path, (members or {}).get(one.path, one.text)) for one in found)
-    policies = read_other_policies(context.home)
+    policies = read_other_policies(context.home, context.now())
     return InstallSession(
         context=context,
         request=request,

@@ -76,7 +76,13 @@ def session_sources(session: InstallSession, outages: Outages = "fail", *, names
     """The session's registries; a context manager. ``names_source``: whether a person named the source in this command."""
     root, request = session.before.project.root, session.request
     return project_sources(
-        session.context, session.manifest, root, request.airgap, outages=outages, contacts=names_source
+        session.context,
+        session.manifest,
+        root,
+        request.airgap,
+        outages=outages,
+        contacts=names_source,
+        rejudges=True,
     )
 
 

@@ -91,7 +91,7 @@ def _relock(context: Context, project: Project, dry_run: bool) -> LockOutcome:
         if not is_stale(before, manifest) and not all(problem.repairable for problem in found.problems):
             raise does_not_fit(found.problems)
     environment = judging_environment(context, manifest)
-    with project_sources(context, manifest, project.root) as sources:
+    with project_sources(context, manifest, project.root, rejudges=True) as sources:
         with context.progress("resolving"):
             chosen = resolve(manifest, before, sources, environment, Unlock.nothing())
         with context.progress("fetching"):

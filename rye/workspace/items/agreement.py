@@ -14,10 +14,11 @@ from msgspec.structs import replace
 from rye.consent.agreement import ItemAgreement, not_accepted, unapproved
 from rye.consent.ask import Ask
 from rye.project.context import load_manifest
-from rye.project.user_config import read_other_policies
+from rye.project.user_config import OtherPolicies
 from rye.storage.home import Home
 from rye.text import facts
 from rye.text.lazy import lazy_module
+from rye.workspace.items.organization_rules import require_organizations_allow
 from rye.workspace.trusting.acceptance import agreement, remember_or_warn, require_yes, trusts_lock
 from rye.workspace.trusting.project_changes import forbidden, item_changes, require_item_allowed
 
@@ -52,12 +53,13 @@ def require_agreed(
     manifest: Manifest | None = None,
 ) -> None:
     """Require that this user has agreed, or agrees now, to everything that an item comes with and to every customization of it,
-    and that the policy allows its text. An item that needs no consent passes.
+    and that the policies allow it. An item that needs no consent passes.
 
     ``agree``: None: ask no one. ``customized``: whether the project's
     customizations of the item are used. ``manifest``: the project's, if already read. Raises RyeError
     ``project-not-accepted``, ``declined``, ``policy-violation``, and ``consent-needed`` for what rye.lock does not approve.
     """
+    others = require_organizations_allow(context, found)
     installed = found.installed
     project = installed.project if installed is not None else found.project
     if project is None:
@@ -67,7 +69,7 @@ def require_agreed(
     changed = _changed(context.home, project, manifest, found) if customized else None
     if installed is None and changed is None:
         return
-    _require_allowed(context.home, project, manifest, found, changed)
+    _require_allowed(context.home, others, project, manifest, found, changed)
     waiting: tuple[Ask, ...] = ()
     if installed is not None:
         agreed = item_agreement(context, installed)
@@ -133,10 +135,14 @@ def _changed(home: Home, project: Project, manifest: Manifest, found: EffectiveI
 
 
 def _require_allowed(
-    home: Home, project: Project, manifest: Manifest, found: EffectiveItem, changed: CustomizedItem | None
+    home: Home,
+    others: OtherPolicies,
+    project: Project,
+    manifest: Manifest,
+    found: EffectiveItem,
+    changed: CustomizedItem | None,
 ) -> None:
     """Require that the effective text mentions nothing that a policy forbids; of an own item, that no customization adds it."""
-    others = read_other_policies(home)
     if not others.restrict(manifest):
         return
     policy = environment.policy_in_force(manifest, others)

@@ -69,6 +69,7 @@ def open_registry(
     accept_root: Callable[[PinProposal], bool] | None = None,
     witnesses: WitnessDemand | None = None,
     writes: bool = False,
+    joins: bool = False,
 ) -> Iterator[RegistryClient]:
     """A client with a verified head. Its new trusted state is saved if the block ends without an error.
 
@@ -77,7 +78,7 @@ def open_registry(
     different one, even if the registry is already pinned. ``token``: gets the token to use instead of the stored one.
     ``accept_root``: decides at the first contact; None: the user. ``witnesses``: what is demanded of the registry's witnesses
     from now on; None: what ``RYE_PINS`` or this machine demands. ``writes``: the command writes to the registry, so it
-    continues from the newest head, whether or not witnesses have cosigned it.
+    continues from the newest head, whether or not witnesses have cosigned it. ``joins``: follow the policy of its owners.
     """
     if not named and fingerprint is None:
         require_contact(context, address)
@@ -92,6 +93,7 @@ def open_registry(
         distrusted=distrusted_keys(context.home),
         witnesses=witnesses or given_demand(context, address),
         writes=writes,
+        joins=joins,
     )
     with client:
         if pin := given_pins(context).get(address):
@@ -210,13 +212,15 @@ def project_sources(
     asks: bool = True,
     outages: Outages = "fail",
     contacts: bool = False,
+    rejudges: bool = False,
 ) -> Sources:
     """The registries of a project; a context manager.
 
     ``airgap``: a file to read instead of the registries. ``offline``: whether to use only trusted state and cache; None: as
     in the context. ``asks``: whether to ask the user to pin a registry. ``outages``: how to treat a registry that does not
     answer; using its last verified head gives one warning. ``contacts``: whether to contact repositories of ``[sources]``
-    that this user never agreed to, because the command names them or trusts the lock.
+    that this user never agreed to, because the command names them or trusts the lock. ``rejudges``: raise RyeError
+    ``policy-changed`` when a newer policy of a joined organization arrives, because the caller has read the old one.
     """
     cache, verdicts = WriteBehindCache.at(context.home.registry_cache), context.home.verdicts()
     if airgap is not None:
@@ -247,6 +251,11 @@ def project_sources(
                 client.close()
                 raise
             _tell_head(context, client)
+            if client.took_policy:
+                client.commit()
+                if rejudges:
+                    client.close()
+                    raise RyeError("policy-changed", f"{client.origin} has a newer policy.", "Run the command again.")
             if client.outage is not None and outages == "survive":  # the patient round is the second one
                 _tell_outage(context, client, client.outage)
             return client
@@ -288,5 +297,7 @@ def _tell_outage(context: Context, client: RegistryClient, outage: NoAnswer) -> 
 
 def judging_environment(context: Context, manifest: Manifest, others: OtherPolicies | None = None) -> Environment:
     """The current basis for checking releases. ``others``: the policies besides the project's, if already read."""
-    policy = policy_in_force(manifest, others if others is not None else read_other_policies(context.home))
+    if others is None:
+        others = read_other_policies(context.home, context.now())
+    policy = policy_in_force(manifest, others)
     return Environment(manifest.provides, policy, context.now())
