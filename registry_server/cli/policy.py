@@ -83,7 +83,7 @@ def policy_show(output: Output, data: Path) -> None:
             "no-such-entry",
             "This registry has no policy.",
             "Publish one: rye-registry policy publish FILE",
-            what="organization's policy",
+            what="policy",
         )
     found = read_organization_policy(newest)[1]
     output.result(_document(found, newest.log), found.text().removesuffix("\n"))

@@ -92,3 +92,260 @@ def test_the_journey(user: Person, organization: Organization, later: Callable[[
     assert organization.registry.url in stopped.error["message"]
     assert "it@acme.example" in stopped.error["hint"]
     assert user.run("list", "--json").code == 0  # what only looks goes on
+
+
+POLICIES = {
+    "rights": ('forbid = ["rye.execute.tool.*"]', "", "acme/work/shell"),
+    "allowed rights": ('allow = ["rye.search.*", "rye.load.*"]', "", "acme/work/shell"),
+    "tier": ('max-tier = "safe"', "", "acme/work/shell"),
+    "facts": ("", '[policy.facts]\npipe-to-shell = "forbid"', "acme/work/piped"),
+    "namespaces": ('namespaces = ["other", "*@elsewhere.example"]', "", "acme/work/plain"),
+    "age": ('minimum-release-age = "3d"', "", "acme/work/plain"),
+    "signers": ('required-signers = ["SHA256:nobody"]', "", "acme/work/plain"),
+    "reviewers": ("required-reviewers = 2", "", "acme/work/plain"),
+}
+"""Words of a policy that refuse an item of a registry: the words, its table of facts, and the item."""
+
+
+class TestDoors:
+    """Each word of a policy, at each door that an item of a registry goes through: before it is installed, and after."""
+
+    @pytest.mark.parametrize("word", POLICIES)
+    def test_before_it_is_installed(self, user: Person, organization: Organization, word: str) -> None:
+        words, facts, item = POLICIES[word]
+        organization.publish(words, facts=facts)
+        organization.join(user)
+        for command in ("add", "install"):
+            result = user.run(command, item, "-y", "--approve", f"{item}@1.0.0", "--json")
+            assert result.code == 1, result.stdout
+            assert result.error["code"] in ("policy-violation", "unsolvable"), result.stdout
+        assert not user.path("rye.lock").exists()
+        organization.publish("")
+        user.ok("org", "update")
+        user.ok("add", item, "-y", "--approve", f"{item}@1.0.0")
+
+    @pytest.mark.parametrize("word", POLICIES)
+    def test_after_it_was_installed(self, user: Person, organization: Organization, word: str) -> None:
+        """Another person's lock, or what was installed before the policy came."""
+        words, facts, item = POLICIES[word]
+        user.ok("add", item, "-y", "--approve", f"{item}@1.0.0")
+        model = ("--model", "m", "--endpoint", "http://127.0.0.1:9/v1")
+        user.ok("render", item)
+        organization.publish(words, facts=facts)
+        organization.join(user)
+        doors = {
+            "ci": ("ci",),
+            "offline": ("ci", "--offline"),
+            "install": ("install", "-y"),
+            "render": ("render", item),
+            "run": ("run", item, *model),
+            "serve": ("mcp", "serve", "--as", item),
+            "deploy": ("deploy", "--target", "claude", "--once"),
+        }
+        codes = {name: user.run(*door, "--json").code for name, door in doors.items()}
+        assert codes == dict.fromkeys(doors, 1)
+        assert not user.path(".claude").exists()
+        assert user.run("audit", "--json").code == 1 or word == "namespaces"
+
+
+class TestSources:
+    """Items of git repositories and folders."""
+
+    @pytest.fixture
+    def sourced(self, user: Person) -> Person:
+        folder = user.home / "shared" / ".ai" / "skills" / "pdf"
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text("---\nname: pdf\ndescription: Reads PDF files.\n---\n\n# pdf\n\nRead it.\n")
+        manifest = user.path("rye.toml")
+        shared = user.home / "shared" / ".ai"
+        manifest.write_text(f'{manifest.read_text()}\n[sources]\nacme-team = {{ path = "{shared}" }}\n')
+        return user
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            'sources = "none"',
+            'sources = "signed"',
+            'sources = "git"',
+            'namespaces = ["acme-team"]',
+            "required-reviewers = 1",
+        ],
+    )
+    def test_a_place_that_is_not_allowed(self, sourced: Person, organization: Organization, words: str) -> None:
+        organization.publish(words)
+        organization.join(sourced)
+        refused_one = sourced.run("add", "skill:acme-team/pdf", "-y", "--json")
+        assert refused_one.code == 1, refused_one.stdout
+        assert not sourced.path("rye.lock").exists()
+        organization.publish("")
+        sourced.ok("org", "update")
+        sourced.ok("add", "skill:acme-team/pdf", "-y")
+        organization.publish(words)
+        sourced.ok("org", "update")
+        for door in (("ci",), ("render", "skill:acme-team/pdf"), ("deploy", "--target", "claude", "--once")):
+            assert sourced.run(*door, "--json").code == 1, door
+
+    def test_a_place_that_is_listed(self, sourced: Person, organization: Organization) -> None:
+        organization.publish(f'namespaces = ["acme", "*@path+{sourced.home / "shared" / ".ai"}"]')
+        organization.join(sourced)
+        sourced.ok("add", "skill:acme-team/pdf", "-y")
+        sourced.ok("add", "acme/work/plain", "-y")
+
+
+class TestOwnItems:
+    """What the user writes themself, and what changes an installed item."""
+
+    def test_an_own_item(self, user: Person, organization: Organization) -> None:
+        user.ok("keys", "generate")
+        user.directive("own/piped", text=PIPED)
+        user.directive("own/plain")
+        user.ok("render", "own/piped")
+        organization.publish("", facts='[policy.facts]\npipe-to-shell = "forbid"')
+        organization.join(user)
+        refused(user.run("render", "own/piped", "--json"))
+        user.ok("render", "own/plain")
+        user.run("deploy", "--target", "claude", "--once", "--json")
+        deployed = " ".join(path.name for path in user.path(".claude").rglob("*"))
+        assert "plain" in deployed
+        assert "piped" not in deployed
+
+    def test_an_override(self, user: Person, organization: Organization) -> None:
+        user.ok("add", "acme/work/plain", "-y")
+        user.customize(".ai/overrides/directives/acme/work/plain.md", f"## Process\n\n{PIPED}\n")
+        organization.publish("", facts='[policy.facts]\npipe-to-shell = "forbid"')
+        organization.join(user)
+        result = user.run("render", "acme/work/plain", "--json")
+        assert (result.code, "pipe-to-shell" in result.stdout or "override" in result.stdout) == (1, True), (
+            result.stdout
+        )
+
+
+class TestTargets:
+    def test_nothing_is_deployed_to_a_forbidden_program(self, user: Person, organization: Organization) -> None:
+        user.ok("add", "acme/work/plain", "-y")
+        organization.publish('forbid-targets = ["claude"]')
+        organization.join(user)
+        refused(user.run("deploy", "--target", "claude", "--once", "--json"))
+        refused(user.run("deploy", "export", str(user.home / "out"), "--for", "claude", "--json"))
+        manifest = user.path("rye.toml")
+        before = manifest.read_text()
+        manifest.write_text(f'{before}\n[deploy]\ntargets = ["claude", "codex"]\n')
+        refused(user.run("deploy", "--json"))
+        refused(user.run("add", "acme/work/shell", "-y", "--approve", "acme/work/shell@1.0.0", "--json"))
+        assert not user.path(".claude").exists()
+        manifest.write_text(before)
+        user.ok("deploy", "--target", "codex", "--once")
+
+
+class TestOnlyTightens:
+    """A policy never allows what this user, this machine or the project forbids."""
+
+    @pytest.mark.parametrize("place", ["user", "variable", "project"])
+    def test_what_is_forbidden_locally_stays_forbidden(
+        self, user: Person, organization: Organization, place: str
+    ) -> None:
+        local = '[policy]\nforbid = ["rye.execute.tool.*"]\nmax-tier = "safe"\n'
+        wide = 'allow = ["rye.*"]\nmax-tier = "unrestricted"\nsources = "path"\nminimum-release-age = "0h"'
+        organization.publish(
+            wide, facts='[policy.risk]\n"rye.*" = "safe"\n[policy.approval]\n"rye.execute.*" = "allow"'
+        )
+        organization.join(user)
+        if place == "project":
+            user.write("rye.toml", user.path("rye.toml").read_text() + local)
+        else:
+            (user.home / "config" / "policy.toml").write_text(local if place == "user" else "[policy]\n")
+        (user.home / "rules.toml").write_text(local)
+        named = {"RYE_POLICY": str(user.home / "rules.toml")} if place == "variable" else {}
+        person = user.elsewhere(user.folder, **named)
+        refused(person.run("add", "acme/work/shell", "-y", "--approve", "acme/work/shell@1.0.0", "--json"))
+
+    def test_a_project_that_contradicts_loosens_nothing(self, user: Person, organization: Organization) -> None:
+        organization.publish('forbid = ["rye.execute.tool.*"]\nsources = "none"')
+        organization.join(user)
+        user.write("rye.toml", user.path("rye.toml").read_text() + '[policy]\nallow = ["rye.*"]\nsources = "path"\n')
+        refused(user.run("add", "acme/work/shell", "-y", "--approve", "acme/work/shell@1.0.0", "--json"))
+
+
+class TestExpiry:
+    def test_each_command_is_in_one_of_the_two_groups_and_stops_or_goes_on(
+        self, user: Person, organization: Organization, later: Callable[[timedelta], None]
+    ) -> None:
+        organization.publish("", expires="2d")
+        organization.join(user)
+        later(timedelta(days=3))
+        assert set(COMMANDS) >= STOPS
+        for name in COMMANDS:
+            result = user.run(name, "--offline", "--json", *WORDS.get(name, ()))
+            code = result.json.get("error", {}).get("code") if result.stdout.startswith("{") else None
+            assert (code == "policy-expired") == (name in STOPS), (name, result)
+
+    def test_a_clock_that_is_set_back_does_not_bring_it_back(
+        self,
+        user: Person,
+        organization: Organization,
+        later: Callable[[timedelta], None],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        organization.publish("", expires="2d")
+        organization.join(user)
+        state = "rye.registry.trust.trusted.TrustedState.head_time"
+        monkeypatch.setattr(state, property(lambda self: datetime.now(UTC) + timedelta(days=3)))
+        later(-timedelta(days=30))
+        refused(user.run("ci", "--offline", "--json"), "policy-expired")
+
+    def test_a_registry_that_has_a_newer_one_is_asked_first(
+        self, user: Person, organization: Organization, later: Callable[[timedelta], None]
+    ) -> None:
+        organization.publish("", expires="2d")
+        organization.join(user)
+        newest = organization.publish("", expires="20d")
+        later(timedelta(days=3))
+        user.ok("add", "acme/work/plain", "-y")
+        assert user.ok("ci", "--json").json["policies"][0]["sha256"] == newest["sha256"]
+
+    def test_a_registry_that_does_not_answer_is_named(
+        self, user: Person, organization: Organization, later: Callable[[timedelta], None]
+    ) -> None:
+        organization.publish("", expires="2d")
+        organization.join(user)
+        later(timedelta(days=3))
+        organization.registry.stop()
+        try:
+            stopped = user.run("ci", "--json")
+        finally:
+            organization.registry.start()
+        refused(stopped, "policy-expired")
+        assert organization.registry.url in stopped.error["message"]
+
+    def test_an_install_that_was_answered_from_memory_stops_as_well(
+        self, user: Person, organization: Organization, later: Callable[[timedelta], None]
+    ) -> None:
+        organization.publish("", expires="2d")
+        organization.join(user)
+        user.ok("add", "acme/work/plain", "-y")
+        for _ in range(2):
+            user.ok("install")
+        user.ok("deploy", "--target", "codex", "--once")
+        later(timedelta(days=3))
+        refused(user.run("install", "--json", "--offline"), "policy-expired")
+        refused(user.run("deploy", "--target", "codex", "--once", "--json", "--offline"), "policy-expired")
+
+
+WORDS = {
+    "new": ("skill", "x"),
+    "validate": (),
+    "show": ("acme/work/plain",),
+    "render": ("acme/work/plain",),
+    "add": ("acme/work/plain",),
+    "remove": ("acme/work/plain",),
+    "run": ("acme/work/plain",),
+    "import": ("x",),
+    "fork": ("acme/work/plain",),
+    "adopt": ("x",),
+    "prime": ("x",),
+    "merge": ("x", "y"),
+    "mcp": ("serve",),
+    "hooks": ("list",),
+    "approve": ("last", "1"),
+}
+"""Words that a command needs before it runs at all."""

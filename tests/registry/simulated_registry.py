@@ -39,6 +39,7 @@ from rye.registry.protocol.statements import (
     Deprecation,
     FileEntry,
     Keyset,
+    OrganizationPolicy,
     Relation,
     Release,
     Root,
@@ -51,6 +52,7 @@ from rye.registry.protocol.statements import (
     root_key_name,
 )
 from rye.registry.trust.head_times import CLOCK, encode_steps
+from rye.registry.trust.policies import POLICY, encode_newest
 from rye.signing.keys import PrivateKey
 from tests.registry.tile_bytes import tile_bytes
 
@@ -262,6 +264,28 @@ class SimulatedRegistry:
         leaves = enumerate(self.leaves)
         return [wire.IndexLine(position, leaf) for position, leaf in leaves if leaf.startswith(ClockStep.TITLE)]
 
+    def policy(self, **changes: object) -> OrganizationPolicy:
+        """The next policy, as the owners would write it."""
+        newest = self.newest_policy()
+        before = None if newest is None else OrganizationPolicy.parse(notes.parse(newest.note).text)
+        policy = OrganizationPolicy(
+            self.origin,
+            number=before.number + 1 if before else 1,
+            previous=before.sha256() if before else None,
+            time=self.now,
+            expires=self.now + timedelta(days=14),
+            rules=('forbid ["rye.execute.tool.*"]',),
+        )
+        return replace(policy, **changes)
+
+    def publish_policy(self, owners: Sequence[PrivateKey] | None = None, **changes: object) -> int:
+        return self.append(self.sign(self.policy(**changes), self.owner_signers(owners)))
+
+    def newest_policy(self) -> wire.IndexLine | None:
+        """The line of ``/policy``."""
+        found = [line for line in enumerate(self.leaves) if line[1].startswith(OrganizationPolicy.TITLE)]
+        return wire.IndexLine(*found[-1]) if found else None
+
     def add_blob(self, data: bytes) -> str:
         sha256 = hashlib.sha256(data).hexdigest()
         self.blobs[sha256] = data
@@ -357,6 +381,8 @@ class SimulatedRegistry:
         }
         if self.steps_back():
             files[CLOCK] = encode_steps(self.steps_back())
+        if (newest := self.newest_policy()) is not None:
+            files[POLICY] = encode_newest(newest)
         for tile in tiles.all_tiles(self.size):
             if tile.level == 0:
                 first = tile.index * tiles.WIDTH

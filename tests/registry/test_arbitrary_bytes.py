@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,7 +36,7 @@ from rye.registry.protocol.name_map import nodes
 from rye.registry.protocol.statements import Keyset, Snapshot
 from rye.registry.protocol.wire import Config, Head, IndexLine, WireError
 from rye.registry.store import state
-from rye.registry.trust import head_times, records, trusted
+from rye.registry.trust import head_times, policies, records, trusted
 from rye.registry.trust.keysets import Link
 from rye.registry.trust.owners import Owners
 from rye.signing import keys, ssh_wire
@@ -70,6 +71,9 @@ STEP = (
     "rye.clock/v1\norigin registry.example\nposition 7\nbefore 2027-01-02T03:04:05Z\ntime 2026-01-02T03:04:05Z\nreason ahead\n\n"
     f"\u2014 registry.example/root {'A' * 92}\n"
 )
+RULED = (Path(__file__).parents[1] / "vectors/statements/policy.txt").read_text(
+    "utf-8"
+) + f"\n\u2014 registry.example/root {'A' * 92}\n"
 POLICY = f"witness w {ed25519('w').verifier.vkey}\ngroup g any w\nquorum g\n".encode()
 LINK = Link(1, Keyset("registry.example", "acme", 1, None, EARLIER, 1, (keys.PrivateKey.generate().public.raw,)), HASH)
 REPOSITORY = "https://git.example/acme/skills"
@@ -141,6 +145,10 @@ DECODERS: dict[str, Decoder] = {
     "rye.registry.trust.head_times.steps_between": Decoder(
         lambda data: head_times.steps_between(data, "registry.example", Owners(()), (1, 9), (LATER, EARLIER)),
         wire.encode_index([IndexLine(7, STEP)]),
+    ),
+    "rye.registry.trust.policies.decode_newest": Decoder(
+        lambda data: policies.read_organization_policy(policies.decode_newest(data)),
+        wire.encode_index([IndexLine(7, RULED)]),
     ),
     "rye.registry.trust.records.decode_judged": Decoder(records.decode_judged, b"\x93\xa3abc\xc0\xa1\xff"),
     "rye.registry.trust.trusted.TrustedState.pin": Decoder(lambda data: trusted.TrustedState.pin(data, "0" * 64), NOTE),

@@ -63,6 +63,7 @@ def test_a_golden_statement_is_written_as_it_was_read(path: Path) -> None:
         "proof",
         "description",
         "clock",
+        "policy",
         "snapshot",
     )
 
@@ -121,6 +122,7 @@ def test_no_line_may_be_missing_repeated_swapped_or_added(path: Path) -> None:
         "sha256 ",
         "link ",
         "contact ",
+        "rule ",
     )
     changed = [rows[: at + 1] + rows[at:] for at in range(len(rows))]
     changed += [[*rows[:at], rows[at + 1], rows[at], *rows[at + 2 :]] for at in range(len(rows) - 1)]

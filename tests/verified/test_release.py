@@ -17,6 +17,7 @@ from rye.registry.protocol.statements import AttachedFile, Hook, Relation
 from rye.registry.released import ItemFiles
 from rye.registry.trust.file_acceptance import Refusal, judge_release_file
 from rye.registry.trust.trust_error import TrustError
+from rye.signing.keys import PublicKey
 from rye.signing.signature_line import MARKDOWN, SignatureLine, content_hash, insert
 from rye.verified.release import judge_files, judgement_inputs, signed_words, verify_files
 from tests.registry.test_file_acceptance import CASES, OWNER, STRANGER, Case, of_directive
@@ -108,6 +109,8 @@ def test_what_is_signed_is_what_the_verified_bytes_say_and_without_them_only_the
         agent_limits=("blocked Bash",),
         runs=(run,),
         mentions=mentions,
+        signers=tuple(PublicKey(raw).fingerprint for raw in item.record.signers),
+        time=item.record.release.time,
         **signed,
     )
     assert found.locked.hooks == found.metadata.hooks != ()

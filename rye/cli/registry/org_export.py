@@ -21,7 +21,7 @@ def export(session: Session, claude: bool) -> None:
     Only keys that the program documents are written. Merge them into what you have.
     """
     if not claude:
-        raise UsageError("missing-argument", "Name the program.", "rye org export --claude", what="program")
+        raise UsageError("missing-argument", "Name the program.", "rye org export --claude", what="target")
     policies = require_policies(session)
     if not policies:
         raise RyeError("not-joined", "You joined no organization.", "`rye org join ADDRESS FINGERPRINT` joins one.")

@@ -121,5 +121,5 @@ def no_policy(origin: str) -> RyeError:
         "no-such-entry",
         f"{origin} has no policy that you could join.",
         "Its operator publishes one: rye-registry policy publish FILE",
-        what="organization's policy",
+        what="policy",
     )
