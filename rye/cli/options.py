@@ -336,6 +336,7 @@ STOPS = frozenset(
         *("render", "prime", "merge", "show"),  # renders
         *("deploy", "mcp", "run", "approve", "hooks"),  # deploys, serves and runs
         *("fork", "adopt"),  # make an own item of one from elsewhere
+        *("audit", "outdated"),  # judge by the policy
         "demo",
     )
 )

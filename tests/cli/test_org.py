@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -58,13 +58,13 @@ def organization(registry: Registry, tmp_path: Path) -> Organization:
 
 
 @pytest.fixture
-def later(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[timedelta], None]]:
+def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[timedelta], None]:
     """Sets the clock of people's commands; registries and their heads keep the right time."""
 
     def move(shift: timedelta) -> None:
         monkeypatch.setattr(Session, "now", lambda self: datetime.now(UTC) + shift)
 
-    yield move
+    return move
 
 
 def refused(result: Result, code: str = "policy-violation") -> None:
@@ -94,6 +94,13 @@ def test_the_journey(user: Person, organization: Organization, later: Callable[[
     assert user.run("list", "--json").code == 0  # what only looks goes on
 
 
+MODELS = """registry = "{url}"
+
+[models.fast]
+dialect = "openai"
+url = "http://127.0.0.1:9/v1"
+model = "m"
+"""
 POLICIES = {
     "rights": ('forbid = ["rye.execute.tool.*"]', "", "acme/work/shell"),
     "allowed rights": ('allow = ["rye.search.*", "rye.load.*"]', "", "acme/work/shell"),
@@ -129,7 +136,7 @@ class TestDoors:
         """Another person's lock, or what was installed before the policy came."""
         words, facts, item = POLICIES[word]
         user.ok("add", item, "-y", "--approve", f"{item}@1.0.0")
-        model = ("--model", "m", "--endpoint", "http://127.0.0.1:9/v1")
+        (user.home / "config" / "config.toml").write_text(MODELS.format(url=organization.registry.url))
         user.ok("render", item)
         organization.publish(words, facts=facts)
         organization.join(user)
@@ -138,12 +145,15 @@ class TestDoors:
             "offline": ("ci", "--offline"),
             "install": ("install", "-y"),
             "render": ("render", item),
-            "run": ("run", item, *model),
+            "run": ("run", item),
             "serve": ("mcp", "serve", "--as", item),
             "deploy": ("deploy", "--target", "claude", "--once"),
         }
-        codes = {name: user.run(*door, "--json").code for name, door in doors.items()}
-        assert codes == dict.fromkeys(doors, 1)
+        results = {name: user.run(*door, "--json") for name, door in doors.items()}
+        assert {name: found.code for name, found in results.items()} == dict.fromkeys(doors, 1)
+        refusals = {name: found.error["code"] for name, found in results.items() if name != "deploy"}
+        assert set(refusals.values()) <= {"policy-violation", "locked-release-refused"}, refusals
+        assert item in results["deploy"].json["refused"][0]["item"]
         assert not user.path(".claude").exists()
         assert user.run("audit", "--json").code == 1 or word == "namespaces"
 
@@ -211,13 +221,13 @@ class TestOwnItems:
 
     def test_an_override(self, user: Person, organization: Organization) -> None:
         user.ok("add", "acme/work/plain", "-y")
-        user.customize(".ai/overrides/directives/acme/work/plain.md", f"## Process\n\n{PIPED}\n")
+        head = "---\nagent: plain\nbase-version: 1.0.0\nlast-reviewed: 2026-01-01\n---\n\n"
+        added = f"<!-- DIRECTIVE: append\ntarget: # plain\nreason: ours\n-->\n{PIPED}\n<!-- END DIRECTIVE -->\n"
+        user.customize(".ai/overrides/acme/work/plain.overrides.md", head + added)
+        assert PIPED in user.ok("render", "acme/work/plain").stdout
         organization.publish("", facts='[policy.facts]\npipe-to-shell = "forbid"')
         organization.join(user)
-        result = user.run("render", "acme/work/plain", "--json")
-        assert (result.code, "pipe-to-shell" in result.stdout or "override" in result.stdout) == (1, True), (
-            result.stdout
-        )
+        refused(user.run("render", "acme/work/plain", "--json"))
 
 
 class TestTargets:
@@ -274,10 +284,13 @@ class TestExpiry:
         organization.join(user)
         later(timedelta(days=3))
         assert set(COMMANDS) >= STOPS
+        stopped = set()
         for name in COMMANDS:
             result = user.run(name, "--offline", "--json", *WORDS.get(name, ()))
             code = result.json.get("error", {}).get("code") if result.stdout.startswith("{") else None
-            assert (code == "policy-expired") == (name in STOPS), (name, result)
+            if code == "policy-expired":
+                stopped.add(name)
+        assert stopped == STOPS
 
     def test_a_clock_that_is_set_back_does_not_bring_it_back(
         self,
@@ -345,7 +358,7 @@ WORDS = {
     "prime": ("x",),
     "merge": ("x", "y"),
     "mcp": ("serve",),
-    "hooks": ("list",),
+    "hooks": ("list", "acme/work/plain"),
     "approve": ("last", "1"),
 }
 """Words that a command needs before it runs at all."""

@@ -279,4 +279,4 @@ def test_required_witnesses_count_from_the_run_that_brings_the_policy(
     registry.claim("acme")
     registry.publish()
     follower.shows(cosigned_by(W2))
-    assert follower.refused() == "witness-quorum"
+    assert follower.run().waiting is not None  # what only others have seen does not exist yet
