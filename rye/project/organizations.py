@@ -192,13 +192,17 @@ def _managed() -> bytes | None:
         return None
     except OSError as error:
         raise _bad(path, "it is a link" if os.path.islink(path) else str(error), _MEND) from error
-    with os.fdopen(descriptor, "rb") as stream:
+    try:
         status, folder = os.fstat(descriptor), os.lstat(path.parent)
         if not stat.S_ISREG(status.st_mode):
             raise _bad(path, "it is not a regular file", _MEND)
         for place, one in ((path, status), (path.parent, folder)):
             if one.st_uid != OWNER or stat.S_IMODE(one.st_mode) & 0o022 or stat.S_ISLNK(one.st_mode):
                 raise _bad(path, f"others than root can change {place}", _MEND)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    with os.fdopen(descriptor, "rb") as stream:
         return stream.read(PROJECT.manifest_bytes)
 
 

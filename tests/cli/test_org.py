@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,11 @@ import pytest
 
 from rye.cli.main import COMMANDS
 from rye.cli.options import STOPS, Session
+from rye.project import organizations
+from rye.runtime.opening import open_session
+from rye.runtime.sandboxed_tools import SandboxedTools
+from rye.runtime.session import Session as RunSession
+from rye.storage import home as homes
 from tests.scenes.person import Person, Result
 from tests.scenes.registry import Registry
 from tests.scenes.registry_process import run
@@ -362,3 +369,173 @@ WORDS = {
     "approve": ("last", "1"),
 }
 """Words that a command needs before it runs at all."""
+
+
+class TestManaged:
+    """``/etc/rye/org.toml``: what administrators joined for all users of a machine."""
+
+    @pytest.fixture
+    def etc(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        folder = tmp_path / "etc-rye"
+        folder.mkdir(mode=0o755)
+        monkeypatch.setattr(organizations, "OWNER", os.geteuid())
+        monkeypatch.setattr(homes, "MANAGED_ORGANIZATIONS", folder / "org.toml")
+        return folder / "org.toml"
+
+    def write(self, etc: Path, registry: Registry, fingerprint: str | None = None) -> None:
+        row = f'address = "{registry.url}"\nfingerprint = "{fingerprint or registry.fingerprint}"\n'
+        etc.write_text(f"[[registry]]\n{row}")
+        etc.chmod(0o644)
+
+    def test_it_applies_without_a_command_and_no_user_leaves_it(
+        self, registry: Registry, acme: Person, organization: Organization, etc: Path, tmp_path: Path
+    ) -> None:
+        organization.publish('forbid = ["rye.execute.tool.*"]')
+        self.write(etc, registry)
+        user = Person(tmp_path / "new")  # who never heard of the registry
+        user.write("rye.toml", f'[project]\nname = "shop"\nregistry = "{registry.url}"\n')
+        refused(user.run("add", "acme/work/shell", "-y", "--approve", "acme/work/shell@1.0.0", "--json"))
+        user.ok("add", "acme/work/plain", "-y")
+        refused(user.run("org", "leave", registry.url, "--json"), "managed")
+        (user.home / "config" / "org.toml").unlink(missing_ok=True)
+        user.ok("registry", "remove", registry.url)
+        refused(user.run("ci", "--offline", "--json"), "policy-missing")
+        assert user.ok("ci", "--json").json["policies"][0]["number"]
+        shown = user.ok("org", "show", "--json").json["organizations"][0]
+        assert (shown["managed"], shown["problem"]) == (True, None)
+
+    def test_what_the_user_joined_can_be_left(self, user: Person, organization: Organization) -> None:
+        organization.publish('forbid = ["rye.execute.tool.*"]')
+        organization.join(user)
+        user.ok("org", "leave", organization.registry.url)
+        user.ok("add", "acme/work/shell", "-y", "--approve", "acme/work/shell@1.0.0")
+        refused(user.run("org", "leave", organization.registry.url, "--json"), "not-joined")
+        assert user.ok("org", "show", "--json").json == {"organizations": []}
+
+    @pytest.mark.parametrize(
+        "spoiled", ["writable", "folder", "link", "other owner", "toml", "key", "folder in its place"]
+    )
+    def test_a_file_that_others_can_change_stops_everything(
+        self,
+        user: Person,
+        organization: Organization,
+        etc: Path,
+        spoiled: str,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        organization.publish("")
+        self.write(etc, organization.registry)
+        user.ok("add", "acme/work/plain", "-y")
+        match spoiled:
+            case "writable":
+                etc.chmod(0o666)
+            case "folder":
+                etc.parent.chmod(0o777)
+            case "link":
+                etc.rename(etc.with_name("elsewhere"))
+                etc.symlink_to(etc.with_name("elsewhere"))
+            case "other owner":
+                monkeypatch.setattr(organizations, "OWNER", os.geteuid() + 1)
+            case "toml":
+                etc.write_text("[[registry\n")
+            case "key":
+                etc.write_text(f"{etc.read_text()}optional = true\n")
+            case _:
+                etc.unlink()
+                etc.mkdir()
+        for command in (("ci",), ("render", "acme/work/plain"), ("install",), ("org", "show")):
+            refused(user.run(*command, "--json"), "bad-org")
+
+    def test_another_fingerprint_is_refused(self, user: Person, organization: Organization, etc: Path) -> None:
+        organization.publish("")
+        self.write(etc, organization.registry, "0" * 64)
+        stopped = user.run("add", "acme/work/plain", "-y", "--json")
+        refused(stopped, "policy-missing")
+        assert "fingerprint" in stopped.error["message"]
+
+    def test_the_users_file_that_others_can_change_stops_everything(
+        self, user: Person, organization: Organization
+    ) -> None:
+        organization.publish("")
+        organization.join(user)
+        own = user.home / "config" / "org.toml"
+        own.chmod(0o666)
+        refused(user.run("ci", "--json"), "bad-org")
+        own.chmod(0o600)
+        user.ok("add", "acme/work/plain", "-y")
+
+    def test_a_project_names_no_organization(self, user: Person, organization: Organization) -> None:
+        organization.publish('forbid = ["rye.execute.tool.*"]')
+        organization.join(user)
+        user.write("org.toml", "")
+        user.write(".ai/org.toml", "")
+        user.write("rye.toml", user.path("rye.toml").read_text() + "[org]\nleave = true\n")
+        refused(user.run("add", "acme/work/plain", "-y", "--json"), "bad-manifest")
+
+
+class TestTwo:
+    def test_both_apply(self, user: Person, organization: Organization, tmp_path: Path) -> None:
+        with Registry(tmp_path / "second", "second.example.org") as other:
+            organization.publish('forbid = ["rye.execute.tool.*"]')
+            second = Organization(other, tmp_path / "other")
+            second.file.parent.mkdir()
+            second.publish("", facts='[policy.facts]\npipe-to-shell = "forbid"')
+            organization.join(user)
+            second.join(user)
+            for item in ("acme/work/shell", "acme/work/piped"):
+                refused(user.run("add", item, "-y", "--approve", f"{item}@1.0.0", "--json"))
+            user.ok("add", "acme/work/plain", "-y")
+            assert len(user.ok("ci", "--json").json["policies"]) == 2
+            user.ok("org", "leave", other.url)
+            user.ok("add", "acme/work/piped", "-y", "--approve", "acme/work/piped@1.0.0")
+
+
+class TestRecords:
+    def test_a_run_begins_with_the_policy_that_it_is_under(self, user: Person, organization: Organization) -> None:
+        published = organization.publish("")
+        organization.join(user)
+        user.ok("keys", "generate")
+        user.directive("own/plain")
+        with opened(user) as session:
+            session.act("rye_search", {"item_type": "directive", "query": ""})
+        shown = user.ok("runs", "verify", "last", "--json").json
+        named = f"registry.example.org {published['number']}"
+        assert shown["state"] == "ok"
+        assert shown["policies"] == [{"policy": named, "sha256": published["sha256"]}]
+        assert published["sha256"] in user.ok("runs", "verify", "last").stdout
+
+    def test_without_an_organization_nothing_is_said(self, user: Person) -> None:
+        user.ok("add", "acme/work/plain", "-y")
+        assert "policies" not in user.ok("ci", "--json").json
+        with opened(user) as session:
+            session.act("rye_search", {"item_type": "directive", "query": ""})
+        assert "policies" not in user.ok("runs", "verify", "last", "--json").json
+
+
+class TestExport:
+    def test_settings_of_claude_code(self, user: Person, organization: Organization) -> None:
+        organization.publish('forbid = ["rye.execute.tool.*"]\nsources = "none"\nminimum-release-age = "3d"')
+        organization.join(user)
+        found = user.ok("org", "export", "--claude", "--json").json
+        settings = found["settings"]
+        assert settings["strictKnownMarketplaces"] == []
+        assert settings["permissions"]["disableBypassPermissionsMode"] == "disable"
+        assert "Edit(//etc/rye/**)" in settings["permissions"]["deny"]
+        assert any("minimum-release-age" in line for line in found["not_covered"])
+        organization.publish("")
+        user.ok("org", "update")
+        found = user.ok("org", "export", "--claude", "--json").json
+        assert "strictKnownMarketplaces" not in found["settings"]
+        assert found["not_covered"] == []
+
+    def test_it_needs_a_program_and_an_organization(self, user: Person) -> None:
+        assert user.run("org", "export", "--json").refusal == "missing-argument target"
+        refused(user.run("org", "export", "--claude", "--json"), "not-joined")
+
+
+@contextmanager
+def opened(person: Person) -> Iterator[RunSession]:
+    """A run that may search and load, as `rye mcp serve` opens it."""
+    found = open_session(person.library, None, lambda items: SandboxedTools(person.library, items, frozenset()))
+    yield found.session
+    found.session.close()
