@@ -67,7 +67,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "runs": ("rye runs list", "rye runs show last"),
     "approve": ("rye approve last 3",),
     "audit": ("rye audit", "rye audit --level warning --without dev", "rye audit --sarif"),
-    "sbom": ("rye sbom -o bom.json",),
+    "sbom": ("rye sbom -o bom.json", "rye sbom --format spdx -o bom.spdx.json"),
     "search": ("rye search deploy", "rye search deploy --kind directive --local"),
     "info": ("rye info acme/workflows/deploy",),
     "publish": ("rye publish --dry-run", "rye publish .ai/directives/workflows/deploy.md"),

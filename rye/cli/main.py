@@ -83,7 +83,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "runs": ("rye.cli.runs.runs:runs", "Run", "Show what agents did: the log of each run."),
     "approve": ("rye.cli.runs.approve:approve", "Run", "Approve one call that waits for a person."),
     "audit": ("rye.cli.trust.audit:audit", "Trust", "Check installed items for problems."),
-    "sbom": ("rye.cli.project.sbom:sbom", "Project", "Write a bill of materials (CycloneDX)."),
+    "sbom": ("rye.cli.project.sbom:sbom", "Project", "Write a bill of materials (CycloneDX or SPDX)."),
     "search": ("rye.cli.use.search:search", "Use", "Find items here and in registries."),
     "info": ("rye.cli.use.info:info", "Use", "Show everything about a published item."),
     "publish": ("rye.cli.publish.publish:publish", "Publish", "Publish items as one signed batch."),

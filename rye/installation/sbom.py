@@ -1,78 +1,103 @@
-"""A lock as a software bill of materials: CycloneDX 1.6, JSON. Pure and deterministic.
+"""What a bill of materials names, in no format yet: the walk of a lock. Pure and deterministic.
 
 Every item is a component with its purl (``pkg:generic``; from a git repository with its ``vcs_url``), its SHA-256, its
-attached files, and its approvals as properties. The serial number is derived from the content unless one is given. A timestamp
-is included only if one is given.
+attached files, and its approvals as properties. :mod:`rye.installation.cyclonedx` and :mod:`rye.installation.spdx` write it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import uuid
+from collections.abc import Iterable
 from urllib.parse import quote
 
-from rye import __version__
+from msgspec import Struct
+
 from rye.items.identity import Identity
-from rye.project.lock import Lock, LockedItem, lock_text
+from rye.project.lock import Lock, LockedFile, LockedItem, lock_text
 
 _NAMESPACE = uuid.UUID("5f1d1b0e-3f0a-5c55-9d5c-0d8a6f3f6d21")
 
 
-def bill_of_materials(
-    lock: Lock, project: str, direct: list[Identity], *, time: str | None = None, serial: str | None = None
-) -> dict[str, object]:
-    """Return the document. ``time``: ``YYYY-MM-DDTHH:MM:SSZ``; ``serial``: ``urn:uuid:…``; ``direct``: direct dependencies."""
+class Component(Struct, frozen=True, kw_only=True):
+    """One thing in a bill."""
+
+    ref: str
+    """Its name within the document."""
+    group: str = ""
+    name: str
+    version: str
+    sha256: str | None = None
+    purl: str
+    supplier: str | None = None
+    """Who publishes it, as a name; None: not known."""
+    properties: tuple[tuple[str, str], ...] = ()
+    files: tuple[LockedFile, ...] = ()
+    needs: tuple[str, ...] = ()
+    """The refs of what it depends on, sorted."""
+
+
+class Bill(Struct, frozen=True, kw_only=True):
+    """What a project consists of."""
+
+    project: str
+    version: str
+    """Of the project; one that has none is named by the SHA-256 of what its bill is made of."""
+    supplier: str
+    components: tuple[Component, ...]
+    direct: tuple[str, ...]
+    """The refs of what the project itself asks for, sorted."""
+    serial: str
+    """``urn:uuid:…``: the document's name."""
+    time: str | None
+    """``YYYY-MM-DDTHH:MM:SSZ``; None: nobody gave one."""
+
+
+def serial_of(content: bytes) -> str:
+    """The serial number of a bill that is made of this content alone."""
+    return f"urn:uuid:{uuid.uuid5(_NAMESPACE, hashlib.sha256(content).hexdigest())}"
+
+
+def lock_bill(
+    lock: Lock,
+    project: str,
+    direct: Iterable[Identity],
+    *,
+    supplier: str,
+    time: str | None = None,
+    serial: str | None = None,
+) -> Bill:
+    """The bill of a lock. ``direct``: the project's own dependencies; ``time`` and ``serial`` as in :class:`Bill`, the serial
+    number derived from the lock unless one is given."""
     content = f"{project}\0{lock_text(lock)}".encode()
     items = sorted(lock.items, key=lambda item: item.identity)
-    root = f"project:{project}"
-    metadata: dict[str, object] = {
-        "tools": {"components": [{"type": "application", "name": "rye", "version": __version__}]},
-        "component": {"type": "application", "bom-ref": root, "name": project},
-    }
-    if time is not None:
-        metadata = {"timestamp": time, **metadata}
     refs = {item.identity: _ref(item) for item in items}
-    return {
-        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
-        "bomFormat": "CycloneDX",
-        "specVersion": "1.6",
-        "serialNumber": serial or f"urn:uuid:{uuid.uuid5(_NAMESPACE, hashlib.sha256(content).hexdigest())}",
-        "version": 1,
-        "metadata": metadata,
-        "components": [_component(item) for item in items],
-        "dependencies": [
-            {"ref": root, "dependsOn": [refs[i] for i in sorted(set(direct)) if i in refs]},
-            *(
-                {"ref": refs[item.identity], "dependsOn": sorted({refs[i] for i in _needs(item) if i in refs})}
-                for item in items
-            ),
-        ],
-    }
+    return Bill(
+        project=project,
+        version=f"sha256:{hashlib.sha256(content).hexdigest()}",
+        supplier=supplier,
+        components=tuple(_component(item, refs) for item in items),
+        direct=tuple(refs[identity] for identity in sorted(set(direct)) if identity in refs),
+        serial=serial or serial_of(content),
+        time=time,
+    )
 
 
-def _component(item: LockedItem) -> dict[str, object]:
-    component: dict[str, object] = {
-        "type": "library",
-        "bom-ref": _ref(item),
-        "group": "/".join(_path(item)[:-1]),
-        "name": _path(item)[-1],
-        "version": item.version,
-        "hashes": [{"alg": "SHA-256", "content": item.sha256}],
-        "purl": _purl(item),
-        "properties": [{"name": f"rye:{name}", "value": value} for name, value in _properties(item)],
-    }
-    if item.attached:
-        component["components"] = [
-            {
-                "type": "file",
-                "bom-ref": f"{_ref(item)}#{quote(entry.path)}",
-                "name": entry.path,
-                "hashes": [{"alg": "SHA-256", "content": entry.sha256}],
-                "properties": [{"name": "rye:executable", "value": str(entry.executable).lower()}],
-            }
-            for entry in sorted(item.attached)
-        ]
-    return component
+def _component(item: LockedItem, refs: dict[Identity, str]) -> Component:
+    path = _path(item)
+    needs = (Identity(*name.split(":", 1)) for name in item.dependencies)
+    return Component(
+        ref=refs[item.identity],
+        group="/".join(path[:-1]),
+        name=path[-1],
+        version=item.version,
+        sha256=item.sha256,
+        purl=_purl(item),
+        supplier=item.identity.namespace,
+        properties=tuple(_properties(item)),
+        files=tuple(sorted(item.attached)),
+        needs=tuple(sorted({refs[each] for each in needs if each in refs})),
+    )
 
 
 def _properties(item: LockedItem) -> list[tuple[str, str]]:
@@ -116,7 +141,3 @@ def _purl(item: LockedItem) -> str:
 def _path(item: LockedItem) -> list[str]:
     """Return the segments of the purl's namespace and name. All but the last are the component's group."""
     return [item.identity.namespace, item.kind, *item.identity.local_id.split("/")]
-
-
-def _needs(item: LockedItem) -> list[Identity]:
-    return [Identity(*name.split(":", 1)) for name in item.dependencies]

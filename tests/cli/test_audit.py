@@ -349,6 +349,39 @@ class TestSbom:
         assert user.run("sbom", "--time", "yesterday").code == 2
         assert user.run("sbom", "--serial", "12").code == 2
 
+    def test_spdx_names_the_same_things_and_edges(self, user: Person) -> None:
+        user.ok("add", "acme/work/top", "--yes")
+        serial = "urn:uuid:12345678-1234-5678-1234-567812345678"
+        words = ("sbom", "--time", "2026-01-02T03:04:05Z", "--serial", serial)
+        cyclone, spdx = user.ok(*words).json, user.ok(*words, "--format", "spdx").json
+        assert (spdx["spdxVersion"], spdx["documentNamespace"]) == ("SPDX-2.3", serial)
+        assert spdx["creationInfo"]["created"] == "2026-01-02T03:04:05Z"
+        purls = {p["SPDXID"]: p["externalRefs"][0]["referenceLocator"] for p in spdx["packages"] if "externalRefs" in p}
+        known = {component["purl"]: component for component in cyclone["components"]}
+        assert set(purls.values()) == set(known)
+        for package in spdx["packages"]:
+            if package["SPDXID"] in purls:
+                (sum_,) = package["checksums"]
+                component = known[purls[package["SPDXID"]]]
+                assert sum_["checksumValue"] == component["hashes"][0]["content"]
+                assert package["name"] == f"{component['group']}/{component['name']}"
+                assert package["supplier"] == "Organization: acme"
+        depends = {
+            (purls.get(edge["spdxElementId"], "project:shop"), purls[edge["relatedSpdxElement"]])
+            for edge in spdx["relationships"]
+            if edge["relationshipType"] == "DEPENDS_ON"
+        }
+        assert depends == {(row["ref"], ref) for row in cyclone["dependencies"] for ref in row["dependsOn"]}
+
+    def test_spdx_without_a_time_says_so_and_stays_the_same(self, user: Person) -> None:
+        user.ok("add", "acme/work/top", "--yes")
+        words = ("sbom", "--format", "spdx")
+        assert user.ok(*words).stdout == user.ok(*words).stdout
+        creation = user.ok(*words).json["creationInfo"]
+        assert creation["created"] == "1970-01-01T00:00:00Z"
+        assert "No time was given" in creation["comment"]
+        assert "comment" not in user.ok(*words, env={"SOURCE_DATE_EPOCH": "86400"}).json["creationInfo"]
+
 
 class TestCache:
     def test_it_says_where_and_how_much_and_can_be_emptied(self, user: Person) -> None:

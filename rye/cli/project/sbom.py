@@ -1,4 +1,4 @@
-"""``rye sbom``: a CycloneDX bill of materials of rye.lock."""
+"""``rye sbom``: a bill of materials of rye.lock, for programs that read CycloneDX or SPDX."""
 
 from __future__ import annotations
 
@@ -11,13 +11,20 @@ import click
 from rye.cli.options import Session, command
 from rye.errors import UsageError
 from rye.project.context import require_project
-from rye.workspace.installing.bill_of_materials import project_bill
+from rye.workspace.installing.bill_of_materials import FORMATS, project_bill
 
 _SERIAL = re.compile(r"urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 @command("sbom")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(tuple(FORMATS)),
+    default="cyclonedx",
+    help="CycloneDX 1.6 or SPDX 2.3 (default: cyclonedx).",
+)
 @click.option(
     "--time",
     "given_time",
@@ -27,8 +34,8 @@ _TIME = "%Y-%m-%dT%H:%M:%SZ"
 @click.option("--serial", metavar="URN", help="The serial number, urn:uuid:… (default: derived from the lock).")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of stdout.")
 @click.pass_obj
-def sbom(session: Session, given_time: str | None, serial: str | None, output: str | None) -> None:
-    """Write a CycloneDX 1.6 document (JSON) of everything in rye.lock. The same lock gives the same document."""
+def sbom(session: Session, form: str, given_time: str | None, serial: str | None, output: str | None) -> None:
+    """Write a bill of materials (JSON) of everything in rye.lock. The same lock gives the same document."""
     project = require_project(session.cwd)
     if serial is not None and not _SERIAL.fullmatch(serial):
         raise UsageError(
@@ -37,7 +44,7 @@ def sbom(session: Session, given_time: str | None, serial: str | None, output: s
             "Write urn:uuid: and a UUID in lowercase.",
             what="serial number",
         )
-    bill = project_bill(session, project, time=_time(given_time, session.environment), serial=serial)
+    bill = project_bill(session, project, form=form, time=_time(given_time, session.environment), serial=serial)
     if output is None:
         session.console.document(bill.document)
         return

@@ -8,8 +8,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from rye.installation.completeness import roots
-from rye.installation.sbom import bill_of_materials
+from rye.installation.cyclonedx import cyclonedx
+from rye.installation.sbom import lock_bill
 from rye.installation.sources import with_signers
+from rye.installation.spdx import spdx
 from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock import Lock
@@ -18,9 +20,12 @@ from rye.storage.atomic import replace_file
 from rye.workspace.context import Context
 from rye.workspace.trusting.verified_items import require_verified
 
+FORMATS = {"cyclonedx": cyclonedx, "spdx": spdx}
+"""CycloneDX 1.6 and SPDX 2.3, both as JSON."""
+
 
 class BillOfMaterials(Struct, frozen=True):
-    """A CycloneDX 1.6 document, and how many items it names."""
+    """A document in one of the formats, and how many items it names."""
 
     document: dict[str, object]
     components: int
@@ -31,9 +36,15 @@ class BillOfMaterials(Struct, frozen=True):
 
 
 def project_bill(
-    context: Context, project: Project, *, time: str | None = None, serial: str | None = None
+    context: Context,
+    project: Project,
+    *,
+    form: str = "cyclonedx",
+    time: str | None = None,
+    serial: str | None = None,
 ) -> BillOfMaterials:
-    """The bill of the lock, always the same document. ``time``: ``YYYY-MM-DDTHH:MM:SSZ``; ``serial``: ``urn:uuid:…``.
+    """The bill of the lock, always the same document. ``form``: a key of FORMATS; ``time``: ``YYYY-MM-DDTHH:MM:SSZ``;
+    ``serial``: ``urn:uuid:…``.
 
     Raises RyeError ``unverified-item`` if a row was not verified here and cannot be now.
     """
@@ -42,4 +53,5 @@ def project_bill(
     lock = Lock(lock.wanted, with_signers(lock.items, signed))
     direct = [identity for _, identity in roots(lock, manifest)]
     name = manifest.name or project.root.name
-    return BillOfMaterials(bill_of_materials(lock, name, direct, time=time, serial=serial), len(lock.items))
+    bill = lock_bill(lock, name, direct, supplier=manifest.namespace or name, time=time, serial=serial)
+    return BillOfMaterials(FORMATS[form](bill), len(lock.items))
