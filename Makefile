@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PREFIX ?= $(HOME)/.local
-.PHONY: demo install uninstall zipapp test test-fast test-fast-first test-fast-rest test-pythons test-clients test-outside test-browser screenshots screens format lint check bench faults fuzz mutate requirements completion-table command-pages schemas rules-table error-pages dist clean
+.PHONY: demo install uninstall zipapp test test-fast test-fast-first test-fast-rest test-pythons test-clients test-outside test-browser screenshots screens format lint check bench faults fuzz mutate requirements completion-table command-pages schemas rules-table error-pages dist release clean
 
 # A .venv whose Python is gone or too old, or that was moved, is made again.
 ifneq ($(wildcard $(VENV)),)
@@ -153,6 +153,14 @@ dist: $(VENV)/.runtime
 # The client as one file for Linux or macOS, as this machine is, that any Python from 3.11 on runs: `python3 dist/rye.pyz`.
 zipapp: $(VENV)/.runtime
 	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python making/zipapp.py dist/rye.pyz
+
+# Wheel, sdist, the one file, bills of materials, provenance and their sums, from what git has of COMMIT, in dist/release: see
+# docs/how-to/verify-rye.md. KEY=NAME signs them with one of your keys.
+COMMIT ?= HEAD
+release: $(VENV)/.runtime
+	rm -rf dist/release
+	@$(BIN)/python -m making.release dist/release --commit '$(COMMIT)'
+	@$(if $(KEY),$(BIN)/python -m making.sign_release dist/release '$(KEY)')
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

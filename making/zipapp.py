@@ -19,14 +19,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 TIME = (1980, 1, 1, 0, 0, 0)
-_BUILDING = ("editables", "hatchling", "packaging", "pathspec", "pluggy", "trove-classifiers")
+BUILDING = ("editables", "hatchling", "packaging", "pathspec", "pluggy", "trove-classifiers")
 """Pinned for building alone (requirements/client.in)."""
 
 
 def requirements() -> str:
     """The pins of requirements/client.txt without what only builds."""
     entries = re.split(r"(?m)^(?=[A-Za-z])", (ROOT / "requirements" / "client.txt").read_text("utf-8"))
-    return "".join(entry for entry in entries[1:] if entry.partition("==")[0] not in _BUILDING)
+    return "".join(entry for entry in entries[1:] if entry.partition("==")[0] not in BUILDING)
 
 
 def pip(*words: str) -> None:
@@ -41,15 +41,21 @@ def pip(*words: str) -> None:
         sys.exit(f"{done.stdout}{done.stderr}\nerror: pip could not fetch or build the packages; its words are above.")
 
 
-def wheels(folder: Path, versions: tuple[str, ...]) -> list[Path]:
-    """The wheels of all packages for these versions of Python, and Rye's own, which is the last."""
+def downloaded(folder: Path, versions: tuple[str, ...]) -> list[Path]:
+    """The wheels of all packages for these versions of Python."""
     pins = folder / "pins.txt"
     pins.write_text(requirements(), encoding="utf-8")
     for version in versions:
         only = ("--only-binary", ":all:", "--no-deps", "--require-hashes", "--python-version", version)
         pip("download", "--quiet", *only, "-r", str(pins), "-d", str(folder / "packages"))
+    return sorted((folder / "packages").glob("*.whl"))
+
+
+def wheels(folder: Path, versions: tuple[str, ...]) -> list[Path]:
+    """The same, and Rye's own, which is the last."""
+    packages = downloaded(folder, versions)
     pip("wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(folder / "own"), str(ROOT))
-    return [*sorted((folder / "packages").glob("*.whl")), *(folder / "own").glob("*.whl")]
+    return [*packages, *(folder / "own").glob("*.whl")]
 
 
 def tree(found: list[Path]) -> dict[str, bytes]:

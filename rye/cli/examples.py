@@ -207,6 +207,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "keys passphrase": ("rye keys passphrase", "rye keys passphrase work --remove"),
     "keys move": ("rye keys move work --agent SHA256:FINGERPRINT",),
     "keys remove": ("rye keys remove work",),
+    "self": ("rye self check rye-0.1.0.md --trusted-key keys/rye.pem",),
+    "self check": (
+        "rye self check rye-0.1.0.md --trusted-key keys/rye.pem",
+        "rye self check rye-0.1.0.md --site /opt/rye/lib/python3.11/site-packages",
+    ),
     "trust add": ("rye trust add acme.pem --label acme",),
     "trust list": ("rye trust list",),
     "trust accept": ("rye trust accept acme", "rye trust accept acme --statement HASH"),

@@ -117,6 +117,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "explain": ("rye.cli.use.explain:explain", "Use", "Explain an error code, and what to do."),
     "keys": ("rye.cli.trust.keys:keys", "Trust", "Manage your own signing keys."),
     "trust": ("rye.cli.trust.trust:trust", "Trust", "Manage whose signatures you trust."),
+    "self": ("rye.cli.trust.self_check:self_command", "Trust", "Check this program itself."),
     "help": ("rye.cli.help:show_help", "Use", "Show how to use a command."),
 }
 DAILY: dict[str, tuple[str, ...]] = {
