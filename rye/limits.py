@@ -461,6 +461,30 @@ class DeployLimits(Struct, frozen=True, kw_only=True):
 DEPLOY = DeployLimits()
 
 
+class UsageLimits(Struct, frozen=True, kw_only=True):
+    """What ``rye usage`` reads and believes. All of it may be written by others."""
+
+    log_bytes: int = 256 * MIB
+    """All logs of a project's runs; the newest count."""
+    transcripts: int = 5_000
+    """Files that an agent program left; the newest count."""
+    transcript_bytes: int = 1024 * MIB
+    """All of them."""
+    transcript_depth: int = 4
+    """Folders below the program's own in which they are looked for."""
+    line_bytes: int = 8 * MIB
+    """One line of one."""
+    days: int = 3_660
+    """The longest time that is reported."""
+    most_tokens: int = 10_000_000_000
+    """In one message or run. A larger number is none."""
+    most_dollars: int = 1_000_000
+    """For one run."""
+
+
+USAGE = UsageLimits()
+
+
 class SandboxLimits(Struct, frozen=True, kw_only=True):
     """What one call of a tool can use (docs/how-to/tools.md). The caller can lower these limits but not raise them."""
 

@@ -88,6 +88,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "rye witness serve --listen 127.0.0.1:7380",
     ),
     "mirror": ("rye mirror /srv/rye", "rye mirror --bundle project.rye-bundle"),
+    "usage": ("rye usage --days 90", "rye usage --program claude --svg usage.svg"),
     "cache": ("rye cache info", "rye cache prune --older-than 30d"),
     "completion": ("rye completion bash",),
     "config": ("rye config set registry https://rye.example",),

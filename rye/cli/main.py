@@ -81,6 +81,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "run": ("rye.cli.runs.run:run", "Run", "Run a directive with your own model."),
     "mcp": ("rye.cli.mcp.mcp:mcp", "Run", "Serve items to agent programs, and enforce their rights."),
     "runs": ("rye.cli.runs.runs:runs", "Run", "Show what agents did: the log of each run."),
+    "usage": ("rye.cli.runs.usage:usage", "Run", "Show how often each item was used here."),
     "approve": ("rye.cli.runs.approve:approve", "Run", "Approve one call that waits for a person."),
     "audit": ("rye.cli.trust.audit:audit", "Trust", "Check installed items for problems."),
     "sbom": ("rye.cli.project.sbom:sbom", "Project", "Write a bill of materials (CycloneDX or SPDX)."),

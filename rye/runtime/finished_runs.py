@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,28 @@ class RunLog(Struct, frozen=True):
             denied=len(refused),  # a limit that ends a run refuses no call by itself
             state=self.verdict.state,
         )
+
+
+class OwnLogs:
+    """The logs that this user wrote here, newest first, one at a time, until they are ``most`` bytes. After that, ``foreign`` and
+    ``left_out`` are the numbers of logs of others and of those beyond."""
+
+    def __init__(self, context: Context, most: int):
+        self._folder, self._now, self._room = _folder(require_project(context.cwd)), context.now(), most
+        self.foreign = self.left_out = 0
+
+    def __iter__(self) -> Iterator[RunLog]:
+        for name in _names(self._folder, self._now):
+            folder = self._folder / name
+            if not _is_own(folder, name, self._now):
+                self.foreign += 1
+                continue
+            size = os.lstat(folder / EVENTS).st_size
+            if size > self._room:
+                self.left_out += 1
+                continue
+            self._room -= size
+            yield _read(folder)
 
 
 def list_runs(context: Context) -> list[RunSummary]:

@@ -27,6 +27,7 @@ class Meter:
         """The limit that was exceeded, if any."""
         self._bounds = list(bounds)
         self._used = Used(depth=depth)
+        self._model = Used()
         self._clock = clock
         self._started = clock.monotonic()
         self._lock = lock
@@ -45,6 +46,13 @@ class Meter:
         """Return what has been used so far."""
         with self._lock:
             return replace(self._used, duration=self._clock.monotonic() - self._started)
+
+    def model_use(self) -> dict[str, object] | None:
+        """What this run's own model used, without that of its children, for its log; None: nothing. Dollars as text."""
+        with self._lock:
+            used = self._model
+        found = {"turns": used.turns, "tokens": used.tokens, "spend": str(used.spend)}
+        return found if used.turns or used.tokens or used.spend else None
 
     def remaining(self, more: Limits) -> Limits:
         """Return what is left of every limit; ``more``: limits that start to count now."""
@@ -80,7 +88,8 @@ class Meter:
     def count_model(self, *, turns: int = 0, tokens: int = 0, spend: Decimal = Decimal(0)) -> Crossing | None:
         """Count what a model used, and return the limit that was exceeded, if any. For a front end that runs the model."""
         with self._lock:
-            self._used = self.used_now().plus(Used(turns=turns, tokens=tokens, spend=spend))
+            more = Used(turns=turns, tokens=tokens, spend=spend)
+            self._used, self._model = self.used_now().plus(more), self._model.plus(more)
             if self.crossing is None:
                 self.crossing = crossed(self._bounds, self._used, _COUNTED_AT_TURNS)
             return self.crossing

@@ -87,13 +87,14 @@ class Recording:
         """Log an event of a front end, such as a hook."""
         self._append(event)
 
-    def close(self, decision: str | None, seconds: float) -> None:
-        """Write the last line and close the log."""
+    def close(self, decision: str | None, seconds: float, model: Mapping[str, object] | None = None) -> None:
+        """Write the last line, with what the run's model used, and close the log."""
         with self._lock:
             if self.closed:
                 return
             self.closed = True
-            self._log.close(self._clock.now(), Event(event="end", decision=decision, seconds=round(seconds, 3)))
+            end = Event(event="end", decision=decision, seconds=round(seconds, 3), params_redacted=model)
+            self._log.close(self._clock.now(), end)
 
     def _append(self, *events: Event, flush: bool = True) -> int:
         with self._lock:

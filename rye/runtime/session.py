@@ -206,7 +206,7 @@ class Session:
 
     def close(self, decision: str | None = None) -> None:
         """End the run: refuse all further calls and seal the log."""
-        self.recording.close(decision, self.meter.used_now().duration)
+        self.recording.close(decision, self.meter.used_now().duration, self.meter.model_use())
 
     def _permit(
         self, name: str, arguments: object, version: str | None, ask: Ask, beyond: bool = False

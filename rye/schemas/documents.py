@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from rye.deployment.plan_values import Differs, FileState
 from rye.items.consented import Run
 from rye.project.lock import LockedSource
+from rye.runtime.usage import Usage
 from rye.signing.verification import Verdict
 from rye.text.diagnostics import Diagnostic
 from rye.text.facts.fact import LEVELS
@@ -603,6 +604,12 @@ class OverrideNewDocument(Struct, kw_only=True):
     content: str | UnsetType | None = UNSET
 
 
+class UsageDocument(Usage, frozen=True, kw_only=True):
+    """``rye usage``. ``notes`` says what did not count."""
+
+    notes: tuple[str, ...]
+
+
 class VersionDocument(Struct):
     """``rye --version``."""
 
@@ -635,6 +642,7 @@ DOCUMENTS: dict[str, type] = {
     "diff-origin": OriginDiffDocument,
     "update-origin": OriginUpdateDocument,
     "override-new": OverrideNewDocument,
+    "usage": UsageDocument,
     "version": VersionDocument,
 }
 """The schemas by name, each with the type that it is generated from."""
