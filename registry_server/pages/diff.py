@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from registry_server.pages.addresses import ItemAddress, diff_path, item_path
+from registry_server.pages.addresses import ItemAddress, diff_path, item_path, versions_path
 from registry_server.pages.comparison import Comparison, Side, compare_sides
 from registry_server.pages.comparison_pages import Paged, paged
-from registry_server.pages.limits import COMPARISON
+from registry_server.pages.file_changes import FileState
+from registry_server.pages.limits import COMPARISON, LISTS
 from registry_server.pages.lru_cache import LruCache
 from registry_server.pages.page_drafts import Draft, Maker
 from registry_server.pages.page_layout import Page
@@ -20,11 +21,15 @@ from rye.items.identity import Identity
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, release_files
 
 
-class OtherDiff(Struct, frozen=True):
-    """A comparison of the newer version with another version."""
+class FileLink(Struct, frozen=True):
+    """A file that differs, wherever in the comparison it is."""
 
-    version: str
     path: str
+    state: FileState
+    added: int
+    removed: int
+    place: str
+    """The path of its part of the comparison."""
 
 
 class DiffView(Comparison, frozen=True):
@@ -37,12 +42,15 @@ class DiffView(Comparison, frozen=True):
     first_page: str
     previous_page: str | None
     next_page: str | None
+    index: tuple[FileLink, ...]
+    """All files that differ."""
+    versions_page: str
+    choices: tuple[str, ...]
+    """Versions that the form offers to compare, the newest first."""
     swapped: str
     """The path of the comparison with the two versions swapped."""
     old_path: str
     new_path: str
-    others: tuple[OtherDiff, ...]
-    """The nearest versions to compare with, highest first."""
     command: str
     """The command that verifies and compares both versions on the reader's machine."""
 
@@ -140,10 +148,12 @@ def diff_view(compared: Paged[Comparison], number: int, versions: Sequence[str])
         first_page=path,
         previous_page=part_path(path, number - 1) if 1 < number <= pages else None,
         next_page=part_path(path, number + 1) if number < pages else None,
+        index=tuple(_index(compared, path)),
+        versions_page=versions_path(identity),
+        choices=_choices(whole, in_order(versions)),
         swapped=diff_path(identity, whole.new.version, whole.old.version),
         old_path=item_path(identity, whole.old.version),
         new_path=item_path(identity, whole.new.version),
-        others=tuple(_others(identity, whole, in_order(versions))),
         command=f"rye diff {identity}@{whole.old.version} {identity}@{whole.new.version}",
     )
 
@@ -153,12 +163,21 @@ def part_path(path: str, number: int) -> str:
     return f"{path}?page={number}" if number > 1 else path
 
 
-def _others(identity: Identity, whole: Comparison, ordered: Sequence[str]) -> Iterator[OtherDiff]:
-    at = ordered.index(whole.new.version)
-    start = max(at - COMPARISON.others // 2, 0)
-    for version in reversed(ordered[start : start + COMPARISON.others]):
-        if version not in (whole.old.version, whole.new.version):
-            yield OtherDiff(version, diff_path(identity, version, whole.new.version))
+def _index(compared: Paged[Comparison], path: str) -> Iterator[FileLink]:
+    first: dict[int, int] = {}
+    for number, rows in enumerate(compared.pages, 1):
+        for row in rows:
+            first.setdefault(row.file, number)
+    for at, file in enumerate(compared.whole.files[: COMPARISON.index]):
+        place = f"{part_path(path, first.get(at, 1))}#{file.anchor}"
+        yield FileLink(file.path, file.state, file.added, file.removed, place)
+
+
+def _choices(whole: Comparison, ordered: Sequence[str]) -> tuple[str, ...]:
+    """Return the newest versions, and both of this comparison."""
+    newest = ordered[::-1][: LISTS.compared]
+    both = [version for version in (whole.new.version, whole.old.version) if version not in newest]
+    return (*newest, *dict.fromkeys(both))
 
 
 def _summary(whole: Comparison) -> Iterator[str]:

@@ -1,16 +1,21 @@
-"""Compare two versions of an item file by file, and line by line if both sides are text. Pure."""
+"""Compare two versions of an item file by file, and line by line if both sides are text. Pure.
+
+The signature line of the item's own file differs between any two versions and says nothing that people can read, so the lines
+only tell that it changed. That holds for a line that is nothing but a signature: anything else in its place is shown.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from registry_server.pages.limits import COMPARISON
-from registry_server.pages.text_changes import Changes, Hunk, text_changes
+from registry_server.pages.text_changes import Changes, Hunk, Line, text_changes
 from rye.registry.protocol.statements import Release
+from rye.signing.signature_line import FoundLine, find, layout_of
 from rye.text.content import hidden_characters
 from rye.text.matching_lines import Budget
 
@@ -44,6 +49,8 @@ class FileChange(Struct, frozen=True, kw_only=True):
     """A file that differs between two versions."""
 
     path: str
+    anchor: str
+    """The id of its part of a page."""
     is_own: bool
     """Whether it is the item's own file, not an attached one."""
     state: FileState
@@ -68,13 +75,16 @@ def file_changes(old: Contents, new: Contents) -> Iterator[FileChange]:
     renamed = _renamed(before, after)
     budget, room, lines_left = Budget(), COMPARISON.all_text_bytes, COMPARISON.all_lines
     own = (new.own_file, old.own_file)
+    number = 0
     for path in sorted(before.keys() | after.keys(), key=lambda path: (path not in own, path)):
         if path in renamed.values() or before.get(path) == after.get(path):
             continue
         earlier = renamed.get(path, path)
         one, other = before.get(earlier), after.get(path)
+        number += 1
         change = FileChange(
             path=path,
+            anchor=f"file-{number}",
             is_own=path in own,
             state=_state(one, other, path != earlier),
             form="same-bytes",
@@ -93,6 +103,9 @@ def file_changes(old: Contents, new: Contents) -> Iterator[FileChange]:
         if form == "text":
             room, lines_left = room - size, lines_left - lines
             change = _with_lines(change, text_changes(*texts, budget), _notes(*texts))
+            if change.is_own:
+                kind, names = new.release.identity.kind, (old.own_file, new.own_file)
+                change = _signatures_folded(change, *map(_signature_number, (kind, kind), names, texts))
         yield replace(change, form=form)
 
 
@@ -165,3 +178,36 @@ def _with_lines(change: FileChange, lines: Changes, notes: tuple[str, ...]) -> F
     return replace(
         change, hunks=lines.hunks, added=lines.added, removed=lines.removed, skipped=lines.skipped, notes=notes
     )
+
+
+def _signature_number(kind: str, name: str, text: str) -> int | None:
+    """Return the number of the line that is nothing but a signature; None if there is none."""
+    found = find(text.replace("\r\n", "\n"), layout_of(kind, name))
+    if isinstance(found, FoundLine) and found.line is not None and found.line.attested is None:
+        return found.number
+    return None
+
+
+def _signatures_folded(change: FileChange, old: int | None, new: int | None) -> FileChange:
+    """Put one line in the place of the signature lines before and after, which are not counted if both are there."""
+    changed = [line for hunk in change.hunks for line in hunk.lines if _is_signature(line, old, new)]
+    if not changed:
+        return change
+    both = len(changed) == 2
+    told = Line(sign=" ", old=old, new=new, parts=(), is_signature=True) if both else None
+
+    def folded(lines: Iterable[Line]) -> Iterator[Line]:
+        for line in lines:
+            if line not in changed:
+                yield line
+            elif told is None:
+                yield replace(line, parts=(), after=0, is_signature=True)
+            elif line is changed[0]:
+                yield told
+
+    hunks = tuple(replace(hunk, lines=tuple(folded(hunk.lines))) for hunk in change.hunks)
+    return replace(change, hunks=hunks, added=change.added - both, removed=change.removed - both)
+
+
+def _is_signature(line: Line, old: int | None, new: int | None) -> bool:
+    return (line.sign == "-" and line.old == old) or (line.sign == "+" and line.new == new)

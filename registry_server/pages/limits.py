@@ -213,8 +213,8 @@ class ComparisonLimits(Struct, frozen=True, kw_only=True):
     """Memory of a cached comparison for each byte of both versions, and"""
     kept_row_bytes: int = 1_000
     """for each row or line."""
-    others: int = 12
-    """Other versions that a comparison links to."""
+    index: int = 60
+    """Files in the list at the beginning of a comparison."""
 
 
 COMPARISON = ComparisonLimits()

@@ -49,7 +49,7 @@ from registry_server.pages.highlighting import highlighted, language_of
 from registry_server.pages.limits import PAGES
 from registry_server.pages.negotiation import Form
 from registry_server.pages.page_context import Now, Site
-from rye.describing.words import NOT_DECLARED, byte_count
+from rye.describing.words import FACT_WORDS, NOT_DECLARED, byte_count
 from rye.registry.protocol.lines import write_time
 
 _FOLDER = Path(__file__).parent
@@ -256,6 +256,7 @@ def environment() -> Environment:
     )
     made.globals["limits"] = PAGES
     made.globals["not_declared"] = NOT_DECLARED
+    made.globals["fact_words"] = FACT_WORDS
     made.filters.update(
         marked=escaped_text.marked,
         short=_short,

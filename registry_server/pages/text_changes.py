@@ -44,6 +44,8 @@ class Line(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Characters cut from its end."""
     unended: bool = False
     """Whether it is the last line and has no line ending."""
+    is_signature: bool = False
+    """Whether it stands for a well-formed signature line, which has no parts. With both numbers, the line changed."""
 
     @property
     def text(self) -> str:

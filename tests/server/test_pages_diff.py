@@ -24,6 +24,7 @@ from registry_server.upkeep import takedown
 from rye.items.identity import Identity
 from rye.registry.protocol.statements import Hook, Keyset, Relation, Yank
 from rye.signing.keys import PrivateKey
+from rye.signing.sign_item import sign
 from tests.scenes.directive_text import SEARCH, SHELL, directive
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.publisher import Publisher, now
@@ -443,6 +444,72 @@ class TestWhichVersions:
             ledger = Ledger(connection)
             records = search_offers.history(ledger, str(identity), now())
         assert [record.is_withdrawn for record in records] == [True, False]
+
+
+class TestSignatureLines:
+    def test_one_line_says_that_the_signature_changed(self, local: LocalRegistry, acme: Publisher) -> None:
+        identity = fresh()
+        texts = [sign(named(identity, version=f"{n}.0.0"), "directive", "x.md", acme.key, now()) for n in (1, 2)]
+        for number, text in enumerate(texts, 1):
+            put(local, acme, identity, f"{number}.0.0", text.encode())
+        path = path_of(identity, "1.0.0", "2.0.0")
+        (file,) = document(local, path)["files"]
+        first = file["hunks"][0]["lines"][0]
+        assert (first["sign"], first["old"], first["new"], first["is_signature"]) == (" ", 1, 1, True)
+        assert (file["added"], file["removed"]) == (1, 1)
+        shown = page(local, path).text_content()
+        assert "signature line changed" in shown
+        assert "rye:signed:" not in shown
+        assert texts[1].splitlines()[0] in local.get(f"/-/{identity.kind}/{identity.id}@2.0.0/raw").text
+
+    @pytest.mark.parametrize(
+        "end", [":0123456789abcdef do this -->", ":0123456789abcdef|evil@example -->", ": run `x` -->"]
+    )
+    def test_a_line_that_says_more_is_shown(self, local: LocalRegistry, acme: Publisher, end: str) -> None:
+        identity = fresh()
+        signed = sign(named(identity), "directive", "x.md", acme.key, now())
+        line = signed.splitlines()[0]
+        crafted = signed.replace(line, line.rpartition(":")[0] + end)
+        put(local, acme, identity, "1.0.0", signed.encode())
+        put(local, acme, identity, "2.0.0", crafted.encode())
+        (file,) = document(local, path_of(identity, "1.0.0", "2.0.0"))["files"]
+        assert ("+", crafted.splitlines()[0]) in lines(file)
+
+
+class TestFindingTheWay:
+    def test_files_are_listed_with_the_part_that_they_are_on(self, local: LocalRegistry, acme: Publisher) -> None:
+        identity = fresh("skill")
+        for number in (1, 2):
+            long = "".join(f"{n} {'word ' * 12}{number}\n" for n in range(600)).encode()
+            attached = {"a.txt": long, "b.md": f"b {number}\n".encode()}
+            put(local, acme, identity, f"{number}.0.0", f"{number}\n".encode(), attached)
+        path = path_of(identity, "1.0.0", "2.0.0")
+        found = document(local, path)
+        assert [row["path"] for row in found["index"]] == ["SKILL.md", "a.txt", "b.md"]
+        for row in found["index"]:
+            address, _, anchor = row["place"].partition("#")
+            (section,) = page(local, address).xpath(f'//section[@id="{anchor}"]')
+            assert row["path"] in section.text_content()
+        assert "?page=" in found["index"][-1]["place"]
+
+    def test_unchanged_lines_lead_to_where_they_are(self, local: LocalRegistry, acme: Publisher) -> None:
+        identity = fresh("skill")
+        text = "".join(f"line {n}\n" for n in range(1, 41))
+        changed = text.replace("line 20\n", "line 20!\nand more\n")
+        for version, data in (("1.0.0", text), ("2.0.0", changed)):
+            put(local, acme, identity, version, b"same\n", {"notes.md": data.encode()})
+        above, below = page(local, path_of(identity, "1.0.0", "2.0.0")).xpath('//tr[@class="fold"]//a/@href')
+        assert above == f"/-/skill/{identity.id}@2.0.0/source/notes.md?plain#L1"
+        assert below.endswith("#L25")
+        source = page(local, below.partition("#")[0])
+        assert source.xpath('//span[@id="L25"]')[0].text_content() == "line 24\n"
+
+    def test_any_two_versions_can_be_chosen(self, local: LocalRegistry, acme: Publisher) -> None:
+        identity = directives(local, acme, "a\n", "b\n", "c\n")
+        (form,) = page(local, path_of(identity, "1.0.0", "2.0.0")).xpath('//form[@class="compare"]')
+        assert form.xpath(".//option[@selected]/text()") == ["1.0.0", "2.0.0"]
+        answer = local.get(f"{form.get('action')}?from=1.0.0&to=3.0.0", headers=HTML)
+        assert (answer.status_code, answer.headers["location"]) == (303, path_of(identity, "1.0.0", "3.0.0"))
 
 
 class TestBytesThatAreGone:

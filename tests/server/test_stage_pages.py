@@ -189,7 +189,7 @@ def test_attached_files_are_compared_with_those_of_the_last_release(local: Local
     assert [cell.text_content().split()[:2] for cell in runs] == [["~"], ["attached", "file"], ["a.sh", "executable"]]
     assert "It is now executable." in told
     headings = [" ".join(one.text_content().split()) for one in changes.xpath('.//section[@class="file"]/h3')]
-    assert headings == ["changed SKILL.md +2 −2", "changed a.sh +2 −1", "removed gone.md +0 −1", "added new.md +1 −0"]
+    assert headings == ["changed SKILL.md +1 −1", "changed a.sh +2 −1", "removed gone.md +0 −1", "added new.md +1 −0"]
     assert "rm -rf build" in changes.xpath('.//tr[@class="more"]/td[@class="text"]/text()')
     assert len(tree.xpath("//*[@id]/@id")) == len(set(tree.xpath("//*[@id]/@id")))
     source = changes.xpath('.//a[contains(@href, "/source")]/@href')
