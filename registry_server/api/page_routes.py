@@ -18,7 +18,13 @@ from registry_server.api.private_reading import ACCOUNT_KEY, is_limited
 from registry_server.api.requests import header_of, number_of, service_of
 from registry_server.api.service import Service
 from registry_server.pages import diff, page_layout
-from registry_server.pages.addresses import ItemAddress, read_item_path, versions_path
+from registry_server.pages.addresses import (
+    ItemAddress,
+    dependents_path,
+    read_item_path,
+    read_wanted_path,
+    versions_path,
+)
 from registry_server.pages.dependents import catch_up
 from registry_server.pages.errors import error_page
 from registry_server.pages.feed import Scope, feed_page
@@ -26,14 +32,14 @@ from registry_server.pages.home import home_page
 from registry_server.pages.item import item_page, page_path
 from registry_server.pages.limits import LISTS, PAGES
 from registry_server.pages.listings import SORTS, Filters, Sort
-from registry_server.pages.lists import list_page, list_path, publishers_page, publishers_path
+from registry_server.pages.lists import dependents_page, list_page, list_path, publishers_page, publishers_path
 from registry_server.pages.negotiation import wants_html
 from registry_server.pages.page_cache import Answer, PageRequest
 from registry_server.pages.page_context import Reader
 from registry_server.pages.page_drafts import Maker
 from registry_server.pages.search import Search, search_page
 from registry_server.pages.source import raw_page, source_page, source_path
-from registry_server.pages.versions import asked_comparison, versions_or_item
+from registry_server.pages.versions import asked_comparison, newest_page, of_item_or_item, versions_page
 from rye.errors import RyeError
 from rye.items.kinds import KINDS
 
@@ -217,8 +223,14 @@ async def _versions(request: _Request, of: ItemAddress) -> Response[bytes]:
         location = asked_comparison(identity, old, new)
         return Response(b"", status_code=303, headers={"location": location, **dict(page_layout.SAFE_HEADERS)})
     start = number_of(request, "offset", 0, 0, LISTS.depth)
-    make = versions_or_item(identity, start, request.scope["path"])
+    make = of_item_or_item(identity, request.scope["path"], versions_page(identity, start))
     return await page(request, versions_path(identity, start), make)
+
+
+async def _dependents(request: _Request, of: ItemAddress) -> Response[bytes]:
+    start = number_of(request, "offset", 0, 0, PAGES.dependents)
+    make = of_item_or_item(of.identity, request.scope["path"], dependents_page(of.identity, start))
+    return await page(request, dependents_path(of.identity, start), make, catch_up)
 
 
 @route("/-/{path:path}", http_method=_READ)
@@ -231,6 +243,10 @@ async def _item(request: _Request) -> Response[bytes]:
         return await _feed(request, path.removesuffix("/feed.atom"))
     if path.endswith("/versions") and (of := read_item_path(path.removesuffix("/versions"))) is not None:
         return await _versions(request, of)
+    if path.endswith("/dependents") and (of := read_item_path(path.removesuffix("/dependents"))) is not None:
+        return await _dependents(request, of)
+    if (wanted := read_wanted_path(path)) is not None:
+        return await page(request, path, newest_page(*wanted))
     address = read_item_path(path)
     if address is not None and address.view == "diff":
         number = number_of(request, "page", 1, 1, 999_999)

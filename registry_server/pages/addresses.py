@@ -5,13 +5,16 @@
     /-/KIND/NAMESPACE/…/NAME[@VERSION]/raw[/PATH]      the same as plain text
     /-/KIND/NAMESPACE/…/NAME[@VERSION]/diff[/A..B]     what changed between two versions
     /-/KIND/NAMESPACE/…/NAME/versions                  all versions
+    /-/KIND/NAMESPACE/…/NAME/dependents                the items that depend on it
+    /-/KIND/NAMESPACE/…/NAME@latest, …@1, …@1.2        leads to the newest version that fits
 
 No part of an id contains ``@`` or ``.``, so a version, a range or a file's path marks ``source``, ``raw`` and ``diff`` as views.
-Without any of these they are the last part of a name. ``versions`` is the page of all versions only where no item has that name.
+Without any of these they are the last part of a name. ``versions`` and ``dependents`` are lists only where no item has that name.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 from urllib.parse import quote, urlencode
 
@@ -23,7 +26,7 @@ from rye.items.version_text import version_problem
 from rye.registry.protocol.page_paths import item_page_path
 from rye.registry.protocol.statements import is_attached_path
 
-View = Literal["item", "source", "raw", "diff", "versions"]
+View = Literal["item", "source", "raw", "diff"]
 
 
 class ItemAddress(Struct, frozen=True):
@@ -124,6 +127,22 @@ def item_feed_path(identity: Identity) -> str:
 def versions_path(identity: Identity, start: int = 0) -> str:
     """Return the path of the page of all versions of an item."""
     return f"{item_path(identity)}/versions" + (f"?offset={start}" if start else "")
+
+
+def dependents_path(identity: Identity, start: int = 0) -> str:
+    """Return the path of the list of the items that depend on an item."""
+    return f"{item_path(identity)}/dependents" + (f"?offset={start}" if start else "")
+
+
+def read_wanted_path(path: str) -> tuple[Identity, str] | None:
+    """Parse a decoded path that asks for the newest version of an item: ``latest``, or the beginning of a version. None: it is
+    another path."""
+    before, mark, wanted = path.rpartition("@")
+    item = read_item_path(before) if mark and _WANTED.fullmatch(wanted) else None
+    return (item.identity, wanted) if item is not None and item.view == "item" and item.version is None else None
+
+
+_WANTED = re.compile(r"latest|(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8}))?")
 
 
 def entry_path(position: int) -> str:

@@ -44,22 +44,23 @@ _filled: WeakKeyDictionary[sa.Engine, int] = WeakKeyDictionary()
 """How many entries of each log the table is known to cover. The number only grows."""
 
 
-def dependents_of(registry: RegistryView, identity: Identity) -> Dependents:
-    """Return what depends on an item now. Withdrawn releases do not count."""
+def dependents_of(
+    registry: RegistryView, identity: Identity, start: int = 0, most: int = PAGES.dependent_rows
+) -> Dependents:
+    """Return what depends on an item now, with the rows of one page. Withdrawn releases do not count."""
     target = str(identity)
     cursor = _cursor(registry.connection)
     end = _end(registry, cursor)
-    rows = _OF.rows(registry.connection, {"target": target})
-    is_complete = len(rows) < PAGES.dependents
+    found = _OF.rows(registry.connection, {"target": target})
+    is_complete = len(found) < PAGES.dependents
     for name, version in _tail(registry, cursor, end).get(target, ()):
-        rows += _RELEASED.rows(registry.connection, {"name": name, "version": version})
+        found += _RELEASED.rows(registry.connection, {"name": name, "version": version})
     newest: dict[str, tuple[int, str]] = {}
-    for name, version, position in rows:
+    for name, version, position in found:
         if registry.may_read(name.partition(":")[2].partition("/")[0]) and position > newest.get(name, (-1, ""))[0]:
             newest[name] = (position, version)
-    listed = [Dependent(name, newest[name][1]) for name in sorted(newest)]
-    is_more = len(listed) > PAGES.rows or not is_complete
-    return Dependents(tuple(listed[: PAGES.rows]), is_more, end == registry.published.size)
+    rows = tuple(Dependent(name, newest[name][1]) for name in sorted(newest)[start : start + most])
+    return Dependents(rows, len(newest), is_complete, end == registry.published.size)
 
 
 def uses_of(registry: RegistryView, identities: Sequence[Identity]) -> dict[Identity, Use]:

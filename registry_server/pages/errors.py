@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from typing import Literal
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -33,11 +34,35 @@ class ShownError(Struct, frozen=True):
     hint: str | None
 
 
-class ErrorView(Struct, frozen=True):
+class Piece(Struct, frozen=True):
+    """A part of an error's text."""
+
+    text: str
+    form: Literal["words", "code", "page"]
+    """``page``: it is the path of a page here."""
+
+
+def pieces(text: str) -> tuple[Piece, ...]:
+    """Divide a text that may have code in backticks and paths of pages."""
+    found = []
+    for part in _CODE_OR_PAGE.split(text):
+        is_code = len(part) > 2 and part[0] == part[-1] == "`"
+        form: Literal["words", "code", "page"] = "code" if is_code else "page" if part.startswith("/-/") else "words"
+        if part:
+            found.append(Piece(part[1:-1] if is_code else part, form))
+    return tuple(found)
+
+
+_CODE_OR_PAGE = re.compile(r"(`[^`]+`|(?<=\s)/-/[\w/@.+-]*\w)", re.ASCII)
+
+
+class ErrorView(Struct, frozen=True, kw_only=True):
     """What an error page shows."""
 
     title: str
     error: ShownError
+    message: tuple[Piece, ...]
+    hint: tuple[Piece, ...]
     sign_in: str | None
     """The path of signing in, which returns to the page; null: it cannot help."""
     search: str | None
@@ -71,4 +96,12 @@ def _view(title: str, body: ShownError, status: int, path: str) -> ErrorView:
         named = parts[1:2] if len(parts) > 2 or (parts and parts[0] == "namespaces") else []
         namespace = next((name for name in named if is_segment(name)), None)
     sign_in = f"/-/account?next={quote(path, safe='')}" if path else "/-/account"
-    return ErrorView(title, body, sign_in if status == 401 else None, search or None, namespace)
+    return ErrorView(
+        title=title,
+        error=body,
+        message=pieces(body.message),
+        hint=pieces(body.hint or ""),
+        sign_in=sign_in if status == 401 else None,
+        search=search or None,
+        namespace=namespace,
+    )

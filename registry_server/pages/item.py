@@ -8,12 +8,12 @@ import sqlalchemy as sa
 from msgspec import Struct
 from msgspec.structs import replace
 
-from registry_server.pages.addresses import ItemAddress, feed_path, item_feed_path, item_path
+from registry_server.pages.addresses import ItemAddress, feed_path, item_feed_path, item_path, versions_path
 from registry_server.pages.analysed import analysis_of, description_of
 from registry_server.pages.analysis_store import AnalysisStore
 from registry_server.pages.closure import Closure, closure_of
 from registry_server.pages.dependents import dependents_of, entries_read, uses_of
-from registry_server.pages.item_rows import Use, Wanted, item_row
+from registry_server.pages.item_rows import Use, Wanted, item_row, named
 from registry_server.pages.item_view import Brought, Dependents, ItemSource, item_view
 from registry_server.pages.limits import PAGES
 from registry_server.pages.owners import Behind
@@ -22,12 +22,13 @@ from registry_server.pages.page_drafts import Draft, Maker
 from registry_server.pages.page_layout import Page
 from registry_server.pages.registry_view import RegistryView
 from registry_server.pages.release_analysis import Shown, shown
-from registry_server.pages.version_order import newest_offered
+from registry_server.pages.version_order import in_order, newest_offered
 from registry_server.storage import database
 from registry_server.storage.objects import Objects
 from rye.describing.description import Description, ages_of, together
 from rye.describing.words import ShortMark, total_words
 from rye.describing.words import marks as short_marks
+from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.protocol.lines import write_time
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, release_files, signer_history
@@ -161,7 +162,7 @@ def brought(registry: RegistryView, own: Description, closure: Closure) -> Broug
 def marks_of(registry: RegistryView, dependents: Dependents) -> dict[str, tuple[ShortMark, ...]]:
     """Return what lists say of the releases that depend on an item, by name."""
     wanted = {row.name: row.version for row in dependents.rows}
-    identities = [Identity(kind, identifier) for kind, _, identifier in (name.partition(":") for name in wanted)]
+    identities = [named(name) for name in wanted]
     marks: dict[str, tuple[ShortMark, ...]] = {}
     for identity, history in registry.histories(identities).items() if identities else ():
         for record in history.records:
@@ -185,8 +186,16 @@ def chosen(registry: RegistryView, address: ItemAddress) -> tuple[ItemHistory, R
     version = address.version if address.version is not None else newest_offered(history)
     record = next((record for record in history.records if record.version == version), None)
     if record is None:
-        raise registry.missing(address.path)
+        raise no_such_version(history, version)
     return history, record
+
+
+def no_such_version(history: ItemHistory, version: str) -> RyeError:
+    """Return the error for a version that an item does not have, with those that it has."""
+    versions = in_order([record.version for record in history.records])[::-1]
+    named = ", ".join(versions[: PAGES.named_versions]) + (", …" if len(versions) > PAGES.named_versions else "")
+    hint = f"Versions: {named}. All of them: {versions_path(history.identity)}"
+    return RyeError("not-found", f"{history.identity} has no version {version[:80]}.", hint)
 
 
 def analyse_release(

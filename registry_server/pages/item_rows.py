@@ -41,6 +41,12 @@ class Wanted(Struct, frozen=True):
     """None: as its history says."""
 
 
+def named(name: str) -> Identity:
+    """Return the item of a name in a table, ``kind:id``."""
+    kind, _, identifier = name.partition(":")
+    return Identity(kind, identifier)
+
+
 class ItemRow(Struct, frozen=True, kw_only=True):
     """One item in a list."""
 

@@ -11,7 +11,14 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from registry_server.pages.addresses import diff_path, entry_path, item_path, namespace_path, versions_path
+from registry_server.pages.addresses import (
+    dependents_path,
+    diff_path,
+    entry_path,
+    item_path,
+    namespace_path,
+    versions_path,
+)
 from registry_server.pages.directive_tables import Shape
 from registry_server.pages.examined import Examined, Facts
 from registry_server.pages.item_rows import ItemRow, Use, used_words
@@ -288,6 +295,8 @@ class ItemView(Struct, frozen=True, kw_only=True):
     proof: Proof
     dependencies: Rows[RelationRow]
     dependents: Rows[DependentRow]
+    dependents_page: str
+    """The path of the list of all of them."""
     versions_page: str
     versions: Rows[VersionRow]
     """Newest first."""
@@ -322,8 +331,10 @@ class Dependents(Struct, frozen=True):
     """The dependents that the reader may see: the newest release of each item, sorted by name."""
 
     rows: tuple[Dependent, ...]
-    more: bool
-    """Whether there are more beyond the limit."""
+    """Those of one page."""
+    total: int
+    is_complete: bool
+    """Whether all were counted: not if there are very many releases."""
     is_whole: bool
     """Whether the whole log was searched. If not, some may be missing."""
 
@@ -430,6 +441,7 @@ def item_view(source: ItemSource, snapshot: datetime) -> ItemView:
         ),
         dependents=_dependents(source.dependents, source.marks),
         dependents_entries=source.dependents_entries,
+        dependents_page=dependents_path(identity),
         versions_page=versions_path(identity),
         versions=rows(
             tuple(version_rows(source.history)), lambda row: 330 + line_cost(row.yanked or row.taken_down or "")
@@ -559,7 +571,7 @@ def _dependents(found: Dependents, marks: Mapping[str, tuple[ShortMark, ...]]) -
         page = item_path(Identity(kind, identifier), row.version)
         made.append(DependentRow(kind, identifier, row.version, page, marks.get(row.name, ())))
     fitted = fitting(made, PAGES.list_characters, lambda row: 80 + 3 * len(row.id) + 70 * len(row.marks))
-    return Rows(tuple(fitted), len(made) + found.more)
+    return Rows(tuple(fitted), found.total)
 
 
 def version_rows(history: ItemHistory) -> Iterable[VersionRow]:

@@ -44,7 +44,7 @@ class PageLimits(Struct, frozen=True, kw_only=True):
     source_characters: int = 10_000
     """Characters of the text of a release that waits for a signature."""
     rows: int = 40
-    """Rows of a list: rights, runs, facts, files, versions, dependents."""
+    """Rows of a list: rights, runs, facts, files, versions."""
     list_characters: int = 6_000
     """Characters of all rows of a list together."""
     facts_characters: int = 16_000
@@ -104,7 +104,11 @@ class PageLimits(Struct, frozen=True, kw_only=True):
     catch_up_seconds: float = 0.5
     """How long a page may spend on that."""
     dependents: int = 2_000
-    """Releases that depend on an item; the page shows the newest of each dependent item."""
+    """Releases that depend on an item, of which the newest of each item counts, and"""
+    dependent_rows: int = 12
+    """of these on the item's page. The list of all has pages."""
+    named_versions: int = 8
+    """Versions that are named where one is missing."""
     newest: int = 12
     """Releases on the home page."""
     search_results: int = 20

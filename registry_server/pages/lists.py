@@ -1,4 +1,4 @@
-"""Lists to browse: the items of a kind, all items, and the namespaces."""
+"""Lists to browse: the items of a kind, all items, those that depend on an item, and the namespaces."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from urllib.parse import urlencode
 from msgspec import Struct
 from msgspec.structs import replace
 
-from registry_server.pages.addresses import namespace_path
-from registry_server.pages.item_rows import ItemRow, row_cost
+from registry_server.pages.addresses import dependents_path, item_path, namespace_path
+from registry_server.pages.dependents import dependents_of
+from registry_server.pages.item_rows import ItemRow, Wanted, named, row_cost
 from registry_server.pages.limits import LISTS
 from registry_server.pages.listed_items import item_rows
 from registry_server.pages.listings import (
@@ -28,6 +29,7 @@ from registry_server.pages.page_budget import fitting
 from registry_server.pages.page_drafts import Maker, for_each_head
 from registry_server.pages.page_layout import Page
 from registry_server.pages.registry_view import RegistryView
+from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 
 
@@ -155,6 +157,60 @@ def _licences(registry: RegistryView, filters: Filters) -> tuple[Choice, ...]:
         for licence, count in licences_of(registry, filters.kind)
     ]
     return (Choice("any", list_path(replace(filters, licence="")), not filters.licence), *found) if found else ()
+
+
+class DependentsView(Struct, frozen=True, kw_only=True):
+    """The JSON of ``/-/KIND/ID/dependents``."""
+
+    kind: str
+    id: str
+    page: str
+    total: int
+    is_complete: bool
+    """Whether all were counted: not if there are very many releases."""
+    is_whole: bool
+    """Whether the whole log was searched for them."""
+    offset: int
+    results: tuple[ItemRow, ...]
+    """Sorted by name, each with the newest version that depends on the item."""
+    previous_page: str | None
+    next_page: str | None
+
+
+def dependents_page(identity: Identity, start: int = 0) -> Maker:
+    """Return the maker of ``/-/KIND/ID/dependents``."""
+
+    def make(registry: RegistryView) -> Page:
+        path = dependents_path(identity, start)
+        if registry.history(identity) is None:
+            raise registry.missing(path)
+        found = dependents_of(registry, identity, start, LISTS.items)
+        wanted = [Wanted(named(row.name), row.version) for row in found.rows]
+        rows = fitting(item_rows(registry, wanted), LISTS.list_characters, row_cost)
+        end = start + len(rows)
+        view = DependentsView(
+            kind=identity.kind,
+            id=identity.id,
+            page=item_path(identity),
+            total=found.total,
+            is_complete=found.is_complete,
+            is_whole=found.is_whole,
+            offset=start,
+            results=tuple(rows),
+            previous_page=dependents_path(identity, max(start - LISTS.items, 0)) if start else None,
+            next_page=dependents_path(identity, end) if end < found.total and rows else None,
+        )
+        return Page(
+            template="dependents.html",
+            view=view,
+            title=f"Dependents of {identity.id}",
+            description=f"The items that depend on the {identity.kind} {identity.id}.",
+            path=path,
+            is_indexed=False,
+            is_partial=not found.is_whole,
+        )
+
+    return for_each_head(make)
 
 
 class PublisherRow(Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from registry_server.accounts import roles
 from registry_server.pages.addresses import entry_path, feed_path, namespace_path
 from registry_server.pages.dependents import uses_of
-from registry_server.pages.item_rows import ItemRow, Wanted, row_cost
+from registry_server.pages.item_rows import ItemRow, Wanted, named, row_cost
 from registry_server.pages.key_rows import KeyRow, keys_in_force
 from registry_server.pages.limits import RECORDS
 from registry_server.pages.listed_items import item_rows
@@ -25,7 +25,7 @@ from registry_server.pages.page_layout import Page
 from registry_server.pages.registry_view import RegistryView
 from registry_server.storage.prepared import Row
 from rye.describing.words import counted
-from rye.items.identity import Identity, is_segment
+from rye.items.identity import is_segment
 from rye.registry.protocol.statements import Require
 from rye.registry.trust.keysets import KeysetChain, Link
 from rye.signing.keys import PublicKey
@@ -115,20 +115,20 @@ def namespace_page(namespace: str, after: str, owners: Sequence[roles.Given]) ->
         if not chain.links:
             raise registry.missing(path)
         rows = names_in(registry.connection, stretches([namespace]), after, RECORDS.items + 1)
-        named = [_identity(row[0]) for row in rows[: RECORDS.items]]
+        listed = [named(row[0]) for row in rows[: RECORDS.items]]
         who = registry.behind(namespace)
         basis = (
             who,
             registry.chain_basis(namespace),
             hashlib.sha256(repr(rows).encode()).digest(),
-            [registry.basis(identity) for identity in named],
-            uses_of(registry, named),
+            [registry.basis(identity) for identity in listed],
+            uses_of(registry, listed),
         )
         return Draft(basis, lambda: make(registry, chain, rows, who))
 
     def make(registry: RegistryView, chain: KeysetChain, rows: Sequence[Row], who: Behind) -> Page:
         since = registry.since(namespace)
-        wanted = [Wanted(_identity(row[0]), None, row[3] or "", bool(row[1])) for row in rows[: RECORDS.items]]
+        wanted = [Wanted(named(row[0]), None, row[3] or "", bool(row[1])) for row in rows[: RECORDS.items]]
         items = fitting(item_rows(registry, wanted), RECORDS.list_characters, row_cost)
         view = namespace_view(chain, since, owners, items, who)
         if len(rows) > len(items):
@@ -231,8 +231,3 @@ def _keyset(link: Link, before: Link | None, state: KeysetState) -> KeysetRow:
 
 def _keyset_cost(row: KeysetRow) -> int:
     return 900 + 140 * (len(row.keys) + len(row.removed)) + 220 * len(row.revoked)
-
-
-def _identity(name: str) -> Identity:
-    kind, _, identifier = name.partition(":")
-    return Identity(kind, identifier)

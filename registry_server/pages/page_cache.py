@@ -151,6 +151,7 @@ class PageCache:
             tag=kept.tag,
             media_type=kept.page.media_type,
             is_sandboxed=kept.page.is_sandboxed,
+            location=kept.page.location,
         )
         is_same = kept.page.status == 200 and page_layout.is_same(request.if_none_match, kept.tag)
         if kept.tag and request.if_none_match and is_same:

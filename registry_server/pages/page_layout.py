@@ -77,6 +77,8 @@ class Page(Struct, frozen=True, kw_only=True):
     path: str
     """The canonical path, with its query."""
     status: int = 200
+    location: str = ""
+    """Where the answer leads instead. Its status is then that of a redirection."""
     is_whole_source: bool = False
     """Whether it may be larger than other pages."""
     is_indexed: bool = True
@@ -107,6 +109,8 @@ class Rendered(Struct, frozen=True):
     """Empty: the media type of the form."""
     is_sandboxed: bool = False
     """As of :class:`Document`."""
+    location: str = ""
+    """As of :class:`Page`."""
     has_foot: bool = False
     """Whether :func:`foot` follows. The foot shows the head, so it changes with every head."""
 
@@ -122,7 +126,9 @@ def render(page: Page, form: Form, site: Site, now: Now, json_fields: Mapping[st
         return Rendered(document.body, page.status, document.media_type, is_sandboxed=document.is_sandboxed)
     if form == "json":
         view = replace(page.view, **json_fields) if json_fields else page.view
-        return Rendered(msgspec.json.encode(view) + b"\n", page.status)
+        return Rendered(msgspec.json.encode(view) + b"\n", page.status, location=page.location)
+    if page.location:
+        return Rendered(b"", page.status, location=page.location)
     return Rendered(_html(page, site, now), page.status, has_foot=True)
 
 
@@ -154,12 +160,18 @@ def _html(page: Page, site: Site, now: Now) -> bytes:
 
 
 def headers(
-    form: Form, *, is_private: bool, tag: str = "", media_type: str = "", is_sandboxed: bool = False
+    form: Form,
+    *,
+    is_private: bool,
+    tag: str = "",
+    media_type: str = "",
+    is_sandboxed: bool = False,
+    location: str = "",
 ) -> Headers:
     """Return the headers of a page or of its 304. The server adds the charset.
 
     ``tag``: empty for a response that must not be stored; ``media_type``: empty for that of the form; ``is_sandboxed``: as of
-    :class:`Document`.
+    :class:`Document`; ``location``: as of :class:`Page`.
     """
     scope = "private" if is_private else "public"
     return (
@@ -167,6 +179,7 @@ def headers(
         ("cache-control", f"{scope}, no-cache" if tag else f"{scope}, no-store"),
         ("vary", "Accept, Authorization, Cookie" if is_private else "Accept"),
         *((("etag", f'"{tag}"'),) if tag else ()),
+        *((("location", location),) if location else ()),
         ("content-security-policy", _SANDBOX if is_sandboxed else _POLICY),
         *(header for header in SAFE_HEADERS if header[0] != "content-security-policy"),
     )

@@ -1,11 +1,12 @@
-"""The page of all versions of an item, newest first, where any two of them can be compared."""
+"""The page of all versions of an item, newest first, where any two of them can be compared, and the way to its newest one."""
 
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from registry_server.pages.addresses import diff_path, item_feed_path, item_path, read_item_path, versions_path
-from registry_server.pages.item import item_page
+from registry_server.pages.item import item_page, no_such_version
 from registry_server.pages.item_view import VersionRow, version_rows
 from registry_server.pages.limits import LISTS
 from registry_server.pages.page_drafts import Draft, Maker
@@ -78,13 +79,47 @@ def versions_page(identity: Identity, start: int = 0) -> Maker:
     return draft
 
 
-def versions_or_item(identity: Identity, start: int, path: str) -> Maker:
-    """Return the maker of ``/-/KIND/ID/versions``: of all versions of an item, or of a nested item that is itself called
+def of_item_or_item(identity: Identity, path: str, about: Maker) -> Maker:
+    """Return the maker of a page ``about`` an item, or of the item that itself has this ``path``, such as one called
     ``versions``, where there is no item above it."""
-    versions, item = versions_page(identity, start), read_item_path(path)
+    item = read_item_path(path)
 
     def draft(registry: RegistryView) -> Draft:
         is_item = item is not None and registry.history(identity) is None
-        return (item_page(item) if item is not None and is_item else versions)(registry)
+        return (item_page(item) if item is not None and is_item else about)(registry)
 
     return draft
+
+
+def newest_page(identity: Identity, wanted: str) -> Maker:
+    """Return the maker that leads to the newest version that is not withdrawn. ``wanted``: ``latest``, or how it begins."""
+    path = f"{item_path(identity)}@{wanted}"
+
+    def draft(registry: RegistryView) -> Draft:
+        history = registry.history(identity)
+        if history is None or not history.records:
+            raise registry.missing(path)
+        return Draft(registry.basis(identity), lambda: make(history))
+
+    def make(history: ItemHistory) -> Page:
+        fitting = [
+            record for record in history.records if wanted == "latest" or f"{record.version}.".startswith(f"{wanted}.")
+        ]
+        if not fitting:
+            raise no_such_version(history, wanted)
+        version = newest_offered(replace(history, records=tuple(fitting)))
+        view = Newest(identity.kind, identity.id, version, item_path(identity, version))
+        return Page(
+            template="", view=view, title="", description="", path=path, status=302, location=view.page, is_indexed=False
+        )  # fmt: skip
+
+    return draft
+
+
+class Newest(Struct, frozen=True):
+    """The JSON of ``/-/KIND/ID@latest``."""
+
+    kind: str
+    id: str
+    version: str
+    page: str

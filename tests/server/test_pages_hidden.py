@@ -26,17 +26,21 @@ SEEN = [
     "/sitemap.xml?after=", "/sitemap.xml?after=skill:acme/needing", "/feed.atom", "/-/skills/feed.atom",
     "/-/namespaces/acme/feed.atom", "/-/skill/acme/first/feed.atom",
     "/-/skill/acme/first", "/-/skill/acme/first/versions", "/-/skill/acme/needing", "/",
+    "/-/skill/acme/first/dependents", "/-/skill/acme/first@latest", "/-/skill/acme/first@1",
 ]  # fmt: skip
 HIDDEN = [
     "/-/skill/other/user", "/-/skill/other/user@1.0.0", "/-/skill/other/user/versions", "/-/skill/other/user/feed.atom",
     "/-/skill/other/user@1.0.0/raw", "/-/skill/other/user@1.0.0/source", "/-/skill/other/user/diff/1.0.0..2.0.0",
-    "/-/namespaces/other", "/-/namespaces/other/feed.atom",
+    "/-/namespaces/other", "/-/namespaces/other/feed.atom", "/-/skill/other/user/dependents", "/-/skill/other/user@latest",
+    "/-/skill/other/user@1", "/-/skill/other/user@9.0.0",
 ]  # fmt: skip
 
 
 def shown(local: LocalRegistry, path: str, token: str) -> object:
     """What a page says, without the size of the log, which every member may see."""
     answer = local.get(path, token, headers=HTML if path == "/" else JSON)
+    if answer.status_code == 302:
+        return answer.headers["location"]
     assert answer.status_code == 200, (path, answer.text)
     if path == "/":
         return answer.text.partition("log of ")[2].partition("</a>")[2].partition("<footer")[0]
@@ -75,6 +79,8 @@ def test_what_is_hidden_changes_nothing(
         everyone = local.token("acme", "other", scopes=["read"])
         rows = local.get("/-/skills", everyone, headers=JSON).json()["results"]
         assert {row["id"]: row["used_by"] for row in rows}[first.id] == 2
+        listed = [local.get("/-/skill/acme/first/dependents", one, headers=JSON).json() for one in (everyone, token)]
+        assert [[row["id"] for row in found["results"]] for found in listed] == [["other/more", "other/user"], []]
 
         for path in SEEN:
             assert shown(local, path, token) == before[path], path

