@@ -185,6 +185,12 @@ async def _publishers(request: _Request) -> Response[bytes]:
     )
 
 
+@route("/favicon.ico", http_method=_READ)
+async def _favicon(request: _Request) -> Response[bytes]:
+    headers = {"location": page_layout.icon_path(), "cache-control": "public, max-age=86400"}
+    return Response(b"", status_code=302, headers={**headers, **dict(page_layout.SAFE_HEADERS)})
+
+
 @route("/-/style/{name:str}", http_method=_READ)
 async def _style(request: _Request, name: FromPath[str]) -> Response[bytes]:
     files = {
@@ -263,4 +269,4 @@ async def _item(request: _Request) -> Response[bytes]:
     raise RyeError("not-found", f"There is nothing at {request.scope['path'][:200]}.", None)
 
 
-PAGE_ROUTES = (_home, _search, _items, _publishers, _style, _item)
+PAGE_ROUTES = (_home, _search, _items, _publishers, _favicon, _style, _item)

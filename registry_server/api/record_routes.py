@@ -21,6 +21,7 @@ from registry_server.pages.operator import SECURITY_PATH, security_text
 from registry_server.pages.page_layout import SAFE_HEADERS
 from rye.errors import RyeError
 from rye.items.identity import is_segment
+from rye.items.kinds import KINDS
 
 _Request = Request[Any, Any, State]
 _READ = [HttpMethod.GET, HttpMethod.HEAD]
@@ -32,7 +33,13 @@ async def _log(request: _Request) -> Response[bytes]:
     before = log.read_position(text) if text is not None else None
     if text is not None and not before:
         raise RyeError("bad-request", "`before` must be the position of an entry, from 1.", None)
-    return await page(request, log.log_path(before), log.log_page(before))
+    kind, namespace = request.query_params.get("type", ""), request.query_params.get("namespace", "").strip()
+    if kind and kind not in log.LISTED:
+        raise RyeError("bad-request", f"`type` must be one of {', '.join(log.LISTED)}.", None)
+    if namespace and not is_segment(namespace):
+        raise RyeError("bad-request", "`namespace` must be the name of a namespace.", None)
+    wish = log.Wish(type=kind, namespace=namespace)
+    return await page(request, wish.path(before), log.log_page(wish, before))
 
 
 @route("/-/log/{position:str}", http_method=_READ)
@@ -55,10 +62,13 @@ async def _namespace(request: _Request, namespace: FromPath[str]) -> Response[by
         raise _missing(request)
     if after and not is_item_name(after, namespace):
         raise RyeError("bad-request", "`after` must be the name of an item in the namespace.", None)
+    kind = request.query_params.get("kind", "")
+    if kind and kind not in KINDS:
+        raise RyeError("bad-request", f"{kind[:80]!r} is not a kind of item.", f"Kinds: {KINDS.names()}.")
     owners = await asyncio.to_thread(service.roles_in, namespace)
     # Roles are not in the log, so a page with different roles must be a different page.
-    key = f"{page_path(namespace, after)} {hashlib.sha256(repr(owners).encode()).hexdigest()}"
-    return await page(request, key, namespace_page(namespace, after, owners))
+    key = f"{page_path(namespace, after, kind)} {hashlib.sha256(repr(owners).encode()).hexdigest()}"
+    return await page(request, key, namespace_page(namespace, after, owners, kind))
 
 
 @route("/-/namespaces/{namespace:str}/feed.atom", http_method=_READ)
@@ -98,6 +108,11 @@ async def _sitemap(request: _Request) -> Response[bytes]:
     return await page(request, crawlers.part_path(after), crawlers.sitemap_part(after))
 
 
+@route(crawlers.SEARCH_DESCRIPTION, http_method=_READ)
+async def _search_description(request: _Request) -> Response[bytes]:
+    return await page(request, crawlers.SEARCH_DESCRIPTION, crawlers.search_description())
+
+
 def _missing(request: _Request) -> RyeError:
     return RyeError("not-found", f"There is nothing at {request.scope['path'][:200]}.", None)
 
@@ -110,4 +125,15 @@ def _position(request: _Request, text: str) -> int:
     return at
 
 
-RECORD_ROUTES = (_log, _entry, _proof, _namespace, _namespace_feed, _feed, _robots, _security, _sitemap)
+RECORD_ROUTES = (
+    _log,
+    _entry,
+    _proof,
+    _namespace,
+    _namespace_feed,
+    _feed,
+    _robots,
+    _security,
+    _sitemap,
+    _search_description,
+)

@@ -1,4 +1,4 @@
-"""Documents for crawlers: ``/robots.txt`` and a sitemap in parts (sitemaps.org)."""
+"""Documents for crawlers and browsers: ``/robots.txt``, a sitemap in parts (sitemaps.org), and how to search here."""
 
 from __future__ import annotations
 
@@ -46,6 +46,41 @@ def _robots(registry: RegistryView) -> Page:
         path="/robots.txt",
         document=Document(text.encode(), "text/plain"),
     )
+
+
+def search_description() -> Maker:
+    """Return the maker of ``/opensearch.xml``, with which browsers search the registry from their address bar."""
+    return lambda registry: Draft((), lambda: _search_description(registry))
+
+
+def _search_description(registry: RegistryView) -> Page:
+    site = registry.site
+    root = etree.Element(f"{{{_OPENSEARCH}}}OpenSearchDescription", nsmap={None: _OPENSEARCH})  # type: ignore[dict-item]
+    for name, text in (
+        ("ShortName", site.origin[:16]),
+        ("Description", f"Items of {site.origin}"),
+        ("InputEncoding", "UTF-8"),
+    ):
+        etree.SubElement(root, f"{{{_OPENSEARCH}}}{name}").text = text
+    etree.SubElement(
+        root,
+        f"{{{_OPENSEARCH}}}Url",
+        type="text/html",
+        template=f"{site.address}/-/search?q={{searchTerms}}",
+    )
+    body = etree.tostring(root, xml_declaration=True, encoding="UTF-8") + b"\n"
+    return Page(
+        template="",
+        view=Listed(()),
+        title="",
+        description="",
+        path=SEARCH_DESCRIPTION,
+        document=Document(body, "application/opensearchdescription+xml"),
+    )
+
+
+_OPENSEARCH = "http://a9.com/-/spec/opensearch/1.1/"
+SEARCH_DESCRIPTION = "/opensearch.xml"
 
 
 def sitemap_index() -> Maker:

@@ -21,6 +21,13 @@ from rye.items.identity import Identity
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, release_files
 
 
+class OtherDiff(Struct, frozen=True):
+    """A comparison of the newer version with another version."""
+
+    version: str
+    path: str
+
+
 class FileLink(Struct, frozen=True):
     """A file that differs, wherever in the comparison it is."""
 
@@ -51,6 +58,8 @@ class DiffView(Comparison, frozen=True):
     """The path of the comparison with the two versions swapped."""
     old_path: str
     new_path: str
+    others: tuple[OtherDiff, ...]
+    """The nearest versions to compare with, highest first."""
     command: str
     """The command that verifies and compares both versions on the reader's machine."""
 
@@ -154,6 +163,7 @@ def diff_view(compared: Paged[Comparison], number: int, versions: Sequence[str])
         swapped=diff_path(identity, whole.new.version, whole.old.version),
         old_path=item_path(identity, whole.old.version),
         new_path=item_path(identity, whole.new.version),
+        others=tuple(_others(identity, whole, in_order(versions))),
         command=f"rye diff {identity}@{whole.old.version} {identity}@{whole.new.version}",
     )
 
@@ -178,6 +188,14 @@ def _choices(whole: Comparison, ordered: Sequence[str]) -> tuple[str, ...]:
     newest = ordered[::-1][: LISTS.compared]
     both = [version for version in (whole.new.version, whole.old.version) if version not in newest]
     return (*newest, *dict.fromkeys(both))
+
+
+def _others(identity: Identity, whole: Comparison, ordered: Sequence[str]) -> Iterator[OtherDiff]:
+    at = ordered.index(whole.new.version)
+    start = max(at - COMPARISON.others // 2, 0)
+    for version in reversed(ordered[start : start + COMPARISON.others]):
+        if version not in (whole.old.version, whole.new.version):
+            yield OtherDiff(version, diff_path(identity, version, whole.new.version))
 
 
 def _summary(whole: Comparison) -> Iterator[str]:

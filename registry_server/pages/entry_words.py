@@ -144,7 +144,7 @@ def _about_item(statement: Release | Yank | Deprecation | Advisory | Takedown) -
     item = f"{statement.identity.kind} {statement.identity.id}"
     match statement:
         case Release():
-            return "release", f"The {item} {statement.version} was released under keyset {statement.keyset}."
+            return "release", f"The {item} {statement.version} was released."
         case Yank(yanked=True):
             return "yank", f"Version {statement.version} of the {item} was yanked: {statement.reason}"
         case Yank():

@@ -62,7 +62,7 @@ def _home(registry: RegistryView) -> Page:
     return Page(
         template="home.html",
         view=view,
-        title=view.origin,
+        title=f"{view.origin}: signed text for agents",
         description=words,
         path="/",
         feeds=("/feed.atom",),

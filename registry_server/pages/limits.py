@@ -159,7 +159,11 @@ class RecordLimits(Struct, frozen=True, kw_only=True):
     """Limits of the log, namespaces, feeds and sitemaps. Sizes are bytes, lengths are characters."""
 
     log_rows: int = 40
-    """Entries on one page of the log."""
+    """Entries on one page of the log, and"""
+    log_looked_at: int = 4_096
+    """those that are looked at for it, if few of them are wished for,"""
+    log_read: int = 128
+    """so many at a time."""
     list_characters: int = 40_000
     """HTML of a page's entries or items. The rest are on the next page."""
     keysets_characters: int = 9_000
@@ -219,6 +223,8 @@ class ComparisonLimits(Struct, frozen=True, kw_only=True):
     """for each row or line."""
     index: int = 60
     """Files in the list at the beginning of a comparison."""
+    others: int = 12
+    """Other versions that the JSON of a comparison links to."""
 
 
 COMPARISON = ComparisonLimits()

@@ -222,9 +222,11 @@ def count_of(registry: RegistryView, filters: Filters) -> int:
     return registry.connection.scalar(asked) or 0
 
 
-def counts_by_kind(registry: RegistryView) -> dict[str, int]:
-    """Return how many items of each kind the reader may see."""
+def counts_by_kind(registry: RegistryView, namespace: str = "") -> dict[str, int]:
+    """Return how many items of each kind the reader may see. ``namespace``: only in that one; empty: in all."""
     asked = sa.select(documents.c.kind, sa.func.count()).group_by(documents.c.kind)
+    if namespace:
+        asked = asked.where(documents.c.namespace == namespace)
     if registry.reader.namespaces is not None:
         asked = asked.where(documents.c.namespace.in_(registry.reader.namespaces))
     return {str(kind): int(count) for kind, count in registry.connection.execute(asked)}

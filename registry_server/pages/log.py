@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from urllib.parse import urlencode
 
 import sqlalchemy as sa
 from msgspec import Struct
@@ -26,7 +27,20 @@ from rye.items.identity import Identity
 from rye.registry.protocol import merkle, notes, statements, wire
 from rye.registry.protocol.cosignatures import read_cosignatures
 from rye.registry.protocol.notes import NoteError, SignedNote, VerifierKey
-from rye.registry.protocol.statements import Checkpoint, Snapshot
+from rye.registry.protocol.statements import (
+    Advisory,
+    Checkpoint,
+    ClockStep,
+    Deprecation,
+    Description,
+    Keyset,
+    OwnerProof,
+    Release,
+    Root,
+    Snapshot,
+    Takedown,
+    Yank,
+)
 from rye.registry.protocol.tiles import HASH_BYTES, WIDTH, Tile, VerifiedTiles, clip, inclusion_tiles
 from rye.registry.protocol.tlog_proof import TlogProof
 from rye.registry.trust.keysets import log_keys
@@ -35,12 +49,60 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
 _END = "END-OF-PROOF"
 
 
+class Wish(Struct, frozen=True, kw_only=True):
+    """Which entries the list shows."""
+
+    type: str = ""
+    """A key of :data:`LISTED`; empty: all but snapshots."""
+    namespace: str = ""
+    """Only what is about it; empty: any."""
+
+    def path(self, before: int | None = None) -> str:
+        """Return the path of the list; ``before`` None: of the newest entries."""
+        asked = {
+            **({"type": self.type} if self.type else {}),
+            **({"namespace": self.namespace} if self.namespace else {}),
+            **({"before": str(before)} if before is not None else {}),
+        }
+        return f"/-/log?{urlencode(asked)}" if asked else "/-/log"
+
+
+LISTED: dict[str, str] = {
+    "release": Release.TITLE,
+    "yank": Yank.TITLE,
+    "deprecation": Deprecation.TITLE,
+    "advisory": Advisory.TITLE,
+    "takedown": Takedown.TITLE,
+    "keyset": Keyset.TITLE,
+    "proof": OwnerProof.TITLE,
+    "description": Description.TITLE,
+    "root": Root.TITLE,
+    "clock": ClockStep.TITLE,
+    "snapshot": Snapshot.TITLE,
+    "all": "",
+}
+"""How entries of each type begin. A keyset can be a recovery, and a yank can be taken back."""
+
+
 class EntryRow(Struct, frozen=True):
     """One entry in the list."""
 
     position: int
     path: str
     told: EntryWords
+    about: str | None
+    """The path of the page of the item or namespace that it is about."""
+
+    @property
+    def said(self) -> tuple[str, str, str]:
+        """Its words before what it is about, that, and the words after it."""
+        told = self.told
+        wanted = rf"{told.kind} ({re.escape(told.id)})" if told.id is not None else None
+        if wanted is None and told.namespace is not None:
+            wanted = rf"(?:namespace|owners of) ({re.escape(told.namespace)})"
+        found = re.search(rf"\b{wanted}(?![\w/-])", told.words) if wanted is not None else None
+        start, end = found.span(1) if found is not None else (len(told.words), len(told.words))
+        return told.words[:start], told.words[start:end], told.words[end:]
 
 
 class CosignerRow(Struct, frozen=True):
@@ -86,6 +148,14 @@ class LogView(Struct, frozen=True, kw_only=True):
     """Newest first."""
     newer: str | None
     older: str | None
+    type: str
+    """The type of the entries listed, ``all``, or empty: all but snapshots."""
+    namespace: str
+    """The namespace that they are about; empty: any."""
+    types: tuple[str, ...]
+    """The types to choose from."""
+    first: int
+    """The position of the oldest entry that was looked at."""
     cosigned: CosignedView | None
     """Null: the registry has no witnesses."""
 
@@ -144,28 +214,55 @@ def read_position(text: str) -> int | None:
     return int(text) if _NUMBER.fullmatch(text) else None
 
 
-def log_page(before: int | None = None) -> Maker:
-    """Return the maker of ``/-/log``. ``before``: list the entries before this position; None: the newest."""
+def log_page(wish: Wish, before: int | None = None) -> Maker:
+    """Return the maker of ``/-/log``. ``before``: list entries before this position; None: the newest."""
 
     def make(registry: RegistryView) -> Page:
         size = registry.published.size
         end = size if before is None else before
-        path = log_path(None if before in (None, size) else before)
+        path = wish.path(None if before in (None, size) else before)
         if not 0 < end <= size:
             raise registry.missing(path)
-        start = max(end - RECORDS.log_rows, 0)
-        leaves = registry.log.leaves(start, end)
-        rows = [_row(start + number, leaf) for number, leaf in enumerate(leaves)]
-        view = log_view(registry, fitting(rows[::-1], RECORDS.list_characters, _cost), end)
+        rows, first = _wished(registry, wish, end)
+        view = log_view(registry, wish, rows, first, end)
         words = (
             f"The transparency log of {view.origin}: {view.size:,} entries. Each can be proved, and none ever changes."
         )
-        return Page(template="log.html", view=view, title="Log", description=words, path=path)
+        is_indexed = not wish.type and not wish.namespace
+        return Page(template="log.html", view=view, title="Log", description=words, path=path, is_indexed=is_indexed)
 
     def draft(registry: RegistryView) -> Draft:  # cosignatures come without a new head
         return Draft((registry.head, cosigned_view(registry)), lambda: make(registry), is_fixed_by_head=False)
 
     return draft
+
+
+def _wished(registry: RegistryView, wish: Wish, end: int) -> tuple[list[EntryRow], int]:
+    """Return the newest entries before ``end`` that are wished for, newest first, and the first position that was looked at:
+    a list that looks for rare entries ends after a bounded number of others."""
+    least = max(end - RECORDS.log_looked_at, 0)
+    rows: list[EntryRow] = []
+    for position, leaf in _leaves(registry, wish, least, end):
+        row = _row(position, leaf)
+        if wish.namespace in ("", row.told.namespace):
+            rows.append(row)
+        if len(rows) == RECORDS.log_rows:
+            break
+    shown = list(fitting(rows, RECORDS.list_characters, _cost))
+    is_whole = len(shown) == len(rows) < RECORDS.log_rows
+    return shown, least if is_whole else shown[-1].position
+
+
+def _leaves(registry: RegistryView, wish: Wish, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """Yield entries from ``start`` to ``end``, exclusive, newest first, with at least those that are wished for."""
+    for upper in range(end, start, -RECORDS.log_read):
+        lower = max(upper - RECORDS.log_read, start)
+        leaves = registry.log.leaves(lower, upper)
+        for position, leaf in zip(range(upper - 1, lower - 1, -1), reversed(leaves), strict=True):
+            title = leaf.partition(b"\n")[0].decode()
+            fits = title == LISTED[wish.type] if wish.type else title != Snapshot.TITLE
+            if (fits or wish.type == "all") and wish.namespace.encode() in leaf:
+                yield position, leaf
 
 
 def entry_page(position: int) -> Maker:
@@ -203,19 +300,14 @@ def proof_file(position: int) -> Maker:
     return for_each_head(make)
 
 
-def log_path(before: int | None) -> str:
-    """Return the path of the list; ``before`` None: of the newest entries."""
-    return "/-/log" if before is None else f"/-/log?before={before}"
-
-
 # -- views -----------------------------------------------------------------------------------------------------------------
 
 
-def log_view(registry: RegistryView, rows: Sequence[EntryRow], end: int) -> LogView:
-    """Return the view of the head and of these rows, newest first. ``end``: the position after the newest row."""
+def log_view(registry: RegistryView, wish: Wish, rows: Sequence[EntryRow], first: int, end: int) -> LogView:
+    """Return the view of the head and of these rows, newest first. ``first``, ``end``: the positions that were looked at."""
     published = registry.published
     checkpoint = Checkpoint.parse(notes.parse(published.checkpoint).text)
-    after = min(end + RECORDS.log_rows, published.size)
+    after = min(end + max(end - first, 1), published.size)
     return LogView(
         origin=registry.origin,
         fingerprint=registry.site.fingerprint,
@@ -226,8 +318,12 @@ def log_view(registry: RegistryView, rows: Sequence[EntryRow], end: int) -> LogV
         checkpoint=published.checkpoint.decode(),
         keys=tuple(key.vkey for key in log_keys(registry.roots()[-1])),
         entries=tuple(rows),
-        newer=None if end == published.size else log_path(None if after == published.size else after),
-        older=log_path(rows[-1].position) if rows[-1].position else None,
+        newer=None if end == published.size else wish.path(None if after == published.size else after),
+        older=wish.path(first) if first else None,
+        type=wish.type,
+        namespace=wish.namespace,
+        types=tuple(LISTED),
+        first=first,
         cosigned=cosigned_view(registry),
     )
 
@@ -331,11 +427,12 @@ def _tile(registry: RegistryView, tile: Tile) -> bytes:
 
 
 def _cost(row: EntryRow) -> int:
-    return 250 + line_cost(row.told.words)
+    return 300 + line_cost(row.told.words) + len(row.about or "")
 
 
 def _row(position: int, leaf: bytes) -> EntryRow:
-    return EntryRow(position, entry_path(position), entry_words(statements.parse(notes.parse(leaf).text)))
+    told = entry_words(statements.parse(notes.parse(leaf).text))
+    return EntryRow(position, entry_path(position), told, _about(told))
 
 
 def _signatures(note: SignedNote) -> Iterable[SignatureRow]:

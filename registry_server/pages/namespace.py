@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -17,6 +17,8 @@ from registry_server.pages.item_rows import ItemRow, Wanted, named, row_cost
 from registry_server.pages.key_rows import KeyRow, keys_in_force
 from registry_server.pages.limits import RECORDS
 from registry_server.pages.listed_items import item_rows
+from registry_server.pages.listings import counts_by_kind
+from registry_server.pages.lists import Choice
 from registry_server.pages.name_ranges import names_in, stretches
 from registry_server.pages.owners import Behind
 from registry_server.pages.page_budget import fitting, line_cost
@@ -26,6 +28,7 @@ from registry_server.pages.registry_view import RegistryView
 from registry_server.storage.prepared import Row
 from rye.describing.words import counted
 from rye.items.identity import is_segment
+from rye.items.kinds import KINDS
 from rye.registry.protocol.statements import Require
 from rye.registry.trust.keysets import KeysetChain, Link
 from rye.signing.keys import PublicKey
@@ -97,16 +100,20 @@ class NamespaceView(Struct, frozen=True, kw_only=True):
     owners: tuple[OwnerRow, ...]
     items: tuple[ItemRow, ...]
     """Sorted by name."""
+    kind: str
+    """The kind of the items listed; empty: any."""
+    kinds: tuple[Choice, ...]
+    """The items of each kind, counted."""
     next_page: str | None
     first_page: str
     feed: str
 
 
-def namespace_page(namespace: str, after: str, owners: Sequence[roles.Given]) -> Maker:
+def namespace_page(namespace: str, after: str, owners: Sequence[roles.Given], kind: str = "") -> Maker:
     """Return the maker of ``/-/namespaces/NS``. ``after``: the list of items continues after this name; empty: from the
-    start."""
+    start. ``kind``: of the items listed; empty: any."""
 
-    path = page_path(namespace, after)
+    path = page_path(namespace, after, kind)
 
     def draft(registry: RegistryView) -> Draft:
         if not is_segment(namespace) or not registry.may_read(namespace):
@@ -114,7 +121,9 @@ def namespace_page(namespace: str, after: str, owners: Sequence[roles.Given]) ->
         chain = registry.chain(namespace)
         if not chain.links:
             raise registry.missing(path)
-        rows = names_in(registry.connection, stretches([namespace]), after, RECORDS.items + 1)
+        where = [stretch for stretch in stretches([namespace]) if stretch[0].startswith(f"{kind}:" if kind else "")]
+        rows = names_in(registry.connection, where, after, RECORDS.items + 1)
+        counts = counts_by_kind(registry, namespace)
         listed = [named(row[0]) for row in rows[: RECORDS.items]]
         who = registry.behind(namespace)
         basis = (
@@ -123,16 +132,20 @@ def namespace_page(namespace: str, after: str, owners: Sequence[roles.Given]) ->
             hashlib.sha256(repr(rows).encode()).digest(),
             [registry.basis(identity) for identity in listed],
             uses_of(registry, listed),
+            counts,
         )
-        return Draft(basis, lambda: make(registry, chain, rows, who))
+        return Draft(basis, lambda: make(registry, chain, rows, who, counts))
 
-    def make(registry: RegistryView, chain: KeysetChain, rows: Sequence[Row], who: Behind) -> Page:
+    def make(
+        registry: RegistryView, chain: KeysetChain, rows: Sequence[Row], who: Behind, counts: Mapping[str, int]
+    ) -> Page:
         since = registry.since(namespace)
         wanted = [Wanted(named(row[0]), None, row[3] or "", bool(row[1])) for row in rows[: RECORDS.items]]
         items = fitting(item_rows(registry, wanted), RECORDS.list_characters, row_cost)
         view = namespace_view(chain, since, owners, items, who)
+        view = replace(view, kind=kind, kinds=tuple(_kinds(namespace, kind, counts)))
         if len(rows) > len(items):
-            view = replace(view, next_page=page_path(namespace, rows[len(items) - 1][0]))
+            view = replace(view, next_page=page_path(namespace, rows[len(items) - 1][0], kind))
         words = f"Who may publish as {namespace}: {counted(len(view.keys), 'key')}. Claimed on {view.claimed:%Y-%m-%d}."
         return Page(
             template="namespace.html",
@@ -140,16 +153,25 @@ def namespace_page(namespace: str, after: str, owners: Sequence[roles.Given]) ->
             title=f"Namespace {namespace}",
             description=words,
             path=path,
+            canonical=page_path(namespace, after),
             feeds=(view.feed,),
         )
 
     return draft
 
 
-def page_path(namespace: str, after: str = "") -> str:
+def page_path(namespace: str, after: str = "", kind: str = "") -> str:
     """Return the path of the page. ``after``: the part of its items after this name, which needs no escaping in a
-    query."""
-    return f"{namespace_path(namespace)}?after={after}" if after else namespace_path(namespace)
+    query; ``kind``: of these items."""
+    asked = "&".join(f"{name}={value}" for name, value in (("kind", kind), ("after", after)) if value)
+    return f"{namespace_path(namespace)}?{asked}" if asked else namespace_path(namespace)
+
+
+def _kinds(namespace: str, chosen: str, counts: Mapping[str, int]) -> Iterator[Choice]:
+    yield Choice("all", page_path(namespace), not chosen, sum(counts.values()))
+    for kind in KINDS:
+        if kind in counts:
+            yield Choice(KINDS[kind].folder, page_path(namespace, "", kind), kind == chosen, counts[kind])
 
 
 def is_item_name(text: str, namespace: str) -> bool:
@@ -187,6 +209,8 @@ def namespace_view(
         earlier=tuple(row.log for row in reversed(rows[: -len(listed)]))[: RECORDS.earlier],
         owners=tuple(OwnerRow(given.account or given.team or "", given.team is not None) for given in holders),
         items=tuple(items),
+        kind="",
+        kinds=(),
         next_page=None,
         first_page=namespace_path(namespace),
         feed=feed_path(namespace),

@@ -49,6 +49,7 @@ from registry_server.pages.highlighting import highlighted, language_of
 from registry_server.pages.limits import PAGES
 from registry_server.pages.negotiation import Form
 from registry_server.pages.page_context import Now, Site
+from rye import __version__
 from rye.describing.words import FACT_WORDS, NOT_DECLARED, byte_count
 from rye.registry.protocol.lines import write_time
 
@@ -135,7 +136,7 @@ def render(page: Page, form: Form, site: Site, now: Now, json_fields: Mapping[st
 @lru_cache(maxsize=4)
 def foot(site: Site) -> bytes:
     """Return the end of every HTML page: the head and the fingerprint."""
-    return environment().get_template("foot.html").render(site=site).encode()
+    return environment().get_template("foot.html").render(site=site, version=__version__).encode()
 
 
 def _html(page: Page, site: Site, now: Now) -> bytes:

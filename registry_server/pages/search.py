@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from registry_server.pages.addresses import search_path
+from registry_server.pages.addresses import namespace_path, search_path
 from registry_server.pages.item_rows import ItemRow, Wanted
 from registry_server.pages.limits import PAGES
 from registry_server.pages.listed_items import item_rows
+from registry_server.pages.listings import counts_by_kind
 from registry_server.pages.page_drafts import Maker, for_each_head
 from registry_server.pages.page_layout import Page
 from registry_server.pages.registry_view import RegistryView
 from registry_server.search.finding import Hit, SearchResults
-from rye.items.identity import Identity
+from rye.items.identity import Identity, is_segment
 from rye.items.kinds import KINDS
 from rye.registry.protocol.wire import SearchTotal
 
@@ -55,7 +57,11 @@ class SearchView(Struct, frozen=True, kw_only=True):
     previous_page: str | None
     next_page: str | None
     kinds: tuple[KindLink, ...]
-    """Links to the same search among one kind."""
+    """Links to the same search among one kind, of which there are items."""
+    namespace: str | None
+    """The page of the namespace that has the query as its name; null: there is none."""
+    list_page: str
+    """The list of all items of the kind."""
 
 
 def search_page(wanted: Search, found: SearchResults | None, problem: str | None = None) -> Maker:
@@ -65,6 +71,7 @@ def search_page(wanted: Search, found: SearchResults | None, problem: str | None
         hits = found.hits if found is not None else ()
         rows = item_rows(registry, [_wanted(hit) for hit in hits])
         view = search_view(wanted, rows, found.total if found is not None else 0, problem)
+        view = replace(view, kinds=_kinds(registry, wanted), namespace=_namespace(registry, wanted.query))
         title = f"Search: {wanted.query}" if wanted.query else "Search"
         words = (
             f"Items in {registry.site.origin} that match {wanted.query}." if wanted.query else "Search this registry."
@@ -81,6 +88,19 @@ def search_page(wanted: Search, found: SearchResults | None, problem: str | None
         )
 
     return for_each_head(make)
+
+
+def _kinds(registry: RegistryView, wanted: Search) -> tuple[KindLink, ...]:
+    there = counts_by_kind(registry)
+    kinds = ("", *(kind for kind in KINDS if kind in there or kind == wanted.kind))
+    return tuple(KindLink(kind, search_path(wanted.query, 0, kind), kind == wanted.kind) for kind in kinds)
+
+
+def _namespace(registry: RegistryView, query: str) -> str | None:
+    name = query.strip().lower()
+    if not is_segment(name) or not registry.may_read(name) or not registry.chain(name).links:
+        return None
+    return namespace_path(name)
 
 
 def _wanted(hit: Hit) -> Wanted:
@@ -103,5 +123,7 @@ def search_view(
         problem=problem,
         previous_page=search_path(wanted.query, before, wanted.kind) if wanted.offset else None,
         next_page=search_path(wanted.query, after, wanted.kind) if has_more and after < PAGES.search_depth else None,
-        kinds=tuple(KindLink(kind, search_path(wanted.query, 0, kind), kind == wanted.kind) for kind in ("", *KINDS)),
+        kinds=(),
+        namespace=None,
+        list_page=f"/-/{KINDS[wanted.kind].folder}" if wanted.kind else "/-/items",
     )

@@ -230,7 +230,8 @@ class TestOpenApi:
         calls.discard(("/api/v1/blobs/{sha256}", "put"))
         # This address predates API versions and is in the configurations of build servers.
         calls.discard(("/api/oidc/exchange", "post"))
-        for_pages = {"/robots.txt", "/feed.atom", "/sitemap.xml", "/.well-known/security.txt"}
+        for_pages = {"/robots.txt", "/feed.atom", "/sitemap.xml", "/opensearch.xml", "/favicon.ico"}
+        for_pages.add("/.well-known/security.txt")
         browser = {(path, method) for path, method in calls if path.startswith("/-") or path in for_pages}
         assert calls - browser == {(operation.path, operation.method) for operation in OPERATIONS}
 

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from lxml import html
 
+from registry_server.pages import log
 from registry_server.pages.entry_words import entry_words
-from registry_server.pages.limits import PAGES
+from registry_server.pages.limits import PAGES, RecordLimits
 from registry_server.pages.log import read_position
 from rye.items.identity import Identity
 from rye.registry.protocol import merkle, notes, tlog_proof
@@ -135,7 +136,7 @@ class TestOneEntry:
         note, checkpoint = [found.text_content() for found in tree.xpath('//pre[@class="note"]')]
         assert note.strip() == document["note"].strip()
         assert checkpoint.strip() == document["checkpoint"].strip()
-        assert "The directive acme/a/item 1.0.0 was released under keyset 1." in tree.text_content()
+        assert "The directive acme/a/item 1.0.0 was released." in tree.text_content()
 
     def test_a_reason_is_text_and_no_markup(self, local: LocalRegistry) -> None:
         size = local.get("/-/log", headers=JSON).json()["size"]
@@ -214,18 +215,61 @@ class TestOneEntry:
 
 class TestList:
     def test_the_newest_entries_come_first_with_head_and_fingerprint(self, local: LocalRegistry) -> None:
-        document = local.get("/-/log", headers=JSON).json()
+        document = local.get("/-/log?type=all", headers=JSON).json()
         assert [row["position"] for row in document["entries"]] == list(range(document["size"] - 1, -1, -1))
-        tree = page(local, "/-/log")
+        tree = page(local, "/-/log?type=all")
         for fact in (document["fingerprint"], document["root_hash"], *document["keys"]):
             assert fact in tree.text_content()
-        links = tree.xpath('//ol[@class="entries"]//a/@href')
+        links = tree.xpath('//ol[@class="entries"]//a[@class="position"]/@href')
         assert links == [row["path"] for row in document["entries"]]
 
     def test_it_is_paged_without_gaps(self, local: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
-        document = local.get("/-/log?before=7", headers=JSON).json()
+        document = local.get("/-/log?type=all&before=7", headers=JSON).json()
         assert [row["position"] for row in document["entries"]] == [6, 5, 4, 3, 2, 1, 0]
-        assert (document["older"], document["newer"]) == (None, "/-/log")
+        assert (document["older"], document["newer"]) == (None, "/-/log?type=all")
+        monkeypatch.setattr(log, "RECORDS", RecordLimits(log_rows=2, log_read=3))
+        seen: list[int] = []
+        path: str | None = "/-/log"
+        while path is not None:
+            document = local.get(path, headers=JSON).json()
+            seen += [row["position"] for row in document["entries"]]
+            path = document["older"]
+        assert seen == [10, 8, 6, 4, 2, 0]
+
+    def test_snapshots_are_left_out_and_types_and_namespaces_can_be_chosen(self, local: LocalRegistry) -> None:
+        def types(query: str) -> list[str]:
+            found = local.get(f"/-/log{query}", headers=JSON).json()["entries"]
+            return [row["told"]["type"] for row in found]
+
+        assert types("") == ["yank", "release", "release", "release", "keyset", "root"]
+        assert types("?type=release") == ["release"] * 3
+        assert set(types("?type=snapshot")) == {"snapshot"}
+        assert types("?namespace=acme") == ["yank", "release", "release", "release", "keyset"]
+        assert types("?namespace=acm") == types("?type=takedown") == []
+        for query in ("?type=Release", "?type=rye.release/v1", "?namespace=..", "?namespace=a/b"):
+            assert local.get(f"/-/log{query}", headers=JSON).status_code == 400, query
+
+    def test_a_list_of_rare_entries_ends_and_says_where_it_goes_on(
+        self, local: LocalRegistry, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(log, "RECORDS", RecordLimits(log_looked_at=4, log_read=3))
+        found = local.get("/-/log?type=keyset", headers=JSON).json()
+        assert (found["entries"], found["first"], found["older"]) == ([], 8, "/-/log?type=keyset&before=8")
+        tree = page(local, "/-/log?type=keyset")
+        assert tree.xpath('//main//a[@href="/-/log?type=keyset&before=8"]')
+        while found["older"] is not None:
+            found = local.get(found["older"], headers=JSON).json()
+        assert [row["told"]["namespace"] for row in found["entries"]] == ["acme"]
+
+    def test_rows_lead_to_what_they_are_about(self, local: LocalRegistry) -> None:
+        rows = page(local, "/-/log").xpath('//ol[@class="entries"]/li')
+        told = [(row.xpath('.//span[@class="told"]')[0].text_content(), row.xpath(".//a/@href")[1:]) for row in rows]
+        assert told[0] == (
+            "Version 1.0.0 of the directive acme/a/item was yanked: It was <b>wrong</b> & old",
+            ["/-/directive/acme/a/item@1.0.0"],
+        )
+        assert told[4][1] == ["/-/namespaces/acme"]
+        assert told[5][1] == []
 
     @pytest.mark.parametrize("before", ["0", "-1", "01", "x", "", "1.5"])
     def test_a_place_that_is_none_is_an_error(self, local: LocalRegistry, before: str) -> None:
@@ -245,7 +289,7 @@ KEY = PrivateKey.generate().public.raw
 
 NEW_KEYS = Keyset(ORIGIN, "acme", 2, "0" * 64, TIME, 1, (KEY,), recovery=TIME + timedelta(days=4))
 TOLD: list[tuple[Logged, str, str]] = [
-    (ACME.release("a/item", b"x"), "release", "The directive acme/a/item 1.0.0 was released under keyset 1."),
+    (ACME.release("a/item", b"x"), "release", "The directive acme/a/item 1.0.0 was released."),
     (Yank(ORIGIN, ITEM, "1.0.0", True, 1, TIME, "Bad"), "yank", "Version 1.0.0 of the directive acme/a/item was yanked: Bad"),
     (Yank(ORIGIN, ITEM, "1.0.0", False, 1, TIME, "Good"), "unyank", "is available again: Good"),
     (Deprecation(ORIGIN, ITEM, True, Identity("skill", "acme/b"), 1, TIME, "Old"), "deprecation", "of skill:acme/b: Old"),
