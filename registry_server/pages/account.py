@@ -262,7 +262,7 @@ def device_page(view: DeviceView) -> Page:
 
 def stages_page(signed: Signed, rows: list[StageRow]) -> Page:
     """Return the list of stages that wait for a signature."""
-    return _page("stages", StagesView(signed, tuple(rows)), "Stages to approve")
+    return _page("stages", StagesView(signed, tuple(rows)), "Releases that wait for a signature")
 
 
 def html(page: Page, site: Site, now: datetime) -> bytes:

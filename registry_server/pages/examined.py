@@ -43,6 +43,8 @@ class Examined(Struct, frozen=True, kw_only=True):
     unread: tuple[str, ...] = ()
     """Attached files whose bytes are gone, so it is unknown whether they can run."""
     licence: str | None = None
+    about: str = ""
+    """The item's description, as its file has it; empty: clients refuse the file, or it is gone."""
     signer: str | None = None
     """The fingerprint of the key that signed the file; None: clients refuse the file, or it is gone."""
 
@@ -108,6 +110,7 @@ def examine_item(
         runs=tuple(sorted({*own, *attached_runs(heads, data)})),
         problem=problem,
         licence=metadata.licence if metadata is not None else None,
+        about=metadata.description if metadata is not None and problem is None else "",
         unread=tuple(entry.path for entry in release.attached if attached.get(entry.path) is None),
         signer=signer,
     )

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from registry_server.pages.item_rows import ItemRow, Wanted
 from registry_server.pages.limits import LISTS, PAGES
 from registry_server.pages.listed_items import item_rows
-from registry_server.pages.listings import Filters, items_of, publishers_of, unknown_count
-from registry_server.pages.lists import Choice, PublisherRow, kind_choices, publisher_row
+from registry_server.pages.listings import Filters, counts_by_kind, items_of, publishers_of, unknown_count
+from registry_server.pages.lists import Choice, PublisherRow, list_path, publisher_row
 from registry_server.pages.page_drafts import Maker, for_each_head
 from registry_server.pages.page_layout import Page
 from registry_server.pages.registry_view import RegistryView
+from rye.items.kinds import KINDS
 
 
 class HomeView(Struct, frozen=True, kw_only=True):
@@ -30,7 +31,7 @@ class HomeView(Struct, frozen=True, kw_only=True):
     releases: tuple[ItemRow, ...]
     """Recently updated items, newest first; of one namespace at most two."""
     kinds: tuple[Choice, ...] = ()
-    """The lists of each kind."""
+    """The lists of each kind, the largest first."""
     most_used: tuple[ItemRow, ...] = ()
     """By items of other publishers."""
     publishers: tuple[PublisherRow, ...] = ()
@@ -54,7 +55,7 @@ def _home(registry: RegistryView) -> Page:
         pin=pin,
         entries=registry.head.size,
         releases=tuple(item_rows(registry, recent(newest))),
-        kinds=kind_choices(registry, Filters())[1:],
+        kinds=tuple(_kinds(registry)),
         most_used=tuple(row for row in used if row.used_by),
         publishers=tuple(publisher_row(registry, one) for one in publishers[: LISTS.publishers]),
     )
@@ -68,6 +69,13 @@ def _home(registry: RegistryView) -> Page:
         feeds=("/feed.atom",),
         is_partial=unknown_count(registry, "") > 0,
     )
+
+
+def _kinds(registry: RegistryView) -> Iterator[Choice]:
+    counts = counts_by_kind(registry)
+    for kind in sorted(counts, key=lambda kind: -counts[kind]):
+        words = kind if counts[kind] == 1 else KINDS[kind].folder
+        yield Choice(words, list_path(Filters(kind=kind)), False, counts[kind])
 
 
 def recent(newest: Sequence[Wanted]) -> list[Wanted]:

@@ -66,6 +66,7 @@ def item_page(address: ItemAddress, part: int = 0) -> Maker:
             behind=around.who,
             may=may,
             description=replace(analysis.description, ages=ages),
+            about=analysis.about,
             hour=registry.now.hour,
             brings=brought(registry, analysis.description, around.closure),
             use=around.use,

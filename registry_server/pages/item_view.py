@@ -235,6 +235,8 @@ class ItemView(Struct, frozen=True, kw_only=True):
     id: str
     version: str
     description: str
+    lead: str
+    """The same as the item's own file has it, whole."""
     namespace: str
     namespace_page: str
     behind: Behind
@@ -363,6 +365,8 @@ class ItemSource(Struct, frozen=True, kw_only=True):
     may: MayDo
     description: Description
     """With its ages."""
+    about: str
+    """As of an analysis."""
     hour: datetime
     """The hour that the page is made in."""
     brings: Brought | None
@@ -393,6 +397,7 @@ def item_view(source: ItemSource, snapshot: datetime) -> ItemView:
         id=identity.id,
         version=record.version,
         description=release.description,
+        lead=source.about or release.description,
         namespace=identity.namespace,
         namespace_page=namespace_path(identity.namespace),
         behind=source.behind,

@@ -97,6 +97,8 @@ class Analysis(Struct, frozen=True):
     may: MayDo
     shape: Shape | None
     description: Description
+    about: str
+    """The item's own description, whole; a release note has its beginning. Empty: the file cannot be read."""
     content: Content | None
     """None: the item's own file is gone."""
     parts: Parts
@@ -114,7 +116,9 @@ def analyse(record: ReleaseRecord, files: Bytes) -> Analysis:
     description = described(release, examined, facts, files)
     shape = shape_of(release.identity.kind, value) if value is not None else None
     content = item_content(release, own) if own is not None else None
-    return Analysis(may, shape, description, content, _parts(release, may, description, shape, content, own))
+    return Analysis(
+        may, shape, description, examined.about, content, _parts(release, may, description, shape, content, own)
+    )
 
 
 def _parts(
@@ -129,7 +133,7 @@ def _parts(
     info = item_info(release)
     text = _text(release, content, own) if content is not None and own is not None else Text(())
     return Parts(
-        str(made.may(may, may_use(description), info)),
+        str(made.may(may, may_use(description), info, KINDS[release.identity.kind].limited == "to its members")),
         str(made.shape(shape, info)) if shape is not None else "",
         str(made.head(content, text)),
         text,

@@ -220,8 +220,16 @@ def publish_hostile(registry: Registry) -> Hostile:
         "/-/directive/evil/hostile/ship@1.1.0/source",
         "/-/tool/evil/hostile/act@1.0.0/source",
         "/-/directive/evil/hostile/ship/diff/1.0.0..1.1.0",
-        "/-/namespaces/evil",
-        "/-/log",
+        *(
+            "/-/items",
+            "/-/skills?alarms=no&sort=name",
+            "/-/namespaces",
+            "/-/search?q=zzxqwv&kind=tool",
+            "/-/search?q=evil",
+        ),
+        *("/-/directive/evil/hostile/ship/versions", "/-/directive/evil/hostile/ship/dependents"),
+        *("/-/namespaces/evil", "/-/namespaces/evil?kind=skill"),
+        *("/-/log", "/-/log?type=yank", "/-/log?type=takedown&namespace=evil"),
         "/-/log/3",
         "/-/nothing/%3Cscript%3E",
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lxml import html
+from lxml import etree, html
 
 from registry_server.pages import listings, lists, registry_view
 from registry_server.pages.errors import pieces
@@ -421,3 +421,71 @@ class TestErrors:
             ("rye <b>", "code"),
             ("/-/skill/a/b/versions", "page"),
         ]
+
+
+class TestNarrowing:
+    def test_a_namespace_lists_one_kind_with_counts(self, local: LocalRegistry) -> None:
+        owner = local.owner("mixed")
+        for n in range(3):
+            skill(local, owner, name=f"one{n}")
+        put(local, owner, Identity("directive", "mixed/a/two"), "1.0.0", b"a\n")
+        found = document(local, "/-/namespaces/mixed")
+        counted = {link["words"]: (link["count"], link["path"]) for link in found["kinds"]}
+        assert counted == {
+            "all": (4, "/-/namespaces/mixed"),
+            "skills": (3, "/-/namespaces/mixed?kind=skill"),
+            "directives": (1, "/-/namespaces/mixed?kind=directive"),
+        }
+        only = document(local, "/-/namespaces/mixed?kind=directive")
+        assert [row["id"] for row in only["items"]] == ["mixed/a/two"]
+        assert local.get("/-/namespaces/mixed?kind=thing", headers=HTML).status_code == 400
+        more = skill(local, owner, name="one9")
+        assert document(local, "/-/namespaces/mixed?kind=directive")["kinds"][0]["count"] == 5
+        assert more.id in tree(local, "/-/namespaces/mixed").text_content()
+
+    def test_a_search_that_finds_nothing_leads_on(self, local: LocalRegistry, acme: Publisher) -> None:
+        skill(local, acme)
+        page = tree(local, "/-/search?q=zzxqwv&kind=tool")
+        links = page.xpath("//main//ul//a/@href")
+        assert links == ["/-/search?q=zzxqwv", "/-/tools"]
+        kinds = [link["kind"] for link in document(local, "/-/search?q=zzxqwv")["kinds"]]
+        assert "skill" in kinds
+        assert "formula" not in kinds
+
+    def test_a_search_for_a_namespace_leads_to_it(self, local: LocalRegistry, acme: Publisher) -> None:
+        skill(local, acme)
+        assert document(local, "/-/search?q=acme")["namespace"] == "/-/namespaces/acme"
+        assert document(local, "/-/search?q=acmee")["namespace"] is None
+
+    def test_one_item_is_not_several(self, tmp_path: Path) -> None:
+        with LocalRegistry(tmp_path / "data") as made:
+            owner = made.owner("solo")
+            skill(made, owner)
+            put(made, owner, Identity("directive", "solo/a/x"), "1.0.0", b"a\n")
+            put(made, owner, Identity("directive", "solo/a/y"), "1.0.0", b"a\n")
+            tiles = [a.text_content() for a in tree(made, "/").xpath('//ul[@class="tiles"]//a')]
+            assert tiles == ["2directives", "1skill"]
+
+
+class TestForBrowsers:
+    def test_pages_name_their_json_and_the_search(self, local: LocalRegistry, acme: Publisher) -> None:
+        identity = skill(local, acme)
+        page = tree(local, f"/-/skill/{identity.id}")
+        (path,) = page.xpath('//link[@rel="alternate"][@type="application/json"]/@href')
+        assert document(local, path)["id"] == identity.id
+        (search,) = page.xpath('//link[@rel="search"]/@href')
+        described = etree.fromstring(local.get(search).content)
+        (url,) = described.xpath('//*[local-name()="Url"]/@template')
+        assert url.endswith("/-/search?q={searchTerms}")
+        icon = local.get("/favicon.ico")
+        assert icon.status_code == 302
+        assert local.get(icon.headers["location"]).headers["content-type"] == "image/svg+xml"
+
+    def test_the_lead_is_the_whole_description_of_the_file(self, local: LocalRegistry, acme: Publisher) -> None:
+        words = " ".join(f"word{n}" for n in range(90))
+        text = f"---\nname: wordy\ndescription: {words}\n---\nRead.\n"
+        identity = Identity("skill", "acme/wordy")
+        signed = sign(text, "skill", "SKILL.md", acme.key, now())
+        put(local, acme, identity, "1.0.0", signed.encode(), description=words[:300])
+        assert document(local, f"/-/skill/{identity.id}")["lead"] == words
+        assert words in tree(local, f"/-/skill/{identity.id}").xpath('//p[@class="lead"]')[0].text_content()
