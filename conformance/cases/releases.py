@@ -1,0 +1,357 @@
+"""Statements about items: releases, yanks, deprecations, advisories, takedowns; their grammar, and what they add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from conformance.cases import case
+from conformance.play import Play
+from conformance.simulator import items
+from conformance.simulator.keys import Key, Signer, sha256
+from conformance.simulator.registry import Edit, Registry
+from conformance.tables import after, edited, row, swap, value, without
+
+CLIENT, COMMON = "protocol.md#what-a-client-does", "protocol.md#common-rules"
+RELEASE, YANK, DEPRECATION = "statements.md#ryereleasev1", "statements.md#ryeyankv1", "statements.md#ryedeprecationv1"
+ADVISORY, TAKEDOWN, OWNERS = "statements.md#ryeadvisoryv1", "statements.md#ryetakedownv1", "statements.md#which-owners-count"
+STATEMENTS = "statements.md"
+PDF = "skill:acme/pdf"
+OF = {"names": [PDF]}
+STRANGER = [Signer("registry.example/acme", Key("stranger"))]
+
+
+def _release(registry: Registry, edit: Edit) -> None:
+    registry.release(edit=edit)
+    registry.publish()
+
+
+def _relation(text: str) -> Edit:
+    return after("file", text)
+
+
+edited(
+    "releases/grammar", RELEASE, _release,
+    [
+        row("no-description", "in exactly the order below", without("description"), "malformed"),
+        row("an-empty-description", "is not empty, in NFC", value("description", ""), "malformed"),
+        row("a-description-of-300-characters", "at most 300 characters", value("description", "x" * 300)),
+        row("a-description-of-301-characters", "at most 300 characters", value("description", "x" * 301), "malformed", "limit"),
+        row("a-description-of-300-letters-of-two-bytes", "at most 300 characters", value("description", "ü" * 300)),
+        row("a-description-with-a-space-at-its-end", "without spaces at its ends", value("description", "x "), "malformed"),
+        row("a-description-not-in-NFC", "in NFC", value("description", "u\u0308ber"), "malformed"),
+        row("a-description-with-a-bidi-control", "bidi controls", value("description", "a\u202eb"), "malformed"),
+        row("a-description-with-a-zero-width-space", "default-ignorable", value("description", "a\u200bb"), "malformed"),
+        row("a-description-with-a-private-use-character", "private-use code points", value("description", "a\ue000b"), "malformed"),
+        row("a-description-with-U+2028", "U+2028", value("description", "a\u2028b"), "malformed"),
+        row("a-description-with-U+0085", "controls", value("description", "a\u0085b"), "malformed"),
+        row("a-version-with-build-metadata", "SemVer 2, without build metadata", value("version", "1.0.0+1"), "malformed"),
+        row("a-version-of-two-numbers", "SemVer 2, without build metadata", value("version", "1.0"), "malformed"),
+        row("a-version-with-a-leading-zero", "SemVer 2, without build metadata", value("version", "01.0.0"), "malformed"),
+        row("a-pre-release-with-a-leading-zero", "SemVer 2, without build metadata", value("version", "1.0.0-01"), "malformed"),
+        row("a-pre-release", "SemVer 2, without build metadata", value("version", "1.0.0-rc.1")),
+        row("a-version-with-a-v", "SemVer 2, without build metadata", value("version", "v1.0.0"), "malformed"),
+        row("a-version-of-more-than-256-characters", "**Versions** have at most 256 characters", value("version", "1.0.0-" + "a" * 251), "malformed", "limit"),
+        row("a-keyset-of-zero", "keyset <n>", value("keyset", "0"), "malformed"),
+        row("a-time-without-Z", "Times are `YYYY-MM-DDTHH:MM:SSZ`", value("time", "2026-03-01T12:00:00"), "malformed"),
+        row("the-29th-of-February-2026", "real dates only", value("time", "2026-02-29T12:00:00Z"), "malformed"),
+        row("a-file-of-another-kind", "with the ending of its name", swap("file SKILL.md", "file .md"), "malformed", "mismatch"),
+        row("a-file-without-a-hash", "file <suffix> <size> <sha256>", value("file", "SKILL.md 10"), "malformed"),
+        row("a-file-with-a-fourth-field", "file <suffix> <size> <sha256>", value("file", f"SKILL.md 10 {'0' * 64} x"), "malformed"),
+        row("a-file-of-negative-size", "file <suffix> <size> <sha256>", value("file", f"SKILL.md -1 {'0' * 64}"), "malformed"),
+        row("two-files", "unknown or duplicate lines", after("file", f"file SKILL.md 10 {'0' * 64}"), "malformed"),
+        row("an-unknown-kind", "**Kinds**", value("id", "spell:acme/pdf"), "malformed", "foreign"),
+        row("an-id-of-one-segment", "A qualified id has 2 to 16 segments", value("id", "skill:acme"), "malformed", "foreign"),
+        row("an-id-of-17-segments", "A qualified id has 2 to 16 segments", value("id", "tool:acme" + "/x" * 16), "malformed", "foreign"),
+        row("an-id-in-capitals", "segments `[a-z0-9][a-z0-9_-]{0,63}`", value("id", "skill:acme/Pdf"), "malformed", "foreign"),
+        row("an-id-with-a-device-name", "no Windows device name among them", value("id", "skill:acme/con"), "malformed", "foreign"),
+        row("another-id", "one line per statement about it", value("id", "skill:acme/other"), "foreign"),
+        row("another-origin", "origin <origin>", value("origin", "other.example"), "foreign"),
+        row("an-origin-of-more-than-128-characters", "at most 128 characters", value("origin", "a" * 129), "malformed", "foreign", "limit"),
+        row("an-unknown-relation", "unknown or duplicate lines", _relation("suggests acme/x skill:acme/x *"), "malformed"),
+        row("a-relation-without-a-range", "depends_on <reference as written> <identity or -> <range>", _relation("depends_on acme/x skill:acme/x"), "malformed"),
+        row("a-range-that-is-none", "must parse", _relation("depends_on acme/x skill:acme/x >>1"), "malformed"),
+        row("a-range-with-two-spaces", "printable ASCII with single spaces", _relation("depends_on acme/x skill:acme/x >=1  <2"), "malformed"),
+        row("a-dependency-on-the-environment", "or `-` for a feature of the environment (only in `requires`)", _relation("depends_on acme/x - *"), "malformed"),
+        row("a-conflict-with-the-environment", "or `-` for a feature of the environment (only in `requires`)", _relation("conflicts_with acme/x - *"), "malformed"),
+        row("relations-in-another-order", "in exactly the order below", _relation("requires acme/x skill:acme/x *\ndepends_on acme/x skill:acme/x *"), "malformed"),
+        row("the-same-relation-twice", "without duplicates", _relation("depends_on acme/x skill:acme/x *\ndepends_on acme/x skill:acme/x *"), "malformed"),
+        row("relations-not-sorted", "sorted by their bytes", _relation("depends_on acme/y skill:acme/y *\ndepends_on acme/x skill:acme/x *"), "malformed"),
+        row("a-hook-without-an-id", "hook <item type> <item id>", after("file", "hook tool"), "malformed"),
+        row("a-hook-of-an-unknown-type", "hook <item type> <item id>", after("file", "hook spell acme/x"), "malformed"),
+        row("a-note-of-more-than-60000-bytes", "no signed note longer than 60,000 bytes", after("file", "\n".join(sorted(f"capability rye.x{n:05}.{'a' * 100}" for n in range(600)))), "malformed", "limit"),
+    ],
+    **OF,
+)  # fmt: skip
+
+
+def _attached(path: str, flag: str = "-") -> Edit:
+    return after("file", f"attached {path} 4 {sha256('text')} {flag}")
+
+
+def _attach(registry: Registry, edit: Edit) -> None:
+    registry.release(edit=edit)
+    registry.publish()
+
+
+FILES = "Paths are relative, segments `[A-Za-z0-9_][A-Za-z0-9._-]*` joined by `/`, at most 200 characters."
+UNIQUE = "No two are equal when case is ignored, none is below another, none is `SKILL.md`, and no segment ends in a dot or is a Windows device"
+edited(
+    "releases/attached", RELEASE, _attach,
+    [
+        row("a-file", FILES, _attached("scripts/run.sh", "x")),
+        row("a-file-that-begins-with-an-underscore", FILES, _attached("_x.md")),
+        row("an-absolute-path", FILES, _attached("/etc/passwd"), "malformed"),
+        row("a-path-upwards", FILES, _attached("../x"), "malformed"),
+        row("a-path-with-a-dot-segment", FILES, _attached("a/./b"), "malformed"),
+        row("a-hidden-file", FILES, _attached(".bashrc"), "malformed"),
+        row("a-path-with-a-backslash", FILES, _attached("a\\b"), "malformed"),
+        row("a-path-with-an-empty-segment", FILES, _attached("a//b"), "malformed"),
+        row("a-folder", FILES, _attached("a/"), "malformed"),
+        row("a-path-of-201-characters", FILES, _attached("a" * 201), "malformed", "limit"),
+        row("a-path-of-200-characters", FILES, _attached("a" * 200)),
+        row("a-device", UNIQUE, _attached("nul"), "malformed"),
+        row("a-device-with-a-suffix", UNIQUE, _attached("a/COM1.txt"), "malformed"),
+        row("a-segment-that-ends-in-a-dot", UNIQUE, _attached("a./b"), "malformed"),
+        row("the-skills-own-file", UNIQUE, _attached("SKILL.md"), "malformed", "mismatch"),
+        row("the-skills-own-file-in-small-letters", UNIQUE, _attached("skill.md"), "malformed", "mismatch"),
+        row("the-same-path-in-another-case", UNIQUE, lambda t: after("file", f"attached A 4 {sha256('x')} -\nattached a 4 {sha256('x')} -")(t), "malformed", "mismatch"),
+        row("a-path-below-another", UNIQUE, lambda t: after("file", f"attached a 4 {sha256('x')} -\nattached a/b 4 {sha256('x')} -")(t), "malformed", "mismatch"),
+        row("a-path-below-another-in-another-case", UNIQUE, lambda t: after("file", f"attached A/b 4 {sha256('x')} -\nattached a 4 {sha256('x')} -")(t), "malformed", "mismatch"),
+        row("an-unknown-flag", "attached <path> <size> <sha256> <x or ->", _attached("a", "w"), "malformed"),
+        row("not-sorted", "sorted by their bytes", lambda t: after("file", f"attached b 4 {sha256('x')} -\nattached a 4 {sha256('x')} -")(t), "malformed"),
+    ],
+    **OF,
+)  # fmt: skip
+
+
+@case("releases/attached-to-a-tool", RELEASE, "`attached` are a skill's other files", "malformed", "mismatch")
+def attached_to_a_tool(play: Play) -> None:
+    registry = Registry.fresh()
+    data = items.with_line("print(1)\n", "x").encode()
+    registry.release("tool:acme/tools/x", data=data, suffix=".py")
+    registry.publish()
+    play.start(registry)
+    play.good("resolve", names=["tool:acme/tools/x"])
+    registry.release("tool:acme/tools/y", data=data, suffix=".py", attached={"a": (b"text", "-")})
+    registry.publish()
+    play.serve(registry)
+    play.decisive("resolve", names=["tool:acme/tools/y"])
+
+
+# What statements add up to
+
+
+def told(
+    name: str, page: str, quote: str, *refuses: str, versions: tuple[str, ...] = ("1.0.0", "1.1.0"),
+    then: Callable[[Registry], object], **expected: object,
+) -> None:
+    """Releases, then other statements. ``expected``: members of each release in the answer, or ``deprecated``."""
+
+    @case(f"statements/{name}", page, quote, *refuses)
+    def play_told(play: Play) -> None:
+        registry = Registry.fresh()
+        for version in versions:
+            registry.release(version=version)
+        registry.publish()
+        play.start(registry)
+        play.good("resolve", **OF)
+        then(registry)
+        registry.publish()
+        play.serve(registry)
+        found = play.decisive("resolve", **OF)["names"][PDF] if not refuses else play.decisive("resolve", **OF)
+        for member, wanted in expected.items():
+            is_own = member == "deprecated"
+            play.expect(member, found[member] if is_own else [one[member] for one in found["releases"]], wanted)
+
+
+LAST = "The last yank, deprecation or advisory in the log counts."
+REPLAY = "One whose text is already in the same index is a replay and is ignored."
+told("yanked", YANK, "state <yanked or available>", then=lambda r: r.yank(), yanked=[True, False])
+told("yanked-and-available-again", ADVISORY, LAST, then=lambda r: (r.yank(), r.yank(state="available", reason=("reason", "It works"))), yanked=[False, False])
+told("yanked-available-yanked", ADVISORY, LAST, then=lambda r: (r.yank(), r.yank(state="available"), r.yank(reason=("reason", "Worse"))), yanked=[True, False])
+told("yank-replayed", ADVISORY, REPLAY, then=lambda r: (r.yank(), r.yank(state="available"), r.yank()), yanked=[False, False])
+told("yank-replayed-with-another-signature", ADVISORY, REPLAY, then=lambda r: (r.yank(), r.yank(state="available"), r.yank(by=[*r.by("acme"), *STRANGER])), yanked=[False, False])
+told("yank-of-a-version-that-was-not-released", YANK, "version <version>", "history", then=lambda r: r.yank("9.9.9"))
+told("yank-by-a-stranger", ADVISORY, "Signed by the namespace's keyset in force", "signature", then=lambda r: r.yank(by=STRANGER))
+told("yank-by-the-owners", YANK, "keyset <n>", "signature", then=lambda r: r.yank(by=r.by_owners()))
+told("yank-of-another-keyset", YANK, "keyset <n>", "keyset", then=lambda r: r.yank(keyset=2))
+told("a-version-released-twice", "protocol.md#writing", "other bytes under a used version fail", "history", then=lambda r: r.release(version="1.0.0", edit=value("description", "Another")))
+told("a-release-repeated-word-for-word", ADVISORY, REPLAY, then=lambda r: r.append(r.indexes[PDF][0][1], PDF), version=["1.0.0", "1.1.0"])
+told("deprecated", DEPRECATION, "state <deprecated or supported>", then=lambda r: r.deprecate(), deprecated=True)
+told("deprecated-for-another", DEPRECATION, "replacement <identity or ->", then=lambda r: r.deprecate(replacement="skill:acme/other"), deprecated=True)
+told("supported-again", ADVISORY, LAST, then=lambda r: (r.deprecate(), r.deprecate("supported")), deprecated=False)
+told("deprecation-replayed", ADVISORY, REPLAY, then=lambda r: (r.deprecate(), r.deprecate("supported"), r.deprecate()), deprecated=False)
+told("deprecated-by-a-stranger", DEPRECATION, "keyset <n>", "signature", then=lambda r: r.deprecate(by=STRANGER))
+told("advised", ADVISORY, "range <version range>", then=lambda r: r.advise("<1.1.0"), advisories=[["RYE-1"], []])
+told("advised-twice", ADVISORY, "number <text, [A-Z0-9-]{1,64}>", then=lambda r: (r.advise("<1.1.0"), r.advise(">=1.0.0", "RYE-2")), advisories=[["RYE-1", "RYE-2"], ["RYE-2"]])
+told("advisory-replaced", ADVISORY, "A later advisory of the same number replaces the earlier", then=lambda r: (r.advise("<1.1.0"), r.advise(">=1.1.0")), advisories=[[], ["RYE-1"]])
+told("advisory-withdrawn", ADVISORY, "an empty range (`<0.0.0-0`) withdraws it", then=lambda r: (r.advise(">=1.0.0"), r.advise("<0.0.0-0")), advisories=[[], []])
+told("advisory-replayed", ADVISORY, REPLAY, then=lambda r: (r.advise(">=1.0.0"), r.advise("<0.0.0-0"), r.advise(">=1.0.0")), advisories=[[], []])
+told("advisory-by-a-stranger", ADVISORY, "Signed by the namespace's keyset in force", "signature", then=lambda r: r.advise("*", by=STRANGER))
+told("advisory-by-the-owners", ADVISORY, "with `keyset root`, by", then=lambda r: r.advise("*", keyset="root", by=r.by_owners()), advisories=[["RYE-1"], ["RYE-1"]])
+told("advisory-of-the-owners-by-one-owner", ADVISORY, "with `keyset root`, by", "signature", then=lambda r: r.advise("*", keyset="root", by=r.by_owners(Key("owner 1"))))
+told("advisory-of-the-owners-by-the-namespace", ADVISORY, "with `keyset root`, by", "signature", then=lambda r: r.advise("*", keyset="root"))
+told("advisory-of-the-namespace-by-the-owners", ADVISORY, "Signed by the namespace's keyset in force", "signature", then=lambda r: r.advise("*", by=r.by_owners()))
+told("advisory-before-a-release", ADVISORY, "range <version range>", then=lambda r: (r.advise(">=2.0.0"), r.release(version="2.0.0")), advisories=[[], [], ["RYE-1"]])
+
+
+def _files(registry: Registry, version: str = "1.0.0") -> list[str]:
+    return [sha256(items.signed(items.skill("pdf", version), Key("acme 1")))]
+
+
+told("taken-down", TAKEDOWN, "The registry's owners removed files of this release", then=lambda r: r.take_down(_files(r)), taken_down=[True, False])
+told("taken-down-by-one-owner", TAKEDOWN, "It is signed like an advisory with `keyset root`", "signature", then=lambda r: r.take_down(_files(r), by=r.by_owners(Key("owner 2"))))
+told("taken-down-by-the-namespace", TAKEDOWN, "It is signed like an advisory with `keyset root`", "signature", then=lambda r: r.take_down(_files(r), by=r.by("acme")))
+told("taken-down-by-the-log", TAKEDOWN, "It is signed like an advisory with `keyset root`", "signature", then=lambda r: r.take_down(_files(r), by=r.by_log()))
+told("takedown-of-another-releases-file", TAKEDOWN, "every `sha256` is one that the release names", "history", then=lambda r: r.take_down(_files(r, "1.1.0")))
+told("takedown-of-a-file-more", TAKEDOWN, "every `sha256` is one that the release names", "history", then=lambda r: r.take_down([*_files(r), sha256("more")]))
+told("takedown-of-an-unknown-version", TAKEDOWN, "is in the index of the identity after the release", "history", then=lambda r: r.take_down(_files(r), "9.9.9"))
+told("takedown-and-available", TAKEDOWN, "It is final.", then=lambda r: (r.take_down(_files(r)), r.yank(state="available")), taken_down=[True, False])
+told("takedown-of-no-file", TAKEDOWN, "* 1 to 201", "malformed", then=lambda r: r.take_down([]))
+told("takedown-of-202-files", TAKEDOWN, "* 1 to 201", "malformed", "limit", then=lambda r: r.take_down([sha256(str(n)) for n in range(202)]))
+told("takedown-with-an-empty-reason", TAKEDOWN, "reason <one line, at most 500 characters>", "malformed", then=lambda r: r.take_down(_files(r), edit=value("reason", "")))
+told("takedown-with-a-reason-of-501-characters", TAKEDOWN, "reason <one line, at most 500 characters>", "malformed", "limit", then=lambda r: r.take_down(_files(r), edit=value("reason", "x" * 501)))
+
+
+@case("statements/yank-before-its-release", TAKEDOWN, "is in the index of the identity after the release", "history")
+def yank_first(play: Play) -> None:
+    registry = Registry.fresh()
+    registry.take_down([sha256("x")])
+    registry.release()
+    registry.publish()
+    play.start(registry)
+    play.decisive("resolve", **OF)
+
+
+def earlier(name: str, then: Callable[[Registry], object]) -> None:
+    @case(f"statements/{name}-by-owners-of-an-earlier-root", OWNERS, "from that position on, owners of earlier roots sign nothing", "signature")
+    def play_earlier(play: Play) -> None:
+        registry = Registry.fresh()
+        registry.release()
+        registry.publish()
+        play.start(registry)
+        old = registry.owners
+        registry.owners = (Key("owner 4"), Key("owner 5"), Key("owner 6"))
+        registry.add_root(by=registry.by_owners(*old, *registry.owners))
+        registry.publish()
+        play.serve(registry)
+        play.good("resolve", **OF)
+        registry.owners = old
+        then(registry)
+        registry.publish()
+        play.serve(registry)
+        play.decisive("resolve", **OF)
+
+
+earlier("takedown", lambda r: r.take_down(_files(r)))
+earlier("advisory", lambda r: r.advise("*", keyset="root", by=r.by_owners()))
+
+
+@case("statements/takedown-seen-and-then-gone", CLIENT, "so must a takedown that was seen", "vanished")
+def takedown_gone(play: Play) -> None:
+    registry = Registry.fresh()
+    registry.release()
+    registry.take_down(_files(registry))
+    registry.publish()
+    play.start(registry)
+    play.good("resolve", **OF)
+    registry.indexes[PDF].pop()
+    registry.wait(minutes=1)
+    registry.publish()
+    play.serve(registry)
+    play.decisive("resolve", **OF)
+
+
+@case("statements/takedown-refuses-to-fetch", TAKEDOWN, "Clients do not install the release and give the reason.", "withdrawn")
+def takedown_fetch(play: Play) -> None:
+    registry = Registry.fresh()
+    registry.release()
+    registry.publish()
+    play.start(registry)
+    play.good("fetch", item=PDF, version="1.0.0")
+    registry.take_down(_files(registry))
+    registry.publish()
+    play.serve(registry)
+    play.decisive("fetch", item=PDF, version="1.0.0")
+
+
+@case("statements/yanked-release-is-fetched", YANK, "rye.yank/v1")
+def yanked_fetch(play: Play) -> None:
+    registry = Registry.fresh()
+    registry.release()
+    registry.yank()
+    registry.publish()
+    play.start(registry)
+    play.decisive("fetch", item=PDF, version="1.0.0")
+
+
+@case("statements/postdated-after-a-key-change", "statements.md#ryekeysetv1", "`time` is only what the signer says")
+def postdated(play: Play) -> None:
+    registry = Registry.fresh()
+    registry.release(time=registry.now + timedelta(days=400))
+    registry.publish()
+    play.start(registry)
+    play.decisive("resolve", **OF)
+
+
+def _yank(registry: Registry, edit: Edit) -> None:
+    registry.release()
+    registry.yank(edit=edit)
+    registry.publish()
+
+
+def _deprecate(registry: Registry, edit: Edit) -> None:
+    registry.release()
+    registry.deprecate(edit=edit)
+    registry.publish()
+
+
+def _advise(registry: Registry, edit: Edit) -> None:
+    registry.release()
+    registry.advise(">=1.0.0", edit=edit)
+    registry.publish()
+
+
+ORDER = "in exactly the order below"
+edited(
+    "statements/yank-grammar", YANK, _yank,
+    [
+        row("an-unknown-state", "state <yanked or available>", value("state", "broken"), "malformed"),
+        row("no-reason", "reason <one line, at most 500 characters>", without("reason"), "malformed"),
+        row("an-empty-reason", "is not empty", value("reason", ""), "malformed"),
+        row("a-reason-of-500-characters", "at most 500 characters", value("reason", "x" * 500)),
+        row("a-reason-of-501-characters", "at most 500 characters", value("reason", "x" * 501), "malformed", "limit"),
+        row("a-version-that-is-none", "version <version>", value("version", "latest"), "malformed"),
+        row("keyset-root", "keyset <n>", value("keyset", "root"), "malformed"),
+        row("a-line-more", "A parser refuses everything that is not described here", after("reason", "severity high"), "malformed"),
+        row("another-origin", "origin <origin>", value("origin", "other.example"), "foreign"),
+    ],
+    **OF,
+)  # fmt: skip
+edited(
+    "statements/deprecation-grammar", DEPRECATION, _deprecate,
+    [
+        row("an-unknown-state", "state <deprecated or supported>", value("state", "old"), "malformed"),
+        row("a-replacement-that-is-no-identity", "replacement <identity or ->", value("replacement", "acme/x"), "malformed"),
+        row("no-replacement-line", ORDER, without("replacement"), "malformed"),
+        row("a-line-more", "A parser refuses everything that is not described here", after("reason", "x y"), "malformed"),
+        row("another-origin", "origin <origin>", value("origin", "other.example"), "foreign"),
+    ],
+    **OF,
+)  # fmt: skip
+edited(
+    "statements/advisory-grammar", ADVISORY, _advise,
+    [
+        row("a-number-in-small-letters", "number <text, [A-Z0-9-]{1,64}>", value("number", "rye-1"), "malformed"),
+        row("a-number-of-64-characters", "number <text, [A-Z0-9-]{1,64}>", value("number", "A" * 64)),
+        row("a-number-of-65-characters", "number <text, [A-Z0-9-]{1,64}>", value("number", "A" * 65), "malformed", "limit"),
+        row("an-unknown-severity", "severity <low, medium, high or critical>", value("severity", "extreme"), "malformed"),
+        row("a-range-that-is-none", "range <version range>", value("range", "newest"), "malformed"),
+        row("an-empty-title", "title <one line>", value("title", ""), "malformed"),
+        row("a-reason-instead-of-a-title", "title <one line>", swap("title ", "reason "), "malformed"),
+        row("another-origin", "origin <origin>", value("origin", "other.example"), "foreign"),
+        row("a-range-of-more-than-1024-characters", "**ranges** at most 1,024", value("range", ">=1.0.0" + " <9.0.0" * 150), "malformed", "limit"),
+    ],
+    **OF,
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Clients under test, each with its file of expected failures."""
