@@ -414,7 +414,9 @@ class Registry:
         return {"checkpoint": self.checkpoint, "snapshot": self.snapshot, "proof": proof, "map": root}
 
     def write(self, names: NameMap, indexes: Mapping[str, bytes]) -> None:
+        kept = {path: data for path, data in self.files.items() if path.startswith(("map/", "index/"))}
         self.files = {
+            **kept,
             "config.json": json_file({"protocol": 2, "origin": self.origin, "api": None}),
             "head": json_file(self.head_members(names.root)),
             "checkpoint": self.checkpoint.encode(),
@@ -463,3 +465,8 @@ def index_file(lines: Iterable[tuple[object, str]]) -> bytes:
 
 def blob_path(sha: str) -> str:
     return f"blobs/sha256/{sha[:2]}/{sha}"
+
+
+def number_of(registry: Registry, beginning: bytes) -> int:
+    """The position of the first entry that begins so."""
+    return next(position for position, entry in enumerate(registry.leaves) if entry.startswith(beginning))
