@@ -175,7 +175,7 @@ def resolve(request: dict[str, Any]) -> dict[str, Any]:
             owners = client.owners(request["owners"])
             answer["owners"] = {
                 name: {
-                    "places": sorted(proof.statement.place for proof in found.proofs),
+                    "places": sorted(stated.proof.place for stated in found.current),
                     "about": found.description.about if found.description else None,
                 }
                 for name, found in owners.items()
