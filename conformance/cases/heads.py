@@ -102,7 +102,7 @@ head("checkpoint-with-33-signature-lines", COMMON, "At most 32 signature lines."
 head("signature-line-with-a-hyphen", COMMON, "refuses everything that is not described here", "malformed", lie=members(checkpoint=lambda c: str(c).replace("\N{EM DASH} ", "- ")))
 head("signature-without-padding", COMMON, "Base64 is RFC 4648 §4, padded and canonical", "malformed", lie=members(checkpoint=lambda c: str(c).rstrip("=\n") + "\n"))
 head("signature-shorter-than-its-key-id", COMMON, "The key ID is C2SP's", "malformed", lie=members(checkpoint=lambda c: str(c) + f"\N{EM DASH} a {b64(b'abcd')}\n"))
-head("key-name-with-a-plus", COMMON, "signed notes", "malformed", lie=members(checkpoint=lambda c: str(c) + f"\N{EM DASH} a+b {b64(b'abcdefgh')}\n"))
+head("key-name-with-a-plus", COMMON, "The key ID is C2SP's", "malformed", lie=members(checkpoint=lambda c: str(c) + f"\N{EM DASH} a+b {b64(b'abcdefgh')}\n"))
 head("note-without-an-empty-line", COMMON, "refuses everything that is not described here", "malformed", lie=members(checkpoint=lambda c: str(c).replace("\n\n", "\n")))
 head("note-without-LF-at-its-end", COMMON, "lines end in LF", "malformed", lie=members(checkpoint=lambda c: str(c)[:-1]))
 head("note-with-CR-LF", COMMON, "lines end in LF", "malformed", lie=members(checkpoint=lambda c: str(c).replace("\n", "\r\n")))

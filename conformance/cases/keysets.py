@@ -507,7 +507,7 @@ edited(
         row("a-namespace-that-is-a-device", "no Windows device name among them", value("namespace", "con"), "malformed", "foreign"),
         row("a-revocation-without-a-position", "revoke <public key or security key> <log position>", after("key", f"revoke {C.line}"), "malformed"),
         row("a-revocation-at-minus-one", "revoke <public key or security key> <log position>", after("key", f"revoke {C.line} -1"), "malformed"),
-        row("a-previous-in-capitals", "64 lower-case hex digits", lambda t: value("previous", sha256("x").upper())(t), "malformed"),
+        row("a-previous-in-capitals", "previous <sha256 of the text of keyset n−1, or ->", lambda t: value("previous", sha256("x").upper())(t), "malformed"),
         row("a-number-above-2-to-the-53", "at most 2^53−1", value("number", str(2**53)), "malformed"),
         row("a-line-of-more-than-2048-bytes", "No line is longer than 2,048 bytes", after("key", "revoke " + "A" * 2050), "malformed", "limit"),
         row("a-title-with-a-space", "The first line names its type", swap("rye.keyset/v1\n", "rye.keyset/v1 \n"), "malformed"),

@@ -65,7 +65,7 @@ edited(
         row("an-id-of-17-segments", "A qualified id has 2 to 16 segments", value("id", "tool:acme" + "/x" * 16), "malformed", "foreign"),
         row("an-id-in-capitals", "segments `[a-z0-9][a-z0-9_-]{0,63}`", value("id", "skill:acme/Pdf"), "malformed", "foreign"),
         row("an-id-with-a-device-name", "no Windows device name among them", value("id", "skill:acme/con"), "malformed", "foreign"),
-        row("another-id", "one line per statement about it", value("id", "skill:acme/other"), "foreign"),
+        row("another-id", "id <kind>:<qualified id>", value("id", "skill:acme/other"), "foreign"),
         row("another-origin", "origin <origin>", value("origin", "other.example"), "foreign"),
         row("an-origin-of-more-than-128-characters", "at most 128 characters", value("origin", "a" * 129), "malformed", "foreign", "limit"),
         row("an-unknown-relation", "unknown or duplicate lines", _relation("suggests acme/x skill:acme/x *"), "malformed"),

@@ -42,7 +42,7 @@ def full(**names: str) -> dict[str, str]:
     return {f"directive:acme/tools/{name}": version for name, version in names.items()}
 
 
-HIGHEST = "highest"
+HIGHEST = "Of the versions that fit together the highest are chosen"
 solved("the-highest", PROJECTS, HIGHEST, wanted={PDF: "*"}, publish=lambda r: None, chosen={PDF: "1.1.0"})
 solved("in-a-range", PROJECTS, HIGHEST, wanted={PDF: "<1.1.0"}, publish=lambda r: None, chosen={PDF: "1.0.1"})
 solved("exactly", PROJECTS, HIGHEST, wanted={PDF: "1.0.0"}, publish=lambda r: None, chosen={PDF: "1.0.0"})
