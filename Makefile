@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PREFIX ?= $(HOME)/.local
-.PHONY: demo install uninstall zipapp test test-fast test-fast-first test-fast-rest test-pythons test-clients test-outside test-browser screenshots screens format lint check bench faults fuzz mutate requirements completion-table command-pages schemas rules-table error-pages dist release clean
+.PHONY: demo install uninstall zipapp test test-fast test-fast-first test-fast-rest test-pythons test-clients test-outside test-browser screenshots screens format lint check bench faults fuzz mutate mutate-conformance requirements completion-table command-pages schemas rules-table error-pages dist release clean
 
 # A .venv whose Python is gone or too old, or that was moved, is made again.
 ifneq ($(wildcard $(VENV)),)
@@ -113,6 +113,11 @@ fuzz: $(VENV)/.dev
 # hour on one core; `make mutate ONLY=merkle` takes those with that word in their path. See tests/mutation/accepted.toml.
 mutate: $(VENV)/.dev
 	$(BIN)/python -m tests.mutation $(ONLY)
+
+# Whether the cases of conformance/ notice each change to a check that a client's verification runs. About an hour on one core;
+# `make mutate-conformance ONLY=merkle` takes the modules with that word in their path. See tests/mutation/conformance.toml.
+mutate-conformance: $(VENV)/.dev
+	$(BIN)/python -m tests.mutation --by-conformance $(ONLY)
 
 # Needs a network and uv: `pip install uv` first.
 requirements:

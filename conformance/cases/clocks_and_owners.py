@@ -64,6 +64,8 @@ stepped("with-an-empty-reason", "reason <one line, at most 500 characters>", "ma
 stepped("that-is-not-in-the-log", STEPS, "proof", lie=lambda r: _changed_leaf(r))
 stepped("from-before-the-last-head-seen", STEPS, "rollback", before_seen=True)
 stepped("file-that-is-malformed", "lists all of a log's in the format of an index file", "malformed", page=CLOCK, lie=lambda r: r.steps.append((0, "x")))
+stepped("in-a-large-log", STEPS, lie=lambda r: r.fill(700))
+stepped("that-is-not-in-a-large-log", STEPS, "proof", lie=lambda r: (_changed_leaf(r), r.fill(700)))
 stepped("two-steps", STEPS, lie=lambda r: _second_step(r))
 
 

@@ -237,6 +237,7 @@ LINE = "JSON without spaces, only `\"`, `\\` and LF escaped"
 index("in-another-order", "in the order of the log", "malformed", lie=lambda rows: index_file(rows[::-1]))
 index("a-position-twice", "in the order of the log", "malformed", lie=lambda rows: index_file([rows[0], *rows]))
 index("a-position-outside-of-the-log", '{"log":<position>,"note":"<the whole signed note>"}', "foreign", "malformed", "proof", lie=lambda rows: index_file([rows[0], (1000, rows[1][1])]))
+index("a-position-right-after-the-log", "Positions ascend and are below the head's size.", "foreign", "malformed", "proof", lie=lambda rows: index_file([rows[0], (9, rows[1][1])]))
 index("a-position-with-a-leading-zero", "without leading zeros", "malformed", page=COMMON, lie=lambda rows: index_file([(f"0{rows[0][0]}", rows[0][1])]))
 index("a-position-above-2-to-the-53", "at most 2^53−1", "malformed", "foreign", page=COMMON, lie=lambda rows: index_file([rows[0], (2**53, rows[1][1])]))
 index("a-negative-position", "Numbers are ASCII decimals", "malformed", page=COMMON, lie=lambda rows: index_file([(-1, rows[0][1])]))

@@ -224,7 +224,9 @@ def yank_first(play: Play) -> None:
     play.decisive("resolve", **OF)
 
 
-def earlier(name: str, then: Callable[[Registry], object]) -> None:
+def earlier(name: str, then: Callable[[Registry], object], between: str = "") -> None:
+    """``between``: a command after the statement was logged, and before its index is read."""
+
     @case(f"statements/{name}-by-owners-of-an-earlier-root", OWNERS, "from that position on, owners of earlier roots sign nothing", "signature")
     def play_earlier(play: Play) -> None:
         registry = Registry.fresh()
@@ -241,10 +243,13 @@ def earlier(name: str, then: Callable[[Registry], object]) -> None:
         then(registry)
         registry.publish()
         play.serve(registry)
+        if between:
+            play.good(between)
         play.decisive("resolve", **OF)
 
 
 earlier("takedown", lambda r: r.take_down(_files(r)))
+earlier("takedown-that-is-read-later", lambda r: r.take_down(_files(r)), "refresh")
 earlier("advisory", lambda r: r.advise("*", keyset="root", by=r.by_owners()))
 
 

@@ -71,7 +71,9 @@ def config_of_another(play: Play) -> None:
     play.decisive("init", fingerprint=registry.fingerprint)
 
 
-def first_root(name: str, quote: str, *refuses: str, edit: Edit = same, by: tuple[Key, ...] = ()) -> None:
+def first_root(
+    name: str, quote: str, *refuses: str, edit: Edit = same, by: tuple[Key, ...] = (), snapshot: Edit = same
+) -> None:
     """Root 1 with an edit, or signed by these keys only; the user pins exactly its text."""
 
     @case(f"roots/first-{name}", ROOT, quote, *refuses)
@@ -79,7 +81,7 @@ def first_root(name: str, quote: str, *refuses: str, edit: Edit = same, by: tupl
         for one, keys in ((same, ()), (edit, by)):
             registry = Registry()
             registry.add_root(edit=one, by=registry.by_owners(*(keys or registry.owners)))
-            registry.publish()
+            registry.publish(snapshot=same if one is same else snapshot)
             play.newcomer()
             play.move()
             play.serve(registry)
@@ -92,7 +94,7 @@ first_root("signed-by-too-few", SIGNED, "signature", by=(Key("owner 1"),))
 first_root("signed-by-exactly-enough", SIGNED, by=(Key("owner 2"), Key("owner 3")))
 first_root("signed-by-one-owner-twice", "counts each key once", "signature", by=(Key("owner 1"), Key("owner 1")))
 first_root("signed-by-strangers", SIGNED, "signature", by=NEW)
-first_root("number-two", "number <n, from 1>", "chain", "malformed", edit=lambda t: value("previous", "0" * 64)(value("number", "2")(t)))
+first_root("number-two", "number <n, from 1>", "chain", "malformed", edit=lambda t: value("previous", "0" * 64)(value("number", "2")(t)), snapshot=value("root", "2"))
 first_root("with-a-previous", "or - for 1", "malformed", edit=value("previous", "0" * 64))
 
 
@@ -129,6 +131,7 @@ def successor(
     *refuses: str,
     page: str = ROOT,
     edit: Edit = same,
+    snapshot: Edit = same,
     by: Callable[[Registry], list[Signer]] | None = None,
     owners: tuple[Key, ...] = NEW,
     threshold: int = 2,
@@ -147,7 +150,7 @@ def successor(
             everyone = registry.by_owners(*dict.fromkeys((*old, *owners)))
             registry.add_root(edit=edit if attack else same, by=by(registry) if attack and by else everyone)
             registry.now = max(registry.now, Registry().now)
-            registry.publish()
+            registry.publish(snapshot=snapshot if attack else same)
             play.serve(registry)
             if attack:
                 found = play.decisive("refresh")
@@ -169,7 +172,7 @@ successor("signed-by-old-owners-only", SIGNED, "signature", by=_by(*OLD))
 successor("signed-by-new-owners-only", NEXT, "signature", by=_by(*NEW))
 successor("lower-threshold-still-needs-the-old-one", NEXT, "signature", by=_by(OLD[0], *NEW), threshold=1)
 successor("higher-threshold-counts-for-itself", SIGNED, "signature", by=_by(*OLD, *NEW[:2]), threshold=3)
-successor("skips-a-number", "number <n, from 1>", "chain", edit=value("number", "3"))
+successor("skips-a-number", "number <n, from 1>", "chain", edit=value("number", "3"), snapshot=value("root", "3"))
 successor("repeats-the-number", "number <n, from 1>", "chain", "malformed", edit=lambda t: value("previous", "-")(value("number", "1")(t)))
 successor("names-another-root", "previous <sha256 of the text of root n−1", "chain", edit=value("previous", "0" * 64))
 successor("names-no-root", "previous <sha256 of the text of root n−1", "malformed", edit=value("previous", "-"))

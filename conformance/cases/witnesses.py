@@ -257,6 +257,30 @@ def seen_before(play: Play) -> None:
     play.expect("the keyset", found["namespaces"]["acme"]["keyset"], 1)
 
 
+@case("witnesses/a-keyset-seen-before-the-demand-and-then-replaced", CLIENT, "A namespace's chain must contain the keyset that was last seen of it", "fork", "vanished", needs=NEEDS)
+def seen_and_replaced(play: Play) -> None:
+    registry = Registry.fresh()
+    registry.publish()
+    cosigned = registry.fork()
+    registry.wait(minutes=1)
+    registry.claim("acme", Key("acme 2"), by=registry.by("acme", Key("acme 1"), Key("acme 2")))
+    registry.publish()
+    play.start(registry)
+    play.good("resolve", namespaces=["acme"])
+    older(registry, cosigned, ONE, TWO)
+    play.serve(registry)
+    play.good("resolve", namespaces=["acme"], policy=POLICY)
+    registry.indexes["namespace:acme"].pop()
+    assert registry.spaces["acme"].before is not None
+    registry.spaces["acme"] = registry.spaces["acme"].before
+    registry.claim("acme", Key("acme 3"), by=registry.by("acme", Key("acme 1"), Key("acme 3")))
+    registry.wait(minutes=1)
+    registry.publish()
+    registry.set_head(**registry.cosign(ONE, TWO))
+    play.serve(registry)
+    play.decisive("resolve", namespaces=["acme"])
+
+
 @case("witnesses/head-with-a-root-hash-of-nothing", CLIENT, PROVED, "fork", "proof", needs=NEEDS)
 def root_of_nothing(play: Play) -> None:
     registry, cosigned = _waiting(play)

@@ -1,17 +1,25 @@
-"""``make mutate``: how many mutations of the modules that decide about trust the tests catch."""
+"""``make mutate``: how many mutations of the modules that decide about trust the tests catch.
+
+``make mutate-conformance`` (``--by-conformance``): whether the cases of ``conformance/`` notice every change to a check of those modules that
+a client's verification runs (:mod:`tests.mutation.checks`). Nothing but the rows of :file:`conformance.toml` may survive.
+"""
 
 from __future__ import annotations
 
 import argparse
+import ast
 import sys
 import tempfile
 import time
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
-from tests.mutation.running import BrokenTestsError, Module, Verdict, examine, prepare
+from tests.mutation.checks import checks, is_check
+from tests.mutation.operators import Mutant, mutants
+from tests.mutation.running import BrokenTestsError, Choose, Module, Verdict, examine, prepare
 
 HERE = Path(__file__).resolve().parent
 FLOOR = 95.0
@@ -40,20 +48,24 @@ def main() -> int:
     parser.add_argument(
         "--list", action="store_true", help="print the modules and their numbers of mutants, run nothing"
     )
+    parser.add_argument("--by-conformance", action="store_true", help="the checks of what a client verifies, by the conformance cases")
     arguments = parser.parse_args()
-    modules = [m for m in listed_modules() if not arguments.only or any(word in m.path for word in arguments.only)]
+    by_conformance = arguments.by_conformance
+    listed = verifying_modules() if by_conformance else listed_modules()
+    modules = [m for m in listed if not arguments.only or any(word in m.path for word in arguments.only)]
     if not modules:
         parser.error("no module of modules.toml has that in its path")
     if arguments.list:
-        return _list(modules)
-    accepted = {row.key: row for row in listed_survivors()}
+        return _list(modules, only_checks if by_conformance else None)
+    accepted = {row.key: row for row in listed_survivors("conformance.toml" if by_conformance else "accepted.toml")}
     with tempfile.TemporaryDirectory(prefix="rye-mutation-") as folder:
         prepare(Path(folder))
-        good = [_report(module, accepted) for module in modules]
+        demanded = (only_checks, 100.0) if by_conformance else (None, FLOOR)
+        good = [_report(module, accepted, *demanded) for module in modules]
     return 0 if all(good) else 1
 
 
-def _report(module: Module, accepted: dict[Key, Accepted]) -> bool:
+def _report(module: Module, accepted: dict[Key, Accepted], choose: Choose | None, floor: float) -> bool:
     """Run one module and print the results of its mutants. Return whether it passes."""
     print(f"== {module.path}", flush=True)
     started = time.monotonic()
@@ -61,7 +73,7 @@ def _report(module: Module, accepted: dict[Key, Accepted]) -> bool:
     expected = {key for key in accepted if key[0] == module.path}
     known = 0
     try:
-        for verdict in examine(HERE.parents[1], module):
+        for verdict in examine(HERE.parents[1], module, choose):
             verdicts.append(verdict)
             key = (module.path, *verdict.mutant.key)
             if key in expected and not verdict.killed:
@@ -76,13 +88,13 @@ def _report(module: Module, accepted: dict[Key, Accepted]) -> bool:
     countable = len(verdicts) - known
     ratio = 100.0 * killed / countable if countable else 100.0
     for key in sorted(expected):
-        print(f"   accepted, but killed or gone: remove it from accepted.toml: {key[1]}: {key[3]}")
+        print(f"   accepted, but killed or gone: remove it from the list: {key[1]}: {key[3]}")
     print(
         f"   {len(verdicts)} mutants, {killed} killed, {countable - killed} survived, {known} accepted survivors: "
         f"{ratio:.1f} % in {time.monotonic() - started:.0f} s",
         flush=True,
     )
-    return ratio >= FLOOR and not expected
+    return ratio >= floor and not expected
 
 
 def _print_survivor(module: Module, verdict: Verdict) -> None:
@@ -94,15 +106,27 @@ def _print_survivor(module: Module, verdict: Verdict) -> None:
     print(f"   + {mutant.after}", flush=True)
 
 
-def _list(modules: list[Module]) -> int:
-    import ast
-
-    from tests.mutation.operators import mutants
-
+def _list(modules: list[Module], choose: Choose | None) -> int:
     for module in modules:
         text = (HERE.parents[1] / module.path).read_text("utf-8")
-        print(f"{len(mutants(ast.parse(text), text)):5} {module.path}")
+        tree = ast.parse(text)
+        every = mutants(tree, text)
+        print(f"{len(every if choose is None else choose(tree, every)):5} {module.path}")
     return 0
+
+
+def only_checks(tree: ast.Module, every: Sequence[Mutant]) -> list[Mutant]:
+    """The mutants that change or remove a check."""
+    nodes = checks(tree)
+    return [mutant for mutant in every if is_check(mutant, nodes)]
+
+
+def verifying_modules() -> list[Module]:
+    """The modules of modules.toml that a client's verification runs, with the conformance cases as their tests."""
+    rooms = ("rye/registry/", "rye/verified/release.py", "rye/signing/")
+    elsewhere = {"rye/signing/trust_store.py"}  # the user's own files
+    paths = [module.path for module in listed_modules()]
+    return [Module(path, ("tests/conformance/test_rye.py",)) for path in paths if path.startswith(rooms) and path not in elsewhere]
 
 
 def listed_modules() -> list[Module]:
@@ -111,9 +135,9 @@ def listed_modules() -> list[Module]:
     return [Module(row["path"], tuple(row["tests"])) for row in rows]
 
 
-def listed_survivors() -> list[Accepted]:
-    """The survivors that accepted.toml lists."""
-    rows = tomllib.loads((HERE / "accepted.toml").read_text("utf-8")).get("survivor", [])
+def listed_survivors(file: str = "accepted.toml") -> list[Accepted]:
+    """The survivors that a file lists."""
+    rows = tomllib.loads((HERE / file).read_text("utf-8")).get("survivor", [])
     return [Accepted(**row) for row in rows]
 
 

@@ -79,11 +79,18 @@ class BrokenTestsError(Exception):
     """The tests fail without any mutant, or cannot be collected."""
 
 
-def examine(root: Path, module: Module) -> Iterator[Verdict]:
-    """Yield the verdict on each mutant of a module as it arrives. Raises BrokenTestsError."""
+Choose = Callable[[ast.Module, Sequence[Mutant]], Sequence[Mutant]]
+"""Which of a tree's mutants are examined."""
+
+
+def examine(root: Path, module: Module, choose: Choose | None = None) -> Iterator[Verdict]:
+    """Yield the verdict on each mutant of a module as it arrives. ``choose`` None: on all. Raises BrokenTestsError."""
     text = (root / module.path).read_text("utf-8")
     tree = ast.parse(text)
     every = mutants(tree, text)
+    if choose is not None:
+        every = list(choose(tree, every))
+    numbered = {mutant.number: mutant for mutant in every}
     with tempfile.TemporaryDirectory(prefix="rye-mutation-") as folder:
         place = Path(folder)
         rows = _warm(root, module, tree, every, place)
@@ -94,7 +101,7 @@ def examine(root: Path, module: Module) -> Iterator[Verdict]:
         at_import = frozenset(first["at_import"])
         states = {}
         for row in rows:
-            mutant = every[row["number"]]
+            mutant = numbered[row["number"]]
             states[mutant.number] = row["state"]
             if row["state"] != NOT_SWAPPED:
                 yield Verdict(mutant, killed=row["state"] == KILLED, tests=len(_reaching(mutant, tests)))
@@ -108,14 +115,15 @@ def examine(root: Path, module: Module) -> Iterator[Verdict]:
 
 
 def _reaching(mutant: Mutant, tests: Sequence[Test], at_import: frozenset[int] = frozenset()) -> list[Test]:
-    """The tests that ran the mutant's lines, the quickest first; all tests for code that runs at import.
+    """The tests that ran the mutant's lines; all tests for code that runs at import. Those that ran the line after it come first,
+    because that is what a condition decides about; then the quickest.
 
     ``at_import``: lines of functions that ran while the module was imported. Any test may use their results.
     """
     lines = set(range(mutant.line, mutant.end + 1))
     always = not mutant.inside or not lines.isdisjoint(at_import)
     found = [test for test in tests if always or not lines.isdisjoint(test.lines)]
-    return sorted(found, key=lambda test: test.seconds)
+    return sorted(found, key=lambda test: (mutant.end + 1 not in test.lines, test.seconds))
 
 
 # The process with everything imported
