@@ -17,7 +17,9 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m conformance", description=__doc__)
     parser.add_argument("--client", help="the command that starts the client, quoted as one word")
     parser.add_argument("--each", action="store_true", help="start the client for every request, instead of once")
-    parser.add_argument("--without", action="append", default=[], choices=sorted(FEATURES), help="a feature that it lacks")
+    parser.add_argument(
+        "--without", action="append", default=[], choices=sorted(FEATURES), help="a feature that it lacks"
+    )
     parser.add_argument("--expected-failures", type=Path, help="a file with one case a line")
     parser.add_argument("--json", type=Path, help="write a report as JSON")
     parser.add_argument("--junit", type=Path, help="write a report as JUnit's XML")

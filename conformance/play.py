@@ -1,7 +1,8 @@
 """How a case plays: it serves registries to a client under test, and asks it.
 
-A case is a function of a :class:`Play`. Setting up goes through :meth:`Play.good`, which must be accepted; the step that the case is
-about goes through :meth:`Play.decisive`, whose answer must be what the case expects: accepted, or refused with one of its classes.
+A case is a function of a :class:`Play`. Setting up goes through :meth:`Play.good`, which must be accepted; the step that the case
+is about goes through :meth:`Play.decisive`, whose answer must be what the case expects: accepted, or refused with one of its
+classes.
 """
 
 from __future__ import annotations
@@ -16,8 +17,34 @@ from conformance.simulator.registry import Registry, stamp
 from conformance.simulator.server import Answer, Server
 
 CLASSES = frozenset(
-    "malformed limit signature unsigned hash proof foreign chain keyset history rollback fork vanished stale future expired "
-    "fingerprint unpinned recovery revoked withdrawn witness mismatch not-found unavailable unsolvable".split()
+    [
+        "malformed",
+        "limit",
+        "signature",
+        "unsigned",
+        "hash",
+        "proof",
+        "foreign",
+        "chain",
+        "keyset",
+        "history",
+        "rollback",
+        "fork",
+        "vanished",
+        "stale",
+        "future",
+        "expired",
+        "fingerprint",
+        "unpinned",
+        "recovery",
+        "revoked",
+        "withdrawn",
+        "witness",
+        "mismatch",
+        "not-found",
+        "unavailable",
+        "unsolvable",
+    ]
 )
 FEATURES = frozenset({"solving", "derivation", "owners", "witnesses", "security-keys"})
 Request = dict[str, Any]
@@ -31,8 +58,8 @@ class Failed(Exception):
 
 @dataclass(frozen=True)
 class Case:
-    """One case. ``quote``: words of the page (below ``docs/reference``) that it plays; ``refuses``: the classes with which the
-    decisive step is refused, empty if it is accepted; ``needs``: features without which a client leaves it out."""
+    """One case. ``quote``: words of the page (below ``docs/reference``) that it plays; ``refuses``: the classes with which
+    the decisive step is refused, empty if it is accepted; ``needs``: features without which a client leaves it out."""
 
     id: str
     page: str
@@ -47,7 +74,7 @@ class Case:
 
 
 class Play:
-    """One case with one client. ``now`` is the time that the client is told: that of the registry served last, unless it is set."""
+    """One case with one client. ``now`` is the time that the client is told: that of the registry served last, unless set."""
 
     def __init__(self, case: Case, client: Client, server: Server, folder: Path, prefix: str) -> None:
         self.case = case
@@ -82,7 +109,9 @@ class Play:
         """From now on another address, with nothing there yet."""
         self._site += 1
 
-    def start(self, registry: Registry, changes: Mapping[str, bytes | Answer | None] | None = None, **members: object) -> Reply:
+    def start(
+        self, registry: Registry, changes: Mapping[str, bytes | Answer | None] | None = None, **members: object
+    ) -> Reply:
         """A new user at a new address, who pins the registry."""
         self._home += 1
         self.move()

@@ -1,7 +1,7 @@
 """Results as JSON and as JUnit's XML, and expected failures.
 
-The file of expected failures has one case a line, ``#`` for comments. It is exact both ways: a case that fails and is not listed, and one
-that is listed and does not fail, both make a run fail.
+The file of expected failures has one case a line, ``#`` for comments. It is exact both ways: a case that fails and is not listed,
+and one that is listed and does not fail, both make a run fail.
 """
 
 from __future__ import annotations

@@ -72,21 +72,18 @@ def edited(
     command: str = "resolve",
     *,
     needs: Iterable[str] = (),
-    start: Callable[[], Registry] = Registry.fresh,
-    **members: object,
+    members: Mapping[str, object] | None = None,
 ) -> None:
     """A case for each row: pin the registry, let the scene happen, then ask; without the edit first, by another user."""
     for name, quote, edit, refuses in rows:
-        play = _play(scene, edit, command, start, members)
+        play = _play(scene, edit, command, members or {})
         add(Case(f"{subject}/{name}", page, quote, refuses, frozenset(needs), play))
 
 
-def _play(
-    scene: Scene, edit: Edit, command: str, start: Callable[[], Registry], members: Mapping[str, object]
-) -> Callable[[Play], None]:
+def _play(scene: Scene, edit: Edit, command: str, members: Mapping[str, object]) -> Callable[[Play], None]:
     def play(play: Play) -> None:
         for one in (same, edit):
-            registry = start()
+            registry = Registry.fresh()
             play.start(registry)
             asked = {**members, **(scene(registry, one) or {})}
             play.serve(registry)

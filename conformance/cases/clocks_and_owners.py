@@ -7,18 +7,31 @@ from collections.abc import Callable
 from conformance.cases import case
 from conformance.play import Play
 from conformance.simulator.keys import Key, sha256
-from conformance.simulator.registry import Edit, Line, Registry, index_file, same, stamp
+from conformance.simulator.registry import Edit, Line, Registry, index_file, same
 from conformance.tables import after, edited, row, value, without
 
 CLIENT, CLOCK, INDEX = "protocol.md#what-a-client-does", "statements.md#ryeclockv1", "protocol.md#index-name-map-head"
-PROOF, DESCRIPTION, OWNERS = "statements.md#ryeproofv1", "statements.md#ryedescriptionv1", "statements.md#which-owners-count"
+PROOF, DESCRIPTION, OWNERS = (
+    "statements.md#ryeproofv1",
+    "statements.md#ryedescriptionv1",
+    "statements.md#which-owners-count",
+)
 STEPS = "that are leaves at positions from the last size seen on, and that lead from the last time seen to one that is not after the snapshot's"
 
 
 def stepped(
-    name: str, quote: str, *refuses: str, page: str = CLIENT, edit: Edit = same, by: tuple[Key, ...] = (),
-    lie: Callable[[Registry], object] = lambda r: None, back: float = 2, owners: tuple[Key, ...] = (), served: bool = True,
-    before_seen: bool = False, later: float = 0,
+    name: str,
+    quote: str,
+    *refuses: str,
+    page: str = CLIENT,
+    edit: Edit = same,
+    by: tuple[Key, ...] = (),
+    lie: Callable[[Registry], object] = lambda r: None,
+    back: float = 2,
+    owners: tuple[Key, ...] = (),
+    served: bool = True,
+    before_seen: bool = False,
+    later: float = 0,
 ) -> None:
     """A log whose clock was three hours ahead goes back by some hours, with a step that its owners signed."""
 
@@ -52,18 +65,75 @@ stepped("a-step", STEPS)
 stepped("a-step-and-later", "neither it nor any later one is older than `time`", page=CLOCK, later=1)
 stepped("older-than-the-step", "neither it nor any later one is older than `time`", "rollback", page=CLOCK, later=-0.5)
 stepped("without-the-file", STEPS, "rollback", served=False)
-stepped("by-one-owner", "It is signed by a threshold of the owners of the root in force there", "signature", page=CLOCK, by=(Key("owner 1"),))
-stepped("by-strangers", "It is signed by a threshold of the owners of the root in force there", "signature", page=CLOCK, by=(Key("x"), Key("y")))
-stepped("by-owners-of-an-earlier-root", "Owners of roots before that of the last head seen cannot sign one.", "signature", by=(Key("owner 1"), Key("owner 2")), owners=(Key("owner 4"), Key("owner 5")))
-stepped("for-another-position", "At any other place it is invalid", "foreign", "rollback", page=CLOCK, edit=lambda t: value("position", "3")(t))
-stepped("for-an-earlier-time", "right after a snapshot of the time `before`", "foreign", "rollback", page=CLOCK, edit=lambda t: value("before", "2026-03-01T11:30:00Z")(t))
+stepped(
+    "by-one-owner",
+    "It is signed by a threshold of the owners of the root in force there",
+    "signature",
+    page=CLOCK,
+    by=(Key("owner 1"),),
+)
+stepped(
+    "by-strangers",
+    "It is signed by a threshold of the owners of the root in force there",
+    "signature",
+    page=CLOCK,
+    by=(Key("x"), Key("y")),
+)
+stepped(
+    "by-owners-of-an-earlier-root",
+    "Owners of roots before that of the last head seen cannot sign one.",
+    "signature",
+    by=(Key("owner 1"), Key("owner 2")),
+    owners=(Key("owner 4"), Key("owner 5")),
+)
+stepped(
+    "for-another-position",
+    "At any other place it is invalid",
+    "foreign",
+    "rollback",
+    page=CLOCK,
+    edit=lambda t: value("position", "3")(t),
+)
+stepped(
+    "for-an-earlier-time",
+    "right after a snapshot of the time `before`",
+    "foreign",
+    "rollback",
+    page=CLOCK,
+    edit=lambda t: value("before", "2026-03-01T11:30:00Z")(t),
+)
 stepped("of-another-origin", "origin <origin>", "foreign", page=CLOCK, edit=value("origin", "other.example"))
-stepped("that-goes-forward", "which is earlier than `before`", "malformed", "foreign", page=CLOCK, edit=value("time", "2026-03-01T18:00:00Z"))
-stepped("with-an-unknown-line", "unknown or duplicate lines", "malformed", page="protocol.md#common-rules", edit=after("reason", "x y"))
-stepped("with-an-empty-reason", "reason <one line, at most 500 characters>", "malformed", page=CLOCK, edit=value("reason", ""))
+stepped(
+    "that-goes-forward",
+    "which is earlier than `before`",
+    "malformed",
+    "foreign",
+    page=CLOCK,
+    edit=value("time", "2026-03-01T18:00:00Z"),
+)
+stepped(
+    "with-an-unknown-line",
+    "unknown or duplicate lines",
+    "malformed",
+    page="protocol.md#common-rules",
+    edit=after("reason", "x y"),
+)
+stepped(
+    "with-an-empty-reason",
+    "reason <one line, at most 500 characters>",
+    "malformed",
+    page=CLOCK,
+    edit=value("reason", ""),
+)
 stepped("that-is-not-in-the-log", STEPS, "proof", lie=lambda r: _changed_leaf(r))
 stepped("from-before-the-last-head-seen", STEPS, "rollback", before_seen=True)
-stepped("file-that-is-malformed", "lists all of a log's in the format of an index file", "malformed", page=CLOCK, lie=lambda r: r.steps.append((0, "x")))
+stepped(
+    "file-that-is-malformed",
+    "lists all of a log's in the format of an index file",
+    "malformed",
+    page=CLOCK,
+    lie=lambda r: r.steps.append((0, "x")),
+)
 stepped("in-a-large-log", STEPS, lie=lambda r: r.fill(700))
 stepped("that-is-not-in-a-large-log", STEPS, "proof", lie=lambda r: (_changed_leaf(r), r.fill(700)))
 stepped("two-steps", STEPS, lie=lambda r: _second_step(r))
@@ -107,7 +177,15 @@ def used_twice(play: Play) -> None:
 NEEDS = ("owners",)
 
 
-def _proof(registry: Registry, edit: Edit = same, *, state: str = "proved", place: str = "acme.example", method: str = "dns", **how: object) -> None:
+def _proof(
+    registry: Registry,
+    edit: Edit = same,
+    *,
+    state: str = "proved",
+    place: str = "acme.example",
+    method: str = "dns",
+    **how: object,
+) -> None:
     lines: list[Line] = [("state", state), ("method", method), ("place", place)]
     last: list[Line] = [("fingerprint", registry.spaces["acme"].sha256)]
     registry.state("rye.proof/v1", lines, last=last, edit=edit, **how)  # type: ignore[arg-type]
@@ -118,12 +196,23 @@ def _about(registry: Registry, edit: Edit = same, about: str = "We make tools", 
     registry.state("rye.description/v1", lines, edit=edit, **how)  # type: ignore[arg-type]
 
 
-def stated(name: str, page: str, quote: str, *refuses: str, then: Callable[[Registry], object], places: list[str] | None = None, about: str | None = "", changes: Callable[[Registry], dict[str, bytes | None]] = lambda r: {}) -> None:
+def stated(
+    name: str,
+    page: str,
+    quote: str,
+    *refuses: str,
+    then: Callable[[Registry], object],
+    places: list[str] | None = None,
+    about: str | None = "",
+    changes: Callable[[Registry], dict[str, bytes | None]] = lambda r: {},
+) -> None:
     @case(f"owners/{name}", page, quote, *refuses, needs=NEEDS)
     def play_stated(play: Play) -> None:
         registry = Registry.fresh()
         play.start(registry)
-        play.expect("the places", play.good("resolve", owners=["acme"])["owners"]["acme"], {"places": [], "about": None})
+        play.expect(
+            "the places", play.good("resolve", owners=["acme"])["owners"]["acme"], {"places": [], "about": None}
+        )
         then(registry)
         registry.publish()
         play.serve(registry, changes(registry))
@@ -134,27 +223,127 @@ def stated(name: str, page: str, quote: str, *refuses: str, then: Callable[[Regi
             play.expect("the text", found["owners"]["acme"]["about"], about)
 
 
-WHO, COUNTS, WHERE = "A key of the keyset in force, whose number and fingerprint it names.", "The last statement about a place; a repeated text has no effect.", "Clients check that each line is in the log"
+WHO, COUNTS, WHERE = (
+    "A key of the keyset in force, whose number and fingerprint it names.",
+    "The last statement about a place; a repeated text has no effect.",
+    "Clients check that each line is in the log",
+)
 STRANGER = (Key("stranger"),)
-stated("a-proof", PROOF, "The namespace's owners say that a domain or a repository is theirs", then=_proof, places=["acme.example"], about=None)
-stated("two-proofs", PROOF, COUNTS, then=lambda r: (_proof(r), _proof(r, place="https://git.example/acme", method="repository")), places=["acme.example", "https://git.example/acme"])
+stated(
+    "a-proof",
+    PROOF,
+    "The namespace's owners say that a domain or a repository is theirs",
+    then=_proof,
+    places=["acme.example"],
+    about=None,
+)
+stated(
+    "two-proofs",
+    PROOF,
+    COUNTS,
+    then=lambda r: (_proof(r), _proof(r, place="https://git.example/acme", method="repository")),
+    places=["acme.example", "https://git.example/acme"],
+)
 stated("withdrawn", PROOF, COUNTS, then=lambda r: (_proof(r), _proof(r, state="withdrawn")), places=[])
-stated("withdrawn-and-replayed", PROOF, COUNTS, then=lambda r: (_proof(r), _proof(r, state="withdrawn"), _proof(r)), places=[])
+stated(
+    "withdrawn-and-replayed",
+    PROOF,
+    COUNTS,
+    then=lambda r: (_proof(r), _proof(r, state="withdrawn"), _proof(r)),
+    places=[],
+)
 stated("by-a-stranger", PROOF, WHO, "signature", then=lambda r: _proof(r, by=r.by("acme", *STRANGER)))
 stated("of-another-keyset", PROOF, WHO, "keyset", then=lambda r: _proof(r, number=2))
 stated("of-another-fingerprint", PROOF, WHO, "keyset", then=lambda r: _proof(r, value("fingerprint", sha256("x"))))
-stated("of-another-namespace", PROOF, "namespace <segment>", "foreign", then=lambda r: _proof(r, value("namespace", "other")))
-stated("of-another-origin", PROOF, "origin <origin>", "foreign", then=lambda r: _proof(r, value("origin", "other.example")))
-stated("a-description", DESCRIPTION, "The owners' own words about their namespace", then=_about, about="We make tools", places=[])
-stated("the-last-description", DESCRIPTION, "The last one counts.", then=lambda r: (_about(r), _about(r, about="We make more")), about="We make more")
-stated("a-description-by-a-stranger", DESCRIPTION, "signed and listed like a proof", "signature", then=lambda r: _about(r, by=r.by("acme", *STRANGER)))
-stated("not-in-the-log", PROOF, WHERE, "proof", then=_proof, changes=lambda r: {"owners/acme": r.files["owners/acme"].replace(b"acme.example", b"evil.example")})
-stated("at-another-position", PROOF, WHERE, "proof", then=_proof, changes=lambda r: {"owners/acme": index_file([(0, r.stated["acme"][0][1])])})
-stated("newer-than-the-head", INDEX, "a client leaves out lines from its size on", then=_proof, places=["acme.example"], changes=lambda r: {"owners/acme": index_file([*r.stated["acme"], (r.size, r.stated["acme"][0][1].replace("acme.example", "later.example"))])})
-stated("an-empty-file", PROOF, "only an auditor can tell", then=_proof, places=[], changes=lambda r: {"owners/acme": b""})
-stated("a-malformed-file", PROOF, "in the format of an index file", "malformed", then=_proof, changes=lambda r: {"owners/acme": b"{}\n"})
-stated("a-release-in-it", PROOF, "with all proofs and descriptions of the namespace", "foreign", then=lambda r: r.stated.setdefault("acme", []).append((r.release(), r.leaves[-1].decode())))
-stated("after-a-key-change", PROOF, "Along the file, `keyset` never goes down.", then=lambda r: (_proof(r), r.claim("acme", Key("acme 2"), by=r.by("acme", Key("acme 1"), Key("acme 2"))), _proof(r, place="b.example")), places=["b.example"])
+stated(
+    "of-another-namespace",
+    PROOF,
+    "namespace <segment>",
+    "foreign",
+    then=lambda r: _proof(r, value("namespace", "other")),
+)
+stated(
+    "of-another-origin", PROOF, "origin <origin>", "foreign", then=lambda r: _proof(r, value("origin", "other.example"))
+)
+stated(
+    "a-description",
+    DESCRIPTION,
+    "The owners' own words about their namespace",
+    then=_about,
+    about="We make tools",
+    places=[],
+)
+stated(
+    "the-last-description",
+    DESCRIPTION,
+    "The last one counts.",
+    then=lambda r: (_about(r), _about(r, about="We make more")),
+    about="We make more",
+)
+stated(
+    "a-description-by-a-stranger",
+    DESCRIPTION,
+    "signed and listed like a proof",
+    "signature",
+    then=lambda r: _about(r, by=r.by("acme", *STRANGER)),
+)
+stated(
+    "not-in-the-log",
+    PROOF,
+    WHERE,
+    "proof",
+    then=_proof,
+    changes=lambda r: {"owners/acme": r.files["owners/acme"].replace(b"acme.example", b"evil.example")},
+)
+stated(
+    "at-another-position",
+    PROOF,
+    WHERE,
+    "proof",
+    then=_proof,
+    changes=lambda r: {"owners/acme": index_file([(0, r.stated["acme"][0][1])])},
+)
+stated(
+    "newer-than-the-head",
+    INDEX,
+    "a client leaves out lines from its size on",
+    then=_proof,
+    places=["acme.example"],
+    changes=lambda r: {
+        "owners/acme": index_file(
+            [*r.stated["acme"], (r.size, r.stated["acme"][0][1].replace("acme.example", "later.example"))]
+        )
+    },
+)
+stated(
+    "an-empty-file", PROOF, "only an auditor can tell", then=_proof, places=[], changes=lambda r: {"owners/acme": b""}
+)
+stated(
+    "a-malformed-file",
+    PROOF,
+    "in the format of an index file",
+    "malformed",
+    then=_proof,
+    changes=lambda r: {"owners/acme": b"{}\n"},
+)
+stated(
+    "a-release-in-it",
+    PROOF,
+    "with all proofs and descriptions of the namespace",
+    "foreign",
+    then=lambda r: r.stated.setdefault("acme", []).append((r.release(), r.leaves[-1].decode())),
+)
+stated(
+    "after-a-key-change",
+    PROOF,
+    "Along the file, `keyset` never goes down.",
+    then=lambda r: (
+        _proof(r),
+        r.claim("acme", Key("acme 2"), by=r.by("acme", Key("acme 1"), Key("acme 2"))),
+        _proof(r, place="b.example"),
+    ),
+    places=["b.example"],
+)
 
 
 def _grammar(edit_of: Callable[[Registry, Edit], object]) -> Callable[[Registry, Edit], None]:
@@ -178,7 +367,7 @@ edited(
         row("no-fingerprint", "fingerprint <sha256 of the text of keyset n>", without("fingerprint"), "malformed"),
         row("a-line-more", "A parser refuses everything that is not described here", after("time", "x y"), "malformed"),
     ],
-    needs=NEEDS, owners=["acme"],
+    needs=NEEDS, members={"owners": ["acme"]},
 )  # fmt: skip
 edited(
     "owners/description-grammar", DESCRIPTION, _grammar(_about),
@@ -190,5 +379,5 @@ edited(
         row("a-contact-by-script", "contact <https address or mailto:>", value("contact", "javascript:alert(1)"), "malformed"),
         row("a-line-more", "A parser refuses everything that is not described here", after("time", "x y"), "malformed"),
     ],
-    needs=NEEDS, owners=["acme"],
+    needs=NEEDS, members={"owners": ["acme"]},
 )  # fmt: skip

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import timedelta
+from typing import Any
 
 from conformance.cases import case
 from conformance.play import Play
-from conformance.simulator import tree
 from conformance.simulator.keys import Key, Signer, b64, flipped, high_s, note, text_of
 from conformance.simulator.registry import Edit, Registry
-from conformance.simulator.server import Answer
 from conformance.tables import after, swap, value, without
 
 CLIENT, COMMON, INDEX = "protocol.md#what-a-client-does", "protocol.md#common-rules", "protocol.md#index-name-map-head"
@@ -22,9 +20,7 @@ ENCODING = "so a head has exactly one encoding"
 THREE = "Checkpoints are exactly three lines"
 
 
-def head(
-    name: str, page: str, quote: str, *refuses: str, lie: Callable[[Registry], None], first: bool = False
-) -> None:
+def head(name: str, page: str, quote: str, *refuses: str, lie: Callable[[Registry], None], first: bool = False) -> None:
     """A registry that was honest until now publishes a head with one lie; ``first``: at the first contact."""
 
     @case(f"heads/{name}", page, quote, *refuses)
@@ -46,7 +42,7 @@ def published(**changes: object) -> Callable[[Registry], None]:
     return lambda registry: registry.publish(**changes)  # type: ignore[arg-type]
 
 
-def members(**changes: Callable[[object], object]) -> Callable[[Registry], None]:
+def members(**changes: Callable[[Any], object]) -> Callable[[Registry], None]:
     """Publish, then change members of the head without signing anything again."""
 
     def lie(registry: Registry) -> None:
@@ -75,61 +71,335 @@ ELSEWHERE = by(Signer("other.example", Key("log 1")))
 
 for at_first in (False, True):
     when = "-at-first-contact" if at_first else ""
-    head(f"checkpoint-by-a-stranger{when}", CLIENT, SIGNED, "signature", lie=published(checkpoint_by=STRANGER), first=at_first)
-    head(f"snapshot-by-a-stranger{when}", CLIENT, LAST, "signature", lie=published(snapshot_by=STRANGER), first=at_first)
+    head(
+        f"checkpoint-by-a-stranger{when}",
+        CLIENT,
+        SIGNED,
+        "signature",
+        lie=published(checkpoint_by=STRANGER),
+        first=at_first,
+    )
+    head(
+        f"snapshot-by-a-stranger{when}", CLIENT, LAST, "signature", lie=published(snapshot_by=STRANGER), first=at_first
+    )
     head(f"snapshot-is-not-a-leaf{when}", CLIENT, LAST, "proof", lie=published(is_logged=False), first=at_first)
 head("an-honest-one", CLIENT, SIGNED, lie=published())
-head("checkpoint-under-another-key-name", COMMON, "the origin for the log", "signature", lie=published(checkpoint_by=ELSEWHERE))
-head("snapshot-under-another-key-name", COMMON, "the origin for the log", "signature", lie=published(snapshot_by=ELSEWHERE))
-head("checkpoint-of-another-origin", CLIENT, SIGNED, "foreign", lie=published(checkpoint=swap("registry.example", "other.example")))
-head("snapshot-of-another-origin", CLIENT, "has this origin", "foreign", lie=published(snapshot=value("origin", "other.example")))
-head("snapshot-names-another-map", CLIENT, "its map is the head's", "mismatch", "foreign", "hash", lie=published(snapshot=value("map", "0" * 64)))
-head("head-names-another-map", CLIENT, "its map is the head's", "mismatch", "foreign", "hash", lie=members(map=lambda _: "0" * 64))
-head("checkpoint-has-a-fourth-line", SNAPSHOT, THREE, "malformed", lie=published(checkpoint=lambda t: t + "extension\n"))
-head("checkpoint-has-two-lines", SNAPSHOT, THREE, "malformed", lie=published(checkpoint=lambda t: "".join(t.splitlines(True)[:2])))
-head("checkpoint-of-no-entries", INDEX, "at position size−1", "malformed", "proof", "rollback", lie=published(checkpoint=lambda t: "registry.example\n0\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n"))
-head("checkpoint-size-with-a-leading-zero", COMMON, "without leading zeros", "malformed", lie=published(checkpoint=lambda t: t.replace("\n", "\n0", 1)))
-head("checkpoint-hash-of-31-bytes", SNAPSHOT, THREE, "malformed", lie=published(checkpoint=lambda t: "\n".join([*t.split("\n")[:2], b64(bytes(31)), ""])))
-head("checkpoint-without-signatures", COMMON, "refuses everything that is not described here", "malformed", "signature", lie=members(checkpoint=lambda c: text_of(str(c)) + "\n"))
-head("checkpoint-with-a-wrong-signature", COMMON, "refuses the note if a known key's signature is wrong", "signature", lie=members(checkpoint=lambda c: note(text_of(str(c))) + Signer("registry.example", Key("log 1")).line(text_of(str(c)), flipped)))
-head("checkpoint-with-a-high-S", COMMON, "signatures with a non-canonical S or R, are invalid", "signature", lie=members(checkpoint=lambda c: note(text_of(str(c))) + Signer("registry.example", Key("log 1")).line(text_of(str(c)), high_s)))
-head("checkpoint-with-a-short-signature", COMMON, "refuses the note if a known key's signature is wrong", "signature", "malformed", lie=members(checkpoint=lambda c: note(text_of(str(c))) + Signer("registry.example", Key("log 1")).line(text_of(str(c)), lambda s: s[:63])))
-head("checkpoint-with-a-long-signature", COMMON, "refuses the note if a known key's signature is wrong", "signature", "malformed", lie=members(checkpoint=lambda c: note(text_of(str(c))) + Signer("registry.example", Key("log 1")).line(text_of(str(c)), lambda s: s + b"\0")))
-head("checkpoint-signed-right-and-wrong", COMMON, "refuses the note if a known key's signature is wrong", "signature", lie=members(checkpoint=lambda c: str(c) + Signer("registry.example", Key("log 1")).line(text_of(str(c)), flipped)))
-head("checkpoint-signed-by-a-stranger-as-well", COMMON, "A verifier ignores signatures of unknown keys", lie=members(checkpoint=lambda c: str(c) + STRANGER[0].line(text_of(str(c)), flipped)))
-head("checkpoint-with-32-signature-lines", COMMON, "At most 32 signature lines.", lie=members(checkpoint=lambda c: str(c) + STRANGER[0].line("x\n") * 31))
-head("checkpoint-with-33-signature-lines", COMMON, "At most 32 signature lines.", "malformed", "limit", lie=members(checkpoint=lambda c: str(c) + STRANGER[0].line("x\n") * 32))
-head("signature-line-with-a-hyphen", COMMON, "refuses everything that is not described here", "malformed", lie=members(checkpoint=lambda c: str(c).replace("\N{EM DASH} ", "- ")))
-head("signature-without-padding", COMMON, "Base64 is RFC 4648 §4, padded and canonical", "malformed", lie=members(checkpoint=lambda c: str(c).rstrip("=\n") + "\n"))
-head("signature-shorter-than-its-key-id", COMMON, "The key ID is C2SP's", "malformed", lie=members(checkpoint=lambda c: str(c) + f"\N{EM DASH} a {b64(b'abcd')}\n"))
-head("key-name-with-a-plus", COMMON, "The key ID is C2SP's", "malformed", lie=members(checkpoint=lambda c: str(c) + f"\N{EM DASH} a+b {b64(b'abcdefgh')}\n"))
-head("note-without-an-empty-line", COMMON, "refuses everything that is not described here", "malformed", lie=members(checkpoint=lambda c: str(c).replace("\n\n", "\n")))
-head("note-without-LF-at-its-end", COMMON, "lines end in LF", "malformed", lie=members(checkpoint=lambda c: str(c)[:-1]))
-head("note-with-CR-LF", COMMON, "lines end in LF", "malformed", lie=members(checkpoint=lambda c: str(c).replace("\n", "\r\n")))
-head("note-with-a-byte-order-mark", COMMON, "Text is UTF-8 without BOM", "malformed", "signature", "foreign", lie=members(checkpoint=lambda c: "\ufeff" + str(c)))
-head("note-with-a-tab", COMMON, "refuses everything that is not described here", "malformed", lie=members(checkpoint=lambda c: str(c) + "\N{EM DASH} a\t" + b64(b"abcdefgh") + "\n"))
+head(
+    "checkpoint-under-another-key-name",
+    COMMON,
+    "the origin for the log",
+    "signature",
+    lie=published(checkpoint_by=ELSEWHERE),
+)
+head(
+    "snapshot-under-another-key-name",
+    COMMON,
+    "the origin for the log",
+    "signature",
+    lie=published(snapshot_by=ELSEWHERE),
+)
+head(
+    "checkpoint-of-another-origin",
+    CLIENT,
+    SIGNED,
+    "foreign",
+    lie=published(checkpoint=swap("registry.example", "other.example")),
+)
+head(
+    "snapshot-of-another-origin",
+    CLIENT,
+    "has this origin",
+    "foreign",
+    lie=published(snapshot=value("origin", "other.example")),
+)
+head(
+    "snapshot-names-another-map",
+    CLIENT,
+    "its map is the head's",
+    "mismatch",
+    "foreign",
+    "hash",
+    lie=published(snapshot=value("map", "0" * 64)),
+)
+head(
+    "head-names-another-map",
+    CLIENT,
+    "its map is the head's",
+    "mismatch",
+    "foreign",
+    "hash",
+    lie=members(map=lambda _: "0" * 64),
+)
+head(
+    "checkpoint-has-a-fourth-line", SNAPSHOT, THREE, "malformed", lie=published(checkpoint=lambda t: t + "extension\n")
+)
+head(
+    "checkpoint-has-two-lines",
+    SNAPSHOT,
+    THREE,
+    "malformed",
+    lie=published(checkpoint=lambda t: "".join(t.splitlines(True)[:2])),
+)
+head(
+    "checkpoint-of-no-entries",
+    INDEX,
+    "at position size−1",
+    "malformed",
+    "proof",
+    "rollback",
+    lie=published(checkpoint=lambda t: "registry.example\n0\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n"),
+)
+head(
+    "checkpoint-size-with-a-leading-zero",
+    COMMON,
+    "without leading zeros",
+    "malformed",
+    lie=published(checkpoint=lambda t: t.replace("\n", "\n0", 1)),
+)
+head(
+    "checkpoint-hash-of-31-bytes",
+    SNAPSHOT,
+    THREE,
+    "malformed",
+    lie=published(checkpoint=lambda t: "\n".join([*t.split("\n")[:2], b64(bytes(31)), ""])),
+)
+head(
+    "checkpoint-without-signatures",
+    COMMON,
+    "refuses everything that is not described here",
+    "malformed",
+    "signature",
+    lie=members(checkpoint=lambda c: text_of(str(c)) + "\n"),
+)
+head(
+    "checkpoint-with-a-wrong-signature",
+    COMMON,
+    "refuses the note if a known key's signature is wrong",
+    "signature",
+    lie=members(
+        checkpoint=lambda c: (
+            note(text_of(str(c))) + Signer("registry.example", Key("log 1")).line(text_of(str(c)), flipped)
+        )
+    ),
+)
+head(
+    "checkpoint-with-a-high-S",
+    COMMON,
+    "signatures with a non-canonical S or R, are invalid",
+    "signature",
+    lie=members(
+        checkpoint=lambda c: (
+            note(text_of(str(c))) + Signer("registry.example", Key("log 1")).line(text_of(str(c)), high_s)
+        )
+    ),
+)
+head(
+    "checkpoint-with-a-short-signature",
+    COMMON,
+    "refuses the note if a known key's signature is wrong",
+    "signature",
+    "malformed",
+    lie=members(
+        checkpoint=lambda c: (
+            note(text_of(str(c))) + Signer("registry.example", Key("log 1")).line(text_of(str(c)), lambda s: s[:63])
+        )
+    ),
+)
+head(
+    "checkpoint-with-a-long-signature",
+    COMMON,
+    "refuses the note if a known key's signature is wrong",
+    "signature",
+    "malformed",
+    lie=members(
+        checkpoint=lambda c: (
+            note(text_of(str(c))) + Signer("registry.example", Key("log 1")).line(text_of(str(c)), lambda s: s + b"\0")
+        )
+    ),
+)
+head(
+    "checkpoint-signed-right-and-wrong",
+    COMMON,
+    "refuses the note if a known key's signature is wrong",
+    "signature",
+    lie=members(checkpoint=lambda c: str(c) + Signer("registry.example", Key("log 1")).line(text_of(str(c)), flipped)),
+)
+head(
+    "checkpoint-signed-by-a-stranger-as-well",
+    COMMON,
+    "A verifier ignores signatures of unknown keys",
+    lie=members(checkpoint=lambda c: str(c) + STRANGER[0].line(text_of(str(c)), flipped)),
+)
+head(
+    "checkpoint-with-32-signature-lines",
+    COMMON,
+    "At most 32 signature lines.",
+    lie=members(checkpoint=lambda c: str(c) + STRANGER[0].line("x\n") * 31),
+)
+head(
+    "checkpoint-with-33-signature-lines",
+    COMMON,
+    "At most 32 signature lines.",
+    "malformed",
+    "limit",
+    lie=members(checkpoint=lambda c: str(c) + STRANGER[0].line("x\n") * 32),
+)
+head(
+    "signature-line-with-a-hyphen",
+    COMMON,
+    "refuses everything that is not described here",
+    "malformed",
+    lie=members(checkpoint=lambda c: str(c).replace("\N{EM DASH} ", "- ")),
+)
+head(
+    "signature-without-padding",
+    COMMON,
+    "Base64 is RFC 4648 §4, padded and canonical",
+    "malformed",
+    lie=members(checkpoint=lambda c: str(c).rstrip("=\n") + "\n"),
+)
+head(
+    "signature-shorter-than-its-key-id",
+    COMMON,
+    "The key ID is C2SP's",
+    "malformed",
+    lie=members(checkpoint=lambda c: str(c) + f"\N{EM DASH} a {b64(b'abcd')}\n"),
+)
+head(
+    "key-name-with-a-plus",
+    COMMON,
+    "The key ID is C2SP's",
+    "malformed",
+    lie=members(checkpoint=lambda c: str(c) + f"\N{EM DASH} a+b {b64(b'abcdefgh')}\n"),
+)
+head(
+    "note-without-an-empty-line",
+    COMMON,
+    "refuses everything that is not described here",
+    "malformed",
+    lie=members(checkpoint=lambda c: str(c).replace("\n\n", "\n")),
+)
+head(
+    "note-without-LF-at-its-end", COMMON, "lines end in LF", "malformed", lie=members(checkpoint=lambda c: str(c)[:-1])
+)
+head(
+    "note-with-CR-LF",
+    COMMON,
+    "lines end in LF",
+    "malformed",
+    lie=members(checkpoint=lambda c: str(c).replace("\n", "\r\n")),
+)
+head(
+    "note-with-a-byte-order-mark",
+    COMMON,
+    "Text is UTF-8 without BOM",
+    "malformed",
+    "signature",
+    "foreign",
+    lie=members(checkpoint=lambda c: "\ufeff" + str(c)),
+)
+head(
+    "note-with-a-tab",
+    COMMON,
+    "refuses everything that is not described here",
+    "malformed",
+    lie=members(checkpoint=lambda c: str(c) + "\N{EM DASH} a\t" + b64(b"abcdefgh") + "\n"),
+)
 
-head("proof-with-a-hash-more", INDEX, "`proof` is the inclusion proof of the snapshot at position size−1", "proof", lie=members(proof=lambda p: [*p, b64(bytes(32))]))  # type: ignore[misc]
-head("proof-with-a-hash-less", INDEX, "`proof` is the inclusion proof of the snapshot at position size−1", "proof", lie=members(proof=lambda p: p[:-1]))  # type: ignore[index]
-head("proof-with-another-hash", INDEX, "`proof` is the inclusion proof of the snapshot at position size−1", "proof", lie=members(proof=lambda p: [b64(bytes(32)), *p[1:]]))  # type: ignore[index]
-head("proof-in-another-order", INDEX, "`proof` is the inclusion proof of the snapshot at position size−1", "proof", lie=members(proof=lambda p: p[::-1]))  # type: ignore[index]
-head("proof-with-a-short-hash", INDEX, '"proof": [<base64 hash>…]', "malformed", lie=members(proof=lambda p: [*p[:-1], b64(bytes(31))]))  # type: ignore[index]
+head(
+    "proof-with-a-hash-more",
+    INDEX,
+    "`proof` is the inclusion proof of the snapshot at position size−1",
+    "proof",
+    lie=members(proof=lambda p: [*p, b64(bytes(32))]),
+)
+head(
+    "proof-with-a-hash-less",
+    INDEX,
+    "`proof` is the inclusion proof of the snapshot at position size−1",
+    "proof",
+    lie=members(proof=lambda p: p[:-1]),
+)
+head(
+    "proof-with-another-hash",
+    INDEX,
+    "`proof` is the inclusion proof of the snapshot at position size−1",
+    "proof",
+    lie=members(proof=lambda p: [b64(bytes(32)), *p[1:]]),
+)
+head(
+    "proof-in-another-order",
+    INDEX,
+    "`proof` is the inclusion proof of the snapshot at position size−1",
+    "proof",
+    lie=members(proof=lambda p: p[::-1]),
+)
+head(
+    "proof-with-a-short-hash",
+    INDEX,
+    '"proof": [<base64 hash>…]',
+    "malformed",
+    lie=members(proof=lambda p: [*p[:-1], b64(bytes(31))]),
+)
 head("proof-that-is-no-list", INDEX, '"proof": [<base64 hash>…]', "malformed", lie=members(proof=lambda p: ""))
 
 head("space-after-a-comma", INDEX, ENCODING, "malformed", lie=text(swap('","snapshot"', '", "snapshot"')))
 head("without-LF", INDEX, "one LF ends the file", "malformed", lie=text(lambda t: t[:-1]))
 head("with-two-LF", INDEX, "one LF ends the file", "malformed", lie=text(lambda t: t + "\n"))
-head("members-in-another-order", INDEX, "The members are in this order", "malformed", lie=text(lambda t: json.dumps({"map": json.loads(t)["map"], **json.loads(t)}, separators=(",", ":"), ensure_ascii=False) + "\n"))
-head("an-unknown-member", COMMON, "refuses everything that is not described here", "malformed", lie=members(color=lambda _: "blue"))
-head("a-member-twice", INDEX, ENCODING, "malformed", lie=text(lambda t: t[:-2] + ',"map":"' + json.loads(t)["map"] + '"}\n'))
-head("a-member-missing", INDEX, "The members are in this order", "malformed", lie=text(lambda t: t[: t.index(',"map"')] + "}\n"))
+head(
+    "members-in-another-order",
+    INDEX,
+    "The members are in this order",
+    "malformed",
+    lie=text(
+        lambda t: (
+            json.dumps({"map": json.loads(t)["map"], **json.loads(t)}, separators=(",", ":"), ensure_ascii=False) + "\n"
+        )
+    ),
+)
+head(
+    "an-unknown-member",
+    COMMON,
+    "refuses everything that is not described here",
+    "malformed",
+    lie=members(color=lambda _: "blue"),
+)
+head(
+    "a-member-twice",
+    INDEX,
+    ENCODING,
+    "malformed",
+    lie=text(lambda t: t[:-2] + ',"map":"' + json.loads(t)["map"] + '"}\n'),
+)
+head(
+    "a-member-missing",
+    INDEX,
+    "The members are in this order",
+    "malformed",
+    lie=text(lambda t: t[: t.index(',"map"')] + "}\n"),
+)
 head("escaped-letters", INDEX, ENCODING, "malformed", lie=text(swap("registry.example", "\\u0072egistry.example")))
 head("no-JSON", INDEX, "**Head** (JSON, at most 128 kB", "malformed", lie=text(lambda t: "<html>\n"))
 head("JSON-of-another-type", INDEX, "**Head** (JSON, at most 128 kB", "malformed", lie=text(lambda t: "[]\n"))
 head("empty", INDEX, "**Head** (JSON, at most 128 kB", "malformed", lie=text(lambda t: ""))
-head("map-in-capitals", "protocol.md", "64 lower-case hex digits", "malformed", lie=members(map=lambda m: str(m).upper()))
-head("larger-than-128-kB", INDEX, "at most 128 kB", "limit", "malformed", lie=text(lambda t: t[:-2] + " " * 140_000 + "}\n"))
-head("not-UTF-8", COMMON, "Text is UTF-8", "malformed", lie=lambda r: r.files.update({"head": r.files["head"].replace(b"registry", b"registr\xff", 1)}))
+head(
+    "map-in-capitals", "protocol.md", "64 lower-case hex digits", "malformed", lie=members(map=lambda m: str(m).upper())
+)
+head(
+    "larger-than-128-kB",
+    INDEX,
+    "at most 128 kB",
+    "limit",
+    "malformed",
+    lie=text(lambda t: t[:-2] + " " * 140_000 + "}\n"),
+)
+head(
+    "not-UTF-8",
+    COMMON,
+    "Text is UTF-8",
+    "malformed",
+    lie=lambda r: r.files.update({"head": r.files["head"].replace(b"registry", b"registr\xff", 1)}),
+)
 
 
 def snapshot(name: str, quote: str, *refuses: str, edit: Edit, page: str = SNAPSHOT) -> None:
@@ -137,263 +407,27 @@ def snapshot(name: str, quote: str, *refuses: str, edit: Edit, page: str = SNAPS
 
 
 snapshot("without-a-map", "map <sha256 of the root node of the name map>", "malformed", edit=without("map"))
-snapshot("of-protocol-1", "no client accepts it as the end of a tree", "malformed", "foreign", edit=lambda t: without("map")(t) + f"shards {b64(bytes(32))}\n")
+snapshot(
+    "of-protocol-1",
+    "no client accepts it as the end of a tree",
+    "malformed",
+    "foreign",
+    edit=lambda t: without("map")(t) + f"shards {b64(bytes(32))}\n",
+)
 snapshot("of-root-zero", "root <number of the root in force>", "malformed", "chain", edit=value("root", "0"))
-snapshot("with-an-unknown-line", "unknown or duplicate lines", "malformed", edit=after("root", "color blue"), page=COMMON)
-snapshot("with-a-date-that-is-none", "real dates only", "malformed", edit=value("time", "2026-03-01T24:00:00Z"), page=COMMON)
-snapshot("before-1970", "real dates only", "malformed", "rollback", edit=value("time", "1969-12-31T23:59:59Z"), page=COMMON)
-snapshot("is-another-statement", "A snapshot is the last leaf of every tree that has a checkpoint", "foreign", "malformed", edit=lambda t: swap("rye.snapshot/v1", "rye.yank/v1")(t))
-
-
-# Time
-
-
-def aged(name: str, quote: str, *refuses: str, old: bool | None = None, seen: bool = True, **age: float) -> None:
-    """A head of some age; ``seen``: it is the one that was accepted before."""
-
-    @case(f"heads/age-{name}", CLIENT, quote, *refuses)
-    def play_aged(play: Play) -> None:
-        registry = Registry.fresh()
-        play.start(registry)
-        if not seen:
-            registry.publish()
-            play.serve(registry)
-        play.now = registry.now + timedelta(**age)
-        reply = play.decisive("refresh")
-        if old is not None:
-            play.expect("old", reply["old"], old)
-
-
-WARN, STOP = "Older than 72 h: warn.", "Older than 7 d, or more than 10 min in the future: stop."
-aged("fresh", WARN, old=False)
-aged("of-72-hours", WARN, old=False, hours=72)
-aged("of-more-than-72-hours", WARN, old=True, hours=72, seconds=1)
-aged("of-7-days", STOP, old=True, days=7)
-aged("of-more-than-7-days", STOP, "stale", days=7, seconds=1)
-aged("of-more-than-7-days-and-new", STOP, "stale", seen=False, days=7, seconds=1)
-aged("10-minutes-ahead", STOP, old=False, minutes=-10)
-aged("more-than-10-minutes-ahead", STOP, "future", minutes=-10, seconds=-1)
-aged("more-than-10-minutes-ahead-and-new", STOP, "future", seen=False, minutes=-10, seconds=-1)
-
-
-@case("heads/old-at-first-contact", CLIENT, STOP, "stale")
-def old_at_first(play: Play) -> None:
-    registry = Registry.fresh()
-    play.start(registry)
-    play.newcomer()
-    play.now = registry.now + timedelta(days=8)
-    play.decisive("init", fingerprint=registry.fingerprint)
-
-
-EARLIER = "its time is not before that of the last one seen"
-
-
-@case("heads/time-goes-back", CLIENT, EARLIER, "rollback")
-def time_goes_back(play: Play) -> None:
-    registry = Registry.fresh()
-    play.start(registry)
-    registry.wait(seconds=-1)
-    registry.publish()
-    play.serve(registry)
-    play.decisive("refresh")
-
-
-@case("heads/time-stands-still", CLIENT, EARLIER)
-def time_stands(play: Play) -> None:
-    registry = Registry.fresh()
-    play.start(registry)
-    registry.publish()
-    play.serve(registry)
-    play.decisive("refresh")
-
-
-@case("heads/time-went-back-before-first-contact", CLIENT, EARLIER)
-def time_went_back(play: Play) -> None:
-    registry = Registry.fresh()
-    registry.wait(hours=-1)
-    registry.publish()
-    play.serve(registry)
-    play.decisive("init", fingerprint=registry.fingerprint)
-
-
-# History
-
-HISTORY = "Compare with the largest checkpoint seen."
-
-
-@case("heads/a-smaller-log", CLIENT, "A smaller size is a rollback.", "rollback")
-def smaller(play: Play) -> None:
-    registry = Registry.fresh()
-    old = registry.fork()
-    registry.fill(3)
-    registry.publish()
-    play.start(registry)
-    old.now = registry.now
-    play.serve(old)
-    play.decisive("refresh")
-
-
-@case("heads/a-smaller-log-that-is-newer", CLIENT, "A smaller size is a rollback.", "rollback")
-def smaller_and_newer(play: Play) -> None:
-    registry = Registry.fresh()
-    old = registry.fork()
-    registry.fill(3)
-    registry.publish()
-    play.start(registry)
-    old.wait(hours=1)
-    old.publish()
-    play.serve(old)
-    play.decisive("refresh")
-
-
-@case("heads/another-history-of-the-same-size", CLIENT, "The same size must have the same root hash.", "fork")
-def same_size(play: Play) -> None:
-    registry = Registry.fresh()
-    other = registry.fork()
-    registry.fill(1)
-    registry.publish()
-    play.start(registry)
-    other.append("other\n")
-    other.publish()
-    play.serve(other)
-    play.decisive("refresh")
-
-
-@case("heads/the-same-size-and-root-signed-again", CLIENT, "The same size must have the same root hash.")
-def signed_again(play: Play) -> None:
-    registry = Registry.fresh(logs=(Key("log 1"), Key("log 2")))
-    play.start(registry)
-    registry.set_head(checkpoint=note(text_of(registry.checkpoint), *registry.by_log(Key("log 2"))))
-    play.serve(registry)
-    play.decisive("refresh")
-
-
-def forked(name: str, before: int, common: int, more: int, *refuses: str) -> None:
-    """A log of ``before`` fillers was seen; the one shown now has ``common`` of them and ``more`` others."""
-
-    @case(f"heads/another-history-{name}", CLIENT, "A larger one needs a consistency proof, from tiles.", *refuses)
-    def play_forked(play: Play) -> None:
-        registry = Registry.fresh()
-        registry.fill(common)
-        other = registry.fork()
-        registry.fill(before - common)
-        registry.publish()
-        play.start(registry)
-        longer = other if refuses else registry
-        for number in range(more):
-            longer.append(f"other {number}\n")
-        longer.publish()
-        play.serve(longer)
-        reply = play.decisive("refresh")
-        if not refuses:
-            play.expect("the size", reply["size"], longer.size)
-
-
-forked("that-is-one-entry-longer", 1, 0, 2, "fork")
-forked("that-is-twice-as-long", 3, 0, 20, "fork")
-forked("that-differs-in-the-last-entry", 250, 249, 30, "fork")
-forked("that-differs-in-the-first-tile", 300, 2, 600, "fork")
-for before, more in ((0, 1), (0, 1000), (1, 2), (2, 7), (250, 5), (250, 251), (251, 1), (505, 300), (700, 40)):
-    forked(f"none-from-{before + 5}-to-{before + 6 + more}", before, before, more)
-
-
-@case("heads/a-refused-head-changes-nothing", CLIENT, "Only then write the trusted state and the project.")
-def nothing_changed(play: Play) -> None:
-    registry = Registry.fresh()
-    play.start(registry)
-    thief = registry.fork()
-    thief.fill(40)
-    thief.publish(checkpoint_by=STRANGER)
-    play.serve(thief)
-    play.refused("refresh", "signature")
-    registry.fill(1)
-    registry.publish()
-    play.serve(registry)
-    play.expect("the size", play.decisive("refresh")["size"], registry.size)
-
-
-@case("heads/a-fork-is-refused-again", CLIENT, "Otherwise keep both signed heads as evidence and stop.", "fork")
-def refused_again(play: Play) -> None:
-    registry = Registry.fresh()
-    other = registry.fork()
-    registry.fill(1)
-    registry.publish()
-    play.start(registry)
-    other.fill(1)
-    other.append("other\n")
-    other.publish()
-    play.serve(other)
-    play.refused("refresh", "fork")
-    play.decisive("resolve", names=["skill:acme/pdf"])
-
-
-# Tiles
-
-TILES = "The tiles of a proof must hash to the checkpoint's root: partial tiles together, each full tile to its parent's entry."
-
-
-def tiled(
-    name: str, *refuses: str, spoil: Callable[[dict[str, bytes]], dict[str, bytes | Answer | None]], seen: int = 700,
-    grown: int = 900, quote: str = TILES,
-) -> None:
-    """A log that grows over several tiles, some of which are changed by a mirror."""
-
-    @case(f"tiles/{name}", CLIENT, quote, *refuses)
-    def play_tiled(play: Play) -> None:
-        registry = Registry.fresh()
-        registry.fill(seen - registry.size - 1)
-        registry.publish()
-        play.start(registry)
-        registry.fill(grown - registry.size - 1)
-        registry.publish()
-        tiles = {path: data for path, data in registry.files.items() if path.startswith("tile/")}
-        play.serve(registry, spoil(tiles))
-        play.decisive("refresh")
-
-
-def all_tiles(change: Callable[[bytes], bytes | Answer | None], prefix: str = "tile/") -> Callable[[dict[str, bytes]], dict[str, bytes | Answer | None]]:
-    return lambda tiles: {path: change(data) for path, data in tiles.items() if path.startswith(prefix)}
-
-
-tiled("as-they-are", spoil=lambda tiles: {})
-tiled("with-one-bit-changed", "proof", spoil=all_tiles(flipped))
-tiled("with-one-bit-changed-in-full-tiles", "proof", spoil=lambda t: {p: flipped(d) for p, d in t.items() if ".p/" not in p})
-tiled("with-one-bit-changed-in-partial-tiles", "proof", spoil=lambda t: {p: flipped(d) for p, d in t.items() if ".p/" in p})
-tiled("with-the-last-bit-changed-in-full-tiles", "proof", spoil=lambda t: {p: d[:-1] + bytes([d[-1] ^ 1]) for p, d in t.items() if ".p/" not in p})
-tiled("cut-off", "proof", "malformed", spoil=all_tiles(lambda data: data[:-1]))
-tiled("cut-off-by-a-hash", "proof", "malformed", spoil=all_tiles(lambda data: data[:-32]))
-tiled("with-a-hash-more", "proof", "malformed", "limit", spoil=all_tiles(lambda data: data + data[-32:]))
-tiled("empty", "proof", "malformed", spoil=all_tiles(lambda data: b""))
-tiled("missing", "unavailable", spoil=all_tiles(lambda data: None))
-tiled("of-the-upper-level-missing", "unavailable", spoil=all_tiles(lambda data: None, "tile/1/"))
-tiled("of-the-upper-level-changed", "proof", spoil=all_tiles(flipped, "tile/1/"))
-tiled("partial-ones-replaced-by-full-ones", quote="A larger one needs a consistency proof, from tiles.", spoil=lambda t: {}, seen=300, grown=512)
-
-
-@case("tiles/a-partial-tile-that-a-full-one-replaced", "protocol.md", "a partial tile may disappear when the full one exists")
-def replaced_tile(play: Play) -> None:
-    registry = Registry.fresh()
-    registry.fill(250)
-    registry.publish()
-    play.start(registry)
-    registry.fill(3)
-    registry.publish()
-    later = registry.fork()
-    later.fill(300)
-    later.publish()
-    gone: dict[str, bytes | Answer | None] = {path: None for path in registry.files if path.startswith("tile/0") and ".p/" in path}
-    play.serve(registry, {**gone, **{p: d for p, d in later.files.items() if p.startswith("tile/0") and ".p/" not in p}})
-    play.decisive("refresh")
-
-
-@case("tiles/a-proof-from-a-log-of-one-entry", CLIENT, "A larger one needs a consistency proof, from tiles.", "proof", "chain", "fork", "signature", "foreign")
-def from_one_entry(play: Play) -> None:
-    """A thief with the log's key claims that the root alone was the snapshot."""
-    registry = Registry.fresh()
-    play.start(registry)
-    registry.set_head(
-        checkpoint=note(tree.checkpoint_text(registry.origin, registry.size + 1, tree.leaf_hash(registry.snapshot.encode())), *registry.by_log()),
-        proof=[],
-    )
-    play.serve(registry)
-    play.decisive("refresh")
+snapshot(
+    "with-an-unknown-line", "unknown or duplicate lines", "malformed", edit=after("root", "color blue"), page=COMMON
+)
+snapshot(
+    "with-a-date-that-is-none", "real dates only", "malformed", edit=value("time", "2026-03-01T24:00:00Z"), page=COMMON
+)
+snapshot(
+    "before-1970", "real dates only", "malformed", "rollback", edit=value("time", "1969-12-31T23:59:59Z"), page=COMMON
+)
+snapshot(
+    "is-another-statement",
+    "A snapshot is the last leaf of every tree that has a checkpoint",
+    "foreign",
+    "malformed",
+    edit=lambda t: swap("rye.snapshot/v1", "rye.yank/v1")(t),
+)

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 
 from conformance.cases import case
 from conformance.play import Play
-from conformance.simulator.keys import HardwareKey, Key, Signer, b64, sha256
-from conformance.simulator.registry import Edit, Registry, stamp
+from conformance.simulator.keys import HardwareKey, Key, Signer, sha256
+from conformance.simulator.registry import Edit, Registry
 from conformance.tables import after, edited, row, swap, value, without
 
 CLIENT, COMMON, KEYSET = "protocol.md#what-a-client-does", "protocol.md#common-rules", "statements.md#ryekeysetv1"
 RELEASE, HARDWARE = "statements.md#ryereleasev1", "statements.md#signatures-of-security-keys"
 PDF = "skill:acme/pdf"
 A, B, C, D = (Key(f"acme {number}") for number in (1, 2, 3, 4))
-H, I = HardwareKey("acme hardware 1"), HardwareKey("acme hardware 2")
+H = HardwareKey("acme hardware 1")
 NAMES = {"names": [PDF], "namespaces": ["acme"]}
 CHAIN = "*t* of its own keys and *t′* of the keys of n−1 sign number n."
 CLAIM = "Number 1 claims the namespace; *t* of its own keys sign it."
 
 
 def chain(
-    name: str, quote: str, *refuses: str, page: str = KEYSET, needs: tuple[str, ...] = (), expect: int | None = None,
+    name: str,
+    quote: str,
+    *refuses: str,
+    page: str = KEYSET,
+    needs: tuple[str, ...] = (),
+    expect: int | None = None,
     play_out: Callable[[Registry], object],
 ) -> None:
     """A registry in which something happens to the keysets of ``acme``; then its namespace and releases are read."""
@@ -48,12 +52,40 @@ chain("a-second-one", CHAIN, expect=2, play_out=lambda r: r.claim("acme", B, by=
 chain("signed-by-the-new-key-only", CHAIN, "signature", play_out=lambda r: r.claim("acme", B, by=signers(B)))
 chain("signed-by-the-old-key-only", CHAIN, "signature", play_out=lambda r: r.claim("acme", B, by=signers(A)))
 chain("signed-by-strangers", CHAIN, "signature", play_out=lambda r: r.claim("acme", B, by=signers(C, D)))
-chain("signed-under-another-namespace", "`<origin>/<namespace>` for a namespace's keys", "signature", page=COMMON, play_out=lambda r: r.claim("acme", B, by=signers(A, B, namespace="other")))
-chain("signed-under-the-owners-name", "`<origin>/root` for owners of the root", "signature", page=COMMON, play_out=lambda r: r.claim("acme", B, by=[Signer("registry.example/root", key) for key in (A, B)]))
-chain("signed-by-the-registrys-owners", CHAIN, "signature", play_out=lambda r: r.claim("acme", B, by=[*signers(B), *r.by_owners()]))
+chain(
+    "signed-under-another-namespace",
+    "`<origin>/<namespace>` for a namespace's keys",
+    "signature",
+    page=COMMON,
+    play_out=lambda r: r.claim("acme", B, by=signers(A, B, namespace="other")),
+)
+chain(
+    "signed-under-the-owners-name",
+    "`<origin>/root` for owners of the root",
+    "signature",
+    page=COMMON,
+    play_out=lambda r: r.claim("acme", B, by=[Signer("registry.example/root", key) for key in (A, B)]),
+)
+chain(
+    "signed-by-the-registrys-owners",
+    CHAIN,
+    "signature",
+    play_out=lambda r: r.claim("acme", B, by=[*signers(B), *r.by_owners()]),
+)
 chain("threshold-of-two", CHAIN, expect=2, play_out=lambda r: r.claim("acme", A, B, C, threshold=2, by=signers(A, C)))
-chain("threshold-of-two-signed-by-one", CHAIN, "signature", play_out=lambda r: r.claim("acme", A, B, C, threshold=2, by=signers(A)))
-chain("threshold-of-two-signed-twice-by-one", "counts each key once", "signature", page=COMMON, play_out=lambda r: r.claim("acme", A, B, C, threshold=2, by=signers(A, A)))
+chain(
+    "threshold-of-two-signed-by-one",
+    CHAIN,
+    "signature",
+    play_out=lambda r: r.claim("acme", A, B, C, threshold=2, by=signers(A)),
+)
+chain(
+    "threshold-of-two-signed-twice-by-one",
+    "counts each key once",
+    "signature",
+    page=COMMON,
+    play_out=lambda r: r.claim("acme", A, B, C, threshold=2, by=signers(A, A)),
+)
 
 
 def _three(registry: Registry, *keys: Key) -> None:
@@ -63,13 +95,45 @@ def _three(registry: Registry, *keys: Key) -> None:
 
 chain("old-threshold-of-two", CHAIN, expect=3, play_out=lambda r: _three(r, A, C))
 chain("old-threshold-of-two-signed-by-one", CHAIN, "signature", play_out=lambda r: _three(r, B))
-chain("the-last-but-one-keyset-signs", CHAIN, "signature", play_out=lambda r: (r.claim("acme", B, by=signers(A, B)), r.claim("acme", C, by=signers(A, C))))
-chain("a-wrong-signature-besides-enough-good-ones", "refuses the note if a known key's signature is wrong", "signature", page=COMMON, play_out=lambda r: _wrong(r))
+chain(
+    "the-last-but-one-keyset-signs",
+    CHAIN,
+    "signature",
+    play_out=lambda r: (r.claim("acme", B, by=signers(A, B)), r.claim("acme", C, by=signers(A, C))),
+)
+chain(
+    "a-wrong-signature-besides-enough-good-ones",
+    "refuses the note if a known key's signature is wrong",
+    "signature",
+    page=COMMON,
+    play_out=lambda r: _wrong(r),
+)
 chain("skips-a-number", "number <n, from 1>", "chain", play_out=lambda r: r.claim("acme", B, edit=value("number", "3")))
-chain("repeats-a-number", "number <n, from 1>", "chain", "malformed", play_out=lambda r: r.claim("acme", B, edit=lambda t: value("previous", "-")(value("number", "1")(t))))
-chain("names-another-one", "previous <sha256 of the text of keyset n−1, or ->", "chain", play_out=lambda r: r.claim("acme", B, edit=value("previous", "0" * 64)))
-chain("of-another-namespace", "namespace <segment>", "foreign", play_out=lambda r: r.claim("acme", B, edit=value("namespace", "other")))
-chain("of-another-origin", "origin <origin>", "foreign", play_out=lambda r: r.claim("acme", B, edit=value("origin", "other.example")))
+chain(
+    "repeats-a-number",
+    "number <n, from 1>",
+    "chain",
+    "malformed",
+    play_out=lambda r: r.claim("acme", B, edit=lambda t: value("previous", "-")(value("number", "1")(t))),
+)
+chain(
+    "names-another-one",
+    "previous <sha256 of the text of keyset n−1, or ->",
+    "chain",
+    play_out=lambda r: r.claim("acme", B, edit=value("previous", "0" * 64)),
+)
+chain(
+    "of-another-namespace",
+    "namespace <segment>",
+    "foreign",
+    play_out=lambda r: r.claim("acme", B, edit=value("namespace", "other")),
+)
+chain(
+    "of-another-origin",
+    "origin <origin>",
+    "foreign",
+    play_out=lambda r: r.claim("acme", B, edit=value("origin", "other.example")),
+)
 
 
 def _wrong(registry: Registry) -> None:
@@ -100,15 +164,34 @@ first("signed-by-a-stranger", CLAIM, "signature", keys=(A,), by=(B,))
 first("signed-by-nobody", CLAIM, "signature", "malformed", keys=(A,), by=())
 first("by-one-of-two-that-are-needed", CLAIM, "signature", keys=(A, B), by=(A,), threshold=2)
 first("by-two-of-two", CLAIM, keys=(A, B), by=(A, B), threshold=2)
-first("number-two", CLAIM, "chain", keys=(A,), by=(A,), edit=lambda t: value("previous", "0" * 64)(value("number", "2")(t)))
-first("that-is-a-recovery", "Number 1 has no `recovery`.", "malformed", keys=(A,), by=(A,), edit=lambda t: t + "recovery 2026-04-01T12:00:00Z\n")
+first(
+    "number-two",
+    CLAIM,
+    "chain",
+    keys=(A,),
+    by=(A,),
+    edit=lambda t: value("previous", "0" * 64)(value("number", "2")(t)),
+)
+first(
+    "that-is-a-recovery",
+    "Number 1 has no `recovery`.",
+    "malformed",
+    keys=(A,),
+    by=(A,),
+    edit=lambda t: t + "recovery 2026-04-01T12:00:00Z\n",
+)
 
 
 # Who may release
 
 
 def released(
-    name: str, quote: str, *refuses: str, page: str = RELEASE, needs: tuple[str, ...] = (), revoked: bool | None = None,
+    name: str,
+    quote: str,
+    *refuses: str,
+    page: str = RELEASE,
+    needs: tuple[str, ...] = (),
+    revoked: bool | None = None,
     play_out: Callable[[Registry], object],
 ) -> None:
     chain_expect = revoked
@@ -128,23 +211,89 @@ def released(
 FORCE = "that is in force at the leaf's position"
 released("by-the-key", "A key of the namespace's keyset", revoked=False, play_out=lambda r: r.release())
 released("by-a-stranger", "A key of the namespace's keyset", "signature", play_out=lambda r: r.release(by=signers(B)))
-released("under-another-key-name", "`<origin>/<namespace>` for a namespace's keys", "signature", page=COMMON, play_out=lambda r: r.release(by=signers(A, namespace="other")))
-released("by-the-owners", "A key of the namespace's keyset", "signature", play_out=lambda r: r.release(by=r.by_owners()))
+released(
+    "under-another-key-name",
+    "`<origin>/<namespace>` for a namespace's keys",
+    "signature",
+    page=COMMON,
+    play_out=lambda r: r.release(by=signers(A, namespace="other")),
+)
+released(
+    "by-the-owners", "A key of the namespace's keyset", "signature", play_out=lambda r: r.release(by=r.by_owners())
+)
 released("by-the-log", "A key of the namespace's keyset", "signature", play_out=lambda r: r.release(by=r.by_log()))
-released("by-a-key-that-was-replaced", FORCE, "signature", play_out=lambda r: (r.claim("acme", B, by=signers(A, B)), r.release(by=signers(A))))
+released(
+    "by-a-key-that-was-replaced",
+    FORCE,
+    "signature",
+    play_out=lambda r: (r.claim("acme", B, by=signers(A, B)), r.release(by=signers(A))),
+)
 released("by-the-new-key", FORCE, play_out=lambda r: (r.claim("acme", B, by=signers(A, B)), r.release(by=signers(B))))
-released("before-its-key-is-in-force", FORCE, "keyset", "signature", play_out=lambda r: (r.release(by=signers(B), keyset=2), r.claim("acme", B, by=signers(A, B))))
-released("by-the-old-key-before-the-change", FORCE, play_out=lambda r: (r.release(by=signers(A)), r.claim("acme", B, by=signers(A, B))))
-released("naming-the-old-keyset", "whose number is `keyset`", "keyset", play_out=lambda r: (r.claim("acme", A, B, by=signers(A, B)), r.release(by=signers(A), keyset=1)))
-released("naming-a-keyset-to-come", "whose number is `keyset`", "keyset", play_out=lambda r: r.release(by=signers(A), keyset=2))
+released(
+    "before-its-key-is-in-force",
+    FORCE,
+    "keyset",
+    "signature",
+    play_out=lambda r: (r.release(by=signers(B), keyset=2), r.claim("acme", B, by=signers(A, B))),
+)
+released(
+    "by-the-old-key-before-the-change",
+    FORCE,
+    play_out=lambda r: (r.release(by=signers(A)), r.claim("acme", B, by=signers(A, B))),
+)
+released(
+    "naming-the-old-keyset",
+    "whose number is `keyset`",
+    "keyset",
+    play_out=lambda r: (r.claim("acme", A, B, by=signers(A, B)), r.release(by=signers(A), keyset=1)),
+)
+released(
+    "naming-a-keyset-to-come",
+    "whose number is `keyset`",
+    "keyset",
+    play_out=lambda r: r.release(by=signers(A), keyset=2),
+)
 released("before-any-keyset", "the last one in effect before it", "keyset", play_out=lambda r: _unclaimed(r))
-released("with-a-wrong-signature-besides", "refuses the note if a known key's signature is wrong", "signature", page=COMMON, play_out=lambda r: _besides(r))
+released(
+    "with-a-wrong-signature-besides",
+    "refuses the note if a known key's signature is wrong",
+    "signature",
+    page=COMMON,
+    play_out=lambda r: _besides(r),
+)
 TWO = "(*k* keys, if it has a `release-threshold`)"
-released("by-two-of-three", TWO, play_out=lambda r: (r.claim("acme", A, B, C, release_threshold=2), r.release(by=signers(A, C))))
-released("by-one-where-two-are-needed", TWO, "signature", play_out=lambda r: (r.claim("acme", A, B, C, release_threshold=2), r.release(by=signers(A))))
-released("by-one-twice-where-two-are-needed", TWO, "signature", play_out=lambda r: (r.claim("acme", A, B, C, release_threshold=2), r.release(by=signers(A, A))))
-released("threshold-is-not-the-keysets", TWO, play_out=lambda r: (r.claim("acme", A, B, C, threshold=2, by=signers(A, B)), r.release(by=signers(C))))
-released("a-yank-needs-one-key", "yanks and the other statements about items still need one", page=KEYSET, play_out=lambda r: (r.claim("acme", A, B, C, release_threshold=2), r.release(by=signers(A, B)), r.yank(by=signers(C))))
+released(
+    "by-two-of-three",
+    TWO,
+    play_out=lambda r: (r.claim("acme", A, B, C, release_threshold=2), r.release(by=signers(A, C))),
+)
+released(
+    "by-one-where-two-are-needed",
+    TWO,
+    "signature",
+    play_out=lambda r: (r.claim("acme", A, B, C, release_threshold=2), r.release(by=signers(A))),
+)
+released(
+    "by-one-twice-where-two-are-needed",
+    TWO,
+    "signature",
+    play_out=lambda r: (r.claim("acme", A, B, C, release_threshold=2), r.release(by=signers(A, A))),
+)
+released(
+    "threshold-is-not-the-keysets",
+    TWO,
+    play_out=lambda r: (r.claim("acme", A, B, C, threshold=2, by=signers(A, B)), r.release(by=signers(C))),
+)
+released(
+    "a-yank-needs-one-key",
+    "yanks and the other statements about items still need one",
+    page=KEYSET,
+    play_out=lambda r: (
+        r.claim("acme", A, B, C, release_threshold=2),
+        r.release(by=signers(A, B)),
+        r.yank(by=signers(C)),
+    ),
+)
 
 
 def _unclaimed(registry: Registry) -> None:
@@ -167,12 +316,42 @@ def _besides(registry: Registry) -> None:
 # Revocations
 
 REVOKE = "Its signatures count where their log position is lower than the one given; position 0 revokes all."
-released("by-a-key-revoked-later", REVOKE, revoked=False, page=KEYSET, play_out=lambda r: (r.release(), r.claim("acme", B, revoked=[(A, r.size)], by=signers(A, B))))
+released(
+    "by-a-key-revoked-later",
+    REVOKE,
+    revoked=False,
+    page=KEYSET,
+    play_out=lambda r: (r.release(), r.claim("acme", B, revoked=[(A, r.size)], by=signers(A, B))),
+)
 released("at-the-position-of-the-revocation", REVOKE, revoked=True, page=KEYSET, play_out=lambda r: _revoked_at(r, 0))
 released("just-before-the-revocation", REVOKE, revoked=False, page=KEYSET, play_out=lambda r: _revoked_at(r, 1))
-released("of-a-key-revoked-from-the-beginning", REVOKE, revoked=True, page=KEYSET, play_out=lambda r: (r.release(), r.claim("acme", B, revoked=[(A, 0)], by=signers(A, B))))
-released("by-two-of-whom-one-is-revoked", TWO, revoked=True, play_out=lambda r: (r.claim("acme", A, B, C, release_threshold=2), r.release(by=signers(A, B)), r.claim("acme", B, C, release_threshold=2, revoked=[(A, 0)], by=signers(A, B, C))))
-released("by-three-of-whom-one-is-revoked", TWO, revoked=False, play_out=lambda r: (r.claim("acme", A, B, C, release_threshold=2), r.release(by=signers(A, B, C)), r.claim("acme", B, C, release_threshold=2, revoked=[(A, 0)], by=signers(A, B, C))))
+released(
+    "of-a-key-revoked-from-the-beginning",
+    REVOKE,
+    revoked=True,
+    page=KEYSET,
+    play_out=lambda r: (r.release(), r.claim("acme", B, revoked=[(A, 0)], by=signers(A, B))),
+)
+released(
+    "by-two-of-whom-one-is-revoked",
+    TWO,
+    revoked=True,
+    play_out=lambda r: (
+        r.claim("acme", A, B, C, release_threshold=2),
+        r.release(by=signers(A, B)),
+        r.claim("acme", B, C, release_threshold=2, revoked=[(A, 0)], by=signers(A, B, C)),
+    ),
+)
+released(
+    "by-three-of-whom-one-is-revoked",
+    TWO,
+    revoked=False,
+    play_out=lambda r: (
+        r.claim("acme", A, B, C, release_threshold=2),
+        r.release(by=signers(A, B, C)),
+        r.claim("acme", B, C, release_threshold=2, revoked=[(A, 0)], by=signers(A, B, C)),
+    ),
+)
 
 
 def _revoked_at(registry: Registry, later: int) -> None:
@@ -210,12 +389,51 @@ def revoked_yank(play: Play) -> None:
 
 
 KEPT = "`revoke` lines of n−1 stay in n, unchanged."
-chain("revocation-kept", KEPT, expect=3, play_out=lambda r: (r.claim("acme", B, revoked=[(A, 9)], by=signers(A, B)), r.claim("acme", C, by=signers(B, C))))
-chain("revocation-left-out", KEPT, "chain", play_out=lambda r: (r.claim("acme", B, revoked=[(A, 9)], by=signers(A, B)), r.claim("acme", C, revoked=[], by=signers(B, C))))
-chain("revocation-moved", KEPT, "chain", play_out=lambda r: (r.claim("acme", B, revoked=[(A, 9)], by=signers(A, B)), r.claim("acme", C, revoked=[(A, 8)], by=signers(B, C))))
-chain("revocation-replaced-by-another", KEPT, "chain", play_out=lambda r: (r.claim("acme", B, revoked=[(A, 9)], by=signers(A, B)), r.claim("acme", C, revoked=[(D, 9)], by=signers(B, C))))
-chain("revocation-of-a-present-key", "A `revoke` line names a key that is not among the `key` lines.", "malformed", play_out=lambda r: r.claim("acme", A, B, revoked=[(A, 9)]))
-chain("revocation-twice", "A key is revoked once.", "malformed", play_out=lambda r: r.claim("acme", B, revoked=[(A, 9), (A, 8)], by=signers(A, B)))
+chain(
+    "revocation-kept",
+    KEPT,
+    expect=3,
+    play_out=lambda r: (r.claim("acme", B, revoked=[(A, 9)], by=signers(A, B)), r.claim("acme", C, by=signers(B, C))),
+)
+chain(
+    "revocation-left-out",
+    KEPT,
+    "chain",
+    play_out=lambda r: (
+        r.claim("acme", B, revoked=[(A, 9)], by=signers(A, B)),
+        r.claim("acme", C, revoked=[], by=signers(B, C)),
+    ),
+)
+chain(
+    "revocation-moved",
+    KEPT,
+    "chain",
+    play_out=lambda r: (
+        r.claim("acme", B, revoked=[(A, 9)], by=signers(A, B)),
+        r.claim("acme", C, revoked=[(A, 8)], by=signers(B, C)),
+    ),
+)
+chain(
+    "revocation-replaced-by-another",
+    KEPT,
+    "chain",
+    play_out=lambda r: (
+        r.claim("acme", B, revoked=[(A, 9)], by=signers(A, B)),
+        r.claim("acme", C, revoked=[(D, 9)], by=signers(B, C)),
+    ),
+)
+chain(
+    "revocation-of-a-present-key",
+    "A `revoke` line names a key that is not among the `key` lines.",
+    "malformed",
+    play_out=lambda r: r.claim("acme", A, B, revoked=[(A, 9)]),
+)
+chain(
+    "revocation-twice",
+    "A key is revoked once.",
+    "malformed",
+    play_out=lambda r: r.claim("acme", B, revoked=[(A, 9), (A, 8)], by=signers(A, B)),
+)
 
 
 # What was seen
@@ -223,7 +441,9 @@ chain("revocation-twice", "A key is revoked once.", "malformed", play_out=lambda
 SEEN = "A namespace's chain must contain the keyset that was last seen of it, at its position"
 
 
-def contradicted(name: str, *refuses: str, other: Callable[[Registry], object], index: Callable[[Registry], object] = lambda r: None) -> None:
+def contradicted(
+    name: str, *refuses: str, other: Callable[[Registry], object], index: Callable[[Registry], object] = lambda r: None
+) -> None:
     """A client has seen keyset 2; later, the operator signs a map in which the namespace has another chain."""
 
     @case(f"keysets/seen-{name}", CLIENT, SEEN, *refuses)
@@ -240,7 +460,7 @@ def contradicted(name: str, *refuses: str, other: Callable[[Registry], object], 
         play.decisive("resolve", namespaces=["acme"])
 
 
-def _without_last(registry: Registry) -> None:
+def without_last(registry: Registry) -> None:
     registry.indexes["namespace:acme"].pop()
     before = registry.spaces["acme"].before
     assert before is not None
@@ -254,221 +474,11 @@ def _moved(registry: Registry) -> None:
 
 contradicted("and-continued", other=lambda r: r.claim("acme", C, by=signers(B, C)))
 contradicted("and-gone", "vanished", "fork", other=lambda r: r.indexes.pop("namespace:acme"))
-contradicted("and-cut-off", "fork", "vanished", other=_without_last)
-contradicted("and-replaced", "fork", "vanished", other=lambda r: (_without_last(r), r.claim("acme", D, by=signers(A, D))))
+contradicted("and-cut-off", "fork", "vanished", other=without_last)
+contradicted(
+    "and-replaced", "fork", "vanished", other=lambda r: (without_last(r), r.claim("acme", D, by=signers(A, D)))
+)
 contradicted("and-at-another-position", "fork", "vanished", other=_moved)
-
-
-# Recoveries
-
-RECOVERY = "With a `recovery` line the old keys need not sign: *t* of the new keys and the root's threshold of owners do."
-WAITS = "The recovery's time is at least 72 h after `time`, and the statement has no effect before it."
-ACCEPT = "Once a recovery has taken effect (by the snapshot's time), clients refuse the namespace until their user has accepted exactly this statement"
-
-
-def recovered(
-    name: str, quote: str, *refuses: str, hours: float, accept: str | None = None, keyset: int | None = None,
-    page: str = KEYSET, then: Callable[[Registry], object] = lambda r: None, **how: object,
-) -> None:
-    """A recovery by B; after some hours the namespace is read. ``accept``: ``this`` or any hash."""
-
-    @case(f"keysets/recovery-{name}", page, quote, *refuses)
-    def play_recovered(play: Play) -> None:
-        registry = Registry.fresh()
-        play.start(registry)
-        play.good("resolve", **NAMES)
-        announced = registry.recover("acme", B, **how)  # type: ignore[arg-type]
-        registry.wait(hours=hours)
-        then(registry)
-        registry.publish()
-        play.serve(registry)
-        members = {} if accept is None else {"accept": announced if accept == "this" else accept}
-        found = play.decisive("resolve", **NAMES, **members)
-        if keyset is not None:
-            play.expect("the keyset", found["namespaces"]["acme"]["keyset"], keyset)
-            play.expect("pending", found["namespaces"]["acme"]["pending"], hours < 72)
-
-
-recovered("that-waits", WAITS, hours=71, keyset=1)
-recovered("in-effect-at-its-time", ACCEPT, "recovery", hours=72)
-recovered("in-effect", ACCEPT, "recovery", hours=100)
-recovered("accepted", ACCEPT, hours=100, accept="this", keyset=2)
-recovered("of-another-text-accepted", ACCEPT, "recovery", hours=100, accept="0" * 64)
-recovered("without-owners", RECOVERY, "signature", hours=1, by=signers(A, B))
-recovered("by-one-owner", RECOVERY, "signature", hours=1, by=[*signers(B), Signer("registry.example/root", Key("owner 1"))])
-recovered("by-one-owner-twice", "counts each key once", "signature", page=COMMON, hours=1, by=[*signers(B), *[Signer("registry.example/root", Key("owner 1"))] * 2])
-recovered("by-the-owners-only", RECOVERY, "signature", hours=1, by=[Signer("registry.example/root", Key(f"owner {n}")) for n in (1, 2, 3)])
-recovered("by-owners-under-another-name", "`<origin>/root` for owners of the root", "signature", page=COMMON, hours=1, by=[*signers(B), *signers(Key("owner 1"), Key("owner 2"))])
-recovered("after-72-hours-exactly", WAITS, hours=1, keyset=1, delay=timedelta(hours=72))
-recovered("after-less-than-72-hours", WAITS, "malformed", "chain", hours=1, delay=timedelta(hours=71, minutes=59, seconds=59))
-OBJECT = "a statement whose `time` is before the recovery's, again with number n and the hash of n−1, replaces the recovery"
-EARLY = "Nothing else may follow so early."
-
-
-def _object(registry: Registry, *by: Key, **lines: object) -> None:
-    registry.claim("acme", C, by=signers(*by), after=registry.spaces["acme"].before, **lines)  # type: ignore[arg-type]
-
-
-recovered("objected-to", OBJECT, hours=1, then=lambda r: _object(r, A, C))
-recovered("objected-to-by-the-new-keys", OBJECT, "signature", hours=1, then=lambda r: _object(r, B, C))
-recovered("objected-to-one-second-before", OBJECT, hours=72 - 1 / 3600, then=lambda r: _object(r, A, C))
-recovered("objected-to-too-late", OBJECT, "chain", hours=72, accept="this", then=lambda r: _object(r, A, C))
-recovered("followed-too-early", EARLY, "chain", hours=1, then=lambda r: r.claim("acme", C, by=signers(B, C)))
-recovered("followed-in-time", "the statement has no effect before it", hours=73, accept="this", keyset=3, then=lambda r: r.claim("acme", C, by=signers(B, C)))
-recovered("followed-by-a-postdated-one", "is dated after a recovery which is not in effect yet (by the snapshot's time) has no effect before the recovery does", hours=1, keyset=1, then=lambda r: r.claim("acme", C, by=signers(B, C), edit=value("time", stamp(r.now + timedelta(hours=100)))))
-recovered("replaced-by-another", "Another recovery may also replace it.", hours=1, keyset=1, then=lambda r: r.recover("acme", D, after=r.spaces["acme"].before))
-recovered("release-by-the-new-key-while-it-waits", "Until then the keys of n−1 stay in force", "signature", "keyset", hours=1, then=lambda r: r.release(by=signers(B), keyset=1))
-recovered("release-by-the-new-keyset-while-it-waits", "Until then the keys of n−1 stay in force", "signature", "keyset", hours=1, then=lambda r: r.release(by=signers(B), keyset=2))
-recovered("release-by-the-old-key-while-it-waits", "Until then the keys of n−1 stay in force", hours=1, then=lambda r: r.release(by=signers(A), keyset=1))
-recovered("postdated-release-by-the-new-key", "a statement under its keys, that is dated after a recovery which is not in effect yet", "keyset", hours=1, then=lambda r: r.release(by=signers(B), keyset=2, time=r.now + timedelta(hours=100)))
-recovered("release-by-the-new-key", "the recovery counts as in effect", page=RELEASE, hours=100, accept="this", keyset=2, then=lambda r: r.release(by=signers(B), keyset=2))
-recovered("release-by-the-old-key-afterwards", "the recovery counts as in effect", "keyset", "signature", page=RELEASE, hours=100, accept="this", then=lambda r: r.release(by=signers(A), keyset=1))
-
-
-recovered("release-that-goes-back-to-the-keyset-before", "Along the log of one name, `keyset` never goes down.", "keyset", page=RELEASE, hours=80, accept="this", then=lambda r: _goes_back(r))
-
-
-def _goes_back(registry: Registry) -> None:
-    """The recovery counts for a statement of its time, and not for a later one that is dated before it."""
-    registry.release(by=signers(B))
-    registry.release(version="1.1.0", by=signers(A), keyset=1, time=registry.now - timedelta(hours=79))
-
-
-@case("keysets/recovery-stays-accepted", KEYSET, ACCEPT)
-def stays_accepted(play: Play) -> None:
-    registry = Registry.fresh()
-    play.start(registry)
-    announced = registry.recover("acme", B)
-    registry.wait(hours=100)
-    registry.publish()
-    play.serve(registry)
-    play.good("resolve", **NAMES, accept=announced)
-    play.decisive("resolve", **NAMES)
-
-
-@case("keysets/recovery-seen-and-then-gone", CLIENT, SEEN, "fork", "vanished")
-def recovery_gone(play: Play) -> None:
-    registry = Registry.fresh()
-    play.start(registry)
-    announced = registry.recover("acme", B)
-    registry.wait(hours=100)
-    registry.publish()
-    play.serve(registry)
-    play.good("resolve", **NAMES, accept=announced)
-    _without_last(registry)
-    registry.wait(minutes=1)
-    registry.publish()
-    play.serve(registry)
-    play.decisive("resolve", **NAMES)
-
-
-@case("keysets/recovery-accepted-elsewhere-in-the-registry", KEYSET, ACCEPT, "recovery")
-def other_recovery(play: Play) -> None:
-    registry = Registry.fresh()
-    registry.claim("other", C)
-    registry.publish()
-    play.start(registry)
-    registry.recover("acme", B)
-    announced = registry.recover("other", D)
-    registry.wait(hours=100)
-    registry.publish()
-    play.serve(registry)
-    play.good("resolve", namespaces=["other"], accept=announced)
-    play.decisive("resolve", namespaces=["acme"])
-
-
-OWNERS = "statements.md#which-owners-count"
-
-
-@case("keysets/recovery-by-owners-of-an-earlier-root", OWNERS, "from that position on, owners of earlier roots sign nothing", "signature")
-def earlier_owners(play: Play) -> None:
-    registry = Registry.fresh()
-    play.start(registry)
-    old = registry.owners
-    registry.owners = (Key("owner 4"), Key("owner 5"), Key("owner 6"))
-    registry.add_root(by=registry.by_owners(*old, *registry.owners))
-    registry.publish()
-    play.serve(registry)
-    play.good("refresh")
-    registry.recover("acme", B, by=[*signers(B), *registry.by_owners(*old)])
-    registry.publish()
-    play.serve(registry)
-    play.decisive("resolve", **NAMES)
-
-
-@case("keysets/recovery-before-the-owners-changed", OWNERS, "Before it, those of any root count.")
-def before_owners_changed(play: Play) -> None:
-    registry = Registry.fresh()
-    registry.recover("acme", B)
-    old = registry.owners
-    registry.owners = (Key("owner 4"), Key("owner 5"), Key("owner 6"))
-    registry.add_root(by=registry.by_owners(*old, *registry.owners))
-    registry.publish()
-    play.start(registry)
-    play.decisive("resolve", **NAMES)
-
-
-@case("keysets/recovery-by-the-new-owners", OWNERS, "signed by the threshold of owners of the root in force at their position")
-def new_owners(play: Play) -> None:
-    registry = Registry.fresh()
-    play.start(registry)
-    old = registry.owners
-    registry.owners = (Key("owner 4"), Key("owner 5"), Key("owner 6"))
-    registry.add_root(by=registry.by_owners(*old, *registry.owners))
-    registry.publish()
-    play.serve(registry)
-    play.good("refresh")
-    registry.recover("acme", B)
-    registry.publish()
-    play.serve(registry)
-    play.decisive("resolve", **NAMES)
-
-
-# Security keys
-
-SK = ("security-keys",)
-REQUIRED = "With `require hardware`, only the signatures of the keyset's security keys count"
-VERIFIED = "With `require hardware-verified`, only those with flags 5."
-released("by-a-security-key", "Over a message (the text of a note", page=HARDWARE, needs=SK, play_out=lambda r: (r.claim("acme", H, by=signers(A, H)), r.release(by=signers(H))))
-released("by-a-verified-security-key", "5 (present, and verified by PIN or finger)", page=HARDWARE, needs=SK, play_out=lambda r: (r.claim("acme", H, by=signers(A, H)), r.release(by=signers(H.with_flags(5)))))
-for flags in (0, 4, 65, 69, 129, 255):
-    released(f"with-flags-{flags}", "Every other value is refused even if it is signed correctly.", "signature", page=HARDWARE, needs=SK, play_out=lambda r, flags=flags: (r.claim("acme", H, by=signers(A, H)), r.release(by=signers(H.with_flags(flags)))))  # type: ignore[misc]
-released("for-another-application", "SHA-256(application)", "signature", page=HARDWARE, needs=SK, play_out=lambda r: (r.claim("acme", H, by=signers(A, H)), r.release(by=signers(HardwareKey(H.label, claimed="ssh:other")))))
-released("by-a-security-keys-bare-key", "the key signs what OpenSSH's PROTOCOL.u2f says", "signature", page=HARDWARE, needs=SK, play_out=lambda r: (r.claim("acme", H, by=signers(A, H)), r.release(by=signers(Key(H.label)))))
-released("by-an-ordinary-key-where-hardware-is-required", REQUIRED, "signature", page=KEYSET, needs=SK, play_out=lambda r: (r.claim("acme", A, H, require="hardware"), r.release(by=signers(A))))
-released("by-hardware-where-it-is-required", REQUIRED, page=KEYSET, needs=SK, play_out=lambda r: (r.claim("acme", A, H, require="hardware"), r.release(by=signers(H))))
-released("by-unverified-hardware-where-verified-is-required", VERIFIED, "signature", page=KEYSET, needs=SK, play_out=lambda r: (r.claim("acme", A, H, require="hardware-verified", by=signers(A, H.with_flags(5))), r.release(by=signers(H))))
-released("by-verified-hardware-where-it-is-required", VERIFIED, page=KEYSET, needs=SK, play_out=lambda r: (r.claim("acme", A, H, require="hardware-verified", by=signers(A, H.with_flags(5))), r.release(by=signers(H.with_flags(5)))))
-chain("hardware-requirement-lowered-by-hardware", "a keyset that lowers it is signed by security keys", needs=SK, expect=3, play_out=lambda r: (r.claim("acme", A, H, require="hardware"), r.claim("acme", A, by=signers(A, H))))
-chain("hardware-requirement-lowered-by-an-ordinary-key", "a keyset that lowers it is signed by security keys", "signature", needs=SK, play_out=lambda r: (r.claim("acme", A, H, require="hardware"), r.claim("acme", A, by=signers(A))))
-chain("hardware-required-and-not-used", REQUIRED, "signature", needs=SK, play_out=lambda r: r.claim("acme", A, H, require="hardware", by=signers(A)))
-chain("hardware-required-of-too-few", "It has at least as many of them as both thresholds say.", "malformed", needs=SK, play_out=lambda r: r.claim("acme", A, H, threshold=2, require="hardware"))
-chain("hardware-required-of-too-few-for-releases", "It has at least as many of them as both thresholds say.", "malformed", needs=SK, play_out=lambda r: r.claim("acme", A, H, release_threshold=2, require="hardware"))
-chain("the-same-32-bytes-twice", "No two `key` lines have the same 32 bytes, in whichever form", "malformed", needs=SK, play_out=lambda r: r.claim("acme", A, HardwareKey(A.label)))
-chain("the-same-32-bytes-for-two-applications", "No two `key` lines have the same 32 bytes, in whichever form", "malformed", needs=SK, play_out=lambda r: r.claim("acme", H, HardwareKey(H.label, application="ssh:other"), by=signers(A, H)))
-chain("the-32-bytes-of-a-revoked-key", "no `key` line has the 32 bytes of a `revoke` line", "malformed", needs=SK, play_out=lambda r: r.claim("acme", HardwareKey(A.label), revoked=[(A, 9)], by=signers(A)))
-released("revoked-as-an-ordinary-key", "no `key` line has the 32 bytes of a `revoke` line", page=KEYSET, needs=SK, revoked=True, play_out=lambda r: (r.claim("acme", H, by=signers(A, H)), r.release(by=signers(H)), r.claim("acme", B, revoked=[(Key(H.label), 0)], by=signers(H, B))))
-
-
-def blob(name: str, quote: str, change: Callable[[bytes], bytes], *refuses: str) -> None:
-    """A security key's line with another blob."""
-
-    def edit(text: str) -> str:
-        return text.replace(b64(H.blob), b64(change(H.blob)))
-
-    chain(f"security-key-{name}", quote, *refuses, page=HARDWARE, needs=SK, play_out=lambda r: r.claim("acme", A, H, by=signers(A), edit=edit))
-
-
-blob("as-it-is", "Its blob is three strings", bytes)
-blob("with-bytes-after-it", "Nothing follows", lambda b: b + b"\0", "malformed")
-blob("of-another-type", "sk-ssh-ed25519@openssh.com", lambda b: b.replace(b"sk-ssh", b"sk-foo"), "malformed")
-blob("cut-off", "each with its length before it", lambda b: b[:-1], "malformed")
-blob("with-an-empty-application", "1 to 256 bytes of printable ASCII without spaces", lambda b: b[:-8] + bytes(4), "malformed")
-blob("with-a-space-in-its-application", "1 to 256 bytes of printable ASCII without spaces", lambda b: b[:-4] + b"s h:", "malformed")
-blob("with-an-application-of-257-bytes", "1 to 256 bytes of printable ASCII without spaces", lambda b: b[:-8] + (257).to_bytes(4, "big") + b"s" * 257, "malformed", "limit")
-blob("with-a-key-of-31-bytes", "the Ed25519 public key, 32 bytes", lambda b: b.replace(bytes([0, 0, 0, 32]) + H.raw, bytes([0, 0, 0, 31]) + H.raw[:31]), "malformed")
-blob("with-a-key-of-small-order", "the 32 bytes keep the", lambda b: b.replace(H.raw, bytes([1]) + bytes(31)), "malformed")
-chain("security-key-with-a-comment", "OpenSSH's line without a comment", "malformed", needs=SK, play_out=lambda r: r.claim("acme", A, H, by=signers(A), edit=lambda t: t.replace(H.line, H.line + " me@home")))
 
 
 # Grammar
@@ -512,5 +522,5 @@ edited(
         row("a-line-of-more-than-2048-bytes", "No line is longer than 2,048 bytes", after("key", "revoke " + "A" * 2050), "malformed", "limit"),
         row("a-title-with-a-space", "The first line names its type", swap("rye.keyset/v1\n", "rye.keyset/v1 \n"), "malformed"),
     ],
-    **NAMES,
+    members=NAMES,
 )  # fmt: skip

@@ -25,10 +25,23 @@ def with_release(fillers: int = 5) -> Registry:
     return registry
 
 
-def proof_of(registry: Registry, position: int, *, hashes: list[str] | None = None, entry: str | None = None, checkpoint: str | None = None, index: object = None) -> str:
+def proof_of(
+    registry: Registry,
+    position: int,
+    *,
+    hashes: list[str] | None = None,
+    entry: str | None = None,
+    checkpoint: str | None = None,
+    index: object = None,
+) -> str:
     path = [b64(one) for one in registry.tree.inclusion(position)] if hashes is None else hashes
     shown = registry.leaves[position].decode() if entry is None else entry
-    rows = ["c2sp.org/tlog-proof@v1", f"extra {b64(shown.encode())}", f"index {position if index is None else index}", *path]
+    rows = [
+        "c2sp.org/tlog-proof@v1",
+        f"extra {b64(shown.encode())}",
+        f"index {position if index is None else index}",
+        *path,
+    ]
     return "\n".join([*rows, "", registry.checkpoint if checkpoint is None else checkpoint])
 
 
@@ -40,7 +53,10 @@ def checked(text: str, registry: Registry, signed: str) -> None:
     if title != "c2sp.org/tlog-proof@v1" or extra != f"extra {b64(signed.encode())}" or index != f"index {position}":
         raise Failed(f"the proof does not begin with its title, entry and index: {head[:300]!r}")
     hashes = [base64.b64decode(row, validate=True) for row in path]
-    if text_of(checkpoint) != text_of(registry.checkpoint) or registry.checkpoint.splitlines()[-1] not in checkpoint.splitlines():
+    if (
+        text_of(checkpoint) != text_of(registry.checkpoint)
+        or registry.checkpoint.splitlines()[-1] not in checkpoint.splitlines()
+    ):
         raise Failed(f"the proof has another checkpoint: {checkpoint!r}")
     if tree.follow(tree.leaf_hash(signed.encode()), position, registry.size, hashes) != registry.tree.root:
         raise Failed("the proof does not lead to the root")
@@ -78,8 +94,13 @@ def proved_unlogged(play: Play) -> None:
 
 
 def proof(
-    name: str, quote: str, *refuses: str, page: str = PROOFS, make: Callable[[Registry, int], str] = proof_of,
-    members: Callable[[Registry], dict[str, object]] = lambda r: {}, before: Callable[[Registry], object] = lambda r: None,
+    name: str,
+    quote: str,
+    *refuses: str,
+    page: str = PROOFS,
+    make: Callable[[Registry, int], str] = proof_of,
+    members: Callable[[Registry], dict[str, object]] = lambda r: {},
+    before: Callable[[Registry], object] = lambda r: None,
 ) -> None:
     """``verify`` of a proof by a user who has pinned the registry, after an honest one."""
 
@@ -93,37 +114,156 @@ def proof(
         reply = play.decisive("verify", proof=make(registry, position), **members(registry))
         if not refuses:
             play.expect("the position", reply["position"], position)
-            play.expect("the rest", (reply["origin"], reply["size"], reply["type"]), (registry.origin, registry.size, "rye.release/v1"))
+            play.expect(
+                "the rest",
+                (reply["origin"], reply["size"], reply["type"]),
+                (registry.origin, registry.size, "rye.release/v1"),
+            )
 
 
 LEADS = "The entry's hash and the hashes lead to the checkpoint's root"
 proof("good", LEADS)
-proof("good-with-its-file", "`file` of the entry's release", members=lambda r: {"item": base64.b64encode(items.signed(items.skill(), Key("acme 1"))).decode()})
-proof("with-another-file", "`file` of the entry's release", "hash", members=lambda r: {"item": base64.b64encode(b"other").decode()})
-proof("good-with-the-logs-key", "or a verifier key that the user has", members=lambda r: {"log_keys": [r.by_log()[0].vkey]})
-proof("with-another-key-than-the-logs", "signed by a log key of the root in force, or a verifier key that the user has", "signature", members=lambda r: {"log_keys": [Signer("registry.example", Key("stranger")).vkey]})
-proof("with-a-key-of-another-log", "of the log that the user means", "foreign", members=lambda r: {"log_keys": [Signer("other.example", Key("log 1")).vkey]})
-proof("with-a-key-whose-id-is-wrong", "The key ID is C2SP's", "malformed", page=COMMON, members=lambda r: {"log_keys": [_wrong_id(r.by_log()[0].vkey)]})
-proof("with-a-changed-hash", LEADS, "proof", make=lambda r, p: proof_of(r, p, hashes=[b64(bytes(32)), *[b64(h) for h in r.tree.inclusion(p)[1:]]]))
-proof("with-a-hash-less", LEADS, "proof", make=lambda r, p: proof_of(r, p, hashes=[b64(h) for h in r.tree.inclusion(p)[:-1]]))
-proof("with-a-hash-more", LEADS, "proof", make=lambda r, p: proof_of(r, p, hashes=[*[b64(h) for h in r.tree.inclusion(p)], b64(bytes(32))]))
+proof(
+    "good-with-its-file",
+    "`file` of the entry's release",
+    members=lambda r: {"item": base64.b64encode(items.signed(items.skill(), Key("acme 1"))).decode()},
+)
+proof(
+    "with-another-file",
+    "`file` of the entry's release",
+    "hash",
+    members=lambda r: {"item": base64.b64encode(b"other").decode()},
+)
+proof(
+    "good-with-the-logs-key",
+    "or a verifier key that the user has",
+    members=lambda r: {"log_keys": [r.by_log()[0].vkey]},
+)
+proof(
+    "with-another-key-than-the-logs",
+    "signed by a log key of the root in force, or a verifier key that the user has",
+    "signature",
+    members=lambda r: {"log_keys": [Signer("registry.example", Key("stranger")).vkey]},
+)
+proof(
+    "with-a-key-of-another-log",
+    "of the log that the user means",
+    "foreign",
+    members=lambda r: {"log_keys": [Signer("other.example", Key("log 1")).vkey]},
+)
+proof(
+    "with-a-key-whose-id-is-wrong",
+    "The key ID is C2SP's",
+    "malformed",
+    page=COMMON,
+    members=lambda r: {"log_keys": [_wrong_id(r.by_log()[0].vkey)]},
+)
+proof(
+    "with-a-changed-hash",
+    LEADS,
+    "proof",
+    make=lambda r, p: proof_of(r, p, hashes=[b64(bytes(32)), *[b64(h) for h in r.tree.inclusion(p)[1:]]]),
+)
+proof(
+    "with-a-hash-less",
+    LEADS,
+    "proof",
+    make=lambda r, p: proof_of(r, p, hashes=[b64(h) for h in r.tree.inclusion(p)[:-1]]),
+)
+proof(
+    "with-a-hash-more",
+    LEADS,
+    "proof",
+    make=lambda r, p: proof_of(r, p, hashes=[*[b64(h) for h in r.tree.inclusion(p)], b64(bytes(32))]),
+)
 proof("with-a-short-hash", LEADS, "malformed", make=lambda r, p: proof_of(r, p, hashes=[b64(bytes(31))]))
-proof("with-65-hashes", "at most 64", "malformed", "limit", "proof", make=lambda r, p: proof_of(r, p, hashes=[b64(bytes(32))] * 65))
+proof(
+    "with-65-hashes",
+    "at most 64",
+    "malformed",
+    "limit",
+    "proof",
+    make=lambda r, p: proof_of(r, p, hashes=[b64(bytes(32))] * 65),
+)
 proof("of-another-position", LEADS, "proof", make=lambda r, p: proof_of(r, p, index=p + 1))
 proof("of-a-position-outside-of-the-log", LEADS, "proof", make=lambda r, p: proof_of(r, p, index=r.size))
-proof("of-another-entry", LEADS, "proof", make=lambda r, p: proof_of(r, p, entry=r.leaves[p].decode().replace("Fills", "Pills")))
-proof("with-a-wrong-checkpoint-signature", "is signed by a log key", "signature", make=lambda r, p: proof_of(r, p, checkpoint=note(text_of(r.checkpoint)) + r.by_log()[0].line(text_of(r.checkpoint), flipped)))
-proof("with-a-checkpoint-of-a-stranger", "is signed by a log key", "signature", make=lambda r, p: proof_of(r, p, checkpoint=note(text_of(r.checkpoint), Signer("registry.example", Key("stranger")))))
-proof("with-a-checkpoint-of-another-origin", "of the log that the user means", "foreign", "unpinned", make=lambda r, p: proof_of(r, p, checkpoint=note(text_of(r.checkpoint).replace("registry", "other"), Signer("other.example", Key("log 1")))))
-proof("with-an-empty-checkpoint", "c2sp.org/tlog-proof@v1", "malformed", make=lambda r, p: proof_of(r, p, checkpoint=""))
-proof("without-a-checkpoint", "c2sp.org/tlog-proof@v1", "malformed", make=lambda r, p: proof_of(r, p).split("\n\n")[0] + "\n")
+proof(
+    "of-another-entry",
+    LEADS,
+    "proof",
+    make=lambda r, p: proof_of(r, p, entry=r.leaves[p].decode().replace("Fills", "Pills")),
+)
+proof(
+    "with-a-wrong-checkpoint-signature",
+    "is signed by a log key",
+    "signature",
+    make=lambda r, p: proof_of(
+        r, p, checkpoint=note(text_of(r.checkpoint)) + r.by_log()[0].line(text_of(r.checkpoint), flipped)
+    ),
+)
+proof(
+    "with-a-checkpoint-of-a-stranger",
+    "is signed by a log key",
+    "signature",
+    make=lambda r, p: proof_of(
+        r, p, checkpoint=note(text_of(r.checkpoint), Signer("registry.example", Key("stranger")))
+    ),
+)
+proof(
+    "with-a-checkpoint-of-another-origin",
+    "of the log that the user means",
+    "foreign",
+    "unpinned",
+    make=lambda r, p: proof_of(
+        r, p, checkpoint=note(text_of(r.checkpoint).replace("registry", "other"), Signer("other.example", Key("log 1")))
+    ),
+)
+proof(
+    "with-an-empty-checkpoint", "c2sp.org/tlog-proof@v1", "malformed", make=lambda r, p: proof_of(r, p, checkpoint="")
+)
+proof(
+    "without-a-checkpoint",
+    "c2sp.org/tlog-proof@v1",
+    "malformed",
+    make=lambda r, p: proof_of(r, p).split("\n\n")[0] + "\n",
+)
 proof("of-another-version", "c2sp.org/tlog-proof@v1", "malformed", make=lambda r, p: swap("@v1", "@v2")(proof_of(r, p)))
-proof("without-its-entry", "`extra` is the base64 of the entry", "malformed", make=lambda r, p: "\n".join(row for row in proof_of(r, p).split("\n") if not row.startswith("extra ")))
-proof("with-an-index-with-a-leading-zero", "without leading zeros", "malformed", page=COMMON, make=lambda r, p: proof_of(r, p, index=f"0{p}"))
-proof("with-an-entry-without-padding", "padded and canonical", "malformed", page=COMMON, make=lambda r, p: "\n".join(row.rstrip("=") + "A" if row.startswith("extra") else row for row in proof_of(r, p).split("\n")))
+proof(
+    "without-its-entry",
+    "`extra` is the base64 of the entry",
+    "malformed",
+    make=lambda r, p: "\n".join(row for row in proof_of(r, p).split("\n") if not row.startswith("extra ")),
+)
+proof(
+    "with-an-index-with-a-leading-zero",
+    "without leading zeros",
+    "malformed",
+    page=COMMON,
+    make=lambda r, p: proof_of(r, p, index=f"0{p}"),
+)
+proof(
+    "with-an-entry-without-padding",
+    "padded and canonical",
+    "malformed",
+    page=COMMON,
+    make=lambda r, p: "\n".join(
+        row.rstrip("=") + "A" if row.startswith("extra") else row for row in proof_of(r, p).split("\n")
+    ),
+)
 proof("with-CR-LF", "lines end in LF", "malformed", page=COMMON, make=lambda r, p: proof_of(r, p).replace("\n", "\r\n"))
-proof("of-an-entry-that-is-no-statement", "The entry is a statement of the checkpoint's origin", "malformed", make=lambda r, p: proof_of(r, number_of(r, b"filler")))
-proof("of-an-entry-of-another-origin", "The entry is a statement of the checkpoint's origin", "foreign", before=lambda r: _foreign(r), make=lambda r, p: proof_of(r, r.size - 2))
+proof(
+    "of-an-entry-that-is-no-statement",
+    "The entry is a statement of the checkpoint's origin",
+    "malformed",
+    make=lambda r, p: proof_of(r, number_of(r, b"filler")),
+)
+proof(
+    "of-an-entry-of-another-origin",
+    "The entry is a statement of the checkpoint's origin",
+    "foreign",
+    before=lambda r: _foreign(r),
+    make=lambda r, p: proof_of(r, r.size - 2),
+)
 proof("that-is-empty", "c2sp.org/tlog-proof@v1", "malformed", make=lambda r, p: "")
 
 
@@ -191,11 +331,29 @@ noted("the-present-checkpoint", make=lambda old, new: new.checkpoint)
 noted("a-newer-checkpoint", "rollback", make=lambda old, new: _longer(new).checkpoint)
 noted("a-checkpoint-of-another-history", "fork", make=lambda old, new: _other(old).checkpoint)
 noted("a-checkpoint-of-another-history-of-the-same-size", "fork", make=lambda old, new: _other(new).checkpoint)
-noted("a-checkpoint-of-another-origin", "foreign", make=lambda old, new: note(text_of(old.checkpoint).replace("registry", "other"), Signer("other.example", Key("log 1"))))
-noted("a-checkpoint-of-a-stranger", "signature", make=lambda old, new: note(text_of(old.checkpoint), Signer("registry.example", Key("stranger"))))
-noted("a-checkpoint-with-a-wrong-signature", "signature", make=lambda old, new: note(text_of(old.checkpoint)) + old.by_log()[0].line(text_of(old.checkpoint), flipped))
+noted(
+    "a-checkpoint-of-another-origin",
+    "foreign",
+    make=lambda old, new: note(
+        text_of(old.checkpoint).replace("registry", "other"), Signer("other.example", Key("log 1"))
+    ),
+)
+noted(
+    "a-checkpoint-of-a-stranger",
+    "signature",
+    make=lambda old, new: note(text_of(old.checkpoint), Signer("registry.example", Key("stranger"))),
+)
+noted(
+    "a-checkpoint-with-a-wrong-signature",
+    "signature",
+    make=lambda old, new: note(text_of(old.checkpoint)) + old.by_log()[0].line(text_of(old.checkpoint), flipped),
+)
 noted("no-checkpoint", "malformed", make=lambda old, new: "nothing\n")
-noted("a-checkpoint-of-four-lines", "malformed", make=lambda old, new: note(text_of(old.checkpoint) + "x\n", *old.by_log()))
+noted(
+    "a-checkpoint-of-four-lines",
+    "malformed",
+    make=lambda old, new: note(text_of(old.checkpoint) + "x\n", *old.by_log()),
+)
 
 
 @case("locks/a-checkpoint-of-a-log-key-that-was-replaced", "protocol.md#what-a-client-does", NOTED)
@@ -209,7 +367,14 @@ def replaced_key(play: Play) -> None:
     play.decisive("verify", locked={"checkpoint": old})
 
 
-def locked(name: str, quote: str, *refuses: str, row: Callable[[str], dict[str, str]], then: Callable[[Registry], object] = lambda r: None, **expected: object) -> None:
+def locked(
+    name: str,
+    quote: str,
+    *refuses: str,
+    row: Callable[[str], dict[str, str]],
+    then: Callable[[Registry], object] = lambda r: None,
+    **expected: object,
+) -> None:
     @case(f"locks/release-{name}", CLIENT, quote, *refuses)
     def play_locked(play: Play) -> None:
         registry = with_release()
@@ -230,5 +395,11 @@ locked("with-another-hash", LOCKED, "vanished", row=lambda h: {"sha256": "0" * 6
 locked("of-another-version", LOCKED, "vanished", row=lambda h: {"version": "9.9.9"})
 locked("of-an-unknown-item", LOCKED, "vanished", row=lambda h: {"item": "skill:acme/none"})
 locked("that-was-yanked", LOCKED, row=lambda h: {}, then=lambda r: r.yank(), yanked=True)
-locked("that-was-left-out-of-the-index", LOCKED, "vanished", row=lambda h: {}, then=lambda r: r.indexes[PDF].clear() or r.release(version="2.0.0"))
+locked(
+    "that-was-left-out-of-the-index",
+    LOCKED,
+    "vanished",
+    row=lambda h: {},
+    then=lambda r: r.indexes[PDF].clear() or r.release(version="2.0.0"),
+)
 locked("whose-item-was-left-out-of-the-map", LOCKED, "vanished", row=lambda h: {}, then=lambda r: r.indexes.pop(PDF))

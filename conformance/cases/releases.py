@@ -14,7 +14,11 @@ from conformance.tables import after, edited, row, swap, value, without
 
 CLIENT, COMMON = "protocol.md#what-a-client-does", "protocol.md#common-rules"
 RELEASE, YANK, DEPRECATION = "statements.md#ryereleasev1", "statements.md#ryeyankv1", "statements.md#ryedeprecationv1"
-ADVISORY, TAKEDOWN, OWNERS = "statements.md#ryeadvisoryv1", "statements.md#ryetakedownv1", "statements.md#which-owners-count"
+ADVISORY, TAKEDOWN, OWNERS = (
+    "statements.md#ryeadvisoryv1",
+    "statements.md#ryetakedownv1",
+    "statements.md#which-owners-count",
+)
 STATEMENTS = "statements.md"
 PDF = "skill:acme/pdf"
 OF = {"names": [PDF]}
@@ -81,7 +85,7 @@ edited(
         row("a-hook-of-an-unknown-type", "hook <item type> <item id>", after("file", "hook spell acme/x"), "malformed"),
         row("a-note-of-more-than-60000-bytes", "no signed note longer than 60,000 bytes", after("file", "\n".join(sorted(f"capability rye.x{n:05}.{'a' * 100}" for n in range(600)))), "malformed", "limit"),
     ],
-    **OF,
+    members=OF,
 )  # fmt: skip
 
 
@@ -121,7 +125,7 @@ edited(
         row("an-unknown-flag", "attached <path> <size> <sha256> <x or ->", _attached("a", "w"), "malformed"),
         row("not-sorted", "sorted by their bytes", lambda t: after("file", f"attached b 4 {sha256('x')} -\nattached a 4 {sha256('x')} -")(t), "malformed"),
     ],
-    **OF,
+    members=OF,
 )  # fmt: skip
 
 
@@ -143,8 +147,13 @@ def attached_to_a_tool(play: Play) -> None:
 
 
 def told(
-    name: str, page: str, quote: str, *refuses: str, versions: tuple[str, ...] = ("1.0.0", "1.1.0"),
-    then: Callable[[Registry], object], **expected: object,
+    name: str,
+    page: str,
+    quote: str,
+    *refuses: str,
+    versions: tuple[str, ...] = ("1.0.0", "1.1.0"),
+    then: Callable[[Registry], object],
+    **expected: object,
 ) -> None:
     """Releases, then other statements. ``expected``: members of each release in the answer, or ``deprecated``."""
 
@@ -168,50 +177,232 @@ def told(
 LAST = "The last yank, deprecation or advisory in the log counts."
 REPLAY = "One whose text is already in the same index is a replay and is ignored."
 told("yanked", YANK, "state <yanked or available>", then=lambda r: r.yank(), yanked=[True, False])
-told("yanked-and-available-again", ADVISORY, LAST, then=lambda r: (r.yank(), r.yank(state="available", reason=("reason", "It works"))), yanked=[False, False])
-told("yanked-available-yanked", ADVISORY, LAST, then=lambda r: (r.yank(), r.yank(state="available"), r.yank(reason=("reason", "Worse"))), yanked=[True, False])
-told("yank-replayed", ADVISORY, REPLAY, then=lambda r: (r.yank(), r.yank(state="available"), r.yank()), yanked=[False, False])
-told("yank-replayed-with-another-signature", ADVISORY, REPLAY, then=lambda r: (r.yank(), r.yank(state="available"), r.yank(by=[*r.by("acme"), *STRANGER])), yanked=[False, False])
+told(
+    "yanked-and-available-again",
+    ADVISORY,
+    LAST,
+    then=lambda r: (r.yank(), r.yank(state="available", reason=("reason", "It works"))),
+    yanked=[False, False],
+)
+told(
+    "yanked-available-yanked",
+    ADVISORY,
+    LAST,
+    then=lambda r: (r.yank(), r.yank(state="available"), r.yank(reason=("reason", "Worse"))),
+    yanked=[True, False],
+)
+told(
+    "yank-replayed",
+    ADVISORY,
+    REPLAY,
+    then=lambda r: (r.yank(), r.yank(state="available"), r.yank()),
+    yanked=[False, False],
+)
+told(
+    "yank-replayed-with-another-signature",
+    ADVISORY,
+    REPLAY,
+    then=lambda r: (r.yank(), r.yank(state="available"), r.yank(by=[*r.by("acme"), *STRANGER])),
+    yanked=[False, False],
+)
 told("yank-of-a-version-that-was-not-released", YANK, "version <version>", "history", then=lambda r: r.yank("9.9.9"))
-told("yank-by-a-stranger", ADVISORY, "Signed by the namespace's keyset in force", "signature", then=lambda r: r.yank(by=STRANGER))
+told(
+    "yank-by-a-stranger",
+    ADVISORY,
+    "Signed by the namespace's keyset in force",
+    "signature",
+    then=lambda r: r.yank(by=STRANGER),
+)
 told("yank-by-the-owners", YANK, "keyset <n>", "signature", then=lambda r: r.yank(by=r.by_owners()))
 told("yank-of-another-keyset", YANK, "keyset <n>", "keyset", then=lambda r: r.yank(keyset=2))
-told("a-version-released-twice", RELEASE, "A version is released once", "history", then=lambda r: r.release(version="1.0.0", edit=value("description", "Another")))
-told("a-release-repeated-word-for-word", RELEASE, "A version is released once", "history", then=lambda r: r.append(r.indexes[PDF][0][1], PDF))
+told(
+    "a-version-released-twice",
+    RELEASE,
+    "A version is released once",
+    "history",
+    then=lambda r: r.release(version="1.0.0", edit=value("description", "Another")),
+)
+told(
+    "a-release-repeated-word-for-word",
+    RELEASE,
+    "A version is released once",
+    "history",
+    then=lambda r: r.append(r.indexes[PDF][0][1], PDF),
+)
 told("deprecated", DEPRECATION, "state <deprecated or supported>", then=lambda r: r.deprecate(), deprecated=True)
-told("deprecated-for-another", DEPRECATION, "replacement <identity or ->", then=lambda r: r.deprecate(replacement="skill:acme/other"), deprecated=True)
+told(
+    "deprecated-for-another",
+    DEPRECATION,
+    "replacement <identity or ->",
+    then=lambda r: r.deprecate(replacement="skill:acme/other"),
+    deprecated=True,
+)
 told("supported-again", ADVISORY, LAST, then=lambda r: (r.deprecate(), r.deprecate("supported")), deprecated=False)
-told("deprecation-replayed", ADVISORY, REPLAY, then=lambda r: (r.deprecate(), r.deprecate("supported"), r.deprecate()), deprecated=False)
+told(
+    "deprecation-replayed",
+    ADVISORY,
+    REPLAY,
+    then=lambda r: (r.deprecate(), r.deprecate("supported"), r.deprecate()),
+    deprecated=False,
+)
 told("deprecated-by-a-stranger", DEPRECATION, "keyset <n>", "signature", then=lambda r: r.deprecate(by=STRANGER))
 told("advised", ADVISORY, "range <version range>", then=lambda r: r.advise("<1.1.0"), advisories=[["RYE-1"], []])
-told("advised-twice", ADVISORY, "number <text, [A-Z0-9-]{1,64}>", then=lambda r: (r.advise("<1.1.0"), r.advise(">=1.0.0", "RYE-2")), advisories=[["RYE-1", "RYE-2"], ["RYE-2"]])
-told("advisory-replaced", ADVISORY, "A later advisory of the same number replaces the earlier", then=lambda r: (r.advise("<1.1.0"), r.advise(">=1.1.0")), advisories=[[], ["RYE-1"]])
-told("advisory-withdrawn", ADVISORY, "an empty range (`<0.0.0-0`) withdraws it", then=lambda r: (r.advise(">=1.0.0"), r.advise("<0.0.0-0")), advisories=[[], []])
-told("advisory-replayed", ADVISORY, REPLAY, then=lambda r: (r.advise(">=1.0.0"), r.advise("<0.0.0-0"), r.advise(">=1.0.0")), advisories=[[], []])
-told("advisory-by-a-stranger", ADVISORY, "Signed by the namespace's keyset in force", "signature", then=lambda r: r.advise("*", by=STRANGER))
-told("advisory-by-the-owners", ADVISORY, "with `keyset root`, by", then=lambda r: r.advise("*", keyset="root", by=r.by_owners()), advisories=[["RYE-1"], ["RYE-1"]])
-told("advisory-of-the-owners-by-one-owner", ADVISORY, "with `keyset root`, by", "signature", then=lambda r: r.advise("*", keyset="root", by=r.by_owners(Key("owner 1"))))
-told("advisory-of-the-owners-by-the-namespace", ADVISORY, "with `keyset root`, by", "signature", then=lambda r: r.advise("*", keyset="root"))
-told("advisory-of-the-namespace-by-the-owners", ADVISORY, "Signed by the namespace's keyset in force", "signature", then=lambda r: r.advise("*", by=r.by_owners()))
-told("advisory-before-a-release", ADVISORY, "range <version range>", then=lambda r: (r.advise(">=2.0.0"), r.release(version="2.0.0")), advisories=[[], [], ["RYE-1"]])
+told(
+    "advised-twice",
+    ADVISORY,
+    "number <text, [A-Z0-9-]{1,64}>",
+    then=lambda r: (r.advise("<1.1.0"), r.advise(">=1.0.0", "RYE-2")),
+    advisories=[["RYE-1", "RYE-2"], ["RYE-2"]],
+)
+told(
+    "advisory-replaced",
+    ADVISORY,
+    "A later advisory of the same number replaces the earlier",
+    then=lambda r: (r.advise("<1.1.0"), r.advise(">=1.1.0")),
+    advisories=[[], ["RYE-1"]],
+)
+told(
+    "advisory-withdrawn",
+    ADVISORY,
+    "an empty range (`<0.0.0-0`) withdraws it",
+    then=lambda r: (r.advise(">=1.0.0"), r.advise("<0.0.0-0")),
+    advisories=[[], []],
+)
+told(
+    "advisory-replayed",
+    ADVISORY,
+    REPLAY,
+    then=lambda r: (r.advise(">=1.0.0"), r.advise("<0.0.0-0"), r.advise(">=1.0.0")),
+    advisories=[[], []],
+)
+told(
+    "advisory-by-a-stranger",
+    ADVISORY,
+    "Signed by the namespace's keyset in force",
+    "signature",
+    then=lambda r: r.advise("*", by=STRANGER),
+)
+told(
+    "advisory-by-the-owners",
+    ADVISORY,
+    "with `keyset root`, by",
+    then=lambda r: r.advise("*", keyset="root", by=r.by_owners()),
+    advisories=[["RYE-1"], ["RYE-1"]],
+)
+told(
+    "advisory-of-the-owners-by-one-owner",
+    ADVISORY,
+    "with `keyset root`, by",
+    "signature",
+    then=lambda r: r.advise("*", keyset="root", by=r.by_owners(Key("owner 1"))),
+)
+told(
+    "advisory-of-the-owners-by-the-namespace",
+    ADVISORY,
+    "with `keyset root`, by",
+    "signature",
+    then=lambda r: r.advise("*", keyset="root"),
+)
+told(
+    "advisory-of-the-namespace-by-the-owners",
+    ADVISORY,
+    "Signed by the namespace's keyset in force",
+    "signature",
+    then=lambda r: r.advise("*", by=r.by_owners()),
+)
+told(
+    "advisory-before-a-release",
+    ADVISORY,
+    "range <version range>",
+    then=lambda r: (r.advise(">=2.0.0"), r.release(version="2.0.0")),
+    advisories=[[], [], ["RYE-1"]],
+)
 
 
 def _files(registry: Registry, version: str = "1.0.0") -> list[str]:
     return [sha256(items.signed(items.skill("pdf", version), Key("acme 1")))]
 
 
-told("taken-down", TAKEDOWN, "The registry's owners removed files of this release", then=lambda r: r.take_down(_files(r)), taken_down=[True, False])
-told("taken-down-by-one-owner", TAKEDOWN, "It is signed like an advisory with `keyset root`", "signature", then=lambda r: r.take_down(_files(r), by=r.by_owners(Key("owner 2"))))
-told("taken-down-by-the-namespace", TAKEDOWN, "It is signed like an advisory with `keyset root`", "signature", then=lambda r: r.take_down(_files(r), by=r.by("acme")))
-told("taken-down-by-the-log", TAKEDOWN, "It is signed like an advisory with `keyset root`", "signature", then=lambda r: r.take_down(_files(r), by=r.by_log()))
-told("takedown-of-another-releases-file", TAKEDOWN, "every `sha256` is one that the release names", "history", then=lambda r: r.take_down(_files(r, "1.1.0")))
-told("takedown-of-a-file-more", TAKEDOWN, "every `sha256` is one that the release names", "history", then=lambda r: r.take_down([*_files(r), sha256("more")]))
-told("takedown-of-an-unknown-version", TAKEDOWN, "is in the index of the identity after the release", "history", then=lambda r: r.take_down(_files(r), "9.9.9"))
-told("takedown-and-available", TAKEDOWN, "It is final.", then=lambda r: (r.take_down(_files(r)), r.yank(state="available")), taken_down=[True, False])
+told(
+    "taken-down",
+    TAKEDOWN,
+    "The registry's owners removed files of this release",
+    then=lambda r: r.take_down(_files(r)),
+    taken_down=[True, False],
+)
+told(
+    "taken-down-by-one-owner",
+    TAKEDOWN,
+    "It is signed like an advisory with `keyset root`",
+    "signature",
+    then=lambda r: r.take_down(_files(r), by=r.by_owners(Key("owner 2"))),
+)
+told(
+    "taken-down-by-the-namespace",
+    TAKEDOWN,
+    "It is signed like an advisory with `keyset root`",
+    "signature",
+    then=lambda r: r.take_down(_files(r), by=r.by("acme")),
+)
+told(
+    "taken-down-by-the-log",
+    TAKEDOWN,
+    "It is signed like an advisory with `keyset root`",
+    "signature",
+    then=lambda r: r.take_down(_files(r), by=r.by_log()),
+)
+told(
+    "takedown-of-another-releases-file",
+    TAKEDOWN,
+    "every `sha256` is one that the release names",
+    "history",
+    then=lambda r: r.take_down(_files(r, "1.1.0")),
+)
+told(
+    "takedown-of-a-file-more",
+    TAKEDOWN,
+    "every `sha256` is one that the release names",
+    "history",
+    then=lambda r: r.take_down([*_files(r), sha256("more")]),
+)
+told(
+    "takedown-of-an-unknown-version",
+    TAKEDOWN,
+    "is in the index of the identity after the release",
+    "history",
+    then=lambda r: r.take_down(_files(r), "9.9.9"),
+)
+told(
+    "takedown-and-available",
+    TAKEDOWN,
+    "It is final.",
+    then=lambda r: (r.take_down(_files(r)), r.yank(state="available")),
+    taken_down=[True, False],
+)
 told("takedown-of-no-file", TAKEDOWN, "* 1 to 201", "malformed", then=lambda r: r.take_down([]))
-told("takedown-of-202-files", TAKEDOWN, "* 1 to 201", "malformed", "limit", then=lambda r: r.take_down([sha256(str(n)) for n in range(202)]))
-told("takedown-with-an-empty-reason", TAKEDOWN, "reason <one line, at most 500 characters>", "malformed", then=lambda r: r.take_down(_files(r), edit=value("reason", "")))
-told("takedown-with-a-reason-of-501-characters", TAKEDOWN, "reason <one line, at most 500 characters>", "malformed", "limit", then=lambda r: r.take_down(_files(r), edit=value("reason", "x" * 501)))
+told(
+    "takedown-of-202-files",
+    TAKEDOWN,
+    "* 1 to 201",
+    "malformed",
+    "limit",
+    then=lambda r: r.take_down([sha256(str(n)) for n in range(202)]),
+)
+told(
+    "takedown-with-an-empty-reason",
+    TAKEDOWN,
+    "reason <one line, at most 500 characters>",
+    "malformed",
+    then=lambda r: r.take_down(_files(r), edit=value("reason", "")),
+)
+told(
+    "takedown-with-a-reason-of-501-characters",
+    TAKEDOWN,
+    "reason <one line, at most 500 characters>",
+    "malformed",
+    "limit",
+    then=lambda r: r.take_down(_files(r), edit=value("reason", "x" * 501)),
+)
 
 
 @case("statements/yank-before-its-release", TAKEDOWN, "is in the index of the identity after the release", "history")
@@ -227,7 +418,12 @@ def yank_first(play: Play) -> None:
 def earlier(name: str, then: Callable[[Registry], object], between: str = "") -> None:
     """``between``: a command after the statement was logged, and before its index is read."""
 
-    @case(f"statements/{name}-by-owners-of-an-earlier-root", OWNERS, "from that position on, owners of earlier roots sign nothing", "signature")
+    @case(
+        f"statements/{name}-by-owners-of-an-earlier-root",
+        OWNERS,
+        "from that position on, owners of earlier roots sign nothing",
+        "signature",
+    )
     def play_earlier(play: Play) -> None:
         registry = Registry.fresh()
         registry.release()
@@ -268,7 +464,12 @@ def takedown_gone(play: Play) -> None:
     play.decisive("resolve", **OF)
 
 
-@case("statements/takedown-refuses-to-fetch", TAKEDOWN, "Clients do not install the release and give the reason.", "withdrawn")
+@case(
+    "statements/takedown-refuses-to-fetch",
+    TAKEDOWN,
+    "Clients do not install the release and give the reason.",
+    "withdrawn",
+)
 def takedown_fetch(play: Play) -> None:
     registry = Registry.fresh()
     registry.release()
@@ -332,7 +533,7 @@ edited(
         row("a-line-more", "A parser refuses everything that is not described here", after("reason", "severity high"), "malformed"),
         row("another-origin", "origin <origin>", value("origin", "other.example"), "foreign"),
     ],
-    **OF,
+    members=OF,
 )  # fmt: skip
 edited(
     "statements/deprecation-grammar", DEPRECATION, _deprecate,
@@ -343,7 +544,7 @@ edited(
         row("a-line-more", "A parser refuses everything that is not described here", after("reason", "x y"), "malformed"),
         row("another-origin", "origin <origin>", value("origin", "other.example"), "foreign"),
     ],
-    **OF,
+    members=OF,
 )  # fmt: skip
 edited(
     "statements/advisory-grammar", ADVISORY, _advise,
@@ -358,5 +559,5 @@ edited(
         row("another-origin", "origin <origin>", value("origin", "other.example"), "foreign"),
         row("a-range-of-more-than-1024-characters", "**ranges** at most 1,024", value("range", ">=1.0.0" + " <9.0.0" * 150), "malformed", "limit"),
     ],
-    **OF,
+    members=OF,
 )  # fmt: skip

@@ -54,7 +54,9 @@ def signatures_vary(play: Play) -> None:
     play.decisive("init", fingerprint=sha256(text))
 
 
-@case("roots/another-origin-than-expected", COMMON, "It names the registry permanently; addresses may change.", "foreign")
+@case(
+    "roots/another-origin-than-expected", COMMON, "It names the registry permanently; addresses may change.", "foreign"
+)
 def unexpected_origin(play: Play) -> None:
     registry = Registry.fresh()
     play.start(registry, origin="registry.example")
@@ -94,7 +96,14 @@ first_root("signed-by-too-few", SIGNED, "signature", by=(Key("owner 1"),))
 first_root("signed-by-exactly-enough", SIGNED, by=(Key("owner 2"), Key("owner 3")))
 first_root("signed-by-one-owner-twice", "counts each key once", "signature", by=(Key("owner 1"), Key("owner 1")))
 first_root("signed-by-strangers", SIGNED, "signature", by=NEW)
-first_root("number-two", "number <n, from 1>", "chain", "malformed", edit=lambda t: value("previous", "0" * 64)(value("number", "2")(t)), snapshot=value("root", "2"))
+first_root(
+    "number-two",
+    "number <n, from 1>",
+    "chain",
+    "malformed",
+    edit=lambda t: value("previous", "0" * 64)(value("number", "2")(t)),
+    snapshot=value("root", "2"),
+)
 first_root("with-a-previous", "or - for 1", "malformed", edit=value("previous", "0" * 64))
 
 
@@ -173,7 +182,13 @@ successor("signed-by-new-owners-only", NEXT, "signature", by=_by(*NEW))
 successor("lower-threshold-still-needs-the-old-one", NEXT, "signature", by=_by(OLD[0], *NEW), threshold=1)
 successor("higher-threshold-counts-for-itself", SIGNED, "signature", by=_by(*OLD, *NEW[:2]), threshold=3)
 successor("skips-a-number", "number <n, from 1>", "chain", edit=value("number", "3"), snapshot=value("root", "3"))
-successor("repeats-the-number", "number <n, from 1>", "chain", "malformed", edit=lambda t: value("previous", "-")(value("number", "1")(t)))
+successor(
+    "repeats-the-number",
+    "number <n, from 1>",
+    "chain",
+    "malformed",
+    edit=lambda t: value("previous", "-")(value("number", "1")(t)),
+)
 successor("names-another-root", "previous <sha256 of the text of root n−1", "chain", edit=value("previous", "0" * 64))
 successor("names-no-root", "previous <sha256 of the text of root n−1", "malformed", edit=value("previous", "-"))
 successor("is-older", "Its time is not before that of root n−1", "chain", wait=timedelta(seconds=-1))
@@ -193,7 +208,9 @@ def two_steps(play: Play) -> None:
     play.expect("the root", play.decisive("refresh")["root"], 3)
 
 
-@case("roots/the-middle-one-is-missing", CLIENT, "fetch `/root/<n+1>` and on until there is none", "chain", "unavailable")
+@case(
+    "roots/the-middle-one-is-missing", CLIENT, "fetch `/root/<n+1>` and on until there is none", "chain", "unavailable"
+)
 def middle_missing(play: Play) -> None:
     registry = Registry.fresh()
     play.start(registry)
@@ -205,7 +222,13 @@ def middle_missing(play: Play) -> None:
     play.decisive("refresh")
 
 
-@case("roots/the-snapshot-names-a-root-that-is-not-there", CLIENT, "Its root number is the one in force", "chain", "unavailable")
+@case(
+    "roots/the-snapshot-names-a-root-that-is-not-there",
+    CLIENT,
+    "Its root number is the one in force",
+    "chain",
+    "unavailable",
+)
 def root_not_there(play: Play) -> None:
     registry = Registry.fresh()
     play.start(registry)
@@ -225,7 +248,9 @@ def earlier_root(play: Play) -> None:
     play.decisive("refresh")
 
 
-@case("roots/a-replaced-log-key-signs-no-more", CLIENT, "The checkpoint is signed by a log key of the root", "signature")
+@case(
+    "roots/a-replaced-log-key-signs-no-more", CLIENT, "The checkpoint is signed by a log key of the root", "signature"
+)
 def replaced_log_key(play: Play) -> None:
     registry = Registry.fresh()
     play.start(registry)

@@ -35,7 +35,15 @@ def itself(registry: Registry, cosigned: Registry, *by: Witness, **how: object) 
 
 
 def shown(
-    name: str, quote: str, *refuses: str, show: Show, page: str = CLIENT, size: str = "cosigned", policy: str = POLICY, age: float = 0, policy_age: int | None = None,
+    name: str,
+    quote: str,
+    *refuses: str,
+    show: Show,
+    page: str = CLIENT,
+    size: str = "cosigned",
+    policy: str = POLICY,
+    age: float = 0,
+    policy_age: int | None = None,
 ) -> None:
     """A user who demands witnesses of a registry that grew by a release after they cosigned. ``size``: whose is expected;
     ``age``: hours that pass until the user asks."""
@@ -64,27 +72,103 @@ def shown(
 
 
 shown("an-older-head", TAKES, show=lambda r, c: older(r, c, ONE, TWO))
-shown("the-newest-head", "If witnesses have cosigned the newest head itself, its own checkpoint has these lines", page=INDEX, size="newest", show=lambda r, c: itself(r, c, ONE, TWO))
-shown("nobody-demands-them", "**Head** (JSON", page=INDEX, size="newest", policy="quorum none\n", show=lambda r, c: older(r, c))
+shown(
+    "the-newest-head",
+    "If witnesses have cosigned the newest head itself, its own checkpoint has these lines",
+    page=INDEX,
+    size="newest",
+    show=lambda r, c: itself(r, c, ONE, TWO),
+)
+shown(
+    "nobody-demands-them",
+    "**Head** (JSON",
+    page=INDEX,
+    size="newest",
+    policy="quorum none\n",
+    show=lambda r, c: older(r, c),
+)
 shown("none", ENOUGH, "witness", show=lambda r, c: None)
 shown("too-few", ENOUGH, "witness", show=lambda r, c: older(r, c, ONE))
 shown("too-few-of-the-newest", ENOUGH, "witness", show=lambda r, c: itself(r, c, THREE))
-shown("one-twice", "a key counts once whatever it is called", "witness", page=HOW_TO, show=lambda r, c: older(r, c, ONE, ONE))
-shown("strangers", ENOUGH, "witness", show=lambda r, c: older(r, c, ONE, Witness("witness.example/w4", Key("witness 4"))))
-shown("under-another-name", ENOUGH, "witness", show=lambda r, c: older(r, c, ONE, Witness("witness.example/w4", Key("witness 2"))))
+shown(
+    "one-twice",
+    "a key counts once whatever it is called",
+    "witness",
+    page=HOW_TO,
+    show=lambda r, c: older(r, c, ONE, ONE),
+)
+shown(
+    "strangers", ENOUGH, "witness", show=lambda r, c: older(r, c, ONE, Witness("witness.example/w4", Key("witness 4")))
+)
+shown(
+    "under-another-name",
+    ENOUGH,
+    "witness",
+    show=lambda r, c: older(r, c, ONE, Witness("witness.example/w4", Key("witness 2"))),
+)
 shown("one-of-one", ENOUGH, policy=f"witness w {THREE.vkey}\nquorum w\n", show=lambda r, c: older(r, c, THREE))
-shown("another-of-one", ENOUGH, "witness", policy=f"witness w {THREE.vkey}\nquorum w\n", show=lambda r, c: older(r, c, ONE, TWO))
+shown(
+    "another-of-one",
+    ENOUGH,
+    "witness",
+    policy=f"witness w {THREE.vkey}\nquorum w\n",
+    show=lambda r, c: older(r, c, ONE, TWO),
+)
 NESTED = f"witness one {ONE.vkey}\nwitness two {TWO.vkey}\nwitness three {THREE.vkey}\ngroup pair 1 one two\ngroup all 2 pair three\nquorum all\n"
-shown("a-group-of-groups", "For \"two of these and one of those\", name a file with a", page=HOW_TO, policy=NESTED, show=lambda r, c: older(r, c, TWO, THREE))
-shown("a-group-of-groups-short-of-one", "For \"two of these and one of those\", name a file with a", "witness", page=HOW_TO, policy=NESTED, show=lambda r, c: older(r, c, ONE, TWO))
+shown(
+    "a-group-of-groups",
+    'For "two of these and one of those", name a file with a',
+    page=HOW_TO,
+    policy=NESTED,
+    show=lambda r, c: older(r, c, TWO, THREE),
+)
+shown(
+    "a-group-of-groups-short-of-one",
+    'For "two of these and one of those", name a file with a',
+    "witness",
+    page=HOW_TO,
+    policy=NESTED,
+    show=lambda r, c: older(r, c, ONE, TWO),
+)
 shown("of-24-hours", ENOUGH, age=24, show=lambda r, c: older(r, c, ONE, TWO, time=r.now))
 shown("older-than-24-hours", ENOUGH, "stale", age=24.01, show=lambda r, c: older(r, c, ONE, TWO, time=r.now))
-shown("one-of-them-older-than-24-hours", ENOUGH, "stale", age=24.01, show=lambda r, c: r.set_head(cosigned={**c.cosign(ONE, time=r.now), "checkpoint": str(c.cosign(ONE, time=r.now)["checkpoint"]) + TWO.line(text_of(c.checkpoint), int(r.now.timestamp()) + 7200)}))
-shown("older-than-24-hours-where-more-is-allowed", ENOUGH, age=48, policy_age=72 * 3600, show=lambda r, c: older(r, c, ONE, TWO, time=r.now))
-shown("older-than-an-hour-where-less-is-allowed", ENOUGH, "stale", age=1.1, policy_age=3600, show=lambda r, c: older(r, c, ONE, TWO, time=r.now))
+shown(
+    "one-of-them-older-than-24-hours",
+    ENOUGH,
+    "stale",
+    age=24.01,
+    show=lambda r, c: r.set_head(
+        cosigned={
+            **c.cosign(ONE, time=r.now),
+            "checkpoint": str(c.cosign(ONE, time=r.now)["checkpoint"])
+            + TWO.line(text_of(c.checkpoint), int(r.now.timestamp()) + 7200),
+        }
+    ),
+)
+shown(
+    "older-than-24-hours-where-more-is-allowed",
+    ENOUGH,
+    age=48,
+    policy_age=72 * 3600,
+    show=lambda r, c: older(r, c, ONE, TWO, time=r.now),
+)
+shown(
+    "older-than-an-hour-where-less-is-allowed",
+    ENOUGH,
+    "stale",
+    age=1.1,
+    policy_age=3600,
+    show=lambda r, c: older(r, c, ONE, TWO, time=r.now),
+)
 AHEAD = "not more than 10 min in the future"
 shown("10-minutes-ahead", AHEAD, show=lambda r, c: older(r, c, ONE, TWO, time=r.now + timedelta(minutes=10)))
-shown("more-than-10-minutes-ahead", AHEAD, "witness", "future", show=lambda r, c: older(r, c, ONE, TWO, time=r.now + timedelta(minutes=10, seconds=1)))
+shown(
+    "more-than-10-minutes-ahead",
+    AHEAD,
+    "witness",
+    "future",
+    show=lambda r, c: older(r, c, ONE, TWO, time=r.now + timedelta(minutes=10, seconds=1)),
+)
 shown("of-time-zero", ENOUGH, "stale", "witness", show=lambda r, c: older(r, c, ONE, TWO, time=EPOCH))
 
 
@@ -102,9 +186,37 @@ def line(damage: Callable[[bytes], bytes], witness: Witness = TWO) -> Show:
 WRONG = "refuses the note if a known key's signature is wrong"
 shown("enough-and-a-wrong-one", WRONG, "signature", page=COMMON, show=line(flipped))
 shown("enough-and-a-short-one", WRONG, "signature", "malformed", page=COMMON, show=line(lambda s: s[:-1]))
-shown("enough-and-a-wrong-one-of-a-stranger", "A verifier ignores signatures of unknown keys", page=COMMON, show=line(flipped, Witness("witness.example/w4", Key("witness 4"))))
-shown("cosigning-another-text", WRONG, "signature", page=COMMON, show=lambda r, c: r.set_head(cosigned={**c.head, "checkpoint": c.checkpoint + ONE.line("other\n", int(c.now.timestamp())) + TWO.line(text_of(c.checkpoint), int(c.now.timestamp()))}))
-shown("signing-as-a-log-does", ENOUGH, "witness", show=lambda r, c: r.set_head(cosigned={**c.head, "checkpoint": c.checkpoint + "".join(Signer(w.name, w.key).line(text_of(c.checkpoint)) for w in (ONE, TWO))}))
+shown(
+    "enough-and-a-wrong-one-of-a-stranger",
+    "A verifier ignores signatures of unknown keys",
+    page=COMMON,
+    show=line(flipped, Witness("witness.example/w4", Key("witness 4"))),
+)
+shown(
+    "cosigning-another-text",
+    WRONG,
+    "signature",
+    page=COMMON,
+    show=lambda r, c: r.set_head(
+        cosigned={
+            **c.head,
+            "checkpoint": c.checkpoint
+            + ONE.line("other\n", int(c.now.timestamp()))
+            + TWO.line(text_of(c.checkpoint), int(c.now.timestamp())),
+        }
+    ),
+)
+shown(
+    "signing-as-a-log-does",
+    ENOUGH,
+    "witness",
+    show=lambda r, c: r.set_head(
+        cosigned={
+            **c.head,
+            "checkpoint": c.checkpoint + "".join(Signer(w.name, w.key).line(text_of(c.checkpoint)) for w in (ONE, TWO)),
+        }
+    ),
+)
 
 PROVED = "signed by a log key of the root that its snapshot names, proved to be a part of the newest head"
 
@@ -123,14 +235,37 @@ def _again(registry: Registry, **how: object) -> None:
 lied("of-another-history", "fork", lie=lambda c: (c.leaves.pop(), c.hashes.pop(), c.append("other\n"), c.publish()))
 lied("of-a-larger-log", "rollback", "fork", lie=lambda c: (c.fill(50), c.publish()))
 lied("of-the-same-size-and-another-root", "fork", lie=lambda c: (c.append("other\n"), c.publish()))
-lied("not-signed-by-the-log", "signature", lie=lambda c: _again(c, checkpoint_by=[Signer("registry.example", Key("stranger"))]))
-lied("whose-snapshot-is-not-signed-by-the-log", "signature", "fork", lie=lambda c: _again(c, snapshot_by=[Signer("registry.example", Key("stranger"))]))
-lied("of-another-origin", "foreign", lie=lambda c: _again(c, checkpoint=swap("registry.example", "other.example"), checkpoint_by=[Signer("registry.example", Key("log 1"))]))
+lied(
+    "not-signed-by-the-log",
+    "signature",
+    lie=lambda c: _again(c, checkpoint_by=[Signer("registry.example", Key("stranger"))]),
+)
+lied(
+    "whose-snapshot-is-not-signed-by-the-log",
+    "signature",
+    "fork",
+    lie=lambda c: _again(c, snapshot_by=[Signer("registry.example", Key("stranger"))]),
+)
+lied(
+    "of-another-origin",
+    "foreign",
+    lie=lambda c: _again(
+        c,
+        checkpoint=swap("registry.example", "other.example"),
+        checkpoint_by=[Signer("registry.example", Key("log 1"))],
+    ),
+)
 lied("without-its-proof", "proof", lie=lambda c: c.set_head(proof=[]))
 lied("with-another-proof", "proof", lie=lambda c: c.set_head(proof=[b64(bytes(32)), *list(c.head["proof"])[1:]]))  # type: ignore[call-overload]
 lied("with-another-map", "mismatch", "foreign", "hash", lie=lambda c: c.set_head(map="0" * 64))
 lied("whose-root-does-not-exist", "chain", "foreign", lie=lambda c: _again(c, snapshot=swap("root 1", "root 2")))
-lied("with-a-head-inside-of-it", "malformed", quote="an older head with the same four members", page=INDEX, lie=lambda c: c.set_head(cosigned=c.head))
+lied(
+    "with-a-head-inside-of-it",
+    "malformed",
+    quote="an older head with the same four members",
+    page=INDEX,
+    lie=lambda c: c.set_head(cosigned=c.head),
+)
 
 
 def _policy(name: str, quote: str, *refuses: str, text: str, page: str = HOW_TO) -> None:
@@ -145,11 +280,23 @@ _policy("with-an-unknown-name", FILE, "malformed", text=POLICY.replace("quorum e
 _policy("with-a-group-that-needs-more-than-it-has", FILE, "malformed", text=POLICY.replace("enough 2", "enough 4"))
 _policy("with-a-group-that-needs-none", FILE, "malformed", text=POLICY.replace("enough 2", "enough 0"))
 _policy("with-a-name-twice", FILE, "malformed", text=POLICY.replace("witness two", "witness one"))
-_policy("with-a-key-twice", "a key counts once whatever it is called", "malformed", text=POLICY.replace(TWO.vkey, ONE.vkey))
+_policy(
+    "with-a-key-twice", "a key counts once whatever it is called", "malformed", text=POLICY.replace(TWO.vkey, ONE.vkey)
+)
 _policy("with-a-key-of-another-id", FILE, "malformed", text=POLICY.replace(ONE.key_id.hex(), "00000000"))
 _policy("with-comments", FILE, text="# ours\n\n" + POLICY)
-_policy("with-the-registrys-log", "`log` lines, if there are any, must have the registry's log key", text=f"log {Signer('registry.example', Key('log 1')).vkey}\n{POLICY}")
-_policy("with-another-log", "`log` lines, if there are any, must have the registry's log key", "signature", "foreign", text=f"log {Signer('registry.example', Key('log 2')).vkey}\n{POLICY}")
+_policy(
+    "with-the-registrys-log",
+    "`log` lines, if there are any, must have the registry's log key",
+    text=f"log {Signer('registry.example', Key('log 1')).vkey}\n{POLICY}",
+)
+_policy(
+    "with-another-log",
+    "`log` lines, if there are any, must have the registry's log key",
+    "signature",
+    "foreign",
+    text=f"log {Signer('registry.example', Key('log 2')).vkey}\n{POLICY}",
+)
 
 
 # What is not cosigned does not exist yet, and what was stays
@@ -173,7 +320,7 @@ def _waiting(play: Play) -> tuple[Registry, Registry]:
 
 @case("witnesses/a-release-that-waits-does-not-exist", CLIENT, LATER, needs=NEEDS)
 def waits(play: Play) -> None:
-    registry, cosigned = _waiting(play)
+    _waiting(play)
     play.expect("the release", play.decisive("resolve", names=[PDF])["names"][PDF], None)
 
 
@@ -199,7 +346,14 @@ def waiting_checkpoint(play: Play) -> None:
     play.decisive("verify", locked={"checkpoint": registry.checkpoint})
 
 
-@case("witnesses/the-demand-is-remembered", HOW_TO, "From then on your machine demands them always", "witness", "stale", needs=NEEDS)
+@case(
+    "witnesses/the-demand-is-remembered",
+    HOW_TO,
+    "From then on your machine demands them always",
+    "witness",
+    "stale",
+    needs=NEEDS,
+)
 def remembered(play: Play) -> None:
     registry, _ = _waiting(play)
     registry.wait(hours=30)
@@ -208,7 +362,12 @@ def remembered(play: Play) -> None:
     play.decisive("refresh")
 
 
-@case("witnesses/what-was-read-stays-good", HOW_TO, "What was read once stays good until then, even if the registry shows nothing newer.", needs=NEEDS)
+@case(
+    "witnesses/what-was-read-stays-good",
+    HOW_TO,
+    "What was read once stays good until then, even if the registry shows nothing newer.",
+    needs=NEEDS,
+)
 def stays_good(play: Play) -> None:
     registry, cosigned = _waiting(play)
     registry.wait(hours=10)
@@ -257,7 +416,14 @@ def seen_before(play: Play) -> None:
     play.expect("the keyset", found["namespaces"]["acme"]["keyset"], 1)
 
 
-@case("witnesses/a-keyset-seen-before-the-demand-and-then-replaced", CLIENT, "A namespace's chain must contain the keyset that was last seen of it", "fork", "vanished", needs=NEEDS)
+@case(
+    "witnesses/a-keyset-seen-before-the-demand-and-then-replaced",
+    CLIENT,
+    "A namespace's chain must contain the keyset that was last seen of it",
+    "fork",
+    "vanished",
+    needs=NEEDS,
+)
 def seen_and_replaced(play: Play) -> None:
     registry = Registry.fresh()
     registry.publish()

@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from rye import api
 from rye.errors import RyeError
 from rye.installation.sources import fetch_logged
-from rye.items.identity import parse_reference
-from rye.items.identity import Identity
+from rye.items.identity import Identity, parse_reference
 from rye.limits import REGISTRY
 from rye.registry.client import RegistryClient
 from rye.registry.protocol import lines
@@ -270,7 +269,9 @@ def _verify_proof(request: dict[str, Any]) -> dict[str, Any]:
     if "item" in request:
         item.write_bytes(base64.b64decode(request["item"]))
         named = NamedFile(item, "item")
-    found = check_proof(_home(request), NamedFile(path, "proof"), sys.stdin.buffer.read, named, request.get("log_keys", ()))
+    found = check_proof(
+        _home(request), NamedFile(path, "proof"), sys.stdin.buffer.read, named, request.get("log_keys", ())
+    )
     return {"origin": found.origin, "position": found.log, "size": found.size, "type": found.statement.TITLE}
 
 

@@ -11,9 +11,7 @@ SIGNED_AT = "2026-01-01T00:00:00Z"
 
 
 def skill(name: str = "pdf", version: str = "1.0.0", body: str = "Fill in forms.") -> str:
-    return (
-        f'---\nname: {name}\ndescription: Fills in forms\nmetadata:\n  version: "{version}"\n---\n\n# {name}\n\n{body}\n'
-    )
+    return f'---\nname: {name}\ndescription: Fills in forms\nmetadata:\n  version: "{version}"\n---\n\n# {name}\n\n{body}\n'
 
 
 def directive(

@@ -1,4 +1,5 @@
-"""Keys of owners, logs, namespaces and witnesses, and the notes and cosignatures that they sign (C2SP signed-note, tlog-cosignature)."""
+"""Keys of owners, logs, namespaces and witnesses, and what they sign: notes (C2SP signed-note) and cosignatures
+(tlog-cosignature)."""
 
 from __future__ import annotations
 

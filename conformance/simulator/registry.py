@@ -1,8 +1,8 @@
 """A registry: its keys, its log, and the static files that follow from them (docs/reference/protocol.md, statements.md).
 
-A method for each statement appends it to the log. Its text can be edited before it is signed (``edit``), and it can be signed by others
-than it should be (``by``), so that a case plays an author, an operator or a thief who lies. :meth:`Registry.publish` closes a batch and
-writes ``files``, which a case may change to play a mirror that lies. ``copy.deepcopy`` forks the history.
+A method for each statement appends it to the log. Its text can be edited before it is signed (``edit``), and it can be signed by
+others than it should be (``by``), so that a case plays an author, an operator or a thief who lies. :meth:`Registry.publish`
+closes a batch and writes ``files``, which a case may change to play a mirror that lies. ``copy.deepcopy`` forks the history.
 """
 
 from __future__ import annotations
@@ -289,15 +289,24 @@ class Registry:
         )
         return self.append(note(edit(text), *(self.by(namespace) if by is None else by)), identity)
 
-    def yank(self, version: str = "1.0.0", state: str = "yanked", identity: str = "skill:acme/pdf", **rest: object) -> int:
+    def yank(
+        self, version: str = "1.0.0", state: str = "yanked", identity: str = "skill:acme/pdf", **rest: object
+    ) -> int:
         return self.about_item("rye.yank/v1", identity, [("version", version), ("state", state)], **rest)  # type: ignore[arg-type]
 
-    def deprecate(self, state: str = "deprecated", replacement: str = "-", identity: str = "skill:acme/pdf", **rest: object) -> int:
+    def deprecate(
+        self, state: str = "deprecated", replacement: str = "-", identity: str = "skill:acme/pdf", **rest: object
+    ) -> int:
         lines = [("state", state), ("replacement", replacement)]
         return self.about_item("rye.deprecation/v1", identity, lines, **rest)  # type: ignore[arg-type]
 
     def advise(
-        self, wanted: str, number: str = "RYE-1", severity: str = "high", identity: str = "skill:acme/pdf", **rest: object
+        self,
+        wanted: str,
+        number: str = "RYE-1",
+        severity: str = "high",
+        identity: str = "skill:acme/pdf",
+        **rest: object,
     ) -> int:
         lines = [("number", number), ("range", wanted), ("severity", severity)]
         return self.about_item("rye.advisory/v1", identity, lines, reason=("title", "It does harm"), **rest)  # type: ignore[arg-type]

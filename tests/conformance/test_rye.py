@@ -1,4 +1,4 @@
-"""Rye passes every case of the conformance suite. The client runs in this process; :mod:`tests.conformance.test_suite` starts it."""
+"""Rye passes every case of the conformance suite. Here it runs in this process; :mod:`tests.conformance.test_suite` starts it."""
 
 from __future__ import annotations
 

@@ -62,7 +62,11 @@ def test_there_are_at_least_three_hundred_cases_each_with_a_name_of_its_own() ->
 
 @pytest.mark.parametrize("subject", sorted({case.id.split("/")[0] for case in CASES}))
 def test_each_case_quotes_the_paragraph_that_it_plays(subject: str) -> None:
-    wrong = [(case.id, case.page, case.quote) for case in CASES if case.id.startswith(f"{subject}/") and not in_documents(case)]
+    wrong = [
+        (case.id, case.page, case.quote)
+        for case in CASES
+        if case.id.startswith(f"{subject}/") and not in_documents(case)
+    ]
     assert not wrong
 
 
@@ -104,7 +108,11 @@ def test_its_name_map_is_that_of_the_golden_vectors() -> None:
     for row in json.loads((ROOT / "tests/vectors/name_map/trees.json").read_text())[:7]:
         names = (f"namespace:n{n}" if n % 10 == 0 else f"tool:n{n - n % 10}/tools/t{n}" for n in range(row["count"]))
         made = NameMap.of(Row(name, sha256(name), number + 1) for number, name in enumerate(names))
-        assert (made.root, len(made.nodes), sum(map(len, made.nodes.values()))) == (row["root"], row["nodes"], row["bytes"])
+        assert (made.root, len(made.nodes), sum(map(len, made.nodes.values()))) == (
+            row["root"],
+            row["nodes"],
+            row["bytes"],
+        )
 
 
 def test_its_tree_is_that_of_the_rfc() -> None:
@@ -146,11 +154,23 @@ def test_expected_failures_are_exact_both_ways(tmp_path: Path) -> None:
 def test_the_reports_say_what_happened() -> None:
     expected = frozenset({CASES[3].id, CASES[4].id})
     document = json.loads(reports.as_json("mine", results(), expected))
-    assert document["counts"] == {"cases": 5, "passed": 1, "failed": 1, "skipped": 1, "expected failure": 1, "unexpected pass": 1}
+    assert document["counts"] == {
+        "cases": 5,
+        "passed": 1,
+        "failed": 1,
+        "skipped": 1,
+        "expected failure": 1,
+        "unexpected pass": 1,
+    }
     assert [case["id"] for case in document["cases"]] == [case.id for case in CASES[:5]]
     assert document["cases"][1]["failure"] == "it should <refuse> \x01"
     suite = ElementTree.fromstring(reports.as_junit("mine", results(), expected))
-    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped"), suite.get("errors")) == ("5", "2", "2", "0")
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped"), suite.get("errors")) == (
+        "5",
+        "2",
+        "2",
+        "0",
+    )
     assert [case.find("failure") is not None for case in suite] == [False, True, False, False, True]
     assert all(case.get("classname") and case.get("name") and case.get("time") for case in suite)
 
@@ -185,7 +205,9 @@ def test_an_answer_outside_of_the_contract_fails() -> None:
 
 
 @pytest.mark.processes
-def test_rye_as_a_process_passes_a_sample_and_the_reports_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rye_as_a_process_passes_a_sample_and_the_reports_are_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ["--client", CLIENT, "--json", str(tmp_path / "report.json"), "--junit", str(tmp_path / "report.xml")]
     assert main([*words, "heads/a-", "clock/", "files/line"]) == 0
     report = json.loads((tmp_path / "report.json").read_text())
@@ -221,4 +243,9 @@ def test_a_wrong_list_of_expected_failures_is_an_error(tmp_path: Path, capsys: p
 def test_the_list_shows_what_each_case_plays(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--list", "heads/a-smaller-log"]) == 0
     first = capsys.readouterr().out.splitlines()[0].split("\t")
-    assert first == ["heads/a-smaller-log", "rollback", "protocol.md#what-a-client-does", "A smaller size is a rollback."]
+    assert first == [
+        "heads/a-smaller-log",
+        "rollback",
+        "protocol.md#what-a-client-does",
+        "A smaller size is a rollback.",
+    ]

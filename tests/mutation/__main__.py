@@ -1,7 +1,8 @@
 """``make mutate``: how many mutations of the modules that decide about trust the tests catch.
 
-``make mutate-conformance`` (``--by-conformance``): whether the cases of ``conformance/`` notice every change to a check of those modules that
-a client's verification runs (:mod:`tests.mutation.checks`). Nothing but the rows of :file:`conformance.toml` may survive.
+``make mutate-conformance`` (``--by-conformance``): whether the cases of ``conformance/`` notice every change to a check of those
+modules that a client's verification runs (:mod:`tests.mutation.checks`). Nothing but the rows of :file:`conformance.toml` may
+survive.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ def main() -> int:
     parser.add_argument(
         "--list", action="store_true", help="print the modules and their numbers of mutants, run nothing"
     )
-    parser.add_argument("--by-conformance", action="store_true", help="the checks of what a client verifies, by the conformance cases")
+    parser.add_argument(
+        "--by-conformance", action="store_true", help="the checks of what a client verifies, by the conformance cases"
+    )
     arguments = parser.parse_args()
     by_conformance = arguments.by_conformance
     listed = verifying_modules() if by_conformance else listed_modules()
@@ -126,7 +129,11 @@ def verifying_modules() -> list[Module]:
     rooms = ("rye/registry/", "rye/verified/release.py", "rye/signing/")
     elsewhere = {"rye/signing/trust_store.py"}  # the user's own files
     paths = [module.path for module in listed_modules()]
-    return [Module(path, ("tests/conformance/test_rye.py",)) for path in paths if path.startswith(rooms) and path not in elsewhere]
+    return [
+        Module(path, ("tests/conformance/test_rye.py",))
+        for path in paths
+        if path.startswith(rooms) and path not in elsewhere
+    ]
 
 
 def listed_modules() -> list[Module]:

@@ -1,8 +1,7 @@
 """Which mutants remove or weaken a check: something that can refuse what the rest of the function would accept.
 
-A check is the condition of an ``if`` whose body raises or returns, an expression that a function of ``bool`` returns, a ``raise``, and
-a call whose result nobody uses (``_demand(…)``), because all that it can do is refuse. In a comprehension's filter and in
-``any(…)`` the condition is the check's own.
+A check is the condition of an ``if`` whose body raises or returns, an expression that a function of ``bool`` returns, a
+``raise``, and a call whose result nobody uses (``_demand(…)``), because all that it can do is refuse.
 """
 
 from __future__ import annotations
@@ -32,4 +31,8 @@ def is_check(mutant: Mutant, nodes: frozenset[int]) -> bool:
     old = getattr(parent, field)
     if index is not None:
         old = old[index]
-    return id(old) in nodes or (new is GONE and id(parent) in nodes) or (not isinstance(old, ast.AST) and id(parent) in nodes)
+    return (
+        id(old) in nodes
+        or (new is GONE and id(parent) in nodes)
+        or (not isinstance(old, ast.AST) and id(parent) in nodes)
+    )

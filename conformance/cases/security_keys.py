@@ -1,0 +1,234 @@
+"""Security keys (FIDO): what they sign, their blobs, and keysets that require them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from conformance.cases.keysets import (
+    HARDWARE,
+    KEYSET,
+    A,
+    B,
+    H,
+    chain,
+    released,
+    signers,
+)
+from conformance.simulator.keys import HardwareKey, Key, b64
+from conformance.simulator.registry import Registry
+
+SK = ("security-keys",)
+REQUIRED = "With `require hardware`, only the signatures of the keyset's security keys count"
+VERIFIED = "With `require hardware-verified`, only those with flags 5."
+released(
+    "by-a-security-key",
+    "Over a message (the text of a note",
+    page=HARDWARE,
+    needs=SK,
+    play_out=lambda r: (r.claim("acme", H, by=signers(A, H)), r.release(by=signers(H))),
+)
+released(
+    "by-a-verified-security-key",
+    "5 (present, and verified by PIN or finger)",
+    page=HARDWARE,
+    needs=SK,
+    play_out=lambda r: (r.claim("acme", H, by=signers(A, H)), r.release(by=signers(H.with_flags(5)))),
+)
+
+
+def _with_flags(flags: int) -> Callable[[Registry], object]:
+    return lambda r: (r.claim("acme", H, by=signers(A, H)), r.release(by=signers(H.with_flags(flags))))
+
+
+for flags in (0, 4, 65, 69, 129, 255):
+    released(
+        f"with-flags-{flags}",
+        "Every other value is refused even if it is signed correctly.",
+        "signature",
+        page=HARDWARE,
+        needs=SK,
+        play_out=_with_flags(flags),
+    )
+released(
+    "for-another-application",
+    "SHA-256(application)",
+    "signature",
+    page=HARDWARE,
+    needs=SK,
+    play_out=lambda r: (
+        r.claim("acme", H, by=signers(A, H)),
+        r.release(by=signers(HardwareKey(H.label, claimed="ssh:other"))),
+    ),
+)
+released(
+    "by-a-security-keys-bare-key",
+    "the key signs what OpenSSH's PROTOCOL.u2f says",
+    "signature",
+    page=HARDWARE,
+    needs=SK,
+    play_out=lambda r: (r.claim("acme", H, by=signers(A, H)), r.release(by=signers(Key(H.label)))),
+)
+released(
+    "by-an-ordinary-key-where-hardware-is-required",
+    REQUIRED,
+    "signature",
+    page=KEYSET,
+    needs=SK,
+    play_out=lambda r: (r.claim("acme", A, H, require="hardware"), r.release(by=signers(A))),
+)
+released(
+    "by-hardware-where-it-is-required",
+    REQUIRED,
+    page=KEYSET,
+    needs=SK,
+    play_out=lambda r: (r.claim("acme", A, H, require="hardware"), r.release(by=signers(H))),
+)
+released(
+    "by-unverified-hardware-where-verified-is-required",
+    VERIFIED,
+    "signature",
+    page=KEYSET,
+    needs=SK,
+    play_out=lambda r: (
+        r.claim("acme", A, H, require="hardware-verified", by=signers(A, H.with_flags(5))),
+        r.release(by=signers(H)),
+    ),
+)
+released(
+    "by-verified-hardware-where-it-is-required",
+    VERIFIED,
+    page=KEYSET,
+    needs=SK,
+    play_out=lambda r: (
+        r.claim("acme", A, H, require="hardware-verified", by=signers(A, H.with_flags(5))),
+        r.release(by=signers(H.with_flags(5))),
+    ),
+)
+chain(
+    "hardware-requirement-lowered-by-hardware",
+    "a keyset that lowers it is signed by security keys",
+    needs=SK,
+    expect=3,
+    play_out=lambda r: (r.claim("acme", A, H, require="hardware"), r.claim("acme", A, by=signers(A, H))),
+)
+chain(
+    "hardware-requirement-lowered-by-an-ordinary-key",
+    "a keyset that lowers it is signed by security keys",
+    "signature",
+    needs=SK,
+    play_out=lambda r: (r.claim("acme", A, H, require="hardware"), r.claim("acme", A, by=signers(A))),
+)
+chain(
+    "hardware-required-and-not-used",
+    REQUIRED,
+    "signature",
+    needs=SK,
+    play_out=lambda r: r.claim("acme", A, H, require="hardware", by=signers(A)),
+)
+chain(
+    "hardware-required-of-too-few",
+    "It has at least as many of them as both thresholds say.",
+    "malformed",
+    needs=SK,
+    play_out=lambda r: r.claim("acme", A, H, threshold=2, require="hardware"),
+)
+chain(
+    "hardware-required-of-too-few-for-releases",
+    "It has at least as many of them as both thresholds say.",
+    "malformed",
+    needs=SK,
+    play_out=lambda r: r.claim("acme", A, H, release_threshold=2, require="hardware"),
+)
+chain(
+    "the-same-32-bytes-twice",
+    "No two `key` lines have the same 32 bytes, in whichever form",
+    "malformed",
+    needs=SK,
+    play_out=lambda r: r.claim("acme", A, HardwareKey(A.label)),
+)
+chain(
+    "the-same-32-bytes-for-two-applications",
+    "No two `key` lines have the same 32 bytes, in whichever form",
+    "malformed",
+    needs=SK,
+    play_out=lambda r: r.claim("acme", H, HardwareKey(H.label, application="ssh:other"), by=signers(A, H)),
+)
+chain(
+    "the-32-bytes-of-a-revoked-key",
+    "no `key` line has the 32 bytes of a `revoke` line",
+    "malformed",
+    needs=SK,
+    play_out=lambda r: r.claim("acme", HardwareKey(A.label), revoked=[(A, 9)], by=signers(A)),
+)
+released(
+    "revoked-as-an-ordinary-key",
+    "no `key` line has the 32 bytes of a `revoke` line",
+    page=KEYSET,
+    needs=SK,
+    revoked=True,
+    play_out=lambda r: (
+        r.claim("acme", H, by=signers(A, H)),
+        r.release(by=signers(H)),
+        r.claim("acme", B, revoked=[(Key(H.label), 0)], by=signers(H, B)),
+    ),
+)
+
+
+def blob(name: str, quote: str, change: Callable[[bytes], bytes], *refuses: str) -> None:
+    """A security key's line with another blob."""
+
+    def edit(text: str) -> str:
+        return text.replace(b64(H.blob), b64(change(H.blob)))
+
+    chain(
+        f"security-key-{name}",
+        quote,
+        *refuses,
+        page=HARDWARE,
+        needs=SK,
+        play_out=lambda r: r.claim("acme", A, H, by=signers(A), edit=edit),
+    )
+
+
+blob("as-it-is", "Its blob is three strings", bytes)
+blob("with-bytes-after-it", "Nothing follows", lambda b: b + b"\0", "malformed")
+blob("of-another-type", "sk-ssh-ed25519@openssh.com", lambda b: b.replace(b"sk-ssh", b"sk-foo"), "malformed")
+blob("cut-off", "each with its length before it", lambda b: b[:-1], "malformed")
+blob(
+    "with-an-empty-application",
+    "1 to 256 bytes of printable ASCII without spaces",
+    lambda b: b[:-8] + bytes(4),
+    "malformed",
+)
+blob(
+    "with-a-space-in-its-application",
+    "1 to 256 bytes of printable ASCII without spaces",
+    lambda b: b[:-4] + b"s h:",
+    "malformed",
+)
+blob(
+    "with-an-application-of-257-bytes",
+    "1 to 256 bytes of printable ASCII without spaces",
+    lambda b: b[:-8] + (257).to_bytes(4, "big") + b"s" * 257,
+    "malformed",
+    "limit",
+)
+blob(
+    "with-a-key-of-31-bytes",
+    "the Ed25519 public key, 32 bytes",
+    lambda b: b.replace(bytes([0, 0, 0, 32]) + H.raw, bytes([0, 0, 0, 31]) + H.raw[:31]),
+    "malformed",
+)
+blob(
+    "with-a-key-of-small-order",
+    "the 32 bytes keep the",
+    lambda b: b.replace(H.raw, bytes([1]) + bytes(31)),
+    "malformed",
+)
+chain(
+    "security-key-with-a-comment",
+    "OpenSSH's line without a comment",
+    "malformed",
+    needs=SK,
+    play_out=lambda r: r.claim("acme", A, H, by=signers(A), edit=lambda t: t.replace(H.line, H.line + " me@home")),
+)
