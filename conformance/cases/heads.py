@@ -431,3 +431,50 @@ snapshot(
     "malformed",
     edit=lambda t: swap("rye.snapshot/v1", "rye.yank/v1")(t),
 )
+
+
+def with_line(line: str) -> Callable[[Registry], None]:
+    """One more signature line at the checkpoint, of a key that nobody knows."""
+    return members(checkpoint=lambda c: f"{c}{line}\n")
+
+
+NAMED = "A key name has at most 256 characters, and neither spaces nor `+`"
+UNKNOWN = b64(b"abcd" + bytes(64))
+head("key-name-of-256-characters", COMMON, NAMED, lie=with_line(f"\N{EM DASH} {'a' * 256} {UNKNOWN}"))
+head(
+    "key-name-of-257-characters",
+    COMMON,
+    NAMED,
+    "malformed",
+    "limit",
+    lie=with_line(f"\N{EM DASH} {'a' * 257} {UNKNOWN}"),
+)
+head(
+    "key-name-with-a-control-character",
+    COMMON,
+    "refuses everything that is not described here",
+    "malformed",
+    lie=with_line(f"\N{EM DASH} a\x07b {UNKNOWN}"),
+)
+head("key-name-with-a-no-break-space", COMMON, NAMED, "malformed", lie=with_line(f"\N{EM DASH} a\xa0b {UNKNOWN}"))
+head("signature-line-without-a-key-name", COMMON, NAMED, "malformed", lie=with_line(f"\N{EM DASH}  {UNKNOWN}"))
+head(
+    "signature-line-with-a-third-field",
+    COMMON,
+    "refuses everything that is not described here",
+    "malformed",
+    lie=with_line(f"\N{EM DASH} a {UNKNOWN} x"),
+)
+head(
+    "signature-of-one-byte-of-a-stranger",
+    COMMON,
+    "A verifier ignores signatures of unknown keys",
+    lie=with_line(f"\N{EM DASH} a {b64(b'abcde')}"),
+)
+head(
+    "note-with-another-character-instead-of-its-last-LF",
+    COMMON,
+    "lines end in LF",
+    "malformed",
+    lie=members(checkpoint=lambda c: c[:-1] + "x"),
+)

@@ -542,3 +542,35 @@ broken(
 broken("with-the-later-marker", "`ryeos:signed` with 16 digits", swap("rye:signed", "ryeos:signed"))
 broken("with-a-space-before-it", EXACT, lambda t: " " + t)
 broken("that-is-the-whole-file-without-LF", EXACT, lambda t: t.splitlines()[0])
+
+
+MANY = "and an item has at most 200 attached files of 8 MiB together"
+fetched(
+    "200-attached-files",
+    "protocol.md#limits",
+    MANY,
+    publish=lambda r: r.release(attached={f"f{n:03}": (b"x", "-") for n in range(200)}),
+)
+fetched(
+    "201-attached-files",
+    "protocol.md#limits",
+    MANY,
+    "limit",
+    "malformed",
+    publish=lambda r: r.release(attached={f"f{n:03}": (b"x", "-") for n in range(201)}),
+)
+fetched(
+    "attached-files-of-8-MiB",
+    "protocol.md#limits",
+    MANY,
+    publish=lambda r: r.release(attached={f"f{n}": (bytes([97 + n]) * 2 * 1024**2, "-") for n in range(4)}),
+)
+fetched(
+    "attached-files-of-more-than-8-MiB",
+    "protocol.md#limits",
+    MANY,
+    "limit",
+    publish=lambda r: r.release(
+        attached={**{f"f{n}": (bytes([97 + n]) * 2 * 1024**2, "-") for n in range(4)}, "g": (b"x", "-")}
+    ),
+)

@@ -407,6 +407,7 @@ def index(
     def play_index(play: Play) -> None:
         registry = with_release()
         registry.yank()
+        registry.yank(state="available")
         registry.release("skill:acme/other")
         registry.publish()
         play.start(registry)
@@ -439,7 +440,7 @@ index(
     "foreign",
     "malformed",
     "proof",
-    lie=lambda rows: index_file([rows[0], (9, rows[1][1])]),
+    lie=lambda rows: index_file([rows[0], (10, rows[1][1])]),
 )
 index(
     "a-position-with-a-leading-zero",
@@ -650,3 +651,12 @@ def position_as_text(play: Play) -> None:
     registry.publish(indexes=files)
     play.start(registry)
     play.decisive("resolve", names=[PDF])
+
+
+index(
+    "in-another-order-at-its-end",
+    "Positions ascend and are below the head's size.",
+    "malformed",
+    lie=lambda rows: index_file([rows[0], rows[2], rows[1]]),
+)
+index("with-another-character-instead-of-its-last-LF", "and LF;", "malformed", lie=lines(lambda t: t[:-1] + "x"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 from collections.abc import Callable
 
 from conformance.cases import case
@@ -265,6 +266,34 @@ proof(
     make=lambda r, p: proof_of(r, r.size - 2),
 )
 proof("that-is-empty", "c2sp.org/tlog-proof@v1", "malformed", make=lambda r, p: "")
+
+
+def key(name: str, make: Callable[[str, bytes, bytes], str]) -> None:
+    """A verifier key that is none. ``make`` gets the name, the key ID and the type with the key."""
+
+    def given(registry: Registry) -> dict[str, object]:
+        signer = registry.by_log()[0]
+        return {"log_keys": [make(signer.name, signer.key_id, signer.key.material)]}
+
+    proof(f"with-a-key-{name}", "The key ID is C2SP's", "malformed", page=COMMON, members=given)
+
+
+def vkey(name: str, material: bytes) -> str:
+    """A verifier key whose ID is right."""
+    return f"{name}+{hashlib.sha256(name.encode() + bytes([10]) + material).hexdigest()[:8]}+{b64(material)}"
+
+
+key("of-another-type", lambda n, i, m: vkey(n, b"\x02" + m[1:]))
+key("of-31-bytes", lambda n, i, m: vkey(n, m[:-1]))
+key("of-33-bytes", lambda n, i, m: vkey(n, m + b"x"))
+key("of-another-type-and-32-bytes", lambda n, i, m: vkey(n, b"\xff" + m[1:]))
+key("whose-name-has-a-space", lambda n, i, m: vkey(n + " x", m))
+key("without-a-name", lambda n, i, m: vkey("", m))
+key("without-an-ID", lambda n, i, m: f"{n}+{b64(m)}")
+key("with-an-ID-of-7-digits", lambda n, i, m: f"{n}+{i.hex()[:7]}+{b64(m)}")
+key("with-an-ID-of-9-digits", lambda n, i, m: f"{n}+{i.hex()}0+{b64(m)}")
+key("with-an-ID-in-capitals", lambda n, i, m: vkey(n, m).replace(i.hex(), i.hex().upper()))
+key("without-padding", lambda n, i, m: vkey(n, m).rstrip("=") + ("" if vkey(n, m).endswith("=") else "A"))
 
 
 @case("proofs/of-a-registry-that-is-not-pinned", PROOFS, "signed by a log key of the root in force", "unpinned")

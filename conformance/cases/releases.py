@@ -129,6 +129,34 @@ edited(
 )  # fmt: skip
 
 
+def note_of(size: int) -> Edit:
+    """Capabilities that make the signed note exactly as large."""
+
+    def edit(text: str) -> str:
+        signature = len(STRANGER[0].line(text).encode())
+        missing = size - len(text.encode()) - 1 - signature
+        each = len("capability rye.x00000.") + 1
+        count = missing // (each + 400)
+        sizes = [400] * count
+        sizes[-1] += missing - count * (each + 400)
+        rows = [f"capability rye.x{number:05}.{'a' * length}" for number, length in enumerate(sizes)]
+        return after("file", "\n".join(rows))(text)
+
+    return edit
+
+
+edited(
+    "releases/size",
+    STATEMENTS,
+    _release,
+    [
+        row("a-note-of-60000-bytes", "no signed note longer than 60,000 bytes", note_of(60_000)),
+        row("a-note-of-60001-bytes", "no signed note longer than 60,000 bytes", note_of(60_001), "malformed", "limit"),
+    ],
+    members=OF,
+)
+
+
 @case("releases/attached-to-a-tool", RELEASE, "`attached` are a skill's other files", "malformed", "mismatch")
 def attached_to_a_tool(play: Play) -> None:
     registry = Registry.fresh()

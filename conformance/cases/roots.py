@@ -378,3 +378,13 @@ def _reordered(text: str, key: str) -> str:
 
 def _last(text: str, key: str) -> str:
     return [line for line in text.splitlines() if line.startswith(f"{key} ")][-1]
+
+
+@case("roots/next-is-not-UTF-8", COMMON, "Text is UTF-8 without BOM", "malformed")
+def next_not_utf_8(play: Play) -> None:
+    registry = Registry.fresh()
+    play.start(registry)
+    registry.add_root()
+    registry.publish()
+    play.serve(registry, {"root/2": registry.files["root/2"] + b"\xff\n"})
+    play.decisive("refresh")
