@@ -1,0 +1,104 @@
+/**
+ * Bytes, texts and numbers as every file of the protocol writes them. What has a second spelling is refused
+ * (docs/reference/protocol.md, "Common rules").
+ */
+
+/** Why something is not believed. `code` is Rye's (docs/reference/errors), `message` is for people. */
+export class Refusal extends Error {
+  constructor(code, message) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** @returns {never} */
+export function refuse(code, message) {
+  throw new Refusal(code, message);
+}
+
+export const utf8 = (text) => new TextEncoder().encode(text);
+
+/** Strict UTF-8; a byte order mark stays, for the grammar to refuse. */
+export function decodeText(bytes, code) {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return refuse(code, "It is not UTF-8.");
+  }
+}
+
+export function concat(...parts) {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+export const sameBytes = (a, b) => a.length === b.length && a.every((byte, at) => byte === b[at]);
+
+/** Order of the UTF-8 bytes, which is that of code points, not of JavaScript's strings. */
+export function compareBytes(a, b) {
+  const [left, right] = [utf8(a), utf8(b)];
+  for (let at = 0; at < Math.min(left.length, right.length); at++) {
+    if (left[at] !== right[at]) return left[at] - right[at];
+  }
+  return left.length - right.length;
+}
+
+export function base64(bytes) {
+  let binary = "";
+  for (const byte of bytes) binary += String.fromCharCode(byte);
+  return btoa(binary);
+}
+
+/** RFC 4648 section 4, padded and canonical. */
+export function fromBase64(text, code = "note-base64") {
+  let bytes = null;
+  try {
+    bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+  } catch {
+    // refused below
+  }
+  if (bytes === null || base64(bytes) !== text) refuse(code, "It is not canonical base64.");
+  return bytes;
+}
+
+export async function sha256(bytes) {
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+}
+
+export const sha256hex = async (bytes) => hex(await sha256(bytes));
+export const hashOfText = async (text) => sha256hex(utf8(text));
+
+/** An ASCII decimal from `least` to 2^53−1 without leading zeros. */
+export function number(text, least = 0, code = "statement-malformed") {
+  const value = /^(0|[1-9][0-9]{0,15})$/.test(text) ? Number(text) : NaN;
+  if (!Number.isSafeInteger(value) || value < least) refuse(code, `\`${text}\` is not a number from ${least} on.`);
+  return value;
+}
+
+/** `YYYY-MM-DDTHH:MM:SSZ` of a real date, as seconds since 1970. */
+export function seconds(text, code = "statement-malformed") {
+  const date = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/.test(text) ? new Date(text) : null;
+  const real = date && !Number.isNaN(date.getTime()) && date.toISOString() === `${text.slice(0, -1)}.000Z`;
+  if (!real || date.getTime() < 0) refuse(code, `\`${text}\` is not a time.`);
+  return date.getTime() / 1000;
+}
+
+export const timeText = (when) => `${new Date(when * 1000).toISOString().slice(0, 19)}Z`;
+
+/** A JSON object with exactly these members in this order, without spaces: the one encoding that Rye writes. */
+export function canonicalJson(text, code) {
+  let value = null;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // refused below
+  }
+  if (value === null || typeof value !== "object" || JSON.stringify(value) !== text) refuse(code, "It is not JSON as the protocol writes it.");
+  return value;
+}

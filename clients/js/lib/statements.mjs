@@ -1,0 +1,130 @@
+/** Everything that is signed into a log (docs/reference/statements.md): one table of lines for each type. */
+import { compareBytes, number, refuse, seconds, utf8 } from "./encoding.mjs";
+import * as is from "./grammar.mjs";
+import { KINDS, isAttachedPath } from "./grammar.mjs";
+
+const MAX_LINE = 2048;
+const RECOVERY_DELAY = 72 * 3600;
+const counting = (text) => number(text, 1);
+const position = (text) => number(text, 0);
+const keysetOrRoot = (text) => (text === "root" ? "root" : number(text, 1));
+
+/** Fields with a space between them; the last one takes what is left. */
+const fields = (...parsers) => (text) => {
+  const parts = text.split(" ");
+  if (parts.length < parsers.length) refuse("statement-malformed", `\`${text}\` does not have ${parsers.length} fields.`);
+  const rest = parts.slice(parsers.length - 1).join(" ");
+  return [...parts.slice(0, parsers.length - 1), rest].map((part, at) => parsers[at](part));
+};
+const file = (text) => {
+  const [suffix, size, sha256] = fields(is.word, (part) => number(part, 1), is.hash)(text);
+  return { suffix, size, sha256 };
+};
+const attached = (text) => {
+  const [path, size, sha256, mode] = fields(is.word, position, is.hash, is.oneOf("x", "-"))(text);
+  if (!isAttachedPath(path)) refuse("statement-malformed", `\`${path}\` is not a safe relative path.`);
+  return { path, size, sha256, executable: mode === "x" };
+};
+const relation = (text) => {
+  const [reference, target, range] = fields(is.word, is.orDash(is.identity), is.range)(text);
+  return { reference, target, range };
+};
+const revocation = (text) => {
+  const cut = text.lastIndexOf(" ");
+  return { key: is.key(text.slice(0, Math.max(cut, 0))), position: position(text.slice(cut + 1)) };
+};
+
+const ORIGIN = ["origin", is.origin];
+const TIME = ["time", seconds];
+const REASON = ["reason", is.line(500)];
+const KEYSET = ["keyset", counting];
+const ID = ["id", is.identity];
+const ANY = [0, Infinity];
+
+/** For each type its lines: key, parser, and how often it is there (once if not said). */
+const TYPES = {
+  "rye.root/v1": [ORIGIN, ["number", counting], ["previous", is.orDash(is.hash)], TIME, ["expires", seconds], ["threshold", counting], ["owner", is.key, [1, 16]], ["log", is.key, [1, 4]]],
+  "rye.keyset/v1": [ORIGIN, ["namespace", is.namespace], ["number", counting], ["previous", is.orDash(is.hash)], TIME, ["threshold", counting], ["release-threshold", counting, [0, 1]], ["require", is.oneOf("hardware", "hardware-verified"), [0, 1]], ["key", is.key, [1, 16]], ["revoke", revocation, ANY], ["recovery", seconds, [0, 1]]],
+  "rye.release/v1": [ORIGIN, ID, ["version", is.version], KEYSET, TIME, ["description", is.line(300)], ["file", file], ["attached", attached, ANY], ["depends_on", relation, ANY], ["requires", relation, ANY], ["conflicts_with", relation, ANY], ["capability", is.matching(/^rye\.[!-~]+$/, "a capability pattern"), ANY], ["hook", fields(is.oneOf("directive", "tool", "knowledge"), is.word), ANY]],
+  "rye.yank/v1": [ORIGIN, ID, ["version", is.version], ["state", is.oneOf("yanked", "available")], KEYSET, TIME, REASON],
+  "rye.deprecation/v1": [ORIGIN, ID, ["state", is.oneOf("deprecated", "supported")], ["replacement", is.orDash(is.identity)], KEYSET, TIME, REASON],
+  "rye.advisory/v1": [ORIGIN, ID, ["number", is.matching(/^[A-Z0-9-]{1,64}$/, "the number of an advisory")], ["range", is.range], ["severity", is.oneOf("low", "medium", "high", "critical")], ["keyset", keysetOrRoot], TIME, ["title", is.line(300)]],
+  "rye.takedown/v1": [ORIGIN, ID, ["version", is.version], ["sha256", is.hash, [1, 201]], TIME, REASON],
+  "rye.proof/v1": [ORIGIN, ["namespace", is.namespace], ["state", is.oneOf("proved", "withdrawn")], ["method", is.oneOf("file", "dns", "repository")], ["place", is.word], KEYSET, ["fingerprint", is.hash], TIME],
+  "rye.description/v1": [ORIGIN, ["namespace", is.namespace], ["about", is.line(300)], ["link", is.link, [0, 5]], ["contact", is.contact, [0, 1]], KEYSET, TIME],
+  "rye.clock/v1": [ORIGIN, ["position", (text) => number(text, 2)], ["before", seconds], TIME, REASON],
+  "rye.snapshot/v1": [ORIGIN, TIME, ["root", counting], ["map", is.hash, [0, 1]], ["shards", is.matching(/^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/, "a hash"), [0, 1]]],
+};
+
+/**
+ * @typedef {Record<string, any> & {type: string, text: string}} Statement
+ * A line that is there once is a value, one that may be absent null, one that may be repeated a list.
+ */
+
+/** @returns {Statement} */
+export function parseStatement(text) {
+  const rows = text.split("\n");
+  const type = rows[0];
+  if (!Object.hasOwn(TYPES, type)) refuse("statement-kind", "It is not a statement of a type that this client knows.");
+  if (rows.pop() !== "" || rows.some((row) => utf8(row).length > MAX_LINE)) refuse("statement-malformed", "A line is too long, or has no end.");
+  const statement = { type, text };
+  let at = 1;
+  for (const [key, parse, [least, most] = [1, 1]] of TYPES[type]) {
+    const lines = [];
+    while (rows[at]?.startsWith(`${key} `) && lines.length < most) lines.push(rows[at++].slice(key.length + 1));
+    if (lines.length < least) refuse("statement-malformed", `A line \`${key}\` is missing.`);
+    if (lines.some((one, i) => i > 0 && compareBytes(lines[i - 1], one) >= 0)) refuse("statement-malformed", `The lines \`${key}\` are not sorted, or one is twice there.`);
+    const values = lines.map((one) => parse(one));
+    statement[key] = most > 1 ? values : (values[0] ?? null);
+  }
+  if (at !== rows.length) refuse("statement-malformed", `The line \`${rows[at]}\` does not belong there.`);
+  RULES[type]?.(statement);
+  return statement;
+}
+
+function rule(holds, why) {
+  if (!holds) refuse("statement-malformed", `${why}.`);
+}
+
+const first = (statement) => rule((statement.number === 1) === (statement.previous === null), "Only number 1 has nothing before it");
+export const sameKey = (a, b) => a.raw.every((byte, at) => byte === b.raw[at]);
+const areDistinct = (keys) => keys.every((one, at) => !keys.slice(0, at).some((other) => sameKey(one, other)));
+
+/** What the lines of a statement must say together. */
+const RULES = {
+  "rye.root/v1": (root) => {
+    first(root);
+    rule([...root.owner, ...root.log].every((key) => key.blob === null), "Owners and logs have ordinary keys");
+    rule(root.threshold <= root.owner.length, "Its threshold is more than its owners");
+    rule(root.expires > root.time, "It expires before it begins");
+  },
+  "rye.keyset/v1": (keyset) => {
+    const { key, revoke, recovery, threshold } = keyset;
+    const release = keyset["release-threshold"];
+    first(keyset);
+    rule(threshold <= key.length && (release === null || (release >= 2 && release <= key.length)), "A threshold is more than its keys, or 1 where it is left out");
+    rule(areDistinct(key) && areDistinct(revoke.map((one) => one.key)), "A key is there twice");
+    rule(!revoke.some((one) => key.some((other) => sameKey(one.key, other))), "One of its keys is revoked");
+    rule(recovery === null || (keyset.number > 1 && recovery >= keyset.time + RECOVERY_DELAY), "A recovery comes too early");
+    rule(!keyset.require || key.filter((one) => one.blob).length >= Math.max(threshold, release ?? 1), "It has fewer security keys than must sign");
+  },
+  "rye.release/v1": (release) => {
+    const kind = release.id.split(":", 1)[0];
+    const paths = release.attached.map((one) => one.path.toLowerCase());
+    rule(KINDS[kind].suffixes.includes(release.file.suffix), `The file of a ${kind} does not end in ${release.file.suffix}`);
+    rule(paths.length === 0 || kind === "skill", "Only a skill has attached files");
+    rule(new Set([...paths, "skill.md"]).size === paths.length + 1, "Two of its files have the same path");
+    rule(!paths.some((path) => ["skill.md", ...paths].some((other) => path.startsWith(`${other}/`))), "An attached file is below another");
+    rule([...release.depends_on, ...release.conflicts_with].every((one) => one.target), "Only `requires` may be about what is no item");
+  },
+  "rye.proof/v1": (proof) => is.place(proof.method, proof.place),
+  "rye.clock/v1": (step) => rule(step.time < step.before, "It does not go back"),
+  "rye.snapshot/v1": (snapshot) => rule((snapshot.map === null) !== (snapshot.shards === null), "It names either a map or shards"),
+};
+
+/** Exactly three lines: origin, size, root hash. */
+export function parseCheckpoint(text, code = "head-malformed") {
+  const [origin, size, root, end, ...more] = text.split("\n");
+  if (end !== "" || more.length || !is.isOrigin(origin) || !/^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/.test(root)) refuse(code, "It is not a checkpoint.");
+  return { origin, size: number(size, 0, code), root: Uint8Array.from(atob(root), (char) => char.charCodeAt(0)) };
+}
