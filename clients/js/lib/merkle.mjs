@@ -36,26 +36,6 @@ export async function rootOfInclusion(index, size, leaf, path) {
   return hash;
 }
 
-/** The two roots that a consistency proof leads to, from size `old` to size `size`; 0 < old < size. */
-export async function rootsOfConsistency(old, size, oldRoot, path) {
-  if (!(old > 0 && old < size)) refuse("proof-range", "There is no proof between these sizes.");
-  let [node, last] = [old - 1, size - 1];
-  for (; node % 2 === 1; node = Math.floor(node / 2)) last = Math.floor(last / 2);
-  const rest = node > 0 ? [...path] : [oldRoot, ...path];
-  if (rest.length === 0) refuse("proof-length", "The proof has too few parts.");
-  let [first, second] = [rest[0], rest[0]];
-  let at = 1;
-  for (; last > 0; node = Math.floor(node / 2), last = Math.floor(last / 2)) {
-    if (node % 2 === 0 && node === last) continue;
-    if (at === rest.length) refuse("proof-length", "The proof has too few parts.");
-    if (node % 2 === 1) first = await nodeHash(rest[at], first);
-    second = node % 2 === 1 ? await nodeHash(rest[at], second) : await nodeHash(second, rest[at]);
-    at++;
-  }
-  if (at !== rest.length) refuse("proof-length", "The proof has too many parts.");
-  return [first, second];
-}
-
 /** `tile/<L>/<N>[.p/<W>]`; level "entries" has the leaves. */
 export function tilePath(level, index, width = WIDTH) {
   let digits = String(index);

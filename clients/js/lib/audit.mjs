@@ -1,0 +1,64 @@
+/** A registry as a whole: every entry of its log, every name of its map, and that each explains the other. */
+import { decodeText, hashOfText, refuse, sameBytes } from "./encoding.mjs";
+import { parseLines } from "./index.mjs";
+import { leafHash, tilePath } from "./merkle.mjs";
+import { parseNote, signersOf } from "./notes.mjs";
+import { logKeys } from "./owners.mjs";
+import { parseStatement } from "./statements.mjs";
+
+const MAX_BUNDLE = 256 * 65_537;
+const MAX_OWNERS = 8_000_000;
+
+/** @returns {AsyncGenerator<{position: number, data: Uint8Array}>} the leaves, each checked against its tile */
+async function* entries(client) {
+  const { size } = client.head;
+  for (let first = 0; first < size; first += 256) {
+    const width = Math.min(256, size - first);
+    const whole = width < 256 ? await client.read(tilePath("entries", first / 256, width), MAX_BUNDLE) : null;
+    const bundle = whole ?? (await client.read(tilePath("entries", first / 256), MAX_BUNDLE)) ?? refuse("tile-missing", "A part of the log is missing.");
+    const view = new DataView(bundle.buffer, bundle.byteOffset, bundle.length);
+    let at = 0;
+    for (let position = first; position < first + width; position++) {
+      const end = at + 2 <= bundle.length ? at + 2 + view.getUint16(at) : Infinity;
+      if (end > bundle.length) refuse("bundle-malformed", "A part of the registry's log is malformed.");
+      const data = bundle.slice(at + 2, end);
+      if (!sameBytes(await leafHash(data), await client.tree.leaf(position))) refuse("entry-mismatch", "An entry does not match the signed head.");
+      yield { position, data };
+      at = end;
+    }
+  }
+}
+
+/** @param {import("./client.mjs").Client} client @returns {Promise<{entries: number, names: number, releases: number}>} */
+export async function audit(client) {
+  const listed = new Map();
+  const counts = { entries: client.head.size, names: 0, releases: 0 };
+  const namespaces = new Set();
+  for await (const row of client.map.all()) {
+    counts.names++;
+    const isNamespace = row.name.startsWith("namespace:");
+    const chain = isNamespace ? await client.keysets(row.name.slice(10)) : null;
+    if (isNamespace) namespaces.add(row.name.slice(10));
+    else counts.releases += (await client.history(row.name)).releases.size;
+    for (const { position, sha256 } of chain?.entries ?? (await client.history(row.name)).entries) listed.set(position, sha256);
+  }
+  for (const namespace of namespaces) {
+    const bytes = await client.read(`owners/${namespace}`, MAX_OWNERS);
+    const lines = bytes ? await parseLines(bytes, Infinity, client.head.origin, ["rye.proof/v1", "rye.description/v1"]) : [];
+    for (const { position, sha256 } of lines) listed.set(position, sha256);
+  }
+  const keys = (await Promise.all(client.roots.map(logKeys))).flat();
+  for await (const { position, data } of entries(client)) {
+    const note = parseNote(decodeText(data, "entry-malformed"));
+    const said = parseStatement(note.text);
+    if (said.origin !== client.head.origin) refuse("entry-foreign", "An entry of the log belongs to another registry.");
+    if (said.type === "rye.snapshot/v1") {
+      if ((await signersOf(note, keys)).size === 0) refuse("snapshot-signature", "The log did not sign a snapshot.");
+    } else if (said.type === "rye.root/v1") {
+      if (client.roots[said.number - 1]?.text !== said.text) refuse("root-chain", "The log has a root that is not one of the registry's.");
+    } else if (said.type !== "rye.clock/v1" && listed.get(position) !== (await hashOfText(note.text))) {
+      refuse("audit-failed", `Entry ${position} of the log is in no index file.`);
+    }
+  }
+  return counts;
+}

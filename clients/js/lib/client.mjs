@@ -1,0 +1,232 @@
+/**
+ * A client with what it trusts of one registry: the steps of docs/reference/protocol.md, "What a client does". State goes in and
+ * comes out as a value; a refusal leaves the old one as it was.
+ */
+import { canonicalJson, decodeText, fromBase64, hashOfText, refuse, sameBytes, sha256hex, utf8 } from "./encoding.mjs";
+import { isOrigin, KINDS, namespaceOf } from "./grammar.mjs";
+import { MAX_HEAD, parseHead, verifyHead } from "./heads.mjs";
+import { ITEM_TYPES, readHistory } from "./history.mjs";
+import { demandLeaves, parseLines, readIndex } from "./index.mjs";
+import { Keysets } from "./keysets.mjs";
+import { Tree } from "./merkle.mjs";
+import { NameMap } from "./name_map.mjs";
+import { MAX_NOTE, parseNote } from "./notes.mjs";
+import { acceptRoot, demandOwners, logKeys } from "./owners.mjs";
+import { whoSigned } from "./signatures.mjs";
+import { parseCheckpoint, parseStatement, sameKey } from "./statements.mjs";
+import { demandSigners } from "./notes.mjs";
+import { remembering } from "./transport.mjs";
+import { judge, parsePolicy } from "./witnesses.mjs";
+
+const [WARN, STOP, FUTURE, DAY] = [72 * 3600, 7 * 86400, 600, 86400];
+const MAX_CONFIG = 64_000;
+const MAX_CLOCK = 1_000_000;
+const MAX_ROOTS = 1024;
+
+/**
+ * @typedef {object} State
+ * @property {string} fingerprint of root 1 @property {string[]} roots notes, from 1 @property {Record<number, number>} sizes of the first heads under them
+ * @property {any} head the newest one accepted, as in `/head` @property {any} cosigned the largest one accepted with the policy
+ * @property {Record<string, {position: number, sha256: string}>} keysets last seen @property {Record<string, string[]>} takedowns versions, by identity
+ * @property {string[]} accepted recoveries @property {string | null} policy text @property {number} age of cosignatures, in seconds
+ */
+
+/** @returns {State} that trusts nothing but a fingerprint */
+export function pinned(fingerprint) {
+  return { fingerprint, roots: [], sizes: {}, head: null, cosigned: null, keysets: {}, takedowns: {}, accepted: [], policy: null, age: DAY };
+}
+
+/** One registry under one head, verified step by step as it is asked. */
+export class Client {
+  /** Accepts the newest head. @param {import("./transport.mjs").Read} read @param {State} state @param {number} now */
+  static async open(read, state, now) {
+    const client = new Client();
+    Object.assign(client, { read: remembering(read), state: structuredClone(state), now, chains: new Map(), histories: new Map() });
+    if (!state.head) await client.#checkConfig();
+    await client.#refresh();
+    return client;
+  }
+
+  async #checkConfig() {
+    const text = decodeText((await this.read("config.json", MAX_CONFIG)) ?? refuse("not-found", "There is no registry at this address."), "answer-malformed");
+    const { protocol, origin } = JSON.parse(/^\{[^]*\}\s*$/.test(text) ? text : refuse("answer-malformed", "It is not a registry's config.json."));
+    if (protocol !== 2 || !isOrigin(String(origin))) refuse("protocol-unknown", "The registry has another protocol.");
+    this.configured = origin;
+  }
+
+  async #refresh() {
+    const { state } = this;
+    const { newest, cosigned } = parseHead((await this.read("head", MAX_HEAD)) ?? refuse("not-found", "The registry has no head."));
+    await this.#followRoots(newest.snapshot.root);
+    const root = this.roots.at(-1);
+    if (this.configured !== undefined && this.configured !== root.origin) refuse("root-origin", "The address serves another registry.");
+    if (newest.snapshot.root !== root.number) refuse("snapshot-root", "The snapshot names another root than the one in force.");
+    if (root.expires <= this.now) refuse("root-expired", "The registry's root has expired.");
+    await verifyHead(newest, root);
+    this.newest = newest;
+    this.newestTree = new Tree(newest.size, newest.root, this.read);
+    const before = state.head && parseHead(utf8(`${JSON.stringify(state.head)}\n`)).newest;
+    if (before) await this.#continue(before);
+    if (newest.snapshot.time > this.now + FUTURE) refuse("snapshot-future", "The registry's head is dated in the future.");
+    if (newest.snapshot.time < this.now - STOP) refuse("head-stale", "The registry's newest head is too old.");
+    this.isOld = newest.snapshot.time < this.now - WARN;
+    state.sizes[root.number] ??= newest.size;
+    state.head = newest.raw;
+    this.head = state.policy === null ? newest : await this.#demandWitnesses(newest, cosigned);
+    this.map = new NameMap(this.head.snapshot.map, this.read);
+    this.tree = this.head === newest ? this.newestTree : new Tree(this.head.size, this.head.root, this.read);
+    this.owners = { roots: this.roots, sizes: state.sizes };
+  }
+
+  /** Roots from the trusted one on, if the head names a later one. */
+  async #followRoots(named) {
+    const { state } = this;
+    this.roots = state.roots.map((note) => parseStatement(parseNote(note).text));
+    while (this.roots.length === 0 || named > state.roots.length || this.roots.length > state.roots.length) {
+      const next = this.roots.length + 1;
+      const bytes = next > MAX_ROOTS ? null : await this.read(`root/${next}`, MAX_NOTE);
+      if (bytes === null) break;
+      const note = decodeText(bytes, "note-malformed");
+      this.roots.push(await acceptRoot(note, this.roots.at(-1) ?? null, state.fingerprint));
+      this.notes = [...(this.notes ?? state.roots), note];
+    }
+    if (this.roots.length === 0) refuse("not-found", "The registry has no root.");
+    state.roots = this.notes ?? state.roots;
+  }
+
+  /** The newest head continues the one seen last, in time and in the log. */
+  async #continue(before) {
+    const { newest } = this;
+    if (newest.size < before.size) refuse("head-rollback", "The registry shows an older state than was already seen.");
+    if (newest.size === before.size && !sameBytes(newest.root, before.root)) refuse("head-fork", "The registry shows two different histories.");
+    if (newest.size > before.size && !sameBytes(await this.newestTree.rootAt(before.size), before.root)) refuse("head-inconsistent", "The registry's new head does not continue the one that was seen.");
+    if (newest.snapshot.time < before.snapshot.time) await this.#stepBack(before);
+  }
+
+  /** The steps back in time that lead from the last time seen to one that is not after the snapshot's. */
+  async #stepBack(before) {
+    const bytes = await this.read("clock", MAX_CLOCK);
+    const lines = bytes ? await parseLines(bytes, this.newest.size, this.newest.origin, ["rye.clock/v1"]) : [];
+    const steps = lines.filter((one) => one.position >= before.size);
+    await demandLeaves(steps, this.newestTree);
+    let time = before.snapshot.time;
+    for (const { said, note, position } of steps) {
+      if (said.position !== position || said.before < time) refuse("clock-step", "A step back in time is not allowed here.");
+      await demandOwners(note, position, this.roots, this.state.sizes, "clock-signer", before.snapshot.root);
+      time = said.time;
+    }
+    if (this.newest.snapshot.time < time) refuse("snapshot-time", "The registry's snapshot is older than one that it showed before.");
+  }
+
+  /** The largest head that enough witnesses cosigned: of those that are shown, and the one that was accepted last. */
+  async #demandWitnesses(newest, shown) {
+    const { state, now } = this;
+    const policy = await parsePolicy(state.policy);
+    const logs = new Set((await logKeys(this.roots.at(-1))).map((key) => `${key.name}+${key.id}`));
+    if (policy.logs.length && !policy.logs.some((log) => logs.has(log.split("+", 2).join("+")))) refuse("cosigned-head", "The policy is for another log.");
+    const kept = state.cosigned && parseHead(utf8(`${JSON.stringify(state.cosigned)}\n`)).newest;
+    let why = "witness-quorum";
+    let best = null;
+    for (const head of [newest, shown, kept].filter(Boolean)) {
+      if (head !== newest) await this.#demandPart(head);
+      const problem = await judge(policy, head.note, now, state.age);
+      if (problem === null && (best === null || head.size > best.size)) best = head;
+      else if (problem === "witness-frozen") why = problem;
+    }
+    if (best === null) refuse(why, "Too few of the demanded witnesses cosigned a head, or too long ago.");
+    if (kept && best.size < kept.size) refuse("head-rollback", "The registry shows an older cosigned head than was already seen.");
+    state.cosigned = best.raw;
+    return best;
+  }
+
+  async #demandPart(head) {
+    const root = this.roots[head.snapshot.root - 1] ?? refuse("cosigned-head", "The cosigned head names a root that is not there.");
+    await verifyHead(head, root);
+    if (head.size > this.newest.size || !sameBytes(await this.newestTree.rootAt(head.size), head.root)) refuse("cosigned-head", "The cosigned head is no part of the log.");
+  }
+
+  /** Its verified keysets, or null where the map proves that there is no such namespace. @returns {Promise<Keysets | null>} */
+  keysets(namespace) {
+    if (!this.chains.has(namespace)) this.chains.set(namespace, this.#readKeysets(namespace));
+    return this.chains.get(namespace);
+  }
+
+  async #readKeysets(namespace) {
+    const row = await this.map.find(`namespace:${namespace}`);
+    const seen = this.state.keysets[namespace];
+    if (row === null) return seen ? refuse("namespace-vanished", "A namespace that was seen is no longer in the registry.") : null;
+    const entries = await parseLines(await readIndex(row, this.read), this.head.size, this.head.origin, ["rye.keyset/v1"]);
+    if (seen && !entries.some((one) => one.position === seen.position && one.sha256 === seen.sha256)) refuse("keyset-fork", "The registry showed different keys for this namespace before.");
+    const chain = await Keysets.read(entries, namespace, this.owners, this.head.snapshot.time);
+    await demandLeaves(entries, this.tree);
+    const unaccepted = entries.find(({ said, sha256 }) => said.recovery !== null && chain.isInEffect(said) && !this.state.accepted.includes(sha256));
+    if (unaccepted) refuse("recovery-unaccepted", `The registry's owners gave new keys to ${namespace}: ${unaccepted.sha256}.`);
+    this.state.keysets[namespace] = { position: entries.at(-1).position, sha256: entries.at(-1).sha256 };
+    return chain;
+  }
+
+  /** What the registry states about an item, or null where the map proves that there is none. */
+  history(identity) {
+    if (!this.histories.has(identity)) this.histories.set(identity, this.#readHistory(identity));
+    return this.histories.get(identity);
+  }
+
+  async #readHistory(identity) {
+    const row = await this.map.find(identity);
+    const keysets = await this.keysets(namespaceOf(identity));
+    const known = this.state.takedowns[identity] ?? [];
+    if (row === null) return known.length ? refuse("takedown-vanished", "A takedown that was seen is not there.") : null;
+    if (keysets === null) refuse("statement-unclaimed", "The item's namespace has no keys.");
+    const entries = await parseLines(await readIndex(row, this.read), this.head.size, this.head.origin, ITEM_TYPES);
+    const history = await readHistory(entries, identity, keysets, this.owners);
+    await demandLeaves(entries, this.tree);
+    const down = [...history.releases].filter(([, one]) => one.takedown).map(([version]) => version);
+    if (!known.every((version) => down.includes(version))) refuse("takedown-vanished", "A takedown that was seen is not there.");
+    if (down.length) this.state.takedowns[identity] = down;
+    return history;
+  }
+
+  async release(identity, version) {
+    const history = await this.history(identity);
+    return history?.releases.get(version) ?? refuse("release-unknown", `There is no ${identity} ${version}.`);
+  }
+
+  /** All files of a release, after every check. @returns {Promise<{release: any, files: Map<string, Uint8Array>, key: any}>} */
+  async fetch(identity, version) {
+    const release = await this.release(identity, version);
+    const { file, attached, id } = release.entry.said;
+    if (release.takedown) refuse("release-taken-down", `The release was taken down: ${release.takedown.reason}`);
+    if (release.revoked) refuse("signer-revoked", "The key that signed this release was revoked.");
+    if (KINDS[id.split(":", 1)[0]].isFlat && id.split("/").length !== 2) refuse("item-misplaced", "An item of this kind is directly below its namespace.");
+    const files = new Map();
+    for (const { path, size, sha256 } of [{ path: file.suffix, ...file }, ...attached]) files.set(path, await this.blob(size, sha256));
+    const key = await this.signerOf(release, files.get(file.suffix));
+    return { release, files, key };
+  }
+
+  async blob(size, sha256) {
+    const bytes = (await this.read(`blobs/sha256/${sha256.slice(0, 2)}/${sha256}`, size)) ?? refuse("blob-missing", "A file of the release is missing.");
+    if (bytes.length !== size) refuse("blob-size", "A file does not have the size that its release names.");
+    return (await sha256hex(bytes)) === sha256 ? bytes : refuse("blob-hash", "A file does not have the bytes that its release names.");
+  }
+
+  /** The key of the release's keyset whose signature in the file counts. */
+  async signerOf({ entry, keyset }, data) {
+    const chain = await this.keysets(keyset.namespace);
+    const keys = keyset.key.filter((key) => !chain.isRevoked(key, entry.position));
+    const { key, how } = await whoSigned(data, `item${entry.said.file.suffix}`, keys);
+    return chain.counts(keyset, how) ? key : refuse("item-unsigned", "The item's file is not signed by a security key.");
+  }
+
+  /** Demands that the log under the accepted head continues a checkpoint that was noted elsewhere. */
+  async demandContinued(checkpoint) {
+    const note = parseNote(checkpoint);
+    const { origin, size, root } = parseCheckpoint(note.text);
+    if (origin !== this.head.origin) refuse("checkpoint-origin", "The noted checkpoint belongs to another registry.");
+    const keys = (await Promise.all(this.roots.map(logKeys))).flat().filter((key, at, all) => all.findIndex((one) => sameKey(one, key)) === at);
+    await demandSigners(note, keys, 1, "checkpoint-signature", "checkpoint-signature");
+    if (size > this.newest.size) refuse("head-rollback", "The registry shows less than what was noted.");
+    if (size > this.head.size) refuse("not-cosigned", "What was noted is not cosigned yet.");
+    if (size > 0 && !sameBytes(await this.tree.rootAt(size), root)) refuse("head-fork", "The log does not continue the noted checkpoint.");
+  }
+}

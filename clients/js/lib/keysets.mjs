@@ -1,0 +1,121 @@
+/** The keysets of a namespace: which follows which, which is in force where, and whose signatures count (rye.keyset/v1). */
+import { refuse } from "./encoding.mjs";
+import { named, signersOf } from "./notes.mjs";
+import { demandOwners } from "./owners.mjs";
+import { sameKey } from "./statements.mjs";
+
+/** @typedef {import("./index.mjs").Entry} Entry */
+/** @typedef {{roots: any[], sizes: Record<number, number>}} Owners */
+
+const NEEDS = { hardware: ["present", "verified"], "hardware-verified": ["verified"] };
+const STRICT = [null, "hardware", "hardware-verified"];
+
+/** What the keysets so far lead to: the one in force, and a recovery that waits. */
+class Force {
+  current = null;
+  waiting = null;
+
+  /** Lets `entry` follow. @returns {Entry | null} the one before it */
+  follow(entry) {
+    const { said } = entry;
+    if (this.waiting && said.number === this.waiting.said.number + 1) {
+      if (said.time < this.waiting.said.recovery) refuse("keyset-chain", "A keyset follows a recovery before it takes effect.");
+      [this.current, this.waiting] = [this.waiting, null];
+    } else if (this.waiting && said.number === this.waiting.said.number && said.time >= this.waiting.said.recovery) {
+      refuse("keyset-chain", "An objection comes after the recovery has taken effect.");
+    }
+    const before = this.current;
+    if (said.number !== (before?.said.number ?? 0) + 1) refuse("keyset-number", "The keys of a namespace are numbered wrongly.");
+    if (said.recovery === null) [this.current, this.waiting] = [entry, null];
+    else this.waiting = entry;
+    return before;
+  }
+
+  /** The keyset in force for what is dated `time`. */
+  at(time) {
+    return this.waiting && time >= this.waiting.said.recovery ? this.waiting : this.current;
+  }
+}
+
+/** The verified keysets of one namespace under one head. */
+export class Keysets {
+  /** @param {Entry[]} entries @param {Owners} owners @param {number} now time of the snapshot */
+  static async read(entries, namespace, owners, now) {
+    const chain = new Keysets();
+    Object.assign(chain, { entries, namespace, now, before: new Map() });
+    const force = new Force();
+    for (const entry of entries) {
+      const { said } = entry;
+      if (said.namespace !== namespace) refuse("index-foreign", "An index file contains a keyset of another namespace.");
+      const { waiting } = force;
+      if (waiting && now < waiting.said.recovery && said.time >= waiting.said.recovery && said.number > waiting.said.number) {
+        refuse("keyset-chain", "A keyset follows a recovery that is not in effect.");
+      }
+      const before = force.follow(entry);
+      chain.before.set(said, before?.said ?? null);
+      await chain.#verify(entry, before, owners);
+    }
+    chain.last = force.at(now);
+    chain.waiting = force.at(now) === force.waiting ? null : force.waiting;
+    return chain;
+  }
+
+  async #verify({ said, note, position }, before, owners) {
+    if (before) {
+      if (said.previous !== before.sha256) refuse("keyset-chain", "The new keys of a namespace do not follow from the previous ones.");
+      const isKept = before.said.revoke.every((old) => said.revoke.some((one) => one.key.line === old.key.line && one.position === old.position));
+      if (!isKept) refuse("keyset-revocations", "A new keyset omits a key that was revoked before.");
+    }
+    if ((await this.#counting(note, said, said)).length < said.threshold) refuse("keyset-signatures", "Too few owners signed the new keys of a namespace.");
+    if (said.recovery !== null) return demandOwners(note, position, owners.roots, owners.sizes, "recovery-signatures");
+    if (before && (await this.#counting(note, before.said, before.said)).length < before.said.threshold) {
+      refuse("keyset-takeover", "The previous owners did not sign the new keys of a namespace.");
+    }
+  }
+
+  /** What `keyset` and the one before it demand of signatures; a recovery is not bound by what was before. */
+  requirement(keyset) {
+    const earlier = keyset.recovery === null ? this.before.get(keyset)?.require : null;
+    return STRICT[Math.max(STRICT.indexOf(keyset.require), STRICT.indexOf(earlier ?? null))];
+  }
+
+  /** Whether a signature made in this way counts. */
+  counts(keyset, how) {
+    const needed = NEEDS[this.requirement(keyset)];
+    return needed === undefined || needed.includes(how);
+  }
+
+  async #counting(note, keyset, rule) {
+    const keys = await Promise.all(keyset.key.map((key) => named(`${keyset.origin}/${keyset.namespace}`, key)));
+    return [...(await signersOf(note, keys))].filter(([, how]) => this.counts(rule, how)).map(([key]) => key);
+  }
+
+  /**
+   * Who signed a statement about an item, under the keyset in force at its position. A statement that is dated after a
+   * recovery which waits has no effect: null.
+   * @param {Entry} entry @returns {Promise<{keyset: any, revoked: boolean} | null>} `revoked`: too few signers are left
+   */
+  async signed(entry, isRelease) {
+    const { said, position, note } = entry;
+    const force = new Force();
+    for (const one of this.entries) if (one.position < position) force.follow(one);
+    const keyset = force.at(said.time)?.said ?? refuse("statement-unclaimed", "A statement is older than the namespace that it is about.");
+    if (said.keyset !== keyset.number) refuse("statement-keyset", "A statement is signed under keys that were not valid.");
+    if (keyset.recovery !== null && this.now < keyset.recovery) return null;
+    const needed = isRelease ? (keyset["release-threshold"] ?? 1) : 1;
+    const signers = await this.#counting(note, keyset, keyset);
+    if (signers.length < needed) refuse("statement-signer", "A statement is not signed by enough keys of its namespace.");
+    return { keyset, revoked: signers.filter((key) => !this.isRevoked(key, position)).length < needed };
+  }
+
+  /** Whether a recovery came into effect: nothing replaced it, and its time has come. */
+  isInEffect(recovery) {
+    const isReplaced = this.entries.some(({ said }, at) => said.number === recovery.number && at > this.entries.findIndex((one) => one.said === recovery));
+    return !isReplaced && this.now >= recovery.recovery;
+  }
+
+  /** Whether what `key` signed at `position` does not count any more. */
+  isRevoked(key, position) {
+    return this.last.said.revoke.some((one) => sameKey(one.key, key) && position >= one.position);
+  }
+}

@@ -1,0 +1,47 @@
+/** Proofs for others (c2sp.org/tlog-proof): that an entry is in a log, for people who do not have the log. */
+import { base64, decodeText, fromBase64, number, refuse, sameBytes, sha256hex, utf8 } from "./encoding.mjs";
+import { leafHash, rootOfInclusion } from "./merkle.mjs";
+import { demandSigners, parseNote } from "./notes.mjs";
+import { parseCheckpoint, parseStatement } from "./statements.mjs";
+
+const HEAD = "c2sp.org/tlog-proof@v1";
+
+/** The proof of `entry` under the head that the client accepted. @param {import("./client.mjs").Client} client */
+export async function prove(client, { note, position }) {
+  const path = await client.tree.inclusion(position);
+  const lines = [HEAD, `extra ${base64(utf8(note.whole))}`, `index ${position}`, ...path.map(base64), "", client.head.note.whole];
+  return lines.join("\n");
+}
+
+/** What a proof says, unverified: `extra` is the entry, the whole signed note. */
+export function parseProof(text) {
+  const cut = text.indexOf("\n\n");
+  const [head, ...rows] = text.slice(0, Math.max(cut, 0)).split("\n");
+  const fail = () => refuse("proof-malformed", "The file is not a proof.");
+  if (head !== HEAD || !rows[0]?.startsWith("extra ") || !rows[1]?.startsWith("index ") || rows.length > 66) fail();
+  const entry = parseNote(decodeText(fromBase64(rows[0].slice(6), "proof-malformed"), "proof-malformed"));
+  const path = rows.slice(2).map((row) => fromBase64(row, "proof-malformed"));
+  if (path.some((hash) => hash.length !== 32)) fail();
+  const note = parseNote(text.slice(cut + 2));
+  return { entry, said: parseStatement(entry.text), position: number(rows[1].slice(6), 0, "proof-malformed"), path, note, ...parseCheckpoint(note.text) };
+}
+
+/** Checks a proof. @param {import("./notes.mjs").NamedKey[]} keys of the log @param {Uint8Array | null} item the file that the entry must release */
+export async function verifyProof(proof, keys, item = null) {
+  const ofLog = keys.filter((key) => key.name === proof.origin);
+  if (ofLog.length === 0) refuse("proof-origin", `The proof is about ${proof.origin}, which the keys are not of.`);
+  await demandSigners(proof.note, ofLog, 1, "checkpoint-signature", "checkpoint-signature");
+  await verifyInclusion(proof);
+  if (item === null) return proof;
+  if (proof.said.type !== "rye.release/v1") refuse("wrong-statement", "The proof is not of a release.");
+  const { size, sha256 } = proof.said.file;
+  if (item.length !== size || (await sha256hex(item)) !== sha256) refuse("other-bytes", "The file is not the one in the proof.");
+  return proof;
+}
+
+/** The part that needs no key: the entry leads to the root of the checkpoint. */
+export async function verifyInclusion(proof) {
+  if (proof.said.origin !== proof.origin) refuse("entry-foreign", "The entry belongs to another registry.");
+  const root = await rootOfInclusion(proof.position, proof.size, await leafHash(utf8(proof.entry.whole)), proof.path);
+  if (!sameBytes(root, proof.root)) refuse("proof-root", "The proof does not lead to the signed head.");
+}
