@@ -1,13 +1,11 @@
 /** A registry as a whole: every entry of its log, every name of its map, and that each explains the other. */
 import { decodeText, hashOfText, refuse, sameBytes } from "./encoding.mjs";
-import { parseLines } from "./index.mjs";
 import { leafHash, tilePath } from "./merkle.mjs";
 import { parseNote, signersOf } from "./notes.mjs";
 import { logKeys } from "./owners.mjs";
 import { parseStatement } from "./statements.mjs";
 
 const MAX_BUNDLE = 256 * 65_537;
-const MAX_OWNERS = 8_000_000;
 
 /** @returns {AsyncGenerator<{position: number, data: Uint8Array}>} the leaves, each checked against its tile */
 async function* entries(client) {
@@ -42,11 +40,7 @@ export async function audit(client) {
     else counts.releases += (await client.history(row.name)).releases.size;
     for (const { position, sha256 } of chain?.entries ?? (await client.history(row.name)).entries) listed.set(position, sha256);
   }
-  for (const namespace of namespaces) {
-    const bytes = await client.read(`owners/${namespace}`, MAX_OWNERS);
-    const lines = bytes ? await parseLines(bytes, Infinity, client.head.origin, ["rye.proof/v1", "rye.description/v1"]) : [];
-    for (const { position, sha256 } of lines) listed.set(position, sha256);
-  }
+  for (const namespace of namespaces) for (const { position, sha256 } of (await client.ownerStatements(namespace)).entries) listed.set(position, sha256);
   const keys = (await Promise.all(client.roots.map(logKeys))).flat();
   for await (const { position, data } of entries(client)) {
     const note = parseNote(decodeText(data, "entry-malformed"));

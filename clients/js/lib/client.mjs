@@ -7,7 +7,7 @@ import { isOrigin, KINDS, namespaceOf } from "./grammar.mjs";
 import { MAX_HEAD, parseHead, verifyHead } from "./heads.mjs";
 import { ITEM_TYPES, readHistory } from "./history.mjs";
 import { demandLeaves, parseLines, readIndex } from "./index.mjs";
-import { Keysets } from "./keysets.mjs";
+import { Keysets, satisfies } from "./keysets.mjs";
 import { Tree } from "./merkle.mjs";
 import { NameMap } from "./name_map.mjs";
 import { MAX_NOTE, parseNote } from "./notes.mjs";
@@ -22,6 +22,8 @@ const [WARN, STOP, FUTURE, DAY] = [72 * 3600, 7 * 86400, 600, 86400];
 const MAX_CONFIG = 64_000;
 const MAX_CLOCK = 1_000_000;
 const MAX_ROOTS = 1024;
+const MAX_OWNERS = 8_000_000;
+const OWNER_TYPES = ["rye.proof/v1", "rye.description/v1"];
 
 /**
  * @typedef {object} State
@@ -186,6 +188,32 @@ export class Client {
     return history;
   }
 
+  /** What the owners of a namespace say about it: the places that are proved to be theirs, and their own words. */
+  async ownerStatements(namespace) {
+    const bytes = await this.read(`owners/${namespace}`, MAX_OWNERS);
+    const chain = await this.keysets(namespace);
+    const lines = bytes ? await parseLines(bytes, Infinity, this.head.origin, OWNER_TYPES) : [];
+    const entries = lines.filter((one) => one.position < this.head.size);
+    const [places, seen] = [new Map(), new Set()];
+    let [about, last] = [null, 0];
+    for (const entry of entries) {
+      const { said, sha256 } = entry;
+      if (said.namespace !== namespace) refuse("index-foreign", "The file has a statement of another namespace.");
+      if (said.keyset < last) refuse("statement-keyset", "The keysets of the owners' statements go back.");
+      last = said.keyset;
+      const signed = chain ? await chain.signed(entry, false) : refuse("statement-unclaimed", "The namespace has no keys.");
+      if (signed.revoked || seen.has(sha256)) continue;
+      seen.add(sha256);
+      const isProof = said.type === "rye.proof/v1";
+      if (isProof && said.fingerprint !== (await hashOfText(signed.keyset.text))) refuse("statement-keyset", "The statement names another keyset.");
+      if (isProof) places.set(`${said.method} ${said.place}`, said);
+      else about = said.about;
+    }
+    await demandLeaves(entries, this.tree);
+    const proved = [...places.values()].filter((one) => one.state === "proved" && one.keyset === chain.last.said.number);
+    return { places: [...new Set(proved.map((one) => one.place))].sort(), about, entries };
+  }
+
   async release(identity, version) {
     const history = await this.history(identity);
     return history?.releases.get(version) ?? refuse("release-unknown", `There is no ${identity} ${version}.`);
@@ -215,7 +243,7 @@ export class Client {
     const chain = await this.keysets(keyset.namespace);
     const keys = keyset.key.filter((key) => !chain.isRevoked(key, entry.position));
     const { key, how } = await whoSigned(data, `item${entry.said.file.suffix}`, keys);
-    return chain.counts(keyset, how) ? key : refuse("item-unsigned", "The item's file is not signed by a security key.");
+    return satisfies(chain.requirement(keyset), how) ? key : refuse("item-unsigned", "The item's file is not signed by a security key.");
   }
 
   /** Demands that the log under the accepted head continues a checkpoint that was noted elsewhere. */

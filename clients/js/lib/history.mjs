@@ -33,7 +33,6 @@ export async function readHistory(entries, identity, keysets, owners) {
       if (said.keyset < lastKeyset) refuse("statement-keyset", "The keysets of an item's statements go back.");
       lastKeyset = said.keyset;
       signed = await keysets.signed(entry, isRelease);
-      if (signed === null) continue;
     }
     const release = releases.get(said.version);
     if (isRelease) {
@@ -43,7 +42,7 @@ export async function readHistory(entries, identity, keysets, owners) {
     }
     if (seen.has(entry.sha256)) continue; // a replay
     seen.add(entry.sha256);
-    if (said.version !== undefined && !release) refuse("release-unknown", "A statement is about a version that was not released before.");
+    if (said.version !== undefined && !release) refuse("statement-unreleased", "A statement is about a version that was not released before.");
     if (said.type === "rye.takedown/v1") {
       const files = [release.entry.said.file, ...release.entry.said.attached].map((file) => file.sha256);
       if (!said.sha256.every((hash) => files.includes(hash))) refuse("takedown-foreign", "A takedown names a file that its release does not contain.");

@@ -10,6 +10,9 @@ import { sameKey } from "./statements.mjs";
 const NEEDS = { hardware: ["present", "verified"], "hardware-verified": ["verified"] };
 const STRICT = [null, "hardware", "hardware-verified"];
 
+/** Whether a signature made in this way counts where this is required. */
+export const satisfies = (requirement, how) => NEEDS[requirement]?.includes(how) ?? true;
+
 /** What the keysets so far lead to: the one in force, and a recovery that waits. */
 class Force {
   current = null;
@@ -42,15 +45,15 @@ export class Keysets {
   /** @param {Entry[]} entries @param {Owners} owners @param {number} now time of the snapshot */
   static async read(entries, namespace, owners, now) {
     const chain = new Keysets();
-    Object.assign(chain, { entries, namespace, now, before: new Map() });
+    Object.assign(chain, { entries, namespace, now, before: new Map(), followed: [] });
     const force = new Force();
     for (const entry of entries) {
       const { said } = entry;
       if (said.namespace !== namespace) refuse("index-foreign", "An index file contains a keyset of another namespace.");
-      const { waiting } = force;
-      if (waiting && now < waiting.said.recovery && said.time >= waiting.said.recovery && said.number > waiting.said.number) {
-        refuse("keyset-chain", "A keyset follows a recovery that is not in effect.");
-      }
+      const waiting = force.waiting?.said;
+      // What follows a recovery that is not in effect by the snapshot's time has no effect before the recovery does.
+      if (waiting && said.number > waiting.number && said.time >= waiting.recovery && now < waiting.recovery) continue;
+      chain.followed.push(entry);
       const before = force.follow(entry);
       chain.before.set(said, before?.said ?? null);
       await chain.#verify(entry, before, owners);
@@ -66,44 +69,37 @@ export class Keysets {
       const isKept = before.said.revoke.every((old) => said.revoke.some((one) => one.key.line === old.key.line && one.position === old.position));
       if (!isKept) refuse("keyset-revocations", "A new keyset omits a key that was revoked before.");
     }
-    if ((await this.#counting(note, said, said)).length < said.threshold) refuse("keyset-signatures", "Too few owners signed the new keys of a namespace.");
+    if ((await this.#signers(note, said, said.require)).length < said.threshold) refuse("keyset-signatures", "Too few owners signed the new keys of a namespace.");
     if (said.recovery !== null) return demandOwners(note, position, owners.roots, owners.sizes, "recovery-signatures");
-    if (before && (await this.#counting(note, before.said, before.said)).length < before.said.threshold) {
+    if (before && (await this.#signers(note, before.said, before.said.require)).length < before.said.threshold) {
       refuse("keyset-takeover", "The previous owners did not sign the new keys of a namespace.");
     }
   }
 
-  /** What `keyset` and the one before it demand of signatures; a recovery is not bound by what was before. */
+  /** What `keyset` and the one before it require of signatures about items; a recovery is not bound by what was before. */
   requirement(keyset) {
     const earlier = keyset.recovery === null ? this.before.get(keyset)?.require : null;
     return STRICT[Math.max(STRICT.indexOf(keyset.require), STRICT.indexOf(earlier ?? null))];
   }
 
-  /** Whether a signature made in this way counts. */
-  counts(keyset, how) {
-    const needed = NEEDS[this.requirement(keyset)];
-    return needed === undefined || needed.includes(how);
-  }
-
-  async #counting(note, keyset, rule) {
+  async #signers(note, keyset, requirement) {
     const keys = await Promise.all(keyset.key.map((key) => named(`${keyset.origin}/${keyset.namespace}`, key)));
-    return [...(await signersOf(note, keys))].filter(([, how]) => this.counts(rule, how)).map(([key]) => key);
+    return [...(await signersOf(note, keys))].filter(([, how]) => satisfies(requirement, how)).map(([key]) => key);
   }
 
   /**
-   * Who signed a statement about an item, under the keyset in force at its position. A statement that is dated after a
-   * recovery which waits has no effect: null.
-   * @param {Entry} entry @returns {Promise<{keyset: any, revoked: boolean} | null>} `revoked`: too few signers are left
+   * Who signed a statement about an item, under the keyset in force at its position.
+   * @param {Entry} entry @returns {Promise<{keyset: any, revoked: boolean}>} `revoked`: too few signers are left
    */
   async signed(entry, isRelease) {
     const { said, position, note } = entry;
     const force = new Force();
-    for (const one of this.entries) if (one.position < position) force.follow(one);
+    for (const one of this.followed) if (one.position < position) force.follow(one);
     const keyset = force.at(said.time)?.said ?? refuse("statement-unclaimed", "A statement is older than the namespace that it is about.");
-    if (said.keyset !== keyset.number) refuse("statement-keyset", "A statement is signed under keys that were not valid.");
-    if (keyset.recovery !== null && this.now < keyset.recovery) return null;
+    const isEarly = keyset.recovery !== null && this.now < keyset.recovery;
+    if (said.keyset !== keyset.number || isEarly) refuse("statement-keyset", "A statement is signed under keys that were not valid.");
     const needed = isRelease ? (keyset["release-threshold"] ?? 1) : 1;
-    const signers = await this.#counting(note, keyset, keyset);
+    const signers = await this.#signers(note, keyset, this.requirement(keyset));
     if (signers.length < needed) refuse("statement-signer", "A statement is not signed by enough keys of its namespace.");
     return { keyset, revoked: signers.filter((key) => !this.isRevoked(key, position)).length < needed };
   }
