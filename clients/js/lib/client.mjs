@@ -16,7 +16,7 @@ import { whoSigned } from "./signatures.mjs";
 import { parseCheckpoint, parseStatement, sameKey } from "./statements.mjs";
 import { demandSigners } from "./notes.mjs";
 import { remembering } from "./transport.mjs";
-import { judge, parsePolicy } from "./witnesses.mjs";
+import { parsePolicy, standing } from "./witnesses.mjs";
 
 const [WARN, STOP, FUTURE, DAY] = [72 * 3600, 7 * 86400, 600, 86400];
 const MAX_CONFIG = 64_000;
@@ -131,7 +131,7 @@ export class Client {
     let best = null;
     for (const head of [newest, shown, kept].filter(Boolean)) {
       if (head !== newest) await this.#demandPart(head);
-      const problem = await judge(policy, head.note, now, state.age);
+      const { problem } = await standing(policy, head.note, now - state.age, now + FUTURE);
       if (problem === null && (best === null || head.size > best.size)) best = head;
       else if (problem === "witness-frozen") why = problem;
     }
@@ -233,7 +233,7 @@ export class Client {
   }
 
   async blob(size, sha256) {
-    const bytes = (await this.read(`blobs/sha256/${sha256.slice(0, 2)}/${sha256}`, size)) ?? refuse("blob-missing", "A file of the release is missing.");
+    const bytes = (await this.read(`blobs/sha256/${sha256.slice(0, 2)}/${sha256}`, size, "blob-size")) ?? refuse("blob-missing", "A file of the release is missing.");
     if (bytes.length !== size) refuse("blob-size", "A file does not have the size that its release names.");
     return (await sha256hex(bytes)) === sha256 ? bytes : refuse("blob-hash", "A file does not have the bytes that its release names.");
   }

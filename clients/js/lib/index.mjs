@@ -27,7 +27,7 @@ export async function parseLines(bytes, size, origin, types) {
 
 /** The bytes of an index file that the name map names. @param {{sha256: string, size: number}} row */
 export async function readIndex(row, read) {
-  const bytes = (await read(`index/${row.sha256}`, row.size)) ?? refuse("index-missing", "A required index file is missing.");
+  const bytes = (await read(`index/${row.sha256}`, row.size, "index-size")) ?? refuse("index-missing", "A required index file is missing.");
   if (bytes.length !== row.size) refuse("index-size", "An index file does not have the size that the registry signed.");
   if ((await sha256hex(bytes)) !== row.sha256) refuse("index-hash", "An index file is not the one that the registry signed.");
   return bytes;

@@ -2,15 +2,14 @@
 import { signedBy } from "./ed25519.mjs";
 import { base64, concat, decodeText, hex, refuse, seconds, sha256, sha256hex, utf8 } from "./encoding.mjs";
 
-const MARKER = /^(rye|ryeos):signed:/;
+const CLAIM = /^\s*(?:<!--|#|\/\/)?\s*rye(?:os)?:signed:/i;
 const SIGNED = /^(rye|ryeos):signed:([^:]+(?::\d\d:\d\dZ)?):([0-9a-f]{64}):([\w\-+/=]+):([0-9a-f]{64}|[0-9a-f]{16})(\|[!-~]+)?$/;
-const PLACEHOLDER = /^rye:signed:[^:]+(:\d\d:\d\dZ)?:placeholder:unsigned:unsigned$/;
+const PLACEHOLDER = /^(rye|ryeos):signed:.*:placeholder:unsigned:unsigned$/;
 const SPKI = Uint8Array.of(0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00);
 
-const MARKDOWN = (line) => /^<!-- (.*)$/.exec(line)?.[1].replace(/ -->$/, "");
-const HASH_SIGN = (line) => /^# (.*)$/.exec(line)?.[1];
-const SLASHES = (line) => /^\/\/ (.*)$/.exec(line)?.[1];
-const COMMENTS = { md: MARKDOWN, py: HASH_SIGN, sh: HASH_SIGN, yaml: HASH_SIGN, toml: HASH_SIGN, js: SLASHES, ts: SLASHES };
+const HASH_SIGN = /^# (.*)$/;
+const SLASHES = /^\/\/ (.*)$/;
+const COMMENTS = { md: /^<!-- (.*) -->$/, py: HASH_SIGN, sh: HASH_SIGN, yaml: HASH_SIGN, toml: HASH_SIGN, js: SLASHES, ts: SLASHES };
 
 /** The first 16 digits that name a key, and the 64 that the later form has. @param {import("./ed25519.mjs").Key} key */
 async function keyIds(key) {
@@ -18,17 +17,17 @@ async function keyIds(key) {
   return { short: (await sha256hex(utf8(text))).slice(0, 16), long: hex(await sha256(key.raw)) };
 }
 
-/** The line at the one place where signing the rest of the file would put it, or null. */
+/** What the line says that stands where signing the rest of the file would put it, null where none does. */
 function findLine(lines, suffix) {
   for (const at of [0, 1]) {
     const first = lines[1 - at] ?? "";
-    const isHeaded = first === "---";
-    const said = (isHeaded && at === 1 ? HASH_SIGN : COMMENTS[suffix])?.(lines[at] ?? "");
-    const isLater = at === 0 && isHeaded && /:[0-9a-f]{64}$/.test(said); // the later form may stand above `---`
+    const isHeaded = ["md", "yaml"].includes(suffix) && /^---[ \t]*$/.test(first);
+    const isLater = at === 0 && isHeaded && /:[0-9a-f]{64} -->$/.test(lines[0]); // the later form may stand above `---`
     const place = isHeaded || (first.startsWith("#!") && suffix !== "md") ? 1 : 0;
-    if (said !== undefined && MARKER.test(said) && (at === place || isLater)) {
-      return { at, said, isClosed: COMMENTS[suffix] !== MARKDOWN || (isHeaded && at === 1) || lines[at].endsWith(" -->") };
-    }
+    if ((at !== place && !isLater) || !CLAIM.test(lines[at] ?? "")) continue;
+    const [, said] = (isHeaded && at === 1 ? HASH_SIGN : COMMENTS[suffix])?.exec(lines[at]) ?? [];
+    if (said === undefined || lines.length === 1) refuse("malformed", "The signature line is malformed.");
+    return { at, said };
   }
   return null;
 }
@@ -47,7 +46,7 @@ export async function whoSigned(data, name, keys) {
   const [, marker, time, hash, encoded, id] = SIGNED.exec(line.said) ?? refuse("malformed", "The signature line is malformed.");
   seconds(time, "malformed");
   const isLater = id.length === 64;
-  if (!line.isClosed || (!isLater && marker !== "rye")) refuse("malformed", "The signature line is malformed.");
+  if (!isLater && marker !== "rye") refuse("malformed", "The signature line is malformed.");
   const signature = decodeSignature(encoded, isLater);
   for (const key of keys) {
     const ids = await keyIds(key);

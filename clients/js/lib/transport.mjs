@@ -3,14 +3,14 @@ import { concat, refuse } from "./encoding.mjs";
 
 const SECONDS = 30;
 
-/** @typedef {(path: string, limit: number) => Promise<Uint8Array | null>} Read null: there is no such file */
+/** @typedef {(path: string, limit: number, code?: string) => Promise<Uint8Array | null>} Read null: there is no such file; `code`: what a larger file is refused with */
 
-async function limited(body, limit, url) {
+async function limited(body, limit, url, code) {
   const parts = [];
   let size = 0;
   for await (const part of body ?? []) {
     size += part.length;
-    if (size > limit) refuse("answer-too-large", `${url} is larger than ${limit} bytes.`);
+    if (size > limit) refuse(code, `${url} is larger than ${limit} bytes.`);
     parts.push(part);
   }
   return concat(...parts);
@@ -21,18 +21,18 @@ export function reader(address, open = null) {
   const root = new URL(address.endsWith("/") ? address : `${address}/`);
   const isLocal = ["127.0.0.1", "localhost", "[::1]"].includes(root.hostname);
   if (root.protocol !== "https:" && !(root.protocol === "http:" && isLocal) && !(root.protocol === "file:" && open)) refuse("bad-address", `${address} is not https.`);
-  return async (path, limit) => {
+  return async (path, limit, code = "answer-too-large") => {
     const url = new URL(path, root);
     if (root.protocol === "file:") {
       const parts = open(url);
-      return parts && limited(parts, limit, url);
+      return parts && limited(parts, limit, url, code);
     }
     try {
       const answer = await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(SECONDS * 1000), credentials: "omit" });
       if (answer.status === 404) return null;
       if (answer.status === 451) refuse("release-taken-down", `${url} was taken down.`);
       if (answer.status !== 200) refuse("registry-failed", `${url} answered ${answer.status}.`);
-      return await limited(answer.body, limit, url);
+      return await limited(answer.body, limit, url, code);
     } catch (error) {
       if (typeof error.code === "string" && error.message && error.name === "Error") throw error;
       return refuse("registry-unreachable", `${url} did not answer: ${error.cause?.message ?? error.message}.`);
@@ -43,8 +43,8 @@ export function reader(address, open = null) {
 /** The same file once for each head, however often it is asked for. @param {Read} read @returns {Read} */
 export function remembering(read) {
   const answers = new Map();
-  return (path, limit) => {
-    if (!answers.has(path)) answers.set(path, read(path, limit));
+  return (path, ...limits) => {
+    if (!answers.has(path)) answers.set(path, read(path, ...limits));
     return answers.get(path);
   };
 }

@@ -7,7 +7,6 @@ import { concat, hex, refuse, utf8 } from "./encoding.mjs";
 import { keyId, splitVerifierKey } from "./notes.mjs";
 
 const [ED25519, ML_DSA] = [4, 6];
-const FUTURE = 600;
 
 /** @typedef {{members: string[], needed: number}} Group @typedef {{logs: string[], witnesses: Map<string, any>, groups: Map<string, Group>, quorum: string}} Policy */
 
@@ -74,10 +73,13 @@ function holds(policy, name, witnesses) {
   return name === "none" || (group ? group.members.filter((one) => holds(policy, one, witnesses)).length >= group.needed : witnesses.has(name));
 }
 
-/** Why the policy does not believe this checkpoint at `now`: null, "witness-quorum" or "witness-frozen". */
-export async function judge(policy, note, now, age) {
+/**
+ * What the policy says of this checkpoint, among cosignatures from `since` to `until`: no problem, or which.
+ * @returns {Promise<{problem: null | "witness-quorum" | "witness-frozen", times: Map<string, number>}>}
+ */
+export async function standing(policy, note, since = 0, until = Infinity) {
   const times = await cosigned(policy, note);
-  const current = new Set([...times].filter(([, time]) => time >= now - age && time <= now + FUTURE).map(([name]) => name));
-  if (holds(policy, policy.quorum, current)) return null;
-  return holds(policy, policy.quorum, times) ? "witness-frozen" : "witness-quorum";
+  const current = new Map([...times].filter(([, time]) => time >= since && time <= until));
+  if (holds(policy, policy.quorum, current)) return { problem: null, times };
+  return { problem: holds(policy, policy.quorum, times) ? "witness-frozen" : "witness-quorum", times };
 }
