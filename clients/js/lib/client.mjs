@@ -20,22 +20,37 @@ import { parsePolicy, standing } from "./witnesses.mjs";
 
 const [WARN, STOP, FUTURE, DAY] = [72 * 3600, 7 * 86400, 600, 86400];
 const MAX_CONFIG = 64_000;
+const CONFIG = ["protocol", "origin", "api", "witness_policy"];
 const MAX_CLOCK = 1_000_000;
-const MAX_ROOTS = 1024;
-const MAX_OWNERS = 8_000_000;
+const MAX_ROOTS = 1000;
+const [MAX_FILE, MAX_ATTACHED, MAX_TOGETHER] = [4 * 2 ** 20, 200, 8 * 2 ** 20];
+const MAX_OWNERS = 2 ** 20;
 const OWNER_TYPES = ["rye.proof/v1", "rye.description/v1"];
 
 /**
  * @typedef {object} State
  * @property {string} fingerprint of root 1 @property {string[]} roots notes, from 1 @property {Record<number, number>} sizes of the first heads under them
  * @property {any} head the newest one accepted, as in `/head` @property {any} cosigned the largest one accepted with the policy
- * @property {Record<string, {position: number, sha256: string}>} keysets last seen @property {Record<string, string[]>} takedowns versions, by identity
+ * @property {Record<string, {position: number, sha256: string}>} keysets last seen @property {Record<string, Record<string, number>>} takedowns positions by version, by identity
  * @property {string[]} accepted recoveries @property {string | null} policy text @property {number} age of cosignatures, in seconds
  */
 
 /** @returns {State} that trusts nothing but a fingerprint */
 export function pinned(fingerprint) {
   return { fingerprint, roots: [], sizes: {}, head: null, cosigned: null, keysets: {}, takedowns: {}, accepted: [], policy: null, age: DAY };
+}
+
+/** `/config.json`: any JSON object of its members, none of them twice. */
+function parseConfig(text) {
+  let config = null;
+  try {
+    config = JSON.parse(text);
+  } catch {
+    // refused below
+  }
+  const keys = (text.match(/"(?:[^"\\]|\\.)*"\s*:?/g) ?? []).filter((one) => one.endsWith(":"));
+  const isGood = config !== null && Object.keys(config).length === keys.length && Object.keys(config).every((key) => CONFIG.includes(key));
+  return isGood ? config : refuse("answer-malformed", "It is not a registry's config.json.");
 }
 
 /** One registry under one head, verified step by step as it is asked. */
@@ -51,7 +66,7 @@ export class Client {
 
   async #checkConfig() {
     const text = decodeText((await this.read("config.json", MAX_CONFIG)) ?? refuse("not-found", "There is no registry at this address."), "answer-malformed");
-    const { protocol, origin } = JSON.parse(/^\{[^]*\}\s*$/.test(text) ? text : refuse("answer-malformed", "It is not a registry's config.json."));
+    const { protocol, origin } = parseConfig(text);
     if (protocol !== 2 || !isOrigin(String(origin))) refuse("protocol-unknown", "The registry has another protocol.");
     this.configured = origin;
   }
@@ -66,7 +81,7 @@ export class Client {
     if (root.expires <= this.now) refuse("root-expired", "The registry's root has expired.");
     await verifyHead(newest, root);
     this.newest = newest;
-    this.newestTree = new Tree(newest.size, newest.root, this.read);
+    this.tree = new Tree(newest.size, newest.root, this.read);
     const before = state.head && parseHead(utf8(`${JSON.stringify(state.head)}\n`)).newest;
     if (before) await this.#continue(before);
     if (newest.snapshot.time > this.now + FUTURE) refuse("snapshot-future", "The registry's head is dated in the future.");
@@ -76,7 +91,6 @@ export class Client {
     state.head = newest.raw;
     this.head = state.policy === null ? newest : await this.#demandWitnesses(newest, cosigned);
     this.map = new NameMap(this.head.snapshot.map, this.read);
-    this.tree = this.head === newest ? this.newestTree : new Tree(this.head.size, this.head.root, this.read);
     this.owners = { roots: this.roots, sizes: state.sizes };
   }
 
@@ -86,7 +100,8 @@ export class Client {
     this.roots = state.roots.map((note) => parseStatement(parseNote(note).text));
     while (this.roots.length === 0 || named > state.roots.length || this.roots.length > state.roots.length) {
       const next = this.roots.length + 1;
-      const bytes = next > MAX_ROOTS ? null : await this.read(`root/${next}`, MAX_NOTE);
+      if (next > state.roots.length + MAX_ROOTS) refuse("answer-too-large", "The registry has too many new roots.");
+      const bytes = await this.read(`root/${next}`, MAX_NOTE);
       if (bytes === null) break;
       const note = decodeText(bytes, "note-malformed");
       this.roots.push(await acceptRoot(note, this.roots.at(-1) ?? null, state.fingerprint));
@@ -101,7 +116,7 @@ export class Client {
     const { newest } = this;
     if (newest.size < before.size) refuse("head-rollback", "The registry shows an older state than was already seen.");
     if (newest.size === before.size && !sameBytes(newest.root, before.root)) refuse("head-fork", "The registry shows two different histories.");
-    if (newest.size > before.size && !sameBytes(await this.newestTree.rootAt(before.size), before.root)) refuse("head-inconsistent", "The registry's new head does not continue the one that was seen.");
+    if (newest.size > before.size && !sameBytes(await this.tree.rootAt(before.size), before.root)) refuse("head-inconsistent", "The registry's new head does not continue the one that was seen.");
     if (newest.snapshot.time < before.snapshot.time) await this.#stepBack(before);
   }
 
@@ -110,7 +125,7 @@ export class Client {
     const bytes = await this.read("clock", MAX_CLOCK);
     const lines = bytes ? await parseLines(bytes, this.newest.size, this.newest.origin, ["rye.clock/v1"]) : [];
     const steps = lines.filter((one) => one.position >= before.size);
-    await demandLeaves(steps, this.newestTree);
+    await demandLeaves(steps, this.tree);
     let time = before.snapshot.time;
     for (const { said, note, position } of steps) {
       if (said.position !== position || said.before < time) refuse("clock-step", "A step back in time is not allowed here.");
@@ -125,7 +140,7 @@ export class Client {
     const { state, now } = this;
     const policy = await parsePolicy(state.policy);
     const logs = new Set((await logKeys(this.roots.at(-1))).map((key) => `${key.name}+${key.id}`));
-    if (policy.logs.length && !policy.logs.some((log) => logs.has(log.split("+", 2).join("+")))) refuse("cosigned-head", "The policy is for another log.");
+    if (policy.logs.length && !policy.logs.some((log) => logs.has(log.split("+", 2).join("+")))) refuse("checkpoint-signature", "The policy is for another log.");
     const kept = state.cosigned && parseHead(utf8(`${JSON.stringify(state.cosigned)}\n`)).newest;
     let why = "witness-quorum";
     let best = null;
@@ -142,9 +157,9 @@ export class Client {
   }
 
   async #demandPart(head) {
-    const root = this.roots[head.snapshot.root - 1] ?? refuse("cosigned-head", "The cosigned head names a root that is not there.");
+    const root = this.roots[head.snapshot.root - 1] ?? refuse("snapshot-root", "The cosigned head names a root that is not there.");
     await verifyHead(head, root);
-    if (head.size > this.newest.size || !sameBytes(await this.newestTree.rootAt(head.size), head.root)) refuse("cosigned-head", "The cosigned head is no part of the log.");
+    if (head.size > this.newest.size || !sameBytes(await this.tree.rootAt(head.size), head.root)) refuse("cosigned-head", "The cosigned head is no part of the log.");
   }
 
   /** Its verified keysets, or null where the map proves that there is no such namespace. @returns {Promise<Keysets | null>} */
@@ -155,15 +170,15 @@ export class Client {
 
   async #readKeysets(namespace) {
     const row = await this.map.find(`namespace:${namespace}`);
-    const seen = this.state.keysets[namespace];
-    if (row === null) return seen ? refuse("namespace-vanished", "A namespace that was seen is no longer in the registry.") : null;
+    const [seen, last] = [this.state.keysets[namespace], this.head.size]; // what was seen behind a cosigned head does not exist yet
+    if (row === null) return seen && seen.position < last ? refuse("namespace-vanished", "A namespace that was seen is no longer in the registry.") : null;
     const entries = await parseLines(await readIndex(row, this.read), this.head.size, this.head.origin, ["rye.keyset/v1"]);
-    if (seen && !entries.some((one) => one.position === seen.position && one.sha256 === seen.sha256)) refuse("keyset-fork", "The registry showed different keys for this namespace before.");
+    if (seen && seen.position < last && !entries.some((one) => one.position === seen.position && one.sha256 === seen.sha256)) refuse("keyset-fork", "The registry showed different keys for this namespace before.");
     const chain = await Keysets.read(entries, namespace, this.owners, this.head.snapshot.time);
     await demandLeaves(entries, this.tree);
     const unaccepted = entries.find(({ said, sha256 }) => said.recovery !== null && chain.isInEffect(said) && !this.state.accepted.includes(sha256));
     if (unaccepted) refuse("recovery-unaccepted", `The registry's owners gave new keys to ${namespace}: ${unaccepted.sha256}.`);
-    this.state.keysets[namespace] = { position: entries.at(-1).position, sha256: entries.at(-1).sha256 };
+    if (!(seen?.position >= last)) this.state.keysets[namespace] = { position: entries.at(-1).position, sha256: entries.at(-1).sha256 };
     return chain;
   }
 
@@ -176,15 +191,15 @@ export class Client {
   async #readHistory(identity) {
     const row = await this.map.find(identity);
     const keysets = await this.keysets(namespaceOf(identity));
-    const known = this.state.takedowns[identity] ?? [];
+    const known = Object.entries(this.state.takedowns[identity] ?? {}).filter(([, position]) => position < this.head.size);
     if (row === null) return known.length ? refuse("takedown-vanished", "A takedown that was seen is not there.") : null;
     if (keysets === null) refuse("statement-unclaimed", "The item's namespace has no keys.");
     const entries = await parseLines(await readIndex(row, this.read), this.head.size, this.head.origin, ITEM_TYPES);
     const history = await readHistory(entries, identity, keysets, this.owners);
     await demandLeaves(entries, this.tree);
-    const down = [...history.releases].filter(([, one]) => one.takedown).map(([version]) => version);
-    if (!known.every((version) => down.includes(version))) refuse("takedown-vanished", "A takedown that was seen is not there.");
-    if (down.length) this.state.takedowns[identity] = down;
+    const down = Object.fromEntries([...history.releases].filter(([, one]) => one.takedown).map(([version, one]) => [version, one.takedown.position]));
+    if (!known.every(([version]) => Object.hasOwn(down, version))) refuse("takedown-vanished", "A takedown that was seen is not there.");
+    if (Object.keys(down).length) this.state.takedowns[identity] = { ...this.state.takedowns[identity], ...down };
     return history;
   }
 
@@ -194,6 +209,7 @@ export class Client {
     const chain = await this.keysets(namespace);
     const lines = bytes ? await parseLines(bytes, Infinity, this.head.origin, OWNER_TYPES) : [];
     const entries = lines.filter((one) => one.position < this.head.size);
+    await demandLeaves(entries, this.tree);
     const [places, seen] = [new Map(), new Set()];
     let [about, last] = [null, 0];
     for (const entry of entries) {
@@ -209,7 +225,6 @@ export class Client {
       if (isProof) places.set(`${said.method} ${said.place}`, said);
       else about = said.about;
     }
-    await demandLeaves(entries, this.tree);
     const proved = [...places.values()].filter((one) => one.state === "proved" && one.keyset === chain.last.said.number);
     return { places: [...new Set(proved.map((one) => one.place))].sort(), about, entries };
   }
@@ -227,6 +242,8 @@ export class Client {
     if (release.revoked) refuse("signer-revoked", "The key that signed this release was revoked.");
     if (KINDS[id.split(":", 1)[0]].isFlat && id.split("/").length !== 2) refuse("item-misplaced", "An item of this kind is directly below its namespace.");
     const files = new Map();
+    const isLarge = attached.length > MAX_ATTACHED || [file, ...attached].some((one) => one.size > MAX_FILE) || attached.reduce((sum, one) => sum + one.size, 0) > MAX_TOGETHER;
+    if (isLarge) refuse("release-oversized", "The release is larger than this client accepts.");
     for (const { path, size, sha256 } of [{ path: file.suffix, ...file }, ...attached]) files.set(path, await this.blob(size, sha256));
     const key = await this.signerOf(release, files.get(file.suffix));
     return { release, files, key };

@@ -46,7 +46,7 @@ export async function readHistory(entries, identity, keysets, owners) {
     if (said.type === "rye.takedown/v1") {
       const files = [release.entry.said.file, ...release.entry.said.attached].map((file) => file.sha256);
       if (!said.sha256.every((hash) => files.includes(hash))) refuse("takedown-foreign", "A takedown names a file that its release does not contain.");
-      release.takedown = said;
+      release.takedown = { ...said, position };
     } else if (signed?.revoked) continue; // its signers do not count any more
     else if (said.type === "rye.yank/v1") release.yanked = said.state === "yanked";
     else if (said.type === "rye.deprecation/v1") deprecation = said.state === "deprecated" ? said : null;

@@ -9,6 +9,7 @@ import { parseStatement } from "./statements.mjs";
 /** @returns {Promise<Entry[]>} what the lines of an index file say, all of it about `origin` and of one of `types` */
 export async function parseLines(bytes, size, origin, types) {
   const text = decodeText(bytes, "index-malformed");
+  if (text === "") return [];
   if (!text.endsWith("\n")) refuse("index-malformed", "An index file has no last line.");
   const entries = [];
   for (const row of text.slice(0, -1).split("\n")) {
@@ -25,8 +26,11 @@ export async function parseLines(bytes, size, origin, types) {
   return entries;
 }
 
+const MAX_INDEX = 16 * 2 ** 20;
+
 /** The bytes of an index file that the name map names. @param {{sha256: string, size: number}} row */
 export async function readIndex(row, read) {
+  if (row.size > MAX_INDEX) refuse("answer-too-large", "An index file is larger than clients accept.");
   const bytes = (await read(`index/${row.sha256}`, row.size, "index-size")) ?? refuse("index-missing", "A required index file is missing.");
   if (bytes.length !== row.size) refuse("index-size", "An index file does not have the size that the registry signed.");
   if ((await sha256hex(bytes)) !== row.sha256) refuse("index-hash", "An index file is not the one that the registry signed.");

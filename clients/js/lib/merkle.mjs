@@ -130,10 +130,10 @@ export class Tree {
     return this.#range(0, size);
   }
 
-  /** The inclusion proof of a leaf, in the tree's own size. */
-  async inclusion(index) {
+  /** The inclusion proof of a leaf in the tree as it was at `size`. */
+  async inclusion(index, size = this.size) {
     const path = [];
-    for (let [start, end] = [0, this.size]; end - start > 1; ) {
+    for (let [start, end] = [0, size]; end - start > 1; ) {
       let middle = 1;
       while (middle * 2 < end - start) middle *= 2;
       const isLeft = index < start + middle;

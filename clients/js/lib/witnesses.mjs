@@ -81,5 +81,6 @@ export async function standing(policy, note, since = 0, until = Infinity) {
   const times = await cosigned(policy, note);
   const current = new Map([...times].filter(([, time]) => time >= since && time <= until));
   if (holds(policy, policy.quorum, current)) return { problem: null, times };
-  return { problem: holds(policy, policy.quorum, times) ? "witness-frozen" : "witness-quorum", times };
+  const earlier = new Map([...times].filter(([, time]) => time <= until));
+  return { problem: holds(policy, policy.quorum, earlier) ? "witness-frozen" : "witness-quorum", times };
 }
