@@ -195,6 +195,10 @@ class Settings:
     """Total size of uploaded blobs that no statement refers to yet."""
     account_uploads_bytes: int = 128 * MIB
     """One token's share of these."""
+    namespace_bytes: int = 0
+    """Total size of the files of one namespace's releases. 0: no limit."""
+    namespace_quotas: tuple[str, ...] = ()
+    """The same for single namespaces: ``acme=10737418240``."""
     uploads_hours: int = 24
     """How long such a blob is kept."""
     stages_bytes: int = 1024 * MIB

@@ -1,7 +1,7 @@
-"""Which namespaces released a file: a table that is filled lazily from the log.
+"""Which namespaces released a file, and its size: a table that is filled lazily from the log.
 
-Only a registry with per-namespace read access needs it, so publishing does not update it. A look-up that finds nothing first
-reads the log entries added since the last one.
+Only a registry with per-namespace read access or quotas needs it, so publishing does not update it. A look-up that finds
+nothing first reads the log entries added since the last one.
 """
 
 from __future__ import annotations
@@ -31,6 +31,20 @@ def owners(engine: sa.Engine, sha256: str) -> frozenset[str]:
         return frozenset(connection.scalars(query))
 
 
+def sizes_of(release: Release) -> dict[str, int]:
+    """The sizes of a release's files, by their hashes."""
+    return {release.file.sha256: release.file.size, **{entry.sha256: entry.size for entry in release.attached}}
+
+
+def catch_up(engine: sa.Engine) -> None:
+    """Read the entries added since the last call."""
+    with database.reader(engine) as connection:
+        if _cursor(connection) >= _size(connection):
+            return
+    while _fill(engine):
+        pass
+
+
 def _fill(engine: sa.Engine) -> bool:
     """Read the next few entries. Return whether there may be more."""
     with database.reader(engine) as connection:
@@ -39,23 +53,24 @@ def _fill(engine: sa.Engine) -> bool:
         rows = connection.execute(query.order_by(log_entries.c.position).limit(_ROWS)).all()
     if not rows:
         return False
-    pairs: set[tuple[str, str]] = set()
+    sizes: dict[tuple[str, str], int] = {}
     for row in rows:
         text = notes.parse(bytes(row.leaf)).text
         if text.startswith(Release.TITLE):
             release = statements.parse(text)
             assert isinstance(release, Release)
             namespace = release.identity.namespace
-            pairs.add((release.file.sha256, namespace))
-            pairs.update((entry.sha256, namespace) for entry in release.attached)
+            sizes.update({(sha256, namespace): size for sha256, size in sizes_of(release).items()})
     with database.change(engine) as connection:
-        for sha256, namespace in sorted(pairs):
-            connection.execute(_INSERT, {"sha256": sha256, "namespace": namespace})
+        for (sha256, namespace), size in sorted(sizes.items()):
+            connection.execute(_INSERT, {"sha256": sha256, "namespace": namespace, "size": size})
         _move(connection, first, rows[-1].position + 1)
     return len(rows) == _ROWS
 
 
-_INSERT = sa.text("INSERT INTO blob_namespaces (sha256, namespace) VALUES (:sha256, :namespace) ON CONFLICT DO NOTHING")
+_INSERT = sa.text(
+    "INSERT INTO blob_namespaces (sha256, namespace, size) VALUES (:sha256, :namespace, :size) ON CONFLICT DO NOTHING"
+)
 
 
 def _move(connection: sa.Connection, before: int, after: int) -> None:

@@ -124,6 +124,7 @@ _STATUS = {
     "keyset-number": 409,
     "request-too-large": 413,
     "file-too-large": 413,
+    "namespace-full": 413,
     "too-many-files": 413,
     "taken-down": 451,
     "client-gone": 499,

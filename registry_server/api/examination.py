@@ -11,6 +11,7 @@ from types import MappingProxyType
 import sqlalchemy as sa
 
 from registry_server.accounts import blob_owners
+from registry_server.accounts.namespace_room import NamespaceRoom
 from registry_server.accounts.scopes import scope_of
 from registry_server.accounts.tokens import Account
 from registry_server.sequencer.acceptance import Candidate, examine, namespace_of, read_note
@@ -19,7 +20,7 @@ from registry_server.settings import Settings
 from registry_server.storage.objects import Objects
 from rye.errors import RyeError
 from rye.registry.protocol import wire
-from rye.registry.protocol.statements import Keyset
+from rye.registry.protocol.statements import Keyset, Release
 from rye.signing.keys import PublicKey
 
 
@@ -32,6 +33,7 @@ class Examination:
         self._public = public
         self._uploads = uploads
         self._settings = settings
+        self._room = NamespaceRoom(settings)
 
     def read(self, texts: Sequence[str]) -> list[Candidate]:
         """Check the statements by themselves. Raises RyeError for the first fault."""
@@ -63,6 +65,7 @@ class Examination:
             if isinstance(candidate.statement, Keyset):
                 # The new keyset's demands first: of two keys with the same bytes, the first counts.
                 keys_of[namespace] = [*candidate.statement.accepted_keys(), *keys_of[namespace]]
+        self._room.check(self._engine, [each.statement for each in candidates if isinstance(each.statement, Release)])
         return [
             examine(
                 candidate,

@@ -445,7 +445,9 @@ blob_namespaces = Table(
     metadata,
     Column("sha256", String(64), primary_key=True),
     Column("namespace", String(64), primary_key=True),
-    comment="The namespaces that released a file, for private reading. Filled from the log on demand.",
+    Column("size", BigInteger, comment="Empty: a server of revision 0013 filled the row."),
+    Index("blob_namespaces_namespace", "namespace"),
+    comment="The namespaces that released a file, for private reading and quotas. Filled from the log on demand.",
 )
 
 dependents = Table(

@@ -42,12 +42,12 @@ def plan(ledger: Ledger, target: str, reason: str, now: datetime | None = None) 
     """
     when = (now or datetime.now(UTC)).replace(microsecond=0)
     if _SHA256.fullmatch(target):
-        named = [release for release in _releases(ledger) if target in _files(release)]
+        named = [release for release in releases_of(ledger) if target in files_of(release)]
         if not named:
             raise RyeError(
                 "blob-unknown", f"No release contains the file {target}.", "`rye info ID` shows an item's files."
             )
-        statements = [_statement(release, [target], when, reason) for release in named]
+        statements = [statement_about(release, [target], when, reason) for release in named]
         return TakedownPlan(tuple(statements), ())
     match = _RELEASE.fullmatch(target)
     release = _release(ledger, match) if match else None
@@ -58,18 +58,18 @@ def plan(ledger: Ledger, target: str, reason: str, now: datetime | None = None) 
             "Give KIND:NAMESPACE/…/NAME@VERSION, or a file's SHA-256.",
         )
     elsewhere: set[str] = set()
-    for other in _releases(ledger):
+    for other in releases_of(ledger):
         if (other.identity, other.version) != (release.identity, release.version):
-            elsewhere.update(_files(other))
-    wanted = [sha256 for sha256 in _files(release) if sha256 not in elsewhere]
-    shared = tuple(sorted(set(_files(release)) & elsewhere))
+            elsewhere.update(files_of(other))
+    wanted = [sha256 for sha256 in files_of(release) if sha256 not in elsewhere]
+    shared = tuple(sorted(set(files_of(release)) & elsewhere))
     if not wanted:
         raise RyeError(
             "files-shared",
             f"Other releases contain all files of {target} as well.",
             f"Take a file down from all of them by its hash: rye-registry takedown {shared[0]} --reason TEXT",
         )
-    return TakedownPlan((_statement(release, wanted, when, reason),), shared)
+    return TakedownPlan((statement_about(release, wanted, when, reason),), shared)
 
 
 def signed(takedowns: Iterable[Takedown], owners: Sequence[PrivateKey]) -> list[str]:
@@ -115,7 +115,8 @@ def publish(sequencer: Sequencer, texts: Sequence[str]) -> list[Takedown]:
     return [candidate.statement for candidate in candidates if isinstance(candidate.statement, Takedown)]
 
 
-def _statement(release: Release, files: Sequence[str], now: datetime, reason: str) -> Takedown:
+def statement_about(release: Release, files: Sequence[str], now: datetime, reason: str) -> Takedown:
+    """Draft the statement that takes files of a release down. Raises StatementError for a reason that the grammar refuses."""
     # Never earlier than the release: clients go by the log's order, but people read the times.
     time = max(now, release.time)
     takedown = Takedown(release.origin, release.identity, release.version, tuple(sorted(set(files))), time, reason)
@@ -135,12 +136,14 @@ def _release(ledger: Ledger, match: re.Match[str]) -> Release | None:
     return release if isinstance(release, Release) else None
 
 
-def _releases(ledger: Ledger) -> Iterable[Release]:
+def releases_of(ledger: Ledger) -> Iterable[Release]:
+    """Yield all releases, in the order of the log."""
     for _, leaf in ledger.titled(Release.TITLE):
         release = statements.parse(notes.parse(leaf).text)
         if isinstance(release, Release):
             yield release
 
 
-def _files(release: Release) -> list[str]:
+def files_of(release: Release) -> list[str]:
+    """Return the hashes of a release's files."""
     return [release.file.sha256, *(entry.sha256 for entry in release.attached)]

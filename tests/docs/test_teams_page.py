@@ -101,6 +101,8 @@ def test_from_the_first_command_to_a_colleague_who_leaves(issuer: str, tmp_path:
         (_, look), (_, apply) = typed(PAGE, "sync", here)
         run(*look)
         run(*apply)
+        ((_, retain),) = typed(PAGE, "retention", here)
+        assert "nothing to remove" in run(*retain).stdout
         for _, words in typed(PAGE, "leaves", here):
             said = run(*words).stdout
         assert "intact" in said

@@ -1,4 +1,4 @@
-"""Which groups of the identity provider are teams here, and who is in a team because of one.
+"""Which groups of the identity provider are teams here, who is in a team because of one, and the sizes of files for quotas.
 
 A server of revision 0013 can run alongside: whom it adds to a team is added by hand.
 
@@ -28,6 +28,10 @@ def upgrade() -> None:
         sa.UniqueConstraint("issuer", "group_name", "team", name="team_groups_once"),
     )
     op.add_column("accounts", sa.Column("groups_time", sa.String(20)))
+    op.add_column("blob_namespaces", sa.Column("size", sa.BigInteger))
+    op.create_index("blob_namespaces_namespace", "blob_namespaces", ["namespace"])
+    op.execute("DELETE FROM blob_namespaces")  # filled again from the log, with sizes
+    op.execute("DELETE FROM registry WHERE key = 'blob-namespaces'")
     if op.get_bind().dialect.name == "postgresql":
         op.add_column("team_members", sa.Column("group_name", sa.String(400), nullable=False, server_default=""))
         op.drop_constraint("team_members_pkey", "team_members", type_="primary")

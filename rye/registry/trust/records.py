@@ -239,7 +239,9 @@ def check_installable(
             "signer-revoked", f"{subject} is signed with a key that was revoked.", position=record.line.log
         )
     if record.takedown is not None:
-        raise TrustError("release-taken-down", f"The registry's owners took {subject} down: {record.takedown.reason}")
+        is_old = record.takedown.is_retention
+        why = f"The registry no longer keeps {subject}" if is_old else f"The registry's owners took {subject} down"
+        raise TrustError("release-taken-down", f"{why}: {record.takedown.reason}")
     attached = sum(entry.size for entry in release.attached)
     if (
         release.file.size > limits.item_bytes

@@ -17,6 +17,10 @@ MAX_TAKEN_DOWN = 201
 """Files of one release: the item itself and 200 attached ones."""
 
 
+RETENTION = "Retention:"
+"""How the reason begins if the release was only too old to be kept."""
+
+
 class Takedown(Statement, frozen=True):
     """``rye.takedown/v1``: files of a release that are no longer served. It is final."""
 
@@ -33,6 +37,11 @@ class Takedown(Statement, frozen=True):
 
     def __post_init__(self) -> None:
         keep_sorted(self, "files", str)
+
+    @property
+    def is_retention(self) -> bool:
+        """Whether the owners removed it only because it was old."""
+        return self.reason.startswith(RETENTION)
 
     def lines(self) -> list[str]:
         """The lines in the order of the grammar; files are sorted."""
