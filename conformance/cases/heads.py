@@ -17,7 +17,8 @@ SNAPSHOT = "statements.md#ryesnapshotv1"
 SIGNED = "The checkpoint is signed by a log key of the root and has this origin."
 LAST = "The snapshot is signed by a log key and is the last leaf, by its proof."
 ENCODING = "so a head has exactly one encoding"
-THREE = "Checkpoints are exactly three lines"
+THREE = "Checkpoints are three lines"
+AUDIT = f"rye-audit 12 {'ab' * 32}\n"
 
 
 def head(name: str, page: str, quote: str, *refuses: str, lie: Callable[[Registry], None], first: bool = False) -> None:
@@ -132,6 +133,15 @@ head(
 )
 head(
     "checkpoint-has-a-fourth-line", SNAPSHOT, THREE, "malformed", lie=published(checkpoint=lambda t: t + "extension\n")
+)
+head("checkpoint-has-an-audit-line", SNAPSHOT, THREE, lie=published(checkpoint=lambda t: t + AUDIT))
+head("checkpoint-has-two-audit-lines", SNAPSHOT, THREE, "malformed", lie=published(checkpoint=lambda t: t + AUDIT * 2))
+head(
+    "checkpoint-has-an-audit-line-with-a-leading-zero",
+    SNAPSHOT,
+    THREE,
+    "malformed",
+    lie=published(checkpoint=lambda t: t + AUDIT.replace("12", "012")),
 )
 head(
     "checkpoint-has-two-lines",

@@ -122,9 +122,11 @@ const RULES = {
   "rye.snapshot/v1": (snapshot) => rule((snapshot.map === null) !== (snapshot.shards === null), "It names either a map or shards"),
 };
 
-/** Exactly three lines: origin, size, root hash. */
+/** Three lines: origin, size, root hash; and at most one more, the end of the registry's chain of audit events. */
 export function parseCheckpoint(text, code = "head-malformed") {
-  const [origin, size, root, end, ...more] = text.split("\n");
-  if (end !== "" || more.length || !is.isOrigin(origin) || !/^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/.test(root)) refuse(code, "It is not a checkpoint.");
+  const [origin, size, root, ...more] = text.split("\n");
+  const audit = more.length === 2 ? /^rye-audit (\S+) [0-9a-f]{64}$/.exec(more[0]) : null;
+  if (more.at(-1) !== "" || more.length > 2 || (more.length === 2 && !audit) || !is.isOrigin(origin) || !/^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/.test(root)) refuse(code, "It is not a checkpoint.");
+  if (audit) number(audit[1], 0, code);
   return { origin, size: number(size, 0, code), root: Uint8Array.from(atob(root), (char) => char.charCodeAt(0)) };
 }
