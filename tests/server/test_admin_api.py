@@ -159,6 +159,7 @@ class TestWhatAStolenTokenWithAdminAloneCannotDo:
             ("PUT", f"roles/acme/accounts/{helper}", {"role": "publisher"}),
             ("PUT", "roles/acme/teams/strong", {"role": "owner"}),
             ("PUT", "teams/strong/members/helper", None),
+            ("POST", "groups", {"group": "platform", "team": "strong"}),
             ("POST", "webhooks", WEBHOOK),
             ("POST", "publishers", WORKFLOW),
         ):
@@ -244,6 +245,22 @@ class TestWhatItDoes:
         done(local.ask("DELETE", f"{ADMIN}/tokens/{tokens.token_id(other)}", bare))
         refused(local.get("/api/v1/whoami", other), 401, "unauthorized")
 
+    def test_groups_are_mapped_by_who_gives_and_unmapped_by_who_only_takes(
+        self, local: LocalRegistry, bare: str, full: str
+    ) -> None:
+        done(local.post(f"{ADMIN}/teams", full, json={"team": "grouped"}), 201)
+        since = chain(local)[0]
+        made = done(local.post(f"{ADMIN}/groups", full, json={"group": "/a b/c", "team": "grouped"}), 201)
+        refused(local.post(f"{ADMIN}/groups", full, json={"group": "/a b/c", "team": "grouped"}), 409, "already-exists")
+        assert done(local.get(f"{ADMIN}/groups", bare))["groups"] == [made]
+        assert (made["group"], made["team"], made["issuer"]) == ("/a b/c", "grouped", "")
+        assert done(local.ask("DELETE", f"{ADMIN}/groups/{made['id']}", bare)) == made
+        assert done(local.get(f"{ADMIN}/groups", bare))["groups"] == []
+        mapped, unmapped = events(local, since)
+        assert [mapped.action, unmapped.action] == ["team.map", "team.unmap"]
+        assert [mapped.actor, unmapped.actor] == [f"token:{tokens.token_id(each)}" for each in (full, bare)]
+        assert mapped.detail == {"group": "/a b/c", "issuer": ""}
+
     def test_audit_events_come_in_pages_that_follow_each_other(self, local: LocalRegistry, bare: str) -> None:
         size, value = chain(local)
         found: list[dict[str, Any]] = []
@@ -315,6 +332,11 @@ class TestWhatIsRefused:
             ("PUT", "roles/acme/teams/none", {"role": "reader"}, 404, "no-such-entry"),
             ("PUT", "teams/none/members/gone", None, 404, "no-such-entry"),
             ("POST", "teams", {"team": "Not One"}, 422, "invalid-value"),
+            ("POST", "groups", {"group": "platform", "team": "none"}, 404, "no-such-entry"),
+            ("POST", "groups", {"group": "a\nb", "team": "none"}, 422, "invalid-value"),
+            ("POST", "groups", {"group": ["platform"], "team": "none"}, 400, "bad-request"),
+            ("POST", "groups", {"group": "platform", "team": "none", "issuer": "x"}, 400, "bad-request"),
+            ("DELETE", "groups/none", None, 404, "no-such-entry"),
             ("POST", "webhooks", {"url": "https://127.0.0.1/"}, 422, "private-address"),
             ("POST", "webhooks", {"url": "http://hooks.example.com/"}, 422, "invalid-value"),
             ("DELETE", "webhooks/none", None, 404, "no-such-entry"),
