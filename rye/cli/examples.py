@@ -159,6 +159,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "namespace object": ("rye namespace object acme",),
     "namespace sign": ("rye namespace sign keyset.json",),
     "namespace submit": ("rye namespace submit keyset.json",),
+    "org": (
+        "rye org join https://registry.example 9037d849787da4daf2ea0995293cf904585024cabd09a7e45c9cc366101cd153",
+        "rye org show",
+    ),
+    "org export": ("rye org export --claude",),
     "registry add": (
         "rye registry add https://rye.example --fingerprint HASH",
         "rye registry add https://rye.example --bundle project.rye-bundle",

@@ -24,9 +24,11 @@ LIMITS = ("turns", "tokens", "spend", "duration", "depth", "spawns", "calls", "t
 
 _AGE = lazy_pattern(r"(\d{1,5})\s*([hdw])")
 _MOST = 10**15
-_MOST_REVIEWERS = 16
+MOST_REVIEWERS = 16
 """As many keys as a namespace can have."""
-_PLACE = lazy_pattern(r"(?:[a-z0-9][a-z0-9_-]{0,63}|\*(?=@))(?:@[!-~]{1,400})?")
+PLACE = r"(?:[a-z0-9][a-z0-9_-]{0,63}|\*(?=@))(?:@[!-~]{1,400})?"
+"""One of ``namespaces``: a namespace, one of a registry or source, or ``*`` for all of it."""
+_PLACE = lazy_pattern(PLACE)
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 
@@ -136,8 +138,8 @@ class PolicyReader(TableReader):
     def reviewers(self, table: Mapping[str, Any]) -> int:
         """``required-reviewers``: a number of keys."""
         value = table.get("required-reviewers", 0)
-        if type(value) is not int or not 0 <= value <= _MOST_REVIEWERS:
-            hint = f"Write a whole number from 0 to {_MOST_REVIEWERS}."
+        if type(value) is not int or not 0 <= value <= MOST_REVIEWERS:
+            hint = f"Write a whole number from 0 to {MOST_REVIEWERS}."
             raise self.fail(f"[policy] required-reviewers = {value!r} is not a number of keys.", hint)
         return value
 

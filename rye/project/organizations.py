@@ -114,7 +114,7 @@ def write_own(home: Home, rows: Iterable[Joined]) -> None:
 def policies_in_force(home: Home, now: datetime) -> tuple[PolicyInForce, ...]:
     """Return the policy of each joined registry. Raises RyeError ``bad-org``, ``policy-missing``, ``policy-expired``,
     ``policy-unreadable``, and StateError."""
-    return tuple(_in_force(home, row, now) for row in read_joined(home))
+    return tuple(policy_of_joined(home, row, now) for row in read_joined(home))
 
 
 def stored_policy(home: Home, row: Joined) -> tuple[TrustedState, statements.OrganizationPolicy]:
@@ -129,7 +129,8 @@ def stored_policy(home: Home, row: Joined) -> tuple[TrustedState, statements.Org
     return state, policies.read_organization_policy(state.policy)[1]
 
 
-def _in_force(home: Home, row: Joined, now: datetime) -> PolicyInForce:
+def policy_of_joined(home: Home, row: Joined, now: datetime) -> PolicyInForce:
+    """Return the policy of one of them. Raises the same but ``bad-org``."""
     state, policy = stored_policy(home, row)
     if max(now, *_seen(state, policy)) >= policy.expires:
         until = f"{policy.expires:%Y-%m-%d %H:%M} UTC"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from rye.items.kinds import KINDS
 from rye.limits import PERMISSIONS, SOURCES, WORKSPACE
-from rye.permissions.policy_table import APPROVALS, LIMITS, TIERS
+from rye.permissions.policy_table import APPROVALS, LIMITS, MOST_REVIEWERS, PLACE, TIERS
 from rye.permissions.source_scale import SOURCE_SCALE
 from rye.project.agent_programs import program_names
 from rye.project.manifest import MAIN_GROUP, PREFIXES
@@ -155,6 +155,17 @@ def _policy() -> Schema:
                 "additionalProperties": {"enum": list(APPROVALS)},
             },
             "sources": {"enum": list(SOURCE_SCALE)},
+            "namespaces": texts(
+                "Where items may come from: `NAMESPACE`, `NAMESPACE@ORIGIN` or `*@ORIGIN`.",
+                {"type": "string", "pattern": whole(PLACE)},
+            ),
+            "forbid-targets": texts("Agent programs that nothing is deployed to."),
+            "required-reviewers": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": MOST_REVIEWERS,
+                "description": "How many keys of its namespace must have signed a release.",
+            },
         },
     )
 

@@ -106,6 +106,14 @@ NOT_RUN = {
         "docs/how-to/witnesses.md",
         "dry",
     ): "needs witnesses elsewhere; tests/cli/test_witness_policy.py has one on this machine",
+    (
+        "docs/how-to/organization-policy.md",
+        "dry",
+    ): "needs a registry and its owners; tests/cli/test_org.py and tests/server/test_policy_command.py play them",
+    (
+        "docs/how-to/joined.md",
+        "dry",
+    ): "needs an organization; tests/cli/test_org.py has one on this machine",
     ("docs/how-to/running-a-witness.md", "dry"): "stays in the foreground; tests/witness plays it",
     ("docs/how-to/ci.md", "## Publishing from a build"): "needs an identity token of GitHub or GitLab; "
     "tests/cli/test_trusted_publish.py does it with an issuer on this machine",

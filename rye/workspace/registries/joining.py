@@ -11,7 +11,7 @@ from rye.project.organizations import (
     Joined,
     PolicyInForce,
     managed_file,
-    policies_in_force,
+    policy_of_joined,
     read_joined,
     stored_policy,
     write_own,
@@ -52,7 +52,7 @@ def join(context: Context, address: str, fingerprint: str) -> PolicyInForce:
     if row is None:
         row = Joined(where, fingerprint, False)
         write_own(context.home, (*(one for one in rows if not one.is_managed), row))
-    return next(one for one in policies_in_force(context.home, context.now()) if one.address == where)
+    return policy_of_joined(context.home, row, context.now())
 
 
 def leave(context: Context, address: str) -> str:
@@ -76,10 +76,13 @@ def leave(context: Context, address: str) -> str:
 
 def update(context: Context) -> tuple[PolicyInForce, ...]:
     """Ask each joined registry for its newest policy, and return what is in force. Raises RyeError."""
-    for row in read_joined(context.home):
-        with open_registry(context, row.address, fingerprint=row.fingerprint, named=True, joins=True):
-            pass
-    return policies_in_force(context.home, context.now())
+    return tuple(_updated(context, row) for row in read_joined(context.home))
+
+
+def _updated(context: Context, row: Joined) -> PolicyInForce:
+    with open_registry(context, row.address, fingerprint=row.fingerprint, named=True, joins=True):
+        pass
+    return policy_of_joined(context.home, row, context.now())
 
 
 def show(context: Context) -> tuple[ShownOrganization, ...]:
@@ -94,9 +97,9 @@ def _shown(context: Context, row: Joined) -> ShownOrganization:
         return ShownOrganization(address=row.address, is_managed=row.is_managed, problem=error)
     problem = None
     try:
-        policies_in_force(context.home, context.now())
+        policy_of_joined(context.home, row, context.now())
     except RyeError as error:
-        problem = error if row.address in error.message or error.code not in _WAITS else None
+        problem = error
     return ShownOrganization(
         address=row.address,
         is_managed=row.is_managed,
@@ -116,13 +119,17 @@ def require_policies(context: Context) -> tuple[PolicyInForce, ...]:
 
     Raises RyeError ``policy-expired``, ``policy-missing``, ``policy-unreadable``, ``bad-org``.
     """
+    return tuple(_required(context, row) for row in read_joined(context.home))
+
+
+def _required(context: Context, row: Joined) -> PolicyInForce:
     try:
-        return policies_in_force(context.home, context.now())
+        return policy_of_joined(context.home, row, context.now())
     except RyeError as error:
         if error.code not in _WAITS or context.offline:
             raise
         try:
-            return update(context)
+            return _updated(context, row)
         except RyeError as why:
             if why.code in _WAITS:
                 raise
