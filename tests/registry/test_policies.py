@@ -1,5 +1,5 @@
 """The policy of a registry's owners: what a client that follows it accepts, and what it refuses (rye.registry.trust.policies;
-docs/reference/statements.md, rye.policy/v1). Each attack has its control: the same registry, undisturbed, passes.
+docs/reference/policy-statement.md). Each attack has its control: the same registry, undisturbed, passes.
 """
 
 from __future__ import annotations
