@@ -30,7 +30,8 @@ def own_names(source: Source) -> list[str]:
         both = f"{_word(outer)}-{_word(folder)}" if outer else _word(folder)
         names = [both, _word(folder)] if outer.startswith(".") or folder == AGENTS else [_word(folder), both]
     else:
-        words = [_word(part) for part in source.url.partition("://")[2].rstrip("/").split("/")[1:]]
+        path = source.url.partition("://")[2].rstrip("/").removesuffix("/.git")
+        words = [_word(part) for part in path.split("/")[1:]]
         words = words[-1:] if is_on_disk(source.url) else words
         owner, repository = next((word for word in words[:-1] if word not in _SERVED_BELOW), ""), "".join(words[-1:])
         if not owner or "@" in repository:  # a rev in the wrong place: the error says so

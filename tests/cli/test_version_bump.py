@@ -126,6 +126,16 @@ def test_a_misspelled_step_is_answered_with_the_step(tmp_path_factory: pytest.Te
     assert (error["code"], error["hint"]) == ("bad-version", "Did you mean 'minor'?")
 
 
+def test_an_own_item_can_be_named_by_kind_and_id(tmp_path_factory: pytest.TempPathFactory) -> None:
+    rye = Person(tmp_path_factory.mktemp("id"), "acme")
+    rye.directive("work/one", signed=False)
+    rye.directive("work/two", signed=False)
+    for name, old, new in (("work/one", "1.0.0", "1.1.0"), ("acme/work/one", "1.1.0", "1.2.0")):
+        [bumped] = rye.ok("version", "bump", "minor", f"directive:{name}", "--json").json["results"]
+        assert (bumped["path"], bumped["old"], bumped["new"]) == (".ai/directives/work/one.md", old, new)
+    assert 'version="1.0.0"' in rye.path(".ai/directives/work/two.md").read_text()
+
+
 def test_the_name_of_an_item_is_answered_with_paths(tmp_path_factory: pytest.TempPathFactory) -> None:
     rye = Person(tmp_path_factory.mktemp("name"))
     error = rye.run("version", "bump", "minor", "skill:acme/x", "--json").error

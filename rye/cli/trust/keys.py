@@ -18,6 +18,7 @@ from rye.workspace.named_file import NamedFile
 from rye.workspace.new_file import write_new
 from rye.workspace.publishing.moving_keys import move_key
 from rye.workspace.trusting.key_uses import key_uses, removable
+from rye.workspace.trusting.trusted_keys import trust_entries
 
 
 def _place(key: StoredKey) -> str:
@@ -248,6 +249,9 @@ def remove(session: Session, name: str, force: bool) -> None:
     question = f"{what} ({stored.public.fingerprint}){'' if stored.in_agent else ' permanently'}?"
     confirm(session, question, "no key was deleted.")
     _show(session, own.store.remove(stored.name), "forgot key" if stored.in_agent else "deleted key")
+    if any(entry.key == stored.public and not entry.revoked for entry in trust_entries(session.home)):
+        said = f"What it signed is still trusted here. `rye trust remove {stored.public.key_id}` ends that."
+        session.console.say(said, "hint")
 
 
 keys = family(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -13,8 +13,10 @@ from rye.errors import RyeError, UsageError
 from rye.items.kinds import KINDS
 from rye.items.reading import Metadata
 from rye.project.checking import check_files
-from rye.project.context import arguments_or_own_items, read_options
+from rye.project.context import arguments_or_own_items, load_manifest, read_options
 from rye.project.item_file import ItemFile, item_of
+from rye.project.layout import find_project
+from rye.project.spaces import entries_of
 from rye.resolution.versions import Version
 from rye.storage.atomic import Replacement, replace_files
 from rye.text.spelling import close_words
@@ -42,12 +44,14 @@ class Bumped(Struct, frozen=True):
 
 
 def bump_versions(context: Context, step: str, paths: Sequence[str]) -> tuple[Bumped, ...]:
-    """Raise the version of each item by ``step``, or to it; all or none. ``paths``: by default, the project's own items.
+    """Raise the version of each item by ``step``, or to it; all or none. ``paths``: files, folders, or ``kind:id`` of own items;
+    by default, the project's own items.
 
     Raises UsageError ``bad-version``; RyeError ``no-such-file``, ``no-version``, ``version-not-newer``,
     ``version-not-found``, ``installed-item``.
     """
-    _refuse_words(context.cwd, step, paths)
+    _refuse_words(step)
+    paths = [_path_of(context, path) for path in paths]
     options = read_options(context.cwd)
     checked = check_files(arguments_or_own_items(context.cwd, paths), None, options)
     refuse_installed(checked)
@@ -73,17 +77,26 @@ def bump_versions(context: Context, step: str, paths: Sequence[str]) -> tuple[Bu
     return tuple(bumped)
 
 
-def _refuse_words(cwd: Path, step: str, paths: Sequence[str]) -> None:
-    """Raise UsageError ``bad-version`` for a misspelled step, and RyeError ``no-such-file`` for an id where a path belongs."""
+def _refuse_words(step: str) -> None:
+    """Raise UsageError ``bad-version`` for a misspelled step."""
     if step not in STEPS and (near := close_words(step, STEPS, 1)):
         raise UsageError("bad-version", f"{step!r} is neither a step nor a version.", f"Did you mean {near[0]!r}?")
     if step not in STEPS:
         Version.parse(step)
-    for path in paths:
-        kind, colon, _ = path.partition(":")
-        if colon and kind in KINDS and not (cwd / path).exists():
-            hint = f"Name its file or folder, e.g. .ai/{KINDS[kind].folder}/…."
-            raise RyeError("no-such-file", f"{path!r} is an item's id, not a file or folder.", hint)
+
+
+def _path_of(context: Context, word: str) -> str:
+    """The file of an own item that is named by kind and id; another word as it is. Raises RyeError ``no-such-file``."""
+    kind, colon, identifier = word.partition(":")
+    if not colon or kind not in KINDS or (context.cwd / word).exists():
+        return word
+    project = find_project(context.cwd)
+    namespace = load_manifest(project).namespace if project is not None else None
+    for entry in entries_of(context.home, "project", project, namespace):
+        if entry.location.kind == kind and identifier in (entry.id, entry.location.local_id):
+            return os.path.relpath(entry.path, context.cwd)
+    hint = f"Name its file or folder, e.g. .ai/{KINDS[kind].folder}/…. `rye list --space project` lists your own items."
+    raise RyeError("no-such-file", f"{word!r} is no item of this project.", hint)
 
 
 def raised(shown: str, old: str | None, step: str) -> str:

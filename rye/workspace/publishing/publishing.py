@@ -190,7 +190,8 @@ class _Refusals:
             )
         for other in self.refused:
             if other.error.code != first.code:
-                context.warn(f"{other.shown}: {other.error.message}", other.error.hint)
+                said = other.error.message
+                context.warn(said if said.startswith(other.shown) else f"{other.shown}: {said}", other.error.hint)
         raise first
 
 
@@ -449,9 +450,13 @@ def _refuse_uncommitted(items: Sequence[Publishable]) -> None:
     if changed:
         raise RyeError(
             "uncommitted",
-            f"{changed[0]} is not committed{f', nor are {len(changed) - 1} more files' if len(changed) > 1 else ''}.",
+            f"{changed[0]} is not committed{_nor(len(changed) - 1)}.",
             "Commit it, so that the release can be traced to a commit, or pass --allow-uncommitted.",
         )
+
+
+def _nor(more: int) -> str:
+    return "" if not more else ", nor is 1 more file" if more == 1 else f", nor are {more} more files"
 
 
 def _checkout(path: Path) -> Path:
