@@ -23,6 +23,7 @@ SEEN = [
     *(f"/-/{folder}{query}" for folder in ("items", "skills", "tools") for query in QUERIES),
     "/-/namespaces", "/-/namespaces?sort=newest", "/-/namespaces?sort=name", "/-/namespaces/acme",
     "/-/search?q=quokka", "/-/search?q=quokka&kind=skill", "/sitemap.xml",
+    "/-/search?q=other", "/-/search?q=user", "/-/namespaces/acme?kind=skill",
     "/sitemap.xml?after=", "/sitemap.xml?after=skill:acme/needing", "/feed.atom", "/-/skills/feed.atom",
     "/-/namespaces/acme/feed.atom", "/-/skill/acme/first/feed.atom",
     "/-/skill/acme/first", "/-/skill/acme/first/versions", "/-/skill/acme/needing", "/",

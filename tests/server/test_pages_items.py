@@ -131,7 +131,15 @@ class TestEveryKind:
         headings = [heading.text_content().split(" ")[0] for heading in tree.xpath("//h2")]
         declared = {"directive": ["Inputs"], "formula": ["Steps"]}.get(kind, [])
         brought = ["Items"] if kind == "bundle" and found["brings"] else []
-        assert headings == ["What", *declared, *brought, "Text", "Signature", "Dependencies", "Versions"]
+        assert headings == [
+            "What",
+            *declared,
+            *brought,
+            "Source" if kind == "bundle" else "Text",
+            "Signature",
+            "Dependencies",
+            "Versions",
+        ]
         assert found["kind"] == kind
         assert found["may"]["problem"] is None
         assert found["install"] == f"rye add {identity}"
@@ -471,7 +479,7 @@ class TestSearch:
 
     def test_nothing_to_find(self, local: LocalRegistry) -> None:
         assert len(document(local, "/-/search")["results"]) > 1
-        assert "No items match qqqqqqqq" in text_of(page(local, "/-/search?q=qqqqqqqq"))
+        assert "Nothing matches qqqqqqqq" in text_of(page(local, "/-/search?q=qqqqqqqq"))
         short = page(local, "/-/search?q=x", 400)
         assert "two letters" in text_of(short) or "letter" in text_of(short)
         for query in ("q=" + "x" * 201, "q=ab&kind=nothing", "q=ab&offset=-1", "q=ab&offset=99999"):
