@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PREFIX ?= $(HOME)/.local
-.PHONY: demo install uninstall zipapp test test-fast test-fast-first test-fast-rest test-pythons test-clients test-outside test-browser screenshots screens format lint check bench faults fuzz mutate mutate-conformance requirements completion-table command-pages schemas rules-table error-pages dist release clean
+.PHONY: demo install uninstall zipapp test test-fast test-fast-first test-fast-rest test-pythons test-clients test-outside outside-page test-browser screenshots screens format lint check bench faults fuzz mutate mutate-conformance requirements completion-table command-pages schemas rules-table error-pages dist release clean
 
 # A .venv whose Python is gone or too old, or that was moved, is made again.
 ifneq ($(wildcard $(VENV)),)
@@ -62,10 +62,15 @@ test-clients: $(VENV)/.dev
 	$(BIN)/python -m tests.clients.installing --seconds $(CLIENTS_SECONDS)
 	$(BIN)/python -m pytest -m clients -rs -n 2 tests/clients
 
-# Run other people's witnesses and logs against ours, in the versions of requirements/outside.txt, and sign in at their identity
-# provider (npm). Needs a package index. Programs that cannot be installed are skipped with a message.
+# Have programs of others judge what we make: tests/outside/judges.py lists them. Needs a package index and, for some, npm; about five
+# minutes once they are installed. Programs that cannot be installed are skipped with a message.
 test-outside: $(VENV)/.dev
+	@rm -f build/outside.json
 	$(BIN)/python -m pytest -m outside -rs -n 0 tests/outside
+
+# Generate docs/reference/outside.md from what the judges of the last `make test-outside` said.
+outside-page: $(VENV)/.dev
+	$(BIN)/python -m tests.outside.table docs/reference/outside.md
 
 # Open the registry's pages in Chromium: no script runs, no request leaves the site, and the pages are accessible. Without Chromium
 # these tests are skipped with a message.
@@ -121,7 +126,7 @@ mutate-conformance: $(VENV)/.dev
 
 # Needs a network and uv: `pip install uv` first.
 requirements:
-	for set in runtime dev; do $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	for set in runtime dev judges; do $(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-emit-find-links --custom-compile-command "make requirements" \
 	  requirements/$$set.in -o requirements/$$set.txt; done
 	$(PYTHON) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

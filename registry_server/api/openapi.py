@@ -38,7 +38,9 @@ def document(operations: Sequence[Operation]) -> bytes:
             "title": "Rye registry",
             "version": __version__,
             "description": "The calls of a registry. Everything else that a client reads is a static file.",
+            "contact": {"name": "Whoever operates this registry"},
         },
+        "tags": [{"name": name, "description": words} for name, words in _TAGS.items()],
         "servers": [{"url": "/"}],
         "paths": paths,
         "components": {
@@ -61,6 +63,36 @@ _PLAIN: dict[Any, dict[str, Any]] = {
 }
 
 
+_TAGS = {
+    "publishing": "Bytes and signed statements into the log.",
+    "staging": "Releases that wait for a maintainer's signature.",
+    "reading": "What no static file answers.",
+    "signing in": "Getting a token, and what it may do.",
+    "administration": "Accounts, teams, roles, tokens, webhooks and trusted publishers.",
+    "operating": "Whether the server works, and what it counts.",
+}
+_TAG_OF = {
+    **{"blobs": "publishing", "statements": "publishing", "stages": "staging", "search": "reading"},
+    **{"whoami": "signing in", "oidc": "signing in", "device": "signing in", "admin": "administration"},
+}
+"""By the segment after the version; all other calls are for operating."""
+
+
+def _tag(operation: Operation) -> str:
+    parts = operation.path.split("/")
+    return _TAG_OF[parts[3]] if parts[1] == "api" else "operating"
+
+
+def _description(operation: Operation) -> str:
+    if operation.needs_token:
+        who = "Needs a token, as `Authorization: Bearer TOKEN`."
+    elif operation.method == "get" and 401 in operation.errors:
+        who = "Needs a token only where the registry is not public."
+    else:
+        who = "Needs no token."
+    return f"{operation.words} {who}"
+
+
 def _operation(operation: Operation) -> dict[str, Any]:
     responses: dict[str, Any] = {}
     for status, kind in operation.answers.items():
@@ -68,7 +100,13 @@ def _operation(operation: Operation) -> dict[str, Any]:
         responses[str(status)] = {"description": "Success.", "content": content}
     responses |= {str(status): {"$ref": "#/components/responses/Error"} for status in operation.errors}
     responses["default"] = {"$ref": "#/components/responses/Error"}
-    described: dict[str, Any] = {"operationId": operation.name, "summary": operation.words, "responses": responses}
+    described: dict[str, Any] = {
+        "operationId": operation.name,
+        "summary": operation.words,
+        "description": _description(operation),
+        "tags": [_tag(operation)],
+        "responses": responses,
+    }
     if operation.parameters:
         described["parameters"] = [
             {

@@ -13,7 +13,7 @@ import time
 
 from tests.clients.program import ALL_PROGRAMS, FOLDER, WHY_NOT, AgentProgram, PipProgram, run_bounded
 
-_NPM = ("install", "--ignore-scripts", "--no-save", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error")
+NPM = ("install", "--ignore-scripts", "--no-save", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error")
 """``install`` and not ``ci``: the lock may lack another system's packages. Its entries have hashes, which npm checks."""
 
 
@@ -27,7 +27,7 @@ def install(program: AgentProgram, seconds: float) -> str | None:
     if seconds <= 0:
         return "the time to install was over"
     try:
-        done = run_bounded([npm, *_NPM], FOLDER / program.name, os.environ, seconds)
+        done = run_bounded([npm, *NPM], FOLDER / program.name, os.environ, seconds)
     except subprocess.TimeoutExpired:
         return f"npm was not done in {seconds:.0f} s"
     if program.is_installed():

@@ -22,6 +22,7 @@ from rye.registry.protocol import merkle, notes, wire
 from rye.registry.protocol.add_checkpoint import AddCheckpoint
 from rye.registry.protocol.notes import encode_base64
 from rye.registry.protocol.statements import Checkpoint
+from tests.outside import judges
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 from tests.scenes.registry_process import run
@@ -169,6 +170,7 @@ def test_foreign_witnesses_cosign_a_registry_and_a_foreign_verifier_accepts_it(
         status, body = asked(url, forged)
         assert status == 422, body
         assert registry.origin in one.evidence()
+        judges.record("aics-witness", 4, 4, "two heads cosigned, one of two refused, a fork refused with evidence")
 
 
 def fork(registry: Registry, size: int) -> bytes:
@@ -205,3 +207,4 @@ def test_a_foreign_log_is_cosigned_by_rye_and_its_fork_is_refused(programs: Prog
     programs.ok(*verify, "--witness-key", keys[0])
     note.write_text(grown["note"])
     assert programs.run(*verify, "--witness-key", keys[0]).returncode != 0, "without the cosignature it is refused"
+    judges.record("aics-tlog", 6, 6, "two heads cosigned, two forks refused, a cosignature verified and one missed")
