@@ -45,6 +45,8 @@ _FENCE = re.compile(r"(?m)^```sha256sums\n((?:[0-9a-f]{64} {2}[A-Za-z0-9._+-]+\n
 _BY_INSTALLERS = {"INSTALLER", "RECORD", "REQUESTED", "direct_url.json", "uv_build.json", "uv_cache.json"}
 """Files of ``.dist-info`` that pip and uv write, or write anew."""
 _MOST_RECORD = 4 * 1024 * 1024
+_WITHOUT_REFERENCES = 2
+"""A version of Python's encoding of code in which the same code is always the same bytes."""
 _COMPILED = re.compile(r"(.+)\.([a-z]+-[0-9]+)(?:\.opt-([12]))?\.pyc")
 
 
@@ -237,6 +239,17 @@ def _is_compiled_from(site: Path, path: str, recorded: Mapping[str, str]) -> boo
     try:
         text = (site / source).read_bytes()
         held = marshal.loads((site / cached).read_bytes()[16:])
-        return bool(held == compile(text, str(source), "exec", dont_inherit=True, optimize=int(level or 0)))
-    except (OSError, ValueError, EOFError, TypeError, SyntaxError):
+        code = compile(text, held.co_filename, "exec", dont_inherit=True, optimize=int(level or 0))
+    except (
+        ArithmeticError,
+        AttributeError,
+        EOFError,
+        MemoryError,
+        OSError,
+        RecursionError,
+        SyntaxError,
+        TypeError,
+        ValueError,
+    ):
         return False
+    return marshal.dumps(held, _WITHOUT_REFERENCES) == marshal.dumps(code, _WITHOUT_REFERENCES)

@@ -98,6 +98,13 @@ HERE = {
         ),
         _judge("MCP inspector", "@modelcontextprotocol/inspector", _NPM_PINS, "`rye mcp serve`", "outside/test_mcp.py"),
         _judge("MCP TypeScript SDK", "@modelcontextprotocol/sdk", _NPM_PINS, "`rye mcp serve`", "outside/test_mcp.py"),
+        _judge(
+            "oidc-provider",
+            "oidc-provider",
+            "tests/outside/oidc-provider/package.json",
+            "signing in, and groups as teams",
+            "outside/test_identity_provider.py",
+        ),
         _judge("FastMCP", "fastmcp", _JUDGES, "`rye mcp serve`", "outside/test_mcp.py"),
     )
 }

@@ -242,11 +242,15 @@ def test_the_log_names_the_limit_before_the_end(tmp_path: Path, limits: Limits, 
     """agents 3.3: whoever reads the log learns which limit ended the run, and by how much it was crossed."""
     run = Run(tmp_path, calls(SEARCH, SEARCH), calls(SEARCH), limits=limits)
     run.seconds = 5.0
-    assert run.end().status == "limit"
+    result = run.end()
+    assert result.status == "limit"
     *_, named, end = run.world.lines
     assert (named["event"], named["tool"], named["decision"]) == ("limit", None, "limit-exceeded")
     assert named["params_redacted"] == crossed
     assert (end["event"], end["decision"]) == ("end", "limit")
+    used = result.used
+    assert (end["params_redacted"]["tokens"], end["params_redacted"]["spend"]) == (used.tokens, str(used.spend))
+    assert used.tokens > 0
 
 
 @pytest.mark.parametrize(("second", "status"), [((8, 2), "ok"), ((8, 3), "limit")])
