@@ -88,6 +88,8 @@ class Environment(Struct, frozen=True):
             found[Exclusion.OTHER_SIGNER] = few
         if record.takedown is not None:
             found[Exclusion.TAKEN_DOWN] = record.takedown.reason
+        if record.held:
+            found[Exclusion.HELD] = record.held
         if record.yank is not None:
             found[Exclusion.YANKED] = record.yank.reason
         age = self.now - record.release.time

@@ -343,6 +343,8 @@ def locked_records(lock: Lock, sources: Sources, environment: Environment) -> di
         if reasons:
             kind, why = reasons[0]
             hint = "`rye update` looks for another version."
+            if kind is Exclusion.HELD:
+                why = f"it is held back {why}"
             if kind is Exclusion.TOO_NEW:
                 why = f"it is younger than minimum-release-age ({why})"
                 hint = "Wait until it is old enough, or lock an older version: `rye update` looks for one."

@@ -67,6 +67,8 @@ class Sources:
         self._open = open_client
         self._finish = finish
         self._clients: dict[str, RegistryClient] = {}
+        self._foreign: set[str] = set()
+        """Namespaces of other registries that the registry which serves them does not have itself."""
         self._locked_heads: Mapping[str, str] = {}
 
     def __enter__(self) -> Sources:
@@ -87,8 +89,17 @@ class Sources:
             self._finish()
 
     def client(self, namespace: str) -> RegistryClient:
-        """Return the client of the registry that the namespace is mapped to."""
-        address = self._registries.of(namespace)
+        """Return the client of the registry that the namespace is mapped to.
+
+        Raises RyeError ``namespace-conflict`` if that registry serves it from another one and has one of that name itself.
+        """
+        registry = self._registries.behind(namespace)
+        if registry is not None and namespace not in self._foreign:
+            refuse_own(self._at(registry), namespace)
+            self._foreign.add(namespace)
+        return self._at(self._registries.of(namespace))
+
+    def _at(self, address: str) -> RegistryClient:
         if address not in self._clients:
             self._clients[address] = self._open(address)
             self._compare(self._clients[address])
@@ -194,6 +205,17 @@ class Sources:
             client = self.client(namespace(name))
             groups.setdefault(id(client), (client, []))[1].append(name)
         return list(groups.values())
+
+
+def refuse_own(registry: RegistryClient, namespace: str) -> None:
+    """Require that a registry, whose log says so, has no namespace of its own with the name of one that it serves from another
+    registry: nobody could tell which of the two an item is from. Raises RyeError ``namespace-conflict``."""
+    if registry.keysets([namespace])[namespace].links:
+        raise RyeError(
+            "namespace-conflict",
+            f"{registry.origin} has a namespace {namespace!r} of its own, and serves one of that name from another registry.",
+            f"Run `rye registry add {registry.address}`, which asks what it serves now. Tell its operator.",
+        )
 
 
 def fetch_logged(client: RegistryClient, records: Sequence[ReleaseRecord]) -> list[ItemFiles]:

@@ -103,6 +103,8 @@ def _refused(history: History | None, item: LockedItem, environment: Environment
             for reason, why in environment.exclusions(record).items():
                 if reason is Exclusion.TOO_NEW:
                     return f"younger than minimum-release-age ({why})"
+                if reason is Exclusion.HELD:
+                    return f"held back {why}"
                 if reason is not Exclusion.YANKED:
                     return why
     return None

@@ -1,7 +1,8 @@
 """Which registry serves which namespace. There is no fallback to another registry: each namespace has exactly one.
 
 Precedence (DESIGN §9): ``--registry`` or ``RYE_REGISTRY``; the project's ``[registries]`` for the namespace, then its
-``[project] registry``; the user's ``registry`` setting.
+``[project] registry``; the user's ``registry`` setting. Where that registry serves a namespace of another registry, and the user
+agreed to this, requests go to its door (:mod:`rye.registry.store.doors`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ class Registries(Struct, frozen=True):
     by_namespace: Mapping[str, str] = field(default_factory=dict)
     sources: frozenset[str] = frozenset()
     """Names in ``[sources]``, which are never requested from a registry."""
+    doors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """For a registry that serves others' registries, the address that it serves each of their namespaces at."""
 
     def of(self, namespace: str) -> str:
         """Return the address of the registry for a namespace. Raises RyeError ``no-registry``, ``from-a-source``."""
@@ -34,10 +37,20 @@ class Registries(Struct, frozen=True):
                 f"{namespace!r} is a source in this project's rye.toml, not a namespace of a registry.",
                 "[sources] says where its items come from; `rye list` shows the installed ones.",
             )
-        address = self.by_namespace.get(namespace, self.default)
+        address = self.serving(namespace)
         if address is None:
             raise no_registry()
         return address
+
+    def serving(self, namespace: str) -> str | None:
+        """Return the same, whatever sources there are; None if no registry serves the namespace."""
+        named = self.by_namespace.get(namespace, self.default)
+        return self.doors.get(named or "", {}).get(namespace, named)
+
+    def behind(self, namespace: str) -> str | None:
+        """Return the registry that serves the namespace of another one; None if the namespace is its own."""
+        named = self.by_namespace.get(namespace, self.default)
+        return named if named is not None and namespace in self.doors.get(named, {}) else None
 
     def main(self) -> str:
         """Return the address for requests without a namespace. Raises RyeError ``no-registry``."""
@@ -56,11 +69,20 @@ def no_registry() -> RyeError:
     )
 
 
-def registries(given: str | None, manifest: Manifest | None, setting: str | None, base: Path) -> Registries:
-    """Combine the settings of the command, the project and the user. Raises UsageError ``bad-argument``."""
+def registries(
+    given: str | None,
+    manifest: Manifest | None,
+    setting: str | None,
+    base: Path,
+    doors: Mapping[str, Mapping[str, str]] | None = None,
+) -> Registries:
+    """Combine the settings of the command, the project and the user. ``doors``: those that the user agreed to.
+
+    Raises UsageError ``bad-argument``.
+    """
     sources = frozenset(manifest.sources) if manifest is not None else frozenset[str]()
     if given is not None:
-        return Registries(normal_address(given, base), sources=sources)
+        return Registries(normal_address(given, base), sources=sources, doors=doors or {})
     project = manifest.registry if manifest is not None else None
     default = project or setting
     mapped = manifest.registries if manifest is not None else {}
@@ -68,6 +90,7 @@ def registries(given: str | None, manifest: Manifest | None, setting: str | None
         normal_address(default, base) if default else None,
         {namespace: normal_address(address, base) for namespace, address in mapped.items()},
         sources,
+        doors or {},
     )
 
 

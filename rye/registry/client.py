@@ -24,15 +24,25 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.limits import REGISTRY, RegistryLimits
-from rye.registry.first_contact import AcceptRoot, first_contact
+from rye.registry.first_contact import AcceptRoot, first_contact, offered
 from rye.registry.judgements import Judgements
 from rye.registry.protocol import merkle, name_map, notes, tiles, wire
+from rye.registry.protocol.doors import (
+    MAX_HELD_BYTES,
+    MAX_UPSTREAMS_BYTES,
+    UPSTREAMS_PATH,
+    Upstream,
+    decode_held,
+    door_host,
+    held_path,
+)
 from rye.registry.protocol.name_map import MapEntry, Node, Place
 from rye.registry.protocol.notes import SignedNote
 from rye.registry.protocol.statements import AttachedFile, Checkpoint, FileEntry, Snapshot
@@ -70,6 +80,7 @@ from rye.registry.trust.records import (
     ReleaseRecord,
     check_installable,
     judge,
+    with_held,
     without_distrusted,
 )
 from rye.registry.trust.trust_error import TrustError
@@ -273,6 +284,10 @@ class RegistryClient:
         """The policy that the registry suggests, if this is the first contact with it. It is not checked in any way."""
         return None if self._config is None else self._config.witness_policy
 
+    def upstreams(self) -> tuple[Upstream, ...]:
+        """Return the registries of others that this one says it serves. That is for a person to decide on. Raises WireError."""
+        return offered(self._waves.transport.fetch_many([Request(UPSTREAMS_PATH, MAX_UPSTREAMS_BYTES)])[0])
+
     @property
     def waiting(self) -> Waiting | None:
         """The entries that wait for witnesses; None if there are none, or if the user demands no witnesses."""
@@ -431,9 +446,49 @@ class RegistryClient:
                 if self._waiting is not None:  # seen in a head that witnesses have not cosigned yet
                     raise TrustError("not-cosigned", f"{was} enough witnesses have not cosigned that so far.")
                 raise TrustError("takedown-vanished", f"{was} {self.origin} no longer shows that.")
+        held = self._held(found)
         return {
-            identity: without_distrusted(found[identity], self.distrusted) for identity in wanted if identity in found
+            identity: with_held(without_distrusted(found[identity], self.distrusted), held.get(identity, {}))
+            for identity in wanted
+            if identity in found
         }
+
+    def _held(self, identities: Iterable[Identity]) -> dict[Identity, dict[str, str]]:
+        """What a registry that serves this one's files to its members holds back of these items, in words, by version."""
+        host = door_host(self.address, self.origin)
+        if host is None or not self.was_asked:
+            return {}
+        asked = {identity: self._entry(str(identity)) for identity in identities}
+        entries = {identity: entry for identity, entry in asked.items() if entry is not None}
+        requests = [Request(held_path(entry.sha256), MAX_HELD_BYTES) for entry in entries.values()]
+        held: dict[Identity, dict[str, str]] = {}
+        for identity, fetched in zip(entries, self._waves.transport.fetch_many(requests), strict=True):
+            if isinstance(fetched, FetchError):
+                if fetched.code == "fetch-not-found":  # a copy of the files in a folder: it holds nothing back
+                    continue
+                raise fetched
+            policy = f"by policy of {urlsplit(host).netloc}"
+            held[identity] = {version: f"{policy}: {words}" for version, words in decode_held(fetched).items()}
+        return held
+
+    def index_files(self, names: Iterable[str]) -> dict[str, tuple[wire.IndexLine, ...]]:
+        """Return the lines of the index files of these names (:func:`rye.registry.protocol.wire.index_name`), as the accepted
+        head proves them; nothing for a name that does not exist."""
+        wanted = list(names)
+        self._load_indexes(wanted)
+        entries = {name: self._indexes[name] for name in wanted}
+        return {name: tuple(one.line for one in found) for name, found in entries.items() if found is not None}
+
+    def check_lines(self, lines: Iterable[wire.IndexLine]) -> None:
+        """Check that these lines are in the log. Raises TrustError (``leaf-mismatch``) and TileError."""
+        found = list(lines)
+        if found:
+            self.head.check_logged(found, self._tiles_of(found))
+
+    def read_tiles(self, wanted: Iterable[Tile]) -> dict[Tile, bytes]:
+        """Return tiles of the accepted head's tree with all that prove them, verified. Raises TileError."""
+        size, root_hash = self.head.checkpoint.size, self.head.checkpoint.root_hash
+        return self._waves.tiles(self.origin, tiles.with_parents(wanted, size), size, root_hash)
 
     def releases(self, identities: Iterable[Identity]) -> dict[Identity, tuple[ReleaseRecord, ...]]:
         """Return the releases of these identities, in the log's order; none for an identity that does not exist."""
@@ -478,9 +533,7 @@ class RegistryClient:
             # The file may be newer than the head.
             listed = wire.decode_index(data)
             lines[namespace] = tuple(line for line in listed if line.log < self.head.checkpoint.size)
-        found = [line for some in lines.values() for line in some]
-        if found:
-            self.head.check_logged(found, self._tiles_of(found))
+        self.check_lines(line for some in lines.values() for line in some)
         time = self.head.snapshot.time
         return {namespace: judge_owners(chain, lines[namespace], time) for namespace, chain in chains.items()}
 

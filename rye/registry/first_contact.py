@@ -10,16 +10,17 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.limits import RegistryLimits
 from rye.registry.protocol import wire
+from rye.registry.protocol.doors import MAX_UPSTREAMS_BYTES, UPSTREAMS_PATH, Upstream, decode_upstreams
 from rye.registry.protocol.statements import Root
 from rye.registry.protocol.wire import Config
 from rye.registry.store.state import StateStore
-from rye.registry.transport.seam import FetchError, NoAnswer, Request, Transport
+from rye.registry.transport.seam import Fetched, FetchError, NoAnswer, Request, Transport
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import TrustedState, fingerprint_of
 from rye.registry.waves import or_raise
 
 
-class PinProposal(Struct, frozen=True):
+class PinProposal(Struct, frozen=True, kw_only=True):
     """A registry at first contact: what a person compares before trusting it."""
 
     address: str
@@ -30,6 +31,8 @@ class PinProposal(Struct, frozen=True):
     """Raw public keys."""
     threshold: int
     expires: datetime
+    upstreams: tuple[Upstream, ...] = ()
+    """The registries of others that it says it serves."""
 
 
 AcceptRoot = str | Callable[[PinProposal], bool] | None
@@ -55,7 +58,7 @@ def first_contact(
         Request("head", limits.head_bytes),
         Request("config.json", limits.config_bytes),
     ]
-    fetched = transport.fetch_many(requests)
+    *fetched, listed = transport.fetch_many([*requests, Request(UPSTREAMS_PATH, MAX_UPSTREAMS_BYTES)])
     if isinstance(fetched[0], FetchError) and fetched[0].code == "fetch-not-found":
         message = f"There is no registry at {address}: it has no file root/1."
         raise FetchError("fetch-not-found", message, "Check the address. It is that of the registry's start page.")
@@ -70,7 +73,15 @@ def first_contact(
     if config.origin != state.origin:
         raise TrustError("root-origin", f"The root belongs to {state.origin}, but config.json says {config.origin}.")
     root: Root = state.root
-    proposal = PinProposal(address, state.origin, found, root.owners, root.threshold, root.expires)
+    proposal = PinProposal(
+        address=address,
+        origin=state.origin,
+        fingerprint=found,
+        owners=root.owners,
+        threshold=root.threshold,
+        expires=root.expires,
+        upstreams=offered(listed),
+    )
     known = store.load(state.origin)
     if known is not None:
         if known.fingerprint != found:
@@ -91,3 +102,11 @@ def first_contact(
             details={"origin": state.origin, "fingerprint": found, "address": address},
         )
     return known or state, head_data, config
+
+
+def offered(fetched: Fetched) -> tuple[Upstream, ...]:
+    """Return the registries of others that a registry says it serves; none if it gives no such file, as older ones do not.
+
+    Raises WireError ``upstreams-malformed``.
+    """
+    return decode_upstreams(fetched) if isinstance(fetched, bytes) else ()

@@ -328,6 +328,7 @@ _EXCLUDED = {
     Exclusion.OTHER_SIGNER: "is not signed by a key that the policy requires",
     Exclusion.SOURCE: "comes from a place that the policy does not allow",
     Exclusion.TOO_NEW: "is younger than minimum-release-age",
+    Exclusion.HELD: "is held back",
     Exclusion.YANKED: "was yanked",
 }
 _ABSENT = {
@@ -404,6 +405,7 @@ def _hint(fact: External, words: _Words) -> str | None:
             Exclusion.OTHER_SIGNER: "required-signers and required-reviewers under [policy] say whose releases may be installed.",
             Exclusion.SOURCE: "sources and namespaces under [policy] say what is allowed.",
             Exclusion.TOO_NEW: f"Wait until {name} is old enough, or lower minimum-release-age under [policy].",
+            Exclusion.HELD: f"Ask the operator of your registry about {name}, or choose another version.",
             Exclusion.YANKED: f"A yanked version of {name} is only used if rye.lock already has it. Choose another version.",
         }[fact.reason]
     return None

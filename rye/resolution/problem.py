@@ -33,6 +33,8 @@ class Exclusion(Enum):
     """From a source or namespace that the policy does not allow."""
     TOO_NEW = "too-new"
     """Younger than ``minimum-release-age``."""
+    HELD = "held"
+    """The registry that serves it from another one holds it back."""
     YANKED = "yanked"
     """Withdrawn by its publisher. The only reason that a lock overrides."""
 

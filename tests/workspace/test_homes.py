@@ -72,7 +72,7 @@ def test_both_pin_and_install_for_themselves(
     registry: Registry, acme: Person, users: tuple[LibraryContext, LibraryContext]
 ) -> None:
     ann, ben = users
-    pin_registry(ann, PinRequest(registry.url, registry.fingerprint, make_default=True))
+    pin_registry(ann, PinRequest(address=registry.url, fingerprint=registry.fingerprint, make_default=True))
     assert [pin.registry for pin in pinned_registries(ann.home)] == [registry.url]
     assert pinned_registries(ben.home) == ()
     installed = _added(ann)
@@ -84,7 +84,7 @@ def test_both_pin_and_install_for_themselves(
         _added(ben)
     assert caught.value.code == "registry-unpinned", "what Ann pinned is no pin of Ben's"
     assert not ben.home.registry_cache.exists(), "nor does he read from her cache"
-    pin_registry(ben, PinRequest(registry.url, registry.fingerprint))
+    pin_registry(ben, PinRequest(address=registry.url, fingerprint=registry.fingerprint))
     assert _added(ben) == installed == "installed"
     for context in users:
         assert (context.cwd / ".ai/packages/acme/directives/work/top.md").is_file()

@@ -21,6 +21,13 @@ from rye.workspace.registries.pinned_registries import pin_lines, pinned_registr
     "--witness-policy", metavar="FILE", help="Trust only what these witnesses have cosigned (C2SP tlog-policy)."
 )
 @click.option("--max-witness-age", metavar="AGE", help="How old their cosignatures may be, such as 36h (default: 24h).")
+@click.option(
+    "--upstream",
+    "upstreams",
+    metavar="HASH",
+    multiple=True,
+    help="Also read, through it, the other registry whose root has this fingerprint. Repeatable.",
+)
 @click.option("--no-witness-policy", is_flag=True, help="Stop demanding witnesses, after a question on a terminal.")
 @click.pass_obj
 def add(
@@ -32,8 +39,11 @@ def add(
     witness_policy: str | None,
     max_witness_age: str | None,
     no_witness_policy: bool,
+    upstreams: tuple[str, ...],
 ) -> None:
     """Pin a registry: from now on only this registry, with this history, is accepted at this address.
+
+    If it serves namespaces of other registries, these are pinned as well, each with its own fingerprint and history.
 
     With --witness-policy, entries of its log count only once enough independent witnesses have cosigned them.
     """
@@ -52,9 +62,16 @@ def add(
     if witness_policy is not None:
         file = NamedFile(session.path(witness_policy), witness_policy)
         demand = demand_in_file(session, file, max_witness_age)
-    done = pin_registry(
-        session, PinRequest(address, fingerprint, airgap, make_default, demand, drops_witnesses=no_witness_policy)
+    request = PinRequest(
+        address=address,
+        fingerprint=fingerprint,
+        bundle=airgap,
+        make_default=make_default,
+        witnesses=demand,
+        drops_witnesses=no_witness_policy,
+        upstreams=upstreams,
     )
+    done = pin_registry(session, request)
     policy = f"; from now on, {demand.policy}" if demand is not None else ""
     session.console.answer(
         {"registry": done.registry, "origin": done.origin, "fingerprint": done.fingerprint, "size": done.size},

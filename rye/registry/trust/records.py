@@ -19,7 +19,7 @@ namespace's chain of keysets, which is in the registry's log.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -62,6 +62,9 @@ class ReleaseRecord(Struct, frozen=True, kw_only=True):
     """The advisories whose range contains this version, by number."""
     takedown: Takedown | None = None
     """The first takedown of one of its files; None if there is none."""
+    held: str = ""
+    """By whose policy it is held back, why, and until when; empty: it is not. A registry that serves another one's releases does
+    that."""
 
     @property
     def identity(self) -> Identity:
@@ -80,8 +83,8 @@ class ReleaseRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def is_withdrawn(self) -> bool:
-        """Whether it should not be offered: yanked, signed only with revoked keys, or taken down."""
-        return self.yank is not None or self.revoked or self.takedown is not None
+        """Whether it should not be offered: yanked, signed only with revoked keys, taken down, or held back."""
+        return self.yank is not None or self.revoked or self.takedown is not None or bool(self.held)
 
 
 class ItemHistory(Struct, frozen=True):
@@ -230,7 +233,7 @@ def check_installable(
 ) -> None:
     """Check a release before any of its files are fetched. A yanked release is allowed.
 
-    Raises TrustError: ``signer-revoked``, ``release-taken-down``, ``release-oversized``.
+    Raises TrustError: ``signer-revoked``, ``release-taken-down``, ``release-oversized``, ``release-held``.
     """
     release = record.release
     subject = f"{release.identity} {release.version}"
@@ -242,6 +245,8 @@ def check_installable(
         is_old = record.takedown.is_retention
         why = f"The registry no longer keeps {subject}" if is_old else f"The registry's owners took {subject} down"
         raise TrustError("release-taken-down", f"{why}: {record.takedown.reason}")
+    if record.held:
+        raise TrustError("release-held", f"{subject} is held back {record.held}.")
     attached = sum(entry.size for entry in release.attached)
     if (
         release.file.size > limits.item_bytes
@@ -265,6 +270,16 @@ def without_distrusted(history: ItemHistory, distrusted: frozenset[str]) -> Item
         if any(PublicKey(key).fingerprint in distrusted for key in record.signers)
         else record
         for record in history.records
+    )
+    return replace(history, records=records)
+
+
+def with_held(history: ItemHistory, held: Mapping[str, str]) -> ItemHistory:
+    """The same history, in which the releases of these versions are held back. ``held``: the reasons, by version."""
+    if not held:
+        return history
+    records = tuple(
+        replace(record, held=held[record.version]) if record.version in held else record for record in history.records
     )
     return replace(history, records=records)
 

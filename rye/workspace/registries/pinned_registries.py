@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -11,6 +11,10 @@ from msgspec import Struct
 from rye.project.registries import normal_address
 from rye.project.user_config import read_settings
 from rye.registry.protocol.lines import write_key, write_time
+from rye.registry.protocol.note_text import note_text
+from rye.registry.protocol.statements import Snapshot
+from rye.registry.protocol.wire import decode_head
+from rye.registry.store.doors import read_doors
 from rye.registry.store.state import StateStore
 from rye.storage.home import Home
 from rye.text.lazy import lazy_module
@@ -57,6 +61,8 @@ class TrustedState(Struct, frozen=True, kw_only=True):
     """The names of the witnesses that cosigned the head, each with the time."""
     waiting_entries: int = 0
     """Entries that wait for witnesses."""
+    upstreams: tuple[str, ...] = ()
+    """The registries of others that are read through it, in lines, each with its last head that was seen here."""
 
 
 def pinned_registries(home: Home) -> tuple[PinnedRegistry, ...]:
@@ -103,7 +109,20 @@ def trusted_state(context: Context, address: str | None) -> TrustedState:
             witnesses=() if demand is None else tuple(witness_policies.described(demand.policy)),
             cosigned_by=() if cosigned is None else cosigners(cosigned),
             waiting_entries=client.waiting.entries if client.waiting is not None else 0,
+            upstreams=tuple(_seen_upstreams(context, where)),
         )
+
+
+def _seen_upstreams(context: Context, registry: str) -> Iterator[str]:
+    store = StateStore(context.home.registries)
+    for upstream in read_doors(context.home.registries).get(registry, []):
+        state = store.load(upstream.origin)
+        seen = "not read yet"
+        if state is not None and state.head is not None and state.checkpoint is not None:
+            time = Snapshot.parse(note_text(decode_head(state.head.encode()).snapshot)).time
+            hours = (context.now() - time) // timedelta(hours=1)
+            seen = f"{state.checkpoint.size} entries at {write_time(time)}, {hours} hours ago"
+        yield f"{upstream.origin} ({', '.join(upstream.namespaces)}): {seen}"
 
 
 def cosigners(head: CosignedHead) -> tuple[str, ...]:

@@ -13,7 +13,10 @@ from rye.errors import RyeError, UsageError
 from rye.project.registries import normal_address
 from rye.project.user_config import read_settings
 from rye.project.user_config_writing import forget_credential, set_setting
+from rye.registry.protocol.doors import door_address
+from rye.registry.store.doors import read_doors, write_doors
 from rye.registry.store.state import StateStore
+from rye.workspace.registries.agreed_upstreams import agree_on_upstreams
 from rye.workspace.registries.airgap_access import Airgap, open_from_airgap
 from rye.workspace.registries.pinned_registries import PinnedRegistry
 from rye.workspace.registries.project_registries import pin_question
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from rye.workspace.context import Context
 
 
-class PinRequest(Struct, frozen=True):
+class PinRequest(Struct, frozen=True, kw_only=True):
     """The registry to pin."""
 
     address: str
@@ -40,6 +43,8 @@ class PinRequest(Struct, frozen=True):
     """What is demanded of the registry's witnesses from now on; None: what this machine demands already."""
     drops_witnesses: bool = False
     """Stop demanding any."""
+    upstreams: tuple[str, ...] = ()
+    """The fingerprints of other registries that may be read through this one; without any, the user is asked about all."""
 
 
 class Unpinned(Struct, frozen=True):
@@ -67,6 +72,9 @@ def pin_registry(context: Context, request: PinRequest) -> PinnedRegistry:
             require_no_less(context, client.origin, request.witnesses)  # before the client writes it
         origin, found, size = client.origin, client.state.fingerprint, client.head.checkpoint.size
         suggested = client.suggested_policy
+        offered = client.upstreams() if request.bundle is None else None
+    if offered is not None:
+        agree_on_upstreams(context, where, origin, offered, request.upstreams)
     if request.witnesses is None and not request.drops_witnesses:
         taken = suggested_demand(context, origin, suggested)
         if taken is not None:
@@ -116,6 +124,9 @@ def unpin_registry(context: Context, address: str, *, forget_trusted_history: bo
         raise RyeError(
             "not-pinned", f"No registry is pinned at {where}.", "`rye registry list` lists the pinned registries."
         )
+    for upstream in read_doors(context.home.registries).get(where, []):
+        store.forget_address(door_address(where, upstream.origin))
+    write_doors(context.home.registries, where, ())
     store.forget_address(where)
     forget_credential(context.home, where)
     if read_settings(context.home).get("registry") == where:

@@ -20,7 +20,7 @@ is wrong, and nobody but the operator can tell which. A registry that is not nee
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
 from rye.project.registries import Registries, normal_address, registries
 from rye.project.user_config import read_settings
+from rye.registry.store.doors import door_at, read_doors, routes_of, write_doors
 from rye.registry.store.pins import read_addresses, read_pinned
 from rye.text.json_reading import UNDECODABLE
 from rye.text.lazy import lazy_module
@@ -42,7 +43,13 @@ if TYPE_CHECKING:
 
 def project_registries(context: Context, manifest: Manifest, root: Path) -> Registries:
     """The registry of each namespace in this project."""
-    return registries(context.registry, manifest, read_settings(context.home).get("registry"), root)
+    setting = read_settings(context.home).get("registry")
+    return registries(context.registry, manifest, setting, root, agreed_doors(context))
+
+
+def agreed_doors(context: Context) -> dict[str, dict[str, str]]:
+    """For each registry that serves others' registries, the address for each of their namespaces, as this user agreed."""
+    return routes_of(read_doors(context.home.registries))
 
 
 class Elsewhere(Struct, frozen=True):
@@ -72,7 +79,7 @@ def locked_elsewhere(context: Context, manifest: Manifest, lock: Lock, root: Pat
         if item.source is not None:
             rows.append(Elsewhere(item, "no source with that name", "none"))
             continue
-        address = where.by_namespace.get(item.identity.namespace) or where.default or ""
+        address = where.serving(item.identity.namespace) or ""
         origin = pinned.get(address, item.registry)
         if origin != item.registry:
             rows.append(Elsewhere(item, address, origin))
@@ -89,6 +96,7 @@ def same_registries(context: Context, manifest: Manifest, lock: Lock, root: Path
 
 if TYPE_CHECKING:
     from rye.registry.first_contact import PinProposal
+    from rye.registry.protocol.doors import Upstream
     from rye.registry.store import state
     from rye.registry.trust import trust_error
     from rye.registry.trust.cosigned import WitnessDemand
@@ -114,15 +122,14 @@ class GivenPin(Struct, frozen=True):
     policy: str | None = None
     """The absolute path of a policy of witnesses."""
 
-    def require(self, address: str, origin: str, fingerprint: str) -> None:
-        """Require that the registry matches this pin. Raises TrustError ``root-origin`` or ``root-fingerprint``."""
+    def require(self, address: str, origin: str, fingerprint: str, by: str = VARIABLE) -> None:
+        """Require that the registry matches this pin. ``by``: where it is from. Raises TrustError ``root-origin`` or
+        ``root-fingerprint``."""
         if origin != self.origin:
-            message = f"{address} is the registry {origin}, but {VARIABLE} names {self.origin}."
+            message = f"{address} is the registry {origin}, but {by} names {self.origin}."
             raise trust_error.TrustError("root-origin", message)
         if fingerprint != self.fingerprint:
-            message = (
-                f"{origin} at {address} has the fingerprint {fingerprint}, but {VARIABLE} names {self.fingerprint}."
-            )
+            message = f"{origin} at {address} has the fingerprint {fingerprint}, but {by} names {self.fingerprint}."
             raise trust_error.TrustError("root-fingerprint", message, pinned=self.fingerprint, found=fingerprint)
 
 
@@ -230,6 +237,8 @@ def is_known(context: Context, address: str) -> bool:
     """Whether this user agreed to contact the registry at ``address``: they pinned it, or named it themselves."""
     if state.StateStore(context.home.registries).origin_at(address) is not None or address in given_pins(context):
         return True
+    if door_at(read_doors(context.home.registries), address) is not None:
+        return True
     named = (context.registry, read_settings(context.home).get("registry"))
     return address in {normal_address(one, context.cwd) for one in named if one is not None}
 
@@ -240,11 +249,18 @@ def pin_question(context: Context, *, asks: bool = True) -> Callable[[PinProposa
     ``asks``: whether to ask the user. The function raises TrustError if ``RYE_PINS`` names a different registry.
     """
     pins = given_pins(context)
+    doors = read_doors(context.home.registries)
     asks = asks and context.interactive
-    if not pins and not asks:
+    if not pins and not asks and not doors:
         return None
 
     def accept(proposal: PinProposal) -> bool:
+        door = door_at(doors, proposal.address)
+        if door is not None:
+            GivenPin(door[1].origin, door[1].fingerprint).require(
+                proposal.address, proposal.origin, proposal.fingerprint, "what you agreed to"
+            )
+            return True
         pin = pins.get(proposal.address)
         if pin is not None:
             pin.require(proposal.address, proposal.origin, proposal.fingerprint)
@@ -258,5 +274,16 @@ def _ask(context: Context, proposal: PinProposal) -> bool:
     context.tell(f"First contact with the registry {proposal.origin} at {proposal.address}.", "strong")
     context.tell(f"  root fingerprint  {proposal.fingerprint}")
     context.tell(f"  owners            {len(proposal.owners)}, {proposal.threshold} of them sign")
+    tell_upstreams(context, proposal.origin, proposal.upstreams)
     context.tell("Compare the fingerprint with the one that its operator publishes.")
-    return context.ask("Pin this registry?")
+    if not context.ask("Pin all of these?" if proposal.upstreams else "Pin this registry?"):
+        return False
+    write_doors(context.home.registries, proposal.address, proposal.upstreams)
+    return True
+
+
+def tell_upstreams(context: Context, origin: str, upstreams: Sequence[Upstream]) -> None:
+    """Tell which namespaces of others' registries a registry serves, with what a person compares."""
+    for upstream in upstreams:
+        context.tell(f"{origin} also serves, from the registry {upstream.origin}: {', '.join(upstream.namespaces)}")
+        context.tell(f"  root fingerprint  {upstream.fingerprint}")

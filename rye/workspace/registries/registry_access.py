@@ -20,12 +20,14 @@ from rye.project.registries import Registries, normal_address, registries
 from rye.project.user_config import OtherPolicies, credential, read_other_policies, read_settings
 from rye.registry.client import RegistryClient
 from rye.registry.store.cache import Cache, WriteBehindCache
+from rye.registry.store.doors import door_at, read_doors
 from rye.registry.store.state import StateStore
 from rye.registry.transport.api import RegistryApi
 from rye.registry.transport.seam import NoAnswer
 from rye.text.addresses import is_loopback
 from rye.verified.memory import distrusted_keys
 from rye.workspace.registries.project_registries import (
+    agreed_doors,
     given_demand,
     given_pins,
     pin_question,
@@ -54,7 +56,7 @@ def project_manifest(context: Context) -> Manifest | None:
 def configured(context: Context) -> Registries:
     """The registries set by --registry, the project and the user's settings."""
     setting = read_settings(context.home).get("registry")
-    return registries(context.registry, project_manifest(context), setting, context.cwd)
+    return registries(context.registry, project_manifest(context), setting, context.cwd, agreed_doors(context))
 
 
 @contextmanager
@@ -120,7 +122,10 @@ def reading_token(context: Context, address: str, argument: str | None = None) -
         pins = [pinned for pinned in given_pins(context) if pinned]
         only_pin = pins[0] if len(pins) == 1 else None
         named = argument or (context.registry and normal_address(context.registry, context.cwd)) or only_pin
-        found = credential(context.home, context.environment, address, named)
+        door = door_at(read_doors(context.home.registries), address)
+        if door is not None:  # the token is the one of the registry that serves it, on the same host
+            named = door[0] if named == address else named
+        found = credential(context.home, context.environment, door[0] if door is not None else address, named)
         return found.token if found is not None else None
 
     return look_up
