@@ -6,6 +6,7 @@ The rooms, from the ground up; the only list, as in :mod:`rye`. A module imports
 above its own (``tests/house/test_rooms.py``). From :mod:`rye` it uses the rooms up to :mod:`rye.registry`,
 and nothing that it imports there needs another room.
 
+* :mod:`registry_server.upstream_settings`: other registries that this one serves
 * :mod:`registry_server.settings`: every setting and limit
 * :mod:`registry_server.storage`: tables in a database, bytes in a folder or a bucket
 * :mod:`registry_server.accounts`: tokens and what each may do; :mod:`registry_server.search`: the search index
@@ -14,6 +15,7 @@ and nothing that it imports there needs another room.
 * :mod:`registry_server.migrations`: opens the database, at the newest revision
 * :mod:`registry_server.upkeep`: an operator's work: create, check, copy, restore, take down
 * :mod:`registry_server.pages`: the pages that people read
+* :mod:`registry_server.upstream`: the doors to other registries: their files, verified and kept here
 * :mod:`registry_server.interop`: what programs that know nothing of Rye read
 * :mod:`registry_server.api`: the HTTP API
 * :mod:`registry_server.cli`: the program ``rye-registry``

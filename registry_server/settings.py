@@ -17,6 +17,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from registry_server.upstream_settings import Upstream, read_upstreams
 from rye.errors import RyeError, UsageError
 from rye.limits import MIB, PUBLISHING, REGISTRY
 
@@ -110,6 +111,20 @@ class Settings:
     metrics: str = "loopback"
     """Who may read ``/metrics``: ``loopback``, this machine, not through a proxy; ``public``; or ``off``. A registry that is not
     public requires a token as well."""
+
+    # Other registries that this one serves, as tables [[upstream]] of the file.
+    upstream: tuple[Upstream, ...] = ()
+    """Allowed namespaces of other registries, verified and kept here (:mod:`registry_server.upstream_settings`)."""
+    upstream_bytes: int = 2048 * MIB
+    """Room for files of other registries. What was not used for longest makes way, nothing that was used in the last hour."""
+    upstream_check_seconds: float = 30.0
+    """How old the knowledge of another registry's newest head may be."""
+    upstream_names: int = 5_000
+    """Items of one other registry that are kept ready for when it does not answer: those that were asked for last."""
+    upstream_threads: int = 4
+    """Files of one other registry that are fetched or checked at the same time."""
+    upstream_waiting: int = 64
+    """Requests for such files that wait for one of these threads; more get 503 with ``Retry-After``."""
 
     # Programs that know nothing of Rye.
     interoperate: tuple[str, ...] = READERS
@@ -285,6 +300,11 @@ class Settings:
         return self.data / "uploads"
 
     @property
+    def upstream_files(self) -> Path:
+        """Folder of the verified files of other registries."""
+        return self.data / "upstream"
+
+    @property
     def analyses(self) -> Path:
         """Folder of what pages say about released files. Nothing in it is served."""
         return self.data / "analyses"
@@ -325,7 +345,9 @@ _ADDRESSES = {
 """Settings that are addresses, and how each may begin."""
 _ADDRESS_CHARACTERS = 300
 _MOST = {"port": 65_535, "search_threads": 256, "page_threads": 256, "search_results": 1_000}
-_TYPES: dict[str, type] = {field.name: type(field.default) for field in fields(Settings) if field.name != "data"}
+_TABLES = frozenset({"data", "upstream"})
+"""What neither a flag nor the environment can give."""
+_TYPES: dict[str, type] = {field.name: type(field.default) for field in fields(Settings) if field.name not in _TABLES}
 
 
 def load(data: Path, flags: Mapping[str, object | None], environ: Mapping[str, str]) -> Settings:
@@ -352,7 +374,7 @@ def from_file(path: Path, data: Path, flags: Mapping[str, object | None], enviro
         ) from error
     if isinstance(written.get("database"), str) and holds_password(written["database"]):
         refuse_exposed(path)
-    values: dict[str, object] = {}
+    values: dict[str, object] = {"upstream": read_upstreams(written.pop("upstream", []), str(path))}
     for name, value in written.items():
         values[name] = _checked(name, value, str(path))
     values.update(from_environment(environ))

@@ -7,6 +7,7 @@
 ``GET /api/v1/search``                     full-text search
 ``GET /api/v1/whoami[?account=1]``         the token's name, scopes, namespaces and expiry; its account
 other programs' paths                      :mod:`registry_server.api.interop_layer`
+other registries' files                    :mod:`registry_server.api.upstream_layer`
 ``/api/v1/stages``                         releases that wait for a signature: :mod:`registry_server.api.staging_routes`
 ``/api/v1/admin/…``                        for operators: :mod:`registry_server.api.admin.routes`
 ``GET /livez``, ``/readyz``, ``/metrics``  for monitoring: :mod:`registry_server.api.operating_routes`
@@ -76,6 +77,7 @@ from registry_server.api.stage_pages import STAGE_PAGES
 from registry_server.api.staging_routes import STAGING_ROUTES
 from registry_server.api.token_routes import TOKEN_ROUTES
 from registry_server.api.unknown_routes import allowed_methods, hint_for_method, hint_for_path
+from registry_server.api.upstream_layer import UpstreamLayer
 from registry_server.interop.apm import PROBLEM, problem
 from registry_server.interop.paths import APM
 from registry_server.pages.limits import PAGES
@@ -127,6 +129,11 @@ _STATUS = {
     "namespace-full": 413,
     "too-many-files": 413,
     "taken-down": 451,
+    "release-held": 451,
+    "namespace-conflict": 409,
+    "namespace-elsewhere": 409,
+    "upstream-unavailable": 503,
+    "upstream-refused": 502,
     "client-gone": 499,
     "bad-request": 400,
     "query-too-short": 400,
@@ -188,6 +195,8 @@ def create_app(service: Service) -> Application:
     behind: Application = routed
     if service.settings.interoperate:
         behind = InteropLayer(service, behind, _for_program)
+    if service.settings.upstream:
+        behind = UpstreamLayer(service, behind, _for_program)
     files = Files(service.public, behind, gate)
     return RequestLog(files, service.metrics, service.settings)
 

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from registry_server.settings import Settings
+from registry_server.upstream_settings import Upstream
 
 LENGTH_BYTES = 4
 
@@ -19,17 +20,19 @@ class SentSettings(Struct, frozen=True):
 
     data: str
     values: dict[str, str | int | float | bool | tuple[str, ...]]
+    upstream: tuple[Upstream, ...] = ()
 
     @staticmethod
     def of(settings: Settings) -> SentSettings:
         """Return them in a form that fits into a frame."""
-        values = {item.name: getattr(settings, item.name) for item in fields(Settings) if item.name != "data"}
-        return SentSettings(str(settings.data), values)
+        own = ("data", "upstream")
+        values = {item.name: getattr(settings, item.name) for item in fields(Settings) if item.name not in own}
+        return SentSettings(str(settings.data), values, settings.upstream)
 
     def settings(self) -> Settings:
         """Return the settings."""
         values: dict[str, Any] = dict(self.values)
-        return Settings(data=Path(self.data), **values)
+        return Settings(data=Path(self.data), upstream=self.upstream, **values)
 
 
 def frame(value: Struct) -> bytes:

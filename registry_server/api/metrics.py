@@ -18,6 +18,7 @@ from registry_server.api.forwarded import client_address
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.sequencer import Receipt
 from registry_server.storage.served import served
+from registry_server.upstream.doors import DoorState
 from registry_server.witnesses.lag import Lag
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -46,7 +47,7 @@ def route_of(path: str) -> str:
         return f"/{parts[1]}/…"
     if len(parts) > 3 and parts[2] == ".well-known":
         return "/NAMESPACE/.well-known/…"
-    return f"/{parts[1]}/…" if len(parts) > 2 and parts[1] in ("api", "-") else "other"
+    return f"/{parts[1]}/…" if len(parts) > 2 and parts[1] in ("api", "-", "upstream") else "other"
 
 
 def may_read(scope: Any, setting: str, trusted_proxies: str) -> bool:
@@ -128,6 +129,14 @@ class Metrics:
             ["witness"],
             **with_registry,
         )
+        self._upstream_age = Gauge(
+            "rye_upstream_head_age_seconds", "Age of the head of another registry that is shown.", ["upstream"],
+            **with_registry,
+        )  # fmt: skip
+        self._upstream_ok = Gauge(
+            "rye_upstream_ok", "1: the newest head of another registry was read.", ["upstream"], **with_registry
+        )
+        self._upstream_bytes = Gauge("rye_upstream_bytes", "Files of other registries that are kept.", **with_registry)
         self._step_done = 0.0
         self._parts = {step: self._batch_seconds.labels(part) for step, part in _STEPS.items()}
         self._answered: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
@@ -214,10 +223,18 @@ class Metrics:
         ready: bool,
         drifts: Mapping[str, float],
         unsent: int,
+        doors: Sequence[DoorState] = (),
+        upstream_bytes: int = 0,
     ) -> bytes:
         """Return all metrics with the current state. ``size``, ``age``: None if the registry is not ready."""
         for witness, drift in drifts.items():
             self._drift.labels(witness).set(drift)
+        self._upstream_age.clear()
+        self._upstream_ok.clear()
+        for door in doors:
+            self._upstream_age.labels(door.name).set(door.age if door.age is not None else float("nan"))
+            self._upstream_ok.labels(door.name).set(0 if door.trouble else 1)
+        self._upstream_bytes.set(upstream_bytes)
         if size is not None:
             self._size.set(size)
         self._age.set(age if age is not None else float("nan"))

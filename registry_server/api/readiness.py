@@ -102,13 +102,17 @@ class Readiness:
         settings: Settings,
         watch: StoreWatch,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        *,
+        others: Callable[[], list[str]] = list,
     ) -> None:
+        """``others``: returns warnings about other registries that this one serves; none of them makes it unready."""
         self._engine = engine
         self._public = public
         self._sequencer = sequencer
         self._settings = settings
         self._watch = watch
         self._clock = clock
+        self._others = others
         self._store = _Thread(self._ask_store)
         self._database = _Thread(self._ask_database)
         self._asking: asyncio.Task[_Outcome] | None = None
@@ -156,6 +160,7 @@ class Readiness:
                 "Check that its service is running and reachable.",
             )
         told, (shown, seconds) = data.result(), store.result()
+        others = await asyncio.to_thread(self._others)
         published = told.published
         if published is None:
             raise RyeError("database-unavailable", "The registry has no head.", "rye-registry verify")
@@ -185,7 +190,7 @@ class Readiness:
             "ok",
             published.size,
             age,
-            self._warnings(told.undurable, lags(told.witnesses, published.size, now.timestamp())),
+            [*self._warnings(told.undurable, lags(told.witnesses, published.size, now.timestamp())), *others][:20],
         )
 
     def _ask_store(self) -> tuple[Checkpoint | None, float]:

@@ -58,8 +58,15 @@ from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.objects import Folder
-from registry_server.storage.store_factory import analysed_objects, public_objects, staged_objects, upload_objects
+from registry_server.storage.store_factory import (
+    analysed_objects,
+    public_objects,
+    staged_objects,
+    upload_objects,
+    upstream_objects,
+)
 from registry_server.storage.store_watch import StoreWatch
+from registry_server.upstream.doors import Doors
 from registry_server.witnesses import records
 from registry_server.witnesses.collecting import Collector
 from registry_server.witnesses.lag import Lag, lags
@@ -74,6 +81,8 @@ _FORMER_ANALYSES = "analyses.sqlite"
 _NOTED_SECONDS = 300.0
 """Precision of a token's last use."""
 _NOTED_TOKENS = 10_000
+_FOREIGN_SECONDS = 5.0
+"""How long a namespace that another registry has counts as not claimed here."""
 _NOTING_SECONDS = 0.25
 """How long a request waits for its token's use to be recorded."""
 
@@ -145,6 +154,8 @@ class Service:
             audit_push.check_address(settings.audit_push)  # refuses an invalid one at start-up
             send = partial(audit_push.send, settings.audit_push, settings.audit_push_authorization, self.origin)
         self.auditing = Auditing(self.engine, self.failed_sign_ins, send)
+        self.doors = Doors(settings, upstream_objects(settings, watch), self._has_namespace)
+        self._own_namespaces: dict[str, float] = {}
         self.suggested_policy = suggested_policy(settings)  # refuses an invalid one at start-up
         self.collector = Collector(self.engine, self.public, settings, self.sequencer.learn_cosigned)
         self.proving = Proving(self.engine, self.origin, lambda: self.address, is_on=settings.owner_proofs)
@@ -153,11 +164,13 @@ class Service:
         self._noting: set[asyncio.Task[None]] = set()
         self._swept = 0.0
         self._sweeping = threading.Lock()
-        self.readiness = Readiness(self.engine, self.public, self.sequencer, settings, watch)
+        self.readiness = Readiness(
+            self.engine, self.public, self.sequencer, settings, watch, others=self.doors.warnings
+        )
 
     def start(self, *, accept_clock: bool = False) -> None:
         """Repair what a crash left behind, then accept writes. ``accept_clock``: the operator vouches for the clock."""
-        for store in (self.public, self.uploads, self.staged, self.analysed):
+        for store in (self.public, self.uploads, self.staged, self.analysed, self.doors.room.store):
             if isinstance(store, Folder):
                 store.remove_leftovers()
         self.collector.load()
@@ -178,6 +191,7 @@ class Service:
         self.collector.start()
         self.proving.start()
         self.auditing.start()
+        self.doors.start()
 
     def close(self, seconds: float | None = None) -> None:
         """Finish pending work, for at most ``seconds``."""
@@ -185,6 +199,7 @@ class Service:
         self.pages.close()
         self.issuer_calls.close()
         self.interop_pool.close()
+        self.doors.stop()
         self.deliverer.stop()
         self.collector.stop()
         self.proving.stop()
@@ -271,6 +286,16 @@ class Service:
                 return None
             held = roles.of_account(connection, member.id)
         return Account(token="", name=member.name, namespaces=(), scopes=("read",), account=member.id, roles=held)
+
+    def _has_namespace(self, namespace: str) -> bool:
+        """Whether this registry has a namespace itself. That it has none is asked again after a few seconds."""
+        until = self._own_namespaces.get(namespace)
+        if until is None or until < time.monotonic():
+            with database.reader(self.engine) as connection:
+                is_own = bool(Ledger(connection).chain(namespace).links)
+            until = float("inf") if is_own else time.monotonic() + _FOREIGN_SECONDS
+            self._own_namespaces[namespace] = until
+        return until == float("inf")
 
     def blob_owners(self, sha256: str) -> frozenset[str]:
         """Return the namespaces that released a file."""
@@ -394,6 +419,8 @@ class Service:
             ready=ready is not None,
             drifts=self.sequencer.clock.drifts,
             unsent=self.auditing.waiting,
+            doors=self.doors.states(),
+            upstream_bytes=self.doors.room.size,
         )
 
     def witness_lags(self, size: int) -> list[Lag]:

@@ -6,7 +6,8 @@ Rules, in the order in which :func:`admit` checks them:
 1. A statement whose text is already in its name's index is a duplicate, whatever signature lines it has this time: it
    succeeds and changes nothing, so a replay has no effect. New or replayed, each signature line is valid and by a key
    that the registry knows for this purpose (``unknown-signer``, ``note-signature-wrong``).
-2. A keyset: the first claims a free namespace (``namespace-taken``, ``name-look-alike``); a later one must follow the
+2. A keyset: the first claims a free namespace (``namespace-taken``, ``name-look-alike``), which does not look like one that
+   is served here from another registry (``namespace-elsewhere``); a later one must follow the
    chain (:func:`rye.registry.trust.keysets.extend`). A recovery is public for 72 h from *now* before it takes effect,
    whatever its own time says (``recovery-too-soon``), and no backdated statement replaces one that is in effect
    (``recovery-in-effect``).
@@ -30,12 +31,12 @@ Rules, in the order in which :func:`admit` checks them:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from registry_server.sequencer.acceptance import Candidate, blobs_of, namespace_of
-from registry_server.sequencer.columns import content_digest
+from registry_server.sequencer.columns import content_digest, folded
 from registry_server.sequencer.ledger import Ledger
 from rye.errors import RyeError
 from rye.limits import REGISTRY
@@ -77,8 +78,14 @@ class Admitted:
     duplicate: bool
 
 
-def admit(ledger: Ledger, candidate: Candidate, now: datetime, skew: timedelta = timedelta(minutes=10)) -> Admitted:
-    """Append the statement, or find it in the log.
+def admit(
+    ledger: Ledger,
+    candidate: Candidate,
+    now: datetime,
+    skew: timedelta = timedelta(minutes=10),
+    elsewhere: Collection[str] = (),
+) -> Admitted:
+    """Append the statement, or find it in the log. ``elsewhere``: namespaces of other registries that this one serves.
 
     Raises RyeError if it may not be in the log; then nothing was written.
     """
@@ -92,7 +99,7 @@ def admit(ledger: Ledger, candidate: Candidate, now: datetime, skew: timedelta =
             _check_root(ledger, candidate, statement, now)
             _check_lines(ledger, candidate)
         elif isinstance(statement, Keyset):
-            _check_keyset(ledger, candidate, statement, now, skew)
+            _check_keyset(ledger, candidate, statement, now, skew, elsewhere)
             _check_lines(ledger, candidate)
         elif isinstance(statement, Release | Yank | Deprecation | Advisory):
             checked = _check_signers(ledger, candidate, statement, now)
@@ -194,10 +201,13 @@ def _check_root(ledger: Ledger, candidate: Candidate, root: Root, now: datetime)
             )
 
 
-def _check_keyset(ledger: Ledger, candidate: Candidate, keyset: Keyset, now: datetime, skew: timedelta) -> None:
+def _check_keyset(
+    ledger: Ledger, candidate: Candidate, keyset: Keyset, now: datetime, skew: timedelta, elsewhere: Collection[str]
+) -> None:
     chain = ledger.chain(keyset.namespace)
     if not chain.links:
         _refuse_look_alike(ledger, index_name(keyset.namespace))
+        _refuse_elsewhere(keyset.namespace, elsewhere)
     elif keyset.number == 1:
         raise RyeError(
             "namespace-taken",
@@ -382,6 +392,17 @@ def _refuse_look_alike(ledger: Ledger, name: str) -> None:
             "name-look-alike",
             f"{name} looks too much like {other}, which exists: `._-` do not count, `l` and `i` count as 1, `o` as 0.",
             "Choose a name that cannot be mistaken for it.",
+        )
+
+
+def _refuse_elsewhere(namespace: str, elsewhere: Collection[str]) -> None:
+    fold = folded(index_name(namespace))
+    other = next((name for name in elsewhere if folded(index_name(name)) == fold), None)
+    if other is not None:
+        raise RyeError(
+            "namespace-elsewhere",
+            f"This registry serves the namespace {other!r} of another registry, so {namespace!r} cannot be claimed here.",
+            "Choose another name. The operator decides what is served: [[upstream]] in registry.toml.",
         )
 
 

@@ -120,6 +120,7 @@ class Sequencer:
         self._copied = time.monotonic()
         """When SQLite's write-ahead log was last copied into the database's file."""
         self._is_recovered = True
+        self._elsewhere = [name for upstream in settings.upstream for name in upstream.namespaces]
         self._published_blobs: set[str] = set()
         self._old_files: list[str] = []
 
@@ -414,7 +415,7 @@ class Sequencer:
             # Releases reach the tables only with the whole batch, so a refused one is undone in memory.
             mark = ledger.mark()
             try:
-                return Receipt(tuple(admit(ledger, candidate, now, skew) for candidate in request), 0)
+                return Receipt(tuple(admit(ledger, candidate, now, skew, self._elsewhere) for candidate in request), 0)
             except RyeError as error:
                 ledger.take_back(mark)
                 return error
@@ -422,7 +423,7 @@ class Sequencer:
         mark = ledger.mark()
         savepoint = ledger.connection.begin_nested()
         try:
-            results = tuple(admit(ledger, candidate, now, skew) for candidate in request)
+            results = tuple(admit(ledger, candidate, now, skew, self._elsewhere) for candidate in request)
             ledger.flush()
         except RyeError as error:
             savepoint.rollback()

@@ -38,6 +38,11 @@ def upload_objects(settings: Settings, watch: StoreWatch | None = None) -> Objec
     return _open(settings, watch, settings.uploads, "uploads", private=True)
 
 
+def upstream_objects(settings: Settings, watch: StoreWatch | None = None) -> Objects:
+    """Return the store of verified files of other registries. The doors serve them, to whom may read them."""
+    return _open(settings, watch, settings.upstream_files, "upstream", private=True)
+
+
 def _open(settings: Settings, watch: StoreWatch | None, folder: Path, part: str, *, private: bool = False) -> Objects:
     if not settings.objects:
         return Folder(folder, private=private)

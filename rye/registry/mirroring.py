@@ -339,7 +339,7 @@ def _entry_bundles(
         data = files.read(tile.entries_path)
         if data is not None:
             try:
-                bundles[tile] = _check_entry_bundle(tile, tiles.decode_bundle(data, tile.width), hashes[tile])
+                bundles[tile] = check_entry_bundle(tile, tiles.decode_bundle(data, tile.width), hashes[tile])
             except RyeError:
                 continue  # damaged: fetched again
     absent = [tile for tile in wanted if tile not in bundles]
@@ -357,11 +357,12 @@ def _entry_bundles(
                     "bundle-malformed", f"{tile.entries_path} is not a bundle of entries.", _ELSEWHERE
                 ) from None
             bundle = tiles.decode_bundle(data, WIDTH)[: tile.width]
-        bundles[tile] = _check_entry_bundle(tile, bundle, hashes[tile])
+        bundles[tile] = check_entry_bundle(tile, bundle, hashes[tile])
     return [bundles[tile] for tile in wanted]
 
 
-def _check_entry_bundle(tile: Tile, bundle: list[bytes], hashes: bytes) -> list[bytes]:
+def check_entry_bundle(tile: Tile, bundle: list[bytes], hashes: bytes) -> list[bytes]:
+    """Return the entries of a bundle, each checked against its hash in the tile. Raises RyeError ``entry-mismatch``."""
     for offset, entry in enumerate(bundle):
         if merkle.leaf_hash(entry) != hashes[offset * 32 : offset * 32 + 32]:
             position = tile.index * WIDTH + offset

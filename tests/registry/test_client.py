@@ -141,7 +141,7 @@ def test_a_mirror_at_another_address_is_the_same_registry(reader: ReaderState) -
 
 def test_names_blobs_and_proofs_come_in_one_wave_each(reader: ReaderState) -> None:
     client = reader.client(reader.registry.fingerprint)
-    assert reader.waves() == [["config.json", "head", "root"]]
+    assert reader.waves() == [["config.json", "head", "root", "upstreams.json"]]
     records = client.releases([TOOL, SKILL])
     assert reader.waves() == [["map"], ["index"] * 3]
     items = client.fetch_items([records[TOOL][0], records[SKILL][0]])

@@ -103,6 +103,7 @@ RULES: dict[str, str] = {
     "release-unknown": _PUBLISHER,
     "release-vanished": _LOCKED,
     "release-changed": _LOCKED,
+    "release-held": "Choose another version, or ask the operator of the registry that holds it back.",
     "release-oversized": "Choose another version, or ask the publisher to make the item smaller.",
     # bytes
     "blob-missing": "Try the registry's own address: a mirror can be incomplete.",

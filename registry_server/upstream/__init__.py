@@ -1,0 +1,1 @@
+"""The doors to other registries: their files, verified and kept here."""

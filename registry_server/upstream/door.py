@@ -1,0 +1,556 @@
+"""The door to one other registry: its static files, below this registry's own address.
+
+Rules:
+
+* Everything goes through the client's own trust core (:class:`rye.registry.client.RegistryClient`): pin, roots, rollback, fork,
+  the name map, releases, their place in the log. There is no second verifier, and clients verify it all again.
+* A new head is shown once everything is here that people need of the items that were asked for so far, and to get from the heads
+  that were shown before to it. If the other registry does not answer then, or never again, the last head stays, and with it
+  everything that was verified once. How old a head may be is for the clients to decide.
+* The servers of a registry share the head, the names and the files. A head only replaces the one that it was verified against, so
+  no server shows an older one than another did.
+* Index files are served if they are a beginning of what the head proves; bytes if a release that is not held back names them
+  (:mod:`registry_server.upstream.holding`).
+* A namespace that this registry has itself is not served from another one.
+
+All calls block; :mod:`registry_server.upstream.doors` runs them in threads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+from msgspec import Struct
+
+from registry_server.pages.examined import facts_of
+from registry_server.settings import Settings
+from registry_server.storage.store_seam import ABSENT, ChangedError
+from registry_server.upstream.holding import facts_words, held_releases, with_seen
+from registry_server.upstream.kept_files import YOUNG_SECONDS, KeptFiles, Room
+from registry_server.upstream_settings import Upstream
+from rye.errors import RyeError
+from rye.items.identity import Identity
+from rye.limits import REGISTRY
+from rye.registry.client import RegistryClient
+from rye.registry.mirroring import check_entry_bundle
+from rye.registry.protocol import name_map, notes, tiles, wire
+from rye.registry.protocol.doors import HeldRelease
+from rye.registry.protocol.lines import read_identity
+from rye.registry.protocol.name_map import NameMapError
+from rye.registry.protocol.statements import Snapshot
+from rye.registry.store.state import StateStore, decode, encode
+from rye.registry.transport.factory import open_transport
+from rye.registry.transport.seam import Fetched, FetchError, NoAnswer, Request
+from rye.registry.trust.head_times import CLOCK
+from rye.registry.trust.namespace_proofs import owners_path
+from rye.registry.trust.records import ItemHistory, ReleaseRecord, release_files
+from rye.registry.trust.trust_error import TrustError
+from rye.registry.trust.trusted import TrustedState, read_line
+from rye.registry.waves import Waves, or_raise
+from rye.storage.safe_files import file_lock
+from rye.text.json_reading import UNDECODABLE
+
+_log = logging.getLogger("rye.registry")
+LIMITS = msgspec.structs.replace(
+    REGISTRY, answer_seconds=10.0, file_seconds=30.0, total_seconds=60.0, retries=1, head_stop_seconds=3650 * 86400
+)
+"""How long this server waits. Heads of any age are accepted here: clients have limits of their own."""
+_TRIES = 3
+_LOOK_SECONDS = 1.0
+"""How often names that other servers noted are looked for."""
+_MOST_FACTS = 10_000
+"""Releases whose facts are remembered."""
+
+
+class Pulling(Struct, frozen=True):
+    """Fetches files of the other registry, each wave with connections and a time limit of its own."""
+
+    address: str
+
+    def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
+        """Fetch all of these files (:class:`rye.registry.transport.seam.Transport`)."""
+        transport = open_transport(self.address, LIMITS)
+        try:
+            return transport.fetch_many(requests)
+        finally:
+            transport.close()
+
+    def close(self) -> None:
+        """Do nothing: nothing is open between waves."""
+
+
+class _Shown(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the servers of this registry share."""
+
+    state: str
+    """The trusted state (:func:`rye.registry.store.state.encode`)."""
+    seen: list[tuple[int, int]]
+    """:data:`registry_server.upstream.holding.Seen`."""
+
+
+class View:
+    """One head of the other registry, and the items that were asked for. Thread-safe."""
+
+    def __init__(self, client: RegistryClient, state: TrustedState, seen: list[tuple[int, int]], *, is_offline: bool):
+        self.client = client
+        self.state = state
+        self.seen = seen
+        self.is_offline = is_offline
+        """Whether it was read only from what is here."""
+        self.lock = threading.RLock()
+        """For the client."""
+        self.histories: dict[Identity, ItemHistory] = {}
+        self.files: dict[str, list[ReleaseRecord]] = {}
+        """The releases that name a file, by its hash."""
+
+    @property
+    def head(self) -> bytes:
+        """The signed head as the other registry wrote it."""
+        return (self.state.head or "").encode()
+
+    @property
+    def time(self) -> datetime:
+        """When the head was signed, by its own word."""
+        return Snapshot.parse(notes.parse(wire.decode_head(self.head).snapshot).text).time
+
+    def history(self, identity: Identity) -> ItemHistory | None:
+        """Return what the log says about an item, verified with its place in the log; None if it does not exist."""
+        found = self.histories.get(identity)
+        if found is not None:
+            return found
+        with self.lock:
+            found = self._read(identity)
+            if found is None:
+                return None
+            self.client.check_logged(found.records)
+            self.histories[identity] = found
+            for record in found.records:
+                for sha256 in release_files(record.release):
+                    self.files.setdefault(sha256, []).append(record)
+            return found
+
+    def index(self, name: str) -> tuple[wire.IndexLine, ...] | None:
+        """Return the lines of an index file; None if the name does not exist."""
+        with self.lock:
+            return self.client.index_files([name]).get(name)
+
+    def _read(self, identity: Identity) -> ItemHistory | None:
+        for _ in range(_TRIES):
+            try:
+                return self.client.histories([identity]).get(identity)
+            except TrustError as error:
+                if error.code != "recovery-unaccepted":
+                    raise
+                # Whether a namespace's new keys are accepted is for each client to decide; here they only date its releases.
+                self.client.accept_recovery(str((error.details or {})["statement"]))
+        return None
+
+
+class Door:
+    """Serves one other registry. ``is_own``: whether this registry has a namespace itself."""
+
+    def __init__(
+        self,
+        rules: Upstream,
+        room: Room,
+        settings: Settings,
+        is_own: Callable[[str], bool],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.rules = rules
+        self.trouble: RyeError | None = None
+        """Why the newest head could not be read; None: it was."""
+        self._now = now
+        self._settings = settings
+        self._is_own = is_own
+        self._pulling = Pulling(rules.address)
+        self._files = KeptFiles.of(room, rules.fingerprint[:32])
+        self._objects = room.store
+        self._place = f"{rules.fingerprint[:32]}/lasting"
+        self._folder = TemporaryDirectory(prefix="rye-upstream-")
+        self._checking = threading.Lock()
+        self._checked = -1e9
+        self._looked = -1e9
+        self._noted: dict[str, float] = {}
+        self._facts: dict[str, str] = {}
+        self.view: View | None = None
+        """None: nothing was verified so far."""
+
+    @property
+    def origin(self) -> str | None:
+        """The other registry's origin; None if it is not known yet."""
+        return self.view.state.origin if self.view is not None else None
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the newest head should be looked for."""
+        return time.monotonic() - self._checked > self._settings.upstream_check_seconds
+
+    def close(self) -> None:
+        """Remove what only this process needs."""
+        self._folder.cleanup()
+
+    # -- the head ---------------------------------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Show the newest head, if it verifies and everything for it is here. What fails is in ``trouble``."""
+        with self._checking:
+            if not self.is_stale:
+                return
+            try:
+                if self.view is None:
+                    self._show_last()
+                self._advance()
+                self.trouble = None
+            except RyeError as error:
+                if self.trouble is None or self.trouble.code != error.code:
+                    _log.warning("the registry at %s: %s (%s)", self.rules.address, error.message, error.code)
+                self.trouble = error
+                self._show_last()
+            self._checked = time.monotonic()
+
+    def _advance(self) -> None:
+        for _ in range(_TRIES):
+            shown, tag = self._shared()
+            before = self._newest(shown)
+            seen = list(shown.seen) if shown is not None else []
+            client = self._client(before, offline=False)
+            client.refresh(self.rules.fingerprint, before.origin if before is not None else None)
+            state = client.state
+            if self.view is not None and state.head == self.view.state.head and not self.view.is_offline:
+                return
+            size = client.head.checkpoint.size
+            if not seen or seen[-1][0] != size:
+                seen = with_seen(seen, size, int(self._now().timestamp()))
+            view = View(client, state, seen, is_offline=False)
+            self._prepare(view)
+            data = msgspec.json.encode(_Shown(encode(client.state).decode(), seen))
+            try:
+                if tag == ABSENT:  # whose files these are, for people; it makes the folder as well
+                    self._objects.put(f"{self._place}/origin", f"{state.origin}\n".encode())
+                with file_lock(self._settings.data / "upstream.lock", LIMITS.total_seconds):  # for a store in a folder
+                    self._objects.replace(f"{self._place}/state", data, tag)
+            except ChangedError:
+                continue  # another server was faster: continue from what it shows
+            view.state = client.state
+            self.view = view
+            return
+
+    def _show_last(self) -> None:
+        """After a start without the other registry: show the last head from what is here; or what another server shows."""
+        try:
+            shown, _ = self._shared()
+            before = self._newest(shown)
+            if shown is None or before is None or (self.view is not None and before == self.view.state):
+                return
+            client = self._client(before, offline=True)
+            client.refresh(self.rules.fingerprint, before.origin)
+            view = View(client, before, list(shown.seen), is_offline=True)
+            self._prepare(view)
+            self.view = view
+        except RyeError as error:
+            _log.warning("the last head of %s cannot be shown: %s (%s)", self.rules.address, error.message, error.code)
+
+    def _prepare(self, view: View) -> None:
+        """Have everything here for the items that were asked for, and for clients that know an earlier head."""
+        size = view.client.head.checkpoint.size
+        with view.lock:
+            wanted = {tile for old, _ in view.seen if 0 < old < size for tile in tiles.consistency_tiles(old, size)}
+            try:
+                view.client.read_tiles(wanted)
+            except FetchError:
+                if not view.is_offline:
+                    raise
+            for identity in self._names():
+                try:
+                    view.history(identity)
+                except RyeError as error:
+                    if self.view is not None and identity in self.view.histories:
+                        raise  # it was good under the head before: that one stays
+                    _log.warning("%s of %s: %s (%s)", identity, self.rules.address, error.message, error.code)
+
+    def _client(self, state: TrustedState | None, *, offline: bool) -> RegistryClient:
+        store = StateStore(Path(self._folder.name))
+        if state is not None:
+            store.forget(state.origin)
+            store.save(state)
+            store.remember_address(self.rules.address, state.origin)
+        return RegistryClient(
+            self.rules.address, self._pulling, store, self._files, limits=LIMITS, offline=offline, now=self._now
+        )
+
+    def _shared(self) -> tuple[_Shown | None, str]:
+        data, tag = self._objects.get_tagged(f"{self._place}/state")
+        try:
+            return (None if data is None else msgspec.json.decode(data, type=_Shown)), tag
+        except UNDECODABLE as error:
+            raise RyeError(
+                "state-damaged",
+                f"What this registry knows of {self.rules.address} is damaged: {str(error)[:200]}.",
+                f"Delete {self._place}/state in the store `upstream`: the next contact counts as the first.",
+            ) from error
+
+    def _newest(self, shown: _Shown | None) -> TrustedState | None:
+        """The state with the largest head of what the servers share and what this one has shown."""
+        known = [decode(shown.state.encode())] if shown is not None else []
+        known += [self.view.state] if self.view is not None else []
+        return max(known, key=_size, default=None)
+
+    # -- names ------------------------------------------------------------------------------------------------------------
+
+    def _names(self) -> list[Identity]:
+        """The items that were asked for, those last asked for first; what is beyond the limit is forgotten."""
+        listed = sorted(((at, path) for path, _, at in self._objects.listing(f"{self._place}/names")), reverse=True)
+        most = self._settings.upstream_names
+        self._objects.delete_all([path for _, path in listed[most:]])
+        found = self._objects.get_all([path for _, path in listed[:most]])
+        names = [data.decode("utf-8", "replace") for data in found if data is not None]
+        identities = [read_identity(name) for name in names]
+        return [identity for identity in identities if identity.namespace in self.rules.namespaces]
+
+    def _note(self, identity: Identity) -> None:
+        name = str(identity)
+        if time.monotonic() - self._noted.get(name, -1e9) > YOUNG_SECONDS / 2:
+            path = f"{self._place}/names/{hashlib.sha256(name.encode()).hexdigest()}"
+            self._objects.put_soon(path, name.encode())
+            if len(self._noted) > self._settings.upstream_names:
+                self._noted.clear()
+            self._noted[name] = time.monotonic()
+
+    # -- files ------------------------------------------------------------------------------------------------------------
+
+    def file(self, path: str) -> bytes:
+        """Return a file, except bytes of items. Raises RyeError ``not-found``, and what fails."""
+        view = self._showing()
+        top, _, rest = path.partition("/")
+        if path == "head":
+            return view.head
+        if path == "checkpoint":
+            return wire.decode_head(view.head).checkpoint.encode()
+        if path == "config.json":
+            return wire.encode_config(wire.Config(wire.PROTOCOL_VERSION, view.state.origin, None))
+        if path == CLOCK:
+            return self._pull(Request(CLOCK, LIMITS.index_bytes))
+        if top == "root" and int(rest) <= len(view.state.roots):
+            return view.state.roots[int(rest) - 1].encode()
+        if top == "tile":
+            return self._tile(view, path)
+        if top == "map":
+            return self._node(rest)
+        if top == "index":
+            return self._index(view, rest)[1]
+        if top == "owners" and rest in self.rules.namespaces:
+            self._refuse_own(rest)
+            return self._owners(view, rest)
+        raise absent(path)
+
+    def held(self, sha256: str) -> list[HeldRelease]:
+        """Return what is held back of an item's index file."""
+        view = self._showing()
+        name, _ = self._index(view, sha256)
+        if name.startswith(f"{wire.NAMESPACE}:"):
+            return []
+        return self._held(view, read_identity(name))
+
+    def blob(self, sha256: str, may_read: Callable[[str], bool]) -> bytes:
+        """Return a file of a release that is not held back, in a namespace that the caller may read.
+
+        Raises RyeError ``not-found``, ``release-held``, ``taken-down``, ``namespace-conflict``, and what fails.
+        """
+        view = self._showing()
+        if sha256 not in view.files:
+            self._look_for_names(view)
+        records = [record for record in view.files.get(sha256, []) if may_read(record.identity.namespace)]
+        if not records:
+            raise absent(f"blobs/{sha256}")
+        refusals: list[RyeError] = []
+        for record in records:
+            refusal = self._refusal(view, record)
+            if refusal is None:
+                return Waves(self._pulling, self._files).blobs([(sha256, _sizes(record)[sha256])])[sha256]
+            refusals.append(refusal)
+        raise refusals[0]
+
+    def _refusal(self, view: View, record: ReleaseRecord) -> RyeError | None:
+        try:
+            self._refuse_own(record.identity.namespace)
+        except RyeError as error:
+            return error
+        subject = f"{record.identity} {record.version}"
+        if record.takedown is not None:
+            return RyeError("taken-down", f"{subject} was taken down: {record.takedown.reason}", None)
+        for held in self._held(view, record.identity):
+            if held.version == record.version:
+                until = f" until {held.until}" if held.until is not None else ""
+                hint = "The operator of this registry decides that: [[upstream]] in registry.toml."
+                return RyeError("release-held", f"{subject} is held back: {held.why}{until}.", hint)
+        return None
+
+    def _held(self, view: View, identity: Identity) -> list[HeldRelease]:
+        history = view.history(identity)
+        if history is None:
+            return []
+        return held_releases(history, self.rules, view.seen, self._now(), self._examined)
+
+    def _examined(self, record: ReleaseRecord) -> str:
+        """Why the texts of a release keep it out. Its files are fetched for that."""
+        key = record.release.sha256()
+        found = self._facts.get(key)
+        if found is None:
+            release = record.release
+            contents = Waves(self._pulling, self._files).blobs(_sizes(record).items())
+            attached = {entry.path: contents[entry.sha256] for entry in release.attached}
+            facts = facts_of(release, contents[release.file.sha256], attached)
+            found = facts_words(one.fact for one in facts.facts if one.fact in self.rules.facts)
+            if not found and facts.unread:
+                found = f"{len(facts.unread)} of its files are too large to be examined"
+            if len(self._facts) > _MOST_FACTS:
+                self._facts.clear()
+            self._facts[key] = found
+        return found
+
+    def _tile(self, view: View, path: str) -> bytes:
+        level, index, width, is_bundle = _coordinates(path)
+        with view.lock:
+            size = view.client.head.checkpoint.size
+            if index * tiles.WIDTH + width > size >> (tiles.HEIGHT * level):
+                raise absent(path)
+            tile = tiles.tile_at(level, index, size)
+            data = view.client.read_tiles([tile])[tile]
+        if not is_bundle:
+            return data[: width * tiles.HASH_BYTES]
+        kept = self._files.get_file(tile.entries_path)
+        if kept is not None:
+            try:
+                entries = check_entry_bundle(tile, tiles.decode_bundle(kept, tile.width), data)
+                return tiles.encode_bundle(entries[:width])
+            except RyeError:
+                kept = None
+        pulled = self._pull(Request(tile.entries_path, tile.width * (2 + tiles.MAX_ENTRY_BYTES)))
+        entries = check_entry_bundle(tile, tiles.decode_bundle(pulled, tile.width), data)
+        self._files.put_file(tile.entries_path, pulled)
+        return tiles.encode_bundle(entries[:width])
+
+    def _node(self, sha256: str) -> bytes:
+        data = self._files.get(sha256)
+        if data is None:
+            data = self._pull(Request(name_map.node_path(sha256), LIMITS.map_node_bytes))
+            _check_hash(data, sha256)
+        try:
+            name_map.decode_node(data)  # nothing else is passed on under this path
+        except NameMapError as error:
+            raise absent(f"map/{sha256}") from error
+        self._files.put(data)
+        return data
+
+    def _index(self, view: View, sha256: str) -> tuple[str, bytes]:
+        """Return the name of an index file and its content."""
+        data = self._files.get(sha256)
+        if data is None:
+            data = self._pull(Request(f"index/{sha256}", LIMITS.index_bytes))
+            _check_hash(data, sha256)
+        lines = wire.decode_index(data)
+        statement = read_line(lines[0], f"index/{sha256}").statement if lines else None
+        namespace = getattr(statement, "namespace", None)
+        identity = getattr(statement, "identity", None)
+        name = str(identity) if isinstance(identity, Identity) else wire.namespace_name(str(namespace))
+        owner = identity.namespace if isinstance(identity, Identity) else namespace
+        if owner not in self.rules.namespaces:
+            raise absent(f"index/{sha256}")
+        self._refuse_own(str(owner))
+        current = view.index(name)
+        if current is None or current[: len(lines)] != lines:
+            raise absent(f"index/{sha256}")
+        self._files.put(data)
+        if isinstance(identity, Identity) and view.history(identity) is not None:
+            self._note(identity)
+        return name, data
+
+    def _owners(self, view: View, namespace: str) -> bytes:
+        """What the owners of a namespace stated about themselves; the last answer if the other registry gives none."""
+        path = owners_path(namespace)
+        fetched = self._pulling.fetch_many([Request(path, LIMITS.owners_bytes)])[0]
+        if isinstance(fetched, FetchError) and fetched.code != "fetch-not-found":
+            kept = self._files.get_file(path)
+            if kept is None:
+                raise fetched
+            fetched = kept
+        stated = fetched if isinstance(fetched, bytes) else b""
+        with view.lock:
+            size = view.client.head.checkpoint.size
+            lines = [line for line in wire.decode_index(stated) if line.log < size]
+            view.client.check_lines(lines)
+        checked = wire.encode_index(lines)
+        self._files.put_file(path, checked)
+        return checked
+
+    def _look_for_names(self, view: View) -> None:
+        """Other servers of this registry may have been asked for items that this one was not."""
+        if time.monotonic() - self._looked > _LOOK_SECONDS:
+            self._looked = time.monotonic()
+            for identity in self._names():
+                if identity not in view.histories:
+                    view.history(identity)
+
+    def _refuse_own(self, namespace: str) -> None:
+        if self._is_own(namespace):
+            raise RyeError(
+                "namespace-conflict",
+                f"This registry has a namespace {namespace!r} of its own, so it serves none of that name from {self.origin}.",
+                "Take it out of `namespaces` under [[upstream]] in registry.toml.",
+            )
+
+    def _showing(self) -> View:
+        if self.view is None:
+            raise self.trouble or NoAnswer(
+                "fetch-unreachable", f"Nothing of the registry at {self.rules.address} was verified yet.", "Try again."
+            )
+        return self.view
+
+    def _pull(self, request: Request) -> bytes:
+        return or_raise(self._pulling.fetch_many([request])[0])
+
+    def head_age(self) -> timedelta | None:
+        """How long ago the head that is shown was signed; None: none is shown."""
+        return self._now() - self.view.time if self.view is not None else None
+
+
+def absent(path: str) -> RyeError:
+    """Return the error for a file that does not exist, or that this registry does not serve."""
+    return RyeError(
+        "not-found", f"There is nothing at {path[:200]}.", "Only the namespaces that the operator allows are served."
+    )
+
+
+def _check_hash(data: bytes, sha256: str) -> None:
+    found = hashlib.sha256(data).hexdigest()
+    if found != sha256:
+        raise TrustError("index-hash", f"The other registry gave a file with the hash {found} for {sha256}.")
+
+
+def _coordinates(path: str) -> tuple[int, int, int, bool]:
+    """The level, index and width of a tile's path, and whether it is a bundle of entries. The path's form was checked."""
+    _, level, place = path.split("/", 2)
+    place, _, width = place.partition(".p/")
+    index = int(place.replace("x", "").replace("/", ""))
+    is_bundle = level == "entries"
+    return (0 if is_bundle else int(level)), index, int(width or tiles.WIDTH), is_bundle
+
+
+def _sizes(record: ReleaseRecord) -> dict[str, int]:
+    """The size of each file of a release, by hash."""
+    release = record.release
+    return {release.file.sha256: release.file.size} | {entry.sha256: entry.size for entry in release.attached}
+
+
+def _size(state: TrustedState) -> int:
+    checkpoint = state.checkpoint
+    return -1 if checkpoint is None else checkpoint.size

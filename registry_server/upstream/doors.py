@@ -1,0 +1,163 @@
+"""All doors of a server: their threads, one pull for many who ask, and what operators see of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from typing import Any, TypeVar, cast
+
+from msgspec import Struct
+
+from registry_server.settings import Settings
+from registry_server.storage.bounded_threads import BoundedThreads
+from registry_server.storage.objects import Objects
+from registry_server.upstream.door import Door
+from registry_server.upstream.kept_files import Room
+from rye.errors import RyeError
+from rye.registry.protocol.doors import Upstream, Upstreams
+from rye.registry.transport.seam import NoAnswer
+
+_log = logging.getLogger("rye.registry")
+HEAD_SECONDS = 1.0
+"""How long a reader of the head waits for a newer one: clients wait for 1.8 seconds."""
+_BACKGROUND_SECONDS = 600.0
+"""How often the newest head is read even if nobody asks, so that the last one is recent when the other registry goes down."""
+_T = TypeVar("_T")
+
+
+class DoorState(Struct, frozen=True):
+    """What operators see of a door."""
+
+    name: str
+    """The other registry's origin, or its address while that is not known."""
+    age: float | None
+    """Seconds since the head that is shown was signed; None: none is shown."""
+    trouble: str
+    """The code of why the newest head could not be read; empty: it was."""
+
+
+class Doors:
+    """The doors of one server. Thread-safe."""
+
+    def __init__(self, settings: Settings, store: Objects, is_own: Callable[[str], bool]) -> None:
+        self._settings = settings
+        self.room = Room(store, settings.upstream_bytes)
+        self.all = [Door(rules, self.room, settings, is_own) for rules in settings.upstream]
+        self._is_own = is_own
+        self._threads = {door.rules.address: self._bounded("rye-upstream") for door in self.all}
+        self._heads = {door.rules.address: self._bounded("rye-upstream-head") for door in self.all}
+        self._running: dict[Hashable, Future[Any]] = {}
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+
+    def start(self) -> None:
+        """Read the newest heads, now and from time to time."""
+        if self.all:
+            threading.Thread(target=self._keep_reading, name="rye-upstreams", daemon=True).start()
+
+    def stop(self) -> None:
+        """Accept no more work."""
+        self._stopping.set()
+        for threads in (*self._threads.values(), *self._heads.values()):
+            threads.close()
+        for door in self.all:
+            door.close()
+
+    def find(self, path: str) -> tuple[Door, str] | None:
+        """Return the door that a request's path belongs to, and the path below it; None if it belongs to none."""
+        for door in self.all:
+            beginning = f"/upstream/{door.origin}/"
+            if door.origin is not None and path.startswith(beginning):
+                return door, path.removeprefix(beginning)
+        return None
+
+    async def newest_head(self, door: Door) -> None:
+        """Look for a newer head, but wait only briefly."""
+        if door.is_stale:
+            future = self._once((door.rules.address, "head"), self._heads[door.rules.address], door.refresh)
+            await asyncio.wait(
+                {asyncio.ensure_future(asyncio.shield(asyncio.wrap_future(future)))}, timeout=HEAD_SECONDS
+            )
+
+    async def ask(self, door: Door, what: Hashable, work: Callable[[], _T]) -> _T:
+        """Run ``work`` in one of the door's threads; whoever asks for the same meanwhile gets the same result. Raises RyeError
+        ``busy``, and what ``work`` raises."""
+        address = door.rules.address
+        future = self._once((address, what), self._threads[address], work)
+        return cast(_T, await asyncio.shield(asyncio.wrap_future(future)))
+
+    def offered(self) -> Upstreams:
+        """Return what clients can agree to read through this registry: what was verified, and is not this registry's own."""
+        return Upstreams(
+            [
+                Upstream(door.origin, door.rules.fingerprint, names)
+                for door in self.all
+                if door.origin is not None
+                and (names := [name for name in door.rules.namespaces if not self._is_own(name)])
+            ]
+        )
+
+    def states(self) -> list[DoorState]:
+        """Return what operators see."""
+        states = []
+        for door in self.all:
+            age, trouble = door.head_age(), door.trouble
+            seconds = age.total_seconds() if age is not None else None
+            states.append(DoorState(door.origin or door.rules.address, seconds, trouble.code if trouble else ""))
+        return states
+
+    def warnings(self) -> list[str]:
+        """Return sentences about what does not work. This registry is ready all the same."""
+        found = []
+        for door, state in zip(self.all, self.states(), strict=True):
+            if door.trouble is not None:
+                shown = (
+                    "nothing of it is shown"
+                    if state.age is None
+                    else f"its head of {state.age / 3600:.0f} hours ago is shown"
+                )
+                kind = "does not answer" if isinstance(door.trouble, NoAnswer) else "is refused"
+                found.append(f"The upstream {state.name} {kind} ({door.trouble.code}); {shown}."[:500])
+            found += [
+                f"The namespace {name} of the upstream {state.name} is not served: this registry has one of that name."
+                for name in door.rules.namespaces
+                if self._is_own(name)
+            ][:3]
+        return found[:10]
+
+    def _once(self, key: Hashable, threads: BoundedThreads, work: Callable[[], _T]) -> Future[_T]:
+        with self._lock:
+            running = self._running.get(key)
+            if running is not None and not running.done():
+                return cast("Future[_T]", running)
+            future = threads.submit(work)
+            self._running[key] = future
+        future.add_done_callback(lambda done: self._forget(key, done))
+        return future
+
+    def _forget(self, key: Hashable, done: Future[Any]) -> None:
+        with self._lock:
+            if self._running.get(key) is done:
+                del self._running[key]
+
+    def _bounded(self, name: str) -> BoundedThreads:
+        settings = self._settings
+        threads = 1 if name.endswith("head") else settings.upstream_threads
+        return BoundedThreads(
+            name, threads, settings.upstream_waiting, "Too many files of other registries are fetched."
+        )
+
+    def _keep_reading(self) -> None:
+        while True:
+            for door in self.all:
+                try:
+                    door.refresh()
+                except RyeError as error:  # of the store: the next attempt may succeed
+                    _log.warning("the upstream %s: %s (%s)", door.rules.address, error.message, error.code)
+                except Exception:
+                    _log.exception("the upstream %s", door.rules.address)
+            if self._stopping.wait(_BACKGROUND_SECONDS if all(door.view for door in self.all) else 5.0):
+                return
