@@ -20,12 +20,14 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -48,7 +50,7 @@ from rye.registry.protocol.name_map import NameMapError
 from rye.registry.protocol.statements import Snapshot
 from rye.registry.store.state import StateStore, decode, encode
 from rye.registry.transport.factory import open_transport
-from rye.registry.transport.seam import Fetched, FetchError, NoAnswer, Request
+from rye.registry.transport.seam import Fetched, FetchError, NoAnswer, Request, Transport
 from rye.registry.trust.head_times import CLOCK
 from rye.registry.trust.namespace_proofs import owners_path
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, release_files
@@ -59,6 +61,7 @@ from rye.storage.safe_files import file_lock
 from rye.text.json_reading import UNDECODABLE
 
 _log = logging.getLogger("rye.registry")
+_T = TypeVar("_T")
 LIMITS = msgspec.structs.replace(
     REGISTRY, answer_seconds=10.0, file_seconds=30.0, total_seconds=60.0, retries=1, head_stop_seconds=3650 * 86400
 )
@@ -87,6 +90,29 @@ class Pulling(Struct, frozen=True):
         """Do nothing: nothing is open between waves."""
 
 
+class Following(Struct):
+    """Fetches like :class:`Pulling`, but gives a head that one of this registry's servers verified. After the first file that the
+    other registry does not answer for, it is asked for nothing more."""
+
+    pulling: Pulling
+    head: bytes
+    reason: NoAnswer | None = None
+
+    def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
+        """Fetch all of these files (:class:`rye.registry.transport.seam.Transport`)."""
+        asked = [request for request in requests if request.path != "head"]
+        if self.reason is not None:
+            others: list[Fetched] = [self.reason for _ in asked]
+        else:
+            others = self.pulling.fetch_many(asked) if asked else []
+            self.reason = next((one for one in others if isinstance(one, NoAnswer)), None)
+        left = iter(others)
+        return [self.head if request.path == "head" else next(left) for request in requests]
+
+    def close(self) -> None:
+        """Do nothing: nothing is open between waves."""
+
+
 class _Shown(Struct, frozen=True, forbid_unknown_fields=True):
     """What the servers of this registry share."""
 
@@ -99,12 +125,12 @@ class _Shown(Struct, frozen=True, forbid_unknown_fields=True):
 class View:
     """One head of the other registry, and the items that were asked for. Thread-safe."""
 
-    def __init__(self, client: RegistryClient, state: TrustedState, seen: list[tuple[int, int]], *, is_offline: bool):
+    def __init__(self, client: RegistryClient, state: TrustedState, seen: list[tuple[int, int]], *, is_followed: bool):
         self.client = client
         self.state = state
         self.seen = seen
-        self.is_offline = is_offline
-        """Whether it was read only from what is here."""
+        self.is_followed = is_followed
+        """Whether another server, or this one before its start, read the head (:class:`Following`)."""
         self.lock = threading.RLock()
         """For the client."""
         self.histories: dict[Identity, ItemHistory] = {}
@@ -177,6 +203,10 @@ class Door:
         self._place = f"{rules.fingerprint[:32]}/lasting"
         self._folder = TemporaryDirectory(prefix="rye-upstream-")
         self._checking = threading.Lock()
+        self._following = threading.Lock()
+        self._followed = ""
+        """The tag of what the servers shared last."""
+        self._showing_one = threading.Lock()
         self._checked = -1e9
         self._looked = -1e9
         self._noted: dict[str, float] = {}
@@ -207,14 +237,13 @@ class Door:
                 return
             try:
                 if self.view is None:
-                    self._show_last()
+                    self.follow()
                 self._advance()
                 self.trouble = None
             except RyeError as error:
                 if self.trouble is None or self.trouble.code != error.code:
                     _log.warning("the registry at %s: %s (%s)", self.rules.address, error.message, error.code)
                 self.trouble = error
-                self._show_last()
             self._checked = time.monotonic()
 
     def _advance(self) -> None:
@@ -222,15 +251,15 @@ class Door:
             shown, tag = self._shared()
             before = self._newest(shown)
             seen = list(shown.seen) if shown is not None else []
-            client = self._client(before, offline=False)
+            client = self._client(before, self._pulling)
             client.refresh(self.rules.fingerprint, before.origin if before is not None else None)
             state = client.state
-            if self.view is not None and state.head == self.view.state.head and not self.view.is_offline:
+            if self.view is not None and state.head == self.view.state.head and not self.view.is_followed:
                 return
             size = client.head.checkpoint.size
             if not seen or seen[-1][0] != size:
                 seen = with_seen(seen, size, int(self._now().timestamp()))
-            view = View(client, state, seen, is_offline=False)
+            view = View(client, state, seen, is_followed=False)
             self._prepare(view)
             data = msgspec.json.encode(_Shown(encode(client.state).decode(), seen))
             try:
@@ -241,23 +270,35 @@ class Door:
             except ChangedError:
                 continue  # another server was faster: continue from what it shows
             view.state = client.state
-            self.view = view
+            self._show(view)
             return
 
-    def _show_last(self) -> None:
-        """After a start without the other registry: show the last head from what is here; or what another server shows."""
-        try:
-            shown, _ = self._shared()
-            before = self._newest(shown)
-            if shown is None or before is None or (self.view is not None and before == self.view.state):
-                return
-            client = self._client(before, offline=True)
-            client.refresh(self.rules.fingerprint, before.origin)
-            view = View(client, before, list(shown.seen), is_offline=True)
-            self._prepare(view)
-            self.view = view
-        except RyeError as error:
-            _log.warning("the last head of %s cannot be shown: %s (%s)", self.rules.address, error.message, error.code)
+    def follow(self) -> bool:
+        """Show the head that another server of this registry shows, or that this one showed before its start; return whether that
+        is a newer one. The other registry need not answer."""
+        with self._following:
+            try:
+                shown, tag = self._shared()
+                if shown is None or tag == self._followed:
+                    return False
+                state = decode(shown.state.encode())
+                is_newer = self.view is None or _size(state) > _size(self.view.state)
+                if is_newer:
+                    client = self._client(state, Following(self._pulling, (state.head or "").encode()))
+                    client.refresh(self.rules.fingerprint, state.origin)
+                    view = View(client, state, list(shown.seen), is_followed=True)
+                    self._prepare(view)
+                    self._show(view)
+                self._followed = tag
+            except RyeError as error:
+                _log.warning("a head of %s cannot be shown: %s (%s)", self.rules.address, error.message, error.code)
+                return False
+            return is_newer
+
+    def _show(self, view: View) -> None:
+        with self._showing_one:
+            if self.view is None or _size(view.state) >= _size(self.view.state):
+                self.view = view
 
     def _prepare(self, view: View) -> None:
         """Have everything here for the items that were asked for, and for clients that know an earlier head."""
@@ -267,7 +308,7 @@ class Door:
             try:
                 view.client.read_tiles(wanted)
             except FetchError:
-                if not view.is_offline:
+                if not view.is_followed:
                     raise
             for identity in self._names():
                 try:
@@ -277,15 +318,12 @@ class Door:
                         raise  # it was good under the head before: that one stays
                     _log.warning("%s of %s: %s (%s)", identity, self.rules.address, error.message, error.code)
 
-    def _client(self, state: TrustedState | None, *, offline: bool) -> RegistryClient:
-        store = StateStore(Path(self._folder.name))
+    def _client(self, state: TrustedState | None, transport: Transport) -> RegistryClient:
+        store = StateStore(Path(self._folder.name, secrets.token_hex(8)))
         if state is not None:
-            store.forget(state.origin)
             store.save(state)
             store.remember_address(self.rules.address, state.origin)
-        return RegistryClient(
-            self.rules.address, self._pulling, store, self._files, limits=LIMITS, offline=offline, now=self._now
-        )
+        return RegistryClient(self.rules.address, transport, store, self._files, limits=LIMITS, now=self._now)
 
     def _shared(self) -> tuple[_Shown | None, str]:
         data, tag = self._objects.get_tagged(f"{self._place}/state")
@@ -329,7 +367,18 @@ class Door:
 
     def file(self, path: str) -> bytes:
         """Return a file, except bytes of items. Raises RyeError ``not-found``, and what fails."""
-        view = self._showing()
+        return self._followed_by(lambda view: self._file(view, path))
+
+    def _followed_by(self, work: Callable[[View], _T]) -> _T:
+        """Call ``work`` again if a file is missing and another server shows a newer head, which may lead to it."""
+        try:
+            return work(self._showing())
+        except RyeError as error:
+            if error.code not in ("not-found", "fetch-not-found") or not self.follow():
+                raise
+        return work(self._showing())
+
+    def _file(self, view: View, path: str) -> bytes:
         top, _, rest = path.partition("/")
         if path == "head":
             return view.head
@@ -354,11 +403,7 @@ class Door:
 
     def held(self, sha256: str) -> list[HeldRelease]:
         """Return what is held back of an item's index file."""
-        view = self._showing()
-        name, _ = self._index(view, sha256)
-        if name.startswith(f"{wire.NAMESPACE}:"):
-            return []
-        return self._held(view, read_identity(name))
+        return self._followed_by(lambda view: self._held_of(view, self._index(view, sha256)[0]))
 
     def blob(self, sha256: str, may_read: Callable[[str], bool]) -> bytes:
         """Return a file of a release that is not held back, in a namespace that the caller may read.
@@ -393,6 +438,9 @@ class Door:
                 hint = "The operator of this registry decides that: [[upstream]] in registry.toml."
                 return RyeError("release-held", f"{subject} is held back: {held.why}{until}.", hint)
         return None
+
+    def _held_of(self, view: View, name: str) -> list[HeldRelease]:
+        return [] if name.startswith(f"{wire.NAMESPACE}:") else self._held(view, read_identity(name))
 
     def _held(self, view: View, identity: Identity) -> list[HeldRelease]:
         history = view.history(identity)

