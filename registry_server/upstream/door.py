@@ -20,13 +20,10 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 import msgspec
@@ -122,6 +119,25 @@ class _Shown(Struct, frozen=True, forbid_unknown_fields=True):
     """:data:`registry_server.upstream.holding.Seen`."""
 
 
+class _Given(StateStore, frozen=True):
+    """The trusted state that a client starts with. Nothing is stored but evidence: heads that contradict each other."""
+
+    state: TrustedState | None
+
+    def load(self, origin: str) -> TrustedState | None:
+        """Return the state, if it is that registry's."""
+        return self.state if self.state is not None and self.state.origin == origin else None
+
+    def origin_at(self, address: str) -> str | None:
+        """Return the origin of the state; None at the first contact."""
+        del address
+        return self.state.origin if self.state is not None else None
+
+    def is_pinned(self, origin: str) -> bool:
+        """Whether the state is that registry's."""
+        return self.load(origin) is not None
+
+
 class View:
     """One head of the other registry, and the items that were asked for. Thread-safe."""
 
@@ -201,7 +217,6 @@ class Door:
         self._files = KeptFiles.of(room, rules.fingerprint[:32])
         self._objects = room.store
         self._place = f"{rules.fingerprint[:32]}/lasting"
-        self._folder = TemporaryDirectory(prefix="rye-upstream-")
         self._checking = threading.Lock()
         self._following = threading.Lock()
         self._followed = ""
@@ -223,10 +238,6 @@ class Door:
     def is_stale(self) -> bool:
         """Whether the newest head should be looked for."""
         return time.monotonic() - self._checked > self._settings.upstream_check_seconds
-
-    def close(self) -> None:
-        """Remove what only this process needs."""
-        self._folder.cleanup()
 
     # -- the head ---------------------------------------------------------------------------------------------------------
 
@@ -319,10 +330,7 @@ class Door:
                     _log.warning("%s of %s: %s (%s)", identity, self.rules.address, error.message, error.code)
 
     def _client(self, state: TrustedState | None, transport: Transport) -> RegistryClient:
-        store = StateStore(Path(self._folder.name, secrets.token_hex(8)))
-        if state is not None:
-            store.save(state)
-            store.remember_address(self.rules.address, state.origin)
+        store = _Given(self._settings.data / "registries", state)  # next to it, ``evidence/`` is written
         return RegistryClient(self.rules.address, transport, store, self._files, limits=LIMITS, now=self._now)
 
     def _shared(self) -> tuple[_Shown | None, str]:

@@ -63,8 +63,6 @@ class Doors:
         self._stopping.set()
         for threads in (*self._threads.values(), *self._heads.values()):
             threads.close()
-        for door in self.all:
-            door.close()
 
     def find(self, path: str) -> tuple[Door, str] | None:
         """Return the door that a request's path belongs to, and the path below it; None if it belongs to none."""
