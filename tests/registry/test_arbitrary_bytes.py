@@ -31,7 +31,7 @@ from registry_server.pages import release_analysis
 from rye.errors import RyeError
 from rye.registry import airgap
 from rye.registry.ownership import documents, git_messages
-from rye.registry.protocol import add_checkpoint, notes, tiles, tlog_proof, wire, witness_policy
+from rye.registry.protocol import add_checkpoint, doors, notes, tiles, tlog_proof, wire, witness_policy
 from rye.registry.protocol.name_map import nodes
 from rye.registry.protocol.statements import Keyset, Snapshot
 from rye.registry.protocol.wire import Config, Head, IndexLine, WireError
@@ -131,6 +131,16 @@ DECODERS: dict[str, Decoder] = {
     "rye.registry.protocol.tlog_proof.read": Decoder(tlog_proof.read, PROOF),
     "rye.registry.protocol.tlog_proof.read_page": Decoder(
         tlog_proof.read_page, b'{"proof":"' + PROOF.replace(b"\n", b"\\n") + b'"}'
+    ),
+    "rye.registry.protocol.doors.decode_upstreams": Decoder(
+        doors.decode_upstreams,
+        wire.encode_json(doors.Upstreams([doors.Upstream("registry.example", HASH, ["acme"])])),
+        error=WireError,
+    ),
+    "rye.registry.protocol.doors.decode_held": Decoder(
+        doors.decode_held,
+        wire.encode_json(doors.HeldReleases([doors.HeldRelease("1.0.0", "it is blocked", "2026-01-02T03:04:05Z")])),
+        error=WireError,
     ),
     "rye.registry.protocol.wire.decode_config": Decoder(
         wire.decode_config, wire.encode_config(Config(2, "registry.example", "/api")), error=WireError
