@@ -14,7 +14,7 @@ from registry_server.embedded import start_embedded, stop_embedded
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 from tests.scenes.registry_process import run
-from tests.server.fake_bucket import serving
+from tests.server.fake_bucket import FakeBucket, serving
 
 pytestmark = pytest.mark.processes
 
@@ -25,11 +25,11 @@ def test_one_server_fetched_it_and_another_serves_it_while_the_other_registry_is
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_REGION", "us-east-1")
-    with Registry(tmp_path / "other", "other.example.org") as other, serving() as bucket:
+    with Registry(tmp_path / "other", "other.example.org") as other, serving(FakeBucket()) as endpoint:
         tools = other.owner("tools")
         tools.release("work/one")
         data = tmp_path / "company"
-        place = ("--database", empty, "--objects", "s3://rye/company", "--s3-endpoint", bucket.address)
+        place = ("--database", empty, "--objects", "s3://rye/company", "--s3-endpoint", endpoint)
         said = run("init", "--origin", "company.example.org", "--data", str(data), *place).stdout
         assert said
         with (data / "registry.toml").open("a") as file:
