@@ -22,35 +22,34 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from registry_server.pages.examined import facts_of
 from registry_server.settings import Settings
 from registry_server.storage.store_seam import ABSENT, ChangedError
-from registry_server.upstream.holding import facts_words, held_releases, with_seen
+from registry_server.upstream.holding import Examiner, file_sizes, held_releases, with_seen
 from registry_server.upstream.kept_files import YOUNG_SECONDS, KeptFiles, Room
+from registry_server.upstream.pulling import LIMITS, Following, Pulling, PullNeeded, holding
+from registry_server.upstream.view import GivenState, View
 from registry_server.upstream_settings import Upstream
 from rye.errors import RyeError
 from rye.items.identity import Identity
-from rye.limits import REGISTRY
 from rye.registry.client import RegistryClient
 from rye.registry.mirroring import check_entry_bundle
-from rye.registry.protocol import name_map, notes, tiles, wire
+from rye.registry.protocol import name_map, tiles, wire
 from rye.registry.protocol.doors import HeldRelease
-from rye.registry.protocol.lines import read_identity
+from rye.registry.protocol.lines import StatementError, read_identity
 from rye.registry.protocol.name_map import NameMapError
-from rye.registry.protocol.statements import Snapshot
-from rye.registry.store.state import StateStore, decode, encode
-from rye.registry.transport.factory import open_transport
+from rye.registry.store.state import decode, encode
 from rye.registry.transport.seam import Fetched, FetchError, NoAnswer, Request, Transport
 from rye.registry.trust.head_times import CLOCK
 from rye.registry.trust.namespace_proofs import owners_path
-from rye.registry.trust.records import ItemHistory, ReleaseRecord, release_files
+from rye.registry.trust.records import ReleaseRecord
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import TrustedState, read_line
 from rye.registry.waves import Waves, or_raise
@@ -59,55 +58,9 @@ from rye.text.json_reading import UNDECODABLE
 
 _log = logging.getLogger("rye.registry")
 _T = TypeVar("_T")
-LIMITS = msgspec.structs.replace(
-    REGISTRY, answer_seconds=10.0, file_seconds=30.0, total_seconds=60.0, retries=1, head_stop_seconds=3650 * 86400
-)
-"""How long this server waits. Heads of any age are accepted here: clients have limits of their own."""
 _TRIES = 3
 _LOOK_SECONDS = 1.0
 """How often names that other servers noted are looked for."""
-_MOST_FACTS = 10_000
-"""Releases whose facts are remembered."""
-
-
-class Pulling(Struct, frozen=True):
-    """Fetches files of the other registry, each wave with connections and a time limit of its own."""
-
-    address: str
-
-    def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
-        """Fetch all of these files (:class:`rye.registry.transport.seam.Transport`)."""
-        transport = open_transport(self.address, LIMITS)
-        try:
-            return transport.fetch_many(requests)
-        finally:
-            transport.close()
-
-    def close(self) -> None:
-        """Do nothing: nothing is open between waves."""
-
-
-class Following(Struct):
-    """Fetches like :class:`Pulling`, but gives a head that one of this registry's servers verified. After the first file that the
-    other registry does not answer for, it is asked for nothing more."""
-
-    pulling: Pulling
-    head: bytes
-    reason: NoAnswer | None = None
-
-    def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
-        """Fetch all of these files (:class:`rye.registry.transport.seam.Transport`)."""
-        asked = [request for request in requests if request.path != "head"]
-        if self.reason is not None:
-            others: list[Fetched] = [self.reason for _ in asked]
-        else:
-            others = self.pulling.fetch_many(asked) if asked else []
-            self.reason = next((one for one in others if isinstance(one, NoAnswer)), None)
-        left = iter(others)
-        return [self.head if request.path == "head" else next(left) for request in requests]
-
-    def close(self) -> None:
-        """Do nothing: nothing is open between waves."""
 
 
 class _Shown(Struct, frozen=True, forbid_unknown_fields=True):
@@ -117,83 +70,6 @@ class _Shown(Struct, frozen=True, forbid_unknown_fields=True):
     """The trusted state (:func:`rye.registry.store.state.encode`)."""
     seen: list[tuple[int, int]]
     """:data:`registry_server.upstream.holding.Seen`."""
-
-
-class _Given(StateStore, frozen=True):
-    """The trusted state that a client starts with. Nothing is stored but evidence: heads that contradict each other."""
-
-    state: TrustedState | None
-
-    def load(self, origin: str) -> TrustedState | None:
-        """Return the state, if it is that registry's."""
-        return self.state if self.state is not None and self.state.origin == origin else None
-
-    def origin_at(self, address: str) -> str | None:
-        """Return the origin of the state; None at the first contact."""
-        del address
-        return self.state.origin if self.state is not None else None
-
-    def is_pinned(self, origin: str) -> bool:
-        """Whether the state is that registry's."""
-        return self.load(origin) is not None
-
-
-class View:
-    """One head of the other registry, and the items that were asked for. Thread-safe."""
-
-    def __init__(self, client: RegistryClient, state: TrustedState, seen: list[tuple[int, int]], *, is_followed: bool):
-        self.client = client
-        self.state = state
-        self.seen = seen
-        self.is_followed = is_followed
-        """Whether another server, or this one before its start, read the head (:class:`Following`)."""
-        self.lock = threading.RLock()
-        """For the client."""
-        self.histories: dict[Identity, ItemHistory] = {}
-        self.files: dict[str, list[ReleaseRecord]] = {}
-        """The releases that name a file, by its hash."""
-
-    @property
-    def head(self) -> bytes:
-        """The signed head as the other registry wrote it."""
-        return (self.state.head or "").encode()
-
-    @property
-    def time(self) -> datetime:
-        """When the head was signed, by its own word."""
-        return Snapshot.parse(notes.parse(wire.decode_head(self.head).snapshot).text).time
-
-    def history(self, identity: Identity) -> ItemHistory | None:
-        """Return what the log says about an item, verified with its place in the log; None if it does not exist."""
-        found = self.histories.get(identity)
-        if found is not None:
-            return found
-        with self.lock:
-            found = self._read(identity)
-            if found is None:
-                return None
-            self.client.check_logged(found.records)
-            self.histories[identity] = found
-            for record in found.records:
-                for sha256 in release_files(record.release):
-                    self.files.setdefault(sha256, []).append(record)
-            return found
-
-    def index(self, name: str) -> tuple[wire.IndexLine, ...] | None:
-        """Return the lines of an index file; None if the name does not exist."""
-        with self.lock:
-            return self.client.index_files([name]).get(name)
-
-    def _read(self, identity: Identity) -> ItemHistory | None:
-        for _ in range(_TRIES):
-            try:
-                return self.client.histories([identity]).get(identity)
-            except TrustError as error:
-                if error.code != "recovery-unaccepted":
-                    raise
-                # Whether a namespace's new keys are accepted is for each client to decide; here they only date its releases.
-                self.client.accept_recovery(str((error.details or {})["statement"]))
-        return None
 
 
 class Door:
@@ -225,7 +101,9 @@ class Door:
         self._checked = -1e9
         self._looked = -1e9
         self._noted: dict[str, float] = {}
-        self._facts: dict[str, str] = {}
+        self._stated: dict[str, float] = {}
+        """When the owners of a namespace were asked what they state."""
+        self._examiner = Examiner(Waves(self._pulling, self._files), rules.facts)
         self.view: View | None = None
         """None: nothing was verified so far."""
 
@@ -270,7 +148,7 @@ class Door:
             size = client.head.checkpoint.size
             if not seen or seen[-1][0] != size:
                 seen = with_seen(seen, size, int(self._now().timestamp()))
-            view = View(client, state, seen, is_followed=False)
+            view = View(client, state, seen, self._settings.upstream_names * 2, is_followed=False)
             self._prepare(view)
             data = msgspec.json.encode(_Shown(encode(client.state).decode(), seen))
             try:
@@ -287,7 +165,7 @@ class Door:
     def follow(self) -> bool:
         """Show the head that another server of this registry shows, or that this one showed before its start; return whether that
         is a newer one. The other registry need not answer."""
-        with self._following:
+        with holding(self._following):
             try:
                 shown, tag = self._shared()
                 if shown is None or tag == self._followed:
@@ -297,7 +175,7 @@ class Door:
                 if is_newer:
                     client = self._client(state, Following(self._pulling, (state.head or "").encode()))
                     client.refresh(self.rules.fingerprint, state.origin)
-                    view = View(client, state, list(shown.seen), is_followed=True)
+                    view = View(client, state, list(shown.seen), self._settings.upstream_names * 2, is_followed=True)
                     self._prepare(view)
                     self._show(view)
                 self._followed = tag
@@ -314,23 +192,24 @@ class Door:
     def _prepare(self, view: View) -> None:
         """Have everything here for the items that were asked for, and for clients that know an earlier head."""
         size = view.client.head.checkpoint.size
-        with view.lock:
-            wanted = {tile for old, _ in view.seen if 0 < old < size for tile in tiles.consistency_tiles(old, size)}
+        wanted = {tile for old, _ in view.seen if 0 < old < size for tile in tiles.consistency_tiles(old, size)}
+        try:
+            view.client.read_tiles(wanted)
+        except (FetchError, PullNeeded):
+            if not view.is_followed:
+                raise
+        for identity in self._names():
             try:
-                view.client.read_tiles(wanted)
-            except FetchError:
-                if not view.is_followed:
-                    raise
-            for identity in self._names():
-                try:
-                    view.history(identity)
-                except RyeError as error:
-                    if self.view is not None and identity in self.view.histories:
-                        raise  # it was good under the head before: that one stays
-                    _log.warning("%s of %s: %s (%s)", identity, self.rules.address, error.message, error.code)
+                view.history(identity)
+            except PullNeeded:  # another server showed this head without it
+                continue
+            except RyeError as error:
+                if self.view is not None and identity in self.view.histories:
+                    raise  # it was good under the head before: that one stays
+                _log.warning("%s of %s: %s (%s)", identity, self.rules.address, error.message, error.code)
 
     def _client(self, state: TrustedState | None, transport: Transport) -> RegistryClient:
-        store = _Given(self._settings.data / "registries", state)  # next to it, ``evidence/`` is written
+        store = GivenState(self._settings.data / "registries", state)  # next to it, ``evidence/`` is written
         return RegistryClient(self.rules.address, transport, store, self._files, limits=LIMITS, now=self._now)
 
     def _shared(self) -> tuple[_Shown | None, str]:
@@ -358,8 +237,10 @@ class Door:
         most = self._settings.upstream_names
         self._objects.delete_all([path for _, path in listed[most:]])
         found = self._objects.get_all([path for _, path in listed[:most]])
-        names = [data.decode("utf-8", "replace") for data in found if data is not None]
-        identities = [read_identity(name) for name in names]
+        identities = []
+        for data in (data for data in found if data is not None):
+            with suppress(StatementError):  # damaged: it is noted again when somebody asks for it
+                identities.append(read_identity(data.decode("utf-8", "replace")))
         return [identity for identity in identities if identity.namespace in self.rules.namespaces]
 
     def _note(self, identity: Identity) -> None:
@@ -428,7 +309,7 @@ class Door:
         for record in records:
             refusal = self._refusal(view, record)
             if refusal is None:
-                return Waves(self._pulling, self._files).blobs([(sha256, _sizes(record)[sha256])])[sha256]
+                return Waves(self._pulling, self._files).blobs([(sha256, file_sizes(record)[sha256])])[sha256]
             refusals.append(refusal)
         raise refusals[0]
 
@@ -454,33 +335,15 @@ class Door:
         history = view.history(identity)
         if history is None:
             return []
-        return held_releases(history, self.rules, view.seen, self._now(), self._examined)
-
-    def _examined(self, record: ReleaseRecord) -> str:
-        """Why the texts of a release keep it out. Its files are fetched for that."""
-        key = record.release.sha256()
-        found = self._facts.get(key)
-        if found is None:
-            release = record.release
-            contents = Waves(self._pulling, self._files).blobs(_sizes(record).items())
-            attached = {entry.path: contents[entry.sha256] for entry in release.attached}
-            facts = facts_of(release, contents[release.file.sha256], attached)
-            found = facts_words(one.fact for one in facts.facts if one.fact in self.rules.facts)
-            if not found and facts.unread:
-                found = f"{len(facts.unread)} of its files are too large to be examined"
-            if len(self._facts) > _MOST_FACTS:
-                self._facts.clear()
-            self._facts[key] = found
-        return found
+        return held_releases(history, self.rules, view.seen, self._now(), self._examiner.examine)
 
     def _tile(self, view: View, path: str) -> bytes:
         level, index, width, is_bundle = _coordinates(path)
-        with view.lock:
-            size = view.client.head.checkpoint.size
-            if index * tiles.WIDTH + width > size >> (tiles.HEIGHT * level):
-                raise absent(path)
-            tile = tiles.tile_at(level, index, size)
-            data = view.client.read_tiles([tile])[tile]
+        size = view.client.head.checkpoint.size
+        if index * tiles.WIDTH + width > size >> (tiles.HEIGHT * level):
+            raise absent(path)
+        tile = tiles.tile_at(level, index, size)
+        data = view.read_tile(tile)
         if not is_bundle:
             return data[: width * tiles.HASH_BYTES]
         kept = self._files.get_file(tile.entries_path)
@@ -533,19 +396,23 @@ class Door:
     def _owners(self, view: View, namespace: str) -> bytes:
         """What the owners of a namespace stated about themselves; the last answer if the other registry gives none."""
         path = owners_path(namespace)
-        fetched = self._pulling.fetch_many([Request(path, LIMITS.owners_bytes)])[0]
+        kept = self._files.get_file(path)
+        is_new = time.monotonic() - self._stated.get(namespace, -1e9) < self._settings.upstream_check_seconds
+        fetched: Fetched | None = kept if is_new or isinstance(self.trouble, NoAnswer) else None
+        if fetched is None:
+            fetched = self._pulling.fetch_many([Request(path, LIMITS.owners_bytes)])[0]
+            self._stated[namespace] = time.monotonic()
         if isinstance(fetched, FetchError) and fetched.code != "fetch-not-found":
-            kept = self._files.get_file(path)
             if kept is None:
                 raise fetched
             fetched = kept
-        stated = fetched if isinstance(fetched, bytes) else b""
-        with view.lock:
-            size = view.client.head.checkpoint.size
-            lines = [line for line in wire.decode_index(stated) if line.log < size]
-            view.client.check_lines(lines)
+        size = view.client.head.checkpoint.size
+        stated = wire.decode_index(fetched if isinstance(fetched, bytes) else b"")
+        lines = [line for line in stated if line.log < size]
+        view.check_lines(lines)
         checked = wire.encode_index(lines)
-        self._files.put_file(path, checked)
+        if checked != kept:
+            self._files.put_file(path, checked)
         return checked
 
     def _look_for_names(self, view: View) -> None:
@@ -599,12 +466,6 @@ def _coordinates(path: str) -> tuple[int, int, int, bool]:
     index = int(place.replace("x", "").replace("/", ""))
     is_bundle = level == "entries"
     return (0 if is_bundle else int(level)), index, int(width or tiles.WIDTH), is_bundle
-
-
-def _sizes(record: ReleaseRecord) -> dict[str, int]:
-    """The size of each file of a release, by hash."""
-    release = record.release
-    return {release.file.sha256: release.file.size} | {entry.sha256: entry.size for entry in release.attached}
 
 
 def _size(state: TrustedState) -> int:

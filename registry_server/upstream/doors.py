@@ -16,6 +16,7 @@ from registry_server.storage.bounded_threads import BoundedThreads
 from registry_server.storage.objects import Objects
 from registry_server.upstream.door import Door
 from registry_server.upstream.kept_files import Room
+from registry_server.upstream.pulling import PullNeeded, without_pulling
 from rye.errors import RyeError
 from rye.registry.protocol.doors import Upstream, Upstreams
 from rye.registry.transport.seam import NoAnswer
@@ -47,7 +48,8 @@ class Doors:
         self.room = Room(store, settings.upstream_bytes)
         self.all = [Door(rules, self.room, settings, is_own) for rules in settings.upstream]
         self._is_own = is_own
-        self._threads = {door.rules.address: self._bounded("rye-upstream") for door in self.all}
+        self._here = {door.rules.address: self._bounded("rye-upstream-here") for door in self.all}
+        self._pulling = {door.rules.address: self._bounded("rye-upstream-pull") for door in self.all}
         self._heads = {door.rules.address: self._bounded("rye-upstream-head") for door in self.all}
         self._running: dict[Hashable, Future[Any]] = {}
         self._lock = threading.Lock()
@@ -61,7 +63,7 @@ class Doors:
     def stop(self) -> None:
         """Accept no more work."""
         self._stopping.set()
-        for threads in (*self._threads.values(), *self._heads.values()):
+        for threads in (*self._here.values(), *self._pulling.values(), *self._heads.values()):
             threads.close()
 
     def find(self, path: str) -> tuple[Door, str] | None:
@@ -82,11 +84,18 @@ class Doors:
             )
 
     async def ask(self, door: Door, what: Hashable, work: Callable[[], _T]) -> _T:
-        """Run ``work`` in one of the door's threads; whoever asks for the same meanwhile gets the same result. Raises RyeError
-        ``busy``, and what ``work`` raises."""
+        """Run ``work`` in one of the door's threads; whoever asks for the same meanwhile gets the same result. It waits for the
+        other registry only where something is not here. Raises RyeError ``busy``, and what ``work`` raises."""
         address = door.rules.address
-        future = self._once((address, what), self._threads[address], work)
-        return cast(_T, await asyncio.shield(asyncio.wrap_future(future)))
+
+        def look() -> _T:
+            with without_pulling():
+                return work()
+
+        try:
+            return await _result(self._once((address, "here", what), self._here[address], look))
+        except PullNeeded:
+            return await _result(self._once((address, what), self._pulling[address], work))
 
     def offered(self) -> Upstreams:
         """Return what clients can agree to read through this registry: what was verified, and is not this registry's own."""
@@ -110,7 +119,7 @@ class Doors:
 
     def warnings(self) -> list[str]:
         """Return sentences about what does not work. This registry is ready all the same."""
-        found = []
+        warnings: list[str] = []
         for door, state in zip(self.all, self.states(), strict=True):
             if door.trouble is not None:
                 shown = (
@@ -119,13 +128,13 @@ class Doors:
                     else f"its head of {state.age / 3600:.0f} hours ago is shown"
                 )
                 kind = "does not answer" if isinstance(door.trouble, NoAnswer) else "is refused"
-                found.append(f"The upstream {state.name} {kind} ({door.trouble.code}); {shown}."[:500])
-            found += [
+                warnings.append(f"The upstream {state.name} {kind} ({door.trouble.code}); {shown}."[:500])
+            warnings += [
                 f"The namespace {name} of the upstream {state.name} is not served: this registry has one of that name."
                 for name in door.rules.namespaces
                 if self._is_own(name)
             ][:3]
-        return found[:10]
+        return warnings[:10]
 
     def _once(self, key: Hashable, threads: BoundedThreads, work: Callable[[], _T]) -> Future[_T]:
         with self._lock:
@@ -160,3 +169,7 @@ class Doors:
                     _log.exception("the upstream %s", door.rules.address)
             if self._stopping.wait(_BACKGROUND_SECONDS if all(door.view for door in self.all) else 5.0):
                 return
+
+
+async def _result(future: Future[_T]) -> _T:
+    return await asyncio.shield(asyncio.wrap_future(future))

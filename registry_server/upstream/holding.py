@@ -1,4 +1,4 @@
-"""Which releases of another registry are held back here, why, and until when. Pure.
+"""Which releases of another registry are held back here, why, and until when.
 
 Index files are served whole, because the other registry's signed head proves them, and because yanks, advisories and takedowns in
 them must reach everyone. What is held back is the bytes: a release whose files nobody gets is not installed.
@@ -9,16 +9,21 @@ that did not have it: a note that is dated back does not help.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
+from registry_server.pages.examined import facts_of
 from registry_server.upstream_settings import Upstream
+from rye.errors import RyeError
 from rye.registry.protocol.doors import HeldRelease
 from rye.registry.protocol.lines import write_time
 from rye.registry.trust.records import ItemHistory, ReleaseRecord
+from rye.registry.waves import Waves
 
 EXAMINED = 20
 """The newest releases of an item whose texts are examined for facts; with such a rule, older ones are held back."""
+_MOST_KNOWN = 10_000
+"""Releases whose facts are remembered."""
 MOST_SEEN = 256
 """How many earlier heads are remembered."""
 
@@ -49,7 +54,7 @@ def held_releases(
     """Return the releases of an item that are held back, newest first. ``examine`` is called only where its answer matters."""
     newest = sorted(history.records, key=lambda record: -record.line.log)
     held = ((record, _held(record, rules, seen, now)) for record in newest)
-    found: list[HeldRelease] = []
+    holding: list[HeldRelease] = []
     examined = 0
     for record, reason in held:
         if reason is None and rules.facts and record.takedown is None and not record.revoked:
@@ -57,8 +62,8 @@ def held_releases(
             why = examine(record) if examined <= EXAMINED else f"only the newest {EXAMINED} releases are examined"
             reason = HeldRelease(record.version, why) if why else None
         if reason is not None:
-            found.append(reason)
-    return found
+            holding.append(reason)
+    return holding
 
 
 def _held(record: ReleaseRecord, rules: Upstream, seen: Seen, now: datetime) -> HeldRelease | None:
@@ -72,7 +77,37 @@ def _held(record: ReleaseRecord, rules: Upstream, seen: Seen, now: datetime) -> 
     return None
 
 
-def facts_words(names: Iterable[str]) -> str:
-    """Return why a release with these facts is held back; empty without any."""
-    found = sorted(set(names))
-    return f"its texts show {', '.join(found)}"[:300] if found else ""
+class Examiner:
+    """Looks for facts in the texts of releases. Its files are fetched for that, and its answers are remembered."""
+
+    def __init__(self, waves: Waves, facts: Sequence[str]) -> None:
+        self._waves = waves
+        self._facts = frozenset(facts)
+        self._known: dict[str, str] = {}
+
+    def examine(self, record: ReleaseRecord) -> str:
+        """Return why the texts of a release keep it out (:data:`Examine`). What cannot be examined is kept out, too."""
+        key = record.release.sha256()
+        words = self._known.get(key)
+        if words is None:
+            release = record.release
+            try:
+                contents = self._waves.blobs(file_sizes(record).items())
+            except RyeError as error:
+                return f"its texts cannot be examined now ({error.code})"
+            attached = {entry.path: contents[entry.sha256] for entry in release.attached}
+            facts = facts_of(release, contents[release.file.sha256], attached)
+            shown = sorted({fact.fact for fact in facts.facts} & self._facts)
+            words = f"its texts show {', '.join(shown)}" if shown else ""
+            if not words and facts.unread:
+                words = f"{len(facts.unread)} of its files are too large to be examined"
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = words
+        return words
+
+
+def file_sizes(record: ReleaseRecord) -> dict[str, int]:
+    """Return the size of each file of a release, by hash."""
+    release = record.release
+    return {release.file.sha256: release.file.size} | {entry.sha256: entry.size for entry in release.attached}

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from registry_server.settings import Settings
 from registry_server.storage.objects import Folder
 from registry_server.upstream import door as doors
+from registry_server.upstream import pulling
 from registry_server.upstream.door import Door
 from registry_server.upstream.doors import Doors
 from registry_server.upstream.kept_files import Room
@@ -90,10 +91,11 @@ def door_to(folder: Path, url: str, fingerprint: str, **rules: object) -> Door:
 def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     bomb()  # takes a moment to make
     quick = replace(
-        doors.LIMITS,
+        pulling.LIMITS,
         answer_seconds=0.5, file_seconds=1.5, stall_seconds=0.7, total_seconds=3.0, retries=0, speed_grace_seconds=0.3,
     )  # fmt: skip
-    monkeypatch.setattr(doors, "LIMITS", quick)
+    for module in (doors, pulling):
+        monkeypatch.setattr(module, "LIMITS", quick)
     registry = SimulatedRegistry(now=datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1))
     registry.claim("tools")
     registry.claim("secret")
@@ -294,6 +296,38 @@ def test_the_same_bytes_in_a_release_that_is_not_held_are_served(scene: Scene) -
     assert refused(lambda: strict.blob(hashlib.sha256(BYTES).hexdigest(), lambda _: True)) == "release-held"
     strict.file(f"index/{scene.index(TWO)}")
     assert strict.blob(hashlib.sha256(BYTES).hexdigest(), lambda _: True) == BYTES
+
+
+def test_while_the_other_registry_stalls_nobody_waits_for_what_is_here(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where more people wait for something else than there are threads."""
+    patient = replace(pulling.LIMITS, answer_seconds=4.0, file_seconds=4.0, stall_seconds=4.0, total_seconds=8.0)
+    monkeypatch.setattr(pulling, "LIMITS", patient)
+    scene.server.faults |= {f"index/{digit * 64}": silent for digit in "0123456789"}
+    upstream = Upstream(address=scene.server.url, fingerprint=scene.registry.fingerprint, namespaces=("tools",))
+    settings = Settings(data=scene.folder, upstream=(upstream,), upstream_threads=2, upstream_waiting=20)
+    many = Doors(settings, Folder(scene.folder / "upstream", private=True), lambda _: False)
+    (door,) = many.all
+    door.refresh()
+    path = f"index/{scene.index(ONE)}"
+
+    async def ask() -> None:
+        def of(digit: str) -> Callable[[], bytes]:
+            return lambda: door.file(f"index/{digit * 64}")
+
+        waiting = [asyncio.create_task(many.ask(door, digit, of(digit))) for digit in "0123456789"]
+        await asyncio.sleep(0.1)
+        began = time.monotonic()
+        assert await many.ask(door, path, lambda: door.file(path)) == scene.registry.files[path]
+        await many.ask(door, "blob", lambda: door.blob(hashlib.sha256(BYTES).hexdigest(), lambda _: True))
+        assert time.monotonic() - began < 3
+        assert not any(one.done() for one in waiting)
+        scene.server.closing.set()  # ends the silence
+        assert all(isinstance(one, RyeError) for one in await asyncio.gather(*waiting, return_exceptions=True))
+
+    asyncio.run(ask())
+    many.stop()
 
 
 def test_many_who_ask_for_one_file_cost_one_request(scene: Scene) -> None:

@@ -1,9 +1,14 @@
-"""Pin a registry to an address, or unpin it."""
+"""Pin a registry to an address, or unpin it; and agree on the registries of others that are read through it.
+
+A registry only offers these. The user agrees: with the registry's pin, in the same question; on a terminal, when the offer
+changed; or with ``--upstream FINGERPRINT``. Each is then pinned at its own address below the registry's, and its log is verified
+like any other.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -13,13 +18,13 @@ from rye.errors import RyeError, UsageError
 from rye.project.registries import normal_address
 from rye.project.user_config import read_settings
 from rye.project.user_config_writing import forget_credential, set_setting
-from rye.registry.protocol.doors import door_address
+from rye.registry.protocol.doors import Upstream, door_address
 from rye.registry.store.doors import read_doors, write_doors
 from rye.registry.store.state import StateStore
-from rye.workspace.registries.agreed_upstreams import agree_on_upstreams
+from rye.registry.transport.seam import NoAnswer
 from rye.workspace.registries.airgap_access import Airgap, open_from_airgap
 from rye.workspace.registries.pinned_registries import PinnedRegistry
-from rye.workspace.registries.project_registries import pin_question
+from rye.workspace.registries.project_registries import pin_question, tell_upstreams
 from rye.workspace.registries.registry_access import open_registry
 from rye.workspace.registries.witness_policies import drop_demand, require_no_less, suggested_demand
 
@@ -110,6 +115,55 @@ def _known_or_asked(context: Context) -> Callable[[PinProposal], bool]:
         return store.load(proposal.origin) is not None or (asked is not None and asked(proposal))
 
     return accept
+
+
+def agree_on_upstreams(
+    context: Context, registry: str, origin: str, offered: Sequence[Upstream], fingerprints: Sequence[str] = ()
+) -> None:
+    """Agree on what the registry at an address offers now, and pin it. ``fingerprints``: what the user gave; without any, a
+    terminal asks about a changed offer, and any other program leaves everything as it was, except what is no longer offered.
+
+    Raises RyeError ``no-such-entry`` for a fingerprint that is not offered.
+    """
+    agreed = read_doors(context.home.registries).get(registry, [])
+    kept = [upstream for upstream in offered if upstream in agreed]
+    if fingerprints:
+        kept = [upstream for upstream in offered if upstream.fingerprint in fingerprints]
+        absent = set(fingerprints) - {upstream.fingerprint for upstream in kept}
+        if absent:
+            raise RyeError(
+                "no-such-entry",
+                f"{origin} serves no other registry with the fingerprint {min(absent)}.",
+                f"`rye registry add {registry}` on a terminal shows what it serves.",
+                what="upstream",
+            )
+    elif len(kept) < len(offered):
+        new = [upstream for upstream in offered if upstream not in agreed]
+        if context.interactive:
+            tell_upstreams(context, origin, new)
+            if context.ask("Read these through it?"):
+                kept = list(offered)
+        else:
+            given = " ".join(f"--upstream {upstream.fingerprint}" for upstream in new)
+            context.tell(
+                f"{origin} also serves namespaces of other registries ({len(new)}), which you did not agree to. To read them, "
+                f"compare the fingerprints with those of their operators, then give these to `rye registry add`: {given}"
+            )
+    store = StateStore(context.home.registries)
+    for former in agreed:
+        if former.origin not in {upstream.origin for upstream in kept}:
+            store.forget_address(door_address(registry, former.origin))
+    write_doors(context.home.registries, registry, kept)
+    for upstream in kept:
+        _pin(context, door_address(registry, upstream.origin), upstream)
+
+
+def _pin(context: Context, address: str, upstream: Upstream) -> None:
+    try:
+        with open_registry(context, address, fingerprint=upstream.fingerprint, origin=upstream.origin, named=True):
+            pass
+    except NoAnswer as error:
+        context.warn(f"{upstream.origin} is pinned at its first use: {error.message}")
 
 
 def unpin_registry(context: Context, address: str, *, forget_trusted_history: bool = False) -> Unpinned:
