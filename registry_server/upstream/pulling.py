@@ -59,6 +59,8 @@ class Pulling(Struct, frozen=True):
 
     def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
         """Fetch all of these files (:class:`rye.registry.transport.seam.Transport`)."""
+        if not requests:
+            return []
         if getattr(_here, "only", False):
             raise PullNeeded
         transport = open_transport(self.address, LIMITS)
