@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.docs.typed_blocks import typed
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 from tests.scenes.registry_process import token
@@ -69,8 +70,9 @@ def company(tmp_path: Path) -> Iterator[Registry]:
 def colleague(company: Registry, other: Registry) -> Person:
     """Someone with an empty project who pinned only the company's address, and agreed to the other registry."""
     person = Person(company._folder())
-    given = ("--fingerprint", company.fingerprint, "--upstream", other.fingerprint, "--default")
-    person.ok("registry", "add", company.url, *given)
+    real = {"https://rye.example.com": company.url, "HASH": company.fingerprint, "OTHER": other.fingerprint}
+    for _, words in typed("how-to/upstreams.md", "pin without a terminal", real):
+        person.ok(*words)
     person.ok("init", "--name", "shop")
     return person
 
@@ -175,10 +177,11 @@ def test_a_question_shows_the_other_registries_and_one_answer_pins_all(company: 
     other.owner("tools").release("work/one")
     serve_with(company, upstream_of(other))
     person = Person(company._folder())
-    shown = person.terminal("registry", "add", company.url, "--default", answer=b"n\n")
+    ((_, words),) = typed("how-to/upstreams.md", "pin", {"https://rye.example.com": company.url})
+    shown = person.terminal(*words, answer=b"n\n")
     assert "Pin all of these?" in shown
     assert not (person.folders.registries / "doors.json").exists()
-    shown = person.terminal("registry", "add", company.url, "--default", answer=b"y\n")
+    shown = person.terminal(*words, answer=b"y\n")
     assert f"from the registry other.example.org: tools\n  root fingerprint  {other.fingerprint}" in shown
     person.ok("init", "--name", "shop")
     person.ok("add", "tools/work/one", "--yes")
