@@ -9,16 +9,16 @@ import { audit } from "./lib/audit.mjs";
 import { Client, pinned } from "./lib/client.mjs";
 import { decodeText, refuse, sha256hex, timeText } from "./lib/encoding.mjs";
 import { fingerprint, parseLock, verifyRow } from "./lib/lock.mjs";
-import { parseVerifierKey } from "./lib/notes.mjs";
+import { parseVerifierKey, verifierKey } from "./lib/notes.mjs";
+import { logKeys } from "./lib/owners.mjs";
 import { parseProof, verifyProof } from "./lib/proofs.mjs";
 import { reader } from "./lib/transport.mjs";
 
-const USAGE = `Usage:
-  node rye.mjs verify-registry URL FINGERPRINT
-  node rye.mjs verify-release  URL FINGERPRINT KIND:ID@VERSION
-  node rye.mjs verify-file     URL FINGERPRINT KIND:ID@VERSION FILE
-  node rye.mjs verify-proof    PROOF --key NAME+ID+KEY [--item FILE]
-  node rye.mjs verify-lock     rye.lock --pin 'ORIGIN FINGERPRINT URL' [--pin …]
+const USAGE = `Usage: node rye.mjs verify-registry URL FINGERPRINT
+                   verify-release URL FINGERPRINT KIND:ID@VERSION
+                   verify-file URL FINGERPRINT KIND:ID@VERSION FILE
+                   verify-proof PROOF --key NAME+ID+KEY [--item FILE]
+                   verify-lock rye.lock --pin 'ORIGIN FINGERPRINT URL' [--pin …]
 With a registry: --state FILE remembers what was seen, so that it cannot be taken back; --policy FILE demands witnesses;
 --max-witness-age HOURS (24); --accept HASH accepts a recovery.`;
 
@@ -27,7 +27,6 @@ for (const name of ["item", "state", "policy", "max-witness-age"]) OPTIONS[name]
 
 const text = (path) => decodeText(readFileSync(path), "not-text");
 const open = (url) => (existsSync(url) ? createReadStream(url) : null);
-const now = () => Math.floor(Date.now() / 1000);
 
 /** Opens a registry with what `--state` remembers of it; the state is written when all is well. */
 async function withRegistry(url, print, options, work) {
@@ -35,7 +34,7 @@ async function withRegistry(url, print, options, work) {
   const state = states[print] ?? pinned(print);
   state.accepted.push(...options.accept);
   if (options.policy) Object.assign(state, { policy: text(options.policy), age: Number(options["max-witness-age"] ?? 24) * 3600 });
-  const client = await Client.open(reader(url, open), state, now());
+  const client = await Client.open(reader(url, open), state, Math.floor(Date.now() / 1000));
   const result = await work(client);
   if (options.state) {
     writeFileSync(`${options.state}.new`, JSON.stringify({ ...states, [print]: client.state }));
@@ -45,15 +44,13 @@ async function withRegistry(url, print, options, work) {
   return result;
 }
 
-function target(words) {
-  const [, identity, version] = /^([^@]+)@([^@]+)$/.exec(words) ?? refuse("bad-argument", `\`${words}\` is not KIND:ID@VERSION.`);
-  return [identity, version];
-}
+/** The identity and the version. */
+const target = (words) => (/^[^@]+@[^@]+$/.test(words) ? words.split("@") : refuse("bad-argument", `\`${words}\` is not KIND:ID@VERSION.`));
 
 const COMMANDS = {
   "verify-registry": [2, (url, print, options) => withRegistry(url, print, options, async (client) => {
     const { entries, names, releases } = await audit(client);
-    return `${client.head.origin}: ${entries} entries, ${names} names and ${releases} releases, as of ${timeText(client.head.snapshot.time)}`;
+    return `${client.head.origin}: ${entries} entries, ${names} names and ${releases} releases, as of ${timeText(client.head.snapshot.time)}\nkey of its log: ${(await logKeys(client.roots.at(-1))).map(verifierKey).join(" ")}`;
   })],
   "verify-release": [3, (url, print, words, options) => withRegistry(url, print, options, async (client) => {
     const { release, files, key } = await client.fetch(...target(words));
@@ -90,7 +87,7 @@ const COMMANDS = {
 
 try {
   const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
-  const [count, run] = COMMANDS[positionals[0]] ?? [-1];
+  const [count, run] = COMMANDS[positionals[0]] ?? [NaN];
   if (positionals.length !== count + 1) {
     console.error(USAGE);
     process.exitCode = 2;

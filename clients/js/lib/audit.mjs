@@ -31,16 +31,13 @@ async function* entries(client) {
 export async function audit(client) {
   const listed = new Map();
   const counts = { entries: client.head.size, names: 0, releases: 0 };
-  const namespaces = new Set();
   for await (const row of client.map.all()) {
     counts.names++;
-    const isNamespace = row.name.startsWith("namespace:");
-    const chain = isNamespace ? await client.keysets(row.name.slice(10)) : null;
-    if (isNamespace) namespaces.add(row.name.slice(10));
-    else counts.releases += (await client.history(row.name)).releases.size;
-    for (const { position, sha256 } of chain?.entries ?? (await client.history(row.name)).entries) listed.set(position, sha256);
+    const namespace = /^namespace:(.*)/.exec(row.name)?.[1];
+    const about = namespace ? [await client.keysets(namespace), await client.ownerStatements(namespace)] : [await client.history(row.name)];
+    counts.releases += about[0].releases?.size ?? 0;
+    for (const { position, sha256 } of about.flatMap((one) => one.entries)) listed.set(position, sha256);
   }
-  for (const namespace of namespaces) for (const { position, sha256 } of (await client.ownerStatements(namespace)).entries) listed.set(position, sha256);
   const keys = (await Promise.all(client.roots.map(logKeys))).flat();
   for await (const { position, data } of entries(client)) {
     const note = parseNote(decodeText(data, "entry-malformed"));

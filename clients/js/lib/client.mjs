@@ -2,7 +2,7 @@
  * A client with what it trusts of one registry: the steps of docs/reference/protocol.md, "What a client does". State goes in and
  * comes out as a value; a refusal leaves the old one as it was.
  */
-import { canonicalJson, decodeText, fromBase64, hashOfText, refuse, sameBytes, sha256hex, utf8 } from "./encoding.mjs";
+import { attempt, decodeText, hashOfText, refuse, sameBytes, sha256hex, utf8 } from "./encoding.mjs";
 import { isOrigin, KINDS, namespaceOf } from "./grammar.mjs";
 import { MAX_HEAD, parseHead, verifyHead } from "./heads.mjs";
 import { ITEM_TYPES, readHistory } from "./history.mjs";
@@ -10,21 +10,16 @@ import { demandLeaves, parseLines, readIndex } from "./index.mjs";
 import { Keysets, satisfies } from "./keysets.mjs";
 import { Tree } from "./merkle.mjs";
 import { NameMap } from "./name_map.mjs";
-import { MAX_NOTE, parseNote } from "./notes.mjs";
+import { demandSigners, MAX_NOTE, parseNote } from "./notes.mjs";
 import { acceptRoot, demandOwners, logKeys } from "./owners.mjs";
 import { whoSigned } from "./signatures.mjs";
 import { parseCheckpoint, parseStatement, sameKey } from "./statements.mjs";
-import { demandSigners } from "./notes.mjs";
-import { remembering } from "./transport.mjs";
 import { parsePolicy, standing } from "./witnesses.mjs";
 
 const [WARN, STOP, FUTURE, DAY] = [72 * 3600, 7 * 86400, 600, 86400];
-const MAX_CONFIG = 64_000;
-const CONFIG = ["protocol", "origin", "api", "witness_policy"];
-const MAX_CLOCK = 1_000_000;
-const MAX_ROOTS = 1000;
+const [MAX_CONFIG, MAX_CLOCK, MAX_OWNERS, MAX_ROOTS] = [64_000, 1_000_000, 2 ** 20, 1000];
 const [MAX_FILE, MAX_ATTACHED, MAX_TOGETHER] = [4 * 2 ** 20, 200, 8 * 2 ** 20];
-const MAX_OWNERS = 2 ** 20;
+const CONFIG = ["protocol", "origin", "api", "witness_policy"];
 const OWNER_TYPES = ["rye.proof/v1", "rye.description/v1"];
 
 /**
@@ -36,21 +31,15 @@ const OWNER_TYPES = ["rye.proof/v1", "rye.description/v1"];
  */
 
 /** @returns {State} that trusts nothing but a fingerprint */
-export function pinned(fingerprint) {
-  return { fingerprint, roots: [], sizes: {}, head: null, cosigned: null, keysets: {}, takedowns: {}, accepted: [], policy: null, age: DAY };
-}
+export const pinned = (fingerprint) => ({ fingerprint, roots: [], sizes: {}, head: null, cosigned: null, keysets: {}, takedowns: {}, accepted: [], policy: null, age: DAY });
 
-/** `/config.json`: any JSON object of its members, none of them twice. */
-function parseConfig(text) {
-  let config = null;
-  try {
-    config = JSON.parse(text);
-  } catch {
-    // refused below
-  }
+/** The origin that `/config.json` names: a JSON object of its members, none of them twice. */
+function originOf(text) {
+  const config = attempt(() => JSON.parse(text));
   const keys = (text.match(/"(?:[^"\\]|\\.)*"\s*:?/g) ?? []).filter((one) => one.endsWith(":"));
   const isGood = config !== null && Object.keys(config).length === keys.length && Object.keys(config).every((key) => CONFIG.includes(key));
-  return isGood ? config : refuse("answer-malformed", "It is not a registry's config.json.");
+  if (!isGood) refuse("answer-malformed", "It is not a registry's config.json.");
+  return config.protocol === 2 && isOrigin(String(config.origin)) ? config.origin : refuse("protocol-unknown", "The registry has another protocol.");
 }
 
 /** One registry under one head, verified step by step as it is asked. */
@@ -58,17 +47,18 @@ export class Client {
   /** Accepts the newest head. @param {import("./transport.mjs").Read} read @param {State} state @param {number} now */
   static async open(read, state, now) {
     const client = new Client();
-    Object.assign(client, { read: remembering(read), state: structuredClone(state), now, chains: new Map(), histories: new Map() });
-    if (!state.head) await client.#checkConfig();
+    Object.assign(client, { state: structuredClone(state), now, results: new Map() });
+    client.read = (path, ...limits) => client.#once(path, () => read(path, ...limits));
+    const config = state.head ? null : ((await client.read("config.json", MAX_CONFIG)) ?? refuse("not-found", "There is no registry at this address."));
+    client.configured = config && originOf(decodeText(config, "answer-malformed"));
     await client.#refresh();
     return client;
   }
 
-  async #checkConfig() {
-    const text = decodeText((await this.read("config.json", MAX_CONFIG)) ?? refuse("not-found", "There is no registry at this address."), "answer-malformed");
-    const { protocol, origin } = parseConfig(text);
-    if (protocol !== 2 || !isOrigin(String(origin))) refuse("protocol-unknown", "The registry has another protocol.");
-    this.configured = origin;
+  /** What is asked for twice under one head is read and verified once. */
+  #once(name, work) {
+    if (!this.results.has(name)) this.results.set(name, work());
+    return this.results.get(name);
   }
 
   async #refresh() {
@@ -76,7 +66,7 @@ export class Client {
     const { newest, cosigned } = parseHead((await this.read("head", MAX_HEAD)) ?? refuse("not-found", "The registry has no head."));
     await this.#followRoots(newest.snapshot.root);
     const root = this.roots.at(-1);
-    if (this.configured !== undefined && this.configured !== root.origin) refuse("root-origin", "The address serves another registry.");
+    if (this.configured && this.configured !== root.origin) refuse("root-origin", "The address serves another registry.");
     if (newest.snapshot.root !== root.number) refuse("snapshot-root", "The snapshot names another root than the one in force.");
     if (root.expires <= this.now) refuse("root-expired", "The registry's root has expired.");
     await verifyHead(newest, root);
@@ -142,8 +132,7 @@ export class Client {
     const logs = new Set((await logKeys(this.roots.at(-1))).map((key) => `${key.name}+${key.id}`));
     if (policy.logs.length && !policy.logs.some((log) => logs.has(log.split("+", 2).join("+")))) refuse("checkpoint-signature", "The policy is for another log.");
     const kept = state.cosigned && parseHead(utf8(`${JSON.stringify(state.cosigned)}\n`)).newest;
-    let why = "witness-quorum";
-    let best = null;
+    let [best, why] = [null, "witness-quorum"];
     for (const head of [newest, shown, kept].filter(Boolean)) {
       if (head !== newest) await this.#demandPart(head);
       const { problem } = await standing(policy, head.note, now - state.age, now + FUTURE);
@@ -164,8 +153,7 @@ export class Client {
 
   /** Its verified keysets, or null where the map proves that there is no such namespace. @returns {Promise<Keysets | null>} */
   keysets(namespace) {
-    if (!this.chains.has(namespace)) this.chains.set(namespace, this.#readKeysets(namespace));
-    return this.chains.get(namespace);
+    return this.#once(`namespace:${namespace}`, () => this.#readKeysets(namespace));
   }
 
   async #readKeysets(namespace) {
@@ -184,8 +172,7 @@ export class Client {
 
   /** What the registry states about an item, or null where the map proves that there is none. */
   history(identity) {
-    if (!this.histories.has(identity)) this.histories.set(identity, this.#readHistory(identity));
-    return this.histories.get(identity);
+    return this.#once(identity, () => this.#readHistory(identity));
   }
 
   async #readHistory(identity) {
@@ -245,8 +232,7 @@ export class Client {
     const isLarge = attached.length > MAX_ATTACHED || [file, ...attached].some((one) => one.size > MAX_FILE) || attached.reduce((sum, one) => sum + one.size, 0) > MAX_TOGETHER;
     if (isLarge) refuse("release-oversized", "The release is larger than this client accepts.");
     for (const { path, size, sha256 } of [{ path: file.suffix, ...file }, ...attached]) files.set(path, await this.blob(size, sha256));
-    const key = await this.signerOf(release, files.get(file.suffix));
-    return { release, files, key };
+    return { release, files, key: await this.signerOf(release, files.get(file.suffix)) };
   }
 
   async blob(size, sha256) {

@@ -23,18 +23,12 @@ function power(base, exponent) {
   return result;
 }
 
-const judged = new Map();
-
 /** Whether 32 bytes are a public key: a canonical point on the curve that is not of small order. */
 export function isPublicKey(bytes) {
   const y = yOf(bytes);
-  if (bytes.length !== 32 || !isPlain(y)) return false;
-  if (!judged.has(y)) {
-    const square = (y * y) % P;
-    // x² = (y²−1)/(dy²+1) is a square if and only if (y²−1)(dy²+1) is one.
-    judged.set(y, power(((square - 1n + P) * (D * square + 1n)) % P, (P - 1n) / 2n) === 1n);
-  }
-  return judged.get(y);
+  const square = (y * y) % P;
+  // x² = (y²−1)/(dy²+1) is a square if and only if (y²−1)(dy²+1) is one.
+  return bytes.length === 32 && isPlain(y) && power(((square - 1n + P) * (D * square + 1n)) % P, (P - 1n) / 2n) === 1n;
 }
 
 /** @param {Uint8Array} key 32 bytes @param {Uint8Array} signature 64 bytes */

@@ -18,22 +18,21 @@ export function refuse(code, message) {
 
 export const utf8 = (text) => new TextEncoder().encode(text);
 
-/** Strict UTF-8; a byte order mark stays, for the grammar to refuse. */
-export function decodeText(bytes, code) {
+/** What `work` returns, or null if it throws: for parsers of the platform, whose result is then refused. */
+export function attempt(work) {
   try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    return work();
   } catch {
-    return refuse(code, "It is not UTF-8.");
+    return null;
   }
 }
 
+/** Strict UTF-8; a byte order mark stays, for the grammar to refuse. */
+export const decodeText = (bytes, code) => attempt(() => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes)) ?? refuse(code, "It is not UTF-8.");
+
 export function concat(...parts) {
   const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
+  parts.reduce((at, part) => (whole.set(part, at), at + part.length), 0);
   return whole;
 }
 
@@ -42,35 +41,19 @@ export const sameBytes = (a, b) => a.length === b.length && a.every((byte, at) =
 
 /** Order of the UTF-8 bytes, which is that of code points, not of JavaScript's strings. */
 export function compareBytes(a, b) {
-  const [left, right] = [utf8(a), utf8(b)];
-  for (let at = 0; at < Math.min(left.length, right.length); at++) {
-    if (left[at] !== right[at]) return left[at] - right[at];
-  }
-  return left.length - right.length;
+  const [left, right] = [hex(utf8(a)), hex(utf8(b))];
+  return left < right ? -1 : Number(left > right);
 }
 
-export function base64(bytes) {
-  let binary = "";
-  for (const byte of bytes) binary += String.fromCharCode(byte);
-  return btoa(binary);
-}
+export const base64 = (bytes) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
 
 /** RFC 4648 section 4, padded and canonical. */
 export function fromBase64(text, code = "note-base64") {
-  let bytes = null;
-  try {
-    bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
-  } catch {
-    // refused below
-  }
-  if (bytes === null || base64(bytes) !== text) refuse(code, "It is not canonical base64.");
-  return bytes;
+  const bytes = attempt(() => Uint8Array.from(atob(text), (char) => char.charCodeAt(0)));
+  return bytes !== null && base64(bytes) === text ? bytes : refuse(code, "It is not canonical base64.");
 }
 
-export async function sha256(bytes) {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-}
-
+export const sha256 = async (bytes) => new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
 export const sha256hex = async (bytes) => hex(await sha256(bytes));
 export const hashOfText = async (text) => sha256hex(utf8(text));
 
@@ -93,12 +76,7 @@ export const timeText = (when) => `${new Date(when * 1000).toISOString().slice(0
 
 /** A JSON object with exactly these members in this order, without spaces: the one encoding that Rye writes. */
 export function canonicalJson(text, code) {
-  let value = null;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    // refused below
-  }
-  if (value === null || typeof value !== "object" || JSON.stringify(value) !== text) refuse(code, "It is not JSON as the protocol writes it.");
-  return value;
+  const value = attempt(() => JSON.parse(text));
+  const isExact = value !== null && typeof value === "object" && JSON.stringify(value) === text;
+  return isExact ? value : refuse(code, "It is not JSON as the protocol writes it.");
 }

@@ -18,8 +18,10 @@ const SEGMENT = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 const DEVICE = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])$/i;
 const ORIGIN = /^[a-z0-9][a-z0-9.-]*(:[0-9]+)?(\/[a-z0-9._-]+)*$/;
 const PATH = /^[A-Za-z0-9_][A-Za-z0-9._-]*(\/[A-Za-z0-9_][A-Za-z0-9._-]*)*$/;
-const DOMAIN = /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+(?![0-9]+$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
-const LOCAL = /^(127\.0\.0\.1|localhost):[1-9][0-9]{0,4}$/;
+const LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?";
+const HOST = `(?:${LABEL}\\.)+(?![0-9]+(?:/|$))${LABEL}`;
+const LOCAL = "(?:127\\.0\\.0\\.1|localhost):[1-9][0-9]{0,4}";
+const WEB = `https://${HOST}(?:/[A-Za-z0-9._~%!$&'()*+,;=:@/-]*)?`;
 const HIDDEN = /[\p{Cc}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2028\u2029]/u;
 
 const bad = (value, what) => refuse("statement-malformed", `\`${value}\` is not ${what}.`);
@@ -37,22 +39,18 @@ export function isIdentity(text) {
 
 export const namespaceOf = (identity) => identity.slice(identity.indexOf(":") + 1).split("/", 1)[0];
 
-/** A name of the name map: an identity, or `namespace:<segment>`. */
-export function isName(text) {
-  return text.startsWith("namespace:") ? isNamespace(text.slice(10)) : isIdentity(text);
-}
-
 export const isNamespace = (text) => isSegment(text) && text !== "root";
 
-export function isAttachedPath(path) {
-  const segments = path.split("/");
-  return path.length <= 200 && PATH.test(path) && segments.every((one) => !one.endsWith(".") && !DEVICE.test(one.split(".", 1)[0]));
-}
+/** A name of the name map: an identity, or `namespace:<segment>`. */
+export const isName = (text) => (text.startsWith("namespace:") ? isNamespace(text.slice(10)) : isIdentity(text));
+
 
 export const origin = (text) => demand(isOrigin(text), text, "an origin");
 export const identity = (text) => demand(isIdentity(text), text, "a kind and a qualified id");
 export const namespace = (text) => demand(isNamespace(text), text, "a namespace");
 export const hash = (text) => demand(/^[0-9a-f]{64}$/.test(text), text, "a SHA-256");
+export const attachedPath = (text) =>
+  demand(text.length <= 200 && PATH.test(text) && text.split("/").every((one) => !one.endsWith(".") && !DEVICE.test(one.split(".", 1)[0])), text, "a safe relative path");
 export const word = (text) => demand(/^[!-~]+$/.test(text), text, "one word of printable ASCII");
 export const oneOf = (...words) => (text) => demand(words.includes(text), text, words.join(" or "));
 export const matching = (pattern, what) => (text) => demand(pattern.test(text), text, what);
@@ -75,24 +73,10 @@ export function range(text) {
   return text;
 }
 
-const domain = (text) => DOMAIN.test(text);
-
-export function place(method, text) {
-  if (method !== "repository") return demand(domain(text) || LOCAL.test(text), text, "a domain");
-  const [, scheme, host, path] = /^(https?):\/\/([^/]+)\/([!-~]+)$/.exec(text) ?? bad(text, "a repository");
-  const isHost = scheme === "https" ? domain(host) || LOCAL.test(host) : LOCAL.test(host);
-  const isPath = /^[A-Za-z0-9._~%-]+(\/[A-Za-z0-9._~%-]+)*$/.test(path) && !path.split("/").some((one) => /^\.\.?$/.test(one));
-  return demand(isHost && isPath && text.length <= 300, text, "a repository");
-}
-
+const whole = (pattern, what, most = 300) => (text) => demand(text.length <= most && new RegExp(`^(?:${pattern})$`).test(text), text, what);
+const domain = whole(`${HOST}|${LOCAL}`, "a domain", 253);
+const repository = whole(`(?:https://(?:${HOST}|${LOCAL})|http://${LOCAL})(?:/(?!\\.\\.?(?:/|$))[A-Za-z0-9._~%-]+)+`, "a repository");
+export const place = (method, text) => (method === "repository" ? repository : domain)(text);
 /** An https address without port, user, query and fragment. */
-export function link(text) {
-  const [, host] = /^https:\/\/([^/]+)(\/[A-Za-z0-9._~%!$&'()*+,;=:@/-]*)?$/.exec(text) ?? bad(text, "a link");
-  return demand(domain(host) && text.length <= 300, text, "a link");
-}
-
-export function contact(text) {
-  if (!text.startsWith("mailto:")) return link(text);
-  const [, host] = /^mailto:[A-Za-z0-9._+-]+@([^@]+)$/.exec(text) ?? bad(text, "a contact");
-  return demand(domain(host), text, "a contact");
-}
+export const link = whole(WEB, "a link");
+export const contact = whole(`${WEB}|mailto:[A-Za-z0-9._+-]+@${HOST}`, "a contact");

@@ -106,8 +106,7 @@ export class Keysets {
 
   /** Whether a recovery came into effect: nothing replaced it, and its time has come. */
   isInEffect(recovery) {
-    const isReplaced = this.entries.some(({ said }, at) => said.number === recovery.number && at > this.entries.findIndex((one) => one.said === recovery));
-    return !isReplaced && this.now >= recovery.recovery;
+    return this.now >= recovery.recovery && this.followed.findLast(({ said }) => said.number === recovery.number)?.said === recovery;
   }
 
   /** Whether what `key` signed at `position` does not count any more. */

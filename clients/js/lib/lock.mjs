@@ -29,16 +29,14 @@ class Reader {
   string() {
     const [, raw] = this.demand(/"((?:[^"\\\u0000-\u001f\u007f]|\\[btnfr"\\]|\\u[0-9a-fA-F]{4}|\\U[0-9a-fA-F]{8})*)"/y, "a text"); // eslint-disable-line no-control-regex
     return raw.replace(/\\(?:u(.{4})|U(.{8})|(.))/g, (_, four, eight, one) => {
-      if (one) return ESCAPES[one];
       const code = parseInt(four ?? eight, 16);
-      return code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? fail("a character that does not exist") : String.fromCodePoint(code);
+      return one ? ESCAPES[one] : code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? fail("a character that does not exist") : String.fromCodePoint(code);
     });
   }
 
   value(depth = 0) {
     if (depth > 4) fail("it is nested too deeply");
-    const next = this.text[this.at];
-    if (next === '"') return this.string();
+    if (this.text[this.at] === '"') return this.string();
     if (this.take(/\[/y)) return this.list(depth);
     if (this.take(/\{ ?/y)) return this.table(depth);
     const [plain] = this.demand(/true|false|0|[1-9][0-9]{0,15}/y, "a value");
@@ -47,12 +45,13 @@ class Reader {
 
   list(depth) {
     const values = [];
-    for (;;) {
+    while (!this.take(/\s*\]/y)) {
+      if (values.length) this.demand(/\s*,/y, "`,`");
+      if (this.take(/\s*\]/y)) break;
       this.take(/\s*/y);
-      if (this.take(/\]/y)) return values;
       values.push(this.value(depth + 1));
-      if (!this.take(/\s*,/y)) return this.demand(/\s*\]/y, "`]`") && values;
     }
+    return values;
   }
 
   table(depth) {

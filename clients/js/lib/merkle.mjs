@@ -6,20 +6,13 @@ const WIDTH = 256;
 export const leafHash = (data) => sha256(concat(Uint8Array.of(0), data));
 export const nodeHash = (left, right) => sha256(concat(Uint8Array.of(1), left, right));
 
-/** The root of a perfect tree, or of the list of peaks of any tree, from left to right. */
-async function fold(hashes) {
-  let root = hashes.at(-1);
-  for (let at = hashes.length - 2; at >= 0; at--) root = await nodeHash(hashes[at], root);
-  return root;
-}
+/** The root of a tree whose perfect subtrees, from left to right, have these roots. */
+const fold = (hashes) => hashes.slice(0, -1).reduceRight(async (right, left) => nodeHash(left, await right), hashes.at(-1));
 
 async function perfect(hashes) {
-  while (hashes.length > 1) {
-    const above = [];
-    for (let at = 0; at < hashes.length; at += 2) above.push(await nodeHash(hashes[at], hashes[at + 1]));
-    hashes = above;
-  }
-  return hashes[0];
+  if (hashes.length === 1) return hashes[0];
+  const half = hashes.length / 2;
+  return nodeHash(await perfect(hashes.slice(0, half)), await perfect(hashes.slice(half)));
 }
 
 /** The root that an inclusion proof leads to. @param {Uint8Array[]} path */
@@ -38,11 +31,8 @@ export async function rootOfInclusion(index, size, leaf, path) {
 
 /** `tile/<L>/<N>[.p/<W>]`; level "entries" has the leaves. */
 export function tilePath(level, index, width = WIDTH) {
-  let digits = String(index);
-  digits = digits.padStart(Math.ceil(digits.length / 3) * 3, "0");
-  const parts = digits.match(/.{3}/g);
-  const name = parts.map((part, at) => (at < parts.length - 1 ? `x${part}` : part)).join("/");
-  return `tile/${level}/${name}${width < WIDTH ? `.p/${width}` : ""}`;
+  const digits = String(index).padStart(Math.ceil(String(index).length / 3) * 3, "0");
+  return `tile/${level}/${digits.replace(/\d{3}(?=\d)/g, "x$&/")}${width < WIDTH ? `.p/${width}` : ""}`;
 }
 
 /** Splits the range [start, end) into the perfect subtrees of the tree, largest first: pairs of level and index. */
@@ -68,8 +58,7 @@ export class Tree {
   async #fetch(level, index, width) {
     let bytes = await this.read(tilePath(level, index, width), WIDTH * 32);
     if (bytes === null && width < WIDTH) bytes = (await this.read(tilePath(level, index), WIDTH * 32))?.slice(0, width * 32) ?? null;
-    if (bytes === null) refuse("tile-missing", "A part of the registry's log is missing.");
-    if (bytes.length !== width * 32) refuse("tile-size", "A part of the registry's log has the wrong size.");
+    if ((bytes ?? refuse("tile-missing", "A part of the registry's log is missing.")).length !== width * 32) refuse("tile-size", "A part of the registry's log has the wrong size.");
     return Array.from({ length: width }, (_, at) => bytes.slice(at * 32, at * 32 + 32));
   }
 
@@ -90,8 +79,7 @@ export class Tree {
   }
 
   async #tile(level, index) {
-    this.edge ??= this.#edges();
-    const edges = await this.edge;
+    const edges = await (this.edge ??= this.#edges());
     if (index === Math.floor(this.size / WIDTH ** (level + 1)) && edges.has(level)) return edges.get(level);
     const key = `${level}/${index}`;
     if (!this.tiles.has(key)) this.tiles.set(key, this.#full(level, index));

@@ -9,9 +9,7 @@ const HASH = /^[0-9a-f]{64}$/;
 /** @typedef {{low: number, high: number, names: number, child: string}} Row */
 /** @typedef {{prefix: string, low: number, high: number, names: number, rows: Row[] | null, entries: {name: string, sha256: string, size: number}[] | null}} Node */
 
-function demand(holds, why) {
-  if (!holds) refuse("map-malformed", `A part of the registry's list of names is malformed: ${why}.`);
-}
+const demand = (holds, why) => holds || refuse("map-malformed", `A part of the registry's list of names is malformed: ${why}.`);
 
 /** Values of a byte: 1, 2, 4 … or 256 of them, from a multiple of their number on. */
 function byteRange(text) {
@@ -22,13 +20,15 @@ function byteRange(text) {
   return { low, high };
 }
 
+/** The byte of a hash that follows a prefix of it. */
+const byteAfter = (hash, prefix) => parseInt(hash.slice(prefix.length, prefix.length + 2), 16);
 const isWhole = ({ low, high }) => low === 0 && high === 255;
 
 /** What a node says by itself: rules 1 to 4. @returns {Promise<Node>} */
 export async function parseNode(text) {
   demand(text.length <= MAX_NODE && /^[\n -~]*$/.test(text) && text.endsWith("\n"), "its form");
   const [head, ...lines] = text.slice(0, -1).split("\n");
-  const [, type, written, range] = /^rye\.map\/v1 (leaf|inner) (-|(?:[0-9a-f]{2}){1,31})(?: ([0-9a-f-]{5}))?$/.exec(head) ?? demand(false, "its first line") ?? [];
+  const [, type, written, range] = /^rye\.map\/v1 (leaf|inner) (-|(?:[0-9a-f]{2}){1,31})(?: ([0-9a-f-]{5}))?$/.exec(head) ?? demand(false, "its first line");
   demand((type === "leaf") === (range !== undefined), "its first line");
   const prefix = written === "-" ? "" : written;
   return type === "leaf" ? leaf(prefix, byteRange(range), lines) : inner(prefix, lines);
@@ -46,7 +46,7 @@ async function leaf(prefix, range, lines) {
   demand(entries.every((one, at) => at === 0 || compareBytes(entries[at - 1].name, one.name) < 0), "the order of names");
   for (const { name } of entries) {
     const hash = await hashOfText(name);
-    const byte = parseInt(hash.slice(prefix.length, prefix.length + 2), 16);
+    const byte = byteAfter(hash, prefix);
     demand(hash.startsWith(prefix) && byte >= range.low && byte <= range.high, "a name in the wrong place");
   }
   return { prefix, ...range, names: entries.length, rows: null, entries };
@@ -104,7 +104,7 @@ export class NameMap {
     const hash = await hashOfText(name);
     let node = await this.#node(this.root, "", null);
     while (node.rows) {
-      const byte = parseInt(hash.slice(node.prefix.length, node.prefix.length + 2), 16);
+      const byte = byteAfter(hash, node.prefix);
       const row = node.rows.find(({ low, high }) => byte >= low && byte <= high);
       if (row === undefined) return null;
       node = await this.#below(node, row);

@@ -1,6 +1,6 @@
 /** C2SP signed notes, and the keys in whose name lines are signed (c2sp.org/signed-note). */
 import { parseKey, signedBy } from "./ed25519.mjs";
-import { concat, fromBase64, hex, refuse, sha256, utf8 } from "./encoding.mjs";
+import { base64, concat, fromBase64, hex, refuse, sha256hex, utf8 } from "./encoding.mjs";
 
 export const MAX_NOTE = 60_000;
 const MAX_LINES = 32;
@@ -27,24 +27,22 @@ export function parseNote(whole) {
 }
 
 /** The key ID that C2SP recommends: `type` and the key, in the name of `name`. */
-export async function keyId(name, type, material) {
-  return hex((await sha256(concat(utf8(name), Uint8Array.of(0x0a, type), material))).subarray(0, 4));
-}
+export const keyId = async (name, type, material) => (await sha256hex(concat(utf8(name), Uint8Array.of(0x0a, type), material))).slice(0, 8);
 
 /** @returns {Promise<NamedKey>} */
-export async function named(name, key) {
-  return { ...key, name, id: await (key.blob ? keyId(name, 0xff, key.blob) : keyId(name, 1, key.raw)) };
-}
+export const named = async (name, key) => ({ ...key, name, id: await (key.blob ? keyId(name, 0xff, key.blob) : keyId(name, 1, key.raw)) });
 
 /** `<name>+<hex key ID>+<base64 of type and key>` of an Ed25519 key or a security key. @returns {Promise<NamedKey>} */
 export async function parseVerifierKey(text) {
   const { name, id, type, material, encoded } = splitVerifierKey(text);
   if (type !== 1 && type !== 0xff) refuse("note-key-invalid", "It is a key of another type.");
-  const line = type === 1 ? btoa(String.fromCharCode(...material)) : `sk-ssh-ed25519@openssh.com ${btoa(String.fromCharCode(...material))}`;
-  const key = await named(name, parseKey(line, "note-key-invalid"));
+  const key = await named(name, parseKey(`${type === 1 ? "" : "sk-ssh-ed25519@openssh.com "}${base64(material)}`, "note-key-invalid"));
   if (key.id !== id) refuse("note-key-invalid", `The key ID of \`${encoded}\` is wrong.`);
   return key;
 }
+
+/** @param {NamedKey} key an Ed25519 key */
+export const verifierKey = ({ name, id, raw }) => `${name}+${id}+${base64(concat(Uint8Array.of(1), raw))}`;
 
 export function splitVerifierKey(text, code = "note-key-invalid") {
   const [, name, id, encoded] = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/.exec(text) ?? refuse(code, "It is not a verifier key.");

@@ -9,8 +9,7 @@ const HEAD = "c2sp.org/tlog-proof@v1";
 /** The proof of `entry` under the head that the client accepted. @param {import("./client.mjs").Client} client */
 export async function prove(client, { note, position }) {
   const path = await client.tree.inclusion(position, client.head.size);
-  const lines = [HEAD, `extra ${base64(utf8(note.whole))}`, `index ${position}`, ...path.map(base64), "", client.head.note.whole];
-  return lines.join("\n");
+  return [HEAD, `extra ${base64(utf8(note.whole))}`, `index ${position}`, ...path.map(base64), "", client.head.note.whole].join("\n");
 }
 
 /** What a proof says, unverified: `extra` is the entry, the whole signed note. */

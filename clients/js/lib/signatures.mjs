@@ -1,6 +1,6 @@
 /** The signature line in an item's file (docs/reference/item-signatures.md): who signed the whole of it. */
 import { signedBy } from "./ed25519.mjs";
-import { base64, concat, decodeText, hex, refuse, seconds, sha256, sha256hex, utf8 } from "./encoding.mjs";
+import { base64, concat, decodeText, fromBase64, hex, refuse, seconds, sha256, sha256hex, utf8 } from "./encoding.mjs";
 
 const CLAIM = /^\s*(?:<!--|#|\/\/)?\s*rye(?:os)?:signed:/i;
 const SIGNED = /^(rye|ryeos):signed:([^:]+(?::\d\d:\d\dZ)?):([0-9a-f]{64}):([\w\-+/=]+):([0-9a-f]{64}|[0-9a-f]{16})(\|[!-~]+)?$/;
@@ -63,12 +63,7 @@ export async function whoSigned(data, name, keys) {
 function decodeSignature(encoded, isLater) {
   let whole = encoded.replaceAll("-", "+").replaceAll("_", "/");
   if (isLater && !whole.endsWith("=")) whole = whole.padEnd(Math.ceil(whole.length / 4) * 4, "=");
-  let bytes = new Uint8Array();
-  try {
-    bytes = Uint8Array.from(atob(whole), (char) => char.charCodeAt(0));
-  } catch {
-    // refused below
-  }
-  const isGood = base64(bytes) === whole && (bytes.length === 64 || (bytes.length === 69 && !isLater)) && (isLater || !/[+/]/.test(encoded));
-  return isGood ? bytes : refuse("malformed", "The signature is not base64.");
+  const bytes = fromBase64(whole, "malformed");
+  const isGood = (bytes.length === 64 || (bytes.length === 69 && !isLater)) && (isLater || !/[+/]/.test(encoded));
+  return isGood ? bytes : refuse("malformed", "The signature has another form.");
 }

@@ -1,7 +1,6 @@
 /** Everything that is signed into a log (docs/reference/statements.md): one table of lines for each type. */
 import { compareBytes, number, refuse, seconds, utf8 } from "./encoding.mjs";
 import * as is from "./grammar.mjs";
-import { KINDS, isAttachedPath } from "./grammar.mjs";
 
 const MAX_LINE = 2048;
 const RECOVERY_DELAY = 72 * 3600;
@@ -16,19 +15,11 @@ const fields = (...parsers) => (text) => {
   const rest = parts.slice(parsers.length - 1).join(" ");
   return [...parts.slice(0, parsers.length - 1), rest].map((part, at) => parsers[at](part));
 };
-const file = (text) => {
-  const [suffix, size, sha256] = fields(is.word, (part) => number(part, 1), is.hash)(text);
-  return { suffix, size, sha256 };
-};
-const attached = (text) => {
-  const [path, size, sha256, mode] = fields(is.word, position, is.hash, is.oneOf("x", "-"))(text);
-  if (!isAttachedPath(path)) refuse("statement-malformed", `\`${path}\` is not a safe relative path.`);
-  return { path, size, sha256, executable: mode === "x" };
-};
-const relation = (text) => {
-  const [reference, target, range] = fields(is.word, is.orDash(is.identity), is.range)(text);
-  return { reference, target, range };
-};
+/** Fields under their names. */
+const record = (shape) => (text) => Object.fromEntries(fields(...Object.values(shape))(text).map((value, at) => [Object.keys(shape)[at], value]));
+const file = record({ suffix: is.word, size: counting, sha256: is.hash });
+const attached = record({ path: is.attachedPath, size: position, sha256: is.hash, executable: (text) => is.oneOf("x", "-")(text) === "x" });
+const relation = record({ reference: is.word, target: is.orDash(is.identity), range: is.range });
 const revocation = (text) => {
   const cut = text.lastIndexOf(" ");
   return { key: is.key(text.slice(0, Math.max(cut, 0))), position: position(text.slice(cut + 1)) };
@@ -82,10 +73,7 @@ export function parseStatement(text) {
   return statement;
 }
 
-function rule(holds, why) {
-  if (!holds) refuse("statement-malformed", `${why}.`);
-}
-
+const rule = (holds, why) => holds || refuse("statement-malformed", `${why}.`);
 const first = (statement) => rule((statement.number === 1) === (statement.previous === null), "Only number 1 has nothing before it");
 export const sameKey = (a, b) => a.raw.every((byte, at) => byte === b.raw[at]);
 const areDistinct = (keys) => keys.every((one, at) => !keys.slice(0, at).some((other) => sameKey(one, other)));
@@ -111,7 +99,7 @@ const RULES = {
   "rye.release/v1": (release) => {
     const kind = release.id.split(":", 1)[0];
     const paths = release.attached.map((one) => one.path.toLowerCase());
-    rule(KINDS[kind].suffixes.includes(release.file.suffix), `The file of a ${kind} does not end in ${release.file.suffix}`);
+    rule(is.KINDS[kind].suffixes.includes(release.file.suffix), `The file of a ${kind} does not end in ${release.file.suffix}`);
     rule(paths.length === 0 || kind === "skill", "Only a skill has attached files");
     rule(new Set([...paths, "skill.md"]).size === paths.length + 1, "Two of its files have the same path");
     rule(!paths.some((path) => ["skill.md", ...paths].some((other) => path.startsWith(`${other}/`))), "An attached file is below another");

@@ -1,5 +1,5 @@
 /** Reads a registry's static files, over https (http on this machine alone) or from a folder, never more than was asked for. */
-import { concat, refuse } from "./encoding.mjs";
+import { concat, Refusal, refuse } from "./encoding.mjs";
 
 const SECONDS = 30;
 
@@ -23,10 +23,8 @@ export function reader(address, open = null) {
   if (root.protocol !== "https:" && !(root.protocol === "http:" && isLocal) && !(root.protocol === "file:" && open)) refuse("bad-address", `${address} is not https.`);
   return async (path, limit, code = "answer-too-large") => {
     const url = new URL(path, root);
-    if (root.protocol === "file:") {
-      const parts = open(url);
-      return parts && limited(parts, limit, url, code);
-    }
+    const parts = root.protocol === "file:" ? open(url) : null;
+    if (root.protocol === "file:") return parts && limited(parts, limit, url, code);
     try {
       const answer = await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(SECONDS * 1000), credentials: "omit" });
       if (answer.status === 404) return null;
@@ -34,17 +32,8 @@ export function reader(address, open = null) {
       if (answer.status !== 200) refuse("registry-failed", `${url} answered ${answer.status}.`);
       return await limited(answer.body, limit, url, code);
     } catch (error) {
-      if (typeof error.code === "string" && error.message && error.name === "Error") throw error;
+      if (error instanceof Refusal) throw error;
       return refuse("registry-unreachable", `${url} did not answer: ${error.cause?.message ?? error.message}.`);
     }
-  };
-}
-
-/** The same file once for each head, however often it is asked for. @param {Read} read @returns {Read} */
-export function remembering(read) {
-  const answers = new Map();
-  return (path, ...limits) => {
-    if (!answers.has(path)) answers.set(path, read(path, ...limits));
-    return answers.get(path);
   };
 }

@@ -22,19 +22,16 @@ export function parseVersion(text, code = "statement-malformed") {
 
 function compareIdentifiers(a, b) {
   const [left, right] = [a, b].map((text) => (/^\d+$/.test(text) ? BigInt(text) : text));
-  if (typeof left !== typeof right) return typeof left === "bigint" ? -1 : 1;
-  return left < right ? -1 : Number(left > right);
+  const isLess = typeof left === typeof right ? left < right : typeof left === "bigint";
+  return a === b ? 0 : isLess ? -1 : 1;
 }
 
 /** @param {Version} a @param {Version} b */
 export function compareVersions(a, b) {
   for (let at = 0; at < 3; at++) if (a.numbers[at] !== b.numbers[at]) return a.numbers[at] < b.numbers[at] ? -1 : 1;
   if (!a.pre.length || !b.pre.length) return Number(b.pre.length > 0) - Number(a.pre.length > 0);
-  for (let at = 0; at < Math.min(a.pre.length, b.pre.length); at++) {
-    const order = compareIdentifiers(a.pre[at], b.pre[at]);
-    if (order) return order;
-  }
-  return a.pre.length - b.pre.length;
+  const orders = a.pre.slice(0, b.pre.length).map((one, at) => compareIdentifiers(one, b.pre[at]));
+  return orders.find((order) => order !== 0) ?? a.pre.length - b.pre.length;
 }
 
 /** The smallest version after all that agree with `numbers` in the first `places`. */
@@ -44,9 +41,7 @@ function after(numbers, places) {
   return { numbers: next, pre: ["0"], isBound: true };
 }
 
-const NOTHING = ["<", { numbers: [0n, 0n, 0n], pre: ["0"], isBound: true }];
-
-function comparators(operator, text, isHyphen = false) {
+function comparators(operator, text) {
   const match = PARTIAL.exec(text);
   if (!match) refuse("statement-malformed", `\`${text}\` is no part of a range.`);
   let places = match.slice(1, 4).findIndex((part) => part === undefined || /[xX*]/.test(part));
@@ -56,8 +51,7 @@ function comparators(operator, text, isHyphen = false) {
   const numbers = match.slice(1, 4).map((part, at) => (at < places ? BigInt(part) : 0n));
   if (numbers.some((value) => value >= MOST)) refuse("statement-malformed", `A number of \`${text}\` is too large.`);
   const low = { numbers, pre: places === 3 ? (match[4]?.split(".") ?? []) : [] };
-  const anything = [[">=", { numbers: [0n, 0n, 0n], pre: [] }]];
-  if (places === 0) return ["<", ">"].includes(operator) ? [NOTHING] : anything;
+  if (places === 0) return ["<", ">"].includes(operator) ? [["<", { numbers, pre: ["0"], isBound: true }]] : [[">=", low]];
   if (operator === "^") {
     const leading = numbers.findIndex((value, at) => value > 0n || at === places - 1);
     return [[">=", low], ["<", after(numbers, leading + 1)]];
@@ -67,7 +61,7 @@ function comparators(operator, text, isHyphen = false) {
   if (operator === "<") return [["<", { numbers, pre: ["0"], isBound: true }]];
   if (operator === ">") return places === 3 ? [[">", low]] : [[">=", { ...after(numbers, places), pre: [] }]];
   if (operator === "<=") return places === 3 ? [["<=", low]] : [["<", after(numbers, places)]];
-  return places === 3 ? [["=", low]] : isHyphen ? [] : [[">=", low], ["<", after(numbers, places)]];
+  return places === 3 ? [["=", low]] : [[">=", low], ["<", after(numbers, places)]];
 }
 
 function alternative(text) {
@@ -96,9 +90,7 @@ const HOLDS = { ">=": (o) => o >= 0, "<=": (o) => o <= 0, ">": (o) => o > 0, "<"
 const sameNumbers = (a, b) => a.numbers.every((value, at) => value === b.numbers[at]);
 
 /** Plain order: what an advisory covers. Pre-releases count like every other version. */
-export function covers(range, version) {
-  return range.some((all) => all.every(([operator, limit]) => HOLDS[operator](compareVersions(version, limit))));
-}
+export const covers = (range, version) => range.some((all) => all.every(([operator, limit]) => HOLDS[operator](compareVersions(version, limit))));
 
 /** What a dependency may choose: a pre-release only where the range names one of the same version. */
 export function allows(range, version) {
