@@ -27,6 +27,7 @@ RUN = (
     ("docs/explanation/runtime.md", "example: denied|typed: .+", "tests/docs/test_runtime.py"),
     ("docs/how-to/agents.md", "example: .+|typed: .+", "tests/docs/test_agents.py"),
     ("docs/how-to/ci.md", "github|gitlab|shell", "tests/attacks/hostile_repository/test_ci_page.py"),
+    ("docs/how-to/checking-without-rye.md", "played: .+", "tests/clients_js/test_documentation.py"),
     ("docs/how-to/customizing.md", "## .+|author publishes .+|the reader agrees", "tests/docs/test_customizing.py"),
     (
         "docs/how-to/changing-skills.md",
