@@ -51,7 +51,7 @@ export const namespace = (text) => demand(isNamespace(text), text, "a namespace"
 export const hash = (text) => demand(/^[0-9a-f]{64}$/.test(text), text, "a SHA-256");
 export const attachedPath = (text) =>
   demand(text.length <= 200 && PATH.test(text) && text.split("/").every((one) => !one.endsWith(".") && !DEVICE.test(one.split(".", 1)[0])), text, "a safe relative path");
-export const word = (text) => demand(/^[!-~]+$/.test(text), text, "one word of printable ASCII");
+export const word = (text) => demand(/^[!-~]{1,512}$/.test(text), text, "one word of printable ASCII");
 export const oneOf = (...words) => (text) => demand(words.includes(text), text, words.join(" or "));
 export const matching = (pattern, what) => (text) => demand(pattern.test(text), text, what);
 export const orDash = (parser) => (text) => (text === "-" ? null : parser(text));

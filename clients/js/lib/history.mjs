@@ -7,7 +7,7 @@ export const ITEM_TYPES = ["release", "yank", "deprecation", "advisory", "takedo
 
 /**
  * @typedef {object} Release
- * @property {import("./index.mjs").Entry} entry @property {any} keyset in force at its position
+ * @property {import("./index.mjs").Entry} entry @property {any} keyset in force at its position @property {any[]} signers its keys that signed the release
  * @property {boolean} revoked too few of its signers are left @property {boolean} yanked @property {any} takedown or null
  * @property {string[]} advisories numbers of those that cover it
  */

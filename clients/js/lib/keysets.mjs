@@ -89,7 +89,7 @@ export class Keysets {
 
   /**
    * Who signed a statement about an item, under the keyset in force at its position.
-   * @param {Entry} entry @returns {Promise<{keyset: any, revoked: boolean}>} `revoked`: too few signers are left
+   * @param {Entry} entry @returns {Promise<{keyset: any, signers: any[], revoked: boolean}>} `revoked`: too few signers are left
    */
   async signed(entry, isRelease) {
     const { said, position, note } = entry;
@@ -101,7 +101,7 @@ export class Keysets {
     const needed = isRelease ? (keyset["release-threshold"] ?? 1) : 1;
     const signers = await this.#signers(note, keyset, this.requirement(keyset));
     if (signers.length < needed) refuse("statement-signer", "A statement is not signed by enough keys of its namespace.");
-    return { keyset, revoked: signers.filter((key) => !this.isRevoked(key, position)).length < needed };
+    return { keyset, signers, revoked: signers.filter((key) => !this.isRevoked(key, position)).length < needed };
   }
 
   /** Whether a recovery came into effect: nothing replaced it, and its time has come. */

@@ -135,7 +135,7 @@ export async function verifyRow(client, row, lock) {
     const other = lock.items.find((one) => `${one.kind}:${one.id}` === target);
     if (!other || (!other.forced && !other.source && !allows(parseRange(range), parseVersion(other.version)))) refuse("lock-does-not-fit", `${identity} needs ${target} ${range}, which is not locked.`);
   }
-  const { key } = await client.fetch(identity, row.version);
-  if ((await fingerprint(key)) !== row.signer) mismatch("signer");
+  await client.fetch(identity, row.version);
+  if (!(await Promise.all(release.signers.map(fingerprint))).includes(row.signer)) mismatch("signer");
   return release;
 }

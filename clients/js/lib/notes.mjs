@@ -4,7 +4,7 @@ import { base64, concat, fromBase64, hex, refuse, sha256hex, utf8 } from "./enco
 
 export const MAX_NOTE = 60_000;
 const MAX_LINES = 32;
-const LINE = /^— ([^\s+\u0085\u001c-\u001f]+) ([A-Za-z0-9+/=]+)$/u;
+const LINE = /^— ([^\s+\u0085\u001c-\u001f]{1,256}) ([A-Za-z0-9+/=]+)$/u;
 
 /** @typedef {{text: string, whole: string, lines: {name: string, id: string, signature: Uint8Array}[]}} Note */
 /** @typedef {import("./ed25519.mjs").Key & {name: string, id: string}} NamedKey */

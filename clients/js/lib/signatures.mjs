@@ -22,10 +22,11 @@ function findLine(lines, suffix) {
   for (const at of [0, 1]) {
     const first = lines[1 - at] ?? "";
     const isHeaded = ["md", "yaml"].includes(suffix) && /^---[ \t]*$/.test(first);
-    const isLater = at === 0 && isHeaded && /:[0-9a-f]{64} -->$/.test(lines[0]); // the later form may stand above `---`
+    const isAbove = at === 0 && isHeaded && CLAIM.test(lines[0]) && !/:[0-9a-f]{16}( -->)?$/.test(lines[0]); // the later form may stand above `---`
     const place = isHeaded || (first.startsWith("#!") && suffix !== "md") ? 1 : 0;
-    if ((at !== place && !isLater) || !CLAIM.test(lines[at] ?? "")) continue;
-    const [, said] = (isHeaded && at === 1 ? HASH_SIGN : COMMENTS[suffix])?.exec(lines[at]) ?? [];
+    if ((at !== place && !isAbove) || !CLAIM.test(lines[at] ?? "")) continue;
+    const forms = [...(isHeaded ? [HASH_SIGN] : []), ...(isHeaded && at === 1 ? [] : [COMMENTS[suffix]])];
+    const [, said] = forms.map((form) => form?.exec(lines[at])).find(Boolean) ?? [];
     if (said === undefined || lines.length === 1) refuse("malformed", "The signature line is malformed.");
     return { at, said };
   }

@@ -36,7 +36,7 @@ const ANY = [0, Infinity];
 const TYPES = {
   "rye.root/v1": [ORIGIN, ["number", counting], ["previous", is.orDash(is.hash)], TIME, ["expires", seconds], ["threshold", counting], ["owner", is.key, [1, 16]], ["log", is.key, [1, 4]]],
   "rye.keyset/v1": [ORIGIN, ["namespace", is.namespace], ["number", counting], ["previous", is.orDash(is.hash)], TIME, ["threshold", counting], ["release-threshold", counting, [0, 1]], ["require", is.oneOf("hardware", "hardware-verified"), [0, 1]], ["key", is.key, [1, 16]], ["revoke", revocation, ANY], ["recovery", seconds, [0, 1]]],
-  "rye.release/v1": [ORIGIN, ID, ["version", is.version], KEYSET, TIME, ["description", is.line(300)], ["file", file], ["attached", attached, ANY], ["depends_on", relation, ANY], ["requires", relation, ANY], ["conflicts_with", relation, ANY], ["capability", is.matching(/^rye\.[!-~]+$/, "a capability pattern"), ANY], ["hook", fields(is.oneOf("directive", "tool", "knowledge"), is.word), ANY]],
+  "rye.release/v1": [ORIGIN, ID, ["version", is.version], KEYSET, TIME, ["description", is.line(300)], ["file", file], ["attached", attached, ANY], ["depends_on", relation, ANY], ["requires", relation, ANY], ["conflicts_with", relation, ANY], ["capability", is.matching(/^rye\.[!-~]{1,1000}$/, "a capability pattern"), ANY], ["hook", fields(is.oneOf("directive", "tool", "knowledge"), is.word), ANY]],
   "rye.yank/v1": [ORIGIN, ID, ["version", is.version], ["state", is.oneOf("yanked", "available")], KEYSET, TIME, REASON],
   "rye.deprecation/v1": [ORIGIN, ID, ["state", is.oneOf("deprecated", "supported")], ["replacement", is.orDash(is.identity)], KEYSET, TIME, REASON],
   "rye.advisory/v1": [ORIGIN, ID, ["number", is.matching(/^[A-Z0-9-]{1,64}$/, "the number of an advisory")], ["range", is.range], ["severity", is.oneOf("low", "medium", "high", "critical")], ["keyset", keysetOrRoot], TIME, ["title", is.line(300)]],
@@ -110,11 +110,10 @@ const RULES = {
   "rye.snapshot/v1": (snapshot) => rule((snapshot.map === null) !== (snapshot.shards === null), "It names either a map or shards"),
 };
 
-/** Three lines: origin, size, root hash; and at most one more, the end of the registry's chain of audit events. */
+/** Three lines: origin, size, root hash; a fourth may name the end of the registry's audit events. */
 export function parseCheckpoint(text, code = "head-malformed") {
-  const [origin, size, root, ...more] = text.split("\n");
-  const audit = more.length === 2 ? /^rye-audit (\S+) [0-9a-f]{64}$/.exec(more[0]) : null;
-  if (more.at(-1) !== "" || more.length > 2 || (more.length === 2 && !audit) || !is.isOrigin(origin) || !/^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/.test(root)) refuse(code, "It is not a checkpoint.");
-  if (audit) number(audit[1], 0, code);
+  const [, origin, size, root, audited = "0"] = /^([^\n]*)\n([^\n]*)\n([^\n]*)\n(?:rye-audit ([0-9]+) [0-9a-f]{64}\n)?$/.exec(text) ?? refuse(code, "It is not a checkpoint.");
+  number(audited, 0, code);
+  if ( !is.isOrigin(origin) || !/^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/.test(root)) refuse(code, "It is not a checkpoint.");
   return { origin, size: number(size, 0, code), root: Uint8Array.from(atob(root), (char) => char.charCodeAt(0)) };
 }
