@@ -62,6 +62,8 @@ def play_one(
         case.play(play)
     except Failed as error:
         failure = str(error)
+    except (KeyError, TypeError, IndexError) as error:
+        failure = f"an answer has not the members of CONTRACT.md: {error!r}"
     return Result(case, play.actual, time.monotonic() - started, failure)
 
 

@@ -432,3 +432,33 @@ locked(
     then=lambda r: r.indexes[PDF].clear() or r.release(version="2.0.0"),
 )
 locked("whose-item-was-left-out-of-the-map", LOCKED, "vanished", row=lambda h: {}, then=lambda r: r.indexes.pop(PDF))
+
+
+def rows(name: str, edit: Callable[[list[str]], list[str]]) -> None:
+    """A proof whose rows before the checkpoint are changed: title, entry, index, hashes."""
+
+    def make(registry: Registry, position: int) -> str:
+        head, _, checkpoint = proof_of(registry, position).partition("\n\n")
+        return "\n".join(edit(head.split("\n"))) + "\n\n" + checkpoint
+
+    proof(f"with-{name}", "c2sp.org/tlog-proof@v1", "malformed", make=make)
+
+
+rows("nothing-but-its-title", lambda r: r[:1])
+rows("no-index", lambda r: r[:2])
+rows("its-entry-without-a-key", lambda r: [r[0], r[1].removeprefix("extra "), *r[2:]])
+rows("its-index-without-a-key", lambda r: [*r[:2], r[2].removeprefix("index "), *r[3:]])
+rows("index-and-entry-exchanged", lambda r: [r[0], r[2], r[1], *r[3:]])
+rows("an-entry-that-is-not-UTF-8", lambda r: [r[0], f"extra {b64(bytes([255]))}", *r[2:]])
+
+
+@case("proofs/of-the-only-entry-of-a-log", PROOFS, LEADS)
+def only_entry(play: Play) -> None:
+    registry = Registry()
+    registry.add_root()
+    registry.publish()
+    play.start(registry)
+    entry = registry.leaves[0]
+    checkpoint = note(tree.checkpoint_text(registry.origin, 1, tree.leaf_hash(entry)), *registry.by_log())
+    text = proof_of(registry, 0, hashes=[], checkpoint=checkpoint)
+    play.expect("the type", play.decisive("verify", proof=text)["type"], "rye.root/v1")

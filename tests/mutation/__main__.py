@@ -59,21 +59,21 @@ def main() -> int:
     if not modules:
         parser.error("no module of modules.toml has that in its path")
     if arguments.list:
-        return _list(modules, only_checks if by_conformance else None)
+        return _list(modules, by_conformance)
     accepted = {row.key: row for row in listed_survivors("conformance.toml" if by_conformance else "accepted.toml")}
     with tempfile.TemporaryDirectory(prefix="rye-mutation-") as folder:
         prepare(Path(folder))
-        demanded = (only_checks, 100.0) if by_conformance else (None, FLOOR)
-        good = [_report(module, accepted, *demanded) for module in modules]
+        good = [_report(module, accepted, by_conformance) for module in modules]
     return 0 if all(good) else 1
 
 
-def _report(module: Module, accepted: dict[Key, Accepted], choose: Choose | None, floor: float) -> bool:
+def _report(module: Module, accepted: dict[Key, Accepted], by_conformance: bool) -> bool:
     """Run one module and print the results of its mutants. Return whether it passes."""
     print(f"== {module.path}", flush=True)
     started = time.monotonic()
     verdicts: list[Verdict] = []
     expected = {key for key in accepted if key[0] == module.path}
+    choose, floor = (only_checks(module.path), 100.0) if by_conformance else (None, FLOOR)
     known = 0
     try:
         for verdict in examine(HERE.parents[1], module, choose):
@@ -109,19 +109,26 @@ def _print_survivor(module: Module, verdict: Verdict) -> None:
     print(f"   + {mutant.after}", flush=True)
 
 
-def _list(modules: list[Module], choose: Choose | None) -> int:
+def _list(modules: list[Module], by_conformance: bool) -> int:
     for module in modules:
         text = (HERE.parents[1] / module.path).read_text("utf-8")
         tree = ast.parse(text)
         every = mutants(tree, text)
-        print(f"{len(every if choose is None else choose(tree, every)):5} {module.path}")
+        chosen = only_checks(module.path)(tree, every) if by_conformance else every
+        print(f"{len(chosen):5} {module.path}")
     return 0
 
 
-def only_checks(tree: ast.Module, every: Sequence[Mutant]) -> list[Mutant]:
-    """The mutants that change or remove a check."""
-    nodes = checks(tree)
-    return [mutant for mutant in every if is_check(mutant, nodes)]
+def only_checks(path: str) -> Choose:
+    """Choose the mutants of a module that change or remove a check, but for functions that no verification runs."""
+    rows = tomllib.loads((HERE / "conformance.toml").read_text("utf-8")).get("elsewhere", [])
+    elsewhere = {function for row in rows if row["module"] == path for function in row["functions"]}
+
+    def choose(tree: ast.Module, every: Sequence[Mutant]) -> list[Mutant]:
+        nodes = checks(tree)
+        return [mutant for mutant in every if mutant.function not in elsewhere and is_check(mutant, nodes)]
+
+    return choose
 
 
 def verifying_modules() -> list[Module]:
