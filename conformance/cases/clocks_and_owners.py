@@ -112,6 +112,13 @@ stepped(
     edit=value("time", "2026-03-01T18:00:00Z"),
 )
 stepped(
+    "that-stands-still",
+    "which is earlier than `before`",
+    "malformed",
+    page=CLOCK,
+    edit=value("time", "2026-03-01T12:01:00Z"),
+)
+stepped(
     "with-an-unknown-line",
     "unknown or duplicate lines",
     "malformed",

@@ -574,3 +574,167 @@ fetched(
         attached={**{f"f{n}": (bytes([97 + n]) * 2 * 1024**2, "-") for n in range(4)}, "g": (b"x", "-")}
     ),
 )
+
+
+# The later form, and lines that are nearly right
+
+LATER = "A line with a KEYID of 64 digits (SHA-256 over the raw key) also counts"
+OLD = sha256(A.raw)
+
+
+def later(
+    name: str, *refuses: str, change: Callable[[str], str] = lambda t: t, marker: str = "rye", **how: object
+) -> None:
+    def data() -> bytes:
+        return change(build(MARKDOWN, marker=marker, key_id=OLD, **how).decode()).encode()
+
+    file(f"later-form-{name}", LATER, *refuses, data=data, kind="directive", path="x.md")
+
+
+def padless(text: str) -> str:
+    return text.replace("==:", ":")
+
+
+def standard(text: str) -> str:
+    """Its signature in the other alphabet of base64."""
+    line_, _, rest = text.partition("\n")
+    fields = line_.split(":")
+    fields[6] = fields[6].replace("-", "+").replace("_", "/")
+    return ":".join(fields) + "\n" + rest
+
+
+later("as-it-is")
+later("with-the-later-marker", marker="ryeos")
+later("without-padding", change=padless)
+later("in-ordinary-base64", change=standard)
+later("of-a-security-keys-length", "malformed", damage=lambda s: s + bytes(5))
+later("with-an-ID-of-63-digits", "malformed", change=lambda t: t.replace(OLD, OLD[:63]))
+later("of-another-key", "signature", change=lambda t: t.replace(OLD, sha256(B.raw)))
+later("changed", "hash", change=lambda t: t + "more\n")
+file(
+    "later-form-above-frontmatter",
+    "also on line 1 above a first line `---`",
+    data=lambda: f"<!-- {items.signature_line(items.skill(), A, key_id=OLD)} -->\n{items.skill()}".encode(),
+)
+file(
+    "later-form-above-frontmatter-as-a-YAML-comment",
+    "also on line 1 above a first line `---`",
+    data=lambda: f"# {items.signature_line(items.skill(), A, key_id=OLD)}\n{items.skill()}".encode(),
+)
+file(
+    "broken-line-above-frontmatter",
+    "What begins like a signature line at the canonical place",
+    "malformed",
+    data=lambda: f"<!-- rye:signed:x -->\n{items.skill()}".encode(),
+)
+file(
+    "later-form-above-a-shebang",
+    "below a shebang",
+    "unsigned",
+    "malformed",
+    data=lambda: build("#!/bin/sh\ntrue\n", "# {}", key_id=OLD),
+    kind="tool",
+    path="x.sh",
+)
+file(
+    "shell-that-begins-with-dashes",
+    "In code it is line 1",
+    data=lambda: build("---\ntrue\n", "# {}"),
+    kind="tool",
+    path="x.sh",
+)
+file(
+    "byte-order-mark-and-a-placeholder",
+    "A byte order mark before a signature line makes it malformed",
+    "unsigned",
+    "malformed",
+    data=lambda: b"\xef\xbb\xbf<!-- rye:signed:2026-01-01T00:00:00Z:placeholder:unsigned:unsigned -->\n# x\n",
+    kind="directive",
+    path="x.md",
+)
+file(
+    "byte-order-mark-and-a-broken-line",
+    "A byte order mark before a signature line makes it malformed",
+    "malformed",
+    data=lambda: b"\xef\xbb\xbf<!-- rye:signed:x -->\n# x\n",
+    kind="directive",
+    path="x.md",
+)
+broken(
+    "with-a-hash-of-65-digits",
+    "HASH is SHA-256 in lower-case hex",
+    lambda t: t.replace(sha256(MARKDOWN), sha256(MARKDOWN) + "0"),
+)
+broken(
+    "with-a-key-id-of-17-digits",
+    "KEYID is the first 16 hex digits",
+    lambda t: t.replace(A.item_key_id, A.item_key_id + "0"),
+)
+broken(
+    "with-a-name-that-has-a-space",
+    "A suffix `|provider@user` proves nothing",
+    lambda t: t.replace(A.item_key_id, A.item_key_id + "|a@b c"),
+)
+broken(
+    "with-a-signature-of-96-characters", "padded base64url (88 characters)", lambda t: t.replace("==:", "AAAAAAAAAA:")
+)
+broken("with-a-signature-of-88-letters", "padded base64url (88 characters)", lambda t: t.replace("==:", "AA:"))
+
+REQUIRES = "or `-` for a feature of the environment (only in `requires`)"
+directive(
+    "requirement-of-a-feature",
+    REQUIRES,
+    text=items.directive("build", requires=[("git", "*")]),
+    relations=[("requires", "git - *")],
+)
+directive(
+    "requirement-of-an-item-as-a-feature",
+    REQUIRES,
+    "mismatch",
+    text=items.directive("build", requires=[("tool:acme/tools/git", "*")]),
+    relations=[("requires", "tool:acme/tools/git - *")],
+)
+directive(
+    "requirement-of-an-item",
+    REQUIRES,
+    text=items.directive("build", requires=[("acme/tools/test", "*")]),
+    relations=[("requires", "acme/tools/test directive:acme/tools/test *")],
+)
+directive(
+    "reference-with-another-kind",
+    "The reference is as written in the item (`[kind:]id` or a bare name)",
+    "mismatch",
+    text=items.directive("build", depends=[("tool:acme/tools/test", "*")]),
+    relations=[("depends_on", "tool:acme/tools/test directive:acme/tools/test *")],
+)
+directive(
+    "several-capabilities",
+    DERIVED,
+    text=items.directive("build", tools=("shell.run", "acme.build", "zip.all")),
+    relations=[],
+    capabilities=["rye.execute.tool.acme.build", "rye.execute.tool.shell.run", "rye.execute.tool.zip.all"],
+)
+fetched(
+    "a-file-without-a-version",
+    RELEASE,
+    "The release's version is that in its file, if it has one",
+    needs=DERIVE,
+    publish=lambda r: r.release(
+        data=items.signed("---\nname: pdf\ndescription: Fills in forms\n---\n\n# pdf\n\nText.\n", A)
+    ),
+)
+fetched(
+    "a-file-with-CR-LF",
+    "kinds.md",
+    "Files are UTF-8 with LF line endings.",
+    "malformed",
+    needs=DERIVE,
+    publish=lambda r: r.release(data=PLAIN.replace(b"\n", b"\r\n")),
+)
+directive(
+    "without-a-model",
+    "The file follows the format of its kind",
+    "malformed",
+    text=items.directive("build").replace('<model tier="low"/>', ""),
+    relations=[],
+)

@@ -498,12 +498,27 @@ def _many(count: int) -> Edit:
     return edit
 
 
+def _more(count: int) -> Edit:
+    """So many keys more."""
+
+    def edit(text: str) -> str:
+        lines = text.splitlines(keepends=True)
+        keys = [line for line in lines if line.startswith("key ")] + [
+            f"key {Key(f'many {n}').line}\n" for n in range(count)
+        ]
+        return "".join([line for line in lines if not line.startswith("key ")] + sorted(keys))
+
+    return edit
+
+
 edited(
     "keysets/grammar", KEYSET, _claim,
     [
         row("a-threshold-of-zero", "threshold <t>", value("threshold", "0"), "malformed"),
         row("a-threshold-above-its-keys", "*t* of its own keys", value("threshold", "3"), "malformed"),
         row("no-keys", "* 1 to 16", _many(0), "malformed"),
+        row("sixteen-keys", "* 1 to 16", _more(14)),
+        row("no-previous", "previous <sha256 of the text of keyset n−1, or ->", value("previous", "-"), "malformed"),
         row("seventeen-keys", "* 1 to 16", _many(17), "malformed", "limit"),
         row("a-release-threshold-of-one", "? from 2 to the number of keys", after("threshold", "release-threshold 1"), "malformed"),
         row("a-release-threshold-above-its-keys", "? from 2 to the number of keys", after("threshold", "release-threshold 3"), "malformed"),

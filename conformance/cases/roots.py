@@ -331,6 +331,19 @@ def _with(label: str, count: int) -> Edit:
     return edit
 
 
+def _more(label: str, count: int) -> Edit:
+    """So many owners or logs more."""
+
+    def edit(text: str) -> str:
+        lines = text.splitlines(keepends=True)
+        rows = [line for line in lines if line.startswith(f"{label} ")] + _keys(count, label).splitlines(keepends=True)
+        first = next(number for number, line in enumerate(lines) if line.startswith(f"{label} "))
+        kept = [line for line in lines if not line.startswith(f"{label} ")]
+        return "".join([*kept[:first], *sorted(rows), *kept[first:]])
+
+    return edit
+
+
 SMALL_ORDER = "AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 NOT_CANONICAL = "7v///////////////////////////////////////38="
 edited(
@@ -345,6 +358,8 @@ edited(
         row("no-owner", "owner <public key> * 1 to 16", _with("owner", 0), "malformed"),
         row("seventeen-owners", "owner <public key> * 1 to 16", _with("owner", 17), "malformed", "limit"),
         row("no-log", "log <public key> * 1 to 4", _with("log", 0), "malformed"),
+        row("sixteen-owners", "owner <public key> * 1 to 16", _more("owner", 13)),
+        row("four-logs", "log <public key> * 1 to 4", _more("log", 3)),
         row("five-logs", "log <public key> * 1 to 4", _with("log", 5), "malformed", "limit"),
         row("it-expires-at-its-time", "it expires after its time", value("expires", "2026-03-01T12:00:00Z"), "malformed"),
         row("it-expires-before-its-time", "it expires after its time", value("expires", "2026-02-01T12:00:00Z"), "malformed"),

@@ -21,12 +21,13 @@ def directive(
     tools: Sequence[str] = (),
     depends: Sequence[tuple[str, str]] = (),
     conflicts: Sequence[tuple[str, str]] = (),
+    requires: Sequence[tuple[str, str]] = (),
     hooks: Sequence[str] = (),
 ) -> str:
     """``tools`` that it may execute, relations as (reference, range), ``hooks``: the tools that they execute."""
     rights = "".join(f"<tool>{tool}</tool>" for tool in tools)
     permissions = f"<execute>{rights}</execute>" if rights else "<search><tool>*</tool></search>"
-    pairs = (("depends_on", depends), ("conflicts_with", conflicts))
+    pairs = (("depends_on", depends), ("requires", requires), ("conflicts_with", conflicts))
     related = "".join(
         f'<{relation} version="{wanted}">{reference}</{relation}>'
         for relation, listed in pairs
@@ -62,12 +63,18 @@ Do the work.
 
 
 def signature_line(
-    rest: str, key: Key, *, marker: str = "rye", time: str = SIGNED_AT, damage: Callable[[bytes], bytes] = bytes
+    rest: str,
+    key: Key,
+    *,
+    marker: str = "rye",
+    time: str = SIGNED_AT,
+    damage: Callable[[bytes], bytes] = bytes,
+    key_id: str | None = None,
 ) -> str:
-    """``rye:signed:…`` over a text, in the current form, without its comment."""
+    """``rye:signed:…`` over a text, in the current form, without its comment. ``key_id``: another than the key's."""
     digest = sha256(rest)
     encoded = base64.urlsafe_b64encode(damage(key.sign(digest.encode()))).decode()
-    return f"{marker}:signed:{time}:{digest}:{encoded}:{key.item_key_id}"
+    return f"{marker}:signed:{time}:{digest}:{encoded}:{key_id or key.item_key_id}"
 
 
 def with_line(rest: str, line: str) -> str:
