@@ -388,3 +388,18 @@ edited(
     ],
     needs=NEEDS, members={"owners": ["acme"]},
 )  # fmt: skip
+
+
+@case("clock/a-step-at-position-two", CLOCK, "right after a snapshot of the time `before`")
+def position_two(play: Play) -> None:
+    registry = Registry()
+    registry.add_root()
+    registry.publish()
+    play.start(registry)
+    ahead = registry.now
+    registry.wait(hours=-2)
+    registry.step_back(ahead)
+    registry.publish()
+    play.serve(registry)
+    play.now = ahead
+    play.decisive("refresh")

@@ -593,3 +593,43 @@ edited(
     ],
     members=OF,
 )  # fmt: skip
+
+
+def line_of(size: int) -> str:
+    """A relation whose line is exactly so long."""
+    identity = "tool:acme/" + "/".join(["a" * 64] * 8)
+    wanted = ">=1.0.0" + " <9.0.0" * 143
+    rest = size - len(f"depends_on  {identity} {wanted}")
+    return f"depends_on {'a' * rest} {identity} {wanted}"
+
+
+def relation_to(identity: str) -> Edit:
+    return _relation(f"depends_on x {identity} *")
+
+
+IDENTITY, WORD = (
+    "depends_on <reference as written> <identity or -> <range>",
+    "A reference and the id of a hook are 1 to 512 characters of printable ASCII without spaces.",
+)
+edited(
+    "releases/limits", RELEASE, _release,
+    [
+        row("a-line-of-2048-bytes", "No line is longer than 2,048 bytes", _relation(line_of(2048))),
+        row("a-line-of-2049-bytes", "No line is longer than 2,048 bytes", _relation(line_of(2049)), "malformed", "limit"),
+        row("a-size-of-2-to-the-53-minus-1", "at most 2^53−1", value("file", f"SKILL.md {2**53 - 1} {'0' * 64}")),
+        row("a-size-of-2-to-the-53", "at most 2^53−1", value("file", f"SKILL.md {2**53} {'0' * 64}"), "malformed", "limit"),
+        row("a-time-in-1969", "real dates only, from 1970 on", value("time", "1969-12-31T23:59:59Z"), "malformed"),
+        row("the-first-second-of-1970", "real dates only, from 1970 on", value("time", "1970-01-01T00:00:00Z")),
+        row("a-version-of-256-characters", "**Versions** have at most 256 characters", value("version", "1.0.0-" + "a" * 250)),
+        row("a-range-of-1024-characters", "**ranges** at most 1,024", _relation(f"depends_on x tool:acme/x >=1.0.0{' <9.0.0' * 143} <9.0.0-aaaaaaaa")),
+        row("a-relation-to-an-id-in-capitals", IDENTITY, relation_to("tool:acme/X"), "malformed"),
+        row("a-relation-to-an-id-of-one-segment", IDENTITY, relation_to("tool:acme"), "malformed"),
+        row("a-relation-to-an-unknown-kind", IDENTITY, relation_to("spell:acme/x"), "malformed"),
+        row("a-relation-to-the-namespace-root", "The namespace `root` is reserved.", relation_to("tool:root/x"), "malformed"),
+        row("a-relation-to-an-id-that-ends-in-root", IDENTITY, relation_to("tool:acme/root")),
+        row("a-reference-of-512-characters", WORD, _relation(f"depends_on {'x' * 512} tool:acme/x *")),
+        row("a-reference-of-513-characters", WORD, _relation(f"depends_on {'x' * 513} tool:acme/x *"), "malformed", "limit"),
+        row("a-reference-that-is-not-ASCII", WORD, _relation("depends_on ü tool:acme/x *"), "malformed"),
+    ],
+    members=OF,
+)  # fmt: skip

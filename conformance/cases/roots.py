@@ -403,3 +403,22 @@ def next_not_utf_8(play: Play) -> None:
     registry.publish()
     play.serve(registry, {"root/2": registry.files["root/2"] + b"\xff\n"})
     play.decisive("refresh")
+
+
+def origin(name: str, text: str, *refuses: str) -> None:
+    @case(f"roots/origin-{name}", COMMON, "at most 128 characters. It names the registry permanently", *refuses)
+    def play_origin(play: Play) -> None:
+        registry = Registry(origin=text)
+        registry.add_root()
+        registry.publish()
+        play.serve(registry)
+        play.decisive("init", fingerprint=registry.fingerprint)
+
+
+origin("of-128-characters", "a" * 128)
+origin("of-129-characters", "a" * 129, "malformed", "limit")
+origin("with-a-port-and-a-path", "registry.example:8080/a/b_c")
+origin("with-an-empty-segment", "registry.example//a", "malformed")
+origin("with-an-exclamation-mark-at-its-end", "registry.example!", "malformed")
+origin("that-begins-with-a-dot", ".example", "malformed")
+origin("with-a-scheme", "https://registry.example", "malformed")

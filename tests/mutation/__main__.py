@@ -97,7 +97,7 @@ def _report(module: Module, accepted: dict[Key, Accepted], by_conformance: bool)
         f"{ratio:.1f} % in {time.monotonic() - started:.0f} s",
         flush=True,
     )
-    return ratio >= floor and not expected
+    return ratio >= floor and (by_conformance or not expected)
 
 
 def _print_survivor(module: Module, verdict: Verdict) -> None:
