@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from typing import Any
 
 from conformance.cases import case
 from conformance.play import Play
@@ -583,7 +584,7 @@ OLD = sha256(A.raw)
 
 
 def later(
-    name: str, *refuses: str, change: Callable[[str], str] = lambda t: t, marker: str = "rye", **how: object
+    name: str, *refuses: str, change: Callable[[str], str] = lambda t: t, marker: str = "rye", **how: Any
 ) -> None:
     def data() -> bytes:
         return change(build(MARKDOWN, marker=marker, key_id=OLD, **how).decode()).encode()

@@ -8,6 +8,7 @@ import tomllib
 import pytest
 
 from tests.mutation.__main__ import HERE, listed_modules, listed_survivors, verifying_modules
+from tests.mutation.checks import checks, is_check
 from tests.mutation.operators import mutants
 
 ROOT = HERE.parents[1]
@@ -41,3 +42,23 @@ def test_every_function_that_no_verification_runs_is_there() -> None:
         text = (ROOT / row["module"]).read_text("utf-8")
         assert set(row["functions"]) <= {mutant.function for mutant in mutants(ast.parse(text), text)}
         assert row["reason"].endswith(".")
+
+
+def test_what_refuses_is_a_check_and_what_prepares_is_none() -> None:
+    text = """
+def read(data: bytes) -> int:
+    value = len(data) + 1
+    if value > 3:
+        raise ValueError("too long")
+    demand(value)
+    return value * 2
+
+def is_short(data: bytes) -> bool:
+    return len(data) < 4
+"""
+    tree = ast.parse(text)
+    nodes = checks(tree)
+    found = {(mutant.line, mutant.change) for mutant in mutants(tree, text) if is_check(mutant, nodes)}
+    assert {line for line, _ in found} == {4, 5, 6, 10}
+    assert (4, "value > 3 → value >= 3") in found
+    assert (6, "demand(value) → pass") in found
