@@ -72,8 +72,14 @@ _TAGS = {
     "operating": "Whether the server works, and what it counts.",
 }
 _TAG_OF = {
-    **{"blobs": "publishing", "statements": "publishing", "stages": "staging", "search": "reading"},
-    **{"whoami": "signing in", "oidc": "signing in", "device": "signing in", "admin": "administration"},
+    "blobs": "publishing",
+    "statements": "publishing",
+    "stages": "staging",
+    "search": "reading",
+    "whoami": "signing in",
+    "oidc": "signing in",
+    "device": "signing in",
+    "admin": "administration",
 }
 """By the segment after the version; all other calls are for operating."""
 

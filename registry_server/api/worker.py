@@ -35,8 +35,8 @@ from rye.items.search_words import SEARCH_LETTERS
 
 _log = logging.getLogger("rye.registry")
 QUIET_SECONDS = 0.5
-"""How long no one must wait for this process before it analyses a release: publishes come in series, and between two of a series is
-the time that a batch takes."""
+"""How long no one must wait for this process before it analyses a release: publishes come in series, and between two of a series
+is the time that a batch takes."""
 LATER = 1_000
 """Publishes whose releases can wait for the thread that analyses them."""
 

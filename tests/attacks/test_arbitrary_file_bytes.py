@@ -78,8 +78,8 @@ READERS: dict[str, Decoder] = {
     ),
     "rye.project.origins.read_origins": Decoder(
         origins.read_origins,
-        b'["skill:a"]\nitem = "skill:b/a"\nversion = "1"\ndigest = "%s"\nsource = "git+c"\nsigner = "none"\nref = "HEAD"\ncommit = "%s"\n'
-        % (b"0" * 64, b"0" * 40),
+        b'["skill:a"]\nitem = "skill:b/a"\nversion = "1"\ndigest = "%s"\n'
+        b'source = "git+c"\nsigner = "none"\nref = "HEAD"\ncommit = "%s"\n' % (b"0" * 64, b"0" * 40),
     ),
     "rye.project.member_patterns.claimed_by": Decoder(
         lambda data: member_patterns.claimed_by(data, "a"), b'[workspace]\nmembers = ["a"]\n', error=ValueError

@@ -100,7 +100,7 @@ def ruins(seed: int, packages: int) -> tuple[Root[str], Graph]:
             }
             refuses = {o: str(dice.randint(1, 5)) for o in dice.sample(names, 1) if o != name and o not in needs}
             features = ["gpu"] if dice.random() < 0.15 else []
-            exclusions = {reason: "" for reason in _REASONS if dice.random() < 0.08}
+            exclusions: dict[Exclusion, str] = {reason: "" for reason in _REASONS if dice.random() < 0.08}
             graph[name][f"{version}.0.0"] = Release(needs, refuses, features, exclusions)
     locked = {name: f"{dice.randint(1, 5)}.0.0" for name in names if dice.random() < 0.2}
     return project(dict.fromkeys(names[:3], "*"), locked), graph

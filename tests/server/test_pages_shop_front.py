@@ -409,7 +409,7 @@ class TestTheNewestVersion:
         answer = local.get(f"/-/skill/{item.id}@{wanted}", headers=HTML)
         assert (answer.status_code, "location" in answer.headers) == (404, False)
         if wanted in ("3", "1.1", "1.2.9"):
-            page = html.fromstring(answer.content)
+            page: Any = html.fromstring(answer.content)
             assert "Versions: 10.0.0, 2.0.0, 1.11.0-rc.1" in page.text_content()
             assert page.xpath(f'//main//a[@href="/-/skill/{item.id}/versions"]')
 
@@ -474,7 +474,7 @@ class TestForBrowsers:
         (path,) = page.xpath('//link[@rel="alternate"][@type="application/json"]/@href')
         assert document(local, path)["id"] == identity.id
         (search,) = page.xpath('//link[@rel="search"]/@href')
-        described = etree.fromstring(local.get(search).content)
+        described: Any = etree.fromstring(local.get(search).content)
         (url,) = described.xpath('//*[local-name()="Url"]/@template')
         assert url.endswith("/-/search?q={searchTerms}")
         icon = local.get("/favicon.ico")

@@ -249,7 +249,8 @@ def test_the_log_names_the_limit_before_the_end(tmp_path: Path, limits: Limits, 
     assert named["params_redacted"] == crossed
     assert (end["event"], end["decision"]) == ("end", "limit")
     used = result.used
-    assert (end["params_redacted"]["tokens"], end["params_redacted"]["spend"]) == (used.tokens, str(used.spend))
+    params: Any = end["params_redacted"]
+    assert (params["tokens"], params["spend"]) == (used.tokens, str(used.spend))
     assert used.tokens > 0
 
 
