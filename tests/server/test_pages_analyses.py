@@ -463,7 +463,7 @@ from rye.describing.description import Description
 none = Rows()
 lists = dict.fromkeys(("rights", "agent_tools", "hooks", "runs", "facts", "unread"), none)
 may = MayDo(tier=None, agent_limits=(), problem=None, **lists)
-data, _ = encode(Analysis(may, None, Description(declared=None), None, Parts("", "", "", Text(()))))
+data, _ = encode(Analysis(may, None, Description(declared=None), "", None, Parts("", "", "", Text(()))))
 sys.setswitchinterval(1e-5)
 
 def read(barrier):

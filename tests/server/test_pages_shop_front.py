@@ -15,6 +15,7 @@ from lxml import etree, html
 from registry_server.pages import listings, lists, registry_view
 from registry_server.pages.errors import pieces
 from registry_server.pages.limits import ListLimits
+from registry_server.upkeep.founding import found
 from rye.items.identity import Identity
 from rye.registry.protocol.statements import Relation, Yank
 from rye.registry.trust.records import ItemHistory, judge
@@ -489,3 +490,39 @@ class TestForBrowsers:
         put(local, acme, identity, "1.0.0", signed.encode(), description=words[:300])
         assert document(local, f"/-/skill/{identity.id}")["lead"] == words
         assert words in tree(local, f"/-/skill/{identity.id}").xpath('//p[@class="lead"]')[0].text_content()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_lists_are_the_same_on_both_databases(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    data = tmp_path / "data"
+    database = {"database": request.getfixturevalue("empty")} if kind == "postgresql" else {}
+    found(data, ORIGIN, database, None, 365)
+    with LocalRegistry(data, make=False) as made:
+        acme, other = made.owner("acme"), made.owner("other")
+        used = skill(made, acme, ALARM, "license: Apache-2.0\n", "b-used")
+        skill(made, acme, extra="license: MIT\nallowed-tools: Read\n", name="abc")
+        skill(made, acme, extra="license: mit\n", name="ab-x")
+        skill(made, other, name="user", depends_on=(Relation(str(used), used, "^1.0"),))
+
+        def listed(query: str) -> list[str]:
+            return names(document(made, f"/-/skills{query}"))
+
+        for _ in range(50):  # a page describes items for half a second at most
+            if document(made, "/-/skills?alarms=no")["unknown"] == 0:
+                break
+        assert listed("") == ["acme/b-used", "other/user", "acme/ab-x", "acme/abc"]
+        assert listed("?sort=newest") == ["other/user", "acme/ab-x", "acme/abc", "acme/b-used"]
+        assert listed("?sort=name") == ["acme/ab-x", "acme/abc", "acme/b-used", "other/user"]
+        assert listed("?alarms=no&sort=name") == ["acme/ab-x", "acme/abc"]
+        assert listed("?tools=declared") == ["acme/abc"]
+        assert listed("?licence=MIT&sort=name") == ["acme/ab-x", "acme/abc"]
+        licences = [(link["words"].lower(), link["count"]) for link in document(made, "/-/skills")["licences"]]
+        assert licences == [("any", None), ("mit", 2), ("apache-2.0", 1)]
+        publishers = document(made, "/-/namespaces")["namespaces"]
+        assert [(row["namespace"], row["items"], row["used_by"]) for row in publishers] == [
+            ("acme", 3, 1),
+            ("other", 1, 0),
+        ]
+        assert names(document(made, f"/-/skill/{used.id}/dependents")) == ["other/user"]
+        home = made.get("/", headers=HTML).text
+        assert "used by 1 item of 1 other publisher" in home
