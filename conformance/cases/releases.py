@@ -81,8 +81,8 @@ edited(
         row("relations-in-another-order", "in exactly the order below", _relation("requires acme/x skill:acme/x *\ndepends_on acme/x skill:acme/x *"), "malformed"),
         row("the-same-relation-twice", "without duplicates", _relation("depends_on acme/x skill:acme/x *\ndepends_on acme/x skill:acme/x *"), "malformed"),
         row("relations-not-sorted", "sorted by their bytes", _relation("depends_on acme/y skill:acme/y *\ndepends_on acme/x skill:acme/x *"), "malformed"),
-        row("a-capability-with-a-space", "Capabilities are `rye.` and 1 to 1,000 characters of printable ASCII without spaces.", after("file", "capability rye.x y"), "malformed"),
-        row("a-capability-that-is-none", "Capabilities are `rye.` and 1 to 1,000 characters of printable ASCII without spaces.", after("file", "capability !"), "malformed"),
+        row("a-capability-with-a-space", "A capability is `rye.` and 1 to 1,000 characters of printable ASCII", after("file", "capability rye.x y"), "malformed"),
+        row("a-capability-that-is-none", "A capability is `rye.` and 1 to 1,000 characters of printable ASCII", after("file", "capability !"), "malformed"),
         row("a-hook-without-an-id", "hook <item type> <item id>", after("file", "hook tool"), "malformed"),
         row("a-hook-of-an-unknown-type", "hook <item type> <item id>", after("file", "hook spell acme/x"), "malformed"),
         row("a-note-of-more-than-60000-bytes", "no signed note longer than 60,000 bytes", after("file", "\n".join(sorted(f"capability rye.x{n:05}.{'a' * 100}" for n in range(600)))), "malformed", "limit"),
@@ -609,7 +609,7 @@ def relation_to(identity: str) -> Edit:
 
 IDENTITY, WORD = (
     "depends_on <reference as written> <identity or -> <range>",
-    "A reference and the id of a hook are 1 to 512 characters of printable ASCII without spaces.",
+    "a reference or a hook's id 1 to 512",
 )
 edited(
     "releases/limits", RELEASE, _release,
