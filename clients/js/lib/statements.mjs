@@ -114,6 +114,6 @@ const RULES = {
 export function parseCheckpoint(text, code = "head-malformed") {
   const [, origin, size, root, audited = "0"] = /^([^\n]*)\n([^\n]*)\n([^\n]*)\n(?:rye-audit ([0-9]+) [0-9a-f]{64}\n)?$/.exec(text) ?? refuse(code, "It is not a checkpoint.");
   number(audited, 0, code);
-  if ( !is.isOrigin(origin) || !/^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/.test(root)) refuse(code, "It is not a checkpoint.");
+  if (!is.isOrigin(origin) || !/^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/.test(root)) refuse(code, "It is not a checkpoint.");
   return { origin, size: number(size, 0, code), root: Uint8Array.from(atob(root), (char) => char.charCodeAt(0)) };
 }
