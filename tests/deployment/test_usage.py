@@ -236,6 +236,15 @@ def test_the_picture_has_a_bar_for_each_week(rye: Person) -> None:
     assert "script" not in rye.path("usage.svg").read_text()
 
 
+def test_the_commands_of_the_page(rye: Person) -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/usage.md").read_text()
+    lines = page.split("```\n")[1].splitlines()
+    assert len(lines) == 2
+    for line in lines:
+        rye.ok(*line.split(" ")[1:])
+    assert rye.path("usage.svg").is_file()
+
+
 def test_the_weeks_are_without_gaps_and_sum_up() -> None:
     now = datetime(2027, 1, 4, 12, tzinfo=UTC)
     uses = [Use(now - timedelta(days=day), PDF, "allowed", 0, Decimal(0)) for day in range(40)]

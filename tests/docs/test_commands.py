@@ -57,6 +57,7 @@ RUN = (
     ("docs/how-to/running.md", "typed: .+", "tests/docs/test_runtime.py"),
     ("docs/how-to/sources.md", "run|fails", "tests/docs/test_sources.py"),
     ("docs/how-to/tools.md", "try", "tests/runtime/test_trying.py"),
+    ("docs/how-to/usage.md", "# See what is used", "tests/deployment/test_usage.py"),
     ("docs/how-to/workspaces.md", "workspace commands", "tests/cli/test_workspaces.py"),
     ("docs/reference/facts.md", "typed: .+", "tests/docs/test_typed.py"),
     ("docs/reference/lock.md", "typed: .+", "tests/docs/test_typed.py"),
@@ -116,6 +117,18 @@ NOT_RUN = {
         "dry",
     ): "needs an organization; tests/cli/test_org.py has one on this machine",
     ("docs/how-to/running-a-witness.md", "dry"): "stays in the foreground; tests/witness plays it",
+    (
+        "docs/how-to/verify-rye.md",
+        "## Check what is installed",
+    ): "the project's key signs no release here; tests/packaging/test_release.py does the same with another key",
+    (
+        "docs/how-to/verify-rye.md",
+        "## Make the same bytes yourself",
+    ): "downloads packages; tests/packaging/test_release.py does it with none, twice",
+    (
+        "docs/how-to/verify-rye.md",
+        "## Sign and publish one",
+    ): "downloads packages; tests/packaging/test_release.py signs and publishes one",
     ("docs/how-to/ci.md", "## Publishing from a build"): "needs an identity token of GitHub or GitLab; "
     "tests/cli/test_trusted_publish.py does it with an issuer on this machine",
 }
