@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
@@ -50,13 +51,11 @@ def usage(context: Context, days: int, programs: Iterable[str] = ()) -> Answer:
         uses += uses_of(log.events)
         broken += log.verdict.state == "broken"
     if broken:
-        notes.append(
-            f"{broken} of the runs have a log that was changed; only its intact lines count (`rye runs verify`)."
-        )
+        notes.append(f"Of logs that were changed, only the intact lines count (`rye runs verify`): {broken}.")
     if logs.foreign:
-        notes.append(f"{logs.foreign} logs in .ai/runs were not written by you on this machine, and do not count.")
+        notes.append(f"Logs in .ai/runs that you did not write on this machine do not count: {logs.foreign}.")
     if logs.left_out:
-        notes.append(f"{logs.left_out} older runs do not count: the logs are larger than what is read at once.")
+        notes.append(f"Logs beyond what is read at once do not count: {logs.left_out}.")
     if "claude" in set(programs):
         transcripts = Transcripts(context, project)
         uses += transcripts.uses()
@@ -118,9 +117,9 @@ class Transcripts:
         """What did not count."""
         notes = []
         if self._left_out:
-            notes.append(f"{self._left_out} transcripts of Claude Code do not count: too large, or not to be read.")
+            notes.append(f"Transcripts that are too large, or cannot be read, do not count: {self._left_out}.")
         if self._unread:
-            notes.append(f"{self._unread} lines of transcripts do not count: they are no JSON, or too long.")
+            notes.append(f"Lines of transcripts that are no JSON, or too long, do not count: {self._unread}.")
         return notes
 
     def _files(self) -> list[Path]:
@@ -132,7 +131,8 @@ class Transcripts:
             for name in names:
                 path = Path(folder) / name
                 if name.endswith(".jsonl") and not path.is_symlink():
-                    dated.append((path.stat().st_mtime, path))
+                    with suppress(OSError):  # it was removed meanwhile
+                        dated.append((path.stat().st_mtime, path))
         return [path for _, path in sorted(dated, reverse=True)[: USAGE.transcripts]]
 
     def _of_line(self, line: bytes) -> Iterator[Use]:

@@ -98,7 +98,7 @@ def test_logs_of_others_do_not_count_and_are_said(rye: Person) -> None:
     run_log(rye, timedelta(days=1), CALL, ALLOW, mode=0o644)
     found = usage(rye)
     assert rows(found)[PDF]["uses"] == 0
-    assert "1 logs in .ai/runs were not written by you" in found["notes"][0]
+    assert "did not write on this machine do not count: 1." in found["notes"][0]
 
 
 def test_of_a_changed_log_only_the_intact_lines_count(rye: Person) -> None:
