@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 import registry_server
 import rye.registry
 import rye.signing
+from registry_server.accounts import directory_list
 from registry_server.api import sessions
 from registry_server.interop import git_lines
 from registry_server.pages import release_analysis
@@ -171,6 +172,10 @@ DECODERS: dict[str, Decoder] = {
     "rye.signing.keys.public_key_problem": Decoder(keys.public_key_problem, bytes(32), _STICK.blob()),
     "rye.signing.ssh_wire.read_blob": Decoder(
         ssh_wire.read_blob, _STICK.blob(), ssh_wire.SshKey(bytes(32)).blob(), error=ssh_wire.WireError
+    ),
+    "registry_server.accounts.directory_list.read": Decoder(
+        directory_list.read,
+        b'{"format":"rye.accounts/v1","issuer":"i","time":"2026-01-02T03:04:05Z","accounts":[{"subject":"s","groups":["g"]}]}',
     ),
     "registry_server.api.sessions.fields_of": Decoder(sessions.fields_of, b"client_id=rye&name=a%FF%00"),
     "registry_server.interop.git_lines.read_lines": Decoder(
