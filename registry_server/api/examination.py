@@ -11,7 +11,7 @@ from types import MappingProxyType
 import sqlalchemy as sa
 
 from registry_server.accounts import blob_owners
-from registry_server.accounts.namespace_room import NamespaceRoom
+from registry_server.accounts.quotas import NamespaceRoom
 from registry_server.accounts.scopes import scope_of
 from registry_server.accounts.tokens import Account
 from registry_server.sequencer.acceptance import Candidate, examine, namespace_of, read_note

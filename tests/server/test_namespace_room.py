@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from registry_server.accounts.namespace_room import NamespaceRoom
+from registry_server.accounts.quotas import NamespaceRoom
 from registry_server.settings import Settings
 from rye.errors import RyeError
 from tests.scenes.local_registry import LocalRegistry
