@@ -55,6 +55,12 @@ def test_a_colleague_types_one_command_and_answers_one_question(author: Person, 
     assert "[y/N" not in person.terminal("install"), "nothing is asked twice"
 
 
+def test_the_next_step_of_a_signature_in_a_project_that_only_deploys_is_a_deploy(author: Person) -> None:
+    author.write(OWN, skill("forms", body="Changed."))
+    said = author.terminal("sign", OWN, env={"NO_COLOR": "1"})
+    assert ("Next: `rye deploy`" in said, "rye publish" in said) == (True, False), said
+
+
 def test_a_no_leaves_everything_as_it_was_and_asks_again(author: Person, tmp_path: Path) -> None:
     person = clone(author, tmp_path / "colleague")
     for _ in range(2):

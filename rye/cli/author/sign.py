@@ -58,7 +58,11 @@ def sign(session: Session, paths: tuple[str, ...], key: str | None, force: bool,
         session.console.say(f"wrote {outcome.proposed}: commit it, so that colleagues are asked about your key")
     _warn_of_outside(session, outcome)
     if any(item.changed for item in outcome.signed):
-        session.console.next_step("`rye publish` sends what is signed to your registry, after asking.")
+        deploys, publishes = (
+            "`rye deploy` writes it where agent programs read it.",
+            "`rye publish` sends what is signed to your registry, after asking.",
+        )
+        session.console.next_step(deploys if outcome.deploys else publishes)
 
 
 def _warn_of_outside(session: Session, outcome: SignOutcome) -> None:

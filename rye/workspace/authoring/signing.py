@@ -59,6 +59,8 @@ class SignOutcome(Struct, frozen=True):
     published. Without those that a former key of it signed earlier: they may be published already, and stay so."""
     namespace: str | None = None
     """The namespace that does not accept them."""
+    deploys: bool = False
+    """Whether the project has no namespace to publish to, and deploys."""
     proposed: str | None = None
     """The file with the key that was put below ``.ai/keys`` for colleagues."""
 
@@ -123,7 +125,14 @@ def sign_items(
         one for one in results if owners and one.key not in owners and (one.changed or one.key not in former)
     )
     proposed = _propose(context, [item for item, _ in changes], signing_key.public) if signing_key is not None else None
-    return SignOutcome(signed=tuple(results), kept=kept, outside=outside, namespace=namespace, proposed=proposed)
+    return SignOutcome(
+        signed=tuple(results),
+        kept=kept,
+        outside=outside,
+        namespace=namespace,
+        deploys=namespace is None and _deploys(context),
+        proposed=proposed,
+    )
 
 
 def _valid_signatures(
@@ -146,6 +155,11 @@ def _agree_to_attached(context: Context, items: Sequence[ItemFile]) -> None:
     entries = spaces.entries_of(context.home, "project", project, manifest.namespace)
     named = (f"{entry.location.kind}:{entry.id}" for entry in entries if entry.path.resolve() in places)
     own_attached.remember_own_files(context.home, project, manifest, frozenset(named))
+
+
+def _deploys(context: Context) -> bool:
+    project = find_project(context.cwd)
+    return project is not None and bool(load_manifest(project).deploy.targets)
 
 
 def _propose(context: Context, items: Sequence[ItemFile], key: PublicKey) -> str | None:
