@@ -18,6 +18,7 @@ from rye.signing.verification import Verdict
 from rye.text.diagnostics import Diagnostic
 from rye.text.facts.fact import LEVELS
 from rye.workspace.installing.item_listing import ItemRow
+from rye.workspace.self_check import SelfCheck
 
 Level = Annotated[str, Meta(pattern=f"^({'|'.join(LEVELS)})$")]
 Tier = Literal["safe", "write", "elevated", "unrestricted"]
@@ -604,6 +605,12 @@ class OverrideNewDocument(Struct, kw_only=True):
     content: str | UnsetType | None = UNSET
 
 
+class SelfCheckDocument(SelfCheck, frozen=True, kw_only=True):
+    """``rye self check``. ``cannot_know``: what nothing was compared with."""
+
+    cannot_know: str
+
+
 class UsageDocument(Usage, frozen=True, kw_only=True):
     """``rye usage``. ``notes`` says what did not count."""
 
@@ -642,6 +649,7 @@ DOCUMENTS: dict[str, type] = {
     "diff-origin": OriginDiffDocument,
     "update-origin": OriginUpdateDocument,
     "override-new": OverrideNewDocument,
+    "self-check": SelfCheckDocument,
     "usage": UsageDocument,
     "version": VersionDocument,
 }

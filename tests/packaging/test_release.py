@@ -31,6 +31,7 @@ from tests.packaging.test_wheel import ROOT, pinned_here
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 from tests.scenes.ssh_agents import OpenSshAgent, needs_sk_dummy, needs_ssh_agent, openssh_agent
+from tests.schemas.test_catalog import check
 
 pytestmark = pytest.mark.processes
 needs_ssh_keygen = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="OpenSSH is not installed")
@@ -299,6 +300,7 @@ class Installed:
         assert found.get("state") == state, (found, done.stderr)
         assert done.returncode == (0 if state == "as-released" else 1)
         assert "can lie about itself" in found["cannot_know"]
+        check("json-self-check", found)
         return found
 
     def record(self, path: str) -> None:
