@@ -185,7 +185,7 @@ head(
 head(
     "checkpoint-with-a-high-S",
     COMMON,
-    "signatures with a non-canonical S or R, are invalid",
+    "signatures with a non-canonical S",
     "signature",
     lie=members(
         checkpoint=lambda c: (

@@ -173,7 +173,7 @@ in_file(
 )
 in_file(
     "with-a-high-S",
-    "non-canonical S or R, are invalid",
+    "signatures with a non-canonical S",
     "signature",
     page="protocol.md#common-rules",
     data=lambda: items.with_line(items.skill(), line(damage=high_s)).encode(),
@@ -489,7 +489,7 @@ file(
 )
 file(
     "with-a-high-S",
-    "signatures with a non-canonical S or R, are invalid",
+    "signatures with a non-canonical S",
     "signature",
     page="protocol.md#common-rules",
     data=lambda: build(MARKDOWN, damage=high_s),

@@ -302,7 +302,7 @@ _policy(
 # What is not cosigned does not exist yet, and what was stays
 
 LATER = "Everything below is read under this head; what the newest one adds does not exist yet."
-BACK = "It never goes back to a smaller one."
+BACK = "It never goes back to a smaller one"
 
 
 def _waiting(play: Play) -> tuple[Registry, Registry]:
