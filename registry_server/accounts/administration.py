@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from msgspec import Struct
 
 from registry_server.accounts import audit_events, groups, members, publishers, roles, tokens, webhooks
-from registry_server.accounts.groups import Moved, TeamGroup
+from registry_server.accounts.groups import TeamGroup, TeamMoves
 from registry_server.accounts.members import AccountMember
 from registry_server.accounts.publishers import Publisher
 from registry_server.accounts.tokens import Account
@@ -205,7 +205,7 @@ def unmap_group(connection: sa.Connection, group: TeamGroup, by: By) -> list[str
     return gone
 
 
-def record_moved(connection: sa.Connection, member: AccountMember, moved: Moved, by: By) -> None:
+def record_moved(connection: sa.Connection, member: AccountMember, moved: TeamMoves, by: By) -> None:
     """Record which teams an account joined and left because of its groups."""
     detail = {"joined": list(moved.joined), "left": list(moved.left)}
     _record(connection, by, "account.groups", f"account:{member.id}", detail)

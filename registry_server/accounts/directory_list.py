@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from registry_server.accounts import administration, audit_events, groups, members
 from registry_server.accounts.administration import By
-from registry_server.accounts.groups import Moved
+from registry_server.accounts.groups import TeamMoves
 from registry_server.accounts.members import AccountMember
 from registry_server.accounts.times import after, seconds_between
 from registry_server.storage.schema import accounts, registry
@@ -65,7 +65,7 @@ class ListedChange(Struct, frozen=True):
 
     member: AccountMember
     groups: frozenset[str]
-    moved: Moved
+    moved: TeamMoves
     is_disabled: bool
 
     @property

@@ -44,7 +44,7 @@ class TeamGroup(Struct, frozen=True):
         return {name: getattr(self, name) for name in self.__struct_fields__}
 
 
-class Moved(Struct, frozen=True):
+class TeamMoves(Struct, frozen=True):
     """The teams that an account joined and left because of its groups."""
 
     joined: tuple[str, ...] = ()
@@ -122,7 +122,7 @@ def written(claims: Claims, now: str) -> str:
     return min(write_time(datetime.fromtimestamp(int(claims["iat"]), UTC)), now)
 
 
-def move(connection: sa.Connection, member: AccountMember, groups: Collection[str], time: str) -> Moved | None:
+def move(connection: sa.Connection, member: AccountMember, groups: Collection[str], time: str) -> TeamMoves | None:
     """Put an account into the teams of its groups, and out of those of others. ``time``: when somebody wrote the groups down.
 
     None: something newer is known (rule 3).
@@ -144,7 +144,7 @@ def move(connection: sa.Connection, member: AccountMember, groups: Collection[st
     return _moved(before, before - gone | fresh)
 
 
-def foreseen(connection: sa.Connection, member: AccountMember, groups: Collection[str]) -> Moved:
+def foreseen(connection: sa.Connection, member: AccountMember, groups: Collection[str]) -> TeamMoves:
     """What :func:`move` would do to an account of which nothing newer is known."""
     before = _present(connection, member.id)
     of_issuer = [row for row in listing(connection) if row.issuer == member.issuer]
@@ -176,9 +176,9 @@ def _wanted(mapped: Sequence[TeamGroup], groups: Collection[str]) -> _Pairs:
     return frozenset((row.team, row.group) for row in mapped if row.group in groups)
 
 
-def _moved(before: _Pairs, after: _Pairs) -> Moved:
+def _moved(before: _Pairs, after: _Pairs) -> TeamMoves:
     inside, later = ({team for team, _ in pairs} for pairs in (before, after))
-    return Moved(tuple(sorted(later - inside)), tuple(sorted(inside - later)))
+    return TeamMoves(tuple(sorted(later - inside)), tuple(sorted(inside - later)))
 
 
 def _only(connection: sa.Connection, called: str, is_it: Callable[[TeamGroup], bool]) -> TeamGroup:

@@ -62,7 +62,7 @@ def clock_back(
             with database.reader(sequencer.engine) as connection:
                 step = steps.plan(Ledger(connection), reason or "", sequencer.clock.now())
             if draft is not None:
-                write_draft(output, draft, step.text(), "rye-registry clock back --publish")
+                write_draft(output, draft, step.text(), f"rye-registry clock back --publish {draft}")
                 return
             owners = [registry_keys.read(path) for path in key_files] or registry_keys.in_folder(settings.keys, "root")
             if not owners:

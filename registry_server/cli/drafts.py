@@ -22,7 +22,7 @@ def write_draft(output: Output, draft: Path, text: str, command: str) -> None:
             "cannot-write", f"{draft} cannot be written: {error.strerror}.", "Choose another file."
         ) from error
     output.result({"file": str(draft), "text": text}, text)
-    output.say(f"Next, each owner signs it: `rye-registry root sign {draft} --key KEY`. Then: `{command} {draft}`")
+    output.say(f"Next, each owner signs it: `rye-registry root sign {draft} --key KEY`. Then: `{command}`")
 
 
 def read_draft_file(path: Path) -> str:

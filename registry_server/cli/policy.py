@@ -46,7 +46,7 @@ def policy_publish(output: Output, file: Path, key_files: tuple[Path, ...], draf
                 planned = policies.plan(Ledger(connection), text, sequencer.clock.now(), str(file))
             text = planned.text()
             if draft is not None:
-                write_draft(output, draft, text, "rye-registry policy publish")
+                write_draft(output, draft, text, f"rye-registry policy publish {draft}")
                 return
             owners = [registry_keys.read(path) for path in key_files] or registry_keys.in_folder(settings.keys, "root")
             if not owners:

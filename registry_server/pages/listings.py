@@ -208,12 +208,12 @@ def items_of(registry: RegistryView, filters: Filters, start: int, most: int) ->
         "name": (name,),
     }["newest" if filters.sort == "used" and registry.reader.namespaces is not None else filters.sort]
     asked = _listed(filters, registry.reader).order_by(*order).offset(start).limit(most)
-    found: list[Wanted] = []
+    wanted: list[Wanted] = []
     rows: Sequence[Any] = registry.connection.execute(asked).all()
     for item, version, description, deprecated in rows:
         kind, _, identifier = item.partition(":")
-        found.append(Wanted(Identity(kind, identifier), version, description, bool(deprecated)))
-    return found
+        wanted.append(Wanted(Identity(kind, identifier), version, description, bool(deprecated)))
+    return wanted
 
 
 def count_of(registry: RegistryView, filters: Filters) -> int:

@@ -397,12 +397,12 @@ def inclusion(registry: RegistryView, position: int, checkpoint: Checkpoint) -> 
 
 def signing_keys(checkpoint: SignedNote, registry: RegistryView) -> tuple[str, ...]:
     """Return the log's keys that signed a checkpoint, as ``name+id+key``."""
-    found: list[str] = []
+    keys: list[str] = []
     for root in reversed(registry.roots()):
         for key in log_keys(root):
-            if key.vkey not in found and _signed(checkpoint, key):
-                found.append(key.vkey)
-    return tuple(found)
+            if key.vkey not in keys and _signed(checkpoint, key):
+                keys.append(key.vkey)
+    return tuple(keys)
 
 
 def _signed(note: SignedNote, key: VerifierKey) -> bool:

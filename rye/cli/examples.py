@@ -163,6 +163,12 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "rye org join https://registry.example 9037d849787da4daf2ea0995293cf904585024cabd09a7e45c9cc366101cd153",
         "rye org show",
     ),
+    "org join": (
+        "rye org join https://registry.example 9037d849787da4daf2ea0995293cf904585024cabd09a7e45c9cc366101cd153",
+    ),
+    "org leave": ("rye org leave https://registry.example",),
+    "org show": ("rye org show", "rye org show --json"),
+    "org update": ("rye org update",),
     "org export": ("rye org export --claude",),
     "registry add": (
         "rye registry add https://rye.example --fingerprint HASH",

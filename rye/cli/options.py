@@ -348,9 +348,7 @@ def _require_policies(session: Session, command_path: str) -> None:
     """Stop a command of the table if a policy expired and no newer one can be had. Raises RyeError ``policy-…``, ``bad-org``."""
     if command_path.split()[1] not in STOPS:
         return
-    from rye.project.organizations import read_joined  # only for these commands
-
-    if read_joined(session.home):
+    if session.home.has_organizations():
         from rye.workspace.registries.joining import require_policies  # only for who joined an organization
 
         require_policies(session)

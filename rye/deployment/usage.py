@@ -35,14 +35,14 @@ _TOOLS = {"Skill": ("skill", "command"), "Task": ("subagent_type",), "Agent": ("
 """Claude Code's tools that start what Rye deploys, and the inputs that name it."""
 
 
-class Answer(Struct, frozen=True):
+class UsageAnswer(Struct, frozen=True):
     """The report, and what did not count, in sentences."""
 
     usage: Usage
     notes: tuple[str, ...]
 
 
-def usage(context: Context, days: int, programs: Iterable[str] = ()) -> Answer:
+def usage(context: Context, days: int, programs: Iterable[str] = ()) -> UsageAnswer:
     """Report the last ``days`` days of this project. ``programs``: only ``claude`` is known. Raises RyeError ``no-project``."""
     project = require_project(context.cwd)
     notes: list[str] = []
@@ -60,7 +60,7 @@ def usage(context: Context, days: int, programs: Iterable[str] = ()) -> Answer:
         transcripts = Transcripts(context, project)
         uses += transcripts.uses()
         notes += transcripts.notes()
-    return Answer(report(uses, list(_here(context, project)), context.now(), days), tuple(notes))
+    return UsageAnswer(report(uses, list(_here(context, project)), context.now(), days), tuple(notes))
 
 
 def _here(context: Context, project: Project) -> Iterator[Carried]:

@@ -92,10 +92,10 @@ class PolicyInForce(Struct, frozen=True, kw_only=True):
 
 def read_joined(home: Home) -> tuple[Joined, ...]:
     """Return what administrators and user joined, each address once; a command opens both files. Raises RyeError ``bad-org``."""
-    found: dict[str, Joined] = {}
+    joined: dict[str, Joined] = {}
     for row in (*_rows(_managed(), managed_file(), managed=True), *_rows(_own(home), home.organizations_file)):
-        found.setdefault(row.address, row)
-    return tuple(found.values())
+        joined.setdefault(row.address, row)
+    return tuple(joined.values())
 
 
 def managed_file() -> Path:

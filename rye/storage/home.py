@@ -82,6 +82,18 @@ class Home(Struct, frozen=True):
         """The journals of running calls of tools (:mod:`rye.runtime.sandbox.journal`)."""
         return self.data / "calls"
 
+    def has_organizations(self) -> bool:
+        """Whether administrators or the user joined an organization; also if that cannot be found out."""
+        for path in (MANAGED_ORGANIZATIONS, self.organizations_file):
+            try:
+                os.lstat(path)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError:
+                return True
+            return True
+        return False
+
     def has_calls(self) -> bool:
         """Whether a tool that may change files runs, or was interrupted; also if that cannot be found out."""
         try:

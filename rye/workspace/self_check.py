@@ -13,6 +13,7 @@ import base64
 import binascii
 import csv
 import hashlib
+import io
 import json
 import marshal
 import os
@@ -87,7 +88,7 @@ def check_program(context: Context, release: Path, site: Path, keys: Iterable[Pa
 def listed_files(text: str) -> Mapping[str, str]:
     """SHA-256 by file name, as the one fence of a release lists them; empty if it has none, several, or a name twice."""
     fences = _FENCE.findall(text)
-    rows = [line.split("  ") for line in fences[0].splitlines()] if len(fences) == 1 else []
+    rows = [line.split("  ") for line in fences[0].rstrip("\n").split("\n")] if len(fences) == 1 else []
     sums = {name: digest for digest, name in rows}
     return sums if len(sums) == len(rows) else {}
 
@@ -190,7 +191,7 @@ def _recorded(info: Path) -> dict[str, str]:
     if len(data) > _MOST_RECORD:
         raise ValueError("it is too large")
     recorded: dict[str, str] = {}
-    for row in csv.reader(data.decode("utf-8").splitlines(), strict=True):
+    for row in csv.reader(io.StringIO(data.decode("utf-8"), newline=""), strict=True):
         path, hashed, _ = row
         if path in _of_installers(info) or path.startswith("../") or "__pycache__" in path.split("/"):
             continue

@@ -75,6 +75,7 @@ _QUESTIONS = {
     "rye/workspace/customizing/editing.py": "editing again",
     "rye/workspace/publishing/namespaces.py": "revoking for everyone",
     "rye/workspace/publishing/release_status.py": "yanking for everyone",
+    "rye/workspace/registries/pinning.py": "reading other registries through this one",
     "rye/workspace/registries/project_registries.py": "contacting and pinning a registry",
     "rye/workspace/registries/witness_policies.py": "demanding witnesses, or no longer",
 }

@@ -1,4 +1,4 @@
-"""An audit rereads a whole log and reports every entry that breaks a rule (rye.registry.trust.auditing, A1 to A7)."""
+"""An audit rereads a whole log and reports every entry that breaks a rule (the rules in rye.registry.trust.auditing)."""
 
 from __future__ import annotations
 

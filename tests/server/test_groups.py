@@ -1,4 +1,4 @@
-"""Groups of the identity provider are teams (design/service.md 3): through sign-in, and through a list of who is still there."""
+"""Groups of the identity provider are teams: through sign-in, and through a list of who is still there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from registry_server.accounts import audit_events, directory_list, groups, members, roles, tokens
 from registry_server.accounts.administration import By
-from registry_server.accounts.groups import Moved
+from registry_server.accounts.groups import TeamMoves
 from registry_server.accounts.members import AccountMember
 from registry_server.accounts.times import after, now_text
 from registry_server.migrations import opening
@@ -58,12 +58,12 @@ class TestMembership:
         groups.map_group(db, ISSUER, "platform", "web", NOW)
         groups.map_group(db, ISSUER, "platform", "ops", NOW)
         roles.join(db, "ops", alice.id)
-        assert groups.move(db, alice, ["platform", "unmapped"], NOW) == Moved(("web",))
-        assert groups.move(db, alice, ["platform", "frontend"], NOW) == Moved()
+        assert groups.move(db, alice, ["platform", "unmapped"], NOW) == TeamMoves(("web",))
+        assert groups.move(db, alice, ["platform", "frontend"], NOW) == TeamMoves()
         assert roles.of_accounts(db, [alice.id])[alice.id].teams == ("ops", "web")
         assert (roles.teams_of(db, bob.id), roles.team_listing(db)) == ([], {"ops": ["alice"], "web": ["alice"]})
-        assert groups.move(db, alice, ["frontend"], NOW) == Moved()
-        assert groups.move(db, alice, [], NOW) == Moved(left=("web",))
+        assert groups.move(db, alice, ["frontend"], NOW) == TeamMoves()
+        assert groups.move(db, alice, [], NOW) == TeamMoves(left=("web",))
         assert roles.teams_of(db, alice.id) == ["ops"]
 
     def test_leaving_by_hand_does_not_end_what_a_group_gives(self, db: sa.Connection) -> None:
@@ -91,17 +91,17 @@ class TestMembership:
         groups.move(db, alice, ["platform"], NOW)
         roles.delete_team(db, "ops")
         roles.create_team(db, "ops", NOW)
-        assert (groups.listing(db), groups.move(db, alice, ["platform"], LATER)) == ([], Moved())
+        assert (groups.listing(db), groups.move(db, alice, ["platform"], LATER)) == ([], TeamMoves())
 
     def test_what_was_written_earlier_changes_nothing(self, db: sa.Connection) -> None:
         """The group is removed; the sign-in that began before ends later, at another server."""
         alice = person(db, "alice")
         groups.map_group(db, ISSUER, "platform", "ops", NOW)
-        assert groups.move(db, alice, ["platform"], EARLIER) == Moved(("ops",))
-        assert groups.move(db, alice, [], NOW) == Moved(left=("ops",))
+        assert groups.move(db, alice, ["platform"], EARLIER) == TeamMoves(("ops",))
+        assert groups.move(db, alice, [], NOW) == TeamMoves(left=("ops",))
         assert groups.move(db, alice, ["platform"], EARLIER) is None
         assert roles.teams_of(db, alice.id) == []
-        assert groups.move(db, alice, ["platform"], NOW) == Moved(("ops",))
+        assert groups.move(db, alice, ["platform"], NOW) == TeamMoves(("ops",))
 
 
 class TestAttacks:
@@ -132,8 +132,8 @@ class TestAttacks:
     def test_a_group_that_only_looks_like_another_gives_nothing(self, db: sa.Connection, alike: str) -> None:
         alice = person(db, "alice")
         groups.map_group(db, ISSUER, "platform", "ops", NOW)
-        assert groups.move(db, alice, [alike], NOW) == Moved()
-        assert groups.move(db, alice, [alike, "platform"], NOW) == Moved(("ops",))  # the control
+        assert groups.move(db, alice, [alike], NOW) == TeamMoves()
+        assert groups.move(db, alice, [alike, "platform"], NOW) == TeamMoves(("ops",))  # the control
 
     @pytest.mark.parametrize("group", ["", " a", "a ", "a\nb", "a\0", "x\u200b", "e\u0301", "x" * 401], ids=ascii)
     def test_a_group_whose_name_cannot_be_seen_is_in_no_team(self, db: sa.Connection, group: str) -> None:
@@ -144,8 +144,8 @@ class TestAttacks:
     def test_a_group_of_another_issuer_gives_nothing(self, db: sa.Connection) -> None:
         groups.map_group(db, ISSUER, "platform", "ops", NOW)
         evil, local = person(db, "e", "https://evil.example"), members.create(db, "local", NOW)
-        assert groups.move(db, evil, ["platform"], NOW) == groups.move(db, local, ["platform"], NOW) == Moved()
-        assert groups.move(db, person(db, "alice"), ["platform"], NOW) == Moved(("ops",))
+        assert groups.move(db, evil, ["platform"], NOW) == groups.move(db, local, ["platform"], NOW) == TeamMoves()
+        assert groups.move(db, person(db, "alice"), ["platform"], NOW) == TeamMoves(("ops",))
 
     def test_ten_thousand_groups_cost_a_few_statements(self, db: sa.Connection) -> None:
         alice = person(db, "alice")
@@ -153,7 +153,7 @@ class TestAttacks:
             groups.map_group(db, ISSUER, group, "ops", NOW)
         ran: list[str] = []
         sa.event.listen(db, "before_cursor_execute", lambda *given: ran.append(given[2]))
-        assert groups.move(db, alice, [f"g{number}" for number in range(10_000)], NOW) == Moved(("ops",))
+        assert groups.move(db, alice, [f"g{number}" for number in range(10_000)], NOW) == TeamMoves(("ops",))
         assert len(ran) < 8
 
     def test_a_group_that_is_taken_away_during_a_sign_in_leaves_nobody_behind(self, empty: str) -> None:

@@ -8,12 +8,13 @@ import click
 import msgspec
 
 from rye.cli.options import Session, command
-from rye.deployment.usage import Answer
+from rye.deployment.usage import UsageAnswer
 from rye.deployment.usage import usage as usage_of
 from rye.layout import Column
 from rye.limits import USAGE
 from rye.runtime.usage import Usage
-from rye.storage.atomic import replace_file
+from rye.workspace.named_file import NamedFile
+from rye.workspace.new_file import write_new
 
 _FONT = 'font-family="sans-serif" font-size="9"'
 _WIDTH, _HEIGHT, _TOP, _LEFT = 28, 120, 40, 10
@@ -40,14 +41,14 @@ def usage(session: Session, days: int, programs: tuple[str, ...], svg: str | Non
     """
     answer = usage_of(session, days, programs)
     if svg is not None:
-        replace_file(session.path(svg), picture(answer.usage).encode())
+        write_new(NamedFile(session.path(svg), svg), picture(answer.usage))
     if session.json:
         session.console.document({**msgspec.to_builtins(answer.usage), "notes": list(answer.notes)})
     else:
         _show(session, answer)
 
 
-def _show(session: Session, answer: Answer) -> None:
+def _show(session: Session, answer: UsageAnswer) -> None:
     console, found = session.console, answer.usage
     if found.items:
         console.table(

@@ -8,27 +8,27 @@ entry does not hide the next.
 Rules, and the codes of their findings (codes of :mod:`~rye.registry.trust.trusted` and
 :mod:`~rye.registry.trust.keysets` keep their meaning):
 
-A1  Entry 0 is root 1 (``log-start``) with the pinned fingerprint; roots form a chain (``root-…``).
-A2  Every entry is a signed note with a known statement of this origin (``entry-malformed``, ``entry-foreign``).
-A3  A snapshot is signed by a log key of the root in force (``snapshot-signature``), names that root (``snapshot-root``),
+1.  Entry 0 is root 1 (``log-start``) with the pinned fingerprint; roots form a chain (``root-…``).
+2.  Every entry is a signed note with a known statement of this origin (``entry-malformed``, ``entry-foreign``).
+3.  A snapshot is signed by a log key of the root in force (``snapshot-signature``), names that root (``snapshot-root``),
     is not older than the one before (``snapshot-time``), and names exactly the index that follows from the entries before
     it (``snapshot-map``). The last entry is one (``log-end``). Snapshots of protocol 1, which name no index, come before
     all others (``snapshot-former``).
-A4  Keysets form a chain per namespace (``keyset-…``, ``recovery-…``).
-A5  Statements about items are signed under the keyset in force (``statement-…``), advisories of the registry by owners
+4.  Keysets form a chain per namespace (``keyset-…``, ``recovery-…``).
+5.  Statements about items are signed under the keyset in force (``statement-…``), advisories of the registry by owners
     (``advisory-signer``); along a name the keyset's number never decreases.
-A6  A version is released once (``release-repeated``); yanks, deprecations and advisories are about something that
+6.  A version is released once (``release-repeated``); yanks, deprecations and advisories are about something that
     exists (``release-unknown``, ``item-unknown``); no name looks like an earlier one of its kind
     (``name-look-alike``).
-A8  A takedown is signed by owners (``takedown-signer``) and names files of a release (``release-unknown``,
+8.  A takedown is signed by owners (``takedown-signer``) and names files of a release (``release-unknown``,
     ``takedown-foreign``); those files no longer have to exist.
-A9  A step back in time is right after the snapshot that it names, at the position that it names (``clock-step``), and
+9.  A step back in time is right after the snapshot that it names, at the position that it names (``clock-step``), and
     signed by owners (``clock-signer``). The next snapshot may be older than the last one, but not than the step's time.
-A10 Owners' statements about themselves are signed under the keyset in force, and a proof names its fingerprint
+10. Owners' statements about themselves are signed under the keyset in force, and a proof names its fingerprint
     (``statement-…``). They are in no index file, but in the files that :attr:`Audit.owners` lists.
-A11 An organization's policy follows the one before it (``policy-chain``) and is signed by owners (``policy-signer``). It is in no
+11. An organization's policy follows the one before it (``policy-chain``) and is signed by owners (``policy-signer``). It is in no
     index file; the newest is in ``/policy``.
-A7  No statement is dated later than the snapshot that closes its batch, apart from a clock tolerance (``entry-time``).
+7.  No statement is dated later than the snapshot that closes its batch, apart from a clock tolerance (``entry-time``).
 
 Cost: hashes of index files are updated line by line and never recomputed; a snapshot costs the nodes of the name map
 that changed.

@@ -47,7 +47,7 @@ class SignedItem(Struct, frozen=True):
     """The key of its signature."""
 
 
-class SignOutcome(Struct, frozen=True):
+class SignOutcome(Struct, frozen=True, kw_only=True):
     """Either ``signed``, or ``invalid`` and then nothing was signed."""
 
     signed: tuple[SignedItem, ...] = ()

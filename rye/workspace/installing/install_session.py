@@ -27,6 +27,7 @@ from rye.project.members import MemberText, whole_manifest
 from rye.project.spaces import entries
 from rye.project.user_config import OtherPolicies, read_other_policies
 from rye.storage.home import Home
+from rye.text.lazy import lazy_module
 from rye.verified.on_disk import DISCARDS, RESTORES, Drift, Present, edited, explained, lost_flags
 from rye.workspace.installing.project_state import ProjectState, read_state
 from rye.workspace.trusting.acceptance import accepted_before, agreement, trusts_lock
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from rye.installation.install import Prepared
     from rye.workspace.context import Context
     from rye.workspace.installing.install_request import Agree, InstallRequest
+    from rye.workspace.trusting import trusting_project
+else:
+    trusting_project = lazy_module("rye.workspace.trusting.trusting_project")  # once per checkout
 
 T = TypeVar("T")
 MOST_ATTEMPTS = 16
@@ -135,9 +139,7 @@ class InstallSession(Struct, frozen=True, kw_only=True):
         only left out of deploys, and ``rye trust project`` asks about later ones."""
         if accepted_before(self.context.home, self.before.project):
             return ()
-        from rye.workspace.trusting.trusting_project import own_waiting  # once per checkout
-
-        return own_waiting(self.context.home, self.before.project, self.manifest)
+        return trusting_project.own_waiting(self.context.home, self.before.project, self.manifest)
 
     def look_for_shadows(self, items: Sequence[LockedItem]) -> tuple[str, ...]:
         """Warn about own items with the id of one of ``items``, and return the warnings. Raises RyeError ``shadows-installed`` if
