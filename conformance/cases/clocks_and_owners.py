@@ -47,12 +47,10 @@ def stepped(
         registry.publish()
         play.start(registry)
         ahead = registry.now
-        if before_seen:
-            registry.step_back(ahead)
-            registry.steps[-1] = (1, registry.steps[-1][1])
         registry.wait(hours=-back)
-        if not before_seen:
-            registry.step_back(ahead, edit=edit, by=registry.by_owners(*by) if by else None)
+        registry.step_back(ahead, edit=edit, by=registry.by_owners(*by) if by else None)
+        if before_seen:
+            registry.steps[-1] = (1, registry.steps[-1][1])
         registry.wait(hours=later)
         lie(registry)
         registry.publish()

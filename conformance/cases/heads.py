@@ -482,7 +482,7 @@ head(
 
 def audited(name: str, line: str, *refuses: str) -> None:
     """A checkpoint with a fourth line."""
-    quote = "If the operator wants it, a fourth follows: `rye-audit <size> <sha256>`"
+    quote = "A fourth may follow: `rye-audit <size> <sha256>`"
     head(f"checkpoint-audit-{name}", SNAPSHOT, quote, *refuses, lie=published(checkpoint=lambda t: f"{t}{line}\n"))
 
 

@@ -261,7 +261,7 @@ released(
     page=COMMON,
     play_out=lambda r: _besides(r),
 )
-TWO = "(*k* keys, if it has a `release-threshold`)"
+TWO = "(or *k*, as above)"
 released(
     "by-two-of-three",
     TWO,

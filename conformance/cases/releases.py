@@ -278,6 +278,23 @@ told(
     deprecated=False,
 )
 told("deprecated-by-a-stranger", DEPRECATION, "keyset <n>", "signature", then=lambda r: r.deprecate(by=STRANGER))
+PRE_RELEASES = "A range has pre-releases like every other version, by their order"
+for wanted, has in (
+    ("<1.2.0", [True, True, False]),
+    ("*", [True, True, True]),
+    ("^1.2.0", [False, False, True]),
+    ("1.2.x", [False, False, True]),
+    ("<1.2", [False, True, False]),
+    (">=1.2.0-0 <1.3.0-0", [True, False, True]),
+):
+    told(
+        f"advised-{wanted.replace(' ', '-and-')}-with-pre-releases",
+        ADVISORY,
+        PRE_RELEASES,
+        versions=("1.2.0-rc.1", "1.1.9-rc.1", "1.2.0"),
+        then=lambda r, wanted=wanted: r.advise(wanted),  # type: ignore[misc]
+        advisories=[["RYE-1"] if one else [] for one in has],
+    )
 told("advised", ADVISORY, "range <version range>", then=lambda r: r.advise("<1.1.0"), advisories=[["RYE-1"], []])
 told(
     "advised-twice",

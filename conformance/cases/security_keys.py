@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from conformance.cases import case
 from conformance.cases.keysets import (
     HARDWARE,
     KEYSET,
+    NAMES,
+    PDF,
     A,
     B,
     H,
@@ -14,6 +17,7 @@ from conformance.cases.keysets import (
     released,
     signers,
 )
+from conformance.play import Play
 from conformance.simulator.keys import HardwareKey, Key, b64
 from conformance.simulator.registry import Registry
 
@@ -118,6 +122,65 @@ chain(
     needs=SK,
     play_out=lambda r: (r.claim("acme", A, H, require="hardware"), r.claim("acme", A, by=signers(A))),
 )
+for keys in (A, H):
+    released(
+        f"by-{'a-security' if keys is H else 'an-ordinary'}-key-after-the-requirement-was-lowered",
+        "under the new one, only what it says itself holds",
+        page=KEYSET,
+        needs=SK,
+        revoked=False,
+        play_out=lambda r, keys=keys: (  # type: ignore[misc]
+            r.claim("acme", A, H, require="hardware"),
+            r.claim("acme", A, H, by=signers(A, H)),
+            r.release(by=signers(keys)),
+        ),
+    )
+released(
+    "by-an-ordinary-key-after-verified-became-present",
+    REQUIRED,
+    "signature",
+    page=KEYSET,
+    needs=SK,
+    play_out=lambda r: (
+        r.claim("acme", A, H, require="hardware-verified", by=signers(A, H.with_flags(5))),
+        r.claim("acme", A, H, require="hardware", by=signers(A, H.with_flags(5))),
+        r.release(by=signers(A)),
+    ),
+)
+
+
+def lifted(name: str, *refuses: str, require: str | None) -> None:
+    """A recovery to the ordinary key A and another security key, accepted; then A signs a release, and its item."""
+
+    @case(
+        f"keysets/recovery-that-{name}",
+        KEYSET,
+        "It lifts an earlier requirement that it does not repeat, for items too, from its time on.",
+        *refuses,
+        needs=SK,
+    )
+    def play_lifted(play: Play) -> None:
+        registry = Registry.fresh()
+        other = HardwareKey("acme hardware 2")
+        registry.claim("acme", A, H, require="hardware")
+        registry.release(by=signers(H), version="1.0.0")
+        registry.publish()
+        play.start(registry)
+        play.good("resolve", **NAMES)
+        accepted = registry.recover("acme", A, other, require=require, by=[*signers(A, other), *registry.by_owners()])
+        registry.wait(hours=73)
+        registry.release(by=signers(other), version="1.1.0")
+        registry.publish()
+        play.serve(registry)
+        play.good("fetch", item=PDF, version="1.1.0", accept=accepted)
+        registry.release(by=signers(A), version="1.2.0")
+        registry.publish()
+        play.serve(registry)
+        play.decisive("fetch", item=PDF, version="1.2.0")
+
+
+lifted("lifts-a-requirement-of-hardware", require=None)
+lifted("repeats-a-requirement-of-hardware", "signature", require="hardware")
 chain(
     "hardware-required-and-not-used",
     REQUIRED,

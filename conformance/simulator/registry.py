@@ -64,6 +64,7 @@ class Registry:
     hashes: list[bytes] = field(default_factory=list)
     indexes: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     steps: list[tuple[int, str]] = field(default_factory=list)
+    policies: list[tuple[int, str]] = field(default_factory=list)
     stated: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     """What the owners of a namespace state about themselves."""
     blobs: dict[str, bytes] = field(default_factory=dict)
@@ -350,6 +351,28 @@ class Registry:
         self.steps.append((position, signed))
         return position
 
+    def set_policy(
+        self, *rules: str, number: int | None = None, by: Sequence[Signer] | None = None, edit: Edit = same
+    ) -> int:
+        """The next policy of the owners, for everybody who joined them."""
+        before = text_of(self.policies[-1][1]) if self.policies else None
+        text = statement(
+            "rye.policy/v1",
+            [
+                ("origin", self.origin),
+                ("number", number or len(self.policies) + 1),
+                ("previous", "-" if before is None else sha256(before)),
+                ("time", stamp(self.now)),
+                ("expires", stamp(self.now + timedelta(days=14))),
+                ("contact", "mailto:it@acme.example"),
+                *many("rule", rules),
+            ],
+        )
+        signed = note(edit(text), *(self.by_owners() if by is None else by))
+        position = self.append(signed)
+        self.policies.append((position, signed))
+        return position
+
     def state(
         self,
         title: str,
@@ -438,6 +461,8 @@ class Registry:
         }
         if self.steps:
             self.files["clock"] = index_file(self.steps)
+        if self.policies:
+            self.files["policy"] = index_file(self.policies[-1:])
 
     @property
     def head(self) -> dict[str, object]:

@@ -306,6 +306,10 @@ class TestLog:
         stranger = Person(tmp_path / "stranger")
         stranger.write("p", text)
         stranger.fails("log", "check-proof", "p", code="registry-unpinned")
+        shown = acme.ok("registry", "show")
+        (vkey,) = acme.ok("registry", "show", "--json").json["verifier_keys"]
+        assert f"verifier keys   {vkey}\n" in shown.stdout
+        stranger.ok("log", "check-proof", "p", "--key", vkey)
         lines = text.split("\n")
         acme.write("forged", "\n".join([*lines[:3], lines[4], lines[3], *lines[5:]]))
         acme.fails("log", "check-proof", "forged", code="proof-wrong")

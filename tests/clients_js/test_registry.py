@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.clients_js.node import CLIENT, node
+from tests.registry.simulated_registry import SimulatedRegistry, key
 from tests.scenes.item_texts import skill
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
@@ -67,6 +70,7 @@ def refusal(*words: str | Path) -> str:
 
 def test_it_verifies_a_registry_a_release_and_its_files(scene: Scene) -> None:
     assert "3 releases" in run("verify-registry", *scene.pin)
+    assert scene.user.ok("registry", "show", "--json").json["verifier_keys"] == [scene.key]
     assert "2 files" in run("verify-release", *scene.pin, SKILL)
     script = scene.acme.path(".ai/skills/pdf/scripts/run.sh")
     assert "scripts/run.sh" in run("verify-file", *scene.pin, SKILL, script)
@@ -74,6 +78,52 @@ def test_it_verifies_a_registry_a_release_and_its_files(scene: Scene) -> None:
     assert refusal("verify-file", *scene.pin, SKILL, other) == "other-bytes"
     assert refusal("verify-release", *scene.pin, "skill:acme/pdf@1.0.1") == "release-unknown"
     assert refusal("verify-registry", scene.registry.url, "0" * 64) == "root-fingerprint"
+
+
+def a_log_with_policies() -> SimulatedRegistry:
+    simulated = SimulatedRegistry(now=datetime.now(UTC).replace(microsecond=0))
+    simulated.claim("acme")
+    simulated.publish_policy(contact="https://acme.example/policy", rules=("limits.spend 2.5", 'namespaces ["acme"]'))
+    simulated.publish_policy(rules=())
+    simulated.publish()
+    return simulated
+
+
+def by_strangers(simulated: SimulatedRegistry) -> None:
+    simulated.publish_policy([key("stranger 1"), key("stranger 2")])
+
+
+def under_a_new_root(simulated: SimulatedRegistry, *, by_former: bool) -> None:
+    former = simulated.owners
+    simulated.owners = [key("owner 4"), key("owner 5")]
+    simulated.add_root(signers=simulated.owner_signers([*former, *simulated.owners]))
+    simulated.publish_policy(former if by_former else None)
+
+
+@pytest.mark.parametrize(
+    ("happens", "code"),
+    [
+        (lambda r: r.publish_policy(), ""),
+        (lambda r: under_a_new_root(r, by_former=False), ""),
+        (by_strangers, "policy-signer"),
+        (lambda r: under_a_new_root(r, by_former=True), "policy-signer"),
+        (lambda r: r.publish_policy(number=2), "policy-chain"),
+        (lambda r: r.publish_policy(number=4), "policy-chain"),
+        (lambda r: r.publish_policy(number=1, previous=None), "policy-chain"),
+        (lambda r: r.publish_policy(previous="0" * 64), "policy-chain"),
+        (lambda r: r.publish_policy(time=r.now - timedelta(seconds=1)), "policy-chain"),
+        (lambda r: r.publish_policy(origin="other.example"), "entry-foreign"),
+    ],
+)
+def test_policies_of_the_owners_follow_each_other(
+    tmp_path: Path, happens: Callable[[SimulatedRegistry], object], code: str
+) -> None:
+    simulated = a_log_with_policies()
+    happens(simulated)
+    simulated.publish()
+    simulated.write_to(tmp_path)
+    words = "verify-registry", tmp_path.as_uri(), simulated.fingerprint
+    assert refusal(*words) == code if code else "0 releases" in run(*words)
 
 
 def test_it_reads_a_folder_and_finds_each_changed_file(scene: Scene, tmp_path: Path) -> None:

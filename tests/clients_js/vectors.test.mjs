@@ -121,7 +121,7 @@ async function rootOf(hashes) {
   return row[0];
 }
 
-const STATEMENTS = ["advisory", "advisory-by-root", "clock", "deprecation", "description", "keyset-1", "keyset-2", "keyset-3-recovery", "keyset-hardware", "proof", "proof-withdrawn", "release-directive", "release-skill", "root-1", "root-2", "snapshot", "snapshot-former", "support", "takedown", "unyank", "yank"];
+const STATEMENTS = ["advisory", "advisory-by-root", "clock", "deprecation", "description", "keyset-1", "keyset-2", "keyset-3-recovery", "keyset-hardware", "policy", "proof", "proof-withdrawn", "release-directive", "release-skill", "root-1", "root-2", "snapshot", "snapshot-former", "support", "takedown", "unyank", "yank"];
 const parse = (name, text) => (name === "checkpoint" ? parseCheckpoint(text) : parseStatement(text));
 
 test("statements", async () => {

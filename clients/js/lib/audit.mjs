@@ -2,7 +2,7 @@
 import { decodeText, hashOfText, refuse, sameBytes } from "./encoding.mjs";
 import { leafHash, tilePath } from "./merkle.mjs";
 import { parseNote, signersOf } from "./notes.mjs";
-import { logKeys } from "./owners.mjs";
+import { demandOwners, logKeys } from "./owners.mjs";
 import { parseStatement } from "./statements.mjs";
 
 const MAX_BUNDLE = 256 * 65_537;
@@ -29,8 +29,7 @@ async function* entries(client) {
 
 /** @param {import("./client.mjs").Client} client @returns {Promise<{entries: number, names: number, releases: number}>} */
 export async function audit(client) {
-  const listed = new Map();
-  const counts = { entries: client.head.size, names: 0, releases: 0 };
+  const [listed, counts] = [new Map(), { entries: client.head.size, names: 0, releases: 0 }];
   for await (const row of client.map.all()) {
     counts.names++;
     const namespace = /^namespace:(.*)/.exec(row.name)?.[1];
@@ -38,6 +37,7 @@ export async function audit(client) {
     counts.releases += about[0].releases?.size ?? 0;
     for (const { position, sha256 } of about.flatMap((one) => one.entries)) listed.set(position, sha256);
   }
+  let [root, policy] = [1, null]; // those in force at the position
   const keys = (await Promise.all(client.roots.map(logKeys))).flat();
   for await (const { position, data } of entries(client)) {
     const note = parseNote(decodeText(data, "entry-malformed"));
@@ -47,6 +47,12 @@ export async function audit(client) {
       if ((await signersOf(note, keys)).size === 0) refuse("snapshot-signature", "The log did not sign a snapshot.");
     } else if (said.type === "rye.root/v1") {
       if (client.roots[said.number - 1]?.text !== said.text) refuse("root-chain", "The log has a root that is not one of the registry's.");
+      root = Math.max(root, said.number);
+    } else if (said.type === "rye.policy/v1") {
+      const follows = said.number === (policy?.number ?? 0) + 1 && (!policy || (said.previous === (await hashOfText(policy.text)) && said.time >= policy.time));
+      if (!follows) refuse("policy-chain", `The policy at entry ${position} does not follow the one before it.`);
+      await demandOwners(note, position, client.roots.slice(root - 1, root), {}, "policy-signer");
+      policy = said;
     } else if (said.type !== "rye.clock/v1" && listed.get(position) !== (await hashOfText(note.text))) {
       refuse("audit-failed", `Entry ${position} of the log is in no index file.`);
     }

@@ -246,7 +246,7 @@ export class Client {
     const chain = await this.keysets(keyset.namespace);
     const keys = keyset.key.filter((key) => !chain.isRevoked(key, entry.position));
     const { key, how } = await whoSigned(data, `item${entry.said.file.suffix}`, keys);
-    return satisfies(chain.requirement(keyset), how) ? key : refuse("item-unsigned", "The item's file is not signed by a security key.");
+    return satisfies(keyset.require, how) ? key : refuse("item-unsigned", "The item's file is not signed by a security key.");
   }
 
   /** Demands that the log under the accepted head continues a checkpoint that was noted elsewhere. */

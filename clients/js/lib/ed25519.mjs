@@ -17,9 +17,7 @@ const isPlain = (y) => y < P && !SMALL.has(y);
 
 function power(base, exponent) {
   let result = 1n;
-  for (let square = base % P; exponent > 0n; exponent >>= 1n, square = (square * square) % P) {
-    if (exponent & 1n) result = (result * square) % P;
-  }
+  for (let square = base % P; exponent > 0n; exponent >>= 1n, square = (square * square) % P) if (exponent & 1n) result = (result * square) % P;
   return result;
 }
 
@@ -65,9 +63,8 @@ function partsOf(blob, code) {
     at += 4 + size;
   }
   const application = String.fromCharCode(...(parts[2] ?? []).subarray(0, 257));
-  if (parts.length !== 3 || !sameBytes(parts[0], utf8(SECURITY)) || !/^[!-~]{1,256}$/.test(application)) {
-    refuse(code, "It is not a security key of the type that Rye knows.");
-  }
+  const isKnown = parts.length === 3 && sameBytes(parts[0], utf8(SECURITY)) && /^[!-~]{1,256}$/.test(application);
+  if (!isKnown) refuse(code, "It is not a security key of the type that Rye knows.");
   return { raw: parts[1], application };
 }
 

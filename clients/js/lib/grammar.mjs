@@ -1,6 +1,6 @@
 /** The common rules of docs/reference/protocol.md: origins, names, kinds, keys, one-line text. */
 import { parseKey } from "./ed25519.mjs";
-import { refuse } from "./encoding.mjs";
+import { attempt, refuse } from "./encoding.mjs";
 import { parseRange, parseVersion } from "./versions.mjs";
 
 /** The endings that an item of each kind may have; flat kinds are directly below their namespace. */
@@ -80,3 +80,18 @@ export const place = (method, text) => (method === "repository" ? repository : d
 /** An https address without port, user, query and fragment. */
 export const link = whole(WEB, "a link");
 export const contact = whole(`${WEB}|mailto:[A-Za-z0-9._+-]+@${HOST}`, "a contact");
+
+/** The one spelling of a value in a policy: a text, a number, true or false, as JSON. */
+function isValue(text) {
+  const value = attempt(() => JSON.parse(text));
+  if (typeof value === "string") return JSON.stringify(value) === text && !/\p{Cs}/u.test(value);
+  return /^(?:true|false|[0-9]{1,16}(?:\.[0-9]{1,4})?)$/.test(text) && value <= Number.MAX_SAFE_INTEGER && String(value) === text.replace(/\.0$/, "");
+}
+
+/** A rule of a policy. @returns {{path: string, isMember: boolean}} `isMember`: of a list, which may have others */
+export function policyRule(text) {
+  const [, path, value] = /^([a-z][a-z-]{0,39}(?:\.[!-~]{1,200})?) (.*)$/s.exec(text) ?? bad(text, "a rule");
+  const inner = /^\[(.*)\]$/s.exec(value)?.[1];
+  demand(inner === "" || isValue(inner ?? value), text, "a rule");
+  return { path, isMember: Boolean(inner) };
+}

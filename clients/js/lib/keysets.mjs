@@ -8,7 +8,6 @@ import { sameKey } from "./statements.mjs";
 /** @typedef {{roots: any[], sizes: Record<number, number>}} Owners */
 
 const NEEDS = { hardware: ["present", "verified"], "hardware-verified": ["verified"] };
-const STRICT = [null, "hardware", "hardware-verified"];
 
 /** Whether a signature made in this way counts where this is required. */
 export const satisfies = (requirement, how) => NEEDS[requirement]?.includes(how) ?? true;
@@ -45,7 +44,7 @@ export class Keysets {
   /** @param {Entry[]} entries @param {Owners} owners @param {number} now time of the snapshot */
   static async read(entries, namespace, owners, now) {
     const chain = new Keysets();
-    Object.assign(chain, { entries, namespace, now, before: new Map(), followed: [] });
+    Object.assign(chain, { entries, namespace, now, followed: [] });
     const force = new Force();
     for (const entry of entries) {
       const { said } = entry;
@@ -54,9 +53,7 @@ export class Keysets {
       // What follows a recovery that is not in effect by the snapshot's time has no effect before the recovery does.
       if (waiting && said.number > waiting.number && said.time >= waiting.recovery && now < waiting.recovery) continue;
       chain.followed.push(entry);
-      const before = force.follow(entry);
-      chain.before.set(said, before?.said ?? null);
-      await chain.#verify(entry, before, owners);
+      await chain.#verify(entry, force.follow(entry), owners);
     }
     chain.last = force.at(now);
     chain.waiting = force.at(now) === force.waiting ? null : force.waiting;
@@ -69,22 +66,15 @@ export class Keysets {
       const isKept = before.said.revoke.every((old) => said.revoke.some((one) => one.key.line === old.key.line && one.position === old.position));
       if (!isKept) refuse("keyset-revocations", "A new keyset omits a key that was revoked before.");
     }
-    if ((await this.#signers(note, said, said.require)).length < said.threshold) refuse("keyset-signatures", "Too few owners signed the new keys of a namespace.");
+    if ((await this.#signers(note, said)).length < said.threshold) refuse("keyset-signatures", "Too few owners signed the new keys of a namespace.");
     if (said.recovery !== null) return demandOwners(note, position, owners.roots, owners.sizes, "recovery-signatures");
-    if (before && (await this.#signers(note, before.said, before.said.require)).length < before.said.threshold) {
-      refuse("keyset-takeover", "The previous owners did not sign the new keys of a namespace.");
-    }
+    const hasTaken = before && (await this.#signers(note, before.said)).length < before.said.threshold;
+    if (hasTaken) refuse("keyset-takeover", "The previous owners did not sign the new keys of a namespace.");
   }
 
-  /** What `keyset` and the one before it require of signatures about items; a recovery is not bound by what was before. */
-  requirement(keyset) {
-    const earlier = keyset.recovery === null ? this.before.get(keyset)?.require : null;
-    return STRICT[Math.max(STRICT.indexOf(keyset.require), STRICT.indexOf(earlier ?? null))];
-  }
-
-  async #signers(note, keyset, requirement) {
+  async #signers(note, keyset) {
     const keys = await Promise.all(keyset.key.map((key) => named(`${keyset.origin}/${keyset.namespace}`, key)));
-    return [...(await signersOf(note, keys))].filter(([, how]) => satisfies(requirement, how)).map(([key]) => key);
+    return [...(await signersOf(note, keys))].filter(([, how]) => satisfies(keyset.require, how)).map(([key]) => key);
   }
 
   /**
@@ -99,7 +89,7 @@ export class Keysets {
     const isEarly = keyset.recovery !== null && this.now < keyset.recovery;
     if (said.keyset !== keyset.number || isEarly) refuse("statement-keyset", "A statement is signed under keys that were not valid.");
     const needed = isRelease ? (keyset["release-threshold"] ?? 1) : 1;
-    const signers = await this.#signers(note, keyset, this.requirement(keyset));
+    const signers = await this.#signers(note, keyset);
     if (signers.length < needed) refuse("statement-signer", "A statement is not signed by enough keys of its namespace.");
     return { keyset, signers, revoked: signers.filter((key) => !this.isRevoked(key, position)).length < needed };
   }

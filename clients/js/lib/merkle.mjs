@@ -10,9 +10,8 @@ export const nodeHash = (left, right) => sha256(concat(Uint8Array.of(1), left, r
 const fold = (hashes) => hashes.slice(0, -1).reduceRight(async (right, left) => nodeHash(left, await right), hashes.at(-1));
 
 async function perfect(hashes) {
-  if (hashes.length === 1) return hashes[0];
   const half = hashes.length / 2;
-  return nodeHash(await perfect(hashes.slice(0, half)), await perfect(hashes.slice(half)));
+  return hashes.length === 1 ? hashes[0] : nodeHash(await perfect(hashes.slice(0, half)), await perfect(hashes.slice(half)));
 }
 
 /** The root that an inclusion proof leads to. @param {Uint8Array[]} path */
@@ -70,9 +69,7 @@ export class Tree {
     }
     const peaks = [];
     for (const [, entries] of [...edges].reverse()) {
-      for (const [level, at] of subtrees(0, entries.length)) {
-        peaks.push(await perfect(entries.slice(at * 2 ** level, (at + 1) * 2 ** level)));
-      }
+      for (const [level, at] of subtrees(0, entries.length)) peaks.push(await perfect(entries.slice(at * 2 ** level, (at + 1) * 2 ** level)));
     }
     if (!sameBytes(await fold(peaks), this.root)) refuse("tile-root", "The registry's log does not lead to its signed head.");
     return edges;
@@ -102,9 +99,7 @@ export class Tree {
   }
 
   async #range(start, end) {
-    const peaks = [];
-    for (const [level, index] of subtrees(start, end)) peaks.push(await this.#subtree(level, index));
-    return fold(peaks);
+    return fold(await Promise.all([...subtrees(start, end)].map(([level, index]) => this.#subtree(level, index))));
   }
 
   leaf(index) {

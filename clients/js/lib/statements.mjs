@@ -43,6 +43,7 @@ const TYPES = {
   "rye.takedown/v1": [ORIGIN, ID, ["version", is.version], ["sha256", is.hash, [1, 201]], TIME, REASON],
   "rye.proof/v1": [ORIGIN, ["namespace", is.namespace], ["state", is.oneOf("proved", "withdrawn")], ["method", is.oneOf("file", "dns", "repository")], ["place", is.word], KEYSET, ["fingerprint", is.hash], TIME],
   "rye.description/v1": [ORIGIN, ["namespace", is.namespace], ["about", is.line(300)], ["link", is.link, [0, 5]], ["contact", is.contact, [0, 1]], KEYSET, TIME],
+  "rye.policy/v1": [ORIGIN, ["number", counting], ["previous", is.orDash(is.hash)], TIME, ["expires", seconds], ["contact", is.contact, [0, 1]], ["rule", is.policyRule, [0, 500]]],
   "rye.clock/v1": [ORIGIN, ["position", (text) => number(text, 2)], ["before", seconds], TIME, REASON],
   "rye.snapshot/v1": [ORIGIN, TIME, ["root", counting], ["map", is.hash, [0, 1]], ["shards", is.matching(/^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/, "a hash"), [0, 1]]],
 };
@@ -106,6 +107,12 @@ const RULES = {
     rule([...release.depends_on, ...release.conflicts_with].every((one) => one.target), "Only `requires` may be about what is no item");
   },
   "rye.proof/v1": (proof) => is.place(proof.method, proof.place),
+  "rye.policy/v1": (policy) => {
+    first(policy);
+    rule(policy.expires > policy.time, "It expires before it begins");
+    const fit = (one, other) => (one.path === other.path ? one.isMember && other.isMember : one.path !== other.path.split(".", 1)[0]);
+    rule(policy.rule.every((one) => policy.rule.every((other) => one === other || fit(one, other))), "Its rules are not those of one table");
+  },
   "rye.clock/v1": (step) => rule(step.time < step.before, "It does not go back"),
   "rye.snapshot/v1": (snapshot) => rule((snapshot.map === null) !== (snapshot.shards === null), "It names either a map or shards"),
 };

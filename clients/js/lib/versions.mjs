@@ -93,10 +93,5 @@ const sameNumbers = (a, b) => a.numbers.every((value, at) => value === b.numbers
 export const covers = (range, version) => range.some((all) => all.every(([operator, limit]) => HOLDS[operator](compareVersions(version, limit))));
 
 /** What a dependency may choose: a pre-release only where the range names one of the same version. */
-export function allows(range, version) {
-  return range.some(
-    (all) =>
-      covers([all], version) &&
-      (!version.pre.length || all.some(([, limit]) => limit.pre.length && !limit.isBound && sameNumbers(limit, version))),
-  );
-}
+export const allows = (range, version) =>
+  range.some((all) => covers([all], version) && (!version.pre.length || all.some(([, limit]) => limit.pre.length && !limit.isBound && sameNumbers(limit, version))));

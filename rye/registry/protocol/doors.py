@@ -1,4 +1,4 @@
-"""What a registry says about others' registries that it serves: a door to them (docs/reference/protocol.md, Doors).
+"""What a registry says about others' registries that it serves: a door to them (docs/reference/doors.md).
 
 ``/upstreams.json`` of the registry lists them. Below ``/upstream/ORIGIN``, the registry answers with the static files of the
 other one, whose log clients verify as if they read it there. ``held/<hash of an index file>`` is the only file of its own in

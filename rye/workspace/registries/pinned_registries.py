@@ -21,10 +21,12 @@ from rye.text.lazy import lazy_module
 from rye.workspace.registries.registry_access import configured, open_registry
 
 if TYPE_CHECKING:
+    from rye.registry.trust import keysets
     from rye.registry.trust.cosigned import CosignedHead
     from rye.workspace.context import Context
     from rye.workspace.registries import witness_policies
-else:  # only for a registry with witnesses
+else:  # only for a registry's state, and for one with witnesses
+    keysets = lazy_module("rye.registry.trust.keysets")
     witness_policies = lazy_module("rye.workspace.registries.witness_policies")
 
 
@@ -52,6 +54,8 @@ class TrustedState(Struct, frozen=True, kw_only=True):
     owners: tuple[str, ...]
     threshold: int
     log_keys: tuple[str, ...]
+    verifier_keys: tuple[str, ...]
+    """The same keys of the log as ``NAME+ID+KEY``, which other programs and `rye log check-proof` take."""
     size: int
     root_hash: str
     snapshot_time: str
@@ -103,6 +107,7 @@ def trusted_state(context: Context, address: str | None) -> TrustedState:
             owners=tuple(write_key(key) for key in root.owners),
             threshold=root.threshold,
             log_keys=tuple(write_key(key) for key in root.logs),
+            verifier_keys=tuple(key.vkey for key in keysets.log_keys(root)),
             size=head.checkpoint.size,
             root_hash=head.checkpoint.root_hash.hex(),
             snapshot_time=write_time(head.snapshot.time),

@@ -20,6 +20,8 @@ MAX_RULES = 500
 
 _KEY = lazy_pattern(r"[a-z][a-z-]{0,39}(?:\.[!-~]{1,200})?")
 _VALUES = (str, bool, int, float)
+_NUMBER = lazy_pattern(r"(?:0|[1-9][0-9]{0,15})(?:\.[0-9]{1,4})?")
+"""A number has one spelling in all languages: those with exponents, and longer ones, are written differently."""
 
 
 class OrganizationPolicy(Statement, frozen=True, kw_only=True):
@@ -117,7 +119,16 @@ def _rule(path: str, value: object) -> str:
     members = value if isinstance(value, list) else [value]
     if _KEY.fullmatch(path) is None or not all(type(member) in _VALUES for member in members):
         raise malformed(f"the rule {path[:80]!r} has no value that a policy can have")
+    if not all(_has_one_spelling(member) for member in members):
+        numbers = f"from 0 to {lines.MAX_NUMBER} with at most 4 digits after the point"
+        raise malformed(f"a number of the rule {path[:80]!r} is not one {numbers}")
     try:
         return f"{path} {msgspec.json.encode(value).decode()}"
-    except (UnicodeError, OverflowError) as error:  # half of a surrogate pair, or a number of more than 64 bits
+    except UnicodeError as error:  # half of a surrogate pair
         raise malformed(f"the value of the rule {path[:80]!r} cannot be written") from error
+
+
+def _has_one_spelling(value: object) -> bool:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return 0 <= value <= lines.MAX_NUMBER and _NUMBER.fullmatch(msgspec.json.encode(value).decode()) is not None
+    return True
