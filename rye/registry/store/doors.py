@@ -11,24 +11,39 @@ from pathlib import Path
 
 import msgspec
 
+from rye.errors import RyeError
 from rye.registry.protocol.doors import Upstream, door_address
-from rye.storage.private_files import make_folder, read_trusted, write
+from rye.storage.private_files import Exposed, make_folder, read_trusted, write
 from rye.storage.safe_files import file_lock
+from rye.text.json_reading import UNDECODABLE
 
 _NAME = "doors.json"
 _LOCK_SECONDS = 60.0
 
 
 def read_doors(folder: Path) -> dict[str, list[Upstream]]:
-    """Return the upstreams by the address of the registry that serves them. Raises OSError and msgspec.MsgspecError."""
+    """Return the upstreams by the address of the registry that serves them.
+
+    Raises RyeError ``state-damaged``, ``state-exposed``.
+    """
+    path = folder / _NAME
     try:
-        return msgspec.json.decode(read_trusted(folder / _NAME), type=dict[str, list[Upstream]])
+        return msgspec.json.decode(read_trusted(path), type=dict[str, list[Upstream]])
     except FileNotFoundError:
         return {}
+    except Exposed as error:
+        hint = f"Run `{error.fix}`, then look at what it says."
+        raise RyeError("state-exposed", f"{error}, so nothing in it can be trusted.", hint) from error
+    except (OSError, *UNDECODABLE) as error:
+        raise RyeError(
+            "state-damaged",
+            f"{path} cannot be read: {str(error)[:300]}.",
+            "Delete it, then agree again to what your registry serves of others: `rye registry add ADDRESS`.",
+        ) from error
 
 
 def write_doors(folder: Path, registry: str, upstreams: Sequence[Upstream]) -> None:
-    """Replace the upstreams of one registry; none: it has no doors any more. Raises OSError and msgspec.MsgspecError."""
+    """Replace the upstreams of one registry; none: it has no doors any more. Raises OSError and RyeError."""
     make_folder(folder)
     with file_lock(folder / f"{_NAME}.lock", _LOCK_SECONDS):
         doors = read_doors(folder)
