@@ -100,6 +100,8 @@ class Door:
         self._showing_one = threading.Lock()
         self._checked = -1e9
         self._looked = -1e9
+        self._confirmed: tuple[int, int] | None = None
+        """The size of the head that is shown, and when the other registry last answered with it."""
         self._noted: dict[str, float] = {}
         self._stated: dict[str, float] = {}
         """When the owners of a namespace were asked what they state."""
@@ -143,11 +145,12 @@ class Door:
             client = self._client(before, self._pulling)
             client.refresh(self.rules.fingerprint, before.origin if before is not None else None)
             state = client.state
+            size, time_now = client.head.checkpoint.size, int(self._now().timestamp())
             if self.view is not None and state.head == self.view.state.head and not self.view.is_followed:
+                self._confirmed = size, time_now
                 return
-            size = client.head.checkpoint.size
-            if not seen or seen[-1][0] != size:
-                seen = with_seen(seen, size, int(self._now().timestamp()))
+            for head in filter(None, (self._confirmed, (size, time_now))):
+                seen = with_seen(seen, *head)
             view = View(client, state, seen, self._settings.upstream_names * 2, is_followed=False)
             self._prepare(view)
             data = msgspec.json.encode(_Shown(encode(client.state).decode(), seen))

@@ -4,7 +4,8 @@ Index files are served whole, because the other registry's signed head proves th
 them must reach everyone. What is held back is the bytes: a release whose files nobody gets is not installed.
 
 How old a release is counts from the time in its note or, if that is later, from when this registry last saw a head of the log
-that did not have it: a note that is dated back does not help.
+that did not have it: a note that is dated back does not help, neither in a log that was quiet before nor in one that grows so
+fast that not every head can be remembered.
 """
 
 from __future__ import annotations
@@ -24,22 +25,26 @@ EXAMINED = 20
 """The newest releases of an item whose texts are examined for facts; with such a rule, older ones are held back."""
 _MOST_KNOWN = 10_000
 """Releases whose facts are remembered."""
-MOST_SEEN = 256
-"""How many earlier heads are remembered."""
+_FINENESS = 16
+"""How much later than it was a time can be remembered, as a part of its age."""
 
 Seen = Sequence[tuple[int, int]]
-"""Size and time, in seconds since 1970, of heads of the log that were shown here, oldest first."""
+"""Size and last time, in seconds since 1970, of heads of the log that were shown here, oldest first."""
 Examine = Callable[[ReleaseRecord], str]
 """Returns why the texts of a release keep it out; empty: they do not."""
 
 
 def with_seen(seen: Seen, size: int, now: int) -> list[tuple[int, int]]:
-    """Return the heads with one more. The last ones all stay, of those before every second one once there are too many."""
-    added = [*seen, (size, now)]
-    if len(added) <= MOST_SEEN:
-        return added
-    recent = MOST_SEEN // 4
-    return [*added[:-recent:2], *added[-recent:]]
+    """Return the heads with one more. Heads from the same part of time, which is larger the longer ago it is, become one, with
+    the smallest size and the last time of them: so a release only ever counts as younger than it is, never as older."""
+    kept: list[tuple[int, int]] = []
+    for one, time in sorted({*seen, (size, now)}, key=lambda head: (head[1], head[0])):
+        part = 1 << (max((now - time) // _FINENESS, 1).bit_length() - 1)
+        if kept and (kept[-1][0] == one or kept[-1][1] // part == time // part):
+            kept[-1] = (min(kept[-1][0], one), time)
+        else:
+            kept.append((one, time))
+    return kept
 
 
 def published(record: ReleaseRecord, seen: Seen) -> datetime:

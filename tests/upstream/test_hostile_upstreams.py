@@ -81,10 +81,17 @@ class Scene:
         return door_to(self.folder, self.server.url, self.registry.fingerprint)
 
 
-def door_to(folder: Path, url: str, fingerprint: str, **rules: object) -> Door:
+def door_to(
+    folder: Path,
+    url: str,
+    fingerprint: str,
+    *,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    **rules: object,
+) -> Door:
     upstream = Upstream(address=url, fingerprint=fingerprint, namespaces=("tools",), **rules)  # type: ignore[arg-type]
     settings = Settings(data=folder, upstream_check_seconds=0.0)
-    return Door(upstream, Room(Folder(folder / "upstream", private=True), 10**8), settings, lambda _: False)
+    return Door(upstream, Room(Folder(folder / "upstream", private=True), 10**8), settings, lambda _: False, now)
 
 
 @pytest.fixture
@@ -287,6 +294,28 @@ def test_a_release_that_is_dated_back_is_as_young_as_its_place_in_the_log(scene:
     assert refused(lambda: strict.blob(hashlib.sha256(OTHER).hexdigest(), lambda _: True)) == "release-held"
     scene.door.refresh()
     assert scene.door.held(scene.index(TWO)) == []  # the control, without that rule
+
+
+@pytest.mark.parametrize("signs_again", [False, True])
+def test_after_a_quiet_time_a_release_that_is_dated_back_is_as_young_as_well(scene: Scene, signs_again: bool) -> None:
+    """The log has not grown for ten days, so its last size was first seen then: what counts is when it was seen last."""
+    clock = [scene.registry.now]
+    days = {"minimum_release_age": 3 * 86400}
+    strict = door_to(scene.folder, scene.server.url, scene.registry.fingerprint, now=lambda: clock[0], **days)
+    strict.refresh()
+    clock[0] += timedelta(days=10)
+    scene.registry.now += timedelta(days=10)
+    if signs_again:
+        scene.registry.publish()
+        scene.server.serve(scene.registry.files)
+    strict.refresh()
+    scene.publish(TWO, OTHER, time=scene.registry.now - timedelta(days=5))
+    strict.refresh()
+    (held,) = strict.held(scene.index(TWO))
+    assert held.why == "it is younger than 3 days,"
+    assert strict.held(scene.index(ONE)) == []  # the control: that one is older
+    clock[0] += timedelta(days=3, hours=1)
+    assert strict.held(scene.index(TWO)) == []
 
 
 def test_the_same_bytes_in_a_release_that_is_not_held_are_served(scene: Scene) -> None:
