@@ -84,6 +84,9 @@ def test_colleagues_install_through_one_address_also_while_the_other_registry_is
     tools.release("work/one")
     serve_with(company, upstream_of(other))
     first = colleague(company, other)
+    assert "directive:tools/work/one" in first.ok("search", "work", "--namespace", "tools").stdout
+    assert "tools/work/one" not in first.ok("search", "nothing", "--namespace", "tools").stdout  # the control
+    assert "tools/work/one" not in first.ok("search", "work").stdout  # only what the company has itself
     first.ok("add", "tools/work/one", "--yes")
     lock = first.path("rye.lock").read_text()
     assert 'registry = "other.example.org"' in lock
@@ -170,7 +173,15 @@ def test_a_namespace_of_the_company_wins_and_the_conflict_is_said(company: Regis
     doors = person.folders.registries / "doors.json"
     doors.write_text(doors.read_text().replace('"more"', '"more", "tools"'))
     assert person.fails("add", "tools/work/one", "--yes", code="namespace-conflict")
+    for words in (
+        ("info", "tools/work/one"),
+        ("namespace", "show", "tools"),
+        ("search", "one", "--namespace", "tools"),
+    ):
+        assert person.fails(*words, code="namespace-conflict"), words
     person.ok("add", "more/work/one", "--yes")
+    for words in (("info", "more/work/one"), ("namespace", "show", "more"), ("search", "one", "--namespace", "more")):
+        assert "more" in person.ok(*words).stdout, words
 
 
 def test_a_question_shows_the_other_registries_and_one_answer_pins_all(company: Registry, other: Registry) -> None:

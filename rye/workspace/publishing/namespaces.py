@@ -20,7 +20,7 @@ from rye.signing.trust_store import read_key_file
 from rye.workspace.confirmation import confirm
 from rye.workspace.publishing.keyset_signing import KeysetOutcome, Signing, sign_and_send, sign_keyset, write_keyset
 from rye.workspace.publishing.owner_statements import keyset_in_force, statement_time
-from rye.workspace.registries.registry_access import configured, open_registry
+from rye.workspace.registries.registry_access import configured, open_registry, serving_registry
 
 if TYPE_CHECKING:
     from rye.registry.client import RegistryClient
@@ -105,7 +105,7 @@ def claim(
 
 def state_of(context: Context, namespace: str) -> NamespaceState:
     """A namespace's current and pending keysets, and its history. Raises RyeError ``namespace-unclaimed``."""
-    with open_registry(context, configured(context).of(namespace), writes=True) as client:
+    with open_registry(context, serving_registry(context, configured(context), namespace), writes=True) as client:
         chain = client.keysets([namespace])[namespace]
         time = client.head.snapshot.time
     current = chain.current(time)

@@ -12,7 +12,7 @@ from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.notes import VerifierKey
 from rye.registry.trust.trust_error import TrustError
 from rye.signing.keys import PublicKey
-from rye.workspace.registries.registry_access import configured, open_registry
+from rye.workspace.registries.registry_access import configured, open_registry, serving_registry
 
 if TYPE_CHECKING:
     from rye.workspace.context import Context
@@ -35,7 +35,7 @@ def accept_recoveries(
     Raises RyeError ``declined``, ``other-recovery``, ``recovery-pending``, ``nothing-to-do``.
     """
     accepted: list[Recovery] = []
-    with open_registry(context, configured(context).of(namespace)) as client:
+    with open_registry(context, serving_registry(context, configured(context), namespace)) as client:
         while True:
             try:
                 chain = client.keysets([namespace])[namespace]

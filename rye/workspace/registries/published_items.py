@@ -9,7 +9,7 @@ from rye.installation.completeness import similar
 from rye.items.identity import Identity, parse_reference
 from rye.registry.client import RegistryClient
 from rye.registry.trust.records import ReleaseRecord
-from rye.workspace.registries.registry_access import configured
+from rye.workspace.registries.registry_access import configured, serving_registry
 
 if TYPE_CHECKING:
     from rye.workspace.context import Context
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def registry_of(context: Context, text: str) -> str:
     """The address of the registry for ``[kind:]id[@version]``."""
-    return configured(context).of(parse_reference(text).id.split("/", 1)[0])
+    return serving_registry(context, configured(context), parse_reference(text).id.split("/", 1)[0])
 
 
 def published(client: RegistryClient, text: str) -> tuple[Identity, str | None]:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from rye.errors import RyeError
 from rye.installation.environment import Environment, policy_in_force
-from rye.installation.sources import Sources
+from rye.installation.sources import Sources, refuse_own
 from rye.project.context import load_manifest
 from rye.project.layout import find_project
 from rye.project.manifest import Manifest
@@ -162,6 +162,16 @@ def _own_registry(address: str) -> str:
     if not is_loopback(urlsplit(address).hostname or ""):
         return ""
     return " If it is your own, stop it and run `rye registry serve`, which logs you in."
+
+
+def serving_registry(context: Context, where: Registries, namespace: str) -> str:
+    """The address to read a namespace at. Raises RyeError ``no-registry``, ``from-a-source``, and ``namespace-conflict`` if the
+    registry that serves it from another one has one of that name itself, by its own log."""
+    behind, address = where.behind(namespace), where.of(namespace)
+    if behind is not None:
+        with open_registry(context, behind) as client:
+            refuse_own(client, namespace)
+    return address
 
 
 def namespace_of(context: Context, given: str | None = None) -> str:

@@ -26,7 +26,7 @@ from rye.text.ranking.answering import Findable, answers, findable
 from rye.text.ranking.scoring import DEPRECATED, Searched, of_kind
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import effective_entry, installed_problem
-from rye.workspace.registries.registry_access import configured, open_api, open_registry
+from rye.workspace.registries.registry_access import configured, open_api, open_registry, serving_registry
 
 if TYPE_CHECKING:
     from rye.project.lock import Lock
@@ -152,7 +152,7 @@ def _in_registries(context: Context, request: SearchRequest, found_here: bool) -
     failed: list[tuple[str, RyeError]] = []
     try:
         registries = configured(context)
-        asked = _asked(registries, request.namespace)
+        asked = _asked(context, registries, request.namespace)
     except RyeError as error:
         failed.append(("", error))
         asked = {}
@@ -179,17 +179,18 @@ def _in_registries(context: Context, request: SearchRequest, found_here: bool) -
     return rows, total
 
 
-def _asked(registries: Registries, namespace: str | None) -> dict[str, tuple[str, ...] | None]:
+def _asked(context: Context, registries: Registries, namespace: str | None) -> dict[str, tuple[str, ...] | None]:
     """The registries to ask, each with its namespaces; None: all namespaces that no other registry serves.
 
-    Raises RyeError ``no-registry``.
+    Raises RyeError ``no-registry``, and what :func:`serving_registry` raises.
     """
     if namespace is not None:
-        return {registries.of(namespace): (namespace,)}
+        return {serving_registry(context, registries, namespace): (namespace,)}
     asked: dict[str, tuple[str, ...] | None] = {}
     if registries.default is not None or not registries.by_namespace:
         asked[registries.main()] = None
-    for name, address in registries.by_namespace.items():
+    for name, named in registries.by_namespace.items():
+        address = registries.serving(name) or named
         known = asked.get(address, ())
         if known is not None:
             asked[address] = (*known, name)
@@ -207,9 +208,7 @@ def _in_registry(
 
     def answers_for(identity: Identity) -> bool:
         name = identity.namespace
-        return registries.by_namespace.get(name, registries.default) == address and (
-            not namespaces or name in namespaces
-        )
+        return registries.serving(name) == address and (not namespaces or name in namespaces)
 
     with open_registry(context, address) as client:
         if context.offline or address.startswith("file:") or client.api is None:
