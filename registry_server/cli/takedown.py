@@ -104,6 +104,8 @@ def takedown_command(
                     "Name it with --key FILE, or write a draft for its owner with --draft FILE.",
                 )
             texts = takedown.signed(planned.statements, owners)
+        with database.reader(sequencer.engine) as connection:
+            retention.refuse_overtaken(Ledger(connection), [statement for _, statement in takedown.read(texts)])
         done: list[Takedown] = []
         for start in range(0, len(texts), _AT_ONCE):
             published = takedown.publish(sequencer, texts[start : start + _AT_ONCE])

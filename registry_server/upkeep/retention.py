@@ -10,6 +10,9 @@ Kept are, of every item:
 4. everything of namespaces that were not asked about, and what that needs;
 5. every file that a kept release has as well.
 
+Owners elsewhere may sign days after the plan was made. So what was released since then is looked at again before anything goes:
+rules 3 and 5 hold for it as well (:func:`refuse_overtaken`).
+
 What is left is taken down (:mod:`registry_server.upkeep.takedown`) by the registry's owners, with a reason that says why: log,
 mirrors, backups and clients then know that nothing is missing. Its versions are never used again, and its bytes are not accepted
 again.
@@ -24,10 +27,11 @@ from datetime import datetime
 from msgspec import Struct
 
 from registry_server.sequencer.ledger import Ledger
-from registry_server.upkeep.takedown import files_of, releases_of, statement_about
-from rye.errors import UsageError
+from registry_server.upkeep.takedown import files_of, placed_releases_of, releases_of, statement_about
+from rye.errors import RyeError, UsageError
 from rye.items.identity import Identity
-from rye.registry.protocol.statements import Release, Takedown
+from rye.registry.protocol import notes, statements
+from rye.registry.protocol.statements import Release, Snapshot, Takedown
 from rye.registry.protocol.statements.takedown import RETENTION
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Version, comparable
@@ -70,12 +74,51 @@ def not_kept(releases: Sequence[Release], rule: RetentionRule) -> frozenset[Rele
         is_asked_about = rule.namespace in (None, identity.namespace)
         newest = _newest(some, rule.keep)
         kept.update(each for each in some if not is_asked_about or each.time >= rule.before or each in newest)
+    return frozenset(releases) - _with_needed(kept, by_item)
+
+
+def refuse_overtaken(ledger: Ledger, planned: Sequence[Takedown]) -> None:
+    """Check that nothing released since the plan was made needs what it removes. Takedowns of other kinds are not looked at.
+
+    Raises RyeError ``files-shared``.
+    """
+    by_rule = [takedown for takedown in planned if takedown.is_retention]
+    if not by_rule:
+        return
+    when = min(takedown.time for takedown in by_rule)
+    snapshots = (
+        (position, statements.parse(notes.parse(leaf).text)) for position, leaf in ledger.titled(Snapshot.TITLE)
+    )
+    since = max((at for at, found in snapshots if isinstance(found, Snapshot) and found.time < when), default=0)
+    removed = {(takedown.identity, takedown.version): takedown for takedown in by_rule}
+    by_item: dict[Identity, list[Release]] = defaultdict(list)
+    fresh: set[Release] = set()
+    for position, release in placed_releases_of(ledger):
+        by_item[release.identity].append(release)
+        if position > since and (release.identity, release.version) not in removed:
+            fresh.add(release)
+    files = {sha256: takedown for takedown in by_rule for sha256 in takedown.files}
+    for release in _with_needed(fresh, by_item):
+        overtaken = removed.get((release.identity, release.version))
+        shared = [files[sha256] for sha256 in files_of(release) if sha256 in files]
+        for takedown in filter(None, (overtaken, *shared)):
+            raise RyeError(
+                "files-shared",
+                f"What was released since {takedown.time:%Y-%m-%d %H:%M} UTC needs files of {takedown.identity} "
+                f"{takedown.version}, so nothing was taken down.",
+                "Draft the statements again: rye-registry takedown --older-than SPAN --draft FILE",
+            )
+
+
+def _with_needed(some: Iterable[Release], by_item: dict[Identity, list[Release]]) -> set[Release]:
+    """These releases, and what they need (rule 3)."""
+    kept = set(some)
     waiting = list(kept)
     while waiting:
         fresh = _needed(waiting.pop(), by_item) - kept
         kept |= fresh
         waiting += fresh
-    return frozenset(releases) - kept
+    return kept
 
 
 def _newest(some: Sequence[Release], keep: int) -> frozenset[Release]:

@@ -8,7 +8,7 @@ never accepted again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -83,10 +83,8 @@ def signed(takedowns: Iterable[Takedown], owners: Sequence[PrivateKey]) -> list[
     return signed_notes
 
 
-def publish(sequencer: Sequencer, texts: Sequence[str]) -> list[Takedown]:
-    """Append signed takedowns, all or none, and remove the files. Raises RyeError ``not-signed``,
-    ``wrong-statement``, and the log's.
-    """
+def read(texts: Sequence[str]) -> list[tuple[Candidate, Takedown]]:
+    """Read signed takedowns. Raises RyeError ``not-signed``, ``wrong-statement``."""
     candidates = []
     for text in texts:
         _, note = read_draft(text)
@@ -102,17 +100,18 @@ def publish(sequencer: Sequencer, texts: Sequence[str]) -> list[Takedown]:
                 "Create one: rye-registry takedown TARGET --reason TEXT --draft FILE",
                 what="takedown",
             )
-        candidates.append(Candidate(note, statement))
-    outcome = sequencer.append([candidates])[0]
+        candidates.append((Candidate(note, statement), statement))
+    return candidates
+
+
+def publish(sequencer: Sequencer, texts: Sequence[str]) -> list[Takedown]:
+    """Append signed takedowns, all or none, and remove the files. Raises what :func:`read` raises, and the log's errors."""
+    candidates = read(texts)
+    outcome = sequencer.append([[candidate for candidate, _ in candidates]])[0]
     if not isinstance(outcome, Receipt):
         raise outcome
-    sequencer.remove_taken_down(
-        sha256
-        for candidate in candidates
-        if isinstance(candidate.statement, Takedown)
-        for sha256 in candidate.statement.files
-    )
-    return [candidate.statement for candidate in candidates if isinstance(candidate.statement, Takedown)]
+    sequencer.remove_taken_down(sha256 for _, statement in candidates for sha256 in statement.files)
+    return [statement for _, statement in candidates]
 
 
 def statement_about(release: Release, files: Sequence[str], now: datetime, reason: str) -> Takedown:
@@ -136,12 +135,17 @@ def _release(ledger: Ledger, match: re.Match[str]) -> Release | None:
     return release if isinstance(release, Release) else None
 
 
-def releases_of(ledger: Ledger) -> Iterable[Release]:
-    """Yield all releases, in the order of the log."""
-    for _, leaf in ledger.titled(Release.TITLE):
+def placed_releases_of(ledger: Ledger) -> Iterator[tuple[int, Release]]:
+    """Yield all releases with their positions, in the order of the log."""
+    for position, leaf in ledger.titled(Release.TITLE):
         release = statements.parse(notes.parse(leaf).text)
         if isinstance(release, Release):
-            yield release
+            yield position, release
+
+
+def releases_of(ledger: Ledger) -> Iterator[Release]:
+    """Yield all releases, in the order of the log."""
+    return (release for _, release in placed_releases_of(ledger))
 
 
 def files_of(release: Release) -> list[str]:

@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -20,13 +21,14 @@ from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.objects import Folder
-from registry_server.upkeep import takedown
+from registry_server.upkeep import retention, takedown
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
 from rye.registry.mirroring import mirror
 from rye.registry.protocol import notes, wire
 from rye.registry.protocol.statements import AttachedFile, FileEntry, Takedown
+from rye.registry.protocol.statements.release import Relation
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from rye.registry.transport.file import FileTransport
@@ -176,16 +178,18 @@ class TestLog:
         yield Sequencer(engine, Folder(settings.public), uploads, log_keys, settings)
         engine.dispose()
 
-    def _release(self, sequencer: Sequencer, acme: Publisher, version: str, main: bytes, *attached: bytes) -> None:
+    def _release(
+        self, sequencer: Sequencer, acme: Publisher, version: str, main: bytes, *attached: bytes, **changes: object
+    ) -> None:
         files = tuple(
             AttachedFile(f"f{number}.txt", len(content), hashlib.sha256(content).hexdigest())
             for number, content in enumerate(attached)
         )
         release = acme.release(
             "notes", b"", version,
-            identity=Identity("skill", "acme/notes"),
             file=FileEntry("SKILL.md", len(main), hashlib.sha256(main).hexdigest()),
             attached=files,
+            **{"identity": Identity("skill", "acme/notes"), **changes},
         )  # fmt: skip
         candidate = Candidate(notes.sign(release.text(), [acme.signer]), release, acme.key.public.raw)
         (outcome,) = sequencer.append([[candidate]])
@@ -216,6 +220,38 @@ class TestLog:
         assert refused.value.code == "taken-down"
         self._release(sequencer, acme, "1.0.0", b"one", b"shared", b"own")  # the same release again: a duplicate
         assert public.get(wire.blob_path(hashes[b"shared"])) is None
+
+    @pytest.mark.parametrize("meanwhile", ["it depends on the old one", "it has the same file", "it needs neither"])
+    def test_what_was_released_since_the_draft_keeps_what_it_needs(
+        self, sequencer: Sequencer, tmp_path: Path, meanwhile: str
+    ) -> None:
+        """Owners elsewhere sign days later; meanwhile somebody publishes."""
+        acme = Publisher("acme")
+        sequencer.append([[acme.claim_candidate()]])
+        self._release(sequencer, acme, "1.0.0", b"one", b"shared")
+        self._release(sequencer, acme, "2.0.0", b"two")
+        rule = retention.RetentionRule(keep=1, before=now() + timedelta(days=1))
+        with database.reader(sequencer.engine) as connection:
+            (old,) = retention.plan(Ledger(connection), rule, "older than 1d.", now())
+        assert old.version == "1.0.0"
+        needs = (Relation("acme/notes", Identity("skill", "acme/notes"), "^1.0.0"),)
+        other = {"identity": Identity("skill", "acme/other")}
+        if meanwhile == "it depends on the old one":
+            self._release(sequencer, acme, "1.0.0", b"own", **other, depends_on=needs)
+        else:
+            has = b"shared" if meanwhile == "it has the same file" else b"two"
+            self._release(sequencer, acme, "1.0.0", b"own", has, **other)
+        (signed,) = takedown.signed([old], registry_keys.in_folder(sequencer.settings.keys, "root"))
+        (tmp_path / "draft").write_text(signed)
+        done = run(
+            "takedown", "--publish", str(tmp_path / "draft"), "--data", str(tmp_path / "data"), "--json", check=False
+        )
+        document = json.loads(done.stdout)
+        if meanwhile == "it needs neither":  # the control
+            assert document["releases"] == ["skill:acme/notes@1.0.0"]
+        else:
+            assert document["error"]["code"] == "files-shared"
+            assert sequencer.public.get(wire.blob_path(old.files[0])) is not None
 
     def test_only_owners_and_only_about_the_releases_own_files(self, sequencer: Sequencer) -> None:
         acme = Publisher("acme")
