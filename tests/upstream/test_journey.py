@@ -210,6 +210,46 @@ def test_a_question_shows_the_other_registries_and_one_answer_pins_all(company: 
     assert json.loads((person.folders.registries / "addresses.json").read_text()) == {}
 
 
+def test_who_declines_more_keeps_what_they_agreed_to_and_learns_what_is_gone(
+    company: Registry, other: Registry
+) -> None:
+    """Otherwise the company's server could have a namespace read from itself, by offering more, or nothing."""
+    other.owner("tools").release("work/one")
+    other.owner("more").release("work/one")
+    serve_with(company, upstream_of(other))
+    person = colleague(company, other)
+    doors = person.folders.registries / "doors.json"
+
+    def agreed() -> list[str]:
+        return [name for one in json.loads(doors.read_text()).get(company.url, []) for name in one["namespaces"]]
+
+    serve_with(company, upstream_of(other, namespaces='["tools", "more"]'))
+    shown = person.terminal("registry", "add", company.url, answer=b"n\n")
+    assert "from the registry other.example.org: more\n" in shown
+    assert agreed() == ["tools"]
+    assert "--upstream" in person.ok("registry", "add", company.url).stderr
+    assert agreed() == ["tools"]
+    person.ok("add", "tools/work/one", "--yes")
+    person.terminal("registry", "add", company.url, answer=b"y\n")
+    assert sorted(agreed()) == ["more", "tools"]  # the control
+
+    serve_with(company, upstream_of(other, namespaces='["more"]'))
+    told = person.ok("registry", "add", company.url).stderr
+    assert "no longer serves tools of other.example.org" in " ".join(told.split())
+    assert agreed() == ["more"]
+
+
+def test_an_agreement_without_a_pin_can_be_taken_back(company: Registry, other: Registry) -> None:
+    person = Person(company._folder())
+    doors = person.folders.registries / "doors.json"
+    doors.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    listed = {"origin": "other.example.org", "fingerprint": "0" * 64, "namespaces": ["tools"]}
+    doors.write_text(json.dumps({company.url: [listed]}))  # as a first contact leaves it whose head is refused
+    doors.chmod(0o600)
+    person.fails("registry", "remove", company.url, code="not-pinned")
+    assert json.loads(doors.read_text()) == {}
+
+
 def test_members_of_a_private_registry_need_the_right_for_the_namespace(company: Registry, other: Registry) -> None:
     other.owner("tools").release("work/one")
     company.stop()

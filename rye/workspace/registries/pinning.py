@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
 from rye.project.registries import normal_address
@@ -121,15 +122,17 @@ def agree_on_upstreams(
     context: Context, registry: str, origin: str, offered: Sequence[Upstream], fingerprints: Sequence[str] = ()
 ) -> None:
     """Agree on what the registry at an address offers now, and pin it. ``fingerprints``: what the user gave; without any, a
-    terminal asks about a changed offer, and any other program leaves everything as it was, except what is no longer offered.
+    terminal asks about what is new, and any other program leaves everything as it was, except what is no longer offered. What
+    was agreed to before stays in each case: without it, its namespaces would be read from the registry itself.
 
     Raises RyeError ``no-such-entry`` for a fingerprint that is not offered.
     """
     agreed = read_doors(context.home.registries).get(registry, [])
-    kept = [upstream for upstream in offered if upstream in agreed]
+    known = {(former.origin, former.fingerprint, name) for former in agreed for name in former.namespaces}
+    kept = _only(offered, lambda upstream, name: (upstream.origin, upstream.fingerprint, name) in known)
+    new = _only(offered, lambda upstream, name: (upstream.origin, upstream.fingerprint, name) not in known)
     if fingerprints:
-        kept = [upstream for upstream in offered if upstream.fingerprint in fingerprints]
-        absent = set(fingerprints) - {upstream.fingerprint for upstream in kept}
+        absent = set(fingerprints) - {upstream.fingerprint for upstream in offered}
         if absent:
             raise RyeError(
                 "no-such-entry",
@@ -137,18 +140,24 @@ def agree_on_upstreams(
                 f"`rye registry add {registry}` on a terminal shows what it serves.",
                 what="upstream",
             )
-    elif len(kept) < len(offered):
-        new = [upstream for upstream in offered if upstream not in agreed]
+        given = {upstream.origin for upstream in offered if upstream.fingerprint in fingerprints}
+        kept = [one for one in offered if one.origin in given] + [one for one in kept if one.origin not in given]
+    elif new:
         if context.interactive:
             tell_upstreams(context, origin, new)
             if context.ask("Read these through it?"):
                 kept = list(offered)
         else:
-            given = " ".join(f"--upstream {upstream.fingerprint}" for upstream in new)
+            words = " ".join(f"--upstream {upstream.fingerprint}" for upstream in new)
             context.tell(
                 f"{origin} also serves namespaces of other registries ({len(new)}), which you did not agree to. To read them, "
-                f"compare the fingerprints with those of their operators, then give these to `rye registry add`: {given}"
+                f"compare the fingerprints with those of their operators, then give these to `rye registry add`: {words}"
             )
+    gone = known - {(one.origin, one.fingerprint, name) for one in kept for name in one.namespaces}
+    for former, _, name in sorted(gone):
+        context.warn(
+            f"{origin} no longer serves {name} of {former}. From now on, {name} is a namespace of {origin} itself."
+        )
     store = StateStore(context.home.registries)
     for former in agreed:
         if former.origin not in {upstream.origin for upstream in kept}:
@@ -156,6 +165,12 @@ def agree_on_upstreams(
     write_doors(context.home.registries, registry, kept)
     for upstream in kept:
         _pin(context, door_address(registry, upstream.origin), upstream)
+
+
+def _only(offered: Sequence[Upstream], wanted: Callable[[Upstream, str], bool]) -> list[Upstream]:
+    """The upstreams with the namespaces that are wanted, without those that have none."""
+    some = (replace(one, namespaces=[name for name in one.namespaces if wanted(one, name)]) for one in offered)
+    return [one for one in some if one.namespaces]
 
 
 def _pin(context: Context, address: str, upstream: Upstream) -> None:
@@ -174,13 +189,13 @@ def unpin_registry(context: Context, address: str, *, forget_trusted_history: bo
     where = normal_address(address, context.cwd)
     store = StateStore(context.home.registries)
     origin = store.origin_at(where)
+    for upstream in read_doors(context.home.registries).get(where, []):
+        store.forget_address(door_address(where, upstream.origin))
+    write_doors(context.home.registries, where, ())  # also after a first contact that failed once the user had agreed
     if origin is None:
         raise RyeError(
             "not-pinned", f"No registry is pinned at {where}.", "`rye registry list` lists the pinned registries."
         )
-    for upstream in read_doors(context.home.registries).get(where, []):
-        store.forget_address(door_address(where, upstream.origin))
-    write_doors(context.home.registries, where, ())
     store.forget_address(where)
     forget_credential(context.home, where)
     if read_settings(context.home).get("registry") == where:
