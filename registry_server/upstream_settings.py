@@ -21,7 +21,7 @@ from typing import Any
 from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
-from rye.registry.protocol.lines import read_identity, read_namespace
+from rye.registry.protocol.lines import read_identity, read_namespace, read_version
 from rye.registry.transport.factory import open_transport
 from rye.text.facts import FACTS
 
@@ -88,7 +88,10 @@ def _read(table: dict[str, Any], where: str) -> Upstream:
         for namespace in namespaces:
             read_namespace(namespace)
         for blocked in block:
-            read_identity(blocked.partition("@")[0])
+            identity, at, version = blocked.partition("@")
+            read_identity(identity)
+            if at:
+                read_version(version)
     except RyeError as error:
         raise _bad(where, error.message, "Write items as KIND:NAMESPACE/NAME, or with @VERSION.") from error
     facts = _texts(table, "facts", where, len(FACTS))

@@ -28,6 +28,7 @@ from registry_server.storage.schema import registry
 from rye.errors import RyeError, UsageError
 from rye.registry.transport import guarded
 from rye.registry.transport.http_connection import trusted_authorities
+from rye.text.addresses import without_credentials
 
 SENT = 100
 """Events in one request or connection."""
@@ -61,7 +62,7 @@ def check_address(address: str) -> SplitResult:
     if bad or parts.scheme not in (*_PORTS, "https"):
         raise UsageError(
             "bad-setting",
-            f"audit_push is {address[:200]!r}.",
+            f"audit_push is {without_credentials(address)[:200]!r}.",
             "Give syslog://HOST:PORT, syslog+tls://HOST:PORT or https://HOST/PATH.",
         )
     return parts

@@ -261,3 +261,10 @@ class TestSetting:
         with pytest.raises(RyeError) as raised:
             LocalRegistry(data, make=False)
         assert raised.value.code == "exposed-secret"
+
+
+def test_a_refused_address_is_shown_without_its_password() -> None:
+    with pytest.raises(RyeError) as raised:
+        audit_push.check_address("https://rye:geheim@log.example.org/in?key=geheim")
+    assert "geheim" not in f"{raised.value.message} {raised.value.hint}"
+    assert "log.example.org" in raised.value.message  # the control

@@ -50,6 +50,9 @@ def test_a_table_says_where_what_and_what_not() -> None:
         ('["tools", "docs"]', '["root"]'),
         ("skill:tools/old", "tools/old"),
         ("skill:tools/old", "skill:tools"),
+        ("@1.2.0", "@v1.2.0"),  # it would block nothing
+        ("@1.2.0", "@^1.2.0"),
+        ("@1.2.0", "@"),
         ('"3d"', '"3 days"'),
         ('"3d"', "3"),
         ('"3d"', '"-3d"'),

@@ -154,9 +154,9 @@ def agree_on_upstreams(
                 f"compare the fingerprints with those of their operators, then give these to `rye registry add`: {words}"
             )
     gone = known - {(one.origin, one.fingerprint, name) for one in kept for name in one.namespaces}
-    for former, _, name in sorted(gone):
+    for elsewhere, _, name in sorted(gone):
         context.warn(
-            f"{origin} no longer serves {name} of {former}. From now on, {name} is a namespace of {origin} itself."
+            f"{origin} no longer serves {name} of {elsewhere}. From now on, {name} is a namespace of {origin} itself."
         )
     store = StateStore(context.home.registries)
     for former in agreed:
