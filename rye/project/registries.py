@@ -30,7 +30,8 @@ class Registries(Struct, frozen=True):
     """For a registry that serves others' registries, the address that it serves each of their namespaces at."""
 
     def of(self, namespace: str) -> str:
-        """Return the address of the registry for a namespace. Raises RyeError ``no-registry``, ``from-a-source``."""
+        """Return the address of the registry for a namespace. Raises RyeError ``no-registry``, ``from-a-source``, and
+        ``registry-unpinned`` for a namespace that a project reads through a door for which the user agreed to others only."""
         if namespace in self.sources:
             raise RyeError(
                 "from-a-source",
@@ -40,6 +41,13 @@ class Registries(Struct, frozen=True):
         address = self.serving(namespace)
         if address is None:
             raise no_registry()
+        door = next((registry for registry, routes in self.doors.items() if address in routes.values()), None)
+        if door is not None and self.behind(namespace) is None:
+            raise RyeError(
+                "registry-unpinned",
+                f"You did not agree to read the namespace {namespace!r} at {address}.",
+                f"`rye registry add {door}` asks about what it serves. Otherwise take the namespace out of [registries].",
+            )
         return address
 
     def serving(self, namespace: str) -> str | None:
@@ -49,8 +57,8 @@ class Registries(Struct, frozen=True):
 
     def behind(self, namespace: str) -> str | None:
         """Return the registry that serves the namespace of another one; None if the namespace is its own."""
-        named = self.by_namespace.get(namespace, self.default)
-        return named if named is not None and namespace in self.doors.get(named, {}) else None
+        address = self.serving(namespace)
+        return next((registry for registry, routes in self.doors.items() if routes.get(namespace) == address), None)
 
     def main(self) -> str:
         """Return the address for requests without a namespace. Raises RyeError ``no-registry``."""

@@ -229,8 +229,14 @@ def test_who_declines_more_keeps_what_they_agreed_to_and_learns_what_is_gone(
     assert agreed() == ["tools"]
     assert "--upstream" in person.ok("registry", "add", company.url).stderr
     assert agreed() == ["tools"]
+    # A project that names the door's own address reads no more through it, and nothing that the company has itself.
+    manifest = person.path("rye.toml").read_text()
+    door = f"{company.url}/upstream/other.example.org"
+    person.write("rye.toml", f'{manifest}\n[registries]\nmore = "{door}"\ntools = "{door}"\n')
+    assert "did not agree" in person.fails("add", "more/work/one", "--yes", code="registry-unpinned")["message"]
     person.ok("add", "tools/work/one", "--yes")
     person.terminal("registry", "add", company.url, answer=b"y\n")
+    person.ok("add", "more/work/one", "--yes")
     assert sorted(agreed()) == ["more", "tools"]  # the control
 
     serve_with(company, upstream_of(other, namespaces='["more"]'))
