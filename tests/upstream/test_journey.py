@@ -92,6 +92,12 @@ def test_colleagues_install_through_one_address_also_while_the_other_registry_is
     assert 'registry = "other.example.org"' in lock
     assert other.url not in lock
     assert other.url not in (first.folders.registries / "addresses.json").read_text()
+    fresh = colleague(company, other)
+    fresh.path("rye.toml").unlink()
+    fresh.ok("add", "tools/work/one", "--yes")
+    assert (
+        f'registry = "{company.url}"\n' in fresh.path("rye.toml").read_text()
+    )  # not the door, which has only the other's
     first.ok("log", "verify", "--registry", f"{company.url}/upstream/other.example.org")
 
     other.stop()

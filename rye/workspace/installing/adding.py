@@ -169,7 +169,10 @@ def _with_registry(context: Context, text: str, project: Project, references: Se
     unmapped = [name for name in namespaces if name not in manifest.registries and name not in manifest.sources]
     if manifest.registry is not None or not unmapped:
         return text
-    return set_registry(text, project_registries(context, manifest, project.root).of(unmapped[0]))
+    where = project_registries(context, manifest, project.root)
+    address = where.of(unmapped[0])
+    # Never a door: it has the namespaces of another registry, and everything else would be looked for there, too.
+    return set_registry(text, where.behind(unmapped[0]) or address)
 
 
 def _references(names: Sequence[str], group: str) -> list[Reference]:
