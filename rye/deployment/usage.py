@@ -23,7 +23,7 @@ from rye.errors import RyeError
 from rye.limits import USAGE
 from rye.project.context import load_manifest, require_project
 from rye.project.layout import Project
-from rye.project.spaces import entries
+from rye.project.spaces import entries_of
 from rye.runtime.finished_runs import OwnLogs
 from rye.runtime.usage import Carried, Usage, Use, counted, moment, report, uses_of
 from rye.storage.safe_files import open_regular
@@ -66,8 +66,8 @@ def usage(context: Context, days: int, programs: Iterable[str] = ()) -> UsageAns
 def _here(context: Context, project: Project) -> Iterator[Carried]:
     """The project's own and installed items."""
     manifest = load_manifest(project)
-    for space, present in entries(context.home, project, manifest.namespace):
-        for entry in present if space in ("project", "installed") else ():
+    for space in ("project", "installed"):
+        for entry in entries_of(context.home, space, project, manifest.namespace):
             item = f"{entry.location.kind}:{entry.id}"
             try:
                 found = effective_entry(context, entry, project, manifest)
