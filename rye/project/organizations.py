@@ -11,7 +11,8 @@ Rules:
 * What administrators joined, no user leaves: their file wins, and no variable names another. It belongs to root, nobody else can
   change it or its folder, and it is not a link. A file that breaks this stops everything (``bad-org``); it is never ignored.
 * The policy itself is in the trusted state of the pinned registry, where the client put it after all checks
-  (:mod:`rye.registry.trust.policies`). Nothing is fetched here.
+  (:mod:`rye.registry.trust.policies`). Nothing is fetched here. A variable names the folder of that state, so where
+  administrators joined, its signatures are verified again from the fingerprint in their file (``policy-signer``).
 * A policy is in force until it expires (``policy-expired``). Until then no network is needed. The time is the machine's clock,
   but never earlier than the newest head that this machine has seen. A joined registry without a policy here
   (``policy-missing``), and one whose words this version does not know (``policy-unreadable``), stop as well.
@@ -113,19 +114,21 @@ def write_own(home: Home, rows: Iterable[Joined]) -> None:
 
 def policies_in_force(home: Home, now: datetime) -> tuple[PolicyInForce, ...]:
     """Return the policy of each joined registry. Raises RyeError ``bad-org``, ``policy-missing``, ``policy-expired``,
-    ``policy-unreadable``, and StateError."""
+    ``policy-unreadable``, TrustError, and StateError."""
     return tuple(policy_of_joined(home, row, now) for row in read_joined(home))
 
 
 def stored_policy(home: Home, row: Joined) -> tuple[TrustedState, statements.OrganizationPolicy]:
     """Return the trusted state and the newest policy of a joined registry, expired or not. Raises RyeError ``policy-missing``,
-    and StateError."""
+    TrustError, and StateError."""
     store = states.StateStore(home.registries)
     origin = store.origin_at(row.address)
     state = store.load(origin) if origin is not None else None
     if state is None or state.policy is None or state.fingerprint != row.fingerprint:
         message = f"This machine joined the organization at {row.address}, and does not have its policy."
         raise RyeError("policy-missing", message, _ask(None, row.address))
+    if row.is_managed:
+        policies.check_stored_policy(state)
     return state, policies.read_organization_policy(state.policy)[1]
 
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -15,6 +19,7 @@ import pytest
 from rye.cli.main import COMMANDS
 from rye.cli.options import STOPS, Session
 from rye.project import organizations
+from rye.registry.store.state import StateStore
 from rye.runtime.opening import open_session
 from rye.runtime.sandboxed_tools import SandboxedTools
 from rye.runtime.session import Session as RunSession
@@ -236,6 +241,18 @@ class TestOwnItems:
         organization.join(user)
         refused(user.run("render", "acme/work/plain", "--json"))
 
+    def test_a_fork_is_no_way_around_what_an_own_item_is_not_judged_by(
+        self, user: Person, organization: Organization
+    ) -> None:
+        user.ok("add", "acme/work/plain", "-y")
+        organization.publish('namespaces = ["other"]')
+        organization.join(user)
+        refused(user.run("fork", "acme/work/plain", "own/plain", "--json"))
+        assert not user.path(".ai/directives").exists()
+        organization.publish('namespaces = ["acme"]')
+        user.ok("org", "update")
+        user.ok("fork", "acme/work/plain", "own/plain")
+
 
 class TestTargets:
     def test_nothing_is_deployed_to_a_forbidden_program(self, user: Person, organization: Organization) -> None:
@@ -281,6 +298,59 @@ class TestOnlyTightens:
         organization.join(user)
         user.write("rye.toml", user.path("rye.toml").read_text() + '[policy]\nallow = ["rye.*"]\nsources = "path"\n')
         refused(user.run("add", "acme/work/shell", "-y", "--approve", "acme/work/shell@1.0.0", "--json"))
+
+
+class TestMemory:
+    """What answers before anything is checked, in processes of their own."""
+
+    @pytest.mark.parametrize("managed", [False, True])
+    def test_who_joins_after_an_install_that_had_nothing_to_do_is_refused(
+        self, user: Person, organization: Organization, tmp_path: Path, managed: bool
+    ) -> None:
+        etc = tmp_path / "org.toml"
+        places = f"homes.MANAGED_ORGANIZATIONS, organizations.OWNER = Path({str(etc)!r}), {os.geteuid()}"
+        start = "from rye.storage import home as homes; from rye.project import organizations; from pathlib import Path"
+
+        def played(*words: str) -> Result:
+            """The program with another /etc. The memory is asked before all of that, as always."""
+            code = f"import sys; sys.argv[1:] = {words!r}; {ASKED}; {start}; {places}; from rye.cli.start import main; main()"
+            done = subprocess.run(
+                [sys.executable, "-c", code],
+                cwd=user.folder,
+                env=user.environment,
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
+            return Result(done.returncode, done.stdout, done.stderr)
+
+        user.ok("add", "acme/work/plain", "-y")
+        memories = user.home / "data" / "unchanged"
+        deadline = time.monotonic() + 30
+        while not memories.is_dir() and time.monotonic() < deadline:
+            assert played("install").code == 0
+            time.sleep(0.5)
+        again = played("install")
+        assert (again.code, "asked and remembered" in again.stderr) == (0, True), again
+        organization.publish('namespaces = ["other"]')
+        if managed:
+            row = f'address = "{organization.registry.url}"\nfingerprint = "{organization.registry.fingerprint}"\n'
+            etc.write_text(f"[[registry]]\n{row}")
+            etc.chmod(0o644)
+        else:
+            organization.join(user)
+        for words in (("install",), ("ci",), ("render", "acme/work/plain"), ("deploy", "--target", "claude", "--once")):
+            result = played(*words)
+            assert result.code == 1, (words, result)
+            assert "namespaces" in result.stdout + result.stderr, (words, result)
+        assert not user.path(".claude").exists()
+
+
+ASKED = (
+    "import os; from rye.cli import unchanged; recall = unchanged.recall; "
+    "unchanged.recall = lambda *given: (said := recall(*given), said and sys.stderr.write('asked and remembered'))[0]"
+)
+"""Says on stderr whether the memory answered."""
 
 
 class TestExpiry:
@@ -445,6 +515,26 @@ class TestManaged:
                 etc.mkdir()
         for command in (("ci",), ("render", "acme/work/plain"), ("install",), ("org", "show")):
             refused(user.run(*command, "--json"), "bad-org")
+
+    def test_a_policy_in_a_folder_that_a_variable_names_is_one_that_the_owners_signed(
+        self, user: Person, organization: Organization, etc: Path, tmp_path: Path
+    ) -> None:
+        user.ok("add", "acme/work/shell", "-y", "--approve", "acme/work/shell@1.0.0")
+        organization.publish('forbid = ["rye.execute.tool.*"]')
+        self.write(etc, organization.registry)
+        user.ok("org", "update")
+        copied = shutil.copytree(user.home / "data", tmp_path / "copied")
+        there = user.elsewhere(user.folder, RYE_DATA_DIR=str(copied))
+        refused(there.run("render", "acme/work/shell", "--json", "--offline"))
+        state = StateStore(copied / "registries").path("registry.example.org")
+        document = json.loads(state.read_text())
+        signed = document["policy"]["note"]
+        document["policy"]["note"] = "".join(line for line in signed.splitlines(True) if not line.startswith("rule "))
+        assert document["policy"]["note"] != signed
+        state.write_text(json.dumps(document))
+        for command in (("render", "acme/work/shell"), ("ci",)):
+            refused(there.run(*command, "--json", "--offline"), "policy-signer")
+        refused(there.run("render", "acme/work/shell", "--json"), "policy-signer")
 
     def test_another_fingerprint_is_refused(self, user: Person, organization: Organization, etc: Path) -> None:
         organization.publish("")

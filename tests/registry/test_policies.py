@@ -5,12 +5,14 @@ docs/reference/policy-statement.md). Each attack has its control: the same regis
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from rye.errors import RyeError
+from rye.project.organizations import Joined, policies_in_force, write_own
 from rye.registry import mirroring
 from rye.registry.client import RegistryClient
 from rye.registry.protocol import notes, wire
@@ -20,6 +22,8 @@ from rye.registry.store.pins import read_pinned
 from rye.registry.store.state import StateStore, decode, encode, merge
 from rye.registry.trust.auditing import audit
 from rye.registry.trust.policies import POLICY, encode_newest, read_organization_policy
+from rye.storage.home import Home
+from rye.storage.private_files import make_folder
 from tests.registry.memory_transport import MemoryTransport
 from tests.registry.simulated_registry import SimulatedRegistry, key
 from tests.registry.witness_keys import cosigned, ed25519
@@ -225,6 +229,32 @@ def test_a_file_that_is_newer_than_the_head_waits_for_it(registry: SimulatedRegi
     follower.shows()
     follower.run()
     assert follower.number() == 2
+
+
+@pytest.mark.parametrize("seen_days", [1, 6])
+def test_a_head_that_was_seen_ends_a_policy_whatever_the_clock_says_later(
+    registry: SimulatedRegistry, home: Home, tmp_path: Path, seen_days: int
+) -> None:
+    """The registry shows a later head and no newer policy; then the clock is set back to the day of joining."""
+    follower = Follower(registry, tmp_path)
+    follower.store = StateStore(home.registries)
+    registry.publish_policy(expires=registry.now + timedelta(days=5))
+    registry.publish()
+    follower.shows()
+    joined = registry.now
+    follower.run(joins=True)
+    make_folder(home.config)
+    write_own(home, [Joined(ADDRESS, registry.fingerprint, False)])
+    assert policies_in_force(home, joined)[0].number == 2
+    registry.pass_time(days=seen_days)
+    registry.publish()
+    follower.shows()
+    follower.run()
+    if seen_days == 1:
+        assert policies_in_force(home, joined)[0].number == 2
+    else:
+        with pytest.raises(RyeError, match="expired"):
+            policies_in_force(home, joined)
 
 
 def test_joining_needs_a_policy(tmp_path: Path) -> None:

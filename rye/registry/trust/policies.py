@@ -94,6 +94,17 @@ def accept_organization_policy(
     return replace(state, policy=line)
 
 
+def check_stored_policy(state: TrustedState) -> None:
+    """Rule 1 for a state of which only the fingerprint is known: its roots follow each other from the first one, and their owners
+    signed its policy. Raises TrustError, NoteError and StatementError."""
+    proved = TrustedState.pin(state.roots[0].encode(), state.fingerprint, state.origin)
+    for root in state.roots[1:]:
+        proved = proved.accept_root(root.encode())
+    if state.policy is not None:
+        note, policy = read_organization_policy(state.policy)
+        _check_signed(policy, note, state.policy.log, state.origin, state.owners)
+
+
 def with_required_witnesses(demand: WitnessDemand | None, line: IndexLine) -> WitnessDemand:
     """Return what a user demands, and the witnesses that a policy requires. Raises NoteError for a key that cannot be read."""
     required = table_of(read_organization_policy(line)[1].rules).get("required-witnesses", [])

@@ -24,6 +24,7 @@ from rye.workspace.authoring.renaming import new_place, renamed_text
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import effective_item
 from rye.workspace.items.item_tree import base_tree
+from rye.workspace.items.organization_rules import require_organizations_allow
 from rye.workspace.trusting.acceptance import remember_or_warn
 
 
@@ -44,7 +45,7 @@ def fork_item(context: Context, reference: str, new_id: str | None = None) -> Fo
     """Copy an installed item as it was published into the project. ``new_id``: None: its id without the namespace.
 
     The copy is not signed, so nothing runs it before its new author signs it. Raises RyeError ``not-installed``,
-    ``already-exists``; UsageError ``bad-argument``; and what reading the item raises.
+    ``already-exists``, ``policy-violation``; UsageError ``bad-argument``; and what reading the item raises.
     """
     project = require_project(context.cwd)
     found = effective_item(context, reference, base=True)
@@ -52,6 +53,7 @@ def fork_item(context: Context, reference: str, new_id: str | None = None) -> Fo
     if installed is None or entry is None:
         hint = "`rye add ID` installs it first; an own item is changed in its file."
         raise RyeError("not-installed", f"{reference} is not an installed item.", hint)
+    require_organizations_allow(context, found)
     row, kind = installed.row, found.item.kind
     tree = base_tree(context, found)
     place = new_place(project, entry, new_id or row.identity.local_id)
