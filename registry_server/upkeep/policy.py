@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from datetime import UTC, datetime, time, timedelta
 
@@ -10,7 +11,9 @@ from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.upkeep.founding import read_draft
 from rye.errors import RyeError
-from rye.permissions.policy_table import OrganizationPolicyReader, parse_age
+from rye.permissions.containment import Budget, TooComplex, find
+from rye.permissions.policy_table import OrganizationPolicyReader, PolicyTable, parse_age
+from rye.project.agent_programs import program_names
 from rye.registry.protocol import statements
 from rye.registry.protocol.cosignatures import CosignerKey
 from rye.registry.protocol.statements import OrganizationPolicy
@@ -20,6 +23,7 @@ from rye.text.toml_keys import has_long_key
 
 LONGEST = timedelta(days=400)
 """Clients stop when a policy expires; one that never does could never be withdrawn from a machine that is offline."""
+_FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 _OWN = frozenset(("expires", "contact"))
 
 
@@ -46,6 +50,7 @@ def plan(ledger: Ledger, text: str, now: datetime, source: str) -> OrganizationP
     expires = _expires(reader, table.get("expires"), when)
     words = {key: value for key, value in table.items() if key not in _OWN}
     found = reader.organization_policy(words, ledger.origin)
+    _require_effect(reader, found)
     for vkey in found.required_witnesses:
         CosignerKey.from_vkey(vkey)
     newest = ledger.newest_policy()
@@ -80,6 +85,28 @@ def publish(sequencer: Sequencer, text: str) -> tuple[OrganizationPolicy, int]:
     if not isinstance(outcome, Receipt):
         raise outcome
     return statement, outcome.results[0].position
+
+
+def _require_effect(reader: OrganizationPolicyReader, table: PolicyTable) -> None:
+    """Require that no rule is without effect because of a typo: each pattern matches an action, each program is known, and each
+    signer is a fingerprint. Raises RyeError ``bad-manifest``."""
+    budget = Budget()
+    for pattern in (*(table.allow or ()), *table.forbid, *table.risk, *table.approval):
+        try:
+            witness = find([pattern], (), budget, real_actions=True)
+        except TooComplex:
+            witness = None
+        if witness is None:
+            hint = 'Write it like "rye.execute.tool.acme.shell.*", with dots and in lower case.'
+            raise reader.fail(f"[policy] {pattern[:80]!r} matches no action.", hint)
+    for name in table.forbidden_targets:
+        if name not in program_names():
+            hint = f"Programs: {', '.join(program_names())}."
+            raise reader.fail(f"[policy] forbid-targets {name[:80]!r} is not an agent program.", hint)
+    for fingerprint in table.required_signers:
+        if _FINGERPRINT.fullmatch(fingerprint) is None:
+            hint = "`rye keys list` and `rye info ID` show fingerprints: SHA256: and 43 characters."
+            raise reader.fail(f"[policy] required-signers {fingerprint[:80]!r} is not a fingerprint.", hint)
 
 
 def _expires(reader: OrganizationPolicyReader, value: object, now: datetime) -> datetime:

@@ -76,12 +76,31 @@ def test_each_policy_follows_the_one_before(operator: Operator) -> None:
         'expires = "14d"\nsources = "all"\n',
         'expires = "14d"\n[policy.facts]\nno-such-fact = "forbid"\n',
         'expires = "14d"\n[project]\nname = "x"\n',
+        'expires = "14d"\nforbid = ["rye.exceute.tool.*"]\n',
+        'expires = "14d"\nforbid = ["rye.execute.tool.acme/shell"]\n',
+        'expires = "14d"\nforbid = ["rye.execute.tool.acme.Shell.*"]\n',
+        'expires = "14d"\nallow = ["rye.search"]\n',
+        'expires = "14d"\n[policy.risk]\n"rye.execute.tols.*" = "unrestricted"\n',
+        'expires = "14d"\n[policy.approval]\n"rye.execute.tols.*" = "deny"\n',
+        'expires = "14d"\nforbid-targets = ["cusror"]\n',
+        'expires = "14d"\nrequired-signers = ["KOejVZy49fm1cFL2SqBN7RSv6z+osGTYOTs+Akqptrs"]\n',
         "expires = \n",
     ],
 )
 def test_a_mistake_is_found_before_everybody_stops(operator: Operator, words: str) -> None:
     assert operator.code(words) == "bad-manifest"
     assert not (operator.data / "public" / POLICY).exists()
+
+
+def test_rules_that_have_an_effect_are_published(operator: Operator) -> None:
+    words = """allow = ["rye.*"]
+forbid = ["rye.execute.tool.*.shell.*", "rye.search.knowledge", "*", "rye.execute.tool.[!a]*"]
+forbid-targets = ["cursor"]
+required-signers = ["SHA256:KOejVZy49fm1cFL2SqBN7RSv6z+osGTYOTs+Akqptrs"]
+[policy.approval]
+"rye.load.*" = "deny"
+"""
+    assert operator.publish(f'expires = "14d"\n{words}')["number"] == 1
 
 
 def test_a_witness_that_has_no_key_is_a_mistake(operator: Operator) -> None:
