@@ -120,7 +120,7 @@ POLICIES = {
     "facts": ("", '[policy.facts]\npipe-to-shell = "forbid"', "acme/work/piped"),
     "namespaces": ('namespaces = ["other", "*@elsewhere.example"]', "", "acme/work/plain"),
     "age": ('minimum-release-age = "3d"', "", "acme/work/plain"),
-    "signers": ('required-signers = ["SHA256:nobody"]', "", "acme/work/plain"),
+    "signers": ('required-signers = ["SHA256:KOejVZy49fm1cFL2SqBN7RSv6z+osGTYOTs+Akqptrs"]', "", "acme/work/plain"),
     "reviewers": ("required-reviewers = 2", "", "acme/work/plain"),
 }
 """Words of a policy that refuse an item of a registry: the words, its table of facts, and the item."""
@@ -252,6 +252,10 @@ class TestOwnItems:
         organization.publish('namespaces = ["acme"]')
         user.ok("org", "update")
         user.ok("fork", "acme/work/plain", "own/plain")
+        user.ok("update", "--origin")
+        organization.publish('namespaces = ["other"]')
+        user.ok("org", "update")
+        refused(user.run("update", "--origin", "--json"))
 
 
 class TestTargets:

@@ -16,6 +16,7 @@ from rye.customization.effective_files import Tree, TreeFile, files_diff, runs_b
 from rye.customization.effective_text import unsigned
 from rye.customization.merge import drift
 from rye.errors import RyeError
+from rye.installation.environment import installed_refusal
 from rye.installation.transaction import NOTHING, Change, exclusive
 from rye.items.consented import READ_BY
 from rye.items.kinds import KINDS
@@ -191,8 +192,13 @@ def _sides(context: Context, names: tuple[str, ...]) -> list[Sides]:
 def _compared(
     context: Context, project: Project, manifest: Manifest, fork: Fork, base: Original, newest: Original
 ) -> Sides:
+    judging = judging_environment(context, manifest)
     mentions = newest.words.mentions if newest.words is not None else None
-    judging_environment(context, manifest).require([(newest.row, mentions or ())])
+    judging.require([(newest.row, mentions or ())])
+    refused = installed_refusal(judging.policy, newest.row, newest.words, judging.now) if newest.words else None
+    if refused is not None:
+        message = f"The policy forbids {newest.row.identity} {newest.row.version}: {refused}. Nothing was changed."
+        raise RyeError("policy-violation", message, f"To follow it no more, remove its entry from {ORIGINS}.")
     entry = fork.entry
     shown = entry.path.relative_to(project.root).as_posix()
     item = load_item(entry.path, shown=shown, kind=entry.location.kind)
