@@ -207,7 +207,10 @@ def _managed() -> bytes | None:
         os.close(descriptor)
         raise
     with os.fdopen(descriptor, "rb") as stream:
-        return stream.read(PROJECT.manifest_bytes)
+        data = stream.read(PROJECT.manifest_bytes + 1)
+    if len(data) > PROJECT.manifest_bytes:  # what is beyond could be a registry
+        raise _bad(path, f"it is larger than {PROJECT.manifest_bytes} bytes", _MEND)
+    return data
 
 
 _MEND = "An administrator mends it: `chown root` and `chmod 644`, a folder that only root writes to, and no link."

@@ -18,6 +18,7 @@ import pytest
 
 from rye.cli.main import COMMANDS
 from rye.cli.options import STOPS, Session
+from rye.limits import PROJECT
 from rye.project import organizations
 from rye.registry.store.state import StateStore
 from rye.runtime.opening import open_session
@@ -487,7 +488,7 @@ class TestManaged:
         assert user.ok("org", "show", "--json").json == {"organizations": []}
 
     @pytest.mark.parametrize(
-        "spoiled", ["writable", "folder", "link", "other owner", "toml", "key", "folder in its place"]
+        "spoiled", ["writable", "folder", "link", "other owner", "toml", "key", "too long", "folder in its place"]
     )
     def test_a_file_that_others_can_change_stops_everything(
         self,
@@ -512,6 +513,8 @@ class TestManaged:
                 monkeypatch.setattr(organizations, "OWNER", os.geteuid() + 1)
             case "toml":
                 etc.write_text("[[registry\n")
+            case "too long":  # cut off at the limit, it would have no registry
+                etc.write_text(f"{'#' * PROJECT.manifest_bytes}\n{etc.read_text()}")
             case "key":
                 etc.write_text(f"{etc.read_text()}optional = true\n")
             case _:
@@ -620,7 +623,16 @@ class TestExport:
         user.ok("org", "update")
         found = user.ok("org", "export", "--claude", "--json").json
         assert "strictKnownMarketplaces" not in found["settings"]
-        assert found["not_covered"] == []
+        assert all(line.startswith("permissions.deny: ") for line in found["not_covered"])
+        assert len(found["not_covered"]) == 2
+
+    @pytest.mark.parametrize("words", ['minimum-release-age = "3d"', "required-reviewers = 2"])
+    def test_what_marketplaces_would_bring_past_a_rule_closes_them(
+        self, user: Person, organization: Organization, words: str
+    ) -> None:
+        organization.publish(words)
+        organization.join(user)
+        assert user.ok("org", "export", "--claude", "--json").json["settings"]["strictKnownMarketplaces"] == []
 
     def test_it_needs_a_program_and_an_organization(self, user: Person) -> None:
         assert user.run("org", "export", "--json").refusal == "missing-argument target"
