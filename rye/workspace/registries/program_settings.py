@@ -16,6 +16,17 @@ from rye.project.organizations import PolicyInForce
 
 _OWN_FILES = ("Edit(//etc/rye/**)", "Edit(~/.config/rye/**)", "Edit(~/.local/share/rye/**)")
 _OWN_COMMANDS = ("Bash(rye org leave:*)", "Bash(rye registry remove:*)")
+_ALWAYS = (
+    (
+        "permissions.deny: a rule for commands compares how a command is written, and one for files does not bind what a "
+        "command does to them. They stop mistakes, not intent: use the program's sandbox as well, and /etc/rye/org.toml."
+    ),
+    (
+        "permissions.deny: the files are those in Rye's usual folders on Linux. Add your own if they are elsewhere "
+        "(macOS, RYE_CONFIG_DIR, RYE_DATA_DIR)."
+    ),
+)
+"""What no policy changes (https://code.claude.com/docs/en/permissions)."""
 
 
 class ProgramSettings(Struct, frozen=True):
@@ -37,7 +48,8 @@ def claude_settings(policies: Sequence[PolicyInForce]) -> ProgramSettings:
         settings["permissions"] = permissions
     if any(_narrows_places(table) for table in tables):
         settings["strictKnownMarketplaces"] = []
-    return ProgramSettings(settings, tuple(dict.fromkeys(line for table in tables for line in _not_covered(table))))
+    said = (line for table in tables for line in (*_ALWAYS, *_not_covered(table)))
+    return ProgramSettings(settings, tuple(dict.fromkeys(said)))
 
 
 def _asks(table: PolicyTable) -> bool:
@@ -46,7 +58,9 @@ def _asks(table: PolicyTable) -> bool:
 
 
 def _narrows_places(table: PolicyTable) -> bool:
-    return table.namespaces is not None or table.sources not in (None, "path") or bool(table.required_signers)
+    """Whether the policy limits where items come from, or which releases count."""
+    releases = table.required_signers or table.required_reviewers or table.minimum_release_age
+    return table.namespaces is not None or table.sources not in (None, "path") or bool(releases)
 
 
 def _not_covered(table: PolicyTable) -> list[str]:
@@ -56,12 +70,12 @@ def _not_covered(table: PolicyTable) -> list[str]:
         "facts: what texts mention is looked at when Rye installs, renders or deploys them.": bool(
             table.forbidden_facts
         ),
-        "minimum-release-age, required-signers, required-reviewers and required-witnesses: the program knows none of them; with "
-        "strictKnownMarketplaces its own marketplaces bring nothing.": bool(
+        "minimum-release-age, required-signers, required-reviewers and required-witnesses: the program knows none of them. An "
+        "empty strictKnownMarketplaces lets no marketplace be added.": bool(
             table.minimum_release_age or table.required_signers or table.required_reviewers or table.required_witnesses
         ),
-        "namespaces and sources: the program cannot tell where a file in .claude came from. `rye ci` finds what Rye did not "
-        "deploy.": _narrows_places(table),
+        "namespaces, sources and which releases count: neither the program nor Rye knows where a file in .claude came from "
+        "that Rye did not deploy. Servers of tools (MCP) have keys of their own.": _narrows_places(table),
         "forbid-targets names claude: Rye deploys nothing there, but the program reads what others put there.": "claude"
         in table.forbidden_targets,
         "limits: they count for `rye run` and `rye mcp serve`.": bool(table.limits),
