@@ -25,7 +25,6 @@ from rye.permissions.risk import Tier, rows
 from rye.project.manifest import Manifest
 from rye.project.user_config import OtherPolicies
 from rye.resolution.problem import Exclusion
-from rye.signing.keys import PublicKey
 from rye.sources.record import SourceRecord
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ class Environment(Struct, frozen=True):
             found[Exclusion.SOURCE] = place
         if record.revoked:
             found[Exclusion.REVOKED] = "every key that signed it was revoked"
-        elif not policy.accepts_signer(signers := [PublicKey(key).fingerprint for key in record.signers]):
+        elif not policy.accepts_signer(signers := record.counted):
             found[Exclusion.OTHER_SIGNER] = f"required-signers does not list {' or '.join(signers)}"
         elif few := policy.signers_refusal(len(set(signers))):
             found[Exclusion.OTHER_SIGNER] = few

@@ -67,7 +67,7 @@ class SignedRelease(Struct, frozen=True, kw_only=True):
     signed_by: str | None = None
     """For an item of ``[sources]``: the fingerprint of the key in this user's trust store that signed all of it."""
     signers: tuple[str, ...] = ()
-    """For a release in a registry: the fingerprints of the keys that signed its note."""
+    """For a release in a registry: the fingerprints of the keys that signed its note and are not revoked for its position."""
     time: datetime | None = None
     """For a release in a registry: its own time."""
 

@@ -77,7 +77,7 @@ def verify_files(
     )
     words = replace(
         signed_words(release, locked, mentions),
-        signers=tuple(PublicKey(key).fingerprint for key in files.record.signers),
+        signers=files.record.counted,
         time=release.time,
     )
     return VerifiedItem(locked, words, metadata, files.file, dict(files.attached))

@@ -7,8 +7,10 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
+from rye.installation.environment import Environment, policy_of
 from rye.items.identity import Identity
 from rye.limits import ContentLimits, RegistryLimits
+from rye.permissions.policy_table import PolicyTable
 from rye.registry.protocol import notes
 from rye.registry.protocol.statements import Advisory, Revocation, parse
 from rye.registry.trust.records import (
@@ -23,6 +25,7 @@ from rye.registry.trust.records import (
     release_files,
 )
 from rye.registry.trust.trusted import LoggedStatement
+from rye.resolution.problem import Exclusion
 from tests.registry.simulated_registry import START, SimulatedRegistry
 from tests.registry.test_records import NEW, OLD, TOOL, chain_of, history_of, owners_of, refusal
 
@@ -90,6 +93,25 @@ def test_what_follows_a_takedown_counts(registry: SimulatedRegistry) -> None:
         ("1.0.0", False),
         ("1.1.0", True),
     ]
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_signer_who_is_revoked_for_a_release_is_none_that_a_policy_counts(gone: bool) -> None:
+    """Who asks for two reviewers, or for one of some signers, does not get a stolen key's signature instead."""
+    registry = SimulatedRegistry()
+    registry.claim("acme", [OLD, NEW])
+    position = registry.release(TOOL, keys=[OLD, NEW])
+    registry.claim("acme", [NEW], revoked=(Revocation(OLD.public.raw, position if gone else position + 1),))
+    (record,) = history_of(registry).records
+    assert (record.revoked, len(record.signers)) == (False, 2)
+    stored = decode_judged(encode_judged(Judged(history_of(registry), position, registry.now)))
+    assert stored is not None
+    assert stored.history.records[0].counted == record.counted
+    for table in (PolicyTable(required_reviewers=2), PolicyTable(required_signers=(OLD.public.fingerprint,))):
+        judging = Environment(frozenset(), policy_of(table), record.release.time)
+        assert (Exclusion.OTHER_SIGNER in judging.exclusions(record)) is gone
+    new = Environment(frozenset(), policy_of(PolicyTable(required_reviewers=1)), record.release.time)
+    assert Exclusion.OTHER_SIGNER not in new.exclusions(record)
 
 
 def test_what_follows_a_dropped_statement_of_a_revoked_key_counts(registry: SimulatedRegistry) -> None:

@@ -17,7 +17,6 @@ from rye.registry.protocol.statements import AttachedFile, Hook, Relation
 from rye.registry.released import ItemFiles
 from rye.registry.trust.file_acceptance import Refusal, judge_release_file
 from rye.registry.trust.trust_error import TrustError
-from rye.signing.keys import PublicKey
 from rye.signing.signature_line import MARKDOWN, SignatureLine, content_hash, insert
 from rye.verified.release import judge_files, judgement_inputs, signed_words, verify_files
 from tests.registry.test_file_acceptance import CASES, OWNER, STRANGER, Case, of_directive
@@ -36,7 +35,7 @@ def files(case: Case, **changes: Any) -> ItemFiles:
     )
     record: Any = SimpleNamespace(
         release=replace(case.release(), **changes), link=link, signers=(OWNER.public.raw, STRANGER.public.raw),
-        line=SimpleNamespace(log=17, note="the note"),
+        line=SimpleNamespace(log=17, note="the note"), counted=(OWNER.public.fingerprint,),
     )  # fmt: skip
     return ItemFiles(record, case.data(), dict(case.attached))
 
@@ -109,7 +108,7 @@ def test_what_is_signed_is_what_the_verified_bytes_say_and_without_them_only_the
         agent_limits=("blocked Bash",),
         runs=(run,),
         mentions=mentions,
-        signers=tuple(PublicKey(raw).fingerprint for raw in item.record.signers),
+        signers=(OWNER.public.fingerprint,),
         time=item.record.release.time,
         **signed,
     )

@@ -73,6 +73,8 @@ class Signers(Struct, frozen=True):
     """The keys of the keyset that signed, in the keyset's order."""
     revoked: bool
     """Whether too few of them are left that are not revoked for this position."""
+    withdrawn: frozenset[bytes] = frozenset()
+    """Those of the keys that are revoked for this position."""
 
 
 class KeysetChain(Struct, frozen=True):
@@ -150,9 +152,9 @@ class KeysetChain(Struct, frozen=True):
             raise TrustError("statement-signer", message, cause=error.code, **keys) from error
         latest = self.current(time) or link
         since = {PublicKey(revocation.key).point: revocation.position for revocation in latest.keyset.revoked}
-        good = [key for key in signed if position < since.get(PublicKey(key).point, position + 1)]
-        revoked = len(good) < needed
-        return Signers(link, tuple(key for key in link.keyset.keys if key in signed), revoked)
+        withdrawn = frozenset(key for key in signed if position >= since.get(PublicKey(key).point, position + 1))
+        revoked = len(signed) - len(withdrawn) < needed
+        return Signers(link, tuple(key for key in link.keyset.keys if key in signed), revoked, withdrawn)
 
 
 def extend(chain: KeysetChain, position: int, note: SignedNote, keyset: Keyset, owners: Owners) -> KeysetChain:

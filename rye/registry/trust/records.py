@@ -51,6 +51,8 @@ class ReleaseRecord(Struct, frozen=True, kw_only=True):
     """The keyset under which it was signed."""
     signers: tuple[bytes, ...]
     """The raw public keys that signed it."""
+    withdrawn: frozenset[bytes] = frozenset()
+    """Those of them that are revoked for this position. With enough others, the release stays good."""
     revoked: bool = False
     """Whether every signer was revoked for this position, or one by this user. Such a release is never installed
     (``signer-revoked``)."""
@@ -65,6 +67,11 @@ class ReleaseRecord(Struct, frozen=True, kw_only=True):
     held: str = ""
     """By whose policy it is held back, why, and until when; empty: it is not. A registry that serves another one's releases does
     that."""
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The fingerprints of the keys that signed it and are not revoked for its position: those that a policy counts."""
+        return tuple(PublicKey(key).fingerprint for key in self.signers if key not in self.withdrawn)
 
     @property
     def identity(self) -> Identity:
@@ -158,7 +165,12 @@ def judge(
             if statement.version in releases:
                 raise TrustError("release-repeated", f"{identity} {statement.version} has two releases.")
             record = ReleaseRecord(
-                release=statement, line=entry.line, link=signers.link, signers=signers.keys, revoked=signers.revoked
+                release=statement,
+                line=entry.line,
+                link=signers.link,
+                signers=signers.keys,
+                withdrawn=signers.withdrawn,
+                revoked=signers.revoked,
             )
             releases[statement.version] = record
         elif isinstance(statement, Yank):
@@ -316,6 +328,7 @@ def _fold(
         line=record.line,
         link=record.link,
         signers=record.signers,
+        withdrawn=record.withdrawn,
         revoked=record.revoked,
         yank=yank if yank is not None and yank.yanked else None,
         deprecation=deprecation,
