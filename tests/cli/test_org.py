@@ -21,6 +21,7 @@ from rye.cli.options import STOPS, Session
 from rye.limits import PROJECT
 from rye.project import organizations
 from rye.registry.store.state import StateStore
+from rye.runtime.calls import CallError
 from rye.runtime.opening import open_session
 from rye.runtime.sandboxed_tools import SandboxedTools
 from rye.runtime.session import Session as RunSession
@@ -274,6 +275,22 @@ class TestTargets:
         assert not user.path(".claude").exists()
         manifest.write_text(before)
         user.ok("deploy", "--target", "codex", "--once")
+
+    def test_what_was_deployed_before_stays_until_it_is_removed_and_ci_fails_until_then(
+        self, user: Person, organization: Organization
+    ) -> None:
+        user.write("rye.toml", user.path("rye.toml").read_text() + '[deploy]\ntargets = ["claude"]\n')
+        user.ok("add", "acme/work/plain", "-y")
+        user.ok("deploy")
+        organization.publish('namespaces = ["other"]')
+        organization.join(user)
+        copy = user.path(".claude/skills/plain/SKILL.md")
+        for command in ("ci", "deploy"):
+            assert user.run(command, "--json").code == 1
+        assert copy.exists()
+        user.ok("remove", "acme/work/plain", "-y")
+        assert not copy.exists()
+        user.ok("ci")
 
 
 class TestOnlyTightens:
@@ -600,6 +617,18 @@ class TestRecords:
         assert shown["state"] == "ok"
         assert shown["policies"] == [{"policy": named, "sha256": published["sha256"]}]
         assert published["sha256"] in user.ok("runs", "verify", "last").stdout
+
+    def test_a_run_that_began_before_a_policy_came_reads_nothing_that_it_refuses(
+        self, user: Person, organization: Organization
+    ) -> None:
+        user.ok("add", "acme/work/plain", "-y")
+        asked = {"item_type": "directive", "item_id": "acme/work/plain"}
+        with opened(user) as session:
+            assert "Do the work." in str(session.act("rye_load", asked))
+            organization.publish('namespaces = ["other"]')
+            organization.join(user)
+            with pytest.raises(CallError, match="refuses directive:acme/work/plain"):
+                session.act("rye_load", asked)
 
     def test_without_an_organization_nothing_is_said(self, user: Person) -> None:
         user.ok("add", "acme/work/plain", "-y")
