@@ -114,13 +114,13 @@ def write_own(home: Home, rows: Iterable[Joined]) -> None:
 
 def policies_in_force(home: Home, now: datetime) -> tuple[PolicyInForce, ...]:
     """Return the policy of each joined registry. Raises RyeError ``bad-org``, ``policy-missing``, ``policy-expired``,
-    ``policy-unreadable``, TrustError, and StateError."""
+    ``policy-unreadable``, ``policy-signer``, and StateError."""
     return tuple(policy_of_joined(home, row, now) for row in read_joined(home))
 
 
 def stored_policy(home: Home, row: Joined) -> tuple[TrustedState, statements.OrganizationPolicy]:
     """Return the trusted state and the newest policy of a joined registry, expired or not. Raises RyeError ``policy-missing``,
-    TrustError, and StateError."""
+    ``policy-signer``, and StateError."""
     store = states.StateStore(home.registries)
     origin = store.origin_at(row.address)
     state = store.load(origin) if origin is not None else None
@@ -128,7 +128,13 @@ def stored_policy(home: Home, row: Joined) -> tuple[TrustedState, statements.Org
         message = f"This machine joined the organization at {row.address}, and does not have its policy."
         raise RyeError("policy-missing", message, _ask(None, row.address))
     if row.is_managed:
-        policies.check_stored_policy(state)
+        try:
+            policies.check_stored_policy(state)
+        except RyeError as error:
+            path = store.path(state.origin)
+            message = f"{error.message} It was changed on this machine, in {path}."
+            hint = "Unset RYE_DATA_DIR, or delete that file: the next command asks the registry."
+            raise RyeError("policy-signer", message, hint) from error
     return state, policies.read_organization_policy(state.policy)[1]
 
 

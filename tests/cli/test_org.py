@@ -559,6 +559,8 @@ class TestManaged:
         for command in (("render", "acme/work/shell"), ("ci",)):
             refused(there.run(*command, "--json", "--offline"), "policy-signer")
         refused(there.run("render", "acme/work/shell", "--json"), "policy-signer")
+        state.unlink()  # as the hint says
+        refused(there.run("render", "acme/work/shell", "--json"))
 
     def test_another_fingerprint_is_refused(self, user: Person, organization: Organization, etc: Path) -> None:
         organization.publish("")
