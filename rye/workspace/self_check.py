@@ -31,7 +31,7 @@ from rye.errors import RyeError
 from rye.limits import CONTENT
 from rye.project.item_file import place
 from rye.signing.verification import Verification, verify
-from rye.storage.safe_files import open_regular, read_bytes
+from rye.storage.safe_files import open_regular, read_bytes, read_regular
 from rye.workspace.context import Context
 from rye.workspace.registries.registry_access import last_seen_keyset
 from rye.workspace.trusting.trusted_keys import trusted_keys
@@ -39,12 +39,14 @@ from rye.workspace.trusting.trusted_keys import trusted_keys
 State = Literal["as-released", "changed", "other-list", "checkout", "no-list", "not-listed", "unsigned-release"]
 CANNOT_KNOW = (
     "A changed program can lie about itself: check it with another copy and --site. Python, the other packages, the start "
-    "script, .pth files and what PYTHONPATH adds are not compared."
+    "script, what Python runs when it starts (.pth files, sitecustomize) and what PYTHONPATH adds are not compared."
 )
 _DISTRIBUTION = "rye_registry"
 _FENCE = re.compile(r"(?m)^```sha256sums\n((?:[0-9a-f]{64} {2}[A-Za-z0-9._+-]+\n)+)```$")
 _BY_INSTALLERS = {"INSTALLER", "RECORD", "REQUESTED", "direct_url.json", "uv_build.json", "uv_cache.json"}
 """Files of ``.dist-info`` that pip and uv write, or write anew."""
+_AT_START = ("*.pth", "sitecustomize*", "usercustomize*")
+"""What Python runs from ``site`` before any program."""
 _MOST_RECORD = 4 * 1024 * 1024
 _WITHOUT_REFERENCES = 2
 """A version of Python's encoding of code in which the same code is always the same bytes."""
@@ -66,13 +68,13 @@ class SelfCheck(Struct, frozen=True, kw_only=True):
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     not_compared: tuple[str, ...] = ()
-    """Compiled files that only another Python reads."""
+    """Compiled files that only another Python reads, and what Python runs from ``place`` when it starts."""
 
 
-def check_program(context: Context, release: Path, site: Path, keys: Iterable[Path], program: Path) -> SelfCheck:
+def check_program(context: Context, release: Path, site: Path, keys: Iterable[Path], program: Path | None) -> SelfCheck:
     """Compare an installation with the release that an item describes. ``site``: the folder that has the package ``rye``;
     ``keys``: files of keys that count beside the user's own and, for an installed item, those of its namespace; ``program``: what
-    was started. Raises RyeError if the item or a key cannot be read."""
+    was started, if ``site`` is its own. Raises RyeError if the item or a key cannot be read."""
     data = read_bytes(release, CONTENT.item_bytes)
     text = data.decode("utf-8", "replace")
     location = place(release, text, None)
@@ -98,7 +100,7 @@ def list_of(files: Mapping[str, str]) -> bytes:
     return "".join(f"{files[path]}  {path}\n" for path in sorted(files)).encode()
 
 
-def compare(release: Verification, sums: Mapping[str, str], site: Path, program: Path) -> SelfCheck:
+def compare(release: Verification, sums: Mapping[str, str], site: Path, program: Path | None) -> SelfCheck:
     """Compare the program in ``site`` with a release's files."""
 
     def result(state: State, message: str, place: Path = site, version: str | None = None, **more: object) -> SelfCheck:
@@ -108,7 +110,7 @@ def compare(release: Verification, sums: Mapping[str, str], site: Path, program:
     if not release.ok:
         return result("unsigned-release", f"The release is not signed by a key that you trust: {release.detail}")
     infos = sorted(site.glob(f"{_DISTRIBUTION}-*.dist-info"))
-    if not infos and (single := _single_file(site, program)) is not None:
+    if not infos and program is not None and (single := _single_file(site, program)) is not None:
         name = f"rye-{__version__}.pyz"
         if _digest(single) == sums.get(name):
             return result("as-released", f"It is {name} of the release.", single, __version__, files=1)
@@ -138,9 +140,9 @@ def compare(release: Verification, sums: Mapping[str, str], site: Path, program:
     changed = [path for path, digest in recorded.items() if path in kept and kept[path] != digest]
     removed = [path for path in recorded if path not in kept]
     added = [path for path in kept if path not in recorded]
-    not_compared: list[str] = []
+    not_compared = [path.name for pattern in _AT_START for path in site.glob(pattern)]
     for path in compiled:
-        verdict = _is_compiled_from(site, path, recorded)
+        verdict = present[path] != "link" and _is_compiled_from(site, path, recorded)
         if verdict is None:
             not_compared.append(path)
         elif not verdict:
@@ -153,7 +155,7 @@ def compare(release: Verification, sums: Mapping[str, str], site: Path, program:
     elif changed or removed or added:
         state, message = "changed", "Files are not as released. Install the release again, into a new environment."
     else:
-        state, message = "as-released", f"All {len(recorded)} files are those of the release."
+        state, message = "as-released", f"All {len(recorded)} files are those of the release {version}."
     differences = {
         "changed": tuple(sorted(changed)),
         "added": tuple(sorted(added)),
@@ -208,6 +210,8 @@ def _recorded(info: Path) -> dict[str, str]:
 def _present(site: Path, info: str) -> Iterator[tuple[str, str]]:
     """Each file of the program by path, with its SHA-256; ``link`` for what is not an ordinary file."""
     for top in ("rye", "registry_server", info):
+        if (site / top).is_symlink():
+            yield top, "link"  # others may own what it leads to
         for folder, folders, files in os.walk(site / top):
             links = [name for name in folders if (Path(folder) / name).is_symlink()]
             for name in (*files, *links):
@@ -238,8 +242,8 @@ def _is_compiled_from(site: Path, path: str, recorded: Mapping[str, str]) -> boo
     if source.as_posix() not in recorded:
         return False  # Python does not read it, and nothing that we have wrote it
     try:
-        text = (site / source).read_bytes()
-        held = marshal.loads((site / cached).read_bytes()[16:])
+        text = read_regular(site / source)
+        held = marshal.loads(read_regular(site / cached)[16:])
         code = compile(text, held.co_filename, "exec", dont_inherit=True, optimize=int(level or 0))
     except (
         ArithmeticError,

@@ -226,7 +226,7 @@ def test_a_stranger_notices_each_changed_file(signed: Signed, name: str) -> None
     data = bytearray((signed.folder / name).read_bytes())
     data[105] ^= 1
     (signed.folder / name).write_bytes(data)
-    done = signed.typed(mine)
+    done = signed.typed(f"set +e\n{mine}")  # as a terminal runs lines that were pasted at once
     assert done.returncode != 0
     assert "rye 0.1.0" not in done.stdout
 
@@ -240,6 +240,17 @@ def test_the_one_file_is_compared_with_the_release_itself(signed: Signed) -> Non
         stream.write(b"\n")
     done = signed.typed(words)
     assert (json.loads(done.stdout)["state"], done.returncode) == ("changed", 1)
+
+
+def test_the_one_file_does_not_answer_for_a_folder_that_another_copy_unpacked(signed: Signed) -> None:
+    words = f"python3 rye-0.1.0.pyz self check {signed.item} --trusted-key {signed.pem} --json"
+    signed.typed(words)
+    (unpacked,) = (signed.folder.parent / "stranger").glob("**/rye/programs/*-*")
+    other = signed.folder.parent / "other" / unpacked.name
+    shutil.copytree(unpacked, other)
+    (other / "rye/shipped.py").write_text("raise SystemExit('planted')\n")
+    done = signed.typed(f"{words} --site {other}")
+    assert (json.loads(done.stdout)["state"], done.returncode) == ("no-list", 1)
 
 
 @needs_ssh_keygen
@@ -338,6 +349,7 @@ def test_an_installation_is_compared_with_the_release(installed: Installed) -> N
     found = installed.check("as-released")
     assert found["signer"] == installed.signed.key.public.fingerprint
     assert found["files"] > 1000
+    assert "release 0.1.0" in found["message"]
     assert found["version"] == "0.1.0"
     module = installed.site / "rye/signing/verification.py"
     good = module.read_bytes()
@@ -369,6 +381,30 @@ def test_a_compiled_file_that_its_module_does_not_give_is_noticed(installed: Ins
     found = Installed.check(installed_elsewhere(installed), "changed", "--site", str(installed.site))
     assert found["changed"] == [f"rye/text/__pycache__/{name}" for name in (cached.name, cached_alone.name)]
     assert found["not_compared"] == [f"rye/text/__pycache__/{other.name}"]
+
+
+def test_a_pipe_or_link_in_place_of_a_compiled_file_and_a_linked_package_are_noticed(installed: Installed) -> None:
+    subprocess.run([str(installed.python), "-m", "compileall", "-q", str(installed.site / "rye/text")], check=True)
+    (cached,) = installed.site.glob("rye/text/__pycache__/display.*.pyc")
+    (other,) = installed.site.glob("rye/text/__pycache__/json_reading.*.pyc")
+    cached.unlink()
+    os.mkfifo(cached)  # reading it would wait for ever
+    kept = other.rename(installed.signed.folder / "kept.pyc")
+    other.symlink_to(kept)
+    outside = installed_elsewhere(installed)
+    found = outside.check("changed", "--site", str(installed.site))
+    assert found["changed"] == [f"rye/text/__pycache__/{each.name}" for each in (cached, other)]
+    shutil.rmtree(cached.parent)
+    (installed.site / "rye").rename(installed.site / "elsewhere")
+    (installed.site / "rye").symlink_to("elsewhere")
+    assert outside.check("changed", "--site", str(installed.site))["added"] == ["rye"]
+
+
+def test_what_python_runs_when_it_starts_is_named(installed: Installed) -> None:
+    (installed.site / "a.pth").write_text("import os\n")
+    (installed.site / "sitecustomize.py").write_text("")
+    found = installed.check("as-released")
+    assert {"a.pth", "sitecustomize.py"} <= set(found["not_compared"])
 
 
 def installed_elsewhere(installed: Installed) -> Installed:

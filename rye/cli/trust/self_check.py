@@ -29,8 +29,8 @@ def check(session: Session, release: str, trusted: tuple[str, ...], site: str | 
     """
     path = session.path(release)
     own = Path(rye.__file__).resolve().parents[1]
-    place = own if site is None else session.path(site)
-    found = check_program(session, path, place, [session.path(file) for file in trusted], Path(sys.argv[0]))
+    place, program = (own, Path(sys.argv[0])) if site is None else (session.path(site), None)
+    found = check_program(session, path, place, [session.path(file) for file in trusted], program)
     if session.json:
         fields = {name: getattr(found, name) for name in found.__struct_fields__}
         session.console.document({**fields, "cannot_know": CANNOT_KNOW})
