@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,17 @@ def test_a_project_of_all_kinds_is_valid_as_a_set(tmp_path: Path) -> None:
     for kind, (identifier, _) in PLACES.items():
         rye.ok("new", kind, identifier)
     assert len(rye.ok("validate", "--strict", "--json").json["results"]) == len(PLACES)
+
+
+def test_what_is_new_begins_with_the_version_that_adopted_skills_get(tmp_path: Path) -> None:
+    rye = in_project(tmp_path)
+    for kind, (identifier, place) in PLACES.items():
+        rye.ok("new", kind, identifier)
+        given = re.findall(r"version\S* ?[:=] ?\"?([0-9.]+)", rye.path(place).read_text())
+        assert set(given) <= {"0.1.0", "1"}, kind  # a formula's is that of its format
+    rye.write("lent/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads PDF files.\n---\n\n# PDF\n\nRead it.\n")
+    rye.ok("adopt", "lent/pdf")
+    assert 'version: "0.1.0"' in rye.path(".ai/skills/pdf/SKILL.md").read_text()
 
 
 def test_categories_may_be_nested(tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ def test_kinds_without_inputs_refuse_them(rye: Person) -> None:
 def test_what_does_not_parse_is_refused_and_other_findings_are_warnings(rye: Person) -> None:
     """DECISIONS Directives 13."""
     path = rye.new("directive", "ops/deploy")
-    path.write_text(path.read_text().replace('version="1.0.0"', 'version="1"'))
+    path.write_text(path.read_text().replace('version="0.1.0"', 'version="1"'))
     result = rye.ok("render", "ops/deploy", "--input", "subject=x")
     assert "error[" in result.stderr
     document = rye.ok("render", "ops/deploy", "--input", "subject=x", "--json").json

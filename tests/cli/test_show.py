@@ -97,7 +97,7 @@ def test_what_is_neither_file_nor_id(rye: Person, argument: str) -> None:
 
 def test_a_version_that_is_not_there(rye: Person) -> None:
     rye.new("directive", "ops/deploy")
-    rye.ok("show", "ops/deploy@^1")
+    rye.ok("show", "ops/deploy@^0.1")
     assert rye.run("show", "ops/deploy@^2", "--json").error["code"] == "other-version"
 
 

@@ -57,7 +57,7 @@ def test_words_that_a_template_left_are_warnings_also_when_strict(rye: Person) -
 
 def test_a_finding_has_severity_code_message_line_column_and_hint(rye: Person) -> None:
     path = rye.path(DIRECTIVE)
-    path.write_text(path.read_text().replace('version="1.0.0"', 'version="1.0"'))
+    path.write_text(path.read_text().replace('version="0.1.0"', 'version="1.0"'))
     result = rye.run("validate", DIRECTIVE, "--json")
     (finding,) = result.json["results"][0]["diagnostics"]
     assert result.code == 1

@@ -44,7 +44,7 @@ def acme(registry: Registry) -> Person:
 def _release(author: Person, version: str) -> None:
     path = ".ai/directives/ops/deploy.md"
     relation = '<context><depends_on version="^1.0">acme/ops/base</depends_on></context>'
-    text = new_directive("deploy", "ops").replace('version="1.0.0"', f'version="{version}"')
+    text = new_directive("deploy", "ops").replace('version="0.1.0"', f'version="{version}"')
     author.write(path, text.replace("</cost>\n", f"</cost>\n    {relation}\n"))
     author.ok("sign", path)
     author.publish(path)

@@ -56,7 +56,7 @@ def test_messages_say_what_is_wrong(tmp_path: Path, version: str, said: str | No
     """The message for a directive's version 1000000000.0.0 once said that it is not X.Y.Z."""
     rye = Person(tmp_path)
     path = rye.new("directive", "ops/deploy")
-    path.write_text(path.read_text().replace('version="1.0.0"', f'version="{version}"'))
+    path.write_text(path.read_text().replace('version="0.1.0"', f'version="{version}"'))
     found = rye.run("validate", str(path), "--json").json["results"][0]["diagnostics"]
     messages = [one["message"] for one in found if one["code"] == "R03"]
     assert messages == ([] if said is None else [f"The version {version!r} {said}."])

@@ -61,7 +61,7 @@ def test_a_valid_directive_has_no_findings_and_is_not_written(client: Client, pa
 
 def test_a_change_is_checked_and_a_range_is_exactly_what_is_wrong(client: Client, path: Path) -> None:
     client.open(path, SHIP)
-    bad = SHIP.replace('version="1.0.0"', 'verison="1.0.0" version="1"').replace("author>", "autor>")
+    bad = SHIP.replace('version="0.1.0"', 'verison="1.0.0" version="1"').replace("author>", "autor>")
     client.change(path, bad)
     found = by_code(client.findings(path))
     lines = bad.split("\n")
@@ -342,7 +342,7 @@ def test_installed_items_are_explained_once_verified_and_not_after_a_change(regi
 @pytest.mark.parametrize(
     ("broken", "code"),
     [
-        (SHIP.replace(' version="1.0.0"', ""), "R01"),
+        (SHIP.replace(' version="0.1.0"', ""), "R01"),
         (SHIP.replace("author>", "autor>"), "D011"),
         (SHIP.replace('required="true"', 'requierd="true"'), "D012"),
         (SHIP.replace("    <author>me</author>\n", ""), "R02"),

@@ -103,7 +103,7 @@ def test_each_hook_does_what_the_page_says(tmp_path: Path) -> None:
     assert hook("rye-verify") == 1
     rye.ok("sign", path)
     assert hook("rye-verify") == 0
-    rye.write(path, rye.path(path).read_text("utf-8").replace('version="1.0.0"', 'version="1"'))
+    rye.write(path, rye.path(path).read_text("utf-8").replace('version="0.1.0"', 'version="1"'))
     assert hook("rye-validate") == 1
     assert hook("rye-ci") == 0
     rye.write(".ai/packages/acme/directives/x/y.md", "not installed by rye")

@@ -60,6 +60,14 @@ def test_a_skill_in_the_wrong_place_is_named_and_nothing_fails(rye: Person, fold
     assert rules["status"] == "warning"
 
 
+def test_signing_it_by_name_says_that_rye_does_not_read_it(rye: Person) -> None:
+    own(rye)
+    skill(rye, "skills/pdf")
+    for named in ("skills/pdf/SKILL.md", "skills/pdf", "skills"):
+        assert "skills/pdf/SKILL.md lies outside .ai/skills" in rye.ok("sign", named).stderr
+    assert "lies outside" not in rye.ok("sign", ".ai/skills/mine").stderr
+
+
 def test_moving_it_as_the_hint_says_ends_the_warning(rye: Person) -> None:
     skill(rye, ".ai/skill/pdf")
     result = rye.run("validate")

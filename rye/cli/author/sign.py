@@ -26,8 +26,7 @@ def sign(session: Session, paths: tuple[str, ...], key: str | None, force: bool,
     has not changed since a key of yours, one that you trust or one of the project's namespace signed it stays as it is.
     If any item has an error, nothing is signed.
     """
-    if not paths:
-        warn_of_misplaced(session)
+    warn_of_misplaced(session, paths)
     outcome = sign_items(session, own_keys(session), paths, kind, key, force=force)
     for entry in outcome.invalid:
         errors = [finding for finding in entry.diagnostics if finding.severity == "error"]

@@ -17,7 +17,7 @@ _TEXT = """\
 {introduction}
 
 ```xml
-<directive name="{name}" version="1.0.0">
+<directive name="{name}" version="0.1.0">
   <metadata>
     <description>{description}</description>
     <category>{category}</category>
