@@ -117,7 +117,9 @@ class Transcripts:
         """What did not count."""
         notes = []
         if self._left_out:
-            notes.append(f"Transcripts that are too large, or cannot be read, do not count: {self._left_out}.")
+            notes.append(
+                f"Transcripts that are too many or too large, links, or cannot be read, do not count: {self._left_out}."
+            )
         if self._unread:
             notes.append(f"Lines of transcripts that are no JSON, or too long, do not count: {self._unread}.")
         return notes
@@ -130,9 +132,12 @@ class Transcripts:
                 folders.clear()
             for name in names:
                 path = Path(folder) / name
-                if name.endswith(".jsonl") and not path.is_symlink():
+                if name.endswith(".jsonl") and path.is_symlink():
+                    self._left_out += 1
+                elif name.endswith(".jsonl"):
                     with suppress(OSError):  # it was removed meanwhile
                         dated.append((path.stat().st_mtime, path))
+        self._left_out += max(0, len(dated) - USAGE.transcripts)
         return [path for _, path in sorted(dated, reverse=True)[: USAGE.transcripts]]
 
     def _of_line(self, line: bytes) -> Iterator[Use]:

@@ -158,11 +158,11 @@ def _is_own(run: Path, name: str, now: datetime) -> bool:
     """Whether a run looks like this user's: it started in the past, and its log is private, unlike files that version
     control creates."""
     try:
-        log = os.lstat(run / EVENTS)
+        is_link, log = stat.S_ISLNK(os.lstat(run).st_mode), os.lstat(run / EVENTS)
     except OSError:
         return False
     private = stat.S_ISREG(log.st_mode) and log.st_uid == os.geteuid() and not stat.S_IMODE(log.st_mode) & 0o077
-    return private and time_of(name) <= now
+    return private and not is_link and time_of(name) <= now
 
 
 def _read(folder: Path) -> RunLog:

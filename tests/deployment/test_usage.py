@@ -101,6 +101,26 @@ def test_logs_of_others_do_not_count_and_are_said(rye: Person) -> None:
     assert "did not write on this machine do not count: 1." in found["notes"][0]
 
 
+def test_a_link_to_a_log_of_another_project_does_not_count(rye: Person, tmp_path: Path) -> None:
+    run_log(rye, timedelta(days=1), CALL, ALLOW)
+    (log,) = rye.path(".ai/runs").glob("*/events.jsonl")
+    run = log.parent
+    run.rename(tmp_path / "elsewhere")
+    run.symlink_to(tmp_path / "elsewhere")
+    found = usage(rye)
+    assert rows(found)[PDF]["uses"] == 0
+    assert "did not write on this machine do not count: 1." in found["notes"][0]
+
+
+def test_transcripts_beyond_what_is_read_at_once_are_said(rye: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rye.deployment.usage.USAGE", UsageLimits(transcripts=1))
+    for number in range(3):
+        transcript(rye, assistant(rye, skill("pdf", f"c{number}")), name=f"s{number}.jsonl")
+    found = usage(rye, "--program", "claude")
+    assert rows(found)[PDF]["noted"] == 1
+    assert found["notes"][0].endswith("do not count: 2.")
+
+
 def test_of_a_changed_log_only_the_intact_lines_count(rye: Person) -> None:
     run_log(rye, timedelta(days=1), CALL, ALLOW, CALL, ALLOW)
     (log,) = rye.path(".ai/runs").glob("*/events.jsonl")
@@ -195,6 +215,7 @@ def test_hostile_transcripts_break_nothing_and_invent_nothing(rye: Person, monke
     assert set(rows(found)) == {PDF, SHIP}
     assert found["tokens"] == 120
     assert len(found["notes"]) == 2
+    assert found["notes"][0].endswith("do not count: 3.")  # two links, and one that is too large
     assert "\x1b" not in rye.ok("usage", "--program", "claude").stdout
 
 
@@ -227,7 +248,7 @@ def test_nothing_leaves_the_machine_and_nothing_is_written(rye: Person, monkeypa
 
 def test_the_picture_has_a_bar_for_each_week(rye: Person) -> None:
     run_log(rye, timedelta(days=1), CALL, ALLOW, CALL, DENY)
-    rye.ok("usage", "--days", "60", "--svg", "usage.svg")
+    assert "wrote usage.svg" in rye.ok("usage", "--days", "60", "--svg", "usage.svg").stderr
     picture = ElementTree.fromstring(rye.path("usage.svg").read_text())
     titles = [title.text or "" for title in picture.iter("{http://www.w3.org/2000/svg}title")]
     weeks = usage(rye, "--days", "60")["weeks"]

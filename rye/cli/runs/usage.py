@@ -7,6 +7,7 @@ from xml.sax.saxutils import escape
 import click
 import msgspec
 
+from rye.cli.console import one_line
 from rye.cli.options import Session, command
 from rye.deployment.usage import UsageAnswer
 from rye.deployment.usage import usage as usage_of
@@ -42,6 +43,7 @@ def usage(session: Session, days: int, programs: tuple[str, ...], svg: str | Non
     answer = usage_of(session, days, programs)
     if svg is not None:
         write_new(NamedFile(session.path(svg), svg), picture(answer.usage))
+        session.console.say(f"wrote {one_line(svg)}")
     if session.json:
         session.console.document({**msgspec.to_builtins(answer.usage), "notes": list(answer.notes)})
     else:
