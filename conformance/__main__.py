@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -33,14 +34,20 @@ def main(words: list[str] | None = None) -> int:
         return 0
     if not arguments.client or not cases:
         parser.error("--client is needed" if cases else "no case has that in its id")
-    expected = reports.read_expected(arguments.expected_failures)
+    try:
+        command = shlex.split(arguments.client)
+        expected = reports.read_expected(arguments.expected_failures)
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
+    if not command or shutil.which(command[0]) is None:
+        parser.error(f"--client: there is no program {arguments.client!r} to start")
 
     def told(result: Result) -> None:
         found = reports.outcome(result, expected)
         if found in ("failed", "unexpected pass"):
             print(f"{found.upper()} {result.case.id}\n  {result.case.page}: {result.case.quote}\n  {result.failure}")
 
-    with Process(shlex.split(arguments.client), each=arguments.each) as client:
+    with Process(command, each=arguments.each) as client:
         results = run(cases, client, arguments.without, told)
     for path, write in ((arguments.json, reports.as_json), (arguments.junit, reports.as_junit)):
         if path is not None:

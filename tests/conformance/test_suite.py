@@ -249,3 +249,20 @@ def test_the_list_shows_what_each_case_plays(capsys: pytest.CaptureFixture[str])
         "protocol.md#what-a-client-does",
         "A smaller size is a rollback.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--client", "no-such-client --fast"], "there is no program 'no-such-client --fast' to start"),
+        (["--client", " "], "there is no program"),
+        (["--client", "python 'x"], "No closing quotation"),
+        (["--client", sys.executable, "--expected-failures", "/nowhere/list"], "No such file"),
+    ],
+)
+def test_words_that_name_nothing_are_said_in_one_line(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert (ended.value.code, said in capsys.readouterr().err.splitlines()[-1]) == (2, True)
