@@ -58,15 +58,32 @@ installation with this list; `sha256sum -c SHA256SUMS` compares what was downloa
 """
 
 
-def git(*words: str) -> bytes:
-    """What git prints."""
-    plain = ("-c", "core.autocrlf=false", "-c", "core.attributesFile=/dev/null")
-    return subprocess.run(["git", "-C", str(ROOT), *plain, *words], check=True, capture_output=True).stdout
+def git(*words: str, **settings: str) -> bytes:
+    """What git prints, about objects as they are and not as replaced. ``settings``: variables of the environment."""
+    kept = {name: value for name, value in os.environ.items() if name[:4] != "GIT_" or name.startswith("GIT_CONFIG_")}
+    command = ["git", "-C", str(ROOT), "-c", "log.showSignature=false", *words]
+    environment = {**kept, "GIT_NO_REPLACE_OBJECTS": "1", **settings}
+    return subprocess.run(command, env=environment, check=True, capture_output=True).stdout
 
 
 def export(commit: str, into: Path) -> None:
-    """Write what git has of a commit."""
-    with tarfile.open(fileobj=io.BytesIO(git("archive", "--format=tar", commit))) as archive:
+    """Write what git has of a commit. It is read from an empty repository that borrows the objects, so that neither attributes in
+    ``.git`` nor anybody's settings leave out files or change lines."""
+    objects = ROOT / git("rev-parse", "--git-path", "objects").decode().rstrip("\n")
+    nobody = {
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_COUNT": "0",
+        "GIT_ATTR_NOSYSTEM": "1",
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        git("init", "--quiet", "--bare", "--template=", folder, **nobody)
+        alternates = Path(folder, "objects/info/alternates")
+        alternates.parent.mkdir(exist_ok=True)
+        alternates.write_bytes(os.fsencode(f"{objects}\n"))
+        plain = ("--git-dir", folder, "-c", "core.attributesFile=/dev/null")
+        data = git(*plain, "archive", "--format=tar", commit, **nobody)
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
         archive.extractall(into, filter="data")
 
 
@@ -203,7 +220,10 @@ def main() -> None:
     time = git("log", "-1", "--format=%ct", commit).decode().strip()
     words = ["--from-here", "--commit", commit]
     words += [] if given.packages is None else ["--packages", str(given.packages.resolve())]
-    environment = {**os.environ, "SOURCE_DATE_EPOCH": time, "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith("PYTHON")
+    }  # it imports from there only
+    environment = {**kept, "SOURCE_DATE_EPOCH": time, "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
     with tempfile.TemporaryDirectory() as folder:
         export(commit, Path(folder))
         command = [sys.executable, "-m", "making.release", str(out), *words]

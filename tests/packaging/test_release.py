@@ -54,8 +54,13 @@ def can_be_another_user() -> bool:
     )
 
 
-def release(place: Path, *, umask: int, moment: float, another: bool = False, **environment: str) -> Path:
-    """A release made from a repository of its own, as somebody else has it: another folder, umask, time, language and user."""
+def release(
+    place: Path, *, umask: int, moment: float, another: bool = False, dirty: bool = False, **environment: str
+) -> Path:
+    """A release made from a repository of its own, as somebody else has it: another folder, umask, time, language and user.
+
+    ``dirty``: its files, attributes and replaced objects, and Python's settings, say something else than its commit.
+    """
     repository, home = place / "repository", place / "home"
     home.mkdir(parents=True)
     for name in SOURCES:
@@ -91,6 +96,14 @@ def release(place: Path, *, umask: int, moment: float, another: bool = False, **
     run("git", "commit", "-qm", "All")
     packages = home / "none"
     packages.mkdir()
+    if dirty:
+        (repository / "rye/shipped.py").write_text("raise SystemExit('not of this commit')\n")
+        run("git", "commit", "-qam", "Another")
+        run("git", "tag", "another")
+        run("git", "reset", "-q", "--soft", "HEAD~1")
+        run("git", "replace", "HEAD", "another")
+        (repository / ".git/info/attributes").write_text("LICENSE export-ignore\n*.py text eol=crlf\n")
+        settings |= {"PYTHONPATH": str(repository), "PYTHONSAFEPATH": "1"}
     run(sys.executable, "-m", "making.release", str(home / "out"), "--packages", str(packages))
     return home / "out"
 
@@ -151,7 +164,13 @@ def test_two_builds_have_the_same_bytes(made: Path) -> None:
         place = Path(folder) / "an other folder"
         another = can_be_another_user()
         other = release(
-            place, umask=0o077, moment=1_700_000_123, another=another, LC_ALL="tr_TR.UTF-8", TZ="Asia/Kathmandu"
+            place,
+            umask=0o077,
+            moment=1_700_000_123,
+            another=another,
+            dirty=True,
+            LC_ALL="tr_TR.UTF-8",
+            TZ="Asia/Kathmandu",
         )
         names = sorted(path.name for path in made.iterdir())
         assert sorted(path.name for path in other.iterdir()) == names
