@@ -288,6 +288,10 @@ def read_public_line(text: str) -> PublicKey:
     return PublicKey.from_raw(key.point if key.application is None else key.blob())
 
 
+KEY_FILE_FORMS = "Give a PEM file, an OpenSSH line or a key TOML."
+"""What to do where no key can be read from a file."""
+
+
 def read_public_text(text: str) -> PublicKey:
     """Read a public key's own text: PEM or an OpenSSH line. Raises RyeError ``bad-key``."""
     return read_public_line(text) if text.startswith(_SSH_TYPES) else read_pem(text)
@@ -305,7 +309,7 @@ def read_public_key(data: bytes) -> KeyFile:
     try:
         text = data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError:
-        raise RyeError("bad-key", "The key file is not text.", "Give a PEM file or a key TOML.") from None
+        raise RyeError("bad-key", "The key file is not text.", KEY_FILE_FORMS) from None
     if text.lstrip().startswith("-----BEGIN"):
         return KeyFile(read_pem(text))
     if text.startswith(_SSH_TYPES):
@@ -318,11 +322,11 @@ def _read_toml(text: str) -> KeyFile:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         message = f"The key file is not PEM and not valid TOML: {str(error)[:120] or 'too deep'}."
-        raise RyeError("bad-key", message, "Give a PEM file or a key TOML.") from None
+        raise RyeError("bad-key", message, KEY_FILE_FORMS) from None
     table = document.get("public_key")
     pem = table.get("pem") if isinstance(table, dict) else None
     if not isinstance(pem, str):
-        raise RyeError("bad-key", "The key file has no `pem` text in [public_key].", "Give a PEM file or a key TOML.")
+        raise RyeError("bad-key", "The key file has no `pem` text in [public_key].", KEY_FILE_FORMS)
     key = read_public_text(pem)
     claimed = document.get("fingerprint", key.key_id)
     if claimed not in (key.key_id, key.later_key_id, key.fingerprint):

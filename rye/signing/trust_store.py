@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.limits import KEYS
-from rye.signing.keys import PublicKey, read_public_key, read_public_text
+from rye.signing.keys import KEY_FILE_FORMS, PublicKey, read_public_key, read_public_text
 from rye.signing.signature_line import format_timestamp
 from rye.storage import private_files
 from rye.storage.places import TRUSTED_KEYS
@@ -234,7 +234,7 @@ def read_key_file(path: Path) -> tuple[PublicKey, str | None]:
         raise RyeError(error.code, f"{path}: {error.message}", error.hint) from None
     except OSError as error:
         message = f"The key file {path} cannot be read: {error.strerror or error}."
-        raise RyeError("no-such-file", message, "Give a PEM file or a key TOML.") from None
+        raise RyeError("no-such-file", message, KEY_FILE_FORMS) from None
     return found.key, found.owner
 
 

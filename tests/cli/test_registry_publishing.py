@@ -197,6 +197,8 @@ class TestBarePublish:
         user = registry.owner("versionless")
         user.write(".ai/skills/plain/SKILL.md", "---\nname: plain\ndescription: Plain\n---\n# Plain\n")
         user.fails("publish", code="no-version", exit_code=2)
+        user.write(".ai/skills/second/SKILL.md", "---\nname: second\ndescription: Plain\n---\n# Plain\n")
+        assert " and 1 more have no version." in user.fails("publish", code="no-version", exit_code=2)["message"]
 
 
 class TestRefusedBeforeAnythingIsSent:

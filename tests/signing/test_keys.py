@@ -217,6 +217,11 @@ class TestReading:
             read_public_key(data)
         assert caught.value.code == "bad-key"
 
+    def test_the_refusal_names_every_form_that_is_read(self) -> None:
+        with pytest.raises(RyeError) as caught:
+            read_public_key(b"rye ssh-ed25519 AAAA")
+        assert "PEM file, an OpenSSH line or a key TOML" in (caught.value.hint or "")
+
     @pytest.mark.parametrize("encoded", SMALL_ORDER[:3], ids=bytes.hex)
     def test_a_small_order_key_in_pem_is_refused(self, encoded: bytes) -> None:
         with pytest.raises(RyeError, match="small order"):

@@ -217,7 +217,7 @@ def _chosen(context: Context, request: PublishRequest, namespace: str) -> Collec
         more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
         hint = f"Give one: `rye publish {left_out[0]} --version 1.0.0`."
         if not collected.items and not collected.refused:
-            raise UsageError("no-version", f"{left_out[0]}{more} has no version.", hint)
+            raise UsageError("no-version", f"{left_out[0]}{more} {'have' if more else 'has'} no version.", hint)
         context.warn(f"Skipped {left_out[0]}{more}: no version.", hint)
     manifest = project_manifest(context)
     if manifest is None or not manifest.sources:
