@@ -54,7 +54,7 @@ def test_the_first_page_lists_the_daily_commands_and_names_the_page_with_all(rye
     page = rye.ok("--help").stdout
     assert listed(page) == [name for names in DAILY.values() for name in names]
     assert len(listed(page)) == 17
-    assert "\n`rye help --all` lists all 69 commands.\n" in page
+    assert "\n`rye help --all` lists all 72 commands.\n" in page
     assert "\n`rye help WORDS` searches commands, errors and pages.\n" in page
     assert len(page.splitlines()) <= 55, "one screen"
     assert rye.run().stderr == page, "without words"
