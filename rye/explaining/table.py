@@ -48,6 +48,7 @@ AREAS = (
     "registry",
     "log",
     "witnesses",
+    "organizations",
     "running",
     "deploying",
     "server",

@@ -27,7 +27,6 @@ RUN = (
     ("docs/explanation/runtime.md", "example: denied|typed: .+", "tests/docs/test_runtime.py"),
     ("docs/how-to/agents.md", "example: .+|typed: .+", "tests/docs/test_agents.py"),
     ("docs/how-to/ci.md", "github|gitlab|shell", "tests/attacks/hostile_repository/test_ci_page.py"),
-    ("docs/how-to/checking-without-rye.md", "played: .+", "tests/clients_js/test_documentation.py"),
     ("docs/how-to/customizing.md", "## .+|author publishes .+|the reader agrees", "tests/docs/test_customizing.py"),
     (
         "docs/how-to/changing-skills.md",
@@ -57,6 +56,7 @@ RUN = (
     ("docs/how-to/running.md", "typed: .+", "tests/docs/test_runtime.py"),
     ("docs/how-to/sources.md", "run|fails", "tests/docs/test_sources.py"),
     ("docs/how-to/tools.md", "try", "tests/runtime/test_trying.py"),
+    ("docs/how-to/upstreams.md", "typed: .+", "tests/upstream/test_journey.py"),
     ("docs/how-to/usage.md", "# See what is used", "tests/deployment/test_usage.py"),
     ("docs/how-to/workspaces.md", "workspace commands", "tests/cli/test_workspaces.py"),
     ("docs/reference/facts.md", "typed: .+", "tests/docs/test_typed.py"),
