@@ -12,8 +12,7 @@ from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.upkeep.founding import read_draft
 from rye.errors import RyeError
 from rye.permissions.containment import Budget, TooComplex, find
-from rye.permissions.policy_table import OrganizationPolicyReader, PolicyTable, parse_age
-from rye.project.agent_programs import program_names
+from rye.permissions.policy_table import TARGETS, OrganizationPolicyReader, PolicyTable, parse_age
 from rye.registry.protocol import statements
 from rye.registry.protocol.cosignatures import CosignerKey
 from rye.registry.protocol.statements import OrganizationPolicy
@@ -100,8 +99,8 @@ def _require_effect(reader: OrganizationPolicyReader, table: PolicyTable) -> Non
             hint = 'Write it like "rye.execute.tool.acme.shell.*", with dots and in lower case.'
             raise reader.fail(f"[policy] {pattern[:80]!r} matches no action.", hint)
     for name in table.forbidden_targets:
-        if name not in program_names():
-            hint = f"Programs: {', '.join(program_names())}."
+        if name not in TARGETS:
+            hint = f"Programs: {', '.join(TARGETS)}."
             raise reader.fail(f"[policy] forbid-targets {name[:80]!r} is not an agent program.", hint)
     for fingerprint in table.required_signers:
         if _FINGERPRINT.fullmatch(fingerprint) is None:

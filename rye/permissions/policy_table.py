@@ -18,6 +18,8 @@ from rye.text.lazy import lazy_pattern
 from rye.text.tables import TableReader
 
 TIERS = ("safe", "write", "elevated", "unrestricted")
+TARGETS = ("claude", "codex", "copilot", "cursor", "gemini", "opencode")
+"""What ``forbid-targets`` can name: the programs of :mod:`rye.project.agent_programs`, which a server does not have."""
 APPROVALS = ("ask", "deny", "allow")
 LIMITS = ("turns", "tokens", "spend", "duration", "depth", "spawns", "calls", "tool_seconds")
 """The limits of a run (:mod:`rye.runtime.limits`): integers, except ``spend``, which is in dollars."""

@@ -12,8 +12,9 @@ import pytest
 from rye.errors import RyeError
 from rye.installation.environment import policy_in_force, policy_of
 from rye.permissions.policy import Policy, violations
-from rye.permissions.policy_table import PolicyTable
+from rye.permissions.policy_table import TARGETS, PolicyTable
 from rye.permissions.risk import Tier
+from rye.project.agent_programs import program_names
 from rye.project.manifest import Manifest, parse_manifest
 from rye.project.user_config import OtherPolicies, read_other_policies
 from rye.runtime.rules import Rules
@@ -67,6 +68,10 @@ def test_a_users_own_table_lowers_tiers_for_this_user_whatever_the_project_says(
         assert Rules(policy).answer("execute", RUN) == "allow"
         assert Rules(policy).answer("execute", "rye.execute.tool.acme.shell.other") == "ask"
     assert in_force(f'[policy.risk]\n"{RUN}" = "elevated"\n', own).tier(RUN) is Tier.ELEVATED
+
+
+def test_a_registry_knows_the_programs_that_a_policy_can_forbid() -> None:
+    assert program_names() == TARGETS
 
 
 def test_a_table_becomes_the_policy_that_it_describes() -> None:
