@@ -42,18 +42,21 @@ class Piece(Struct, frozen=True):
     """``page``: it is the path of a page here."""
 
 
-def pieces(text: str) -> tuple[Piece, ...]:
-    """Divide a text that may have code in backticks and paths of pages."""
+def pieces(text: str, *, links: bool) -> tuple[Piece, ...]:
+    """Divide a text that may have code in backticks and paths of pages. ``links``: for hints. A message repeats what was asked
+    for, and whoever wrote the link to that is not to choose where the page leads."""
     found = []
-    for part in _CODE_OR_PAGE.split(text):
+    for part in (_CODE_OR_PAGE if links else _CODE).split(text):
         is_code = len(part) > 2 and part[0] == part[-1] == "`"
-        form: Literal["words", "code", "page"] = "code" if is_code else "page" if part.startswith("/-/") else "words"
+        is_page = links and part.startswith("/-/")
+        form: Literal["words", "code", "page"] = "code" if is_code else "page" if is_page else "words"
         if part:
             found.append(Piece(part[1:-1] if is_code else part, form))
     return tuple(found)
 
 
-_CODE_OR_PAGE = re.compile(r"(`[^`]+`|(?<=\s)/-/[\w/@.+-]*\w)", re.ASCII)
+_CODE = re.compile(r"(`[^`]+`)")
+_CODE_OR_PAGE = re.compile(r"(`[^`]+`|(?<=\s)/-/(?:[\w@.+-]+/)*[\w@.+-]*\w)", re.ASCII)
 
 
 class ErrorView(Struct, frozen=True, kw_only=True):
@@ -99,8 +102,8 @@ def _view(title: str, body: ShownError, status: int, path: str) -> ErrorView:
     return ErrorView(
         title=title,
         error=body,
-        message=pieces(body.message),
-        hint=pieces(body.hint or ""),
+        message=pieces(body.message, links=False),
+        hint=pieces(body.hint or "", links=True),
         sign_in=sign_in if status == 401 else None,
         search=search or None,
         namespace=namespace,

@@ -406,11 +406,11 @@ class TestPrivateReading:
     def test_pages_for_nobody_say_nothing_of_the_log(self, tmp_path: Path) -> None:
         with Closing(LocalRegistry(tmp_path / "data", 'read = "members"\n')) as club:
             browser = sign_in(club, "member-of-it")
-            assert "Head:" in club.get("/", headers={**browser, "Accept": "text/html"}).text
+            assert "last signed" in club.get("/", headers={**browser, "Accept": "text/html"}).text
             for path in ("/", "/-/log", "/-/account", "/-/account/nothing", "/-/account/link/x"):
                 text = club.get(path, headers={"Accept": "text/html"}).text
                 assert "registry.example.org" in text
-                assert "Head:" not in text
+                assert "last signed" not in text
                 assert "Fingerprint" not in text
 
 

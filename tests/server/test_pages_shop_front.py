@@ -417,7 +417,9 @@ class TestTheNewestVersion:
 
 class TestErrors:
     def test_commands_and_pages_in_a_hint_are_shown_as_such(self) -> None:
-        said = pieces("Run `rye <b>`, see /-/skill/a/b/versions. Not /etc/-/x or javascript:/-/y.")
+        words = "Run `rye <b>`, see /-/skill/a/b/versions. Not /etc/-/x or javascript:/-/y."
+        assert "page" not in {piece.form for piece in pieces(words, links=False)}
+        said = pieces(words, links=True)
         assert [(piece.text, piece.form) for piece in said if piece.form != "words"] == [
             ("rye <b>", "code"),
             ("/-/skill/a/b/versions", "page"),
