@@ -23,6 +23,8 @@ from tests.scenes.registry import Registry
 pytestmark = [pytest.mark.browser, pytest.mark.processes]
 
 PAGE_BYTES = 120_000
+ZOOMED = 640
+"""What 1280 pixels show at 200 %."""
 TABS = 120
 """Presses of the tab key on one page."""
 
@@ -101,7 +103,10 @@ def test_pages_are_small_and_say_the_same_without_scripts(site: HostileSite, bro
             assert len(visit.page.content().encode()) < PAGE_BYTES, path
 
 
-@pytest.mark.parametrize(("colors", "width"), [("light", 1280), ("dark", NARROW["width"])])
+@pytest.mark.parametrize(
+    ("colors", "width"),
+    [("light", 1280), ("dark", 1280), ("light", ZOOMED), ("dark", ZOOMED), ("light", 390), ("dark", NARROW["width"])],
+)
 def test_axe_finds_nothing(site: HostileSite, browser: Browser, colors: Colors, width: int) -> None:
     found = []
     for path, visit in visits(site, browser, colors=colors, width=width):
@@ -124,7 +129,7 @@ _WIDE = """() => {
 }"""
 
 
-@pytest.mark.parametrize("width", [1280, 390, NARROW["width"]])
+@pytest.mark.parametrize("width", [1280, ZOOMED, 390, NARROW["width"]])
 def test_nothing_of_a_text_scrolls_sideways_or_is_cut(site: HostileSite, browser: Browser, width: int) -> None:
     """A table, a long word or a deep list can push nothing out of sight."""
     visit = Visit(browser, width=width)

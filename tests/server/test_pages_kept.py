@@ -113,7 +113,7 @@ class TestWhatStays:
             assert not was_made
             with database.reader(registry.local.service.engine) as connection:
                 size = Ledger(connection).size
-            assert f"Head: <strong>{size}</strong> entries" in text
+            assert f"{size} entries, last signed" in text
         after = registry.local.get(ITEM, headers={**HTML, "If-None-Match": before.headers["etag"]})
         assert after.status_code == 200
         assert after.headers["etag"] != before.headers["etag"]
