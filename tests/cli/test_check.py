@@ -112,7 +112,10 @@ def test_only_runs_the_named_checks_and_knows_commands_by_their_words(tmp_path_f
     for words, own in (("override check", "override-health"), ("overlay check", "overlay-health")):
         assert list(checks(rye, "--only", words)[1]) == [own]
     doctor = rye.run("doctor", "--json")
-    assert rye.run("check", "--only", "doctor", "--json").json["checks"] == doctor.json["checks"]
+    alone = rye.run("check", "--only", "doctor", "--json")
+    for rows in (alone.json["checks"], doctor.json["checks"]):
+        next(row for row in rows if row["name"] == "clock").pop("message")  # it says the second
+    assert alone.json["checks"] == doctor.json["checks"]
     refused = rye.run("check", "--only", "verfy", "--json")
     assert (refused.code, refused.refusal) == (2, "unknown-name check")
     assert "'verify'" in refused.error["hint"]
