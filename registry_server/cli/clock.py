@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
-from registry_server.accounts import audit_events, registry_keys
+from registry_server.accounts import audit_events
 from registry_server.accounts.times import now_text
-from registry_server.cli.drafts import read_draft_file, write_draft
+from registry_server.cli.drafts import owners_here, read_draft_file, write_draft
 from registry_server.cli.options import Output, data_option, draft_option, json_option, owner_keys_option, pass_output
 from registry_server.cli.registry_access import sequencer_of, settings_of
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
 from registry_server.upkeep import clock as steps
-from rye.errors import RyeError, UsageError
+from rye.errors import UsageError
 from rye.registry.protocol.lines import write_time
 
 
@@ -64,14 +64,7 @@ def clock_back(
             if draft is not None:
                 write_draft(output, draft, step.text(), f"rye-registry clock back --publish {draft}")
                 return
-            owners = [registry_keys.read(path) for path in key_files] or registry_keys.in_folder(settings.keys, "root")
-            if not owners:
-                raise RyeError(
-                    "no-key",
-                    "There is no owner's key in the key folder.",
-                    "Name it with --key FILE, or write a draft for its owner with --draft FILE.",
-                )
-            text = steps.signed(step, owners)
+            text = steps.signed(step, owners_here(settings, key_files))
         done = steps.publish(sequencer, text)
         with database.change(sequencer.engine) as connection:
             detail = {"before": write_time(done.before), "time": write_time(done.time), "reason": done.reason}

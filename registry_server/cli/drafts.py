@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from registry_server.accounts import registry_keys
+from registry_server.accounts.registry_keys import PrivateKey
 from registry_server.cli.options import Output
+from registry_server.settings import Settings
 from rye.errors import RyeError
 
 
@@ -23,6 +26,21 @@ def write_draft(output: Output, draft: Path, text: str, command: str) -> None:
         ) from error
     output.result({"file": str(draft), "text": text}, text)
     output.say(f"Next, each owner signs it: `rye-registry root sign {draft} --key KEY`. Then: `{command}`")
+
+
+def owners_here(
+    settings: Settings, key_files: Sequence[Path], otherwise: str = "with --draft FILE."
+) -> list[PrivateKey]:
+    """Return the owners' keys: those in the named files, or else in the key folder. ``otherwise``: how to draft for an owner
+    elsewhere. Raises RyeError ``no-key``."""
+    owners = [registry_keys.read(path) for path in key_files] or registry_keys.in_folder(settings.keys, "root")
+    if not owners:
+        raise RyeError(
+            "no-key",
+            "There is no owner's key in the key folder.",
+            f"Name it with --key FILE, or write a draft for its owner {otherwise}",
+        )
+    return owners
 
 
 def read_draft_file(path: Path) -> str:

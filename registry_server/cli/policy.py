@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from registry_server.accounts import audit_events, registry_keys
+from registry_server.accounts import audit_events
 from registry_server.accounts.times import now_text
-from registry_server.cli.drafts import read_draft_file, write_draft
+from registry_server.cli.drafts import owners_here, read_draft_file, write_draft
 from registry_server.cli.options import Output, data_option, draft_option, json_option, owner_keys_option, pass_output
 from registry_server.cli.registry_access import reading, sequencer_of, settings_of
 from registry_server.sequencer.ledger import Ledger
@@ -48,14 +48,7 @@ def policy_publish(output: Output, file: Path, key_files: tuple[Path, ...], draf
             if draft is not None:
                 write_draft(output, draft, text, f"rye-registry policy publish {draft}")
                 return
-            owners = [registry_keys.read(path) for path in key_files] or registry_keys.in_folder(settings.keys, "root")
-            if not owners:
-                raise RyeError(
-                    "no-key",
-                    "There is no owner's key in the key folder.",
-                    "Name it with --key FILE, or write a draft for its owner with --draft FILE.",
-                )
-            for key in owners:
+            for key in owners_here(settings, key_files):
                 text = add_signature(text, key).encode()
         done, position = policies.publish(sequencer, text)
         with database.change(sequencer.engine) as connection:

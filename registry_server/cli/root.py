@@ -10,6 +10,7 @@ import click
 
 from registry_server.accounts import audit_events, registry_keys
 from registry_server.accounts.times import now_text
+from registry_server.cli.drafts import owners_here
 from registry_server.cli.options import Output, accept_clock_option, data_option, json_option, pass_output
 from registry_server.cli.registry_access import reading, sequencer_of, settings_of
 from registry_server.sequencer.ledger import Ledger
@@ -164,13 +165,7 @@ def root_publish(output: Output, file: Path, log_key: Path | None, accept_clock:
 def root_renew(output: Output, key_files: tuple[Path, ...], days: int, accept_clock: bool, data: Path) -> None:
     """Draft, sign and publish a root with new dates, using the owners' keys on this machine."""
     settings = settings_of(data, {})
-    owners = [registry_keys.read(path) for path in key_files] or registry_keys.in_folder(settings.keys, "root")
-    if not owners:
-        raise RyeError(
-            "no-key",
-            "There is no owner's key in the key folder.",
-            "Name it with --key FILE, or write a draft for its owner: rye-registry root draft -o FILE",
-        )
+    owners = owners_here(settings, key_files, "with `rye-registry root draft -o FILE`.")
     with sequencer_of(settings, accept_clock=accept_clock) as sequencer:
         with database.reader(sequencer.engine) as connection:
             text = founding.draft(Ledger(connection), days=days).text()

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from registry_server.accounts import audit_events, registry_keys
+from registry_server.accounts import audit_events
 from registry_server.accounts.times import now_text, read_span
-from registry_server.cli.drafts import read_draft_file
+from registry_server.cli.drafts import owners_here, read_draft_file
 from registry_server.cli.options import Output, data_option, draft_option, json_option, owner_keys_option, pass_output
 from registry_server.cli.registry_access import sequencer_of, settings_of
 from registry_server.pages.analysis_store import remove_taken_down
@@ -82,7 +82,6 @@ def takedown_command(
             "`rye-registry takedown --help` shows how it is used.",
         )
     settings = settings_of(data, {})
-    owners = [registry_keys.read(path) for path in key_files] or registry_keys.in_folder(settings.keys, "root")
     with sequencer_of(settings) as sequencer:
         shared: tuple[str, ...] = ()
         if signed:
@@ -97,13 +96,7 @@ def takedown_command(
             if draft is not None:
                 _write_drafts(output, draft, [statement.text() for statement in planned.statements])
                 return
-            if not owners:
-                raise RyeError(
-                    "no-key",
-                    "There is no owner's key in the key folder.",
-                    "Name it with --key FILE, or write a draft for its owner with --draft FILE.",
-                )
-            texts = takedown.signed(planned.statements, owners)
+            texts = takedown.signed(planned.statements, owners_here(settings, key_files))
         with database.reader(sequencer.engine) as connection:
             retention.refuse_overtaken(Ledger(connection), [statement for _, statement in takedown.read(texts)])
         done: list[Takedown] = []
