@@ -181,9 +181,7 @@ def chosen(registry: RegistryView, address: ItemAddress) -> tuple[ItemHistory, R
 
     Raises RyeError ``not-found``.
     """
-    history = registry.history(address.identity)
-    if history is None or not history.records:
-        raise registry.missing(address.path)
+    history = registry.released(address.identity, address.path)
     version = address.version if address.version is not None else newest_offered(history)
     record = next((record for record in history.records if record.version == version), None)
     if record is None:

@@ -144,6 +144,13 @@ class RegistryView:
             raise refused[identity]
         return histories.get(identity)
 
+    def released(self, identity: Identity, path: str) -> ItemHistory:
+        """Return the history of an item that has releases. ``path``: of the page that needs it. Raises RyeError ``not-found``."""
+        history = self.history(identity)
+        if history is None or not history.records:
+            raise self.missing(path)
+        return history
+
     def histories(self, identities: Collection[Identity]) -> dict[Identity, ItemHistory]:
         """Return several histories, without those that are missing, hidden from this reader or refused by clients."""
         return self._read(identities)[0]

@@ -48,9 +48,7 @@ def versions_page(identity: Identity, start: int = 0) -> Maker:
     path = versions_path(identity, start)
 
     def draft(registry: RegistryView) -> Draft:
-        history = registry.history(identity)
-        if history is None or not history.records:
-            raise registry.missing(path)
+        history = registry.released(identity, path)
         return Draft(registry.basis(identity), lambda: make(history))
 
     def make(history: ItemHistory) -> Page:
@@ -96,9 +94,7 @@ def newest_page(identity: Identity, wanted: str) -> Maker:
     path = f"{item_path(identity)}@{wanted}"
 
     def draft(registry: RegistryView) -> Draft:
-        history = registry.history(identity)
-        if history is None or not history.records:
-            raise registry.missing(path)
+        history = registry.released(identity, path)
         return Draft(registry.basis(identity), lambda: make(history))
 
     def make(history: ItemHistory) -> Page:
