@@ -361,25 +361,22 @@ class RegistryClient:
             proving = cosigned.tiles_needed(before, opened, found)
             tiles_read = {tile: fetched[tile] for tile in proving}
             self._state, self._head, self._waiting = cosigned.accept_cosigned(self._state, opened, found, tiles_read)
-        if self._follow_policy(before) and self._set_demand(self._state) and self._demand is not None:
+        if self._follow_policy() and self._set_demand(self._state) and self._demand is not None:
             found = self._cosigned = cosigned.open_cosigned(before, opened, self._demand, self._now(), self._limits)
             proving = cosigned.tiles_needed(before, opened, found)
             tiles_read = self._waves.tiles(state.origin, proving, size, root_hash)
             self._state, self._head, self._waiting = cosigned.accept_cosigned(self._state, opened, found, tiles_read)
         self._indexes, self._chains = {}, {}
 
-    def _follow_policy(self, before: TrustedState) -> bool:
+    def _follow_policy(self) -> bool:
         """Accept the newest policy of the registry's owners, for a user who joined them; return whether it is another one.
 
-        It is asked for only if the head changed, or at first. Offline, and in an outage, the last one stays."""
+        It is asked for once under each head. Offline, and in an outage, the last one stays."""
         state, head = self.state, self.head
         if not (self._joins or state.policy is not None) or not self.was_asked:
             return False
-        if (
-            state.policy is not None
-            and (state.head, state.cosigned) == (before.head, before.cosigned)
-            and not self._joins
-        ):
+        size = head.checkpoint.size
+        if state.policy is not None and state.policy_size == size and not self._joins:
             return False
         (data,) = self._waves.transport.fetch_many([Request(policies.POLICY, self._limits.index_bytes)])
         if isinstance(data, FetchError):
@@ -390,13 +387,11 @@ class RegistryClient:
                 raise policies.rolled_back(state.origin, "none", number)
             raise policies.no_policy(state.origin)
         line = policies.decode_newest(data)
-        if line == state.policy:
-            return False
-        if line.log >= head.checkpoint.size:  # the file may be newer than the head
-            if state.policy is None:
-                raise policies.no_policy(state.origin)
-            return False
-        self._state = policies.accept_organization_policy(state, head, line, self._tiles_of([line]))
+        if line.log >= size and state.policy is None:  # the file may be newer than the head
+            raise policies.no_policy(state.origin)
+        if line != state.policy and line.log < size:
+            self._state = policies.accept_organization_policy(state, head, line, self._tiles_of([line]))
+        self._state = replace(self.state, policy_size=size)
         return self._state.policy != state.policy
 
     def _set_demand(self, state: TrustedState) -> bool:

@@ -108,6 +108,24 @@ def test_nothing_is_asked_where_the_head_did_not_change_or_nobody_joined(
     assert state.policy is None
 
 
+def test_a_larger_head_of_a_program_that_asked_for_no_policy_hides_none(
+    registry: SimulatedRegistry, follower: Follower, tmp_path: Path
+) -> None:
+    """An install that began before the user joined stores the newest head, without the policy that it brought."""
+    registry.publish_policy()
+    registry.publish()
+    other = Follower(registry, tmp_path / "other")
+    other.run()
+    one, newer = (each.store.load(registry.origin) for each in (follower, other))
+    assert one is not None
+    assert newer is not None
+    follower.store.path(registry.origin).write_bytes(encode(merge(one, newer, lambda *_: None)))
+    follower.shows()
+    assert follower.number() == 1
+    follower.run()
+    assert follower.number() == 2
+
+
 def paths(follower: Follower) -> list[str]:
     """All that was asked for since the registry showed something new."""
     return [path for wave in follower.transport.requested for path in wave]

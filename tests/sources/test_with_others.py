@@ -412,7 +412,9 @@ def test_without_sources_nothing_of_git_is_imported() -> None:
     modules = "rye.workspace.installing.install_steps, rye.workspace.installing.adding, rye.cli.project.add"
     code = f"import sys, {modules}; print([m for m in sys.modules if m.startswith('rye.sources.')])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-    assert done.stdout.strip() == "['rye.sources.record', 'rye.sources.source_error']"  # a row of rye.lock, and an exception
+    assert (
+        done.stdout.strip() == "['rye.sources.record', 'rye.sources.source_error']"
+    )  # a row of rye.lock, and an exception
 
 
 def test_an_item_that_was_taken_out_of_its_source_is_told_so(server: GitServer, person: Person) -> None:

@@ -66,6 +66,7 @@ class _Keyset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class _Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     log: int
     note: str
+    size: int = 0
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
@@ -134,7 +135,7 @@ class StateStore(Struct, frozen=True):
         with self._lock(path):
             state = self.load(origin)
             if state is not None and state.policy is not None:
-                private_files.write(path, encode(replace(state, policy=None)).decode())
+                private_files.write(path, encode(replace(state, policy=None, policy_size=0)).decode())
 
     def origin_at(self, address: str) -> str | None:
         """Return the origin of the registry that the user pinned at an address; None if there is none."""
@@ -222,6 +223,7 @@ def merge(
             head = max(before, head, key=lambda keyset: keyset.position)
         if before is None or head.number >= before.number:
             keysets[namespace] = head
+    newer = max(other, one, key=_policy_place)
     return replace(
         one,
         roots=roots,
@@ -233,8 +235,13 @@ def merge(
             for number in sorted({*one.in_force, *other.in_force})
         },
         cosigned=max(other.cosigned, one.cosigned, key=_size_of),  # the later one, of two that are as large
-        policy=max(other.policy, one.policy, key=lambda line: -1 if line is None else line.log),
+        policy=newer.policy,
+        policy_size=newer.policy_size,
     )
+
+
+def _policy_place(state: TrustedState) -> tuple[int, int]:
+    return (-1 if state.policy is None else state.policy.log, state.policy_size)
 
 
 def encode(state: TrustedState) -> bytes:
@@ -249,7 +256,7 @@ def encode(state: TrustedState) -> bytes:
         accepted_recoveries=sorted(state.accepted_recoveries),
         in_force=dict(sorted(state.in_force.items())),
         cosigned=state.cosigned,
-        policy=None if state.policy is None else _Policy(state.policy.log, state.policy.note),
+        policy=None if state.policy is None else _Policy(state.policy.log, state.policy.note, state.policy_size),
     )
     return msgspec.json.format(msgspec.json.encode(file), indent=1) + b"\n"
 
@@ -272,6 +279,7 @@ def decode(data: bytes, path: Path | None = None) -> TrustedState:
             in_force=file.in_force,
             cosigned=file.cosigned,
             policy=None if file.policy is None else IndexLine(file.policy.log, file.policy.note),
+            policy_size=0 if file.policy is None else file.policy.size,
         )
         if not state.roots or any(root.origin != state.origin for root in state.all_roots):
             raise _damaged(path, "its roots belong to another registry")

@@ -97,6 +97,8 @@ class TrustedState(Struct, frozen=True, kw_only=True):
     """The newest head that enough witnesses cosigned (:mod:`rye.registry.trust.cosigned`). ``head`` is at least as large."""
     policy: IndexLine | None = None
     """The newest policy of the owners, for a user who joined them (:mod:`rye.registry.trust.policies`); None for all others."""
+    policy_size: int = 0
+    """Entries of the head under which it was last asked for: another program may have stored a larger head without asking."""
 
     @property
     def root(self) -> Root:
