@@ -55,6 +55,10 @@ installation with this list; `sha256sum -c SHA256SUMS` compares what was downloa
 
 ```sha256sums
 {sums}```
+
+## Judged by programs of others
+
+{judged}
 """
 
 
@@ -110,7 +114,14 @@ def build(out: Path, commit: str, packages: Iterable[Path] | None) -> None:
     _write_json(out / f"{name}.intoto.json", provenance(_sums(out), commit, inputs))
     sums = "".join(f"{digest}  {file}\n" for file, digest in sorted(_sums(out).items()))
     (out / "SHA256SUMS").write_text(sums, encoding="utf-8")
-    (out / f"{name}.md").write_text(ITEM.format(version=version, commit=commit, sums=sums), encoding="utf-8")
+    item = ITEM.format(version=version, commit=commit, sums=sums, judged=judged())
+    (out / f"{name}.md").write_text(item, encoding="utf-8")
+
+
+def judged() -> str:
+    """The table of `make outside-page`: which program judged what, when, and of how many cases how many passed."""
+    page = (ROOT / "docs/reference/outside.md").read_text("utf-8")
+    return "\n".join(line for line in page.partition("\n## ")[0].splitlines() if line.startswith("|"))
 
 
 def _content(wheel: Path) -> dict[str, str]:

@@ -200,7 +200,9 @@ def test_the_provenance_names_what_was_made_and_from_what(made: Path) -> None:
     assert all(hashlib.sha256((made / name).read_bytes()).hexdigest() == digest for name, digest in subjects.items())
     built = statement["predicate"]["buildDefinition"]
     commit = built["externalParameters"]["commit"]
-    assert commit in (made / "rye-0.1.0.md").read_text()
+    notes = (made / "rye-0.1.0.md").read_text()
+    assert commit in notes
+    assert re.search(r"^\| Schemathesis \| [\d.]+ \| [\d-]+ \|", notes, re.MULTILINE), "what programs of others said"
     assert {"name": "source", "digest": {"gitCommit": commit}} in built["resolvedDependencies"]
     assert any(each.get("uri", "").startswith("pkg:pypi/hatchling@") for each in built["resolvedDependencies"])
 
