@@ -62,11 +62,14 @@ test-clients: $(VENV)/.dev
 	$(BIN)/python -m tests.clients.installing --seconds $(CLIENTS_SECONDS)
 	$(BIN)/python -m pytest -m clients -rs -n 2 tests/clients
 
-# Have programs of others judge what we make: tests/outside/judges.py lists them. Needs a package index and, for some, npm; about five
-# minutes once they are installed. Programs that cannot be installed are skipped with a message.
+# Have programs of others judge what we make: tests/outside/judges.py lists them. Needs a package index and, for some, npm and java.
+# Programs that cannot be installed are skipped with a message; the others have OUTSIDE_SECONDS together, and what is not done by then
+# fails. RENOVATE=1 also installs Renovate (360 MB), which is judged by from then on.
+OUTSIDE_SECONDS ?= 300
 test-outside: $(VENV)/.dev
-	@rm -f build/outside.json
-	$(BIN)/python -m pytest -m outside -rs -n 0 tests/outside
+	@rm -rf build/outside
+	@$(BIN)/python -m tests.outside.installing $(if $(RENOVATE),renovate)
+	OUTSIDE_SECONDS=$(OUTSIDE_SECONDS) $(BIN)/python -m pytest -m outside -rs -n 2 tests/outside
 
 # Generate docs/reference/outside.md from what the judges of the last `make test-outside` said.
 outside-page: $(VENV)/.dev

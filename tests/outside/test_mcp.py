@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
-import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.mcp.sessions import own_directive, own_knowledge, own_tool, project_with_key
-from tests.outside import judges
+from tests.outside import installing, judges
 from tests.scenes.person import Person
 
 pytestmark = [pytest.mark.outside, pytest.mark.processes]
 RYE = ("-c", "from rye.cli.start import main; main()", "mcp", "serve")
 TOOLS = {"rye_search", "rye_load", "rye_execute", "rye_sign", "rye_return"}
-SCENARIOS = (
-    *("server-initialize", "ping", "tools-list", "resources-list", "prompts-list"),
-    *("dns-rebinding-protection", "server-sse-multiple-streams"),
-)
-"""Those that need nothing particular. The other scenarios call tools, prompts and resources by names of the suite,
-which no item has."""
 FASTMCP = """
 import asyncio, json, sys
 from fastmcp import Client
@@ -80,7 +71,7 @@ def check(name: str, answer: str) -> None:
 
 def test_a_client_of_the_typescript_sdk(shop: Person, start: str) -> None:
     judges.npm()
-    command = [str(judges.node()), str(judges.PROGRAMS / "sdk_client.mjs"), start]
+    command = [str(installing.node()), str(judges.npm().parent / "sdk_client.mjs"), start]
     done = judges.run(command, shop.folder)
     assert done.code == 0, done.stderr
     check("MCP TypeScript SDK", done.stdout)
@@ -94,38 +85,9 @@ def test_a_client_of_fastmcp(shop: Person, start: str) -> None:
 
 
 def test_the_inspector(shop: Person, start: str) -> None:
-    program = [str(judges.node()), str(judges.npm() / ".bin/mcp-inspector"), "--cli", start, "--method"]
+    program = [str(installing.node()), str(judges.npm() / ".bin/mcp-inspector"), "--cli", start, "--method"]
     wanted = {"tools/list": "rye_search", "resources/list": "style", "prompts/list": "ship"}
     answers = {method: judges.run([*program, method], shop.folder) for method in wanted}
     good = [method for method, word in wanted.items() if answers[method].code == 0 and word in answers[method].stdout]
     judges.record("MCP inspector", len(wanted), len(good))
     assert len(good) == len(wanted), answers
-
-
-@pytest.fixture
-def served(shop: Person) -> Iterator[str]:
-    command = [sys.executable, *RYE, "--http", "127.0.0.1:0", "--json"]
-    process = subprocess.Popen(
-        command, cwd=shop.folder, env=shop.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    try:
-        assert process.stdout is not None
-        address = next((found[0] for line in process.stdout if (found := re.search(r"http://127[^\s\"]+", line))), None)
-        assert address is not None
-        yield address
-    finally:
-        process.terminate()
-        process.wait(10)
-
-
-def test_the_conformance_suite(served: str, tmp_path: Path) -> None:
-    program = [str(judges.node()), str(judges.npm() / ".bin/conformance"), "server", "--url", served, "--scenario"]
-    passed = failed = 0
-    for scenario in SCENARIOS:
-        done = judges.run([*program, scenario], tmp_path)
-        found = re.search(r"Passed: (\d+)/(\d+), (\d+) failed", done.stdout)
-        assert found is not None, done
-        passed, failed = passed + int(found[1]), failed + int(found[3])
-    note = f"{len(SCENARIOS)} of 32 scenarios; the others call tools by names that no item has"
-    judges.record("MCP conformance", passed + failed, passed, note)
-    assert failed == 0

@@ -23,14 +23,12 @@ from rye.registry.protocol.add_checkpoint import AddCheckpoint
 from rye.registry.protocol.notes import encode_base64
 from rye.registry.protocol.statements import Checkpoint
 from tests.outside import judges
+from tests.outside.installing import WITNESSES
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 from tests.scenes.registry_process import run
 
 pytestmark = [pytest.mark.outside, pytest.mark.processes]
-PINNED = Path(__file__).parents[2] / "requirements" / "outside.txt"
-INSTALL = ("install", "--quiet", "--disable-pip-version-check", "--no-deps", "--ignore-requires-python")
-"""They ask for Python 3.12, and run on 3.11."""
 LOG = """
 import json, sys
 from aics_tlog import Checkpoint, MerkleTree, format_vkey, sign_checkpoint, vkey_from_ed25519
@@ -66,17 +64,8 @@ class Programs:
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
-    folder = tmp_path_factory.mktemp("programs")
-    words = [sys.executable, "-m", "pip", *INSTALL, "--require-hashes", "--target", str(folder), "-r", str(PINNED)]
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
-    except subprocess.TimeoutExpired:
-        pytest.skip("pip did not install aics-witness and aics-tlog in 300 s")
-    if done.returncode:
-        errors = [line for line in done.stderr.split("\n") if "ERROR" in line]
-        pytest.skip(f"aics-witness and aics-tlog cannot be installed: {(errors or ['pip failed'])[-1]}")
-    return Programs(folder)
+def programs() -> Programs:
+    return Programs(WITNESSES.where())
 
 
 class ForeignWitness:
