@@ -37,21 +37,28 @@ class IndexQuery(Struct, frozen=True):
 
     asked: AllOf
     most: int
+    limited_by: AllOf = ()
+    """Parts of which the rarest decides how many documents the index has to pass; empty for a query of one part, which the newest
+    documents answer."""
 
 
 def steps(question: Question, most: int, *, is_answered: bool = False) -> list[IndexQuery]:
     """Return the queries, in order. ``most``: the documents that are wanted. ``is_answered``: the question is the id of one, so
     those with some of its words need no order."""
     clauses = question.clauses
-    asked = [IndexQuery(tuple(_terms(clause, "/") for clause in clauses), most)]
+    telling = sorted(clauses, key=lambda clause: -clause.weight)[:TELLING]
     if len(clauses) == 1:
-        return asked
-    asked.append(IndexQuery(tuple(_terms(clause) for clause in clauses), most))
+        return [IndexQuery((_terms(clauses[0], "/"),), most)]
+    asked = [
+        IndexQuery(
+            tuple(_terms(clause, mark) for clause in clauses), most, tuple(_terms(clause, mark) for clause in telling)
+        )
+        for mark in ("/", "")
+    ]
     if not is_answered:
-        telling = sorted(clauses, key=lambda clause: -clause.weight)[:TELLING]
         for at, clause in enumerate(telling[:-1], 1):
             if len(clauses) > 2:
-                asked.append(IndexQuery((_terms(clause), _any(telling[at:])), most // 2))
+                asked.append(IndexQuery((_terms(clause), _any(telling[at:])), most // 2, (_terms(clause),)))
         asked += [IndexQuery((_terms(clause, "/"),), most // 4) for clause in telling]
     return asked
 
@@ -59,6 +66,11 @@ def steps(question: Question, most: int, *, is_answered: bool = False) -> list[I
 def any_word(question: Question) -> AllOf:
     """Return the query for every document that can have a score."""
     return (_any(question.clauses),)
+
+
+def commonest_word(question: Question) -> AllOf:
+    """Return the query for the documents with the word that tells least: if they are very many, that is enough to know."""
+    return (_terms(min(question.clauses, key=lambda clause: clause.weight)),)
 
 
 def occurrence(clause: Clause) -> AllOf:

@@ -3,7 +3,8 @@
 If at most :data:`CANDIDATES` documents have a word of the question, one query of the index finds them, and all of them are ranked
 by :mod:`rye.text.ranking.scoring`: the ranking is exact. If more have one, the index gives :data:`RANKED` documents in steps from
 those that match best (:mod:`registry_server.search.asking`), newest releases first. These are ranked, and the others follow on
-later pages. A word that no item has is corrected.
+later pages. A query whose every word more than :data:`PASSED` documents have asks for the newest ones only. A word that no item
+has is corrected.
 
 Every query is limited to the visible namespaces, and a score depends on nothing but question and item. So other items influence
 neither scores nor the total nor the corrections. The one exception is a reader of more than :data:`_VISIBLE_WORDS` words: other
@@ -14,14 +15,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import sqlalchemy as sa
 from msgspec import Struct
 
-from registry_server.search import asking
-from registry_server.search.asking import AllOf, Term
+from registry_server.search import asking, words
+from registry_server.search.asking import AllOf, AnyOf, Term
 from registry_server.search.words import kind_token, namespace_token, newest_blocks
 from registry_server.storage.prepared import Among, Prepared
 from registry_server.storage.schema import documents
@@ -35,6 +36,11 @@ CANDIDATES = SEARCH_TOTAL
 """Documents that can be results. If there are more, the total is "1000+"."""
 RANKED = 300
 """Documents that are ranked first if more than :data:`CANDIDATES` have a word of the question."""
+PASSED = 10_000
+"""Documents with the rarest word of a query that the index passes on the way to those that have all of them. If more have it, the
+query is about the newest only."""
+_PROBED = 64
+"""The newest documents with a word that tell how many may have it."""
 _NAMED_NAMESPACES = 64
 """Visible namespaces that become part of the index query. More are filtered in the table of documents."""
 _WORDS_OF_A_GRAM = 300
@@ -90,9 +96,11 @@ def find(
     if namespaces is not None and not namespaces:
         return SearchResults((), 0)
     is_sqlite = connection.dialect.name == "sqlite"
+    ((largest,),) = _LARGEST.rows(connection)
     within = _Within(
         is_sqlite=is_sqlite,
-        blocks=() if is_sqlite else tuple(newest_blocks(connection.scalar(_LARGEST) or 0)),
+        largest=largest or 0,
+        blocks=() if is_sqlite else tuple(newest_blocks(largest or 0)),
         kind=kind,
         namespaces=namespaces,
         visible=None if namespaces is None else json.dumps(sorted(namespaces)) if is_sqlite else sorted(namespaces),
@@ -125,6 +133,8 @@ class _Within(Struct, frozen=True, kw_only=True):
     """What all queries of one search have in common."""
 
     is_sqlite: bool
+    largest: int
+    """The number of the newest document."""
     blocks: tuple[str, ...]
     """The newest blocks, which PostgreSQL searches first."""
     kind: str | None
@@ -158,14 +168,18 @@ class _Candidates(Struct, frozen=True):
 
 def _candidates(connection: sa.Connection, within: _Within, question: Question) -> _Candidates:
     """Return the documents that have a word of the question."""
-    every = _numbers(connection, within, asking.any_word(question), CANDIDATES + 1)
+    every = _numbers(connection, within, asking.commonest_word(question), CANDIDATES + 1)
+    if len(every) <= CANDIDATES:
+        every = _numbers(connection, within, asking.any_word(question), CANDIDATES + 1)
     if len(every) <= CANDIDATES:
         return _Candidates(_rows(connection, every), [], False)
     wanted = min(RANKED, CANDIDATES)
     named = _named(connection, within, question)
     best = dict.fromkeys(named)
+    oldest_of = cache(partial(_oldest, connection, within))
     for step in asking.steps(question, wanted, is_answered=bool(named)):
-        best.update(dict.fromkeys(_numbers(connection, within, step.asked, step.most)))
+        oldest = min(map(oldest_of, (*step.limited_by, *within.facets()))) if step.limited_by else 0
+        best.update(dict.fromkeys(_numbers(connection, within, step.asked, step.most, oldest)))
         if len(best) >= wanted:
             break
     in_order = list(dict.fromkeys([*best, *every]))[:CANDIDATES]
@@ -181,24 +195,56 @@ def _named(connection: sa.Connection, within: _Within, question: Question) -> li
     return list(connection.scalars(_EXACT, {"names": [f"{kind}:{item_id}" for kind in kinds]}))
 
 
-def _numbers(connection: sa.Connection, within: _Within, asked: AllOf, most: int) -> list[int]:
-    """Return the numbers of at most ``most`` documents."""
+def _oldest(connection: sa.Connection, within: _Within, part: AnyOf) -> int:
+    """Return the smallest number that a query with this part asks for: 0 if it is rare enough to ask for all.
+
+    On SQLite it is estimated from the :data:`_PROBED` newest documents that have the part, on PostgreSQL from the newest small
+    block.
+    """
+    if within.is_many or within.largest <= PASSED:
+        return 0
+    if within.is_sqlite:
+        rows = _PROBE.rows(connection, {"asked": asking.fts5((part,)), "behind": _PROBED - 1})
+        return max(within.largest - PASSED * (within.largest + 1 - rows[0][0]) // _PROBED, 0) if rows else 0
+    if not within.blocks:
+        return 0
+    share = max(PASSED * words.BLOCK_ITEMS[0] // within.largest, 1)
+    values = {"block": f"'{within.blocks[0]}'", "asked": asking.tsqueries((part,))[0], "most": share}
+    return within.largest - words.BLOCK_ITEMS[-1] if len(_IN_BLOCK.rows(connection, values)) >= share else 0
+
+
+def _numbers(connection: sa.Connection, within: _Within, asked: AllOf, most: int, oldest: int = 0) -> list[int]:
+    """Return the numbers of at most ``most`` documents. ``oldest``: the smallest number."""
     every = (*asked, *within.facets())
     conditions = [asking.fts5(every)] if within.is_sqlite else asking.tsqueries(every)
     values: dict[str, object] = {f"asked{at}": condition for at, condition in enumerate(conditions)}
     values |= {f"block{at}": f"'{block}'" for at, block in enumerate(within.blocks)} | {"most": most}
     if within.is_many:
         values["visible"] = within.visible
+    if oldest and within.is_sqlite:
+        values["oldest"] = oldest
     shape = _Shape(
         is_sqlite=within.is_sqlite,
         conditions=len(conditions),
         is_limited=within.is_many,
+        is_recent=oldest > 0,
         blocks=len(within.blocks),
     )
-    return list(connection.scalars(_statement(shape), values))
+    return [number for (number,) in _statement(shape).rows(connection, values)]
 
 
-_LARGEST = sa.text("SELECT max(number) FROM documents")
+_LARGEST = Prepared(sa.text("SELECT max(number) FROM documents"))
+_PROBE = Prepared(
+    sa.text(
+        "SELECT f.rowid FROM documents_fts f WHERE documents_fts MATCH :asked ORDER BY f.rowid DESC LIMIT 1 OFFSET :behind"
+    )
+)
+_IN_BLOCK = Prepared(
+    sa.text(
+        "SELECT 1 FROM documents_fts d WHERE d.tokens @@ CAST(:block AS tsquery) AND d.tokens @@ CAST(:asked AS tsquery) "
+        "LIMIT :most"
+    )
+)
 _EXACT = sa.text("SELECT number FROM documents WHERE name IN :names").bindparams(sa.bindparam("names", expanding=True))
 
 
@@ -213,7 +259,7 @@ class _Document(NamedTuple):
 
 
 def _rows(connection: sa.Connection, numbers: list[int]) -> list[_Document]:
-    return [_Document(*row) for row in _RANKED.rows(connection, {"some": numbers})] if numbers else []
+    return list(map(_Document._make, _RANKED.rows(connection, {"some": numbers}))) if numbers else []
 
 
 _RANKED = Prepared(sa.select(*(documents.c[name] for name in _Document._fields)).where(Among(documents.c.number)))
@@ -233,12 +279,14 @@ class _Shape(Struct, frozen=True, kw_only=True):
     """Parameters ``asked0``, ``asked1``, ... On SQLite always 1."""
     is_limited: bool = False
     """Only the namespaces in the parameter ``visible`` may be found."""
+    is_recent: bool = False
+    """Only the newest documents are asked for: on SQLite from the number ``oldest`` on, on PostgreSQL those in the blocks."""
     blocks: int = 0
     """Blocks that are searched first, in this order: ``block0``, ``block1``, ..."""
 
 
 @cache
-def _statement(shape: _Shape) -> sa.TextClause:
+def _statement(shape: _Shape) -> Prepared:
     """Return the statement for the numbers of documents. Its other parameter is ``most``.
 
     SQLite reads its index from the newest item on. PostgreSQL collects all matches before it returns the first, so it looks in
@@ -247,8 +295,8 @@ def _statement(shape: _Shape) -> sa.TextClause:
     """
     if shape.is_sqlite:
         table = "documents_fts f" + (" JOIN documents d ON d.number = f.rowid" if shape.is_limited else "")
-        where = f"documents_fts MATCH :asked0{_allowed(shape)}"
-        return sa.text(f"SELECT f.rowid FROM {table} WHERE {where} ORDER BY f.rowid DESC LIMIT :most")
+        where = f"documents_fts MATCH :asked0{' AND f.rowid >= :oldest' if shape.is_recent else ''}{_allowed(shape)}"
+        return Prepared(sa.text(f"SELECT f.rowid FROM {table} WHERE {where} ORDER BY f.rowid DESC LIMIT :most"))
     sources: dict[str, str] = {}
     tried: list[str] = []
     needed: list[str] = []
@@ -258,9 +306,11 @@ def _statement(shape: _Shape) -> sa.TextClause:
         is_full = f"(SELECT count(*) FROM {source}) >= :most"
         tried.append(f"SELECT number FROM {source} WHERE {is_full}")
         needed.append(f"NOT {is_full}")
-    every = " UNION ALL ".join([*tried, f"SELECT number FROM ({_matching(shape, needed)}) AS every"])
+    if not shape.is_recent:
+        tried.append(f"SELECT number FROM ({_matching(shape, needed)}) AS every")
+    every = " UNION ALL ".join(tried)
     ctes = ", ".join(f"{name} AS MATERIALIZED ({sql})" for name, sql in sources.items())
-    return sa.text(f"WITH {ctes} {every}" if ctes else every)
+    return Prepared(sa.text(f"WITH {ctes} {every}" if ctes else every))
 
 
 def _matching(shape: _Shape, needed: list[str], block: str = "") -> str:

@@ -42,6 +42,8 @@ def test_both_databases_give_the_same_answers(
     """Only which ones count among too many matches may differ."""
     monkeypatch.setattr(words, "BLOCK_ITEMS", blocks)
     monkeypatch.setattr(finding, "CANDIDATES", most)
+    monkeypatch.setattr(finding, "PASSED", most)
+    monkeypatch.setattr(finding, "_PROBED", 2)
     monkeypatch.setattr(finding, "_NAMED_NAMESPACES", 2)
     draw = random.Random(seed)
     stored = list({document.name: document for document in (some_document(draw) for _ in range(40))}.values())
@@ -61,6 +63,34 @@ def test_both_databases_give_the_same_answers(
     ]
     assert different == []
     assert sum(isinstance(one, SearchResults) and bool(one.hits) for one in answers[0]) > len(asked) // 4
+
+
+def test_common_words_are_looked_for_among_the_newest_and_a_rare_one_everywhere(
+    empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of sixty items, all but the oldest two have the words ``alpha beta`` only in their descriptions."""
+    monkeypatch.setattr(words, "BLOCK_ITEMS", (4, 16))
+    monkeypatch.setattr(finding, "CANDIDATES", 12)
+    monkeypatch.setattr(finding, "RANKED", 8)
+    monkeypatch.setattr(finding, "PASSED", 20)
+    monkeypatch.setattr(finding, "_PROBED", 3)
+    old = [
+        SearchDocument("tool", "acme/alpha-beta", "1.0.0", "alpha beta gamma"),
+        SearchDocument("tool", "zoo/alpha-beta", "1.0.0", "alpha beta zygote"),
+    ]
+    new = [SearchDocument("tool", f"other/item{number:02}", "1.0.0", "alpha beta gamma") for number in range(60)]
+    for address in (empty, f"sqlite:///{tmp_path / 'registry.db'}"):
+        with filled(address, tmp_path, [*old, *new], [], []) as connection:
+            first = {
+                query: [hit.id for hit in find(connection, query, limit=1).hits]
+                for query in ("alpha beta", "alpha zygote")
+            }
+            mine = find(connection, "alpha beta", namespace="zoo")
+            newest = {hit.id for hit in find(connection, "gamma beta", limit=8).hits}
+        # Few items have these words in their names, or the rare word at all, so the oldest are found, too.
+        assert first == {"alpha beta": ["acme/alpha-beta"], "alpha zygote": ["zoo/alpha-beta"]}
+        assert [hit.id for hit in mine.hits] == ["zoo/alpha-beta"]
+        assert newest <= {"acme/alpha-beta", *(f"other/item{number:02}" for number in range(40, 60))}
 
 
 def some_document(draw: random.Random) -> SearchDocument:
