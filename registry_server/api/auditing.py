@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Sequence
 
 import sqlalchemy as sa
@@ -12,6 +11,7 @@ from registry_server.accounts import audit_push, failed_sign_ins
 from registry_server.accounts.audit_events import AuditEvent
 from registry_server.accounts.failed_sign_ins import FailedSignIns
 from registry_server.accounts.times import now_text
+from registry_server.api.rounds import Rounds
 from registry_server.storage import database
 from rye.errors import RyeError
 
@@ -30,21 +30,17 @@ class Auditing:
         self._engine = engine
         self._failed = failed
         self._send = send
-        self._ending = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._rounds = Rounds("audit", self._round, _TICK_SECONDS, "recording or sending audit events", _MOST_SECONDS)
         self.waiting = 0
         """Events that were not sent when this process last sent some."""
 
     def start(self) -> None:
         """Start the thread."""
-        self._thread = threading.Thread(target=self._run, name="audit", daemon=True)
-        self._thread.start()
+        self._rounds.start()
 
     def stop(self) -> None:
         """Stop the thread, and record the failed sign-ins that are left."""
-        self._ending.set()
-        if self._thread is not None:
-            self._thread.join(_TICK_SECONDS)
+        self._rounds.stop(_TICK_SECONDS)
         try:
             self.record(is_last=True)
         except RyeError as error:
@@ -80,17 +76,6 @@ class Auditing:
             self.waiting = outgoing.size - outgoing.events[-1].position - 1 + unsent
         return len(outgoing.events)
 
-    def _run(self) -> None:
-        pause = _TICK_SECONDS
-        while not self._ending.wait(pause):
-            try:
-                self.record()
-                while self.push() and not self._ending.is_set():
-                    pass
-                pause = _TICK_SECONDS
-            except RyeError as error:
-                pause = min(pause * 2, _MOST_SECONDS)
-                _log.warning("audit events could not be recorded or sent: %s", error)
-            except Exception:  # the thread records everything, so a bug must be logged and not end the thread
-                pause = _MOST_SECONDS
-                _log.exception("audit events could not be recorded or sent")
+    def _round(self) -> int:
+        self.record()
+        return self.push()

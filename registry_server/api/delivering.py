@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections.abc import Callable, Mapping
 
 import sqlalchemy as sa
 
 from registry_server.accounts import guarded_http, webhooks
 from registry_server.accounts.times import now_text
+from registry_server.api.rounds import Rounds
 from registry_server.storage import database
 from rye import __version__
 from rye.errors import RyeError
 
-_log = logging.getLogger("rye.registry")
 _TICK_SECONDS = 2.0
 
 Post = Callable[[str, bytes, Mapping[str, str]], int]
@@ -27,17 +25,15 @@ class Deliverer:
         self._engine = engine
         self._origin = origin
         self._post = post
-        self._ending = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._rounds = Rounds("webhooks", self.round, _TICK_SECONDS, "webhook deliveries")
 
     def start(self) -> None:
         """Start the thread."""
-        self._thread = threading.Thread(target=self._run, name="webhooks", daemon=True)
-        self._thread.start()
+        self._rounds.start()
 
     def stop(self) -> None:
         """Stop the thread. A delivery that is cut off is retried in the next round, here or in another process."""
-        self._ending.set()
+        self._rounds.stop()
 
     def round(self, now: str | None = None) -> int:
         """Do one round and return the number of deliveries tried. Raises RyeError when the database does not answer."""
@@ -69,13 +65,3 @@ class Deliverer:
         except RyeError as error:
             return None, error.message[:500], error.code == "private-address"
         return status, None if 200 <= status < 300 else f"It answered {status}.", False
-
-    def _run(self) -> None:
-        while not self._ending.wait(_TICK_SECONDS):
-            try:
-                while self.round() and not self._ending.is_set():
-                    pass
-            except RyeError as error:
-                _log.warning("webhook deliveries failed: %s", error)
-            except Exception:  # the thread makes every delivery, so a bug in one must be logged and not end the thread
-                _log.exception("webhook deliveries failed")

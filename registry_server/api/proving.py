@@ -8,14 +8,13 @@ that a proof is no longer there.
 from __future__ import annotations
 
 import asyncio
-import logging
-import threading
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
 from registry_server.accounts.times import now_text
+from registry_server.api.rounds import Rounds
 from registry_server.sequencer.acceptance import Candidate, namespace_of
 from registry_server.sequencer.chains import chains_of
 from registry_server.sequencer.columns import text_sha256
@@ -32,7 +31,6 @@ from rye.registry.trust.keysets import Link
 from rye.registry.trust.namespace_proofs import check_fingerprint
 from rye.registry.trust.trust_error import TrustError
 
-_log = logging.getLogger("rye.registry")
 THREADS = 4
 """Places that are asked at the same time for requests that wait."""
 WAITING = 16
@@ -59,19 +57,17 @@ class Proving:
         self._is_on = is_on
         self._ask = ask
         self._threads = BoundedThreads("rye-proofs", THREADS, WAITING, "Too many proofs are being checked.")
-        self._ending = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._rounds = Rounds("proofs", self.round, ROUND_SECONDS, "checking who owns namespaces")
 
     def start(self) -> None:
         """Begin to check again, in a thread."""
         if self._is_on:
-            self._thread = threading.Thread(target=self._run, name="proofs", daemon=True)
-            self._thread.start()
+            self._rounds.start()
 
     def stop(self) -> None:
         """Stop checking. What is due and was not begun is left to the next round, here or in another process; a check that is cut
         off is made again a day later."""
-        self._ending.set()
+        self._rounds.stop()
         self._threads.close()
 
     async def require(self, candidates: Sequence[Candidate], client: str) -> None:
@@ -104,7 +100,7 @@ class Proving:
             due = owner_checks.due(connection, self._origin, now)
         checked = 0
         for each in due:
-            if self._ending.is_set():
+            if self._rounds.is_ending:
                 break
             with database.change(self._engine) as connection:
                 if not owner_checks.take(connection, each, now):
@@ -134,16 +130,6 @@ class Proving:
         except TrustError:
             return None
         return signers.link if signers.link == chain.current(now) and not signers.revoked else None
-
-    def _run(self) -> None:
-        while not self._ending.wait(ROUND_SECONDS):
-            try:
-                while self.round() and not self._ending.is_set():
-                    pass
-            except RyeError as error:
-                _log.warning("checking who owns namespaces failed: %s", error)
-            except Exception:  # the thread makes every check, so a bug in one must be logged and not end the thread
-                _log.exception("checking who owns namespaces failed")
 
 
 def require_found(checked: ProofCheck, proof: OwnerProof) -> None:

@@ -182,7 +182,7 @@ def test_an_address_that_is_none_is_refused_at_once(local: LocalRegistry, url: s
 
 def test_nothing_is_sent_before_the_operator_says_so(local: LocalRegistry) -> None:
     assert not local.service.settings.webhooks
-    assert local.service.deliverer._thread is None
+    assert local.service.deliverer._rounds.is_running is False
 
 
 @pytest.mark.parametrize("host", ["0x7f000001", "2130706433", "127.1", "017700000001", "10.1", "0xa9fea9fe"])
