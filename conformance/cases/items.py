@@ -725,6 +725,22 @@ fetched(
     ),
 )
 fetched(
+    "a-skill-with-a-right",
+    "kinds.md#what-a-release-says-of-it",
+    "Only a directive has `capability` and `hook` lines",
+    "mismatch",
+    needs=DERIVE,
+    publish=lambda r: r.release(capabilities=["rye.search.tool.*"]),
+)
+fetched(
+    "a-skill-with-a-hook",
+    "kinds.md#what-a-release-says-of-it",
+    "Only a directive has `capability` and `hook` lines",
+    "mismatch",
+    needs=DERIVE,
+    publish=lambda r: r.release(hooks=["tool acme/tools/x"]),
+)
+fetched(
     "a-file-with-CR-LF",
     "kinds.md",
     "Files are UTF-8 with LF line endings.",
