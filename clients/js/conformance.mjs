@@ -16,7 +16,7 @@ import { reader } from "./lib/transport.mjs";
 
 /** The class of each code; what is not here ends in `-malformed` and is malformed. */
 const CLASSES = {
-  malformed: "malformed protocol-unknown note-base64 note-key-invalid statement-kind statement-key snapshot-former index-position map-malformed tile-size snapshot-kind head-empty bad-lock",
+  malformed: "malformed protocol-unknown note-base64 note-key-invalid statement-kind statement-key snapshot-former index-position map-malformed tile-size snapshot-kind head-empty bad-lock item-invalid item-unread",
   limit: "note-too-large answer-too-large release-oversized",
   signature: "note-signature-wrong note-threshold root-signatures root-takeover checkpoint-signature snapshot-signature keyset-signatures keyset-takeover recovery-signatures statement-signer takedown-signer advisory-signer clock-signer bad-signature untrusted item-unsigned cosignature-wrong",
   unsigned: "unsigned",

@@ -53,8 +53,9 @@ const COMMANDS = {
     return `${client.head.origin}: ${entries} entries, ${names} names and ${releases} releases, as of ${timeText(client.head.snapshot.time)}\nkey of its log: ${(await logKeys(client.roots.at(-1))).map(verifierKey).join(" ")}`;
   })],
   "verify-release": [3, (url, print, words, options) => withRegistry(url, print, options, async (client) => {
-    const { release, files, key } = await client.fetch(...target(words));
-    const notes = [release.yanked && "yanked", ...release.advisories.map((one) => `advisory ${one}`)].filter(Boolean);
+    const { release, files, key, declared } = await client.fetch(...target(words));
+    const unread = declared.relations === null && "relations not compared with its text";
+    const notes = [release.yanked && "yanked", ...release.advisories.map((one) => `advisory ${one}`), unread].filter(Boolean);
     return `${words} is entry ${release.entry.position} of ${client.head.origin}, signed by ${await fingerprint(key)}, ${files.size} files${notes.map((one) => `, ${one}`).join("")}`;
   })],
   "verify-file": [4, (url, print, words, path, options) => withRegistry(url, print, options, async (client) => {

@@ -11,8 +11,8 @@ from tests.clients_js.node import CLIENT, command
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
-LACKS = ("solving", "derivation")
-"""Features of clients that install: choosing versions, and reading items for what they depend on."""
+LACKS = ("solving",)
+"""A feature of clients that install: choosing versions."""
 
 
 def test_it_plays_each_case_as_the_documents_say() -> None:

@@ -1,6 +1,9 @@
-/** A registry as a whole: every entry of its log, every name of its map, and that each explains the other. */
-import { decodeText, hashOfText, refuse, sameBytes } from "./encoding.mjs";
-import { leafHash, tilePath } from "./merkle.mjs";
+/**
+ * A registry as a whole: every entry of its log, every name of its map, and that each explains the other
+ * (docs/reference/protocol.md, "Index, name map, head": all of them are functions of the log alone).
+ */
+import { decodeText, hashOfText, refuse } from "./encoding.mjs";
+import { tilePath } from "./merkle.mjs";
 import { parseNote, signersOf } from "./notes.mjs";
 import { demandOwners, logKeys } from "./owners.mjs";
 import { parseStatement } from "./statements.mjs";
@@ -20,7 +23,7 @@ async function* entries(client) {
       const end = at + 2 <= bundle.length ? at + 2 + view.getUint16(at) : Infinity;
       if (end > bundle.length) refuse("bundle-malformed", "A part of the registry's log is malformed.");
       const data = bundle.slice(at + 2, end);
-      if (!sameBytes(await leafHash(data), await client.tree.leaf(position))) refuse("entry-mismatch", "An entry does not match the signed head.");
+      await client.tree.demandLeaf(position, data, "entry-mismatch");
       yield { position, data };
       at = end;
     }
@@ -51,7 +54,7 @@ export async function audit(client) {
     } else if (said.type === "rye.policy/v1") {
       const follows = said.number === (policy?.number ?? 0) + 1 && (!policy || (said.previous === (await hashOfText(policy.text)) && said.time >= policy.time));
       if (!follows) refuse("policy-chain", `The policy at entry ${position} does not follow the one before it.`);
-      await demandOwners(note, position, client.roots.slice(root - 1, root), {}, "policy-signer");
+      await demandOwners({ note, position }, { roots: client.roots.slice(root - 1, root), sizes: {} }, "policy-signer");
       policy = said;
     } else if (said.type !== "rye.clock/v1" && listed.get(position) !== (await hashOfText(note.text))) {
       refuse("audit-failed", `Entry ${position} of the log is in no index file.`);

@@ -2,7 +2,7 @@
  * Exactly which Ed25519 keys and signatures count: no key and no R of small order or without canonical encoding, no S
  * from the group order on; what is left is WebCrypto's to verify, without the cofactor.
  */
-import { concat, fromBase64, refuse, sameBytes, sha256, utf8 } from "./encoding.mjs";
+import { concat, decodeText, fromBase64, refuse, sameBytes, sha256, utf8 } from "./encoding.mjs";
 
 const P = 2n ** 255n - 19n;
 const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
@@ -43,29 +43,21 @@ export async function verifies(key, message, signature) {
  * `line`: as written; `raw`: the 32 bytes; `blob`: OpenSSH's, of a security key.
  */
 
-const SECURITY = "sk-ssh-ed25519@openssh.com";
+export const SECURITY = "sk-ssh-ed25519@openssh.com";
+
+/** A string in a blob: its length before it, as 4 bytes. */
+const sized = (bytes) => concat(Uint8Array.of(0, 0, bytes.length >> 8, bytes.length & 255), bytes);
 
 /** @returns {Key} `line` is base64 of 32 bytes, or OpenSSH's line of a security key without a comment. */
 export function parseKey(line, code = "statement-key") {
   const isSecurity = line.startsWith(`${SECURITY} `);
-  const blob = fromBase64(isSecurity ? line.slice(SECURITY.length + 1) : line, code);
-  const key = isSecurity ? { line, blob, ...partsOf(blob, code) } : { line, raw: blob, blob: null, application: "" };
-  if (!isPublicKey(key.raw)) refuse(code, `\`${line}\` is not an Ed25519 public key.`);
-  return key;
-}
-
-function partsOf(blob, code) {
-  const parts = [];
-  for (let at = 0; at < blob.length; ) {
-    const size = at + 4 <= blob.length ? new DataView(blob.buffer, blob.byteOffset + at).getUint32(0) : Infinity;
-    if (at + 4 + size > blob.length) refuse(code, "The security key is cut off.");
-    parts.push(blob.slice(at + 4, at + 4 + size));
-    at += 4 + size;
-  }
-  const application = String.fromCharCode(...(parts[2] ?? []).subarray(0, 257));
-  const isKnown = parts.length === 3 && sameBytes(parts[0], utf8(SECURITY)) && /^[!-~]{1,256}$/.test(application);
-  if (!isKnown) refuse(code, "It is not a security key of the type that Rye knows.");
-  return { raw: parts[1], application };
+  const bytes = fromBase64(isSecurity ? line.slice(SECURITY.length + 1) : line, code);
+  const [raw, rest] = isSecurity ? [bytes.slice(34, 66), bytes.slice(70)] : [bytes, new Uint8Array()];
+  const application = decodeText(rest, code);
+  const blob = isSecurity ? concat(...[utf8(SECURITY), raw, rest].map(sized)) : null;
+  const isKnown = !isSecurity || (/^[!-~]{1,256}$/.test(application) && sameBytes(blob, bytes));
+  if (!isKnown || !isPublicKey(raw)) refuse(code, `\`${line}\` is not a key of a type that Rye knows.`);
+  return { line, raw, blob, application };
 }
 
 /**

@@ -4,16 +4,11 @@
  */
 
 /** Why something is not believed. `code` is Rye's (docs/reference/errors), `message` is for people. */
-export class Refusal extends Error {
-  constructor(code, message) {
-    super(message);
-    this.code = code;
-  }
-}
+export class Refusal extends Error {}
 
 /** @returns {never} */
 export function refuse(code, message) {
-  throw new Refusal(code, message);
+  throw Object.assign(new Refusal(message), { code });
 }
 
 export const utf8 = (text) => new TextEncoder().encode(text);
@@ -26,6 +21,9 @@ export function attempt(work) {
     return null;
   }
 }
+
+/** What `work` made under a name, which it makes once. @param {Map<string, any>} results */
+export const once = (results, name, work) => results.get(name) ?? results.set(name, work()).get(name);
 
 /** Strict UTF-8; a byte order mark stays, for the grammar to refuse. */
 export const decodeText = (bytes, code) => attempt(() => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes)) ?? refuse(code, "It is not UTF-8.");
@@ -40,10 +38,7 @@ export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padS
 export const sameBytes = (a, b) => a.length === b.length && a.every((byte, at) => byte === b[at]);
 
 /** Order of the UTF-8 bytes, which is that of code points, not of JavaScript's strings. */
-export function compareBytes(a, b) {
-  const [left, right] = [hex(utf8(a)), hex(utf8(b))];
-  return left < right ? -1 : Number(left > right);
-}
+export const compareBytes = (a, b) => (hex(utf8(a)) < hex(utf8(b)) ? -1 : Number(a !== b));
 
 export const base64 = (bytes) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
 
@@ -60,16 +55,14 @@ export const hashOfText = async (text) => sha256hex(utf8(text));
 /** An ASCII decimal from `least` to 2^53−1 without leading zeros. */
 export function number(text, least = 0, code = "statement-malformed") {
   const value = /^(0|[1-9][0-9]{0,15})$/.test(text) ? Number(text) : NaN;
-  if (!Number.isSafeInteger(value) || value < least) refuse(code, `\`${text}\` is not a number from ${least} on.`);
-  return value;
+  const isGood = Number.isSafeInteger(value) && value >= least;
+  return isGood ? value : refuse(code, `\`${text}\` is not a number from ${least} on.`);
 }
 
 /** `YYYY-MM-DDTHH:MM:SSZ` of a real date, as seconds since 1970. */
 export function seconds(text, code = "statement-malformed") {
-  const date = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/.test(text) ? new Date(text) : null;
-  const real = date && !Number.isNaN(date.getTime()) && date.toISOString() === `${text.slice(0, -1)}.000Z`;
-  if (!real || date.getTime() < 0) refuse(code, `\`${text}\` is not a time.`);
-  return date.getTime() / 1000;
+  const when = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text) ? Date.parse(text) / 1000 : NaN;
+  return when >= 0 && timeText(when) === text ? when : refuse(code, `\`${text}\` is not a time.`);
 }
 
 export const timeText = (when) => `${new Date(when * 1000).toISOString().slice(0, 19)}Z`;

@@ -1,19 +1,14 @@
 /** The common rules of docs/reference/protocol.md: origins, names, kinds, keys, one-line text. */
-import { parseKey } from "./ed25519.mjs";
 import { attempt, refuse } from "./encoding.mjs";
 import { parseRange, parseVersion } from "./versions.mjs";
 
-/** The endings that an item of each kind may have; flat kinds are directly below their namespace. */
+/** The endings that an item of each kind may have. */
 export const KINDS = {
-  directive: { suffixes: [".md"] },
-  tool: { suffixes: [".py", ".js", ".ts", ".sh", ".yaml"] },
-  knowledge: { suffixes: [".md"] },
-  agent: { suffixes: [".md"], isFlat: true },
-  role: { suffixes: [".md"], isFlat: true },
-  formula: { suffixes: [".formula.toml"], isFlat: true },
-  skill: { suffixes: ["SKILL.md"], isFlat: true },
-  bundle: { suffixes: [".bundle.toml"], isFlat: true },
+  directive: [".md"], knowledge: [".md"], agent: [".md"], role: [".md"], formula: [".formula.toml"],
+  bundle: [".bundle.toml"], skill: ["SKILL.md"], tool: [".py", ".js", ".ts", ".sh", ".yaml"],
 };
+/** Kinds whose items are directly below their namespace. */
+export const FLAT = ["agent", "role", "formula", "skill", "bundle"];
 const SEGMENT = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 const DEVICE = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])$/i;
 const ORIGIN = /^[a-z0-9][a-z0-9.-]*(:[0-9]+)?(\/[a-z0-9._-]+)*$/;
@@ -30,12 +25,15 @@ const demand = (isGood, value, what) => (isGood ? value : bad(value, what));
 const isSegment = (text) => SEGMENT.test(text) && !DEVICE.test(text);
 export const isOrigin = (text) => text.length <= 128 && ORIGIN.test(text);
 
-/** `kind:id`, the id with its namespace. */
-export function isIdentity(text) {
-  const [kind, id, ...rest] = text.split(":");
-  const segments = (id ?? "").split("/");
-  return rest.length === 0 && Object.hasOwn(KINDS, kind) && segments.length >= 2 && segments.length <= 16 && segments.every(isSegment) && segments[0] !== "root";
+/** A reference to an item: `[kind:]id`, the id of up to 16 segments. */
+export function isReference(text) {
+  const [id, kind = "tool", ...rest] = text.split(":").reverse();
+  const segments = id.split("/");
+  return rest.length === 0 && Object.hasOwn(KINDS, kind) && segments.length <= 16 && segments.every(isSegment);
 }
+
+/** `kind:id`, the id with its namespace. */
+export const isIdentity = (text) => isReference(text) && /^\w+:(?!root\/)[^/]+\//.test(text);
 
 export const namespaceOf = (identity) => identity.slice(identity.indexOf(":") + 1).split("/", 1)[0];
 
@@ -55,7 +53,6 @@ export const word = (text) => demand(/^[!-~]{1,512}$/.test(text), text, "one wor
 export const oneOf = (...words) => (text) => demand(words.includes(text), text, words.join(" or "));
 export const matching = (pattern, what) => (text) => demand(pattern.test(text), text, what);
 export const orDash = (parser) => (text) => (text === "-" ? null : parser(text));
-export const key = (text) => parseKey(text);
 
 /** Text for people, on one line. */
 export const line = (most) => (text) =>
@@ -67,11 +64,8 @@ export function version(text) {
   return demand(![...numbers, ...pre].some((part) => /^\d{17,}$/.test(String(part))), text, "a version");
 }
 
-export function range(text) {
-  demand(/^[!-~]+( [!-~]+)*$/.test(text) && text.length <= 1024, text, "a version range");
-  parseRange(text);
-  return text;
-}
+export const range = (text) =>
+  demand(/^[!-~]+( [!-~]+)*$/.test(text) && text.length <= 1024 && parseRange(text), text, "a version range");
 
 const whole = (pattern, what, most = 300) => (text) => demand(text.length <= most && new RegExp(`^(?:${pattern})$`).test(text), text, what);
 const domain = whole(`${HOST}|${LOCAL}`, "a domain", 253);

@@ -1,4 +1,7 @@
-/** One head: a checkpoint, and the snapshot that ends it and names its name map. */
+/**
+ * One head: a checkpoint, and the snapshot that ends it and names its name map (docs/reference/protocol.md, "Index, name
+ * map, head", and step 2 of "What a client does").
+ */
 import { canonicalJson, decodeText, fromBase64, refuse, sameBytes, utf8 } from "./encoding.mjs";
 import { leafHash, rootOfInclusion } from "./merkle.mjs";
 import { demandSigners, parseNote } from "./notes.mjs";
@@ -6,12 +9,12 @@ import { logKeys } from "./owners.mjs";
 import { parseCheckpoint, parseStatement } from "./statements.mjs";
 
 export const MAX_HEAD = 128_000;
-const MEMBERS = ["checkpoint", "snapshot", "proof", "map"];
+const MEMBERS = "checkpoint,snapshot,proof,map";
 
 /** @typedef {{raw: any, note: import("./notes.mjs").Note, snapshotNote: import("./notes.mjs").Note, size: number, root: Uint8Array, snapshot: any, origin: string}} Head */
 
 function parsePart(raw) {
-  const isForm = typeof raw.checkpoint === "string" && typeof raw.snapshot === "string" && /^[0-9a-f]{64}$/.test(raw.map) && Array.isArray(raw.proof) && raw.proof.length <= 64;
+  const isForm = Object.keys(raw ?? {}).join() === MEMBERS && typeof raw.checkpoint === "string" && typeof raw.snapshot === "string" && /^[0-9a-f]{64}$/.test(raw.map) && Array.isArray(raw.proof) && raw.proof.length <= 64;
   if (!isForm || !raw.proof.every((one) => typeof one === "string")) refuse("head-malformed", "The registry's head is malformed.");
   const [note, snapshotNote] = [parseNote(raw.checkpoint), parseNote(raw.snapshot)];
   const [{ origin, size, root }, snapshot] = [parseCheckpoint(note.text), parseStatement(snapshotNote.text)];
@@ -23,12 +26,10 @@ function parsePart(raw) {
 /** @returns {{newest: Head, cosigned: Head | null}} what `/head` says, unverified */
 export function parseHead(bytes) {
   const text = decodeText(bytes, "head-malformed");
-  const raw = text.endsWith("\n") ? canonicalJson(text.slice(0, -1), "head-malformed") : refuse("head-malformed", "The head has no end.");
-  const isExact = (value, members) => typeof value === "object" && value !== null && Object.keys(value).join() === members.join();
-  const hasOlder = isExact(raw, [...MEMBERS, "cosigned"]) && isExact(raw.cosigned, MEMBERS);
-  if (!hasOlder && !isExact(raw, MEMBERS)) refuse("head-malformed", "The registry's head is malformed.");
-  const { cosigned, ...newest } = raw;
-  return { newest: parsePart(newest), cosigned: hasOlder ? parsePart(cosigned) : null };
+  const { cosigned, ...newest } = canonicalJson(text.slice(0, -1), "head-malformed");
+  const isExact = text === `${JSON.stringify({ ...newest, cosigned })}\n`;
+  if (!isExact) refuse("head-malformed", "The registry's head is malformed, or does not end.");
+  return { newest: parsePart(newest), cosigned: cosigned === undefined ? null : parsePart(cosigned) };
 }
 
 /** Checks a head by itself, under the root that its snapshot names. @param {Head} head */

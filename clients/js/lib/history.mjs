@@ -1,4 +1,4 @@
-/** What a registry states about one item: its releases, and what became of them. */
+/** What a registry states about one item: its releases, and what became of them (docs/reference/statements.md). */
 import { refuse } from "./encoding.mjs";
 import { demandOwners } from "./owners.mjs";
 import { covers, parseRange, parseVersion } from "./versions.mjs";
@@ -13,35 +13,38 @@ export const ITEM_TYPES = ["release", "yank", "deprecation", "advisory", "takedo
  */
 
 /**
- * @param {import("./index.mjs").Entry[]} entries @param {import("./keysets.mjs").Keysets} keysets
- * @param {import("./keysets.mjs").Owners} owners
- * @returns {Promise<{releases: Map<string, Release>, deprecation: any}>} releases by version, in the order of the log
+ * The statements about one name, in the order of the log, and who of the namespace signed each; null: the registry's owners.
+ * @param {import("./index.mjs").Entry[]} entries @param {import("./keysets.mjs").Keysets | null} keysets
+ * @param {import("./owners.mjs").Owners} owners
  */
-export async function readHistory(entries, identity, keysets, owners) {
-  const releases = new Map();
-  const advisories = new Map();
-  const seen = new Set();
-  let [deprecation, lastKeyset] = [null, 0];
+export async function* signedStatements(entries, name, keysets, owners) {
+  let last = 0;
   for (const entry of entries) {
-    const { said, note, position } = entry;
-    if (said.id !== identity) refuse("index-foreign", "An index file contains a statement about something else.");
-    const isRelease = said.type === "rye.release/v1";
-    let signed = null;
-    if (said.type === "rye.takedown/v1") await demandOwners(note, position, owners.roots, owners.sizes, "takedown-signer");
-    else if (said.keyset === "root") await demandOwners(note, position, owners.roots, owners.sizes, "advisory-signer");
-    else {
-      if (said.keyset < lastKeyset) refuse("statement-keyset", "The keysets of an item's statements go back.");
-      lastKeyset = said.keyset;
-      signed = await keysets.signed(entry, isRelease);
-    }
+    const { type, keyset, id, namespace } = entry.said;
+    if ((id ?? namespace) !== name) refuse("index-foreign", "An index file contains a statement about something else.");
+    const isOwners = type === "rye.takedown/v1" || keyset === "root";
+    if (isOwners) await demandOwners(entry, owners, type === "rye.takedown/v1" ? "takedown-signer" : "advisory-signer");
+    else if (keyset < last) refuse("statement-keyset", "The keysets of the statements about a name go back.");
+    else last = keyset;
+    if (!isOwners && keysets === null) refuse("statement-unclaimed", "The namespace has no keys.");
+    yield { ...entry, signed: isOwners ? null : await keysets.signed(entry) };
+  }
+}
+
+/** @returns {Promise<{releases: Map<string, Release>, deprecation: any, entries: any[]}>} releases by version, in the order of the log */
+export async function readHistory(entries, identity, keysets, owners) {
+  const [releases, advisories, seen] = [new Map(), new Map(), new Set()];
+  let deprecation = null;
+  for await (const { said, position, sha256, signed, note } of signedStatements(entries, identity, keysets, owners)) {
     const release = releases.get(said.version);
-    if (isRelease) {
+    if (said.type === "rye.release/v1") {
       if (release) refuse("release-repeated", "The registry has two releases of the same version.");
+      const entry = { said, position, sha256, note };
       releases.set(said.version, { entry, ...signed, yanked: false, takedown: null, advisories: [] });
       continue;
     }
-    if (seen.has(entry.sha256)) continue; // a replay
-    seen.add(entry.sha256);
+    if (seen.has(sha256)) continue; // a replay
+    seen.add(sha256);
     if (said.version !== undefined && !release) refuse("statement-unreleased", "A statement is about a version that was not released before.");
     if (said.type === "rye.takedown/v1") {
       const files = [release.entry.said.file, ...release.entry.said.attached].map((file) => file.sha256);
@@ -52,9 +55,8 @@ export async function readHistory(entries, identity, keysets, owners) {
     else if (said.type === "rye.deprecation/v1") deprecation = said.state === "deprecated" ? said : null;
     else advisories.set(said.number, said);
   }
-  for (const [version, release] of releases) {
-    const parsed = parseVersion(version);
-    release.advisories = [...advisories.values()].filter((one) => covers(parseRange(one.range), parsed)).map((one) => one.number).sort();
-  }
+  const isCovered = (version) => ({ range }) => covers(parseRange(range), parseVersion(version));
+  const numbersOf = (version) => [...advisories.values()].filter(isCovered(version)).map((one) => one.number).sort();
+  for (const [version, release] of releases) release.advisories = numbersOf(version);
   return { releases, deprecation, entries };
 }

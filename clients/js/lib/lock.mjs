@@ -11,20 +11,16 @@ const ESCAPES = { b: "\b", t: "\t", n: "\n", f: "\f", r: "\r", '"': '"', "\\": "
 
 /** Reads values and lines of TOML from a text; what a lock does not need is refused. */
 class Reader {
-  constructor(text) {
-    Object.assign(this, { text, at: 0 });
-  }
+  at = 0;
 
   take(pattern) {
     pattern.lastIndex = this.at;
     const match = pattern.exec(this.text);
-    if (match) this.at += match[0].length;
+    this.at += match?.[0].length ?? 0;
     return match;
   }
 
-  demand(pattern, what) {
-    return this.take(pattern) ?? fail(`${what} is missing before \`${this.text.slice(this.at, this.at + 30)}\``);
-  }
+  demand = (pattern, what) => this.take(pattern) ?? fail(`${what} is missing before \`${this.text.slice(this.at, this.at + 30)}\``);
 
   string() {
     const [, raw] = this.demand(/"((?:[^"\\\u0000-\u001f\u007f]|\\[btnfr"\\]|\\u[0-9a-fA-F]{4}|\\U[0-9a-fA-F]{8})*)"/y, "a text"); // eslint-disable-line no-control-regex
@@ -44,23 +40,18 @@ class Reader {
   }
 
   list(depth) {
-    const values = [];
-    while (!this.take(/\s*\]/y)) {
-      if (values.length) this.demand(/\s*,/y, "`,`");
-      if (this.take(/\s*\]/y)) break;
+    for (const values = []; ; this.demand(/,|(?=\s*\])/y, "`,`")) {
+      if (this.take(/\s*\]/y)) return values;
       this.take(/\s*/y);
       values.push(this.value(depth + 1));
     }
-    return values;
   }
 
   table(depth) {
-    const table = {};
-    if (this.take(/\}/y)) return table;
-    do this.pair(table, depth);
-    while (this.take(/, /y));
-    this.demand(/ ?\}/y, "`}`");
-    return table;
+    for (const table = {}; ; this.demand(/, |(?= ?\})/y, "`,`")) {
+      if (this.take(/ ?\}/y)) return table;
+      this.pair(table, depth);
+    }
   }
 
   pair(table, depth = 0) {
@@ -93,12 +84,12 @@ const ITEM = {
 function isItem(row) {
   const place = ["registry", "log", "keyset", "signer"].filter((key) => Object.hasOwn(row, key)).length;
   const isPlaced = Object.hasOwn(row, "source") ? place === 0 : place === 4;
-  return tableOf(ITEM, NEEDED)(row) && isPlaced && isIdentity(`${row.kind}:${row.id}`) && KINDS[row.kind].suffixes.includes(row.suffix);
+  return tableOf(ITEM, NEEDED)(row) && isPlaced && isIdentity(`${row.kind}:${row.id}`) && KINDS[row.kind].includes(row.suffix);
 }
 
 /** @returns {{wanted: Record<string, string>, heads: Record<string, string>, items: any[]}} heads are signed notes */
 export function parseLock(text) {
-  const reader = new Reader(text);
+  const reader = Object.assign(new Reader(), { text });
   const lock = { top: {}, wanted: {}, heads: {}, items: [] };
   let table = lock.top;
   while (reader.at < text.length) {

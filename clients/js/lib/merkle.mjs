@@ -1,5 +1,8 @@
-/** Merkle trees of RFC 6962: proofs, and the tiles from which a client makes its own (c2sp.org/tlog-tiles). */
-import { concat, refuse, sameBytes, sha256 } from "./encoding.mjs";
+/**
+ * Merkle trees of RFC 6962: proofs, and the tiles from which a client makes its own (c2sp.org/tlog-tiles;
+ * docs/reference/protocol.md, step 3 of "What a client does").
+ */
+import { concat, once, refuse, sameBytes, sha256 } from "./encoding.mjs";
 
 const WIDTH = 256;
 
@@ -14,18 +17,17 @@ async function perfect(hashes) {
   return hashes.length === 1 ? hashes[0] : nodeHash(await perfect(hashes.slice(0, half)), await perfect(hashes.slice(half)));
 }
 
-/** The root that an inclusion proof leads to. @param {Uint8Array[]} path */
+/** The leaves left of the root of a tree: the largest power of two that is less than its size. */
+const leftOf = (size) => 2 ** ((size - 1).toString(2).length - 1);
+
+/** The root that an inclusion proof leads to. @param {Uint8Array[]} path from the leaf's sibling up */
 export async function rootOfInclusion(index, size, leaf, path) {
   if (!(index < size)) refuse("proof-range", "The entry is beyond the end of the log.");
-  let [node, last, hash, at] = [index, size - 1, leaf, 0];
-  for (; last > 0; node = Math.floor(node / 2), last = Math.floor(last / 2)) {
-    const isRight = node % 2 === 1;
-    if (!isRight && node === last) continue;
-    if (at === path.length) refuse("proof-length", "The proof has too few parts.");
-    hash = isRight ? await nodeHash(path[at++], hash) : await nodeHash(hash, path[at++]);
-  }
-  if (at !== path.length) refuse("proof-length", "The proof has too many parts.");
-  return hash;
+  if ((size === 1) !== (path.length === 0)) refuse("proof-length", "The proof has too few parts, or too many.");
+  if (size === 1) return leaf;
+  const [left, beside, below] = [leftOf(size), path.at(-1), path.slice(0, -1)];
+  if (index < left) return nodeHash(await rootOfInclusion(index, left, leaf, below), beside);
+  return nodeHash(beside, await rootOfInclusion(index - left, size - left, leaf, below));
 }
 
 /** `tile/<L>/<N>[.p/<W>]`; level "entries" has the leaves. */
@@ -54,7 +56,7 @@ export class Tree {
     Object.assign(this, { size, root, read, tiles: new Map(), edge: null });
   }
 
-  async #fetch(level, index, width) {
+  async #hashes(level, index, width) {
     let bytes = await this.read(tilePath(level, index, width), WIDTH * 32);
     if (bytes === null && width < WIDTH) bytes = (await this.read(tilePath(level, index), WIDTH * 32))?.slice(0, width * 32) ?? null;
     if ((bytes ?? refuse("tile-missing", "A part of the registry's log is missing.")).length !== width * 32) refuse("tile-size", "A part of the registry's log has the wrong size.");
@@ -65,64 +67,53 @@ export class Tree {
   async #edges() {
     const edges = new Map();
     for (let level = 0, count = this.size; count > 0; level++, count = Math.floor(count / WIDTH)) {
-      if (count % WIDTH) edges.set(level, await this.#fetch(level, Math.floor(count / WIDTH), count % WIDTH));
+      if (count % WIDTH) edges.set(level, await this.#hashes(level, Math.floor(count / WIDTH), count % WIDTH));
     }
-    const peaks = [];
-    for (const [, entries] of [...edges].reverse()) {
-      for (const [level, at] of subtrees(0, entries.length)) peaks.push(await perfect(entries.slice(at * 2 ** level, (at + 1) * 2 ** level)));
-    }
-    if (!sameBytes(await fold(peaks), this.root)) refuse("tile-root", "The registry's log does not lead to its signed head.");
+    const part = (entries) => ([level, at]) => perfect(entries.slice(at * 2 ** level, (at + 1) * 2 ** level));
+    const parts = [...edges.values()].reverse().flatMap((entries) => [...subtrees(0, entries.length)].map(part(entries)));
+    const root = await fold(await Promise.all(parts));
+    if (!sameBytes(root, this.root)) refuse("tile-root", "The registry's log does not lead to its signed head.");
     return edges;
   }
 
   async #tile(level, index) {
     const edges = await (this.edge ??= this.#edges());
     if (index === Math.floor(this.size / WIDTH ** (level + 1)) && edges.has(level)) return edges.get(level);
-    const key = `${level}/${index}`;
-    if (!this.tiles.has(key)) this.tiles.set(key, this.#full(level, index));
-    return this.tiles.get(key);
+    return once(this.tiles, `${level}/${index}`, () => this.#full(level, index));
   }
 
   async #full(level, index) {
     const parent = (await this.#tile(level + 1, Math.floor(index / WIDTH)))[index % WIDTH];
-    const entries = await this.#fetch(level, index, WIDTH);
+    const entries = await this.#hashes(level, index, WIDTH);
     if (!sameBytes(await perfect(entries), parent)) refuse("tile-parent", "A part of the registry's log was changed.");
     return entries;
   }
 
   /** The hash of the perfect subtree `index` of 2^`level` leaves. */
   async #subtree(level, index) {
-    const [deep, above] = [Math.floor(level / 8), level % 8];
-    const first = index * 2 ** above;
-    const tile = await this.#tile(deep, Math.floor(first / WIDTH));
-    return perfect(tile.slice(first % WIDTH, (first % WIDTH) + 2 ** above));
+    const width = 2 ** (level % 8);
+    const tile = await this.#tile(Math.floor(level / 8), Math.floor((index * width) / WIDTH));
+    return perfect(tile.slice((index * width) % WIDTH, ((index * width) % WIDTH) + width));
   }
 
-  async #range(start, end) {
-    return fold(await Promise.all([...subtrees(start, end)].map(([level, index]) => this.#subtree(level, index))));
-  }
+  #range = async (start, end) => fold(await Promise.all([...subtrees(start, end)].map((one) => this.#subtree(...one))));
 
-  leaf(index) {
-    if (!(index < this.size)) refuse("proof-range", "The entry is beyond the end of the log.");
-    return this.#subtree(0, index);
+  leaf = (index) => (index < this.size ? this.#subtree(0, index) : refuse("proof-range", "The log has no such entry."));
+
+  /** Demands that an entry is the leaf at its position. */
+  async demandLeaf(index, data, code = "leaf-mismatch") {
+    if (!sameBytes(await leafHash(data), await this.leaf(index))) refuse(code, "The log has another entry at this position.");
   }
 
   /** The root that the log had at a smaller size. */
-  rootAt(size) {
-    if (!(size > 0 && size <= this.size)) refuse("proof-range", "The log has no such size.");
-    return this.#range(0, size);
-  }
+  rootAt = (size) =>
+    size > 0 && size <= this.size ? this.#range(0, size) : refuse("proof-range", "The log has no such size.");
 
-  /** The inclusion proof of a leaf in the tree as it was at `size`. */
-  async inclusion(index, size = this.size) {
-    const path = [];
-    for (let [start, end] = [0, size]; end - start > 1; ) {
-      let middle = 1;
-      while (middle * 2 < end - start) middle *= 2;
-      const isLeft = index < start + middle;
-      path.unshift(isLeft ? await this.#range(start + middle, end) : await this.#range(start, start + middle));
-      [start, end] = isLeft ? [start, start + middle] : [start + middle, end];
-    }
-    return path;
+  /** The inclusion proof of a leaf in the tree as it was at `end`, or in what is between `start` and `end`. */
+  async inclusion(index, end = this.size, start = 0) {
+    if (end - start === 1) return [];
+    const middle = start + leftOf(end - start);
+    if (index < middle) return [...(await this.inclusion(index, middle, start)), await this.#range(middle, end)];
+    return [...(await this.inclusion(index, end, middle)), await this.#range(start, middle)];
   }
 }

@@ -1,6 +1,7 @@
 /** The name map (docs/reference/name-map.md): name → index file, with a proof of presence or absence. */
-import { compareBytes, decodeText, hashOfText, number, refuse, sha256hex } from "./encoding.mjs";
+import { compareBytes, decodeText, hashOfText, hex, number, once, refuse } from "./encoding.mjs";
 import { isName } from "./grammar.mjs";
+import { readHashed } from "./transport.mjs";
 
 const MOST_NAMES = 128;
 const MAX_NODE = 160_000;
@@ -20,8 +21,11 @@ function byteRange(text) {
   return { low, high };
 }
 
-/** The byte of a hash that follows a prefix of it. */
-const byteAfter = (hash, prefix) => parseInt(hash.slice(prefix.length, prefix.length + 2), 16);
+/** Whether the byte after a prefix of a hash is in a range. */
+const isIn = ({ low, high }, prefix, hash) => {
+  const byte = parseInt(hash.slice(prefix.length, prefix.length + 2), 16);
+  return hash.startsWith(prefix) && byte >= low && byte <= high;
+};
 const isWhole = ({ low, high }) => low === 0 && high === 255;
 
 /** What a node says by itself: rules 1 to 4. @returns {Promise<Node>} */
@@ -44,11 +48,8 @@ async function leaf(prefix, range, lines) {
     return { name, sha256, size: number(size ?? "", 1, "map-malformed") };
   });
   demand(entries.every((one, at) => at === 0 || compareBytes(entries[at - 1].name, one.name) < 0), "the order of names");
-  for (const { name } of entries) {
-    const hash = await hashOfText(name);
-    const byte = byteAfter(hash, prefix);
-    demand(hash.startsWith(prefix) && byte >= range.low && byte <= range.high, "a name in the wrong place");
-  }
+  const hashes = await Promise.all(entries.map(({ name }) => hashOfText(name)));
+  demand(hashes.every((hash) => isIn(range, prefix, hash)), "a name in the wrong place");
   return { prefix, ...range, names: entries.length, rows: null, entries };
 }
 
@@ -82,12 +83,8 @@ export class NameMap {
 
   /** The node under a hash, against the row that leads to it (rule 5). */
   async #node(hash, prefix, row) {
-    if (!this.nodes.has(hash)) {
-      const bytes = (await this.read(`map/${hash}`, MAX_NODE)) ?? refuse("map-missing", "A part of the registry's list of names is missing.");
-      if ((await sha256hex(bytes)) !== hash) refuse("map-hash", "A part of the registry's list of names is not what it signed.");
-      this.nodes.set(hash, await parseNode(decodeText(bytes, "map-malformed")));
-    }
-    const node = this.nodes.get(hash);
+    const read = () => readHashed(this.read, `map/${hash}`, { sha256: hash }, "map", MAX_NODE, "answer-too-large");
+    const node = await once(this.nodes, hash, async () => parseNode(decodeText(await read(), "map-malformed")));
     const isInner = row !== null && row.names > MOST_NAMES;
     const isThere = node.prefix === prefix && (row === null || (node.names === row.names && (node.rows !== null) === isInner && (isInner || (node.low === row.low && node.high === row.high))));
     if (!isThere || (row === null && node.entries && !isWhole(node))) refuse("map-place", "A part of the registry's list of names is in the wrong place.");
@@ -95,8 +92,7 @@ export class NameMap {
   }
 
   #below(node, row) {
-    const isInner = row.names > MOST_NAMES;
-    return this.#node(row.child, isInner ? node.prefix + row.low.toString(16).padStart(2, "0") : node.prefix, row);
+    return this.#node(row.child, node.prefix + (row.names > MOST_NAMES ? hex([row.low]) : ""), row);
   }
 
   /** The name's index file, or null where the map proves that there is no such name. */
@@ -104,8 +100,7 @@ export class NameMap {
     const hash = await hashOfText(name);
     let node = await this.#node(this.root, "", null);
     while (node.rows) {
-      const byte = byteAfter(hash, node.prefix);
-      const row = node.rows.find(({ low, high }) => byte >= low && byte <= high);
+      const row = node.rows.find((one) => isIn(one, node.prefix, hash));
       if (row === undefined) return null;
       node = await this.#below(node, row);
     }

@@ -1,5 +1,5 @@
 /** C2SP signed notes, and the keys in whose name lines are signed (c2sp.org/signed-note). */
-import { parseKey, signedBy } from "./ed25519.mjs";
+import { parseKey, SECURITY, signedBy } from "./ed25519.mjs";
 import { base64, concat, fromBase64, hex, refuse, sha256hex, utf8 } from "./encoding.mjs";
 
 export const MAX_NOTE = 60_000;
@@ -34,20 +34,20 @@ export const named = async (name, key) => ({ ...key, name, id: await (key.blob ?
 
 /** `<name>+<hex key ID>+<base64 of type and key>` of an Ed25519 key or a security key. @returns {Promise<NamedKey>} */
 export async function parseVerifierKey(text) {
-  const { name, id, type, material, encoded } = splitVerifierKey(text);
-  if (type !== 1 && type !== 0xff) refuse("note-key-invalid", "It is a key of another type.");
-  const key = await named(name, parseKey(`${type === 1 ? "" : "sk-ssh-ed25519@openssh.com "}${base64(material)}`, "note-key-invalid"));
-  if (key.id !== id) refuse("note-key-invalid", `The key ID of \`${encoded}\` is wrong.`);
-  return key;
+  const { name, id, type, material } = await splitVerifierKey(text, [1, 0xff]);
+  const line = `${type === 1 ? "" : `${SECURITY} `}${base64(material)}`;
+  return { ...parseKey(line, "note-key-invalid"), name, id };
 }
 
 /** @param {NamedKey} key an Ed25519 key */
 export const verifierKey = ({ name, id, raw }) => `${name}+${id}+${base64(concat(Uint8Array.of(1), raw))}`;
 
-export function splitVerifierKey(text, code = "note-key-invalid") {
-  const [, name, id, encoded] = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/.exec(text) ?? refuse(code, "It is not a verifier key.");
-  const bytes = fromBase64(encoded, code);
-  return { name, id, type: bytes[0], material: bytes.slice(1), encoded };
+/** The parts of a verifier key of one of these types, with the key ID that belongs to them. */
+export async function splitVerifierKey(text, types, code = "note-key-invalid") {
+  const [, name, id, encoded = ""] = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/.exec(text) ?? [];
+  const [type, material] = [fromBase64(encoded, code)].flatMap((bytes) => [bytes[0], bytes.slice(1)]);
+  const isGood = types.includes(type) && (await keyId(name, type, material)) === id;
+  return isGood ? { name, id, type, material } : refuse(code, `\`${text}\` is no verifier key of a type that counts here.`);
 }
 
 /**
@@ -68,7 +68,6 @@ export async function signersOf(note, keys, code = "note-signature-wrong") {
 }
 
 export async function demandSigners(note, keys, threshold, code = "note-threshold", wrong = "note-signature-wrong") {
-  const signers = await signersOf(note, keys, wrong);
-  if (signers.size < threshold) refuse(code, `${signers.size} of ${threshold} signatures are there.`);
-  return signers;
+  const { size } = await signersOf(note, keys, wrong);
+  if (size < threshold) refuse(code, `${size} of ${threshold} signatures are there.`);
 }

@@ -1,9 +1,13 @@
-/** Roots of a registry: how one follows from the other, and whose signature counts where (rye.root/v1). */
+/**
+ * Roots of a registry: how one follows from the other, and whose signature counts where (docs/reference/statements.md,
+ * "rye.root/v1" and "Which owners count").
+ */
 import { demandSigners, named, parseNote, signersOf } from "./notes.mjs";
 import { hashOfText, refuse } from "./encoding.mjs";
 import { parseStatement } from "./statements.mjs";
 
 /** @typedef {import("./statements.mjs").Statement} Statement */
+/** @typedef {{roots: Statement[], sizes: Record<number, number>}} Owners `sizes`: of the first heads, by the number of their root */
 
 const rootKeys = (root) => Promise.all(root.owner.map((key) => named(`${root.origin}/root`, key)));
 export const logKeys = (root) => Promise.all(root.log.map((key) => named(root.origin, key)));
@@ -28,14 +32,12 @@ export async function acceptRoot(note, before, fingerprint = null) {
 /**
  * Demands that a note is signed by the owners who count at its position: from the size of the first head under a root on,
  * owners of earlier roots sign nothing; before it, those of any root do.
- * @param {Statement[]} roots @param {Record<number, number>} sizes of the first heads, by the number of their root
+ * @param {{note: import("./notes.mjs").Note, position: number}} entry @param {Owners} owners @param {number} least root that counts
  */
-export async function demandOwners(note, position, roots, sizes, code, atLeast = 1) {
-  let least = atLeast;
-  for (const root of roots) if (sizes[root.number] !== undefined && sizes[root.number] <= position) least = Math.max(least, root.number);
-  for (const root of roots.filter((one) => one.number >= least)) {
-    const signers = await signersOf(note, await rootKeys(root));
-    if (signers.size >= root.threshold) return signers;
+export async function demandOwners({ note, position }, { roots, sizes }, code, least = 1) {
+  const first = Math.max(least, ...roots.map((root) => root.number).filter((number) => sizes[number] <= position));
+  for (const root of roots.filter((one) => one.number >= first)) {
+    if ((await signersOf(note, await rootKeys(root))).size >= root.threshold) return;
   }
-  return refuse(code, "Too few of the registry's owners signed it.");
+  refuse(code, "Too few of the registry's owners signed it.");
 }

@@ -1,4 +1,7 @@
-/** Proofs for others (c2sp.org/tlog-proof): that an entry is in a log, for people who do not have the log. */
+/**
+ * That an entry is in a log, for people who do not have the log (docs/reference/protocol.md, "Proofs for others";
+ * c2sp.org/tlog-proof).
+ */
 import { base64, decodeText, fromBase64, number, refuse, sameBytes, sha256hex, utf8 } from "./encoding.mjs";
 import { leafHash, rootOfInclusion } from "./merkle.mjs";
 import { demandSigners, parseNote } from "./notes.mjs";
@@ -12,17 +15,17 @@ export async function prove(client, { note, position }) {
   return [HEAD, `extra ${base64(utf8(note.whole))}`, `index ${position}`, ...path.map(base64), "", client.head.note.whole].join("\n");
 }
 
+const FORM = /^c2sp\.org\/tlog-proof@v1\nextra (.*)\nindex (.*)\n((?:.+\n){0,64})\n([^]*)$/;
+
 /** What a proof says, unverified: `extra` is the entry, the whole signed note. */
 export function parseProof(text) {
-  const cut = text.indexOf("\n\n");
-  const [head, ...rows] = text.slice(0, Math.max(cut, 0)).split("\n");
   const fail = () => refuse("proof-malformed", "The file is not a proof.");
-  if (head !== HEAD || !rows[0]?.startsWith("extra ") || !rows[1]?.startsWith("index ") || rows.length > 66) fail();
-  const entry = parseNote(decodeText(fromBase64(rows[0].slice(6), "proof-malformed"), "proof-malformed"));
-  const path = rows.slice(2).map((row) => fromBase64(row, "proof-malformed"));
+  const [, extra, index, hashes, checkpoint] = FORM.exec(text) ?? fail();
+  const [bytes, ...path] = [extra, ...hashes.split("\n").slice(0, -1)].map((one) => fromBase64(one, "proof-malformed"));
   if (path.some((hash) => hash.length !== 32)) fail();
-  const note = parseNote(text.slice(cut + 2));
-  return { entry, said: parseStatement(entry.text), position: number(rows[1].slice(6), 0, "proof-malformed"), path, note, ...parseCheckpoint(note.text) };
+  const [entry, note] = [decodeText(bytes, "proof-malformed"), checkpoint].map(parseNote);
+  const position = number(index, 0, "proof-malformed");
+  return { entry, said: parseStatement(entry.text), position, path, note, ...parseCheckpoint(note.text) };
 }
 
 /** Checks a proof. @param {import("./notes.mjs").NamedKey[]} keys of the log @param {Uint8Array | null} item the file that the entry must release */

@@ -1,6 +1,6 @@
 /** The signature line in an item's file (docs/reference/item-signatures.md): who signed the whole of it. */
 import { signedBy } from "./ed25519.mjs";
-import { base64, concat, decodeText, fromBase64, hex, refuse, seconds, sha256, sha256hex, utf8 } from "./encoding.mjs";
+import { base64, concat, decodeText, fromBase64, refuse, seconds, sha256hex, utf8 } from "./encoding.mjs";
 
 const CLAIM = /^\s*(?:<!--|#|\/\/)?\s*rye(?:os)?:signed:/i;
 const SIGNED = /^(rye|ryeos):signed:([^:]+(?::\d\d:\d\dZ)?):([0-9a-f]{64}):([\w\-+/=]+):([0-9a-f]{64}|[0-9a-f]{16})(\|[!-~]+)?$/;
@@ -11,10 +11,11 @@ const HASH_SIGN = /^# (.*)$/;
 const SLASHES = /^\/\/ (.*)$/;
 const COMMENTS = { md: /^<!-- (.*) -->$/, py: HASH_SIGN, sh: HASH_SIGN, yaml: HASH_SIGN, toml: HASH_SIGN, js: SLASHES, ts: SLASHES };
 
-/** The first 16 digits that name a key, and the 64 that the later form has. @param {import("./ed25519.mjs").Key} key */
-async function keyIds(key) {
+/** KEYID: the 16 digits that name a key, or the 64 of the later form. @param {import("./ed25519.mjs").Key} key */
+async function keyId(key, isLater) {
+  if (isLater) return key.blob ? "" : sha256hex(key.raw);
   const text = key.blob ? `${key.line}\n` : `-----BEGIN PUBLIC KEY-----\n${base64(concat(SPKI, key.raw))}\n-----END PUBLIC KEY-----\n`;
-  return { short: (await sha256hex(utf8(text))).slice(0, 16), long: hex(await sha256(key.raw)) };
+  return (await sha256hex(utf8(text))).slice(0, 16);
 }
 
 /** What the line says that stands where signing the rest of the file would put it, null where none does. */
@@ -50,8 +51,7 @@ export async function whoSigned(data, name, keys) {
   if (!isLater && marker !== "rye") refuse("malformed", "The signature line is malformed.");
   const signature = decodeSignature(encoded, isLater);
   for (const key of keys) {
-    const ids = await keyIds(key);
-    if (id !== (isLater ? ids.long : ids.short) || (isLater && key.blob)) continue;
+    if (id !== (await keyId(key, isLater))) continue;
     const how = await signedBy(key, utf8(hash), signature);
     if (!how) refuse("bad-signature", "The signature is not the key's.");
     const content = [...lines.slice(0, line.at), ...lines.slice(line.at + 1)].join("\n");

@@ -1,4 +1,5 @@
 /** Everything that is signed into a log (docs/reference/statements.md): one table of lines for each type. */
+import { parseKey } from "./ed25519.mjs";
 import { compareBytes, number, refuse, seconds, utf8 } from "./encoding.mjs";
 import * as is from "./grammar.mjs";
 
@@ -6,14 +7,12 @@ const MAX_LINE = 2048;
 const RECOVERY_DELAY = 72 * 3600;
 const counting = (text) => number(text, 1);
 const position = (text) => number(text, 0);
-const keysetOrRoot = (text) => (text === "root" ? "root" : number(text, 1));
 
 /** Fields with a space between them; the last one takes what is left. */
 const fields = (...parsers) => (text) => {
   const parts = text.split(" ");
   if (parts.length < parsers.length) refuse("statement-malformed", `\`${text}\` does not have ${parsers.length} fields.`);
-  const rest = parts.slice(parsers.length - 1).join(" ");
-  return [...parts.slice(0, parsers.length - 1), rest].map((part, at) => parsers[at](part));
+  return parsers.map((parser, at) => parser(at + 1 < parsers.length ? parts[at] : parts.slice(at).join(" ")));
 };
 /** Fields under their names. */
 const record = (shape) => (text) => Object.fromEntries(fields(...Object.values(shape))(text).map((value, at) => [Object.keys(shape)[at], value]));
@@ -21,8 +20,8 @@ const file = record({ suffix: is.word, size: counting, sha256: is.hash });
 const attached = record({ path: is.attachedPath, size: position, sha256: is.hash, executable: (text) => is.oneOf("x", "-")(text) === "x" });
 const relation = record({ reference: is.word, target: is.orDash(is.identity), range: is.range });
 const revocation = (text) => {
-  const cut = text.lastIndexOf(" ");
-  return { key: is.key(text.slice(0, Math.max(cut, 0))), position: position(text.slice(cut + 1)) };
+  const [, key, at] = /^(.*) (\S+)$/.exec(text) ?? refuse("statement-malformed", `\`${text}\` revokes nothing.`);
+  return { key: parseKey(key), position: position(at) };
 };
 
 const ORIGIN = ["origin", is.origin];
@@ -34,12 +33,12 @@ const ANY = [0, Infinity];
 
 /** For each type its lines: key, parser, and how often it is there (once if not said). */
 const TYPES = {
-  "rye.root/v1": [ORIGIN, ["number", counting], ["previous", is.orDash(is.hash)], TIME, ["expires", seconds], ["threshold", counting], ["owner", is.key, [1, 16]], ["log", is.key, [1, 4]]],
-  "rye.keyset/v1": [ORIGIN, ["namespace", is.namespace], ["number", counting], ["previous", is.orDash(is.hash)], TIME, ["threshold", counting], ["release-threshold", counting, [0, 1]], ["require", is.oneOf("hardware", "hardware-verified"), [0, 1]], ["key", is.key, [1, 16]], ["revoke", revocation, ANY], ["recovery", seconds, [0, 1]]],
+  "rye.root/v1": [ORIGIN, ["number", counting], ["previous", is.orDash(is.hash)], TIME, ["expires", seconds], ["threshold", counting], ["owner", parseKey, [1, 16]], ["log", parseKey, [1, 4]]],
+  "rye.keyset/v1": [ORIGIN, ["namespace", is.namespace], ["number", counting], ["previous", is.orDash(is.hash)], TIME, ["threshold", counting], ["release-threshold", counting, [0, 1]], ["require", is.oneOf("hardware", "hardware-verified"), [0, 1]], ["key", parseKey, [1, 16]], ["revoke", revocation, ANY], ["recovery", seconds, [0, 1]]],
   "rye.release/v1": [ORIGIN, ID, ["version", is.version], KEYSET, TIME, ["description", is.line(300)], ["file", file], ["attached", attached, ANY], ["depends_on", relation, ANY], ["requires", relation, ANY], ["conflicts_with", relation, ANY], ["capability", is.matching(/^rye\.[!-~]{1,1000}$/, "a capability pattern"), ANY], ["hook", fields(is.oneOf("directive", "tool", "knowledge"), is.word), ANY]],
   "rye.yank/v1": [ORIGIN, ID, ["version", is.version], ["state", is.oneOf("yanked", "available")], KEYSET, TIME, REASON],
   "rye.deprecation/v1": [ORIGIN, ID, ["state", is.oneOf("deprecated", "supported")], ["replacement", is.orDash(is.identity)], KEYSET, TIME, REASON],
-  "rye.advisory/v1": [ORIGIN, ID, ["number", is.matching(/^[A-Z0-9-]{1,64}$/, "the number of an advisory")], ["range", is.range], ["severity", is.oneOf("low", "medium", "high", "critical")], ["keyset", keysetOrRoot], TIME, ["title", is.line(300)]],
+  "rye.advisory/v1": [ORIGIN, ID, ["number", is.matching(/^[A-Z0-9-]{1,64}$/, "the number of an advisory")], ["range", is.range], ["severity", is.oneOf("low", "medium", "high", "critical")], ["keyset", (text) => (text === "root" ? text : number(text, 1))], TIME, ["title", is.line(300)]],
   "rye.takedown/v1": [ORIGIN, ID, ["version", is.version], ["sha256", is.hash, [1, 201]], TIME, REASON],
   "rye.proof/v1": [ORIGIN, ["namespace", is.namespace], ["state", is.oneOf("proved", "withdrawn")], ["method", is.oneOf("file", "dns", "repository")], ["place", is.word], KEYSET, ["fingerprint", is.hash], TIME],
   "rye.description/v1": [ORIGIN, ["namespace", is.namespace], ["about", is.line(300)], ["link", is.link, [0, 5]], ["contact", is.contact, [0, 1]], KEYSET, TIME],
@@ -56,7 +55,7 @@ const TYPES = {
 /** @returns {Statement} */
 export function parseStatement(text) {
   const rows = text.split("\n");
-  const type = rows[0];
+  const [type] = rows;
   if (!Object.hasOwn(TYPES, type)) refuse("statement-kind", "It is not a statement of a type that this client knows.");
   if (rows.pop() !== "" || rows.some((row) => utf8(row).length > MAX_LINE)) refuse("statement-malformed", "A line is too long, or has no end.");
   const statement = { type, text };
@@ -70,51 +69,50 @@ export function parseStatement(text) {
     statement[key] = most > 1 ? values : (values[0] ?? null);
   }
   if (at !== rows.length) refuse("statement-malformed", `The line \`${rows[at]}\` does not belong there.`);
-  RULES[type]?.(statement);
+  for (const [why, holds] of Object.entries(RULES[type] ?? {})) if (!holds(statement)) refuse("statement-malformed", `${why}.`);
   return statement;
 }
 
-const rule = (holds, why) => holds || refuse("statement-malformed", `${why}.`);
-const first = (statement) => rule((statement.number === 1) === (statement.previous === null), "Only number 1 has nothing before it");
 export const sameKey = (a, b) => a.raw.every((byte, at) => byte === b.raw[at]);
-const areDistinct = (keys) => keys.every((one, at) => !keys.slice(0, at).some((other) => sameKey(one, other)));
+const hasKey = (keys, key) => keys.some((other) => sameKey(key, other));
+const areDistinct = (keys) => keys.every((one, at) => !hasKey(keys.slice(0, at), one));
+const fits = (one, other) =>
+  one.path === other.path ? one.isMember && other.isMember : one.path !== other.path.split(".", 1)[0];
+const suffixesOf = ({ id }) => is.KINDS[id.split(":", 1)[0]];
+const pathsOf = ({ attached }) => ["skill.md", ...attached.map((one) => one.path.toLowerCase())];
+const NUMBERED = {
+  "Only number 1 has nothing before it": ({ number, previous }) => (number === 1) === (previous === null),
+  "It expires before it begins": ({ time, expires = Infinity }) => expires > time,
+};
 
-/** What the lines of a statement must say together. */
+/** What the lines of a statement must say together: what is wrong otherwise, and when it is not. */
 const RULES = {
-  "rye.root/v1": (root) => {
-    first(root);
-    rule([...root.owner, ...root.log].every((key) => key.blob === null), "Owners and logs have ordinary keys");
-    rule(root.threshold <= root.owner.length, "Its threshold is more than its owners");
-    rule(root.expires > root.time, "It expires before it begins");
+  "rye.root/v1": {
+    ...NUMBERED,
+    "Owners and logs have ordinary keys": ({ owner, log }) => [...owner, ...log].every((key) => key.blob === null),
+    "Its threshold is more than its owners": ({ threshold, owner }) => threshold <= owner.length,
   },
-  "rye.keyset/v1": (keyset) => {
-    const { key, revoke, recovery, threshold } = keyset;
-    const release = keyset["release-threshold"];
-    first(keyset);
-    rule(threshold <= key.length && (release === null || (release >= 2 && release <= key.length)), "A threshold is more than its keys, or 1 where it is left out");
-    rule(areDistinct(key) && areDistinct(revoke.map((one) => one.key)), "A key is there twice");
-    rule(!revoke.some((one) => key.some((other) => sameKey(one.key, other))), "One of its keys is revoked");
-    rule(recovery === null || (keyset.number > 1 && recovery >= keyset.time + RECOVERY_DELAY), "A recovery comes too early");
-    rule(!keyset.require || key.filter((one) => one.blob).length >= Math.max(threshold, release ?? 1), "It has fewer security keys than must sign");
+  "rye.keyset/v1": {
+    ...NUMBERED,
+    "Its threshold is more than its keys": ({ threshold, key }) => threshold <= key.length,
+    "Its threshold for releases is more than its keys, or 1": ({ "release-threshold": k, key }) => k === null || (k >= 2 && k <= key.length),
+    "A key is there twice": ({ key, revoke }) => areDistinct(key) && areDistinct(revoke.map((one) => one.key)),
+    "One of its keys is revoked": ({ key, revoke }) => !revoke.some((one) => hasKey(key, one.key)),
+    "A recovery comes too early": ({ recovery, number, time }) => recovery === null || (number > 1 && recovery >= time + RECOVERY_DELAY),
+    "It has fewer security keys than must sign": ({ require, key, threshold, "release-threshold": k }) =>
+      require === null || key.filter((one) => one.blob).length >= Math.max(threshold, k ?? 1),
   },
-  "rye.release/v1": (release) => {
-    const kind = release.id.split(":", 1)[0];
-    const paths = release.attached.map((one) => one.path.toLowerCase());
-    rule(is.KINDS[kind].suffixes.includes(release.file.suffix), `The file of a ${kind} does not end in ${release.file.suffix}`);
-    rule(paths.length === 0 || kind === "skill", "Only a skill has attached files");
-    rule(new Set([...paths, "skill.md"]).size === paths.length + 1, "Two of its files have the same path");
-    rule(!paths.some((path) => ["skill.md", ...paths].some((other) => path.startsWith(`${other}/`))), "An attached file is below another");
-    rule([...release.depends_on, ...release.conflicts_with].every((one) => one.target), "Only `requires` may be about what is no item");
+  "rye.release/v1": {
+    "Its file has the ending of another kind": (release) => suffixesOf(release).includes(release.file.suffix),
+    "Only a skill has attached files": ({ id, attached }) => attached.length === 0 || id.startsWith("skill:"),
+    "Two of its files have the same path": (release) => new Set(pathsOf(release)).size === pathsOf(release).length,
+    "An attached file is below another": (release) => !pathsOf(release).some((path, _, all) => all.some((one) => path.startsWith(`${one}/`))),
+    "Only `requires` may be about what is no item": (release) => [...release.depends_on, ...release.conflicts_with].every((one) => one.target),
   },
-  "rye.proof/v1": (proof) => is.place(proof.method, proof.place),
-  "rye.policy/v1": (policy) => {
-    first(policy);
-    rule(policy.expires > policy.time, "It expires before it begins");
-    const fit = (one, other) => (one.path === other.path ? one.isMember && other.isMember : one.path !== other.path.split(".", 1)[0]);
-    rule(policy.rule.every((one) => policy.rule.every((other) => one === other || fit(one, other))), "Its rules are not those of one table");
-  },
-  "rye.clock/v1": (step) => rule(step.time < step.before, "It does not go back"),
-  "rye.snapshot/v1": (snapshot) => rule((snapshot.map === null) !== (snapshot.shards === null), "It names either a map or shards"),
+  "rye.proof/v1": { "It is about no such place": ({ method, place }) => is.place(method, place) },
+  "rye.policy/v1": { ...NUMBERED, "Its rules are not those of one table": ({ rule }) => rule.every((one) => rule.every((other) => one === other || fits(one, other))) },
+  "rye.clock/v1": { "It does not go back": ({ time, before }) => time < before },
+  "rye.snapshot/v1": { "It names either a map or shards": ({ map, shards }) => (map !== null) !== (shards !== null) },
 };
 
 /** Three lines: origin, size, root hash; a fourth may name the end of the registry's audit events. */

@@ -1,5 +1,8 @@
-/** Reads a registry's static files, over https (http on this machine alone) or from a folder, never more than was asked for. */
-import { concat, Refusal, refuse } from "./encoding.mjs";
+/**
+ * Reads a registry's static files, over https (http on this machine alone) or from a folder, never more than was asked
+ * for (docs/reference/protocol.md, "Reading").
+ */
+import { concat, Refusal, refuse, sha256hex } from "./encoding.mjs";
 
 const SECONDS = 30;
 
@@ -14,6 +17,16 @@ async function limited(body, limit, url, code) {
     parts.push(part);
   }
   return concat(...parts);
+}
+
+/**
+ * A file that is named by its hash. `what` begins the codes: map, index, blob.
+ * @param {Read} read @param {{sha256: string, size?: number}} named @param {number} most of its bytes, where no size is named @param {string} code where it has more
+ */
+export async function readHashed(read, path, { sha256, size }, what, most = size, code = `${what}-size`) {
+  const bytes = (await read(path, most, code)) ?? refuse(`${what}-missing`, "A file that the registry must have is missing.");
+  if (size !== undefined && bytes.length !== size) refuse(`${what}-size`, "A file does not have the size that the registry signed.");
+  return (await sha256hex(bytes)) === sha256 ? bytes : refuse(`${what}-hash`, "A file is not the one that the registry signed.");
 }
 
 /** @param {string} address of the registry root @param {((path: string) => any) | null} open reads a file of this machine as parts, or null @returns {Read} */

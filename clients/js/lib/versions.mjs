@@ -1,4 +1,7 @@
-/** Versions (SemVer 2) and npm's ranges of them, as far as statements and advisories need them. */
+/**
+ * Versions (SemVer 2) and npm's ranges of them (docs/reference/projects.md, "rye.toml"; docs/reference/statements.md,
+ * "rye.advisory/v1").
+ */
 import { refuse } from "./encoding.mjs";
 
 const IDENTIFIER = "(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)";
@@ -7,17 +10,18 @@ const BUILD = "(?:\\+[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)?";
 const PART = "(0|[1-9][0-9]*|[xX*])";
 const VERSION = new RegExp(`^(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)(?:-(${PRE}))?$`);
 const PARTIAL = new RegExp(`^[v=]?\\s*v?${PART}(?:\\.${PART}(?:\\.${PART}(?:-(${PRE}))?${BUILD})?)?$`);
-const TOKEN = /^(?:(\^|~>?)\s*=?|(>=|<=|>|<|=|))\s*([^\s<>=~^]+)(?:\s+|$)/;
+const TOKEN = /(?:(\^|~>?)\s*=?|(>=|<=|>|<|=|))\s*([^\s<>=~^]+)(?:\s+|$)/gy;
 const MOST = 2n ** 63n;
 
 /** @typedef {{numbers: bigint[], pre: string[], isBound?: boolean}} Version `isBound`: nobody wrote it, it ends a range */
 
+const fail = (text, what) => refuse("statement-malformed", `\`${text}\` is not ${what}.`);
+const whole = (numbers, text) => (numbers.every((value) => value < MOST) ? numbers : fail(text, "of numbers below 2^63"));
+
 /** A version without build metadata, as statements have it. @returns {Version} */
-export function parseVersion(text, code = "statement-malformed") {
-  const match = text.length <= 256 ? VERSION.exec(text) : null;
-  const numbers = match?.slice(1, 4).map(BigInt);
-  if (!match || numbers.some((value) => value >= MOST)) refuse(code, `\`${text}\` is not a version.`);
-  return { numbers, pre: match[4]?.split(".") ?? [] };
+export function parseVersion(text) {
+  const match = (text.length <= 256 && VERSION.exec(text)) || fail(text, "a version");
+  return { numbers: whole(match.slice(1, 4).map(BigInt), text), pre: match[4]?.split(".") ?? [] };
 }
 
 function compareIdentifiers(a, b) {
@@ -34,54 +38,43 @@ export function compareVersions(a, b) {
   return orders.find((order) => order !== 0) ?? a.pre.length - b.pre.length;
 }
 
-/** The smallest version after all that agree with `numbers` in the first `places`. */
-function after(numbers, places) {
-  const next = numbers.map((value, at) => (at < places - 1 ? value : at === places - 1 ? value + 1n : 0n));
-  if (next.some((value) => value >= MOST)) refuse("statement-malformed", "A number of the range is too large.");
-  return { numbers: next, pre: ["0"], isBound: true };
-}
+/** What ends a range before `numbers` and every pre-release of them. */
+const before = (numbers) => ["<", { numbers, pre: ["0"], isBound: true }];
 
+/** What one comparator demands, by its operator: of a version that is written down to `places` of its numbers. */
 function comparators(operator, text) {
-  const match = PARTIAL.exec(text);
-  if (!match) refuse("statement-malformed", `\`${text}\` is no part of a range.`);
-  let places = match.slice(1, 4).findIndex((part) => part === undefined || /[xX*]/.test(part));
-  if (places < 0) places = 3;
-  const isCaret = /^[~^]/.test(operator);
-  if (!isCaret && match.slice(places + 1, 4).some((part) => part && /\d/.test(part))) refuse("statement-malformed", `\`${text}\` has a number after a wildcard.`);
-  const numbers = match.slice(1, 4).map((part, at) => (at < places ? BigInt(part) : 0n));
-  if (numbers.some((value) => value >= MOST)) refuse("statement-malformed", `A number of \`${text}\` is too large.`);
-  const low = { numbers, pre: places === 3 ? (match[4]?.split(".") ?? []) : [] };
-  if (places === 0) return ["<", ">"].includes(operator) ? [["<", { numbers, pre: ["0"], isBound: true }]] : [[">=", low]];
-  if (operator === "^") {
-    const leading = numbers.findIndex((value, at) => value > 0n || at === places - 1);
-    return [[">=", low], ["<", after(numbers, leading + 1)]];
-  }
-  if (isCaret) return [[">=", low], ["<", after(numbers, Math.min(places, 2))]];
-  if (operator === ">=" || (operator === "<" && places === 3)) return [[operator, low]];
-  if (operator === "<") return [["<", { numbers, pre: ["0"], isBound: true }]];
-  if (operator === ">") return places === 3 ? [[">", low]] : [[">=", { ...after(numbers, places), pre: [] }]];
-  if (operator === "<=") return places === 3 ? [["<=", low]] : [["<", after(numbers, places)]];
-  return places === 3 ? [["=", low]] : [[">=", low], ["<", after(numbers, places)]];
+  const [, major, minor, patch, pre] = PARTIAL.exec(text) ?? fail(text, "part of a range");
+  const parts = [major, minor, patch];
+  const places = [...parts, undefined].findIndex((part) => part === undefined || /[xX*]/.test(part));
+  const isLoose = /^[~^]/.test(operator);
+  if (!isLoose && parts.slice(places).some((part) => /\d/.test(part ?? ""))) fail(text, "a version");
+  const numbers = whole(parts.map((part, at) => (at < places ? BigInt(part) : 0n)), text);
+  const low = { numbers, pre: places === 3 ? (pre?.split(".") ?? []) : [] };
+  /** The numbers after all that agree in the first `count`. */
+  const after = (count) => whole(numbers.map((value, at) => (at < count ? value + BigInt(at === count - 1) : 0n)), text);
+  if (places === 0) return ["<", ">"].includes(operator) ? [before(numbers)] : [[">=", low]];
+  const leading = numbers.findIndex((value, at) => value > 0n || at === places - 1) + 1;
+  if (isLoose) return [[">=", low], before(after(operator === "^" ? leading : Math.min(places, 2)))];
+  if (places === 3 || operator === ">=") return [[operator || "=", low]];
+  if (operator === "<") return [before(numbers)];
+  const next = after(places);
+  return { "<=": [before(next)], ">": [[">=", { numbers: next, pre: [] }]] }[operator] ?? [[">=", low], before(next)];
 }
 
 function alternative(text) {
   const hyphen = /^(\S+)\s+-\s+(\S+)$/.exec(text);
   if (hyphen) return [...comparators(">=", hyphen[1]), ...comparators("<=", hyphen[2])];
   if (text === "") return comparators("", "*");
-  const found = [];
-  for (let rest = text; rest; ) {
-    const token = TOKEN.exec(rest) ?? refuse("statement-malformed", `\`${text}\` is not a range.`);
-    found.push(...comparators(token[1] ?? token[2], token[3]));
-    rest = rest.slice(token[0].length);
-  }
-  return found;
+  const tokens = [...text.matchAll(TOKEN)];
+  if (tokens.map(([token]) => token).join("") !== text) fail(text, "a range");
+  return tokens.flatMap(([, loose, plain, version]) => comparators(loose ?? plain, version));
 }
 
 /** @returns {[string, Version][][]} what one of must hold, each with what all must hold */
 export function parseRange(text) {
   return text.split("||").map((part) => {
     const pieces = part.trim().split(",");
-    if (pieces.length > 1 && pieces.some((piece) => !piece.trim())) refuse("statement-malformed", `\`${text}\` is not a range.`);
+    if (pieces.length > 1 && pieces.some((piece) => !piece.trim())) fail(text, "a range");
     return alternative(pieces.join(" ").trim());
   });
 }

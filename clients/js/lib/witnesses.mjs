@@ -4,11 +4,11 @@
  */
 import { isPublicKey, verifies } from "./ed25519.mjs";
 import { concat, hex, refuse, utf8 } from "./encoding.mjs";
-import { keyId, splitVerifierKey } from "./notes.mjs";
+import { splitVerifierKey } from "./notes.mjs";
 
 const [ED25519, ML_DSA] = [4, 6];
 
-/** @typedef {{members: string[], needed: number}} Group @typedef {{logs: string[], witnesses: Map<string, any>, groups: Map<string, Group>, quorum: string}} Policy */
+/** @typedef {{members: string[], needed: number}} Group @typedef {{logs: any[], witnesses: Map<string, any>, groups: Map<string, Group>, quorum: string}} Policy */
 
 /** @returns {Promise<Policy>} */
 export async function parsePolicy(text) {
@@ -16,30 +16,22 @@ export async function parsePolicy(text) {
   if (!text.endsWith("\n") || /[\u0000-\u0008\u000b-\u001f\u007f]/.test(text)) fail("policy", "its lines do not end as they must"); // eslint-disable-line no-control-regex
   const policy = { logs: [], witnesses: new Map(), groups: new Map(), quorum: "" };
   const [materials, used] = [new Set(), new Set()];
+  const isNew = (among, one) => !among.has(one) && among.add(one);
   const vkey = async (row, encoded, types) => {
-    const key = splitVerifierKey(encoded, "policy-malformed");
+    const key = await splitVerifierKey(encoded, types, "policy-malformed");
     const isGood = key.type === ML_DSA ? key.material.length === 1312 : isPublicKey(key.material);
-    if (!types.includes(key.type) || !isGood || key.id !== (await keyId(key.name, key.type, key.material))) fail(row, "the key is wrong");
-    const material = `${types[0]} ${hex(key.material)}`;
-    if (materials.has(material)) fail(row, "the key is there twice");
-    materials.add(material);
-    return key;
+    return isGood && isNew(materials, `${types[0]} ${hex(key.material)}`) ? key : fail(row, "the key is wrong, or twice");
   };
   const isKnown = (name) => policy.witnesses.has(name) || policy.groups.has(name);
   const fresh = (row, name) => (name === "none" || isKnown(name) ? fail(row, "the name is taken") : name);
   for (const row of text.slice(0, -1).split("\n")) {
     const [word, ...rest] = row.split(/[ \t]+/).filter(Boolean);
     if (word === undefined || word.startsWith("#")) continue;
-    if (word === "log" && [1, 2].includes(rest.length)) {
-      await vkey(row, rest[0], [1]);
-      policy.logs.push(rest[0]);
-    } else if (word === "witness" && [2, 3].includes(rest.length)) policy.witnesses.set(fresh(row, rest[0]), await vkey(row, rest[1], [ED25519, ML_DSA]));
+    if (word === "log" && [1, 2].includes(rest.length)) policy.logs.push(await vkey(row, rest[0], [1]));
+    else if (word === "witness" && [2, 3].includes(rest.length)) policy.witnesses.set(fresh(row, rest[0]), await vkey(row, rest[1], [ED25519, ML_DSA]));
     else if (word === "group" && rest.length >= 3) {
       const [name, count, ...members] = rest;
-      for (const member of members) {
-        if (!isKnown(member) || used.has(member)) fail(row, `${member} is not known, or is a member twice`);
-        used.add(member);
-      }
+      if (!members.every((one) => isKnown(one) && isNew(used, one))) fail(row, "a member is not known, or is one twice");
       const needed = { all: members.length, any: 1 }[count] ?? (/^[1-9][0-9]*$/.test(count) ? Number(count) : 0);
       if (needed < 1 || needed > members.length) fail(row, "it needs more members than it has, or none");
       policy.groups.set(fresh(row, name), { members, needed });
@@ -79,8 +71,6 @@ function holds(policy, name, witnesses) {
  */
 export async function standing(policy, note, since = 0, until = Infinity) {
   const times = await cosigned(policy, note);
-  const current = new Map([...times].filter(([, time]) => time >= since && time <= until));
-  if (holds(policy, policy.quorum, current)) return { problem: null, times };
-  const earlier = new Map([...times].filter(([, time]) => time <= until));
-  return { problem: holds(policy, policy.quorum, earlier) ? "witness-frozen" : "witness-quorum", times };
+  const isMet = (from) => holds(policy, policy.quorum, new Map([...times].filter(([, time]) => time >= from && time <= until)));
+  return { problem: isMet(since) ? null : isMet(0) ? "witness-frozen" : "witness-quorum", times };
 }
