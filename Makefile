@@ -122,8 +122,9 @@ fuzz: $(VENV)/.dev
 mutate: $(VENV)/.dev
 	$(BIN)/python -m tests.mutation $(ONLY)
 
-# Whether the cases of conformance/ notice each change to a check that a client's verification runs. About an hour on one core;
-# `make mutate-conformance ONLY=merkle` takes the modules with that word in their path. See tests/mutation/conformance.toml.
+# Whether the cases of conformance/ notice each change to a check that a client's verification runs. About twenty minutes on two
+# busy cores; `make mutate-conformance ONLY="merkle tiles"` takes the modules with one of these words in their path, and `python -m
+# tests.mutation --by-conformance --case map/ nodes` only some cases. See tests/mutation/conformance.toml.
 mutate-conformance: $(VENV)/.dev
 	$(BIN)/python -m tests.mutation --by-conformance $(ONLY)
 

@@ -32,8 +32,10 @@ def stepped(
     served: bool = True,
     before_seen: bool = False,
     later: float = 0,
+    fill: tuple[int, int] = (0, 0),
 ) -> None:
-    """A log whose clock was three hours ahead goes back by some hours, with a step that its owners signed."""
+    """A log whose clock was three hours ahead goes back by some hours, with a step that its owners signed. ``fill``: other
+    people's entries before and after the step."""
 
     @case(f"clock/{name}", page, quote, *refuses)
     def play_stepped(play: Play) -> None:
@@ -47,11 +49,15 @@ def stepped(
         registry.publish()
         play.start(registry)
         ahead = registry.now
+        if fill[0]:
+            registry.fill(fill[0])
+            registry.publish()
         registry.wait(hours=-back)
         registry.step_back(ahead, edit=edit, by=registry.by_owners(*by) if by else None)
         if before_seen:
             registry.steps[-1] = (1, registry.steps[-1][1])
         registry.wait(hours=later)
+        registry.fill(fill[1])
         lie(registry)
         registry.publish()
         play.serve(registry, {} if served else {"clock": None})
@@ -60,6 +66,7 @@ def stepped(
 
 
 stepped("a-step", STEPS)
+stepped("a-step-in-a-tile-of-its-own", STEPS, fill=(290, 300))
 stepped("a-step-and-later", "neither it nor any later one is older than `time`", page=CLOCK, later=1)
 stepped("older-than-the-step", "neither it nor any later one is older than `time`", "rollback", page=CLOCK, later=-0.5)
 stepped("without-the-file", STEPS, "rollback", served=False)
@@ -359,6 +366,9 @@ def _grammar(edit_of: Callable[[Registry, Edit], object]) -> Callable[[Registry,
     return scene
 
 
+SAME_MACHINE = "are for registries on the same machine"
+LONG = ".".join(["a" * 61] * 4) + "."
+"""248 characters of a domain."""
 DOMAIN = "A domain is in its ASCII form, lower case, at least two labels"
 edited(
     "owners/proof-grammar", PROOF, _grammar(_proof),
@@ -371,6 +381,37 @@ edited(
         row("a-repository-as-a-domain", "a repository is `https://HOST/PATH`", value("place", "https://git.example/acme"), "malformed"),
         row("no-fingerprint", "fingerprint <sha256 of the text of keyset n>", without("fingerprint"), "malformed"),
         row("a-line-more", "A parser refuses everything that is not described here", after("time", "x y"), "malformed"),
+        row("a-domain-of-253-characters", DOMAIN, value("place", LONG + "abcde")),
+        row("a-domain-of-254-characters", DOMAIN, value("place", LONG + "abcdef"), "malformed", "limit"),
+        row("a-domain-and-more", DOMAIN, value("place", "acme.example/x"), "malformed"),
+        row("this-machine", SAME_MACHINE, value("place", "127.0.0.1:8080")),
+        row("this-machine-by-name", SAME_MACHINE, value("place", "localhost:8080")),
+        row("this-machine-and-more", SAME_MACHINE, value("place", "127.0.0.1:8080x"), "malformed"),
+    ],
+    needs=NEEDS, members={"owners": ["acme"]},
+)  # fmt: skip
+
+
+def _of_repository(registry: Registry, edit: Edit) -> None:
+    _proof(registry, edit, place="https://git.example/acme", method="repository")
+
+
+REPOSITORY = "a repository is `https://HOST/PATH`"
+edited(
+    "owners/repository-grammar", PROOF, _grammar(_of_repository),
+    [
+        row("on-this-machine", SAME_MACHINE, value("place", "http://127.0.0.1:8080/acme")),
+        row("without-TLS", REPOSITORY, value("place", "http://git.example/acme"), "malformed"),
+        row("by-SSH", REPOSITORY, value("place", "ssh://git.example/acme"), "malformed"),
+        row("without-a-scheme", REPOSITORY, value("place", "git.example/acme"), "malformed"),
+        row("without-a-path", REPOSITORY, value("place", "https://git.example"), "malformed"),
+        row("with-a-final-slash", "without query, user and final slash", value("place", "https://git.example/acme/"), "malformed"),
+        row("with-a-query", "without query, user and final slash", value("place", "https://git.example/acme?x"), "malformed"),
+        row("with-a-user", "without query, user and final slash", value("place", "https://us@git.example/acme"), "malformed"),
+        row("at-a-host-of-one-label", DOMAIN, value("place", "https://git/acme"), "malformed"),
+        row("at-a-host-and-more", DOMAIN, value("place", "https://git.example:x/acme"), "malformed"),
+        row("of-300-characters", "at most 300 characters", value("place", "https://git.example/" + "a" * 280)),
+        row("of-301-characters", "at most 300 characters", value("place", "https://git.example/" + "a" * 281), "malformed", "limit"),
     ],
     needs=NEEDS, members={"owners": ["acme"]},
 )  # fmt: skip
@@ -381,11 +422,44 @@ edited(
         row("a-text-of-301-characters", "about <one line, at most 300 characters>", value("about", "x" * 301), "malformed", "limit"),
         row("a-link-without-TLS", "link <https address>", value("link", "http://acme.example"), "malformed"),
         row("six-links", "* at most 5", after("about", "\n".join(f"link https://a{n}.example" for n in range(6))), "malformed", "limit"),
+        row("five-links", "* at most 5", after("about", "\n".join(f"link https://a{n}.example" for n in range(4)))),
+        row("a-link-at-a-host-of-one-label", "link <https address>", value("link", "https://acme"), "malformed"),
+        row("a-link-at-a-host-and-more", "link <https address>", value("link", "https://acme.example:x"), "malformed"),
+        row("a-link-without-a-scheme", "link <https address>", value("link", "acme.example"), "malformed"),
+        row("a-contact-at-a-host-of-one-label", "contact <https address or mailto:>", value("contact", "mailto:us@acme"), "malformed"),
         row("a-contact-by-script", "contact <https address or mailto:>", value("contact", "javascript:alert(1)"), "malformed"),
         row("a-line-more", "A parser refuses everything that is not described here", after("time", "x y"), "malformed"),
     ],
     needs=NEEDS, members={"owners": ["acme"]},
 )  # fmt: skip
+
+
+@case(
+    "owners/a-proof-that-goes-back-to-the-keyset-before-a-recovery",
+    PROOF,
+    "Along the file, `keyset` never goes down.",
+    "keyset",
+    needs=NEEDS,
+)
+def back_to_the_keyset_before(play: Play) -> None:
+    """The old keys sign a proof that is dated before the recovery took effect."""
+    registry = Registry.fresh()
+    play.start(registry)
+    before, then = registry.spaces["acme"], registry.now
+    accepted = registry.recover("acme", Key("acme 9"))
+    registry.wait(days=4)
+    recovered, later = registry.spaces["acme"], registry.now
+    _proof(registry)
+    registry.publish()
+    play.serve(registry)
+    found = play.good("resolve", owners=["acme"], accept=accepted)
+    play.expect("the places", found["owners"]["acme"]["places"], ["acme.example"])
+    registry.spaces["acme"], registry.now = before, then
+    _proof(registry, place="other.example")
+    registry.spaces["acme"], registry.now = recovered, later
+    registry.publish()
+    play.serve(registry)
+    play.decisive("resolve", owners=["acme"])
 
 
 @case("clock/a-step-at-position-two", CLOCK, "right after a snapshot of the time `before`")

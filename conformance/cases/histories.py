@@ -245,6 +245,13 @@ tiled(
 tiled("cut-off", "proof", "malformed", spoil=all_tiles(lambda data: data[:-1]))
 tiled("cut-off-by-a-hash", "proof", "malformed", spoil=all_tiles(lambda data: data[:-32]))
 tiled("with-a-hash-more", "proof", "malformed", "limit", spoil=all_tiles(lambda data: data + data[-32:]))
+tiled(
+    "with-a-hash-more-in-partial-tiles",
+    "proof",
+    "malformed",
+    "limit",
+    spoil=lambda t: {p: d + d[-32:] for p, d in t.items() if ".p/" in p},
+)
 tiled("empty", "proof", "malformed", spoil=all_tiles(lambda data: b""))
 tiled("missing", "unavailable", spoil=all_tiles(lambda data: None))
 tiled("of-the-upper-level-missing", "unavailable", spoil=all_tiles(lambda data: None, "tile/1/"))
@@ -258,28 +265,31 @@ tiled(
 )
 
 
-@case(
-    "tiles/a-partial-tile-that-a-full-one-replaced",
-    "protocol.md",
-    "a partial tile may disappear when the full one exists",
-)
-def replaced_tile(play: Play) -> None:
-    registry = Registry.fresh()
-    registry.fill(250)
-    registry.publish()
-    play.start(registry)
-    registry.fill(3)
-    registry.publish()
-    later = registry.fork()
-    later.fill(300)
-    later.publish()
-    gone: dict[str, bytes | Answer | None] = {
-        path: None for path in registry.files if path.startswith("tile/0") and ".p/" in path
-    }
-    play.serve(
-        registry, {**gone, **{p: d for p, d in later.files.items() if p.startswith("tile/0") and ".p/" not in p}}
-    )
-    play.decisive("refresh")
+def replaced(name: str, *refuses: str, change: Callable[[bytes], bytes] = bytes) -> None:
+    """A mirror has no partial tile of a log any more, but the full one; ``change`` does something to that."""
+
+    @case(f"tiles/{name}", "protocol.md", "a partial tile may disappear when the full one exists", *refuses)
+    def play_replaced(play: Play) -> None:
+        registry = Registry.fresh()
+        registry.fill(250)
+        registry.publish()
+        play.start(registry)
+        registry.fill(3)
+        registry.publish()
+        later = registry.fork()
+        later.fill(300)
+        later.publish()
+        gone: dict[str, bytes | Answer | None] = {
+            path: None for path in registry.files if path.startswith("tile/0") and ".p/" in path
+        }
+        full = {p: change(d) for p, d in later.files.items() if p.startswith("tile/0") and ".p/" not in p}
+        play.serve(registry, {**gone, **full})
+        play.decisive("refresh")
+
+
+replaced("a-partial-tile-that-a-full-one-replaced")
+replaced("a-full-one-with-a-hash-more", "proof", "malformed", "limit", change=lambda data: data + data[-32:])
+replaced("a-full-one-cut-off-by-a-hash", "proof", "malformed", change=lambda data: data[:-32])
 
 
 @case(

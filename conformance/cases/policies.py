@@ -141,6 +141,7 @@ for name, quote, edit, refuses in (
     row("without-a-contact", "contact <https address or mailto:> ?", without("contact")),
     row("without-rules", "* at most 500", lambda t: "".join(x for x in t.splitlines(True) if not x.startswith("rule"))),
     row("a-decimal-number-that-is-whole", NUMBER, _rule("limits.calls 20", "limits.calls 20.0")),
+    row("zero", NUMBER, _rule("limits.calls 20", "limits.calls 0")),
     row("the-largest-number", NUMBER, _rule("limits.calls 20", "limits.calls 9007199254740991")),
     row("a-word-that-nobody-knows", "Any key is well formed.", _rule("strict true", "tomorrow true")),
     row("a-text-with-escapes", "In text, only", _rule(FORBID, 'forbid ["\\"\\\\\\n\\u001f/ü"]')),

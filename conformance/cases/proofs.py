@@ -289,6 +289,7 @@ key("of-33-bytes", lambda n, i, m: vkey(n, m + b"x"))
 key("of-another-type-and-32-bytes", lambda n, i, m: vkey(n, b"\xff" + m[1:]))
 key("whose-name-has-a-space", lambda n, i, m: vkey(n + " x", m))
 key("without-a-name", lambda n, i, m: vkey("", m))
+key("that-is-only-a-name", lambda n, i, m: n)
 key("without-an-ID", lambda n, i, m: f"{n}+{b64(m)}")
 key("with-an-ID-of-7-digits", lambda n, i, m: f"{n}+{i.hex()[:7]}+{b64(m)}")
 key("with-an-ID-of-9-digits", lambda n, i, m: f"{n}+{i.hex()}0+{b64(m)}")
@@ -340,6 +341,11 @@ def noted(name: str, *refuses: str, make: Callable[[Registry, Registry], str], q
         play.decisive("verify", locked={"checkpoint": make(old, registry)})
 
 
+def _empty(registry: Registry, root: bytes) -> str:
+    """What the log signed before its first entry, with this root hash."""
+    return note(tree.checkpoint_text(registry.origin, 0, root), *registry.by_log())
+
+
 def _longer(registry: Registry) -> Registry:
     more = registry.fork()
     more.fill(10)
@@ -357,6 +363,8 @@ def _other(registry: Registry, fillers: int = 0) -> Registry:
 
 noted("an-older-checkpoint", make=lambda old, new: old.checkpoint)
 noted("the-present-checkpoint", make=lambda old, new: new.checkpoint)
+noted("a-checkpoint-of-an-empty-log", make=lambda old, new: _empty(old, tree.Tree([]).root))
+noted("a-checkpoint-of-an-empty-log-with-another-root", "fork", make=lambda old, new: _empty(old, old.tree.root))
 noted("a-newer-checkpoint", "rollback", make=lambda old, new: _longer(new).checkpoint)
 noted("a-checkpoint-of-another-history", "fork", make=lambda old, new: _other(old).checkpoint)
 noted("a-checkpoint-of-another-history-of-the-same-size", "fork", make=lambda old, new: _other(new).checkpoint)

@@ -19,7 +19,7 @@ from conformance.cases.keysets import (
 )
 from conformance.play import Play
 from conformance.simulator.keys import HardwareKey, Key, b64
-from conformance.simulator.registry import Registry
+from conformance.simulator.registry import Edit, Registry
 
 SK = ("security-keys",)
 REQUIRED = "With `require hardware`, only the signatures of the keyset's security keys count"
@@ -62,6 +62,18 @@ released(
     play_out=lambda r: (
         r.claim("acme", H, by=signers(A, H)),
         r.release(by=signers(HardwareKey(H.label, claimed="ssh:other"))),
+    ),
+)
+released(
+    "with-a-byte-after-its-counter",
+    "without extensions",
+    "signature",
+    "malformed",
+    page=HARDWARE,
+    needs=SK,
+    play_out=lambda r: (
+        r.claim("acme", H, by=signers(A, H)),
+        r.release(by=signers(HardwareKey(H.label, extensions=b"x"))),
     ),
 )
 released(
@@ -239,10 +251,11 @@ released(
 
 def blob(name: str, quote: str, change: Callable[[bytes], bytes], *refuses: str) -> None:
     """A security key's line with another blob."""
+    line(name, quote, lambda text: text.replace(b64(H.blob), b64(change(H.blob))), *refuses)
 
-    def edit(text: str) -> str:
-        return text.replace(b64(H.blob), b64(change(H.blob)))
 
+def line(name: str, quote: str, edit: Edit, *refuses: str) -> None:
+    """A keyset with a security key, in which ``edit`` changes the key's line."""
     chain(
         f"security-key-{name}",
         quote,
@@ -253,10 +266,18 @@ def blob(name: str, quote: str, change: Callable[[bytes], bytes], *refuses: str)
     )
 
 
+WRITTEN = "Its blob is three strings"
+line("that-is-no-base64", WRITTEN, lambda t: t.replace(b64(H.blob), "!" * 20), "malformed")
+line("without-a-blob", WRITTEN, lambda t: t.replace(b64(H.blob), ""), "malformed")
+line("without-padding", WRITTEN, lambda t: t.replace(b64(H.blob), b64(H.blob + b"x").rstrip("=")), "malformed")
+line("under-another-type", WRITTEN, lambda t: t.replace("sk-ssh-ed25519@openssh.com ", "ssh-ed25519 "), "malformed")
 blob("as-it-is", "Its blob is three strings", bytes)
 blob("with-bytes-after-it", "Nothing follows", lambda b: b + b"\0", "malformed")
 blob("of-another-type", "sk-ssh-ed25519@openssh.com", lambda b: b.replace(b"sk-ssh", b"sk-foo"), "malformed")
 blob("cut-off", "each with its length before it", lambda b: b[:-1], "malformed")
+APPLICATION = "1 to 256 bytes of printable ASCII without spaces"
+blob("with-the-first-and-last-letter", APPLICATION, lambda b: b[:-8] + bytes([0, 0, 0, 2]) + b"!~")
+blob("with-a-letter-after-the-last", APPLICATION, lambda b: b[:-8] + bytes([0, 0, 0, 1]) + b"\x7f", "malformed")
 blob(
     "with-an-empty-application",
     "1 to 256 bytes of printable ASCII without spaces",

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from conformance.cases import case
 from conformance.play import Play
-from conformance.simulator import tree
-from conformance.simulator.keys import Key, Signer, Witness, b64, flipped, note, text_of
+from conformance.simulator.keys import Key, Signer, Witness, b64, flipped, text_of
 from conformance.simulator.registry import Registry
 from conformance.tables import swap
 
@@ -226,7 +225,7 @@ def lied(name: str, *refuses: str, quote: str = PROVED, lie: Callable[[Registry]
     shown(f"head-{name}", quote, *refuses, page=page, show=lambda r, c: (lie(c), older(r, c, ONE, TWO)))
 
 
-def _again(registry: Registry, **how: object) -> None:
+def again(registry: Registry, **how: object) -> None:
     registry.leaves.pop()
     registry.hashes.pop()
     registry.publish(**how)  # type: ignore[arg-type]
@@ -238,18 +237,18 @@ lied("of-the-same-size-and-another-root", "fork", lie=lambda c: (c.append("other
 lied(
     "not-signed-by-the-log",
     "signature",
-    lie=lambda c: _again(c, checkpoint_by=[Signer("registry.example", Key("stranger"))]),
+    lie=lambda c: again(c, checkpoint_by=[Signer("registry.example", Key("stranger"))]),
 )
 lied(
     "whose-snapshot-is-not-signed-by-the-log",
     "signature",
     "fork",
-    lie=lambda c: _again(c, snapshot_by=[Signer("registry.example", Key("stranger"))]),
+    lie=lambda c: again(c, snapshot_by=[Signer("registry.example", Key("stranger"))]),
 )
 lied(
     "of-another-origin",
     "foreign",
-    lie=lambda c: _again(
+    lie=lambda c: again(
         c,
         checkpoint=swap("registry.example", "other.example"),
         checkpoint_by=[Signer("registry.example", Key("log 1"))],
@@ -258,7 +257,7 @@ lied(
 lied("without-its-proof", "proof", lie=lambda c: c.set_head(proof=[]))
 lied("with-another-proof", "proof", lie=lambda c: c.set_head(proof=[b64(bytes(32)), *list(c.head["proof"])[1:]]))  # type: ignore[call-overload]
 lied("with-another-map", "mismatch", "foreign", "hash", lie=lambda c: c.set_head(map="0" * 64))
-lied("whose-root-does-not-exist", "chain", "foreign", lie=lambda c: _again(c, snapshot=swap("root 1", "root 2")))
+lied("whose-root-does-not-exist", "chain", "foreign", lie=lambda c: again(c, snapshot=swap("root 1", "root 2")))
 lied(
     "with-a-head-inside-of-it",
     "malformed",
@@ -297,163 +296,3 @@ _policy(
     "foreign",
     text=f"log {Signer('registry.example', Key('log 2')).vkey}\n{POLICY}",
 )
-
-
-# What is not cosigned does not exist yet, and what was stays
-
-LATER = "Everything below is read under this head; what the newest one adds does not exist yet."
-BACK = "It never goes back to a smaller one"
-
-
-def _waiting(play: Play) -> tuple[Registry, Registry]:
-    """A user who demands witnesses; a release waits for them."""
-    registry = Registry.fresh()
-    registry.publish()
-    cosigned = registry.fork()
-    registry.wait(minutes=1)
-    registry.release()
-    registry.publish()
-    older(registry, cosigned, ONE, TWO)
-    play.start(registry, policy=POLICY)
-    return registry, cosigned
-
-
-@case("witnesses/a-release-that-waits-does-not-exist", CLIENT, LATER, needs=NEEDS)
-def waits(play: Play) -> None:
-    _waiting(play)
-    play.expect("the release", play.decisive("resolve", names=[PDF])["names"][PDF], None)
-
-
-@case("witnesses/a-release-that-waits-is-not-fetched", CLIENT, LATER, "not-found", "witness", needs=NEEDS)
-def not_fetched(play: Play) -> None:
-    _waiting(play)
-    play.decisive("fetch", item=PDF, version="1.0.0")
-
-
-@case("witnesses/a-release-that-was-cosigned-is-fetched", CLIENT, LATER, needs=NEEDS)
-def cosigned_fetch(play: Play) -> None:
-    registry, _ = _waiting(play)
-    registry.write(registry.map(), registry.index_files())
-    registry.set_head(**registry.cosign(ONE, THREE))
-    play.serve(registry)
-    play.decisive("fetch", item=PDF, version="1.0.0")
-
-
-@case("witnesses/a-checkpoint-that-waits", CLIENT, LATER, "witness", needs=NEEDS)
-def waiting_checkpoint(play: Play) -> None:
-    registry, cosigned = _waiting(play)
-    play.good("verify", locked={"checkpoint": cosigned.checkpoint})
-    play.decisive("verify", locked={"checkpoint": registry.checkpoint})
-
-
-@case(
-    "witnesses/the-demand-is-remembered",
-    HOW_TO,
-    "From then on your machine demands them always",
-    "witness",
-    "stale",
-    needs=NEEDS,
-)
-def remembered(play: Play) -> None:
-    registry, _ = _waiting(play)
-    registry.wait(hours=30)
-    registry.publish()
-    play.serve(registry)
-    play.decisive("refresh")
-
-
-@case(
-    "witnesses/what-was-read-stays-good",
-    HOW_TO,
-    "What was read once stays good until then, even if the registry shows nothing newer.",
-    needs=NEEDS,
-)
-def stays_good(play: Play) -> None:
-    registry, cosigned = _waiting(play)
-    registry.wait(hours=10)
-    registry.publish()
-    play.serve(registry)
-    play.expect("the size", play.decisive("refresh")["size"], cosigned.size)
-
-
-@case("witnesses/never-back-to-a-smaller-one", CLIENT, BACK, needs=NEEDS)
-def never_back(play: Play) -> None:
-    registry, cosigned = _waiting(play)
-    registry.write(registry.map(), registry.index_files())
-    registry.set_head(**registry.cosign(ONE, TWO))
-    size = registry.size
-    play.serve(registry)
-    play.good("refresh")
-    registry.publish()
-    older(registry, cosigned, ONE, TWO, time=registry.now)
-    play.serve(registry)
-    play.expect("the size", play.decisive("refresh")["size"], size)
-
-
-@case("witnesses/another-cosigned-history-of-the-same-size", CLIENT, PROVED, "fork", needs=NEEDS)
-def other_cosigned(play: Play) -> None:
-    registry, cosigned = _waiting(play)
-    other = cosigned.fork()
-    _again(other, snapshot=lambda t: t.replace(":00:00Z", ":00:01Z"))
-    registry.set_head(cosigned=other.cosign(ONE, TWO))
-    play.serve(registry)
-    play.decisive("refresh")
-
-
-@case("witnesses/a-keyset-seen-before-the-demand", CLIENT, LATER, needs=NEEDS)
-def seen_before(play: Play) -> None:
-    registry = Registry.fresh()
-    registry.publish()
-    cosigned = registry.fork()
-    registry.wait(minutes=1)
-    registry.claim("acme", Key("acme 2"), by=registry.by("acme", Key("acme 1"), Key("acme 2")))
-    registry.publish()
-    play.start(registry)
-    play.good("resolve", namespaces=["acme"])
-    older(registry, cosigned, ONE, TWO)
-    play.serve(registry)
-    found = play.decisive("resolve", namespaces=["acme"], policy=POLICY)
-    play.expect("the keyset", found["namespaces"]["acme"]["keyset"], 1)
-
-
-@case(
-    "witnesses/a-keyset-seen-before-the-demand-and-then-replaced",
-    CLIENT,
-    "A namespace's chain must contain the keyset that was last seen of it",
-    "fork",
-    "vanished",
-    needs=NEEDS,
-)
-def seen_and_replaced(play: Play) -> None:
-    registry = Registry.fresh()
-    registry.publish()
-    cosigned = registry.fork()
-    registry.wait(minutes=1)
-    registry.claim("acme", Key("acme 2"), by=registry.by("acme", Key("acme 1"), Key("acme 2")))
-    registry.publish()
-    play.start(registry)
-    play.good("resolve", namespaces=["acme"])
-    older(registry, cosigned, ONE, TWO)
-    play.serve(registry)
-    play.good("resolve", namespaces=["acme"], policy=POLICY)
-    registry.indexes["namespace:acme"].pop()
-    assert registry.spaces["acme"].before is not None
-    registry.spaces["acme"] = registry.spaces["acme"].before
-    registry.claim("acme", Key("acme 3"), by=registry.by("acme", Key("acme 1"), Key("acme 3")))
-    registry.wait(minutes=1)
-    registry.publish()
-    registry.set_head(**registry.cosign(ONE, TWO))
-    play.serve(registry)
-    play.decisive("resolve", namespaces=["acme"])
-
-
-@case("witnesses/head-with-a-root-hash-of-nothing", CLIENT, PROVED, "fork", "proof", needs=NEEDS)
-def root_of_nothing(play: Play) -> None:
-    registry, cosigned = _waiting(play)
-    text = tree.checkpoint_text(registry.origin, cosigned.size - 1, bytes(32))
-    seconds = int(registry.now.timestamp())
-    signed = note(text, *registry.by_log()) + ONE.line(text, seconds) + TWO.line(text, seconds)
-    registry.set_head(cosigned={**cosigned.head, "checkpoint": signed})
-    play.newcomer()
-    play.serve(registry)
-    play.decisive("init", fingerprint=registry.fingerprint, policy=POLICY)

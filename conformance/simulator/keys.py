@@ -74,6 +74,8 @@ class HardwareKey(Key):
     counter: int = 7
     claimed: str | None = None
     """Another application than its own, in what it signs."""
+    extensions: bytes = b""
+    """What follows the counter, in what it signs."""
 
     @property
     def blob(self) -> bytes:
@@ -93,7 +95,7 @@ class HardwareKey(Key):
         return sha256(self.line + "\n")[:16]
 
     def sign(self, message: bytes) -> bytes:
-        ending = bytes([self.flags]) + self.counter.to_bytes(4, "big")
+        ending = bytes([self.flags]) + self.counter.to_bytes(4, "big") + self.extensions
         application = hashlib.sha256((self.claimed or self.application).encode()).digest()
         return _signed(self.label, application + ending + hashlib.sha256(message).digest()) + ending
 

@@ -13,11 +13,12 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from tests.mutation.by_cases import examine_by_cases
 from tests.mutation.checks import checks, is_check
 from tests.mutation.operators import Mutant, mutants
 from tests.mutation.running import BrokenTestsError, Choose, Module, Verdict, examine, prepare
@@ -52,6 +53,9 @@ def main() -> int:
     parser.add_argument(
         "--by-conformance", action="store_true", help="the checks of what a client verifies, by the conformance cases"
     )
+    parser.add_argument(
+        "--case", action="append", default=[], help="with --by-conformance: only cases whose id contains this word"
+    )
     arguments = parser.parse_args()
     by_conformance = arguments.by_conformance
     listed = verifying_modules() if by_conformance else listed_modules()
@@ -61,43 +65,56 @@ def main() -> int:
     if arguments.list:
         return _list(modules, by_conformance)
     accepted = {row.key: row for row in listed_survivors("conformance.toml" if by_conformance else "accepted.toml")}
+    good = True
     with tempfile.TemporaryDirectory(prefix="rye-mutation-") as folder:
         prepare(Path(folder))
-        good = [_report(module, accepted, by_conformance) for module in modules]
-    return 0 if all(good) else 1
+        since = time.monotonic()
+        try:
+            for module, verdicts in _examined(modules, by_conformance, arguments.case):
+                good &= _report(module, verdicts, accepted, 100.0 if by_conformance else FLOOR, since)
+                since = time.monotonic()
+        except BrokenTestsError as error:
+            print(error)
+            return 1
+    return 0 if good else 1
 
 
-def _report(module: Module, accepted: dict[Key, Accepted], by_conformance: bool) -> bool:
-    """Run one module and print the results of its mutants. Return whether it passes."""
+def _examined(
+    modules: Sequence[Module], by_conformance: bool, cases: Sequence[str]
+) -> Iterator[tuple[Module, Iterable[Verdict]]]:
+    root = HERE.parents[1]
+    if by_conformance:
+        return examine_by_cases(root, [(module, only_checks(module.path)) for module in modules], cases)
+    return ((module, examine(root, module)) for module in modules)
+
+
+def _report(
+    module: Module, judged: Iterable[Verdict], accepted: dict[Key, Accepted], floor: float, since: float
+) -> bool:
+    """Print the results of a module's mutants as they arrive. Return whether it passes. ``since``: when it began."""
     print(f"== {module.path}", flush=True)
-    started = time.monotonic()
     verdicts: list[Verdict] = []
     expected = {key for key in accepted if key[0] == module.path}
-    choose, floor = (only_checks(module.path), 100.0) if by_conformance else (None, FLOOR)
     known = 0
-    try:
-        for verdict in examine(HERE.parents[1], module, choose):
-            verdicts.append(verdict)
-            key = (module.path, *verdict.mutant.key)
-            if key in expected and not verdict.killed:
-                expected.discard(key)
-                known += 1
-            elif not verdict.killed:
-                _print_survivor(module, verdict)
-    except BrokenTestsError as error:
-        print(error)
-        return False
+    for verdict in judged:
+        verdicts.append(verdict)
+        key = (module.path, *verdict.mutant.key)
+        if key in expected and not verdict.killed:
+            expected.discard(key)
+            known += 1
+        elif not verdict.killed:
+            _print_survivor(module, verdict)
     killed = sum(verdict.killed for verdict in verdicts)
     countable = len(verdicts) - known
     ratio = 100.0 * killed / countable if countable else 100.0
     for key in sorted(expected):
-        print(f"   accepted, but killed or gone: remove it from the list: {key[1]}: {key[3]}")
+        print(f"   accepted, but killed or gone: remove it from the list: {key[1]}: {key[3]} ({key[2]})")
     print(
         f"   {len(verdicts)} mutants, {killed} killed, {countable - killed} survived, {known} accepted survivors: "
-        f"{ratio:.1f} % in {time.monotonic() - started:.0f} s",
+        f"{ratio:.1f} % in {time.monotonic() - since:.0f} s",
         flush=True,
     )
-    return ratio >= floor and (by_conformance or not expected)
+    return ratio >= floor and not expected
 
 
 def _print_survivor(module: Module, verdict: Verdict) -> None:
@@ -150,9 +167,9 @@ def listed_modules() -> list[Module]:
 
 
 def listed_survivors(file: str = "accepted.toml") -> list[Accepted]:
-    """The survivors that a file lists."""
+    """The survivors of a file. It has a row for each function and reason; ``changes``: the texts of lines, and their change."""
     rows = tomllib.loads((HERE / file).read_text("utf-8")).get("survivor", [])
-    return [Accepted(**row) for row in rows]
+    return [Accepted(source=source, change=change, **row) for row in rows for source, change in row.pop("changes")]
 
 
 if __name__ == "__main__":

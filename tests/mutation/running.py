@@ -139,7 +139,7 @@ def _warm(
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _quietly(output)
+        quietly(output)
         plugin = _Warm(root / module.path, module.name, tree, every, folder, writing)
         code = 99
         with contextlib.suppress(BaseException):
@@ -189,7 +189,7 @@ class _Warm:
         gc.freeze()  # so that the children's collector leaves these pages shared
         tests = self._first_run(session)
         by_name = {item.nodeid: item for item in session.items}
-        functions = _functions(sys.modules[self._name], self._path)
+        functions = functions_of(sys.modules[self._name], self._path)
         killers: dict[str, list[str]] = {}  # the test that killed one mutant of a function often kills the next
         self._tell(
             tests=[{"name": t.name, "seconds": t.seconds, "lines": sorted(t.lines)} for t in tests],
@@ -211,7 +211,7 @@ class _Warm:
             def run(
                 mutant: Mutant = mutant, items: list[pytest.Item] = items, limits: dict[str, float] = limits
             ) -> int:
-                if not _swap(functions, self._tree, mutant, self._path):
+                if not swap(functions, self._tree, mutant, self._path):
                     return NOT_SWAPPED
                 killer = _first_failure(items, limits)
                 if killer is not None:
@@ -295,12 +295,12 @@ def _in_child(run: Callable[[], int], folder: Path, session: pytest.Session, sec
         finally:
             os._exit(code)
     try:
-        return _waited(child, 10 * seconds + 60)
+        return waited(child, 10 * seconds + 60)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _waited(child: int, seconds: float) -> int:
+def waited(child: int, seconds: float) -> int:
     """How a process ended. One that takes too long is killed, along with the processes that it started."""
     limit = time.monotonic() + seconds
     pause = 0.002
@@ -347,7 +347,7 @@ def _traced(path: str, lines: set[int]) -> Iterator[None]:
         threading.settrace(None)
 
 
-def _functions(module: types.ModuleType, path: str) -> dict[tuple[str, int], types.FunctionType]:
+def functions_of(module: types.ModuleType, path: str) -> dict[tuple[str, int], types.FunctionType]:
     """The functions and methods that a module defines, by qualified name and first line."""
     found: dict[tuple[str, int], types.FunctionType] = {}
     seen: set[int] = set()
@@ -370,7 +370,7 @@ def _functions(module: types.ModuleType, path: str) -> dict[tuple[str, int], typ
     return found
 
 
-def _swap(functions: dict[tuple[str, int], types.FunctionType], tree: ast.Module, mutant: Mutant, path: str) -> bool:
+def swap(functions: dict[tuple[str, int], types.FunctionType], tree: ast.Module, mutant: Mutant, path: str) -> bool:
     """Give the changed function its new code. False when the function was not found or its closure changed."""
     apply(mutant.edit)
     changed = {
@@ -411,8 +411,8 @@ def _cold(
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _quietly(folder / "output")
-        plugin = _Cold(_Hook(module.name, root / module.path, tree), jobs, folder, writing)
+        quietly(folder / "output")
+        plugin = _Cold(Hook(module.name, root / module.path, tree), jobs, folder, writing)
         with contextlib.suppress(BaseException):
             pytest.main([*_OPTIONS, f"--basetemp={folder / 'tests-of-import'}", *module.tests], [plugin])
         os._exit(KILLED)
@@ -430,7 +430,7 @@ def _cold(
 class _Cold:
     """The pytest plugin that forks for each mutant; the child collects and runs the named tests in their order, and ends."""
 
-    def __init__(self, hook: _Hook, jobs: Sequence[tuple[Mutant, Sequence[Test]]], folder: Path, writing: int) -> None:
+    def __init__(self, hook: Hook, jobs: Sequence[tuple[Mutant, Sequence[Test]]], folder: Path, writing: int) -> None:
         self._hook, self._jobs, self._folder, self._writing = hook, jobs, folder, writing
         self._limits: dict[str, float] = {}
 
@@ -455,7 +455,7 @@ class _Cold:
                 self._limits = limits
                 session.config.args = sorted({test.name.split("::")[0] for test in reached})
                 return None  # on to collecting
-            state = _waited(child, 10 * sum(limits.values()) + 60)
+            state = waited(child, 10 * sum(limits.values()) + 60)
             shutil.rmtree(temporary, ignore_errors=True)
             os.write(self._writing, bytes([state]))
         return True
@@ -471,7 +471,7 @@ class _Cold:
             os._exit(code)
 
 
-class _Hook(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class Hook(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Imports one module from a changed syntax tree."""
 
     def __init__(self, name: str, path: Path, tree: ast.Module) -> None:
@@ -497,7 +497,7 @@ class _Hook(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(self._tree, str(self._path), "exec", dont_inherit=True), vars(module))  # noqa: S102  our own source
 
 
-def _quietly(output: Path) -> None:
+def quietly(output: Path) -> None:
     """Everything that a child prints goes to a file."""
     descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     os.dup2(descriptor, 1)
