@@ -434,6 +434,8 @@ class DescribingLimits(Struct, frozen=True):
     """Characters of a licence; a longer one is cut visibly."""
     names: int = 3
     """Rights or tools that a row names; of more, it says the number."""
+    right_characters: int = 100
+    """Characters of a pattern or an argument that the sentence about a right repeats; a longer one is cut visibly."""
 
 
 DESCRIBING = DescribingLimits()

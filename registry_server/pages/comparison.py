@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from registry_server.pages.examined import facts_in, texts_for_facts
 from registry_server.pages.file_changes import Contents, FileChange, file_changes
+from rye.describing.right_words import right_words
 from rye.items.consented import HookAction, Run
 from rye.items.published import read_published
 from rye.items.reading import Metadata
@@ -69,6 +70,8 @@ class RightRow(Struct, frozen=True):
 
     capability: str
     tier: str
+    words: str
+    """What it allows."""
     example: str | None
     """An action that only one version allows; null: too complex to compare in full, which counts as a change."""
 
@@ -305,7 +308,9 @@ def _rights(changes: Iterable[Change]) -> tuple[RightRow, ...]:
     levels = tiers(change.pattern for change in found)
     rows = [(levels[change.pattern], change) for change in found]
     rows.sort(key=lambda row: (-row[0], row[1].pattern))
-    return tuple(RightRow(change.pattern, str(level), change.witness) for level, change in rows)
+    return tuple(
+        RightRow(change.pattern, str(level), right_words(change.pattern), change.witness) for level, change in rows
+    )
 
 
 def _noted_hooks(old: Release, new: Release) -> Hooks:

@@ -28,6 +28,7 @@ from registry_server.pages.owners import Behind
 from registry_server.pages.page_budget import Rows, fitting, line_cost, rows
 from registry_server.pages.version_order import in_order
 from rye.describing.description import RUN_ORDER, Description, counted_document
+from rye.describing.right_words import right_words, tool_words
 from rye.describing.words import FACT_WORDS, RUN_WORDS, Said, ShortMark, said, warning_counts
 from rye.items.agent_tools import shown
 from rye.items.consented import HookAction, Run
@@ -50,6 +51,8 @@ class RightRow(Struct, frozen=True):
     capability: str
     tier: str
     """``safe``, ``write``, ``elevated`` or ``unrestricted``."""
+    words: str
+    """What it allows."""
 
 
 class ToolRow(Struct, frozen=True):
@@ -57,6 +60,8 @@ class ToolRow(Struct, frozen=True):
 
     name: str
     tier: str
+    words: str
+    """What it allows."""
 
 
 class RunRow(Struct, frozen=True, kw_only=True):
@@ -500,9 +505,13 @@ def may_do(examined: Examined, facts: Facts, pages: Pages | None = None) -> MayD
     return MayDo(
         tier=str(examined.tier) if examined.tier is not None else None,
         rights=rows(
-            [RightRow(right, str(level)) for right, level in rights], lambda row: 90 + line_cost(row.capability)
+            [RightRow(right, str(level), right_words(right)) for right, level in rights],
+            lambda row: 110 + line_cost(row.capability) + line_cost(row.words),
         ),
-        agent_tools=rows([ToolRow(name, str(level)) for level, name in named], lambda row: 60 + line_cost(row.name)),
+        agent_tools=rows(
+            [ToolRow(name, str(level), tool_words(name, tools)) for level, name in named] if tools is not None else (),
+            lambda row: 80 + line_cost(row.name) + line_cost(row.words),
+        ),
         agent_limits=tuple(shown(tools)[len(tools.names) :]) if tools is not None else (),
         hooks=rows(examined.hooks, _hook_cost),
         runs=rows(

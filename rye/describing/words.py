@@ -67,11 +67,20 @@ def may_use(description: Description) -> Said:
         words.append(ANY_COMMAND)
     if description.capabilities:
         count = len(description.capabilities)
-        words.append(f"{counted(count, 'right')}, at most {description.tier}: {some(description.capabilities)}")
+        words.append(f"{counted(count, 'right')}, at most {description.tier}: {_riskiest(description.capabilities)}")
     if description.hooks:
         words.append(f"{counted(description.hooks, 'hook')}, denied until approved")
     is_wide = description.any_command or description.tier == "unrestricted"
     return Said("may use", "; ".join(words) or "asks for no rights", "caution" if is_wide else "plain")
+
+
+def _riskiest(capabilities: Iterable[str]) -> str:
+    """What the riskiest rights allow, and how many there are besides."""
+    from rye.describing.right_words import right_words  # slow to load, and needed only for items with rights
+    from rye.permissions.risk import tiers
+
+    levels = tiers(capabilities)
+    return some([right_words(right) for right in sorted(levels, key=lambda right: (-levels[right], right))], "; ")
 
 
 def tools_words(tools: Iterable[str]) -> str:
@@ -247,11 +256,11 @@ def _warned(description: Description) -> tuple[tuple[int, str, Level], ...]:
     return (description.alarms, "alarm", "alarm"), (description.cautions, "caution", "caution")
 
 
-def some(names: Iterable[str]) -> str:
+def some(names: Iterable[str], between: str = ", ") -> str:
     """The first names, and how many there are besides."""
     every = tuple(names)
     more = len(every) - DESCRIBING.names
-    return f"{', '.join(every[: DESCRIBING.names])}{f' and {more:,} more' if more > 0 else ''}"
+    return f"{between.join(every[: DESCRIBING.names])}{f' and {more:,} more' if more > 0 else ''}"
 
 
 def counted(count: int, noun: str) -> str:

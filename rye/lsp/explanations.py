@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from rye.describing.right_words import right_words
 from rye.items.capabilities import ITEM_TYPES, PRIMARIES, capability, everything_of, is_path_pattern
 from rye.items.directive.grammar import rule_at
 from rye.lsp.cursor import cursor_at, word_at
@@ -17,7 +18,6 @@ _TIERS = {
     Tier.ELEVATED: "it reaches programs, the network, or items that are not named individually",
     Tier.UNRESTRICTED: "it may do anything",
 }
-_DOES = {"execute": "run", "search": "find", "load": "read", "sign": "sign"}
 
 
 class Explained(Struct, frozen=True):
@@ -46,17 +46,8 @@ def explain(text: str, offset: int, *, directive: bool) -> Explained | None:
 def explained_capability(pattern: str) -> str:
     """Explain a capability in words, with its tier."""
     risk = tier(pattern)
-    words = pattern.split(".")
-    does = _DOES.get(words[1]) if len(words) > 2 and words[0] == "rye" else None
-    what = ""
-    if does is not None and words[2] in ITEM_TYPES:
-        path = "/".join(words[3:])
-        what = f"May {does} {words[2]} items" + (f" that match {path}." if path and path != "*" else " with any name.")
-    elif does is not None:
-        what = f"May {does} anything." if words[2] == "*" else ""
-    elif pattern in ("rye.*", "*"):
-        what = "May do anything."
-    return "\n".join(filter(None, (pattern, what, f"Tier: {risk} ({_TIERS[risk]}).")))
+    words = right_words(pattern)
+    return f"{pattern}\n{words[0].upper()}{words[1:]}.\nTier: {risk} ({_TIERS[risk]})."
 
 
 def described(found: Described) -> str:

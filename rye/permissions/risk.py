@@ -55,18 +55,30 @@ class RiskRow(Struct, frozen=True):
     tier: Tier
 
 
-ELEVATED_SEGMENTS = (
-    *("shell", "bash", "sh", "zsh", "powershell", "cmd", "terminal"),
-    *("process", "subprocess", "exec", "eval", "sudo"),
-    *("network", "http", "https", "ssh", "socket"),
-    *("mcp", "registry"),
+NAMED_FOR: tuple[tuple[str, frozenset[str]], ...] = (
+    (
+        "running programs",
+        frozenset(
+            (
+                *("shell", "bash", "sh", "zsh", "powershell", "cmd", "terminal"),
+                *("process", "subprocess", "exec", "eval", "sudo"),
+            )
+        ),
+    ),
+    ("reaching other machines", frozenset(("network", "http", "https", "ssh", "socket"))),
+    ("calling MCP servers", frozenset(("mcp",))),
+    ("publishing", frozenset(("registry",))),
 )
+"""What an item is named for if its id has one of these segments."""
+ELEVATED_SEGMENTS = tuple(sorted(segment for _, segments in NAMED_FOR for segment in segments))
 """An item whose id has one of these segments runs programs, connects to other machines or publishes."""
+FILE_SYSTEM = "rye.file-system."
+"""The beginning of the ids of tools that work with files, with dots."""
 
 EXECUTE = "rye.execute.*"
 
 _FIRST_ROWS = (
-    RiskRow("rye.execute.tool.rye.file-system.*", Tier.WRITE),
+    RiskRow(f"rye.execute.tool.{FILE_SYSTEM}*", Tier.WRITE),
     RiskRow("rye.search.*", Tier.SAFE),
     RiskRow("rye.load.*", Tier.SAFE),
     RiskRow("rye.sign.*", Tier.WRITE),

@@ -35,7 +35,8 @@ class TestPublish:
         assert acme.ok("search", "winter", "--json").json["total"] == 1
         shown = acme.ok("info", "acme/work/first", "--json").json
         assert shown["signers"] == [acme.fingerprint()]
-        assert shown["capabilities"] == [{"capability": "rye.search.tool.*", "tier": "safe"}]
+        words = "may search for every tool, whoever publishes it, now and later"
+        assert shown["capabilities"] == [{"capability": "rye.search.tool.*", "tier": "safe", "words": words}]
         assert [row["version"] for row in shown["versions"]] == ["1.0.0"]
 
     def test_the_same_bytes_again_succeed_and_other_bytes_never_do(self, acme: Person) -> None:

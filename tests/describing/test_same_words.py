@@ -93,6 +93,34 @@ def test_all_surfaces_say_the_same(registry: Registry, user: Person, published: 
         assert {key: page[key] for key in counted} == {key: info[key] for key in counted}
 
 
+def test_all_surfaces_say_the_same_of_each_right(registry: Registry, acme: Person, user: Person) -> None:
+    right, tool = "rye.execute.tool.acme.shell.*", "Bash(git:*)"
+    of_right = "may run every tool below acme/shell/, now and later (named for running programs)"
+    of_tool = "may run every shell command that begins with `git`"
+    acme.release("said/asking", permissions="<execute><tool>acme/shell/*</tool></execute>")
+    folder = acme.new("skill", "tooled").parent
+    text = (folder / "SKILL.md").read_text()
+    (folder / "SKILL.md").write_text(text.replace("\n---\n", f"\nallowed-tools: {tool}\n---\n", 1))
+    acme.ok("sign", str(folder))
+    acme.publish(str(folder))
+    for name, written, said in (
+        ("directive:acme/said/asking", right, of_right),
+        ("skill:acme/tooled", tool, of_tool),
+    ):
+        kind, _, identifier = name.partition(":")
+        address = f"{registry.url}/-/{kind}/{identifier}"
+        html_page = httpx.get(address, headers={"Accept": "text/html"}).content
+        tree: Any = html.fromstring(html_page)
+        shown = " ".join(tree.text_content().split())
+        assert f"{said[0].upper()}{said[1:]}. {written}" in shown
+        may = httpx.get(address, headers={"Accept": "application/json"}).json()["may"]
+        assert said in [row["words"] for row in (*may["rights"]["rows"], *may["agent_tools"]["rows"])]
+        assert f"{written}: {said}" in user.ok("info", name).stdout
+        assert said in user.run("add", name, "--dry-run").stderr
+        user.ok("add", name, "--yes")
+        assert said in user.ok("permissions", "show", name.partition(":")[2]).stdout
+
+
 def test_what_is_undeclared_is_said_in_the_one_sentence(
     registry: Registry, user: Person, published: tuple[str, ...]
 ) -> None:

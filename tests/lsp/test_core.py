@@ -127,9 +127,10 @@ def test_inputs_are_known_in_xml_that_is_broken() -> None:
 
 def test_a_capability_is_said_in_words() -> None:
     assert explained_capability("rye.*").endswith("Tier: unrestricted (it may do anything).")
-    assert "May read knowledge items with any name." in explained_capability("rye.load.knowledge.*")
+    every = "May read the text of every knowledge item, whoever publishes it, now and later."
+    assert every in explained_capability("rye.load.knowledge.*")
     assert "Tier: safe" in explained_capability("rye.load.knowledge.acme.x")
-    assert "May sign anything." in explained_capability("rye.sign.*")
+    assert "May sign every item, whoever publishes it, now and later." in explained_capability("rye.sign.*")
 
 
 @given(TEXTS, TEXTS)

@@ -160,6 +160,31 @@ class TestWhatItMayDo:
         headings = [heading.text_content() for heading in tree.xpath("//h2")]
         assert headings.index("What it may do") < headings.index("Text")
 
+    def test_each_right_and_tool_has_a_sentence_and_no_author_s_markup(
+        self, local: LocalRegistry, acme: Publisher
+    ) -> None:
+        hostile = "rye.load.knowledge.<b>harmless</b>"
+        identity = release(local, acme, b"x", capabilities=(hostile, "rye.execute.tool.acme*", "rye.load.tool.acme.x"))
+        rows = page(local, path_of(identity)).xpath("//table[@class='changes']/tbody/tr/td[2]")
+        said = [" ".join(row.text_content().split()) for row in rows]
+        assert said == [
+            (
+                "May run every tool whose name begins with acme, whoever publishes it, now and later (also those that run "
+                "programs or reach other machines). rye.execute.tool.acme*"
+            ),
+            f"Names nothing that Rye knows: treat it as if it allowed everything. {hostile}",
+            "May read the text of the tool acme/x. rye.load.tool.acme.x",
+        ]
+        assert [child.tag for row in rows for child in row.iter() if child.tag not in ("td", "wbr")] == ["code"] * 3
+        skill = "---\nname: n\ndescription: d\nallowed-tools: Read Bash(git:*)\n---\n\nText.\n"
+        rows = page(local, path_of(release(local, acme, skill, "skill"))).xpath(
+            "//table[@class='changes']/tbody/tr/td[2]"
+        )
+        assert [row.text_content() for row in rows] == [
+            "May run every shell command that begins with `git`. Bash(git:*)",
+            "May read every file that your agent can read. Read",
+        ]
+
     def test_a_cut_list_keeps_the_worst_and_says_how_many_there_are(
         self, local: LocalRegistry, acme: Publisher
     ) -> None:
@@ -193,7 +218,8 @@ class TestWhatItMayDo:
             ("inline-command", "SKILL.md"),
             ("attached-file", "run.sh"),
         }
-        assert may["agent_tools"]["rows"] == [{"name": "Bash", "tier": "unrestricted"}]
+        words = "may run any shell command"
+        assert may["agent_tools"]["rows"] == [{"name": "Bash", "tier": "unrestricted", "words": words}]
         facts = [(row["level"], row["fact"], row["path"]) for row in may["facts"]["rows"]]
         assert facts[0] == ("alarm", "pipe-to-shell", "SKILL.md")
         assert ("caution", "unpinned-fetch", "run.sh") in facts

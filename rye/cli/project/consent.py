@@ -20,6 +20,7 @@ from rye.cli.project.consent_screen import EXAMPLES, Screen, shared_width, show_
 from rye.cli.project.consent_unseen import OWN, is_alarm, show_unseen
 from rye.consent.ask import Ask
 from rye.consent.sorts import SORTS, of_the_lock
+from rye.describing.right_words import right_words
 from rye.installation.plan import GatheredMention, ItemChange, Plan, by_tier, gather_mentions
 from rye.layout import Cell, cut, flow
 from rye.permissions.comparing import unified
@@ -167,6 +168,7 @@ def _show_rights(screen: Screen, plan: Plan) -> None:
             example = f"   e.g. {one_line(right.witness)}" if right.witness and right.witness != right.pattern else ""
             asks = f"    {_asked(change, right.pattern):<{room}}", style
             console.tell(asks, f"   {change.identity.id}", (example, "dim"), hang=8, wide=True)
+            console.tell((f"      {right_words(right.pattern)}", "dim"), hang=8, wide=True)
 
         screen.rows(rows, show, f"{level} rights", 4)
 
@@ -263,6 +265,7 @@ _SCREEN = 16
 def _lines(changes: Sequence[ItemChange]) -> int:
     """About how many lines of a terminal the authors' texts on this screen take."""
     texts = [right.pattern for change in changes for right in change.of("right")]
+    texts += [right_words(right) for right in texts]
     texts += [run.action for change in changes for run in change.of("run")]
     texts += [mention.value for change in changes for mention in change.mentions]
     hooks = [hook for change in changes for hook in change.of("hook")]

@@ -12,6 +12,7 @@ from rye.consent.ask import Ask
 from rye.consent.sorts import row_of
 from rye.describing import words
 from rye.describing.description import together
+from rye.describing.right_words import tool_words
 from rye.installation.plan import ItemChange, Plan
 from rye.items.agent_tools import shown
 from rye.items.consented import Run
@@ -19,6 +20,7 @@ from rye.permissions.risk import Tier, tools_tier
 
 if TYPE_CHECKING:
     from rye.describing.description import Description
+    from rye.items.agent_tools import AgentTools
     from rye.workspace.installing.text_changes import TextChange
 
 _VERBS = {
@@ -55,7 +57,7 @@ def show_items(screen: Screen, plan: Plan, time: datetime, changed: Mapping[Any,
         _show_changed(screen, change, changed.get(change.identity))
         _show_signer(screen, change, time, seen)
         _show_description(screen, change, seen)
-        _show_tools(screen, change)
+        _show_tools(screen, change, seen)
         _show_runs(screen, change)
         _show_others(screen, change)
 
@@ -287,7 +289,7 @@ def _said_of_signer(change: ItemChange) -> object:
     return change.identity.namespace, new.signed_by, new.registry, change.signer_new, change.signer_unknown, ages
 
 
-def _show_tools(screen: Screen, change: ItemChange) -> None:
+def _show_tools(screen: Screen, change: ItemChange, seen: set[object]) -> None:
     """Print tools of the agent program with their restrictions, never translated (DECISIONS Skills 3)."""
     tools = change.new.tools if change.new is not None else None
     if tools is None or (change.action == "keep" and not change.of("tool")):
@@ -299,6 +301,7 @@ def _show_tools(screen: Screen, change: ItemChange) -> None:
     listed = f"{', '.join(kept)}{more}" or "none"
     if change.description is None or change.description.declared is not False:  # otherwise said in other words
         console.tell((f"      {words.tools_words([listed])}", TIER_STYLE[str(risk)] if risk else None))
+        _show_what_tools_allow(screen, tools, seen)
     if risk is Tier.UNRESTRICTED:
         console.tell((f"{_bang(True)}{words.ANY_COMMAND}", "error"))
     if change.old is not None:
@@ -308,6 +311,15 @@ def _show_tools(screen: Screen, change: ItemChange) -> None:
             "new tools of the agent program",
             6,
         )
+
+
+def _show_what_tools_allow(screen: Screen, tools: AgentTools, seen: set[object]) -> None:
+    """Print a sentence about each tool that the screen shows; of several items, a terminal shows one only once."""
+    for name in screen.kept(tools.names):
+        said = tool_words(name, tools)
+        if not (screen.folds and screen.several and said in seen):
+            screen.console.tell((f"        {one_line(name)}: {said}", "dim"), hang=10, wide=True)
+        seen.add(said)
 
 
 def _bang(bad: bool) -> str:

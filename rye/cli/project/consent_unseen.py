@@ -9,6 +9,7 @@ from rye.cli.console import TIER_STYLE, one_line
 from rye.cli.project.consent_screen import Screen, shared_width
 from rye.consent.ask import Ask
 from rye.consent.sorts import SORTS, of_the_lock
+from rye.describing.right_words import right_words
 from rye.limits import OVERRIDES
 from rye.permissions.risk import Tier, tiers
 from rye.workspace.trusting.project_changes import shown_lines
@@ -132,6 +133,8 @@ def _show_approvals(screen: Screen, rows: Sequence[Ask], title: str, levels: Map
         screen.console.tell(
             (f"    {before}{one_line(one.text):<{room}}   {one_line(one.item)}", style), hang=8, wide=True
         )
+        if level is not None:
+            screen.console.tell((f"                   {right_words(one.text)}", "dim"), hang=21, wide=True)
 
     kind = _kind_of(rows[0], levels)
     screen.rows(rows, show, f"{title.lower()}{f' ({kind!s})' if kind else ''}", 4)

@@ -7,6 +7,7 @@ import click
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.cli.trust.own_keys import own_keys
+from rye.describing.right_words import right_words
 from rye.layout import Column
 from rye.permissions.risk import by_tier
 from rye.workspace.confirmation import confirm
@@ -138,7 +139,7 @@ def _described(staged: Staged) -> list[str]:
         f"  {_state(row)}; it expires {row.expires}",
     ]
     for tier, capabilities in by_tier(metadata.capabilities).items():
-        lines += [f"  {tier}  {capability}" for capability in capabilities]
+        lines += [f"  {tier}  {capability}: {right_words(capability)}" for capability in capabilities]
     if metadata.agent_tools is not None:
         lines.append(f"  agent tools  {', '.join(metadata.agent_tools.names) or 'every tool'}")
     lines += [f"  hook  {hook.when} executes {hook.item_type} {hook.item_id}" for hook in metadata.hooks]

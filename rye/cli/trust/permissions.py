@@ -10,6 +10,7 @@ from rye.cli.options import Session, command
 from rye.cli.project.consent_screen import run_line
 from rye.cli.use.findings import show_findings
 from rye.consent.sorts import run_document
+from rye.describing.right_words import right_words, tool_words
 from rye.items.agent_tools import shown
 from rye.layout import Cell, Column
 from rye.permissions.risk import tool_tier
@@ -38,7 +39,7 @@ def show(session: Session, target: str) -> None:
         session.console.document(
             {
                 "id": rights.id,
-                "capabilities": [{"capability": c, "tier": str(t)} for t, c in rights.rows],
+                "capabilities": [{"capability": c, "tier": str(t), "words": right_words(c)} for t, c in rights.rows],
                 "highest": str(rights.highest) if rights.highest is not None else None,
                 "agent_tools": list(tools.names) if tools else [],
                 "agent_limits": list(tools.limits) if tools else [],
@@ -52,20 +53,21 @@ def show(session: Session, target: str) -> None:
     rows: list[list[Cell]] = []
     if rights.refusal is not None:
         session.console.warn(rights.refusal.message, rights.refusal.hint)
-        rows.extend([("not agreed", "removed"), f"{one.sort} {one_line(one.text)}"] for one in rights.missing)
+        rows.extend([("not agreed", "removed"), f"{one.sort} {one_line(one.text)}", ""] for one in rights.missing)
     elif rights.does_nothing:
         session.console.say("It declares no capabilities: every action is denied.")
     elif not rights.rows:
         session.console.say("It declares no rye capabilities. Rye does not control the following:")
     for level, capability in rights.rows:
-        rows.append([(str(level), TIER_STYLE[str(level)]), one_line(capability)])
+        rows.append([(str(level), TIER_STYLE[str(level)]), one_line(capability), right_words(capability)])
     if tools is not None:
         for name in tools.names:
             level = tool_tier(name, tools)
-            rows.append([(str(level), TIER_STYLE[str(level)]), f"agent tool {one_line(name)}"])
-        rows.extend(["limit", one_line(line)] for line in shown(tools)[len(tools.names) :])
-    rows.extend([("runs", "warning"), run_line(run)] for run in rights.runs)
-    session.console.table(rows, ["TIER", Column("RIGHT", prose=True, lines=99)])
+            rows.append([(str(level), TIER_STYLE[str(level)]), f"agent tool {one_line(name)}", tool_words(name, tools)])
+        rows.extend(["limit", one_line(line), ""] for line in shown(tools)[len(tools.names) :])
+    rows.extend([("runs", "warning"), run_line(run), ""] for run in rights.runs)
+    columns = (Column(name, prose=True, lines=99) for name in ("RIGHT", "ALLOWS"))
+    session.console.table(rows, ["TIER", *columns])
 
 
 @command("check")

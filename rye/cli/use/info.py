@@ -14,6 +14,8 @@ from rye.cli.use.indented import indented_lines
 from rye.consent.sorts import run_document
 from rye.describing import words
 from rye.describing.description import COUNTED, counted_document
+from rye.describing.right_words import right_words, tool_words
+from rye.items.agent_tools import AgentTools
 from rye.permissions.risk import tiers
 from rye.registry.protocol.lines import write_time
 from rye.signing.keys import PublicKey
@@ -83,7 +85,8 @@ def _show_source(session: Session, found: SourceInfo) -> None:
     flat = {
         **_for_people(document, said),
         "source": [f"{key}: {value}" for key, value in source.items() if value],
-        "capabilities": [f"{c['tier']}  {c['capability']}" for c in document["capabilities"]],
+        "capabilities": _rights_lines(row.capabilities),
+        "agent_tools": _tools_lines(row.tools),
         "runs": [run_line(run) for run in signed.runs],
         "facts": [f"{m.level}  {m.fact}  {m.value}" for m in signed.mentions or () if not m.is_note],
     }
@@ -160,12 +163,12 @@ def info(session: Session, item: str, web: bool, check_owner: bool) -> None:
     versions = [v["version"] + (f" (yanked: {v['yank_reason']})" if v["yanked"] else "") for v in document["versions"]]
     runs = [run_line(run) for run in found.content.runs] if found.content else []
     facts = [f"{f['level']}  {f['fact']}  {f['value']}" for f in document["facts"] or () if f["level"] != "note"]
-    rights = [f"{c['tier']}  {c['capability']}" for c in document["capabilities"]]
     flat = {
         **_for_people(document, said),
         "owner": owner_lines(found.owners, session.now(), found.checks),
         "versions": versions,
-        "capabilities": rights,
+        "capabilities": _rights_lines(release.capabilities),
+        "agent_tools": _tools_lines(found.content.agent_tools) if found.content else [],
         "runs": runs,
         "facts": facts,
         "revoked": "yes" if record.revoked else None,
@@ -202,4 +205,17 @@ def _show(session: Session, flat: Mapping[str, Any], bad: Sequence[str], said: S
 
 def _with_tiers(capabilities: Sequence[str]) -> list[dict[str, str]]:
     levels = tiers(capabilities)
-    return [{"capability": capability, "tier": str(levels[capability])} for capability in capabilities]
+    return [
+        {"capability": capability, "tier": str(levels[capability]), "words": right_words(capability)}
+        for capability in capabilities
+    ]
+
+
+def _rights_lines(capabilities: Sequence[str]) -> list[str]:
+    """The tier and the text of each right, and what it allows."""
+    return [f"{c['tier']}  {c['capability']}: {c['words']}" for c in _with_tiers(capabilities)]
+
+
+def _tools_lines(tools: AgentTools | None) -> list[str]:
+    """Each tool of the agent program, and what it allows."""
+    return [f"{name}: {tool_words(name, tools)}" for name in tools.names] if tools is not None else []
