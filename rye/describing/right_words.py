@@ -23,6 +23,8 @@ UNKNOWN_RIGHT = "names nothing that Rye knows: treat it as if it allowed everyth
 UNUSUAL_PATTERN = "may do whatever its unusual pattern matches: treat it as if it allowed everything"
 UNKNOWN_TOOL = "may use a tool that Rye does not know: treat it as if it could do everything"
 
+_CLASS = re.compile(r"\[!?[^\]]*\]")
+"""A class of characters: what is in it is no part of a name."""
 _DOES = {"execute": "run", "search": "search for", "load": "read the text of", "sign": "sign"}
 _NOUNS = {"knowledge": "knowledge item"}
 
@@ -77,7 +79,7 @@ def _reach(primary: str, path: str) -> str:
     """What such items are for, going by names alone. Only running an item does what it is for."""
     if primary != "execute":
         return ""
-    words = path.replace("/", ".").split(".")
+    words = _CLASS.sub("?", path).replace("/", ".").split(".")
     named = [purpose for purpose, segments in NAMED_FOR if not segments.isdisjoint(words)]
     if f"{'.'.join(words)}.".startswith(FILE_SYSTEM):
         named.append("work with files")

@@ -114,6 +114,11 @@ def test_a_telling_name_is_said_where_the_item_is_run(segment: str) -> None:
     assert "(named for " not in right_words(f"rye.execute.tool.acme.{segment}x")
 
 
+@pytest.mark.parametrize("path", ["[x.mcp.x]*", "[.shell.]*", "*[!.registry.]"])
+def test_letters_in_a_class_are_no_name(path: str) -> None:
+    assert right_words(f"rye.execute.tool.{path}").endswith(PROGRAMS)
+
+
 PATHS = st.from_regex(r"(?:[a-z0-9*?_./-]|\[!?[a-z./]{1,3}\]){1,40}", fullmatch=True).filter(is_path_pattern)
 
 
