@@ -45,6 +45,7 @@ from registry_server.api.sessions import (
 from registry_server.api.sign_in import Attempt, IssuerReturn, name_in
 from registry_server.pages import account as pages
 from registry_server.pages.account import HOME, DeviceView, LinkView, Signed, SignInView, TeamRow
+from registry_server.pages.confirming import revoking_page
 from registry_server.pages.errors import error_page
 from registry_server.pages.page_layout import Page
 from rye.errors import RyeError
@@ -180,6 +181,19 @@ async def _make_token(request: AnyRequest) -> Response[bytes]:
     return await _tokens_of(request, member, await changing(service_of(request), make))
 
 
+@route("/-/account/tokens/{token:str}/revoke", http_method=_READ)
+async def _ask_to_revoke(request: AnyRequest, token: FromPath[str]) -> Response[bytes]:
+    member = await signed_in(request)
+    if member is None:
+        return sign_in_first(request)
+    own = await reading(service_of(request), lambda connection: tokens.listing(connection, member.id))
+    found = next((one for one in own if one.token == token and tokens.state_of(one, now_text()) == "active"), None)
+    if found is None:
+        hint = f"Your tokens are at {HOME}/tokens"
+        raise RyeError("no-such-entry", "You have no active token with this ID.", hint, what="token")
+    return answer(request, revoking_page(signed(request, member, f"{HOME}/tokens"), found))
+
+
 @route("/-/account/tokens/{token:str}/revoke", http_method=_SEND)
 async def _revoke_token(request: AnyRequest, token: FromPath[str]) -> Response[bytes]:
     member, _ = await form_of(request)
@@ -310,6 +324,6 @@ def redirect(target: str, cookies: list[Cookie] | None = None) -> Response[bytes
 
 
 ACCOUNT_ROUTES = (
-    *(_home, _link, _login, _callback, _logout, _tokens, _make_token, _revoke_token, _teams),
+    *(_home, _link, _login, _callback, _logout, _tokens, _make_token, _ask_to_revoke, _revoke_token, _teams),
     *(_device, _decide_device),
 )

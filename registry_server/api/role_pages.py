@@ -17,7 +17,8 @@ from registry_server.accounts.roles import Given
 from registry_server.api.account_pages import answer, redirect, sign_in_first, signed
 from registry_server.api.requests import service_of
 from registry_server.api.sessions import AnyRequest, Form, changing, form_of, one, reading, record, signed_in
-from registry_server.pages.account import HOME, roles_page
+from registry_server.pages.account import HOME, HolderRow, holder_row, roles_page
+from registry_server.pages.confirming import lowering_page, lowers, taking_page
 from rye.errors import RyeError
 from rye.items.identity import is_segment
 
@@ -42,18 +43,46 @@ async def _roles(request: AnyRequest, namespace: FromPath[str]) -> Response[byte
 @route("/-/account/namespaces/{namespace:str}/give", http_method=[HttpMethod.POST])
 async def _give(request: AnyRequest, namespace: FromPath[str]) -> Response[bytes]:
     member, form = await form_of(request)
-    role = one(form, "role")
+    role, is_sure = one(form, "role"), one(form, "sure") == "yes"
 
-    def give(connection: sa.Connection) -> None:
+    def give(connection: sa.Connection) -> HolderRow | None:
+        """Return the holder of a role that would be lowered, unless the member is sure."""
         _require_owner(connection, member, namespace)
-        account, team, who = _meant(connection, form)
-        if not roles.give(connection, namespace, role, account=account, team=team):
-            return
-        _require_owners(connection, namespace)
-        record(connection, request, "role.add", member, {"who": who, "role": role}, f"namespace:{namespace}")
+        holder = _holder(connection, namespace, form)
+        account, team = holder.account or None, holder.team or None
+        if lowers(holder.role, role) and not is_sure:
+            return holder
+        if roles.give(connection, namespace, role, account=account, team=team):
+            _require_owners(connection, namespace)
+            detail = {"who": holder.label, "role": role}
+            record(connection, request, "role.add", member, detail, f"namespace:{namespace}")
+        return None
 
-    await changing(service_of(request), give)
+    holder = await changing(service_of(request), give)
+    if holder is not None:
+        head = signed(request, member, f"{HOME}/namespaces/{namespace}")
+        return answer(request, lowering_page(head, namespace, holder, role))
     return redirect(f"{HOME}/namespaces/{namespace}")
+
+
+@route("/-/account/namespaces/{namespace:str}/take", http_method=[HttpMethod.GET, HttpMethod.HEAD])
+async def _ask_to_take(request: AnyRequest, namespace: FromPath[str]) -> Response[bytes]:
+    member = await signed_in(request)
+    if member is None:
+        return sign_in_first(request)
+    asked = {name: [request.query_params.get(name, "")[:200]] for name in ("account", "team")}
+
+    def look(connection: sa.Connection) -> HolderRow:
+        _require_owner(connection, member, namespace)
+        return _holder(connection, namespace, asked)
+
+    holder = await reading(service_of(request), look)
+    path = f"{HOME}/namespaces/{namespace}"
+    return (
+        answer(request, taking_page(signed(request, member, path), namespace, holder))
+        if holder.role
+        else redirect(path)
+    )
 
 
 @route("/-/account/namespaces/{namespace:str}/take", http_method=[HttpMethod.POST])
@@ -62,10 +91,10 @@ async def _take(request: AnyRequest, namespace: FromPath[str]) -> Response[bytes
 
     def take(connection: sa.Connection) -> bool:
         _require_owner(connection, member, namespace)
-        account, team, who = _meant(connection, form)
-        if roles.take(connection, namespace, account=account, team=team):
+        holder = _holder(connection, namespace, form)
+        if roles.take(connection, namespace, account=holder.account or None, team=holder.team or None):
             _require_owners(connection, namespace)
-            record(connection, request, "role.remove", member, {"who": who}, f"namespace:{namespace}")
+            record(connection, request, "role.remove", member, {"who": holder.label}, f"namespace:{namespace}")
         return dict(roles.of_account(connection, member.id)).get(namespace) == "owner"
 
     still = await changing(service_of(request), take)
@@ -86,19 +115,19 @@ def _require_owners(connection: sa.Connection, namespace: str) -> None:
         raise RyeError("last-owner", f"{namespace} would have no owner left.", "Make someone else an owner first.")
 
 
-def _meant(connection: sa.Connection, form: Form) -> tuple[str | None, str | None, str]:
-    """Return account, team, and their name for the audit events.
+def _holder(connection: sa.Connection, namespace: str, form: Form) -> HolderRow:
+    """Return the account or team that a form means, with its role; without one, the role is empty.
 
     Raises RyeError ``bad-request``, ``no-such-entry``.
     """
     account, team = one(form, "account").strip(), one(form, "team").strip()
     if bool(account) == bool(team):
         raise RyeError("bad-request", "Name either an account or a team.", None)
-    if account:
-        member = members.named(connection, account)
-        return member.id, None, member.name
-    roles.require_team(connection, team)
-    return None, team, f"team {team}"
+    if not account:
+        roles.require_team(connection, team)
+        return holder_row(roles.role_of(connection, namespace, team=team) or "", None, team)
+    member = members.named(connection, account)
+    return holder_row(roles.role_of(connection, namespace, account=member.id) or "", member, None)
 
 
-ROLE_ROUTES = (_roles, _give, _take)
+ROLE_ROUTES = (_roles, _give, _ask_to_take, _take)

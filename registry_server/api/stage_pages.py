@@ -23,6 +23,7 @@ from registry_server.api.sessions import AnyRequest, address_of, form_of, one, r
 from registry_server.pages.account import HOME, stages_page
 from registry_server.pages.analysed import files_of
 from registry_server.pages.comparison import Side
+from registry_server.pages.confirming import rejecting_page
 from registry_server.pages.page_context import Reader
 from registry_server.pages.registry_view import RegistryView
 from registry_server.pages.stage import Content, Staged, content_of, stage_page
@@ -57,6 +58,17 @@ async def _stage(request: AnyRequest, stage: FromPath[str]) -> Response[bytes]:
     return answer(request, stage_page(signed(request, member, _HERE), row, content, may_reject))
 
 
+@route(f"{_HERE}/{{stage:str}}/reject", http_method=_READ)
+async def _ask_to_reject(request: AnyRequest, stage: FromPath[str]) -> Response[bytes]:
+    service, member = service_of(request), await signed_in(request)
+    if member is None:
+        return sign_in_first(request)
+    row = await _rejectable(service, await _account(service, member), stage)
+    if row.state != "staged":
+        return redirect(f"{_HERE}/{row.id}")
+    return answer(request, rejecting_page(signed(request, member, _HERE), row))
+
+
 @route(f"{_HERE}/{{stage:str}}/reject", http_method=[HttpMethod.POST])
 async def _reject(request: AnyRequest, stage: FromPath[str]) -> Response[bytes]:
     service = service_of(request)
@@ -65,13 +77,19 @@ async def _reject(request: AnyRequest, stage: FromPath[str]) -> Response[bytes]:
     if not reason or not reason.isprintable():
         raise RyeError("bad-request", "Give a reason on one line.", None)
     account = await _account(service, member)
+    row = await _rejectable(service, account, stage)
+    await asyncio.to_thread(service.staging.reject, account, row.id, reason, address_of(request))
+    return redirect(_HERE)
+
+
+async def _rejectable(service: Service, account: Account, stage: str) -> StageRow:
+    """Return a stage that the account may reject. Raises RyeError ``no-such-entry``, ``insufficient-role``."""
     row = (await asyncio.to_thread(service.staging.detail, account, stage[:100])).stage
     if not _owns(account, row.namespace):
         raise RyeError(
             "insufficient-role", f"Only owners of {row.namespace} can reject here.", f"Run `rye stage reject {row.id}`."
         )
-    await asyncio.to_thread(service.staging.reject, account, row.id, reason, address_of(request))
-    return redirect(_HERE)
+    return row
 
 
 async def _account(service: Service, member: AccountMember) -> Account:
@@ -109,4 +127,4 @@ def _content(service: Service, account: Account, identifier: str) -> tuple[Stage
     return detail.stage, content_of(Staged(release, data, attached, keys), before)
 
 
-STAGE_PAGES = (_stages, _stage, _reject)
+STAGE_PAGES = (_stages, _stage, _ask_to_reject, _reject)

@@ -177,12 +177,12 @@ class StagesView(Struct, frozen=True):
 
 def sign_in_page(view: SignInView) -> Page:
     """Return the page for people who are not signed in."""
-    return _page("sign_in", view, "Sign in")
+    return account_page("sign_in", view, "Sign in")
 
 
 def link_page(view: LinkView) -> Page:
     """Return the page behind a sign-in link."""
-    return _page("link", view, "Sign in with a link")
+    return account_page("link", view, "Sign in with a link")
 
 
 def home_page(
@@ -201,7 +201,7 @@ def home_page(
     view = HomeView(
         signed=signed, issuer=member.issuer, account=member.id, roles=rows, waiting=waiting, tokens=tokens, teams=teams
     )
-    return _page("home", view, "Your account")
+    return account_page("home", view, "Your account")
 
 
 def tokens_page(
@@ -233,36 +233,37 @@ def tokens_page(
         most=most,
         made=made,
     )
-    return _page("tokens", view, "Tokens")
+    return account_page("tokens", view, "Tokens")
 
 
 def teams_page(signed: Signed, teams: list[TeamRow]) -> Page:
     """Return the page of the person's teams."""
-    return _page("teams", TeamsView(signed, tuple(teams)), "Teams")
+    return account_page("teams", TeamsView(signed, tuple(teams)), "Teams")
 
 
 def roles_page(signed: Signed, namespace: str, given: list[Given], people: dict[str, AccountMember]) -> Page:
     """Return the page of a namespace's roles. ``people``: accounts by name."""
-    rows = []
-    for one in given:
-        if one.account is not None:
-            member = people[one.account]
-            detail = f"{member.issuer} {member.subject}" if member.issuer else "created by the operator"
-            rows.append(HolderRow(member.name, f"{member.id}, {detail}", one.role, member.id, ""))
-        else:
-            rows.append(HolderRow(f"team {one.team}", "", one.role, "", str(one.team)))
-    view = RolesView(signed, namespace, namespace_path(namespace), tuple(rows))
-    return _page("roles", view, f"Roles in {namespace}")
+    rows = tuple(holder_row(one.role, people.get(one.account or ""), one.team) for one in given)
+    view = RolesView(signed, namespace, namespace_path(namespace), rows)
+    return account_page("roles", view, f"Roles in {namespace}")
+
+
+def holder_row(role: str, member: AccountMember | None, team: str | None) -> HolderRow:
+    """Return the row of a role. ``member``: who has it; None: the team."""
+    if member is None:
+        return HolderRow(f"team {team}", "", role, "", str(team))
+    detail = f"{member.issuer} {member.subject}" if member.issuer else "created by the operator"
+    return HolderRow(member.name, f"{member.id}, {detail}", role, member.id, "")
 
 
 def device_page(view: DeviceView) -> Page:
     """Return the page that confirms a program."""
-    return _page("device", view, "Sign in a program")
+    return account_page("device", view, "Sign in a program")
 
 
 def stages_page(signed: Signed, rows: list[StageRow]) -> Page:
     """Return the list of stages that wait for a signature."""
-    return _page("stages", StagesView(signed, tuple(rows)), "Releases that wait for a signature")
+    return account_page("stages", StagesView(signed, tuple(rows)), "Releases that wait for a signature")
 
 
 def html(page: Page, site: Site, now: datetime) -> bytes:
@@ -275,7 +276,8 @@ def moment(text: str | None) -> datetime | None:
     return None if text is None else datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
 
 
-def _page(template: str, view: Struct, title: str) -> Page:
+def account_page(template: str, view: Struct, title: str) -> Page:
+    """Return a page below ``/-/account`` from its template."""
     path = HOME
     return Page(
         template=f"account/{template}.html",

@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from registry_server.embedded import start_embedded, stop_embedded
-from tests.browser.chromium import Visit
+from tests.browser.chromium import NARROW, Visit
 from tests.browser.people import cookies_of, link
 from tests.scenes.registry import Registry
 from tests.scenes.registry_process import init, operator
@@ -47,7 +47,18 @@ class TestJourneys:
         assert whoami(registry, token[0]).json()["scopes"] == ["read", "publish"]
         page.get_by_role("link", name="Tokens", exact=True).click()
         assert token[0] not in page.content()
-        page.get_by_role("button", name="Revoke laptop").click()
+        page.set_viewport_size({"width": NARROW["width"], "height": NARROW["height"]})
+        page.get_by_role("link", name="Revoke laptop").click()
+        assert page.get_by_role("heading", name="Revoke the token laptop?").is_visible()
+        page.get_by_role("link", name="Keep it").click()
+        assert whoami(registry, token[0]).status_code == 200
+        page.get_by_role("link", name="Revoke laptop").click()
+        revoke = page.get_by_role("button", name="Revoke it")
+        box = revoke.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= NARROW["width"]
+        revoke.click()
+        assert page.url == f"{registry.url}/-/account/tokens"
         assert whoami(registry, token[0]).status_code == 401
         page.get_by_role("button", name="Sign out").click()
         assert page.get_by_role("heading", name="Sign in").is_visible()
@@ -78,10 +89,12 @@ class TestJourneys:
         visit.page.get_by_role("textbox", name="Account").fill("helper")
         visit.page.get_by_label("Role", exact=True).select_option("publisher")
         visit.page.get_by_role("button", name="Give role").click()
-        take = visit.page.get_by_role("button", name="Remove from helper")
+        take = visit.page.get_by_role("link", name="Remove helper")
         assert take.is_visible()
         take.click()
-        assert visit.page.get_by_role("button", name="Remove from helper").count() == 0
+        assert visit.page.get_by_text("helper loses what the role publisher allows here").is_visible()
+        visit.page.get_by_role("button", name="Remove the role").click()
+        assert take.count() == 0
         visit.close()
 
 

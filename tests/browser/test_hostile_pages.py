@@ -6,6 +6,7 @@ keyboard, on a narrow screen, in light and dark, with a screen reader.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -54,9 +55,23 @@ def site(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator
     begun = httpx.post(f"{registry.url}/api/v1/device/authorize", data={"name": BREAK_OUT}).json()
     listed = httpx.get(f"{registry.url}/-/account/stages", headers={"Cookie": secret}).text
     stage = listed.partition("/-/account/stages/")[2].partition('"')[0]
+    overview = httpx.get(f"{registry.url}/-/account", headers={"Cookie": secret}).text
+    proof = overview.partition('name="proof" value="')[2].partition('"')[0]
+    form = {"proof": proof, "name": "W" * 60 + BREAK_OUT[:40], "scope": "read"}
+    httpx.post(f"{registry.url}/-/account/tokens", headers={"Cookie": secret}, data=form)
+    asking = [
+        found
+        for path in ("/-/account/tokens", "/-/account/namespaces/evil", f"/-/account/stages/{stage}")
+        for found in re.findall(
+            r'href="(/-/account/[^"]*/(?:revoke|take|reject)[^"]*)"',
+            httpx.get(f"{registry.url}{path}", headers={"Cookie": secret}).text,
+        )
+    ]
+    assert len(asking) == 3
     own = (
         *("/-/account", "/-/account/tokens", "/-/account/stages", f"/-/account/stages/{stage}", "/-/account/teams"),
         *("/-/account/namespaces/evil", f"/-/account/device?code={begun['user_code']}", "/-/account/device"),
+        *asking,
         "/-/account/nothing",
     )
     yield HostileSite(registry, hostile, cookies, own)

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
+import lxml.html
 import pytest
 
 from registry_server.accounts import device_logins, members
@@ -40,6 +41,17 @@ def sign_in(local: LocalRegistry, name: str, *words: str) -> dict[str, str]:
     local.client.cookies.clear()
     cookie = answer.headers["set-cookie"].partition(";")[0]
     return {"Cookie": cookie}
+
+
+def tree(answer: httpx.Response) -> Any:
+    """Return a page's HTML."""
+    return lxml.html.fromstring(answer.content)
+
+
+def page_of(local: LocalRegistry, browser: dict[str, str]) -> httpx.Response:
+    """Return the overview of an account."""
+    answer: httpx.Response = local.get("/-/account", headers=browser)
+    return answer
 
 
 def proof(local: LocalRegistry, browser: dict[str, str]) -> str:
@@ -100,6 +112,39 @@ class TestOwnTokens:
         assert local.get("/api/v1/whoami", found[0]).status_code == 200
         local.post(f"/-/account/tokens/{found[1]}/revoke", headers=browser, data={"proof": fields["proof"]})
         assert local.get("/api/v1/whoami", found[0]).status_code == 401
+
+    def test_revoking_asks_before_it_does_it(self, local: LocalRegistry) -> None:
+        browser, other = sign_in(local, "asker"), sign_in(local, "not-asked")
+        made = {"proof": proof(local, browser), "name": "old & <i>laptop</i>", "scope": "read", "expires": "7d"}
+        page = local.post("/-/account/tokens", headers=browser, data=made).text
+        token = re.search(r"rye_([0-9a-f]{16})_[A-Za-z0-9_-]{43}", page)
+        assert token is not None
+        path = f"/-/account/tokens/{token[1]}/revoke"
+        listed = tree(local.get("/-/account/tokens", headers=browser))
+        assert [form.action for form in listed.forms if form.method == "POST"] == [
+            "/-/account/logout",
+            "/-/account/tokens",
+        ]
+        (link,) = listed.xpath("//a[contains(@href, '/revoke')]")
+        assert (link.get("href"), link.text_content()) == (path, "Revoke old & <i>laptop</i>")
+        asked = local.get(path, headers=browser)
+        assert asked.headers["content-security-policy"] == page_of(local, browser).headers["content-security-policy"]
+        question = tree(asked)
+        assert question.xpath("//h1")[0].text_content() == "Revoke the token old & <i>laptop</i>?"
+        assert question.xpath("//a[contains(@class, 'button')]/@href") == ["/-/account/tokens"]
+        assert local.get("/api/v1/whoami", token[0]).status_code == 200
+        assert local.get(path, headers=other).status_code == 404
+        assert "laptop" not in local.get(path).text
+        (form,) = (each for each in question.forms if each.action == path)
+        assert local.post(path, headers=browser, data={**form.fields, "proof": "0" * 64}).status_code == 403
+        crossed = {**browser, "Sec-Fetch-Site": "cross-site"}
+        assert local.post(path, headers=crossed, data=dict(form.fields)).status_code == 403
+        assert local.get("/api/v1/whoami", token[0]).status_code == 200
+        done = local.post(path, headers=browser, data=dict(form.fields))
+        assert (done.status_code, done.headers["location"]) == (303, "/-/account/tokens")
+        assert local.get("/api/v1/whoami", token[0]).status_code == 401
+        assert local.get(path, headers=browser).status_code == 404
+        assert local.get("/-/account/tokens/%3Cscript%3E/revoke", headers=browser).status_code == 404
 
     def test_a_form_without_the_session_s_proof_does_nothing(self, local: LocalRegistry) -> None:
         browser, other = sign_in(local, "careful"), sign_in(local, "attacker")

@@ -18,7 +18,7 @@ from registry_server.api.stage_pages import STAGE_PAGES
 from registry_server.storage import database
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.registry_process import run
-from tests.server.test_account_pages import proof, sign_in
+from tests.server.test_account_pages import proof, sign_in, tree
 
 ROUTES: Any = (*ACCOUNT_ROUTES, *ROLE_ROUTES, *STAGE_PAGES)
 
@@ -95,13 +95,52 @@ class TestOwners:
         owner = sign_in(local, "last", "--namespace", "lonely", "--role", "owner")
         page = "/-/account/namespaces/lonely"
         assert send(local, owner, f"{page}/take", account="last").status_code == 409
-        assert send(local, owner, f"{page}/give", account="last", role="reader").status_code == 409
+        assert send(local, owner, f"{page}/give", account="last", role="reader", sure="yes").status_code == 409
         assert send(local, owner, f"{page}/give", team="crew", role="owner").status_code == 303
         assert send(local, owner, f"{page}/take", account="last").status_code == 409  # that team has no members
         operator(local, "team", "add", "crew", "last")
         answer = send(local, owner, f"{page}/take", account="last")
         assert (answer.status_code, answer.headers["location"]) == (303, page)
         assert held(local, "lonely") == {"team crew": "owner"}
+
+    def test_a_role_is_taken_after_a_question_that_changes_nothing(self, local: LocalRegistry) -> None:
+        owner = sign_in(local, "asks", "--namespace", "asked", "--role", "owner")
+        friend = local.member("<b>wide</b>" + "W" * 80)
+        page = "/-/account/namespaces/asked"
+        for who in ({"account": friend}, {"team": "crew"}):
+            send(local, owner, f"{page}/give", role="publisher", **who)
+        links = tree(local.get(page, headers=owner)).xpath("//a[contains(@href, '/take?')]/@href")
+        assert len(links) == 3
+        before = held(local, "asked")
+        for link in links[1:]:
+            asked = local.get(link, headers=owner)
+            (form,) = (each for each in tree(asked).forms if each.action == f"{page}/take")
+            assert form.method == "POST"
+            assert "loses what the role publisher allows here" in asked.text
+            assert "<b>wide" not in asked.text
+            assert asked.headers["cache-control"] == "private, no-store"
+            assert held(local, "asked") == before
+            assert local.post(f"{page}/take", headers=owner, data=dict(form.fields)).status_code == 303
+        assert held(local, "asked") == {"asks": "owner"}
+        gone = local.get(links[1], headers=owner)
+        assert (gone.status_code, gone.headers["location"]) == (303, page)
+        stranger = sign_in(local, "asks-not")
+        assert local.get(links[0], headers=stranger).status_code == 404
+        assert "asks" not in local.get(links[0]).text
+
+    def test_a_role_is_lowered_after_a_question_and_raised_without_one(self, local: LocalRegistry) -> None:
+        owner = sign_in(local, "lifts", "--namespace", "lifted", "--role", "owner")
+        friend = local.member("lifted-friend")
+        page = "/-/account/namespaces/lifted/give"
+        for role in ("reader", "publisher", "owner", "owner"):
+            assert send(local, owner, page, account=friend, role=role).status_code == 303
+        asked = send(local, owner, page, account=friend, role="reader")
+        assert asked.status_code == 200
+        assert "Make lifted-friend reader in place of owner?" in asked.text
+        assert held(local, "lifted")["lifted-friend"] == "owner"
+        (form,) = (each for each in tree(asked).forms if each.action == page)
+        assert local.post(page, headers=owner, data=dict(form.fields)).status_code == 303
+        assert held(local, "lifted")["lifted-friend"] == "reader"
 
     @pytest.mark.parametrize(
         "fields",

@@ -142,12 +142,19 @@ def test_an_owner_rejects_with_a_reason_and_a_publisher_does_not(local: LocalReg
     sent = {"proof": proof(local, publisher), "reason": "No"}
     assert local.post(path, headers=publisher, data=sent).status_code == 403
     owner = sign_in(local, "owns", "--namespace", "acme", "--role", "owner")
+    assert path in local.get(f"/-/account/stages/{identifier}", headers=owner).text
+    assert local.get(path, headers=publisher).status_code == 403
+    asked: Any = lxml.html.fromstring(local.get(path, headers=owner).content)
+    (form,) = (each for each in asked.forms if each.action == path)
+    assert (form.method, sorted(form.fields)) == ("POST", ["proof", "reason"])
     assert local.post(path, headers=owner, data={"proof": proof(local, owner), "reason": " "}).status_code == 400
     sent = {"proof": proof(local, owner), "reason": "It runs a shell"}
     assert local.post(path, headers=owner, data=sent).status_code == 303
     page = local.get(f"/-/account/stages/{identifier}", headers=owner).text
     assert "rejected" in page
     assert "It runs a shell" in page
+    again = local.get(path, headers=owner)
+    assert (again.status_code, again.headers["location"]) == (303, f"/-/account/stages/{identifier}")
     assert local.post(path, headers=owner, data=sent).status_code == 409
 
 
@@ -162,7 +169,7 @@ def test_no_way_leads_from_the_pages_into_the_log(local: LocalRegistry, acme: Pu
         assert answer.status_code in (404, 405)
     assert local.get("/head").content == before
     forms = re.findall(r'<form[^>]*action="([^"]*)"', local.get(f"/-/account/stages/{identifier}", headers=owner).text)
-    assert sorted(forms) == ["/-/account/logout", f"/-/account/stages/{identifier}/reject", "/-/search"]
+    assert sorted(forms) == ["/-/account/logout", "/-/search"]
     assert all("approv" not in path for handler in STAGE_PAGES for path in handler.paths)
 
 
