@@ -4,8 +4,8 @@ response."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from litestar import HttpMethod, Request, Response, route
@@ -31,7 +31,7 @@ from registry_server.pages.feed import Scope, feed_page
 from registry_server.pages.home import home_page
 from registry_server.pages.item import item_page, page_path
 from registry_server.pages.limits import LISTS, PAGES
-from registry_server.pages.listings import SORTS, Filters, Sort
+from registry_server.pages.listings import Filters
 from registry_server.pages.lists import dependents_page, list_page, list_path, publishers_page, publishers_path
 from registry_server.pages.negotiation import wants_html
 from registry_server.pages.page_cache import Answer, PageRequest
@@ -40,10 +40,13 @@ from registry_server.pages.page_drafts import Maker
 from registry_server.pages.search import Search, search_page
 from registry_server.pages.source import raw_page, source_page, source_path
 from registry_server.pages.versions import asked_comparison, newest_page, of_item_or_item, versions_page
+from registry_server.search.orders import ORDERS, SORTS, Order, Sort
 from rye.errors import RyeError
 from rye.items.kinds import KINDS
+from rye.text.ranking.scoring import of_kind
 
 _Request = Request[Any, Any, State]
+_O = TypeVar("_O", bound=str)
 _READ = [HttpMethod.GET, HttpMethod.HEAD]
 _STYLE_CACHE = "public, max-age=31536000, immutable"
 
@@ -127,14 +130,25 @@ async def _search(request: _Request) -> Response[bytes]:
         )
     if kind and kind not in KINDS:
         raise RyeError("bad-request", f"{kind[:80]!r} is not a kind of item.", f"Kinds: {KINDS.names()}.")
+    query, named = of_kind(query, kind or None, KINDS)
+    query, kind = query.strip(), named or ""
     if not query:
         return await _list(request, kind)
-    wanted = Search(query, kind, number_of(request, "offset", 0, 0, PAGES.search_depth))
+    order: Order = _one_of(ORDERS, request.query_params.get("sort", "relevance"))
+    wanted = Search(query, kind, number_of(request, "offset", 0, 0, PAGES.search_depth), order)
 
     async def prepare() -> Maker:
+        if order == "used":
+            await service.pages.prepared(service.fill_lists)
         await service.pages.turn(PAGES.search_pace_seconds)
         asked_for = service.searches.ask(
-            query, kind=kind or None, visible=reader.namespaces, limit=PAGES.search_results, offset=wanted.offset
+            query,
+            kind=kind or None,
+            visible=reader.namespaces,
+            limit=PAGES.search_results,
+            offset=wanted.offset,
+            order=order,
+            is_counted=True,
         )
         try:
             results = await asyncio.wrap_future(asked_for)
@@ -165,11 +179,15 @@ async def _list(request: _Request, kind: str) -> Response[bytes]:
 
 
 def _sort(request: _Request) -> Sort:
-    text = request.query_params.get("sort", "used")
-    for sort in SORTS:
-        if text == sort:
-            return sort
-    raise RyeError("bad-request", f"`sort` must be one of {', '.join(SORTS)}.", None)
+    return _one_of(SORTS, request.query_params.get("sort", "used"))
+
+
+def _one_of(orders: Sequence[_O], text: str) -> _O:
+    """Return the order of this name. Raises RyeError ``bad-request``."""
+    for order in orders:
+        if text == order:
+            return order
+    raise RyeError("bad-request", f"`sort` must be one of {', '.join(orders)}.", None)
 
 
 @route("/-/items", http_method=_READ)

@@ -150,7 +150,12 @@ def entry_path(position: int) -> str:
     return f"/-/log/{position}"
 
 
-def search_path(query: str, offset: int = 0, kind: str = "") -> str:
+def search_path(query: str, offset: int = 0, kind: str = "", order: str = "relevance") -> str:
     """Return the path of a page of search results. ``kind``: empty for all kinds."""
-    asked = {"q": query, **({"kind": kind} if kind else {}), **({"offset": str(offset)} if offset else {})}
+    asked = {
+        "q": query,
+        **({"kind": kind} if kind else {}),
+        **({"sort": order} if order != "relevance" else {}),
+        **({"offset": str(offset)} if offset else {}),
+    }
     return f"/-/search?{urlencode(asked)}"

@@ -14,11 +14,12 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 from msgspec import Struct
+from msgspec.structs import replace
 
 from registry_server.pages import page_layout
 from registry_server.pages.analysed import analysis_of
@@ -29,15 +30,13 @@ from registry_server.pages.item_rows import Use, Wanted
 from registry_server.pages.limits import LISTS
 from registry_server.pages.page_context import Reader, Site
 from registry_server.pages.registry_view import RegistryView
+from registry_server.search.orders import Sort, allowed
 from registry_server.storage import database
 from registry_server.storage.objects import Objects
 from registry_server.storage.schema import documents, keysets, listings
 from rye.describing.description import Description
 from rye.items.identity import Identity
 from rye.storage.verdicts import running_code
-
-Sort = Literal["used", "newest", "name"]
-SORTS: tuple[Sort, ...] = ("used", "newest", "name")
 
 
 class Filters(Struct, frozen=True, kw_only=True):
@@ -206,7 +205,7 @@ def items_of(registry: RegistryView, filters: Filters, start: int, most: int) ->
         ),
         "newest": (documents.c.number.desc(),),
         "name": (name,),
-    }["newest" if filters.sort == "used" and registry.reader.namespaces is not None else filters.sort]
+    }[allowed(filters.sort, is_limited=registry.reader.namespaces is not None)]
     asked = _listed(filters, registry.reader).order_by(*order).offset(start).limit(most)
     wanted: list[Wanted] = []
     rows: Sequence[Any] = registry.connection.execute(asked).all()
@@ -222,13 +221,13 @@ def count_of(registry: RegistryView, filters: Filters) -> int:
     return registry.connection.scalar(asked) or 0
 
 
-def counts_by_kind(registry: RegistryView, namespace: str = "") -> dict[str, int]:
-    """Return how many items of each kind the reader may see. ``namespace``: only in that one; empty: in all."""
-    asked = sa.select(documents.c.kind, sa.func.count()).group_by(documents.c.kind)
+def counts_by_kind(registry: RegistryView, namespace: str = "", filters: Filters | None = None) -> dict[str, int]:
+    """Return how many items of each kind the reader may see. ``namespace``: only in that one; empty: in all; ``filters``: what
+    else is asked of them, whatever kind it names."""
+    listed = _listed(replace(filters or Filters(), kind=""), registry.reader)
+    asked = listed.with_only_columns(documents.c.kind, sa.func.count()).group_by(documents.c.kind)
     if namespace:
         asked = asked.where(documents.c.namespace == namespace)
-    if registry.reader.namespaces is not None:
-        asked = asked.where(documents.c.namespace.in_(registry.reader.namespaces))
     return {str(kind): int(count) for kind, count in registry.connection.execute(asked)}
 
 
@@ -278,7 +277,7 @@ def publishers_of(registry: RegistryView, sort: Sort, start: int, most: int) -> 
         "used": (uses.desc(), items.desc(), name),
         "newest": (claimed.c.first.desc(),),
         "name": (name,),
-    }["newest" if sort == "used" and registry.reader.namespaces is not None else sort]
+    }[allowed(sort, is_limited=registry.reader.namespaces is not None)]
     asked = sa.select(claimed.c.namespace, items, uses).outerjoin_from(
         claimed, counted, counted.c.namespace == claimed.c.namespace
     )

@@ -14,10 +14,8 @@ from registry_server.pages.item_rows import ItemRow, Wanted, named, row_cost
 from registry_server.pages.limits import LISTS
 from registry_server.pages.listed_items import item_rows
 from registry_server.pages.listings import (
-    SORTS,
     Filters,
     Publisher,
-    Sort,
     count_of,
     counts_by_kind,
     items_of,
@@ -29,6 +27,7 @@ from registry_server.pages.page_budget import fitting
 from registry_server.pages.page_drafts import Maker, for_each_head
 from registry_server.pages.page_layout import Page
 from registry_server.pages.registry_view import RegistryView
+from registry_server.search.orders import SORTS, Order, Sort
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 
@@ -102,8 +101,7 @@ def list_page(filters: Filters, start: int = 0) -> Maker:
             unknown=unknown_count(registry, filters.kind) if _is_filtered(filters) else 0,
             kinds=kind_choices(registry, filters),
             sorts=tuple(
-                Choice(_SORT_WORDS[sort], list_path(replace(filters, sort=sort)), sort == filters.sort)
-                for sort in SORTS
+                Choice(SORT_WORDS[sort], list_path(replace(filters, sort=sort)), sort == filters.sort) for sort in SORTS
             ),
             filters=(
                 Choice("no alarms", list_path(replace(filters, no_alarms=not filters.no_alarms)), filters.no_alarms),
@@ -128,7 +126,12 @@ def list_page(filters: Filters, start: int = 0) -> Maker:
     return for_each_head(make)
 
 
-_SORT_WORDS: dict[Sort, str] = {"used": "most used by others", "newest": "newest", "name": "name"}
+SORT_WORDS: dict[Order, str] = {
+    "relevance": "relevance",
+    "used": "most used by others",
+    "newest": "newest",
+    "name": "name",
+}
 
 
 def _title(kind: str) -> str:
@@ -141,12 +144,12 @@ def _is_filtered(filters: Filters) -> bool:
 
 def kind_choices(registry: RegistryView, filters: Filters) -> tuple[Choice, ...]:
     """Return links to the same list of all kinds, and of each kind that the reader may see items of."""
-    counts = counts_by_kind(registry)
+    counts = counts_by_kind(registry, filters=filters)
     every = Choice("all", list_path(replace(filters, kind="")), not filters.kind, sum(counts.values()))
     named = (
-        Choice(KINDS[kind].folder, list_path(replace(filters, kind=kind)), kind == filters.kind, counts[kind])
+        Choice(KINDS[kind].folder, list_path(replace(filters, kind=kind)), kind == filters.kind, counts.get(kind, 0))
         for kind in KINDS
-        if kind in counts
+        if kind in counts or kind == filters.kind
     )
     return (every, *named)
 
@@ -246,7 +249,7 @@ def publishers_page(sort: Sort = "used", start: int = 0) -> Maker:
         found = publishers_of(registry, sort, start, LISTS.items + 1)
         view = PublishersView(
             namespaces=tuple(publisher_row(registry, one) for one in found[: LISTS.items]),
-            sorts=tuple(Choice(_SORT_WORDS[each], publishers_path(each), each == sort) for each in SORTS),
+            sorts=tuple(Choice(SORT_WORDS[each], publishers_path(each), each == sort) for each in SORTS),
             previous_page=publishers_path(sort, max(start - LISTS.items, 0)) if start else None,
             next_page=publishers_path(sort, start + LISTS.items) if len(found) > LISTS.items else None,
         )

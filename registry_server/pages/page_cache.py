@@ -158,6 +158,11 @@ class PageCache:
             return Answer(304, headers, b"")
         return Answer(kept.page.status, headers, kept.page.whole(self._site(kept.head)))
 
+    async def prepared(self, prepare: Callable[[sa.Engine, int], None]) -> None:
+        """Write what a search needs before it is asked, for the newest head."""
+        head = await self._newest()
+        await self._in_thread(lambda: prepare(self._writing, head.size))
+
     def site(self) -> Site:
         """Return what is known of the registry without reading the database."""
         return self._site(self._head[1] if self._head is not None else None)

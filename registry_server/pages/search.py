@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,14 +11,16 @@ from registry_server.pages.addresses import namespace_path, search_path
 from registry_server.pages.item_rows import ItemRow, Wanted
 from registry_server.pages.limits import PAGES
 from registry_server.pages.listed_items import item_rows
-from registry_server.pages.listings import counts_by_kind
+from registry_server.pages.listings import counts_by_kind, unknown_count
+from registry_server.pages.lists import SORT_WORDS, Choice
 from registry_server.pages.page_drafts import Maker, for_each_head
 from registry_server.pages.page_layout import Page
 from registry_server.pages.registry_view import RegistryView
-from registry_server.search.finding import Hit, SearchResults
+from registry_server.search.finding import RANKED, Hit, SearchResults
+from registry_server.search.orders import ORDERS, Order
 from rye.items.identity import Identity, is_segment
 from rye.items.kinds import KINDS
-from rye.registry.protocol.wire import SearchTotal
+from rye.registry.protocol.wire import MORE, SearchTotal
 
 
 class Search(Struct, frozen=True):
@@ -28,11 +30,17 @@ class Search(Struct, frozen=True):
     kind: str = ""
     """Empty: any."""
     offset: int = 0
+    order: Order = "relevance"
 
     @property
     def path(self) -> str:
         """The canonical path of this page of results."""
-        return search_path(self.query, self.offset, self.kind)
+        return search_path(self.query, self.offset, self.kind, self.order)
+
+    @property
+    def most(self) -> int:
+        """How many results there are at most, if very many items match."""
+        return PAGES.search_depth if self.order == "relevance" else RANKED
 
 
 class KindLink(Struct, frozen=True):
@@ -42,6 +50,8 @@ class KindLink(Struct, frozen=True):
     """Empty: all."""
     path: str
     is_chosen: bool
+    count: SearchTotal | None = None
+    """The total of that search; null: it was not counted, since very many items match."""
 
 
 class SearchView(Struct, frozen=True, kw_only=True):
@@ -49,6 +59,7 @@ class SearchView(Struct, frozen=True, kw_only=True):
 
     query: str
     kind: str
+    sort: Order
     total: SearchTotal
     offset: int
     results: tuple[ItemRow, ...]
@@ -57,7 +68,11 @@ class SearchView(Struct, frozen=True, kw_only=True):
     previous_page: str | None
     next_page: str | None
     kinds: tuple[KindLink, ...]
-    """Links to the same search among one kind, of which there are items."""
+    """Links to the same search among one kind that has results."""
+    sorts: tuple[Choice, ...]
+    """Links to the same search in another order."""
+    sorted_best: int | None
+    """How many of the best results are in this order, if very many match; null: all."""
     namespace: str | None
     """The page of the namespace that has the query as its name; null: there is none."""
     list_page: str
@@ -71,7 +86,8 @@ def search_page(wanted: Search, found: SearchResults | None, problem: str | None
         hits = found.hits if found is not None else ()
         rows = item_rows(registry, [_wanted(hit) for hit in hits])
         view = search_view(wanted, rows, found.total if found is not None else 0, problem)
-        view = replace(view, kinds=_kinds(registry, wanted), namespace=_namespace(registry, wanted.query))
+        counts = found.counts if found is not None else {}
+        view = replace(view, kinds=_kinds(registry, wanted, counts), namespace=_namespace(registry, wanted.query))
         title = f"Search: {wanted.query}" if wanted.query else "Search"
         words = (
             f"Items in {registry.site.origin} that match {wanted.query}." if wanted.query else "Search this registry."
@@ -85,15 +101,20 @@ def search_page(wanted: Search, found: SearchResults | None, problem: str | None
             path=wanted.path,
             status=status,
             is_indexed=False,
+            is_partial=wanted.order == "used" and unknown_count(registry, wanted.kind) > 0,
         )
 
     return for_each_head(make)
 
 
-def _kinds(registry: RegistryView, wanted: Search) -> tuple[KindLink, ...]:
-    there = counts_by_kind(registry)
-    kinds = ("", *(kind for kind in KINDS if kind in there or kind == wanted.kind))
-    return tuple(KindLink(kind, search_path(wanted.query, 0, kind), kind == wanted.kind) for kind in kinds)
+def _kinds(registry: RegistryView, wanted: Search, counts: Mapping[str, SearchTotal]) -> tuple[KindLink, ...]:
+    """Return links to the kinds with results, and to those of which there are items if their results were not counted."""
+    there = counts if counts.get("") != MORE else counts_by_kind(registry)
+    kinds = ("", *(kind for kind in KINDS if there.get(kind) or kind == wanted.kind))
+    return tuple(
+        KindLink(kind, replace(wanted, kind=kind, offset=0).path, kind == wanted.kind, counts.get(kind))
+        for kind in kinds
+    )
 
 
 def _namespace(registry: RegistryView, query: str) -> str | None:
@@ -117,13 +138,19 @@ def search_view(
     return SearchView(
         query=wanted.query,
         kind=wanted.kind,
+        sort=wanted.order,
         total=total,
         offset=wanted.offset,
         results=tuple(results),
         problem=problem,
-        previous_page=search_path(wanted.query, before, wanted.kind) if wanted.offset else None,
-        next_page=search_path(wanted.query, after, wanted.kind) if has_more and after < PAGES.search_depth else None,
+        previous_page=replace(wanted, offset=before).path if wanted.offset else None,
+        next_page=replace(wanted, offset=after).path if has_more and after < wanted.most else None,
         kinds=(),
+        sorts=tuple(
+            Choice(SORT_WORDS[order], replace(wanted, order=order, offset=0).path, order == wanted.order)
+            for order in ORDERS
+        ),
+        sorted_best=RANKED if total == MORE and wanted.order != "relevance" else None,
         namespace=None,
         list_page=f"/-/{KINDS[wanted.kind].folder}" if wanted.kind else "/-/items",
     )

@@ -14,15 +14,17 @@ namespaces' words can hide corrections from them.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import cache, partial
 from typing import NamedTuple
 
 import sqlalchemy as sa
 from msgspec import Struct
+from msgspec.structs import replace
 
 from registry_server.search import asking, words
 from registry_server.search.asking import AllOf, AnyOf, Term
+from registry_server.search.orders import Order, allowed, in_order
 from registry_server.search.words import kind_token, namespace_token, newest_blocks
 from registry_server.storage.prepared import Among, Prepared
 from registry_server.storage.schema import documents
@@ -66,6 +68,9 @@ class SearchResults(Struct, frozen=True):
     hits: tuple[Hit, ...]
     total: SearchTotal
     """The number of all results, or ``"1000+"``."""
+    counts: Mapping[str, SearchTotal] = {}
+    """The total of the same search among each kind that has results, and under an empty name among all kinds. What would take too
+    long to count is missing."""
 
 
 def find(
@@ -77,10 +82,14 @@ def find(
     visible: Collection[str] | None = None,
     limit: int = 20,
     offset: int = 0,
+    order: Order = "relevance",
+    is_counted: bool = False,
 ) -> SearchResults:
     """Return one page of results, best first. A query can begin with a kind and a colon.
 
-    ``visible``: the namespaces whose items may be found; None: all. Raises RyeError ``query-too-short``.
+    ``visible``: the namespaces whose items may be found; None: all. ``order``: if there are more than :data:`CANDIDATES`, another
+    than ``relevance`` rearranges the :data:`RANKED` best, and there are no others. ``is_counted``: whether to count the results
+    of each kind. Raises RyeError ``query-too-short``.
     """
     query, kind = of_kind(query, kind, KINDS)
     question = question_of(query)
@@ -109,13 +118,15 @@ def find(
     corrections = {
         clause.word: _meant(connection, within, clause.word)
         for clause in unknown_words(question, [row.terms for row in found.best])
-        if not _numbers(connection, within, asking.occurrence(clause), 1)
+        if not _numbers(connection, within.of_kind(None), asking.occurrence(clause), 1)
     }
     if any(corrections.values()):
         question = question_of(query, corrections) or question
         found = _candidates(connection, within, question)
     results = ranked(question, found.best, weak=found.is_more)
-    if found.is_more and offset + limit > len(results):
+    if order != "relevance":
+        results = in_order(connection, results, allowed(order, is_limited=visible is not None))
+    elif found.is_more and offset + limit > len(results):
         least = results[-1][0] if results else 1.0
         others = ranked(question, _rows(connection, found.rest), weak=True)
         results += [(min(points, least), row) for points, row in others]
@@ -126,7 +137,41 @@ def find(
         Hit(row.kind, row.id, shown[row.number][0], shown[row.number][1], points, bool(row.deprecated))
         for points, row in page
     )
-    return SearchResults(tuple(hits), MORE if found.is_more else len(results))
+    total: SearchTotal = MORE if found.is_more else len(results)
+    counts = _counts(connection, within, question, found, total) if is_counted else {}
+    return SearchResults(tuple(hits), total, counts)
+
+
+def _counts(
+    connection: sa.Connection, within: _Within, question: Question, found: _Candidates, total: SearchTotal
+) -> dict[str, SearchTotal]:
+    """Count the results of each kind. If all kinds together have more than :data:`CANDIDATES`, at most as many documents of the
+    kinds with the fewest are ranked for it, and the other kinds are left out.
+
+    Each kind is ranked by itself, since its best result decides what is left out beside it.
+    """
+    asked = asking.any_word(question)
+    rows = found.best if not found.is_more else None
+    if within.kind is not None:
+        numbers = _numbers(connection, within.of_kind(None), asked, CANDIDATES + 1)
+        rows = _rows(connection, numbers) if len(numbers) <= CANDIDATES else None
+    if rows is not None:
+        of_kinds = {kind: [row for row in rows if row.kind == kind] for kind in KINDS}
+        counts: dict[str, SearchTotal] = {kind: len(ranked(question, some)) for kind, some in of_kinds.items() if some}
+        return counts | {"": len(ranked(question, rows))}
+    counts = {within.kind or "": total}
+    counts[""] = MORE
+    left = CANDIDATES
+    others = {
+        kind: _numbers(connection, within.of_kind(kind), asked, CANDIDATES + 1) for kind in KINDS if kind != within.kind
+    }
+    for kind, some in sorted(others.items(), key=lambda each: len(each[1])):
+        if len(some) > CANDIDATES:
+            counts[kind] = MORE
+        elif 0 < len(some) <= left:
+            left -= len(some)
+            counts[kind] = len(ranked(question, _rows(connection, some)))
+    return counts
 
 
 class _Within(Struct, frozen=True, kw_only=True):
@@ -148,6 +193,10 @@ class _Within(Struct, frozen=True, kw_only=True):
         if self.namespaces is None or self.is_many:
             return kinds
         return (*kinds, tuple(Term(namespace_token(name)) for name in sorted(self.namespaces)))
+
+    def of_kind(self, kind: str | None) -> _Within:
+        """The same among items of a kind; None: of all."""
+        return replace(self, kind=kind)
 
     @property
     def is_many(self) -> bool:
@@ -182,8 +231,8 @@ def _candidates(connection: sa.Connection, within: _Within, question: Question) 
         best.update(dict.fromkeys(_numbers(connection, within, step.asked, step.most, oldest)))
         if len(best) >= wanted:
             break
-    in_order = list(dict.fromkeys([*best, *every]))[:CANDIDATES]
-    return _Candidates(_rows(connection, in_order[:wanted]), in_order[wanted:], True)
+    in_turn = list(dict.fromkeys([*best, *every]))[:CANDIDATES]
+    return _Candidates(_rows(connection, in_turn[:wanted]), in_turn[wanted:], True)
 
 
 def _named(connection: sa.Connection, within: _Within, question: Question) -> list[int]:

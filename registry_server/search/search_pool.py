@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 
 from registry_server.search.finding import SearchResults, find
+from registry_server.search.orders import Order
 from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.bounded_threads import BoundedThreads
@@ -78,6 +79,8 @@ class SearchPool:
         visible: Collection[str] | None = None,
         limit: int = 20,
         offset: int = 0,
+        order: Order = "relevance",
+        is_counted: bool = False,
     ) -> Future[SearchResults]:
         """Run :func:`registry_server.search.finding.find` in a thread and return its future. Raises RyeError
         ``busy``."""
@@ -85,7 +88,15 @@ class SearchPool:
         def work() -> SearchResults:
             with database.reader(self._engine) as connection:
                 return find(
-                    connection, query, kind=kind, namespace=namespace, visible=visible, limit=limit, offset=offset
+                    connection,
+                    query,
+                    kind=kind,
+                    namespace=namespace,
+                    visible=visible,
+                    limit=limit,
+                    offset=offset,
+                    order=order,
+                    is_counted=is_counted,
                 )
 
         return self._threads.submit(work)

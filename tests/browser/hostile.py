@@ -214,6 +214,7 @@ def publish_hostile(registry: Registry) -> Hostile:
     pages = (
         "/",
         "/-/search?q=ship",
+        "/-/search?q=ship&kind=skill&sort=used",
         f"/-/search?q={RUN}%22%3E%3Cscript%3E{RUN}%3C/script%3E",
         *(f"/-/{item}" for item in items),
         "/-/directive/evil/hostile/ship@1.0.0",

@@ -15,6 +15,7 @@ from lxml import etree, html
 from registry_server.pages import listings, lists, registry_view
 from registry_server.pages.errors import pieces
 from registry_server.pages.limits import ListLimits
+from registry_server.search import finding
 from registry_server.upkeep.founding import found
 from rye.items.identity import Identity
 from rye.registry.protocol.statements import Relation, Yank
@@ -449,11 +450,72 @@ class TestNarrowing:
     def test_a_search_that_finds_nothing_leads_on(self, local: LocalRegistry, acme: Publisher) -> None:
         skill(local, acme)
         page = tree(local, "/-/search?q=zzxqwv&kind=tool")
-        links = page.xpath("//main//ul//a/@href")
-        assert links == ["/-/search?q=zzxqwv", "/-/tools"]
-        kinds = [link["kind"] for link in document(local, "/-/search?q=zzxqwv")["kinds"]]
-        assert "skill" in kinds
-        assert "formula" not in kinds
+        assert page.xpath("//main//ul//a/@href") == ["/-/tools"]
+        assert [(link["kind"], link["count"]) for link in document(local, "/-/search?q=zzxqwv")["kinds"]] == [("", 0)]
+        page = tree(local, "/-/search?q=does&kind=tool")
+        assert page.xpath("//main//ul//a/@href") == ["/-/search?q=does", "/-/tools"]
+
+    def test_a_search_counts_each_kind_and_keeps_the_order(self, local: LocalRegistry, other: Publisher) -> None:
+        used, plain, newest = (skill(local, other, name=f"wombat-{name}") for name in ("m", "a", "z"))
+        skill(local, local.owner("third"), depends_on=(Relation(str(used), used, "^1.0"),), name="burrow")
+        put(local, other, Identity("directive", "other/b/wombat-tamed"), "1.0.0", b"a\n")
+        local.service.pages.forget_head()
+        path = "/-/search?q=wombat"
+        found = document(local, path)
+        counted = {link["kind"]: (link["count"], link["path"]) for link in found["kinds"]}
+        assert counted == {
+            "": (4, path),
+            "directive": (1, f"{path}&kind=directive"),
+            "skill": (3, f"{path}&kind=skill"),
+        }
+        for kind, (total, link) in counted.items():
+            assert document(local, link)["total"] == total, kind
+        ordered = {
+            sort: [row["id"] for row in document(local, f"{path}&kind=skill&sort={sort}")["results"]]
+            for sort in ("used", "newest", "name")
+        }
+        assert ordered["used"][0] == used.id
+        assert ordered["newest"] == [newest.id, plain.id, used.id]
+        assert ordered["name"] == [plain.id, used.id, newest.id]
+        page = tree(local, f"{path}&kind=skill&sort=name")
+        assert page.xpath("//nav[@aria-label='Sorted by']/a/@href") == [
+            f"{path}&kind=skill",
+            *(f"{path}&kind=skill&sort={sort}" for sort in ("used", "newest", "name")),
+        ]
+        assert page.xpath("//nav[@aria-label='Kind']/a/@href") == [
+            f"{path}&sort=name",
+            f"{path}&kind=skill&sort=name",
+            f"{path}&kind=directive&sort=name",
+        ]
+        assert "skill 3" in " ".join(page.xpath("//nav[@aria-label='Kind']")[0].text_content().split())
+        hidden = dict(
+            zip(*(page.xpath(f"//main//form/input[@type='hidden']/@{name}") for name in ("name", "value")), strict=True)
+        )
+        assert hidden == {"kind": "skill", "sort": "name"}
+        prefixed = document(local, "/-/search?q=Skill:%20wombat")
+        assert (prefixed["query"], prefixed["kind"], prefixed["total"]) == ("wombat", "skill", 3)
+        assert local.get(f"{path}&sort=best", headers=HTML).status_code == 400
+        assert not page.xpath("//script[not(@type='application/ld+json')]")
+
+    def test_many_results_are_sorted_among_the_best(
+        self, local: LocalRegistry, other: Publisher, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in ("c", "a", "b", "d"):
+            skill(local, other, name=f"numbat-{name}")
+        monkeypatch.setattr(finding, "CANDIDATES", 2)
+        found = document(local, "/-/search?q=numbat&sort=name")
+        assert (found["total"], found["sorted_best"], len(found["results"])) == ("1000+", 300, 2)
+        assert names(found) == sorted(names(found))
+        counted = {link["kind"]: link["count"] for link in found["kinds"]}
+        assert (counted[""], counted["skill"]) == ("1000+", "1000+")
+        words = " ".join(tree(local, "/-/search?q=numbat&sort=name").text_content().split())
+        assert "1000+ items. Sorted are the 300 that match best." in words
+
+    def test_the_counts_of_a_list_are_those_of_its_filters(self, local: LocalRegistry, acme: Publisher) -> None:
+        skill(local, acme, ALARM)
+        for path in ("/-/skills?alarms=no", "/-/items?alarms=no", "/-/items?licence=nobody-has-it", "/-/tools"):
+            for link in document(local, path)["kinds"]:
+                assert document(local, link["path"])["total"] == link["count"], link
 
     def test_a_search_for_a_namespace_leads_to_it(self, local: LocalRegistry, acme: Publisher) -> None:
         skill(local, acme)

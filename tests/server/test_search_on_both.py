@@ -15,12 +15,15 @@ from registry_server.migrations import opening
 from registry_server.search import documents, finding, words
 from registry_server.search.documents import SearchDocument
 from registry_server.search.finding import SearchResults, find
+from registry_server.search.orders import SORTS
 from registry_server.search.search_pool import search_engine
 from registry_server.settings import Settings
 from registry_server.storage import database
 from rye.errors import RyeError
+from rye.items.kinds import KINDS
 from rye.registry.protocol.wire import MORE
 from rye.text.ranking.body_words import body_words
+from rye.text.ranking.scoring import of_kind
 
 pytestmark = pytest.mark.processes
 
@@ -152,6 +155,27 @@ def answer(connection: sa.Connection, query: str, most: int, **limits: Any) -> S
     pages = [
         find(connection, query, limit=4, offset=offset, **limits) for offset in range(0, min(len(whole.hits), 12), 4)
     ]
+    check_counts_and_orders(connection, query, most, whole, **limits)
     assert all(page.total == whole.total for page in pages)
     assert [hit for page in pages for hit in page.hits] == list(whole.hits[:12])
     return whole
+
+
+def check_counts_and_orders(
+    connection: sa.Connection, query: str, most: int, whole: SearchResults, **limits: Any
+) -> None:
+    """A number beside a kind is the total of the search that it leads to, and other orders have the same results."""
+    kind = of_kind(query, limits["kind"], KINDS)[1]
+    counts = find(connection, query, limit=1, is_counted=True, **limits).counts
+    assert counts.get(kind or "", 0) == whole.total
+    words, _ = of_kind(query, limits["kind"], KINDS)
+    for each in ("", "tool", "directive", "knowledge"):
+        total = find(connection, words, limit=1, **{**limits, "kind": each or None}).total
+        assert counts.get(each, total if counts.get("") == MORE else 0) == total
+    for order in SORTS:
+        found = find(connection, query, limit=most, order=order, **limits)
+        assert found.total == whole.total
+        if whole.total != MORE:
+            assert {(hit.kind, hit.id) for hit in found.hits} == {(hit.kind, hit.id) for hit in whole.hits}
+        if order == "name":
+            assert [(hit.id, hit.kind) for hit in found.hits] == sorted((hit.id, hit.kind) for hit in found.hits)

@@ -40,10 +40,10 @@ SECONDS = 2.0
 _some_words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3)
 _documents = st.lists(
     st.builds(
-        lambda namespace, name, says, keywords, deprecated: SearchDocument(
-            "skill", f"{namespace}/{'-'.join(name)}", "1.0.0", " ".join(says), "\n" + body_words(" ".join(keywords)), deprecated
+        lambda kind, namespace, name, says, keywords, deprecated: SearchDocument(
+            kind, f"{namespace}/{'-'.join(name)}", "1.0.0", " ".join(says), "\n" + body_words(" ".join(keywords)), deprecated
         ),
-        st.sampled_from(NAMESPACES), _some_words, _some_words, _some_words, st.booleans(),
+        st.sampled_from(("skill", "tool")), st.sampled_from(NAMESPACES), _some_words, _some_words, _some_words, st.booleans(),
     ),
     max_size=12,
     unique_by=lambda document: document.id,
@@ -59,7 +59,7 @@ def answers(engine: sa.Engine, stored: list[SearchDocument], question: str, visi
     """Search in a registry that has these documents and no others."""
     with engine.connect().execution_options(rye_writer=True) as connection, connection.begin() as transaction:
         documents.replace(connection, [], stored)
-        found = find(connection, question, visible=visible, limit=100)
+        found = find(connection, question, visible=visible, limit=100, is_counted=True)
         transaction.rollback()
     return found
 
