@@ -38,8 +38,12 @@ async def _log(request: _Request) -> Response[bytes]:
         raise RyeError("bad-request", f"`type` must be one of {', '.join(log.LISTED)}.", None)
     if namespace and not is_segment(namespace):
         raise RyeError("bad-request", "`namespace` must be the name of a namespace.", None)
+    asked = request.query_params.get("date", "")
+    day = log.read_day(asked)
+    if asked and (day is None or before is not None):
+        raise RyeError("bad-request", "`date` must be a day such as 2026-11-22, without `before`.", None)
     wish = log.Wish(type=kind, namespace=namespace)
-    return await page(request, wish.path(before), log.log_page(wish, before))
+    return await page(request, wish.path(before, day), log.log_page(wish, before, day))
 
 
 @route("/-/log/{position:str}", http_method=_READ)

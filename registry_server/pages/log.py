@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from urllib.parse import urlencode
 
 import sqlalchemy as sa
@@ -46,6 +46,7 @@ from rye.registry.protocol.tlog_proof import TlogProof
 from rye.registry.trust.keysets import log_keys
 
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _END = "END-OF-PROOF"
 
 
@@ -57,12 +58,13 @@ class Wish(Struct, frozen=True, kw_only=True):
     namespace: str = ""
     """Only what is about it; empty: any."""
 
-    def path(self, before: int | None = None) -> str:
-        """Return the path of the list; ``before`` None: of the newest entries."""
+    def path(self, before: int | None = None, day: date | None = None) -> str:
+        """Return the path of the list; ``before`` None: of the newest entries, or of those from a day on."""
         asked = {
             **({"type": self.type} if self.type else {}),
             **({"namespace": self.namespace} if self.namespace else {}),
             **({"before": str(before)} if before is not None else {}),
+            **({"date": day.isoformat()} if day is not None else {}),
         }
         return f"/-/log?{urlencode(asked)}" if asked else "/-/log"
 
@@ -127,6 +129,25 @@ class CosignedView(Struct, frozen=True):
     """Witnesses that are configured now."""
 
 
+class DayView(Struct, frozen=True):
+    """Where a day begins in the log, by the times of snapshots: the registry's, not the signers'."""
+
+    date: date
+    position: int | None
+    """The first entry that was logged on that day or later; null: there is none."""
+    logged: datetime
+    """When that was logged; without one, the newest entry of all."""
+    is_before_log: bool
+    """Whether the log began after that day."""
+    shown: int | None
+    """The first entry from there on that is in the list."""
+
+    @property
+    def has_entries(self) -> bool:
+        """Whether something was logged on that day."""
+        return self.position is not None and self.logged.date() == self.date
+
+
 class LogView(Struct, frozen=True, kw_only=True):
     """The JSON of ``/-/log``."""
 
@@ -156,6 +177,8 @@ class LogView(Struct, frozen=True, kw_only=True):
     """The types to choose from."""
     first: int
     """The position of the oldest entry that was looked at."""
+    day: DayView | None
+    """The day that was asked for; null: none."""
     cosigned: CosignedView | None
     """Null: the registry has no witnesses."""
 
@@ -214,27 +237,79 @@ def read_position(text: str) -> int | None:
     return int(text) if _NUMBER.fullmatch(text) else None
 
 
-def log_page(wish: Wish, before: int | None = None) -> Maker:
-    """Return the maker of ``/-/log``. ``before``: list entries before this position; None: the newest."""
+def read_day(text: str) -> date | None:
+    """Parse a day as in ``2026-11-22``, as forms send it; any other text is None."""
+    try:
+        return date.fromisoformat(text) if _DAY.fullmatch(text) else None
+    except ValueError:
+        return None
+
+
+def log_page(wish: Wish, before: int | None = None, day: date | None = None) -> Maker:
+    """Return the maker of ``/-/log``. ``before``: list entries before this position; ``day``: instead, those from the first of
+    that day on; None for both: the newest."""
 
     def make(registry: RegistryView) -> Page:
         size = registry.published.size
+        start = first_logged(registry, day) if day is not None else None
         end = size if before is None else before
-        path = wish.path(None if before in (None, size) else before)
+        if start is not None:
+            end = _end_from(registry, wish, start)
+        path = wish.path(None if before in (None, size) else before, day)
         if not 0 < end <= size:
             raise registry.missing(path)
         rows, first = _wished(registry, wish, end)
-        view = log_view(registry, wish, rows, first, end)
+        asked = _day_view(registry, day, start, rows) if day is not None else None
+        view = log_view(registry, wish, rows, first, end, asked)
         words = (
             f"The transparency log of {view.origin}: {view.size:,} entries. Each can be proved, and none ever changes."
         )
-        is_indexed = not wish.type and not wish.namespace
+        is_indexed = not wish.type and not wish.namespace and day is None
         return Page(template="log.html", view=view, title="Log", description=words, path=path, is_indexed=is_indexed)
 
     def draft(registry: RegistryView) -> Draft:  # cosignatures come without a new head
         return Draft((registry.head, cosigned_view(registry)), lambda: make(registry), is_fixed_by_head=False)
 
     return draft
+
+
+def first_logged(registry: RegistryView, day: date) -> int | None:
+    """Return the first entry that was logged on a day or later, in UTC; None if all are older.
+
+    A snapshot is never older than the one before, so this is a binary search: some twenty look-ups in a log of a million entries.
+    The exception is a statement by which the owners set the log's time back (``clock``): then a day can be in the log twice, and
+    this finds one of its beginnings.
+    """
+    least, most = 0, registry.published.size
+    while least < most:
+        middle = (least + most) // 2
+        logged = logged_time(registry, middle)
+        if logged is None or logged.date() >= day:
+            most = middle
+        else:
+            least = middle + 1
+    return least if least < registry.published.size else None
+
+
+def _end_from(registry: RegistryView, wish: Wish, start: int) -> int:
+    """Return the end of a list that begins with ``start``, or soon before it, and has about a page of what is wished for."""
+    most = min(start + RECORDS.log_looked_at, registry.published.size)
+    found = 0
+    for lower in range(start, most, RECORDS.log_read):
+        upper = min(lower + RECORDS.log_read, most)
+        wished = [at for at, _ in _leaves(registry, wish, lower, upper)][::-1]
+        if found + len(wished) >= RECORDS.log_rows:
+            return wished[RECORDS.log_rows - found - 1] + 1
+        found += len(wished)
+    return most
+
+
+def _day_view(registry: RegistryView, day: date, start: int | None, rows: Sequence[EntryRow]) -> DayView:
+    published = registry.published
+    logged = logged_time(registry, start) if start is not None else None
+    shown = [row.position for row in rows if start is not None and row.position >= start]
+    is_before = start == 0 and logged is not None and logged.date() > day
+    return DayView(day, start, logged or published.time, is_before, min(shown, default=None))
 
 
 def _wished(registry: RegistryView, wish: Wish, end: int) -> tuple[list[EntryRow], int]:
@@ -303,7 +378,9 @@ def proof_file(position: int) -> Maker:
 # -- views -----------------------------------------------------------------------------------------------------------------
 
 
-def log_view(registry: RegistryView, wish: Wish, rows: Sequence[EntryRow], first: int, end: int) -> LogView:
+def log_view(
+    registry: RegistryView, wish: Wish, rows: Sequence[EntryRow], first: int, end: int, day: DayView | None = None
+) -> LogView:
     """Return the view of the head and of these rows, newest first. ``first``, ``end``: the positions that were looked at."""
     published = registry.published
     checkpoint = Checkpoint.parse(notes.parse(published.checkpoint).text)
@@ -324,6 +401,7 @@ def log_view(registry: RegistryView, wish: Wish, rows: Sequence[EntryRow], first
         namespace=wish.namespace,
         types=tuple(LISTED),
         first=first,
+        day=day,
         cosigned=cosigned_view(registry),
     )
 

@@ -8,8 +8,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lxml import html
@@ -18,8 +19,10 @@ from registry_server.pages import log
 from registry_server.pages.entry_words import entry_words
 from registry_server.pages.limits import PAGES, RecordLimits
 from registry_server.pages.log import read_position
+from registry_server.sequencer.ledger import Ledger
+from registry_server.storage import database
 from rye.items.identity import Identity
-from rye.registry.protocol import merkle, notes, tlog_proof
+from rye.registry.protocol import merkle, notes, statements, tlog_proof
 from rye.registry.protocol.notes import VerifierKey
 from rye.registry.protocol.statements import (
     Advisory,
@@ -357,3 +360,82 @@ def test_the_log_is_one_for_all_members_and_no_shared_cache_keeps_it(split: Loca
     assert answer.json()["told"]["id"] == "acme/a/item"
     operator = split.get("/-/log/4", split.token(), headers=JSON)
     assert operator.json() == answer.json()
+
+
+class TestDays:
+    """``/-/log?date=``: the first entry that was logged on a day."""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def days(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRegistry]:
+        """A log that began three days ago, with nothing the day before yesterday, and releases yesterday and today."""
+        with LocalRegistry(tmp_path_factory.mktemp("days") / "data") as made:
+            assert made.statements(made.token(), ACME.claim()).status_code == 200
+            for number in range(60):
+                put(made, ACME, Identity("directive", f"acme/a/i{number}"), "1.0.0", b"Text")
+            yield made
+
+    def found(self, local: LocalRegistry, day: date, more: str = "") -> dict[str, Any]:
+        answer = local.get(f"/-/log?date={day.isoformat()}{more}", headers=JSON)
+        assert answer.status_code == 200, answer.text
+        document: dict[str, Any] = answer.json()
+        return document
+
+    def test_it_goes_to_the_first_entry_of_the_day(self, days: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+        size = days.get("/-/log", headers=JSON).json()["size"]
+        began = datetime(2026, 3, 1, 12, tzinfo=UTC)
+        looked: list[int] = []
+
+        def logged(_registry: object, position: int) -> datetime:
+            looked.append(position)
+            return began + timedelta(days=(0 if position < 30 else 2 if position < 90 else 3))
+
+        monkeypatch.setattr(log, "logged_time", logged)
+        found = self.found(days, date(2026, 3, 3), "&type=all")
+        assert found["day"]["position"] == found["day"]["shown"] == 30
+        assert found["entries"][-1]["position"] == 30
+        assert len(found["entries"]) == RecordLimits().log_rows
+        assert len(looked) <= size.bit_length() + 2
+        tree = page(days, "/-/log?date=2026-03-03")
+        assert "The first entry of 2026-03-03 is number 30" in tree.text_content()
+        (row,) = tree.xpath("//li[@id='day']")
+        assert "released" in row.text_content()
+        assert tree.xpath("//input[@name='date']/@value") == ["2026-03-03"]
+
+        between = page(days, "/-/log?date=2026-03-02").text_content()
+        assert "Nothing was logged on 2026-03-02. The next is entry 30, logged on 2026-03-03." in between
+        before = page(days, "/-/log?date=2026-02-28").text_content()
+        assert "The log begins later than 2026-02-28: its first entry was logged on 2026-03-01." in before
+        after = self.found(days, date(2026, 3, 5))
+        assert after["day"]["position"] is None
+        assert after["entries"][0]["position"] >= size - 2
+
+    def test_without_a_stand_in_the_days_are_those_of_snapshots(self, days: LocalRegistry) -> None:
+        today = now().date()
+        assert self.found(days, today - timedelta(days=1))["day"]["is_before_log"]
+        assert self.found(days, today)["day"]["position"] == 0
+        later = page(days, f"/-/log?date={(today + timedelta(days=400)).isoformat()}").text_content()
+        assert "or later. The newest entry was logged on" in later
+
+    def test_the_list_keeps_what_was_asked_for(self, days: LocalRegistry) -> None:
+        found = self.found(days, now().date(), "&type=keyset&namespace=acme")
+        assert [row["told"]["type"] for row in found["entries"]] == ["keyset"]
+        assert found["day"]["shown"] == found["entries"][0]["position"]
+        none = self.found(days, now().date(), "&type=takedown")
+        assert (none["entries"], none["day"]["shown"]) == ([], None)
+
+    @pytest.mark.parametrize("text", ["2026-02-30", "20260301", "2026-3-1", "yesterday", "0000-00-00", "2026-03-01T00"])
+    def test_anything_but_a_day_is_refused(self, days: LocalRegistry, text: str) -> None:
+        assert days.get("/-/log", params={"date": text}, headers=JSON).status_code == 400
+
+    def test_a_form_without_a_day_shows_the_newest(self, days: LocalRegistry) -> None:
+        assert days.get("/-/log?type=&namespace=&date=", headers=JSON).json()["day"] is None
+
+    def test_times_of_snapshots_never_decrease(self, days: LocalRegistry) -> None:
+        """What the search relies on."""
+        with database.reader(days.service.engine) as connection:
+            ledger = Ledger(connection)
+            parsed = (statements.parse(notes.parse(leaf).text) for leaf in ledger.leaves(0, ledger.size))
+            times = [one.time for one in parsed if isinstance(one, Snapshot)]
+        assert len(times) > 50
+        assert times == sorted(times)
