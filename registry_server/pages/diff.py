@@ -9,6 +9,7 @@ from msgspec import Struct
 from registry_server.pages.addresses import ItemAddress, diff_path, item_path, versions_path
 from registry_server.pages.comparison import Comparison, Side, compare_sides
 from registry_server.pages.comparison_pages import Paged, paged
+from registry_server.pages.diff_colours import DiffColours
 from registry_server.pages.file_changes import FileState
 from registry_server.pages.limits import COMPARISON, LISTS
 from registry_server.pages.lru_cache import LruCache
@@ -94,6 +95,7 @@ def diff_page(address: ItemAddress, number: int = 1) -> Maker:
             path=part_path(path, number),
             is_indexed=False,
             is_short=is_before_short or is_after_short,
+            parts=lambda share: DiffColours(before.contents, after.contents, share),
         )
 
     return draft

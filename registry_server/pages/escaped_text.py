@@ -44,6 +44,26 @@ def marked_within(text: str, most: int) -> tuple[Markup, int]:
     return Markup("".join(written)), taken
 
 
+def divided(text: str, most: int) -> Iterator[str]:
+    """Yield the text in pieces, each as long as fits into about ``most`` characters of HTML."""
+    start = at = 0
+    room = most
+    for length, part in _parts(text):
+        step = length if len(part) <= most else max(most // _LONGEST_ESCAPE, 1)
+        cost = len(part) * step // length + 1
+        for begin in range(at, at + length, step):
+            if cost > room and begin > start:
+                yield text[start:begin]
+                start, room = begin, most
+            room -= cost
+        at += length
+    if start < len(text):
+        yield text[start:]
+
+
+_LONGEST_ESCAPE = len("&quot;")
+
+
 def shown(text: str, most: int) -> Markup:
     """Return at most ``most`` characters of the text on one line, and say how many more follow."""
     cut = text[:most].replace("\n", "⏎ ").replace("\t", " ")

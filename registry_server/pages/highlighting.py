@@ -1,15 +1,22 @@
 """Colours for code: untrusted code as inert HTML with a class for each of six sorts of tokens. Pure.
 
 Pygments only says where tokens begin and end. Their text is written by :mod:`registry_server.pages.escaped_text`, and code whose
-tokens do not add up to exactly the code is written without colours. What is long, or has long lines, stays without colours: the
-time for a page is bounded.
+tokens do not add up to exactly the code is written without colours.
+
+Code is read in *stretches*, each from a line where a definition probably begins, and each by itself. So any part of a long file
+can be coloured without reading what is before it. If a stretch begins within a text of many lines, its colours are wrong until
+that text ends, and nothing else is. What a page may spend on colours is bounded (:class:`Colours`): the rest of its code stays
+plain, and so do long lines.
 """
 
 from __future__ import annotations
 
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, ClassVar
 
 from markupsafe import Markup
 from pygments.lexer import RegexLexer
@@ -28,6 +35,29 @@ from pygments.token import Comment, Keyword, Name, Number, String, Token
 from registry_server.pages.escaped_text import marked
 from registry_server.pages.limits import PAGES
 
+
+class _MarkdownLexer(RegexLexer):  # type: ignore[misc]  # Pygments has no types
+    """Markdown as source, line by line: headings, metadata's names, fences, code, tags, addresses and the marks of lists.
+
+    Pygments' own takes long for crafted text, and reads code in fences with whatever lexer the author names.
+    """
+
+    flags = re.MULTILINE
+    tokens: ClassVar = {
+        "root": [
+            (r"^#{1,6}[ \t].*", Keyword),
+            (r"^[ \t]*(?:```|~~~).*", Comment),
+            (r"^---$", Comment),
+            (r"^[ \t]*(?:[-*+]|\d{1,9}[.)])(?=[ \t])", Number),
+            (r"^[A-Za-z][\w-]{0,40}:(?=[ \t]|$)", Name.Attribute),
+            (r"`[^`\n]+`", String),
+            (r"</?[A-Za-z][^<>\n]*>", Name.Tag),
+            (r"https?://[^\s<>()\[\]`]+", Name.Builtin),
+            (r"[A-Za-z]+|[ \t]+|.|\n", Token.Text),
+        ]
+    }
+
+
 _LEXERS: dict[str, type[RegexLexer]] = {
     **dict.fromkeys(("sh", "bash", "shell", "zsh", "console"), BashLexer),
     **dict.fromkeys(("ps1", "powershell", "pwsh"), PowerShellLexer),
@@ -40,6 +70,7 @@ _LEXERS: dict[str, type[RegexLexer]] = {
     **dict.fromkeys(("rb", "ruby"), RubyLexer),
     **dict.fromkeys(("rs", "rust"), RustLexer),
     **dict.fromkeys(("ini", "cfg", "conf"), IniLexer),
+    **dict.fromkeys(("md", "markdown"), _MarkdownLexer),
     "json": JsonLexer,
     "toml": TOMLLexer,
     "html": HtmlLexer,
@@ -69,32 +100,107 @@ def language_of(path: str) -> str:
     return suffix if suffix in _LEXERS else name if name in _LEXERS else ""
 
 
-def highlighted(code: str, language: str) -> Markup:
-    """Return code as HTML, with colours if it has a known language and is not too long."""
-    lexer = _LEXERS.get(language.lower())
+Run = tuple[str, str]
+"""The class of a piece of a line, empty for none, and its text."""
+
+
+class Colours:
+    """What one page, or one text, may spend on colours. Make it where it is used: the time is that of one thread."""
+
+    def __init__(self, room: float = float("inf"), seconds: float = PAGES.highlighting_seconds) -> None:
+        """``room``: characters of HTML, ``seconds``: processor time."""
+        self._room = room
+        self._until = time.thread_time() + seconds
+
+    def runs(self, lines: Sequence[str], language: str) -> list[list[Run]] | None:
+        """Return the coloured pieces of each line of one stretch; None: it stays plain."""
+        lexer: Any = _LEXERS.get(language.lower())
+        if lexer is None or max(map(len, lines), default=0) > PAGES.highlighted_line:
+            return None
+        code, found = "\n".join(lines), []
+        for _, kind, text in _lexer(lexer).get_tokens_unprocessed(code):
+            if time.thread_time() > self._until:
+                return None
+            found.append((_class_of(kind), text))
+        if "".join(text for _, text in found) != code:
+            return None
+        return list(_divided(found))
+
+    def line(self, runs: Sequence[Run]) -> Markup:
+        """Return a line as HTML, without colours where there is no more room for them."""
+        cost = sum(_MARKUP for name, _ in runs if name)
+        if cost > self._room:
+            return marked("".join(text for _, text in runs))
+        self._room -= cost
+        return Markup("").join(
+            Markup(f'<i class="{name}">{marked(text)}</i>') if name else marked(text) for name, text in runs
+        )
+
+
+_MARKUP = len('<i class="c"></i>')
+
+
+def stretches(lines: Sequence[str]) -> Iterator[range]:
+    """Divide code into stretches: ranges of lines, one after the other. One that is too long to be read is a single line."""
+    start = size = 0
+    for number, line in enumerate(lines):
+        if len(line) > PAGES.highlighted_line:
+            if number > start:
+                yield range(start, number)
+            yield range(number, number + 1)
+            start, size = number + 1, 0
+            continue
+        size += len(line) + 1
+        if size > PAGES.stretch_characters and number > start:
+            end = max(range((start + number) // 2 + 1, number + 1), key=lambda at: (_beginning(lines, at), at))
+            yield range(start, end)
+            start, size = end, sum(len(line) + 1 for line in lines[end : number + 1])
+    if start < len(lines):
+        yield range(start, len(lines))
+
+
+_DEFINITION = re.compile(
+    r"(?:async |export |default |pub |static |public |private )*"
+    r"(?:def|class|function|func|fn|const|let|var|type|interface|struct|enum|impl|import|from|module|if)\b|@|\[|\w+\(\) *\{"
+)
+
+
+def _beginning(lines: Sequence[str], at: int) -> int:
+    """How likely it is that a lexer can begin at a line."""
+    line = lines[at]
+    if not line.strip() or line[0] in " \t":
+        return 0
+    return 1 + (not lines[at - 1].strip()) + 2 * (_DEFINITION.match(line) is not None)
+
+
+def highlighted(code: str, language: str, colours: Colours | None = None) -> Markup:
+    """Return code as HTML, with colours if it has a known language."""
     lines = code.split("\n")
-    if lexer is None or len(code) > PAGES.highlighted_characters or max(map(len, lines)) > PAGES.highlighted_line:
+    if language.lower() not in _LEXERS:
         return marked(code)
-    chosen: Any = lexer
-    pieces: list[tuple[str, str]] = []
-    for kind, text in _lexer(chosen).get_tokens(code):
-        name = _class_of(kind)
-        if pieces and pieces[-1][0] == name:
-            pieces[-1] = name, pieces[-1][1] + text
-        else:
-            pieces.append((name, text))
-    if "".join(text for _, text in pieces) != code:
-        return marked(code)
-    return Markup("").join(_piece(name, text) for name, text in pieces)
+    budget = colours or Colours()
+    html: list[Markup] = []
+    for each in stretches(lines):
+        part = lines[each.start : each.stop]
+        runs = budget.runs(part, language)
+        html += map(budget.line, runs) if runs is not None else map(marked, part)
+    return Markup("\n").join(html)
 
 
-def _piece(name: str, text: str) -> Markup:
-    """Return a token. Each of its lines has its own element, so that a page can number lines."""
-    if not name:
-        return marked(text)
-    return Markup("\n").join(
-        Markup(f'<i class="{name}">{marked(line)}</i>') if line else Markup("") for line in text.split("\n")
-    )
+def _divided(runs: Iterable[Run]) -> Iterator[list[Run]]:
+    """Divide runs into lines, and join those of one class. Each line has its own elements, so that a page can number lines."""
+    line: list[Run] = []
+    for name, text in runs:
+        first, *others = text.split("\n")
+        for number, piece in enumerate((first, *others)):
+            if number:
+                yield line
+                line = []
+            if line and line[-1][0] == name:
+                line[-1] = name, line[-1][1] + piece
+            elif piece:
+                line.append((name, piece))
+    yield line
 
 
 @cache

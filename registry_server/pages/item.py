@@ -78,7 +78,7 @@ def item_page(address: ItemAddress, part: int = 0) -> Maker:
         )
 
         def parts(share: float) -> Shown:
-            room = PAGES.part_characters if part else int(PAGES.text_characters * share)
+            room = int((PAGES.part_characters if part else PAGES.text_characters) * share)
             return shown(analysis.parts.text, part, room, analysis.parts)
 
         if part >= max(len(analysis.parts.text.chunks), 1):

@@ -26,6 +26,7 @@ from registry_server.pages.key_rows import KeyRow, keys_in_force
 from registry_server.pages.limits import PAGES
 from registry_server.pages.owners import Behind
 from registry_server.pages.page_budget import Rows, fitting, line_cost, rows
+from registry_server.pages.source_parts import part_of_line
 from registry_server.pages.version_order import in_order
 from rye.describing.description import RUN_ORDER, Description, counted_document
 from rye.describing.right_words import right_words, tool_words
@@ -325,6 +326,14 @@ class Pages(Struct, frozen=True):
         rest = path if path != release.file_name else ""
         return item_path(release.identity, release.version, "source", rest)
 
+    def of_line(self, path: str, line: int) -> str:
+        """The address of one of its lines. An attached Markdown file is rendered, unless its lines are asked for."""
+        is_rendered = path != self.release.file_name and path.lower().endswith((".md", ".markdown"))
+        data = self.files.get(path)
+        part = part_of_line(data.decode("utf-8", "replace"), line) if data is not None else 0
+        asked = [*(["plain"] if is_rendered else []), *([f"part={part}"] if part else [])]
+        return f"{self.of(path)}{'?' if asked else ''}{'&'.join(asked)}#L{line}"
+
 
 class Dependent(Struct, frozen=True, order=True):
     """A release that depends on or requires another item."""
@@ -553,13 +562,8 @@ def _fact(fact: Fact, pages: Pages | None) -> FactRow:
         line=fact.line,
         column=fact.column,
         words=FACT_WORDS[fact.fact],
-        page=f"{pages.of(fact.path)}{_plain(fact.path, pages)}#L{fact.line}" if pages is not None else None,
+        page=pages.of_line(fact.path, fact.line) if pages is not None else None,
     )
-
-
-def _plain(path: str, pages: Pages) -> str:
-    """An attached Markdown file is rendered, unless its lines are asked for."""
-    return "?plain" if path != pages.release.file_name and path.lower().endswith((".md", ".markdown")) else ""
 
 
 def _fact_cost(row: FactRow) -> int:

@@ -12,7 +12,7 @@ class PageLimits(Struct, frozen=True, kw_only=True):
     """Limits of all pages, items and search. Sizes are bytes, times seconds."""
 
     html_bytes: int = 120_000
-    """HTML of a page, uncompressed. Only the page of a whole source may be larger."""
+    """HTML of a page, uncompressed."""
     foot_bytes: int = 3_500
     """The part of ``html_bytes`` that is reserved for the foot."""
     shrinkings: int = 5
@@ -35,10 +35,12 @@ class PageLimits(Struct, frozen=True, kw_only=True):
     """Columns of a table that fit side by side on a phone, and"""
     wide_columns: int = 8
     """on a wide screen. In a table with more, the cells of a row stand below each other."""
-    highlighted_characters: int = 12_000
-    """Characters of one piece of code that is coloured, and"""
+    stretch_characters: int = 12_000
+    """Characters of code that are read at once to be coloured, and"""
     highlighted_line: int = 500
-    """of its longest line."""
+    """of its longest line. A longer one stays without colours."""
+    highlighting_seconds: float = 0.5
+    """Processor time that a page or a text may spend on colours. Real code takes about 2 ms for 1,000 characters."""
     contents: int = 60
     """Headings in a list of contents."""
     source_characters: int = 10_000
@@ -61,10 +63,12 @@ class PageLimits(Struct, frozen=True, kw_only=True):
     """HTML of a note on its entry's page. The proof has all of it."""
     source_bytes: int = 1 * MIB
     """A file on its source page. A larger one is only available as a blob."""
-    source_html_bytes: int = 4 * MIB
-    """HTML of a source page."""
-    numbered_lines: int = 20_000
-    """Lines of a source page that are numbered. A longer source has no line numbers."""
+    source_part_bytes: int = 64_000
+    """HTML of the numbered lines on one page of a source, without colours. The rest is on the next pages."""
+    source_frame_bytes: int = 8_000
+    """What else is on such a page."""
+    source_row: int = 6_000
+    """HTML of a piece of a line that is too long for a page, in characters."""
     content_characters: int = 24 * KIB
     """Characters of an item's text in the JSON of its page."""
     markdown_bytes: int = 320 * KIB
@@ -213,6 +217,8 @@ class ComparisonLimits(Struct, frozen=True, kw_only=True):
     """Lines of all these files."""
     page_characters: int = 30_000
     """HTML of a comparison's rows and lines on one page. The rest are on the next pages."""
+    colour_characters: int = 50_000
+    """HTML of the colours of these lines. Without room for all, some lines have none."""
     stage_characters: int = 16_000
     """The same for a release that waits for a signature, which has only one page."""
     kept_bytes: int = 128 * MIB

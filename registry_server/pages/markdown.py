@@ -30,7 +30,7 @@ from msgspec.structs import replace
 
 from registry_server.pages.directive_text import FOLD, Criteria, Fence, Part, Prose, Steps, said, undivided
 from registry_server.pages.escaped_text import marked, marked_within, plain
-from registry_server.pages.highlighting import highlighted
+from registry_server.pages.highlighting import Colours, highlighted, stretches
 from registry_server.pages.limits import PAGES
 from rye.text.content import hidden_characters
 
@@ -111,7 +111,7 @@ def render(
             for block in _blocks(_parser().parse(segment.text, environment)):
                 html = writer.block(block)
                 if len(html) > PAGES.block_characters:
-                    pieces += source_chunks(_source_of(segment.text, block))
+                    pieces += writer.long_block(block) or source_chunks(_source_of(segment.text, block))
                     writer.headings.clear()
                 else:
                     pieces.append(html)
@@ -162,12 +162,16 @@ def source_chunks(text: str, name: str = "metadata") -> list[str]:
     return chunks
 
 
-def code_chunks(text: str, language: str) -> list[str]:
-    """Return code in pieces that fit on pages, coloured if it is short."""
-    html = highlighted(text, language)
-    if len(html) <= PAGES.block_characters:
-        return [f'<pre class="source"><code>{html}</code></pre>']
-    return source_chunks(text, "source")
+def code_chunks(text: str, language: str, colours: Colours | None = None) -> list[str]:
+    """Return code in coloured pieces that fit on pages."""
+    budget, lines = colours or Colours(), text.split("\n")
+    chunks: list[str] = []
+    for each in [range(len(lines))] if len(text) <= PAGES.stretch_characters else stretches(lines):
+        part = "\n".join(lines[each.start : each.stop])
+        html = highlighted(part, language, budget)
+        fits = len(html) <= PAGES.block_characters
+        chunks += [f'<pre class="source"><code>{html}</code></pre>'] if fits else source_chunks(part, "source")
+    return chunks
 
 
 class Segment(Struct, frozen=True):
@@ -298,6 +302,7 @@ class _Writer:
 
     def __init__(self, file_path: Callable[[str], str | None]) -> None:
         self._file_path = file_path
+        self._colours = Colours()
         self._ids: Counter[str] = Counter()
         self.headings: list[tuple[int, str, str]] = []
         """Level, id and words of the headings that were written."""
@@ -311,6 +316,16 @@ class _Writer:
 
     def block(self, tokens: Sequence[Token]) -> str:
         return "".join(self._token(token, tokens, at) for at, token in enumerate(tokens))
+
+    def long_block(self, tokens: Sequence[Token]) -> list[str]:
+        """Return long code in pieces; empty: it is another block, or the words after its fence are long, too."""
+        if len(tokens) != 1 or tokens[0].type != "fence":
+            return []
+        info = tokens[0].info.strip()
+        if len(info) > PAGES.line_characters:
+            return []
+        code = code_chunks(tokens[0].content.removesuffix("\n"), info.partition(" ")[0], self._colours)
+        return [f'<p class="info">{marked(info)}</p>', *code] if info else code
 
     def _token(self, token: Token, among: Sequence[Token], at: int) -> str:
         if token.hidden:  # a paragraph of a tight list
@@ -342,7 +357,7 @@ class _Writer:
     def _fence(self, token: Token, _among: Sequence[Token], _at: int) -> str:
         info = token.info.strip()
         said = f'<p class="info">{marked(info)}</p>' if info else ""
-        code = highlighted(token.content, info.partition(" ")[0])
+        code = highlighted(token.content, info.partition(" ")[0], self._colours)
         return f"{said}<pre><code>{code}</code></pre>\n"
 
     def _code_block(self, token: Token, _among: Sequence[Token], _at: int) -> str:

@@ -45,7 +45,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from registry_server.pages import addresses, escaped_text
-from registry_server.pages.highlighting import highlighted, language_of
 from registry_server.pages.limits import PAGES
 from registry_server.pages.negotiation import Form
 from registry_server.pages.page_context import Now, Site
@@ -80,8 +79,6 @@ class Page(Struct, frozen=True, kw_only=True):
     status: int = 200
     location: str = ""
     """Where the answer leads instead. Its status is then that of a redirection."""
-    is_whole_source: bool = False
-    """Whether it may be larger than other pages."""
     is_indexed: bool = True
     """Whether search engines may list it."""
     canonical: str = ""
@@ -154,7 +151,7 @@ def _html(page: Page, site: Site, now: Now) -> bytes:
     for _ in range(PAGES.shrinkings):
         parts = page.parts(share) if page.parts is not None else None
         made = template.render(**words, paths=addresses, share=share, parts=parts).encode()
-        if len(made) <= PAGES.html_bytes - PAGES.foot_bytes or page.is_whole_source:
+        if len(made) <= PAGES.html_bytes - PAGES.foot_bytes:
             break
         share /= 2
     return made
@@ -286,7 +283,6 @@ def environment() -> Environment:
         bytes=byte_count,
         raw=addresses.raw_path,
         beginning=_beginning,
-        numbered=_numbered,
     )
     return made
 
@@ -316,18 +312,6 @@ class Beginning(Struct, frozen=True):
 def _beginning(text: str, most: int) -> Beginning:
     html, taken = escaped_text.marked_within(text, most)
     return Beginning(html, taken < len(text))
-
-
-def _numbered(text: str, path: str = "") -> Beginning:
-    """Add an anchor to each line, ``L1`` and so on, unless there are too many lines. ``path``: of the file, for colours."""
-    found = _beginning(text, PAGES.source_html_bytes // 2)
-    if not found.is_cut:
-        found = Beginning(highlighted(text, language_of(path)), False)
-    if found.is_cut or text.count("\n") > PAGES.numbered_lines:
-        return found
-    lines = str(found.html).removesuffix("\n").split("\n")
-    html = "".join(f'<span id="L{number}">{line}\n</span>' for number, line in enumerate(lines, 1))
-    return Beginning(Markup(html), False)
 
 
 def _day(time: datetime) -> str:

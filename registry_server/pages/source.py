@@ -1,12 +1,14 @@
-"""The page of a file's whole source, with line numbers: the item's own file or an attached one."""
+"""The page of a file's source, with line numbers: the item's own file or an attached one. A long one has several parts."""
 
 from __future__ import annotations
 
 import posixpath
 
+from markupsafe import Markup
 from msgspec import Struct
 
 from registry_server.pages.addresses import ItemAddress, item_path
+from registry_server.pages.highlighting import Colours, language_of
 from registry_server.pages.item import chosen
 from registry_server.pages.item_view import attached_files
 from registry_server.pages.limits import PAGES
@@ -15,6 +17,7 @@ from registry_server.pages.page_drafts import Draft, Maker
 from registry_server.pages.page_layout import Document, Page
 from registry_server.pages.registry_view import RegistryView
 from registry_server.pages.release_analysis import shown
+from registry_server.pages.source_parts import SourcePart, numbered, source_parts
 from rye.describing.description import is_text
 from rye.errors import RyeError
 from rye.registry.protocol.wire import blob_path
@@ -43,13 +46,21 @@ class SourceView(Struct, frozen=True, kw_only=True):
     """How many characters people do not see, or see in the wrong place."""
     blob: str
     """The path of its bytes."""
+    part: int
+    """The part of the text that the page shows, from 0. ``text`` is always whole."""
+    parts: int | None
+    """How many parts the numbered lines have; null: there are none, or the text is rendered."""
+    lines: tuple[int, int] | None
+    """The numbers of the part's first and last line."""
+    previous_part: str | None
+    next_part: str | None
 
 
 def source_page(address: ItemAddress, part: int = 0, *, is_plain: bool = False) -> Maker:
     """Return the maker of ``…@VERSION/source[/PATH]``.
 
     An attached Markdown file is rendered, from the piece ``part`` on, unless ``is_plain``: then it has numbered lines, as every
-    other file.
+    other file. ``part`` is then a part of these.
     """
 
     def draft(registry: RegistryView) -> Draft:
@@ -67,6 +78,14 @@ def source_page(address: ItemAddress, part: int = 0, *, is_plain: bool = False) 
         files = registry.files(record.identity.namespace, [sha256])
         text, why = _text(files[sha256])
         identity = record.identity
+        rendered = _rendered(text, address, record) if not is_plain else None
+        parts = source_parts(text) if text is not None and rendered is None else ()
+        if part >= max(len(rendered.chunks) if rendered is not None else len(parts), 1):
+            raise registry.missing(address.path)
+
+        def path_of(number: int) -> str | None:
+            return source_path(address, number, is_plain=is_plain) if 0 <= number < len(parts) else None
+
         view = SourceView(
             kind=identity.kind,
             id=identity.id,
@@ -80,10 +99,18 @@ def source_page(address: ItemAddress, part: int = 0, *, is_plain: bool = False) 
             why=why,
             hidden=len(hidden_characters(text)) if text else 0,
             blob=f"/{blob_path(sha256)}",
+            part=part,
+            parts=len(parts) or None,
+            lines=(parts[part].first, parts[part].last) if parts else None,
+            previous_part=path_of(part - 1),
+            next_part=path_of(part + 1),
         )
-        rendered = _rendered(text, address, record) if not is_plain else None
-        if part >= max(len(rendered.chunks) if rendered is not None else 0, 1):
-            raise registry.missing(address.path)
+
+        def body(share: float) -> object:
+            if rendered is not None:
+                return shown(rendered, part, int(PAGES.part_characters * share))
+            return _numbered(parts[part], path, share) if parts else None
+
         title = f"{path} of {identity.id} {record.version}"
         words = f"The source of {path} in the {identity.kind} {identity.id} {record.version}."
         return Page(
@@ -92,8 +119,7 @@ def source_page(address: ItemAddress, part: int = 0, *, is_plain: bool = False) 
             title=title,
             description=words,
             path=source_path(address, part, is_plain=is_plain),
-            is_whole_source=rendered is None,
-            parts=(lambda _share: shown(rendered, part, PAGES.part_characters)) if rendered is not None else None,
+            parts=body,
             is_indexed=False,
             is_short=registry.is_short(files),
         )
@@ -103,8 +129,14 @@ def source_page(address: ItemAddress, part: int = 0, *, is_plain: bool = False) 
 
 def source_path(address: ItemAddress, part: int, *, is_plain: bool) -> str:
     """Return the canonical path of a page of a file."""
-    asked = "?plain" if is_plain else f"?part={part}" if part else ""
-    return f"{address.path}{asked}"
+    asked = [*(["plain"] if is_plain else []), *([f"part={part}"] if part else [])]
+    return f"{address.path}{'?' if asked else ''}{'&'.join(asked)}"
+
+
+def _numbered(part: SourcePart, path: str, share: float) -> Markup:
+    """Return the lines of a part, with as many colours as the page has room for."""
+    left = PAGES.html_bytes - PAGES.foot_bytes - PAGES.source_frame_bytes - PAGES.source_part_bytes
+    return numbered(part, language_of(path), Colours(left * share))
 
 
 def raw_page(address: ItemAddress) -> Maker:

@@ -15,6 +15,7 @@ from registry_server.pages.account import HOME, Signed
 from registry_server.pages.addresses import item_path
 from registry_server.pages.comparison import Differences, Side, differences
 from registry_server.pages.comparison_pages import paged
+from registry_server.pages.diff_colours import DiffColours
 from registry_server.pages.examined import described, examine, facts_of
 from registry_server.pages.file_changes import Contents
 from registry_server.pages.item_view import MayDo, may_do
@@ -51,6 +52,8 @@ class StageChanges(Struct, frozen=True):
     is_cut: bool
     another_signer: bool
     """Whether another key signed the file than that release's."""
+    old: Contents
+    new: Contents
 
 
 class Content(Struct, frozen=True, kw_only=True):
@@ -97,6 +100,7 @@ def stage_page(signed: Signed, row: StageRow, content: Content | None, may_rejec
     commands = (f"rye stage show {row.id}", f"rye stage approve {row.id}")
     view = StageView(signed, row, content, may_reject, commands)
     title = f"{row.kind} {row.name} {row.version}"
+    changes = content.changes if content is not None else None
     return Page(
         template="account/stage.html",
         view=view,
@@ -104,6 +108,7 @@ def stage_page(signed: Signed, row: StageRow, content: Content | None, may_rejec
         description="A release that waits for a signature.",
         path=HOME,
         is_indexed=False,
+        parts=lambda share: DiffColours(changes.old, changes.new, share) if changes is not None else None,
     )
 
 
@@ -140,4 +145,6 @@ def _changes(new: Contents, signer: str | None, last: Side) -> StageChanges:
         found.page(1),
         len(found.pages) > 1,
         None not in (before, signer) and before != signer,
+        old,
+        new,
     )

@@ -221,6 +221,7 @@ def publish_hostile(registry: Registry) -> Hostile:
         "/-/directive/evil/hostile/ship@1.1.0/source",
         "/-/tool/evil/hostile/act@1.0.0/source",
         "/-/directive/evil/hostile/ship/diff/1.0.0..1.1.0",
+        *("/-/log?date=2000-01-01", "/-/log?date=2999-12-31"),
         *(
             "/-/items",
             "/-/skills?alarms=no&sort=name",
