@@ -88,17 +88,28 @@ def listing(connection: sa.Connection, since: int = 0, most: int | None = None) 
     """Events from a position on, oldest first."""
     query = sa.select(audit_events).where(audit_events.c.position >= since).order_by(audit_events.c.position)
     for row in connection.execute(query.limit(most) if most is not None else query):
-        detail = json.loads(row.detail)
-        yield AuditEvent(
-            position=row.position,
-            time=row.time,
-            actor=row.actor,
-            address=row.address,
-            action=row.action,
-            subject=row.subject,
-            detail=detail,
-            hash=row.hash,
-        )
+        yield _event(row)
+
+
+def about(connection: sa.Connection, action: str, subject: str, looked_at: int) -> Iterator[AuditEvent]:
+    """Events of one action on one subject among the newest ``looked_at``, oldest first."""
+    row = audit_events.c
+    where = (row.position >= head(connection)[0] - looked_at, row.action == action, row.subject == subject)
+    for found in connection.execute(sa.select(audit_events).where(*where).order_by(row.position)):
+        yield _event(found)
+
+
+def _event(row: sa.Row[Any]) -> AuditEvent:
+    return AuditEvent(
+        position=row.position,
+        time=row.time,
+        actor=row.actor,
+        address=row.address,
+        action=row.action,
+        subject=row.subject,
+        detail=json.loads(row.detail),
+        hash=row.hash,
+    )
 
 
 def has_happened(connection: sa.Connection, action: str, subject: str) -> bool:

@@ -54,8 +54,9 @@ async def _stage(request: AnyRequest, stage: FromPath[str]) -> Response[bytes]:
     service.form_rate.take(f"account {member.id}")  # each page costs some work
     account = await _account(service, member)
     row, content = await asyncio.to_thread(_content, service, account, stage[:100])
+    signers = await asyncio.to_thread(service.staging.signers, account, row.id) if content is not None else None
     may_reject = _owns(account, row.namespace) and row.state == "staged"
-    return answer(request, stage_page(signed(request, member, _HERE), row, content, may_reject))
+    return answer(request, stage_page(signed(request, member, _HERE), row, content, signers, may_reject=may_reject))
 
 
 @route(f"{_HERE}/{{stage:str}}/reject", http_method=_READ)

@@ -21,6 +21,7 @@ from datetime import UTC, datetime, timedelta
 import sqlalchemy as sa
 
 from registry_server.accounts import audit_events, stages
+from registry_server.accounts.stage_signers import SIGNED, StageSigners, fingerprints, signers_of
 from registry_server.accounts.stages import Stage
 from registry_server.accounts.times import now_text
 from registry_server.accounts.tokens import Account
@@ -121,6 +122,18 @@ class Staging:
         note = stage.note.encode() if stage.note is not None else None
         return wire.StageDetail(row, stage.draft.text(), note)
 
+    def signers(self, account: Account, identifier: str) -> StageSigners | None:
+        """Return who has signed a stage and who still can; None: nobody has claimed its namespace. Raises RyeError
+        ``no-such-entry``."""
+        now = datetime.now(UTC)
+        with database.reader(self._engine) as connection:
+            stage = self._visible(connection, account, identifier)
+            link = Ledger(connection).chain(stage.namespace).current(now)
+            if link is None:
+                return None
+            counts = stage.note is not None and self._is_fresh(stage.note, link, now)
+            return signers_of(connection, stage, link, stage.note if counts else None)
+
     def file(self, account: Account, identifier: str, sha256: str) -> bytes:
         """Return a file of a pending stage. Raises RyeError ``no-such-entry``, ``not-found``."""
         with database.reader(self._engine) as connection:
@@ -182,8 +195,12 @@ class Staging:
                 )
             _check_lines(note, link)
             merged = stages.add_signatures(connection, stage, note)
-            detail = {"signatures": len(merged.signatures), "needed": link.keyset.release_threshold}
-            self._record(connection, now_text(), "stage.sign", stage.id, account, address, detail)
+            detail = {
+                "signatures": len(merged.signatures),
+                "needed": link.keyset.release_threshold,
+                "keys": fingerprints(note, link),
+            }
+            self._record(connection, now_text(), SIGNED, stage.id, account, address, detail)
         if len(notes.verify(merged, link.keys)) < link.keyset.release_threshold:
             return stage, None
         for sha256 in stages.files_of(stage.draft):

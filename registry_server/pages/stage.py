@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from registry_server.accounts.stage_signers import StageSigners
 from registry_server.pages.account import HOME, Signed
 from registry_server.pages.addresses import item_path
 from registry_server.pages.comparison import Differences, Side, differences
@@ -82,6 +83,8 @@ class StageView(Struct, frozen=True):
     stage: StageRow
     content: Content | None
     """None: the stage is no longer waiting, and its bytes are gone or public."""
+    signers: StageSigners | None
+    """None: the stage is no longer waiting, or nobody has claimed its namespace."""
     may_reject: bool
     commands: tuple[str, ...]
 
@@ -95,10 +98,12 @@ class Staged(Struct, frozen=True):
     keys: Sequence[PublicKey]
 
 
-def stage_page(signed: Signed, row: StageRow, content: Content | None, may_reject: bool) -> Page:
+def stage_page(
+    signed: Signed, row: StageRow, content: Content | None, signers: StageSigners | None, *, may_reject: bool
+) -> Page:
     """Return the page of a stage. ``content`` None: the stage is no longer waiting."""
     commands = (f"rye stage show {row.id}", f"rye stage approve {row.id}")
-    view = StageView(signed, row, content, may_reject, commands)
+    view = StageView(signed, row, content, signers, may_reject, commands)
     title = f"{row.kind} {row.name} {row.version}"
     changes = content.changes if content is not None else None
     return Page(

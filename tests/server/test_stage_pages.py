@@ -11,8 +11,9 @@ from typing import Any
 import lxml.html
 import pytest
 
-from registry_server.accounts import registry_keys
+from registry_server.accounts import registry_keys, stages
 from registry_server.accounts.rate_limits import RateLimit
+from registry_server.accounts.stage_signers import signers_of
 from registry_server.api.stage_pages import STAGE_PAGES
 from registry_server.pages.limits import PAGES
 from registry_server.pages.stage import Staged, content_of
@@ -20,6 +21,7 @@ from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
 from registry_server.upkeep import takedown
 from rye.items.identity import Identity
+from rye.registry.protocol import notes
 from rye.registry.protocol.statements import AttachedFile, FileEntry, Keyset, Release
 from rye.signing.sign_item import sign
 from tests.scenes.directive_text import SEARCH, SHELL, directive
@@ -266,3 +268,64 @@ def test_lists_of_what_is_staged_are_cut_and_counted(acme: Publisher) -> None:
     assert (0 < len(found.may.facts.rows) <= PAGES.rows, found.may.facts.more > 500) == (True, True)
     assert (0 < len(found.may.rights.rows) <= PAGES.rows, found.may.rights.total) == (True, 501)
     assert (len(found.text), found.is_cut) == (PAGES.source_characters, True)
+
+
+class TestSigners:
+    """Who has signed, and who can: keys by their fingerprints, accounts by their names."""
+
+    def test_names_are_there_before_and_after_a_signature(self, local: LocalRegistry) -> None:
+        pair = Publisher("duo")
+        other = Publisher("duo")
+        both = tuple(sorted((pair.key.public.raw, other.key.public.raw)))
+        keyset = Keyset(ORIGIN, "duo", 1, None, now(), 2, both, release_threshold=2)
+        assert local.statements(local.token(), pair.note(keyset, other.signer)).status_code == 200
+        browser = sign_in(local, "duo-owner", "--namespace", "duo", "--role", "owner")
+        sign_in(local, "duo-reader", "--namespace", "duo", "--role", "reader")
+        token = local.token("duo", scopes=["stage"], account=local.member("duo-robot", duo="publisher"))
+        data = pair.file("a/it")
+        assert local.blob(data, token).status_code in (200, 201)
+        draft = pair.release("a/it", data)
+        answer = local.post("/api/v1/stages", token, json={"drafts": [draft.text()]})
+        identifier = answer.json()["stages"][0]["id"]
+        fingerprints = [pair.key.public.fingerprint, other.key.public.fingerprint]
+
+        def rows() -> tuple[dict[str, str], list[str], str]:
+            tree: Any = lxml.html.fromstring(local.get(f"/-/account/stages/{identifier}", headers=browser).content)
+            (section,) = tree.xpath("//section[@aria-labelledby='signatures']")
+            keys = {cells[0].text_content(): cells[1].text_content() for cells in section.xpath(".//tbody/tr")}
+            people = [" ".join(one.text_content().split()) for one in section.xpath(".//ul/li")]
+            return keys, people, section.text_content()
+
+        keys, people, words = rows()
+        assert keys == dict.fromkeys(fingerprints, "has not signed")
+        assert people == ["duo-owner owner has sent none", "duo-robot publisher has sent none"]
+        assert "2 of these keys must sign" in words
+        assert "by duo-robot, with the token" in local.get(f"/-/account/stages/{identifier}", headers=browser).text
+        member = local.token("duo", scopes=["publish"], account=local.member("duo-publisher", duo="publisher"))
+        signed = local.post(f"/api/v1/stages/{identifier}/approvals", member, json={"note": pair.note(draft)})
+        assert signed.status_code == 200, signed.text
+        keys, people, words = rows()
+        assert keys[fingerprints[0]].startswith("signed, sent by duo-publisher at 20")
+        assert keys[fingerprints[1]] == "has not signed"
+        assert people == [
+            "duo-owner owner has sent none",
+            "duo-robot publisher has sent none",
+            "duo-publisher publisher has sent one",
+        ]
+        assert "1 more of these keys must sign" in words
+
+    def test_who_sent_a_signature_is_not_guessed(self, local: LocalRegistry, acme: Publisher) -> None:
+        identifier = stage(local, acme, "guess")
+        with database.change(local.service.engine) as connection:
+            found = stages.get(connection, identifier)
+            link = Ledger(connection).chain("acme").current(now())
+            assert link is not None
+            stages.add_signatures(connection, found, notes.parse(acme.note(found.draft)))
+            signers = signers_of(
+                connection, stages.get(connection, identifier), link, notes.parse(acme.note(found.draft))
+            )
+        (key,) = signers.keys
+        assert (key.fingerprint, key.signed, key.by, key.time) == (acme.key.public.fingerprint, True, None, None)
+        assert signers.missing == 0
+        browser = sign_in(local, "looks", "--namespace", "acme", "--role", "owner")
+        assert "it is not recorded who sent it" in local.get(f"/-/account/stages/{identifier}", headers=browser).text
