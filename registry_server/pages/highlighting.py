@@ -105,23 +105,24 @@ Run = tuple[str, str]
 
 
 class Colours:
-    """What one page, or one text, may spend on colours. Make it where it is used: the time is that of one thread."""
+    """What one page, or one text, may spend on colours."""
 
     def __init__(self, room: float = float("inf"), seconds: float = PAGES.highlighting_seconds) -> None:
         """``room``: characters of HTML, ``seconds``: processor time."""
-        self._room = room
-        self._until = time.thread_time() + seconds
+        self._room, self._seconds = room, seconds
 
     def runs(self, lines: Sequence[str], language: str) -> list[list[Run]] | None:
         """Return the coloured pieces of each line of one stretch; None: it stays plain."""
         lexer: Any = _LEXERS.get(language.lower())
         if lexer is None or max(map(len, lines), default=0) > PAGES.highlighted_line:
             return None
-        code, found = "\n".join(lines), []
+        code, found, began = "\n".join(lines), [], time.thread_time()
         for _, kind, text in _lexer(lexer).get_tokens_unprocessed(code):
-            if time.thread_time() > self._until:
+            if time.thread_time() - began > self._seconds:
+                self._seconds = 0
                 return None
             found.append((_class_of(kind), text))
+        self._seconds -= time.thread_time() - began
         if "".join(text for _, text in found) != code:
             return None
         return list(_divided(found))
@@ -161,16 +162,16 @@ def stretches(lines: Sequence[str]) -> Iterator[range]:
 
 _DEFINITION = re.compile(
     r"(?:async |export |default |pub |static |public |private )*"
-    r"(?:def|class|function|func|fn|const|let|var|type|interface|struct|enum|impl|import|from|module|if)\b|@|\[|\w+\(\) *\{"
+    r"(?:def|class|function|func|fn|const|interface|struct|enum|impl) +[\w<]|@\w|\w+\(\) *\{"
 )
 
 
 def _beginning(lines: Sequence[str], at: int) -> int:
-    """How likely it is that a lexer can begin at a line."""
+    """How likely it is that a lexer can begin at a line. A definition in a class is better than prose, which may be in a text."""
     line = lines[at]
-    if not line.strip() or line[0] in " \t":
+    if not line.strip():
         return 0
-    return 1 + (not lines[at - 1].strip()) + 2 * (_DEFINITION.match(line) is not None)
+    return 4 * (_DEFINITION.match(line.lstrip()) is not None) + (not lines[at - 1].strip()) + (line[0] not in " \t")
 
 
 def highlighted(code: str, language: str, colours: Colours | None = None) -> Markup:

@@ -40,7 +40,9 @@ class PageLimits(Struct, frozen=True, kw_only=True):
     highlighted_line: int = 500
     """of its longest line. A longer one stays without colours."""
     highlighting_seconds: float = 0.5
-    """Processor time that a page or a text may spend on colours. Real code takes about 2 ms for 1,000 characters."""
+    """Processor time that a page may spend on colours. Real code takes about 2 ms for 1,000 characters."""
+    text_highlighting_seconds: float = 2.0
+    """Processor time that a whole text may spend on them, which is stored with the analysis of its release."""
     contents: int = 60
     """Headings in a list of contents."""
     source_characters: int = 10_000

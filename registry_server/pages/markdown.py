@@ -164,7 +164,7 @@ def source_chunks(text: str, name: str = "metadata") -> list[str]:
 
 def code_chunks(text: str, language: str, colours: Colours | None = None) -> list[str]:
     """Return code in coloured pieces that fit on pages."""
-    budget, lines = colours or Colours(), text.split("\n")
+    budget, lines = colours or Colours(seconds=PAGES.text_highlighting_seconds), text.split("\n")
     chunks: list[str] = []
     for each in [range(len(lines))] if len(text) <= PAGES.stretch_characters else stretches(lines):
         part = "\n".join(lines[each.start : each.stop])
@@ -302,7 +302,7 @@ class _Writer:
 
     def __init__(self, file_path: Callable[[str], str | None]) -> None:
         self._file_path = file_path
-        self._colours = Colours()
+        self._colours = Colours(seconds=PAGES.text_highlighting_seconds)
         self._ids: Counter[str] = Counter()
         self.headings: list[tuple[int, str, str]] = []
         """Level, id and words of the headings that were written."""

@@ -147,7 +147,7 @@ def _text(release: Release, content: Content, own: bytes) -> Text:
         return Text(())
     text = unsigned_text(own.decode().replace("\r\n", "\n"), layout_of(kind, content.name))
     if not content.is_markdown:
-        return Text(tuple(code_chunks(text, language_of(release.file.suffix))))
+        return Text(tuple(code_chunks(text, language_of(content.name))))
     pages = {file.path: file.page for file in attached_files(release).rows}
     divide = directive_text.parts if kind == "directive" else directive_text.undivided
     return markdown.render(text, pages.get, divide)

@@ -204,6 +204,18 @@ class TestPages:
         tree = page(local, f"/-/skill/{identity.id}")
         assert len(tree.xpath("//div[@class='prose']//pre//i[@class='k']")) > 300
 
+    def test_a_long_tool_has_colours_on_every_page(self, local: LocalRegistry, acme: Publisher) -> None:
+        identity = fresh("tool")
+        put(local, acme, identity, "1.0.0", CODE.encode())
+        address: str | None = f"/-/tool/{identity.id}"
+        found = 0
+        while address is not None:
+            tree = page(local, address)
+            assert tree.xpath("//pre[@class='source']//i[@class='k']")
+            found += tree.xpath("//pre[@class='source']")[0].getparent().text_content().count("def f")
+            address = next(iter(tree.xpath("//a[@rel='next']/@href")), "").partition("#")[0] or None
+        assert found == 1_500
+
     def test_a_rendered_text_of_wide_characters_is_on_small_pages(self, local: LocalRegistry, acme: Publisher) -> None:
         identity = fresh("skill")
         text = ("漢字かな交じり文です。" * 20 + "\n\n") * 400
