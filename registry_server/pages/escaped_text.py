@@ -83,8 +83,8 @@ def parted(text: str, most: int) -> Markup:
 
 
 _JOINTS = re.compile(r"(?<=[/._:])(?=[^/._:\s])")
-_PIECES = 12
-"""No id has more parts; more would only enlarge the page."""
+_PIECES = 40
+"""A list of rights has as many parts; more would only enlarge the page."""
 
 
 def plain(text: str, most: int) -> str:

@@ -111,7 +111,7 @@ def stage_page(
         view=view,
         title=title,
         description="A release that waits for a signature.",
-        path=HOME,
+        path=f"{HOME}/stages/{row.id}",
         is_indexed=False,
         parts=lambda share: DiffColours(changes.old, changes.new, share) if changes is not None else None,
     )

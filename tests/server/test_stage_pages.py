@@ -313,6 +313,9 @@ class TestSigners:
             "duo-publisher publisher has sent one",
         ]
         assert "1 more of these keys must sign" in words
+        there = local.get(f"/-/account/stages/{identifier}", headers=browser).text
+        assert '<p class="printed">http' in there
+        assert f"/-/account/stages/{identifier}</p>" in there
 
     def test_who_sent_a_signature_is_not_guessed(self, local: LocalRegistry, acme: Publisher) -> None:
         identifier = stage(local, acme, "guess")
