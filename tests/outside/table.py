@@ -6,8 +6,10 @@ It reads what the last ``make test-outside`` recorded, and says of every judge t
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from tests.outside.judges import ELSEWHERE, HERE, recorded
 
@@ -34,8 +36,8 @@ are run where a machine has them.
 """
 
 
-def page(date: str) -> str:
-    """The page, from what was recorded."""
+def page(date: str, recorded: Callable[[str], dict[str, Any]] = recorded) -> str:
+    """The page. ``recorded``: what the judge of that name said; nothing if it was not run."""
     rows = ["| judge | version | date | judges | cases | passed | test |", "|---|---|---|---|---|---|---|"]
     notes, not_applicable = [], []
     for judge in HERE.values():

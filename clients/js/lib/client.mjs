@@ -227,6 +227,6 @@ export class Client {
     await demandSigners(note, keys, 1, "checkpoint-signature", "checkpoint-signature");
     if (size > this.newest.size) refuse("head-rollback", "The registry shows less than what was noted.");
     if (size > this.head.size) refuse("not-cosigned", "What was noted is not cosigned yet.");
-    if (size > 0 && !sameBytes(await this.tree.rootAt(size), root)) refuse("head-fork", "The log does not continue the noted checkpoint.");
+    if (!sameBytes(await this.tree.rootAt(size), root)) refuse("head-fork", "The log does not continue the noted checkpoint.");
   }
 }

@@ -105,9 +105,9 @@ export class Tree {
     if (!sameBytes(await leafHash(data), await this.leaf(index))) refuse(code, "The log has another entry at this position.");
   }
 
-  /** The root that the log had at a smaller size. */
-  rootAt = (size) =>
-    size > 0 && size <= this.size ? this.#range(0, size) : refuse("proof-range", "The log has no such size.");
+  /** The root that the log had at a smaller size; an empty one's is the hash of nothing (RFC 6962 section 2.1). */
+  rootAt = (size) => size > this.size ? refuse("proof-range", "The log has no such size.")
+    : size > 0 ? this.#range(0, size) : sha256(new Uint8Array());
 
   /** The inclusion proof of a leaf in the tree as it was at `end`, or in what is between `start` and `end`. */
   async inclusion(index, end = this.size, start = 0) {
