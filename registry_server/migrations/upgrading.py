@@ -29,7 +29,7 @@ from rye.registry.protocol.statements import Deprecation
 
 _DEPRECATED = "0005"
 """The first revision whose rows say what is deprecated."""
-_SEARCH = "0011"
+_SEARCH = {"postgresql": "0011", "sqlite": "0015"}
 """The first revision that has today's search index."""
 _STEPS = Path(__file__).parent
 
@@ -93,7 +93,7 @@ def upgrade(connection: sa.Connection) -> None:
         raise _too_new(error) from error
     if connection.scalar(sa.select(registry.c.key).where(registry.c.key == "origin")) is not None:
         ledger = Ledger(connection)
-        if before < _SEARCH:
+        if before < _SEARCH[connection.dialect.name]:
             search.refill(connection)
         if before < _DEPRECATED:
             _refresh_deprecated(ledger)

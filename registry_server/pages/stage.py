@@ -41,7 +41,7 @@ class StagedFile(Struct, frozen=True):
     executable: bool
 
 
-class StageChanges(Struct, frozen=True):
+class StageChanges(Struct, frozen=True, kw_only=True):
     """How the stage differs from the last release."""
 
     version: str
@@ -145,11 +145,11 @@ def _changes(new: Contents, signer: str | None, last: Side) -> StageChanges:
     found = paged(differences(old, new), COMPARISON.stage_characters)
     before = examine(record.release, record.link.keyset.accepted_keys(), old.files.get(old.own_file), old.files).signer
     return StageChanges(
-        record.version,
-        item_path(record.identity, record.version),
-        found.page(1),
-        len(found.pages) > 1,
-        None not in (before, signer) and before != signer,
-        old,
-        new,
+        version=record.version,
+        path=item_path(record.identity, record.version),
+        found=found.page(1),
+        is_cut=len(found.pages) > 1,
+        another_signer=None not in (before, signer) and before != signer,
+        old=old,
+        new=new,
     )

@@ -37,28 +37,21 @@ class IndexQuery(Struct, frozen=True):
 
     asked: AllOf
     most: int
-    limited_by: AllOf = ()
-    """Parts of which the rarest decides how many documents the index has to pass; empty for a query of one part, which the newest
-    documents answer."""
 
 
 def steps(question: Question, most: int, *, is_answered: bool = False) -> list[IndexQuery]:
     """Return the queries, in order. ``most``: the documents that are wanted. ``is_answered``: the question is the id of one, so
     those with some of its words need no order."""
     clauses = question.clauses
-    telling = sorted(clauses, key=lambda clause: -clause.weight)[:TELLING]
+    asked = [IndexQuery(tuple(_terms(clause, "/") for clause in clauses), most)]
     if len(clauses) == 1:
-        return [IndexQuery((_terms(clauses[0], "/"),), most)]
-    asked = [
-        IndexQuery(
-            tuple(_terms(clause, mark) for clause in clauses), most, tuple(_terms(clause, mark) for clause in telling)
-        )
-        for mark in ("/", "")
-    ]
+        return asked
+    asked.append(IndexQuery(tuple(_terms(clause) for clause in clauses), most))
     if not is_answered:
+        telling = sorted(clauses, key=lambda clause: -clause.weight)[:TELLING]
         for at, clause in enumerate(telling[:-1], 1):
             if len(clauses) > 2:
-                asked.append(IndexQuery((_terms(clause), _any(telling[at:])), most // 2, (_terms(clause),)))
+                asked.append(IndexQuery((_terms(clause), _any(telling[at:])), most // 2))
         asked += [IndexQuery((_terms(clause, "/"),), most // 4) for clause in telling]
     return asked
 

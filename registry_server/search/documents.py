@@ -31,7 +31,7 @@ _PREFIXES = " ".join(str(letters) for letters in range(LEAST_LETTERS, BEGINNING_
 searched among all tokens that begin with it."""
 _FTS5 = (
     "CREATE VIRTUAL TABLE documents_fts USING fts5(tokens, content='', detail=none, columnsize=0, "
-    f"tokenize=\"ascii tokenchars './!=:-_'\", prefix='{_PREFIXES}')"
+    f"tokenize=\"ascii tokenchars './!=:-_#'\", prefix='{_PREFIXES}')"
 )
 _REPEATED = ("namespace",)
 """The columns of ``documents`` that ``documents_fts`` repeats on PostgreSQL."""
@@ -254,7 +254,8 @@ def _numbered(last: int, offered: Sequence[SearchDocument]) -> list[dict[str, An
 
 
 def _tokens(row: Mapping[str, Any]) -> frozenset[str]:
-    return tokens_of(row["kind"], row["id"], row["terms"])
+    """Return all tokens of a document on SQLite."""
+    return tokens_of(row["kind"], row["id"], row["terms"]).union(blocks_of(row["number"]))
 
 
 def _terms(row: Mapping[str, Any]) -> str:
@@ -265,7 +266,7 @@ def _terms(row: Mapping[str, Any]) -> str:
 def _lexemes(row: Mapping[str, Any]) -> frozenset[str]:
     """Return all tokens of a document on PostgreSQL."""
     tokens = _tokens(row)
-    return tokens | beginnings_of(tokens) | frozenset(blocks_of(row["number"]))
+    return tokens | beginnings_of(tokens)
 
 
 def _change(each: str, at_once: str, types: dict[str, str]) -> RowChange:

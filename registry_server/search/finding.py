@@ -3,8 +3,8 @@
 If at most :data:`CANDIDATES` documents have a word of the question, one query of the index finds them, and all of them are ranked
 by :mod:`rye.text.ranking.scoring`: the ranking is exact. If more have one, the index gives :data:`RANKED` documents in steps from
 those that match best (:mod:`registry_server.search.asking`), newest releases first. These are ranked, and the others follow on
-later pages. A query whose every word more than :data:`PASSED` documents have asks for the newest ones only. A word that no item
-has is corrected.
+later pages. A query for all of several words that very many documents have (:data:`READ`) asks for the newest ones only. A word
+that no item has is corrected.
 
 Every query is limited to the visible namespaces, and a score depends on nothing but question and item. So other items influence
 neither scores nor the total nor the corrections. The one exception is a reader of more than :data:`_VISIBLE_WORDS` words: other
@@ -22,10 +22,10 @@ import sqlalchemy as sa
 from msgspec import Struct
 from msgspec.structs import replace
 
-from registry_server.search import asking, words
+from registry_server.search import asking
 from registry_server.search.asking import AllOf, AnyOf, Term
 from registry_server.search.orders import Order, allowed, in_order
-from registry_server.search.words import kind_token, namespace_token, newest_blocks
+from registry_server.search.words import ItemBlock, kind_token, namespace_token, newest_blocks
 from registry_server.storage.prepared import Among, Prepared
 from registry_server.storage.schema import documents
 from rye.errors import RyeError
@@ -38,11 +38,10 @@ CANDIDATES = SEARCH_TOTAL
 """Documents that can be results. If there are more, the total is "1000+"."""
 RANKED = 300
 """Documents that are ranked first if more than :data:`CANDIDATES` have a word of the question."""
-PASSED = 10_000
-"""Documents with the rarest word of a query that the index passes on the way to those that have all of them. If more have it, the
-query is about the newest only."""
+READ = 150_000
+"""Entries of the index that a query for all of several words may read: the documents of one word and those of the others."""
 _PROBED = 64
-"""The newest documents with a word that tell how many may have it."""
+"""The newest documents with a word that tell how many may have it. A word with fewer is looked for everywhere."""
 _NAMED_NAMESPACES = 64
 """Visible namespaces that become part of the index query. More are filtered in the table of documents."""
 _WORDS_OF_A_GRAM = 300
@@ -109,7 +108,7 @@ def find(
     within = _Within(
         is_sqlite=is_sqlite,
         largest=largest or 0,
-        blocks=() if is_sqlite else tuple(newest_blocks(largest or 0)),
+        blocks=tuple(newest_blocks(largest or 0)),
         kind=kind,
         namespaces=namespaces,
         visible=None if namespaces is None else json.dumps(sorted(namespaces)) if is_sqlite else sorted(namespaces),
@@ -180,8 +179,8 @@ class _Within(Struct, frozen=True, kw_only=True):
     is_sqlite: bool
     largest: int
     """The number of the newest document."""
-    blocks: tuple[str, ...]
-    """The newest blocks, which PostgreSQL searches first."""
+    blocks: tuple[ItemBlock, ...]
+    """The newest block of each size. PostgreSQL searches them first."""
     kind: str | None
     namespaces: frozenset[str] | None
     visible: str | list[str] | None
@@ -225,10 +224,10 @@ def _candidates(connection: sa.Connection, within: _Within, question: Question) 
     wanted = min(RANKED, CANDIDATES)
     named = _named(connection, within, question)
     best = dict.fromkeys(named)
-    oldest_of = cache(partial(_oldest, connection, within))
+    share_of = cache(partial(_share, connection, within))
     for step in asking.steps(question, wanted, is_answered=bool(named)):
-        oldest = min(map(oldest_of, (*step.limited_by, *within.facets()))) if step.limited_by else 0
-        best.update(dict.fromkeys(_numbers(connection, within, step.asked, step.most, oldest)))
+        newest = _newest(within, [share_of(part) for part in (*step.asked, *within.facets())])
+        best.update(dict.fromkeys(_numbers(connection, within, step.asked, step.most, newest)))
         if len(best) >= wanted:
             break
     in_turn = list(dict.fromkeys([*best, *every]))[:CANDIDATES]
@@ -244,40 +243,52 @@ def _named(connection: sa.Connection, within: _Within, question: Question) -> li
     return list(connection.scalars(_EXACT, {"names": [f"{kind}:{item_id}" for kind in kinds]}))
 
 
-def _oldest(connection: sa.Connection, within: _Within, part: AnyOf) -> int:
-    """Return the smallest number that a query with this part asks for: 0 if it is rare enough to ask for all.
+def _newest(within: _Within, shares: list[float]) -> int | None:
+    """Return how many blocks a query for all of some parts is about, given the parts' shares; None: it is about all documents."""
+    read = sum(shares)
+    if len(shares) < 2 or not all(shares) or within.largest * read <= READ:
+        return None
+    return max(sum(block.size * read <= READ for block in within.blocks), 1)
+
+
+def _share(connection: sa.Connection, within: _Within, part: AnyOf) -> float:
+    """Return which share of the newest documents has a part; 0 if few documents have it, or if it need not be known.
 
     On SQLite it is estimated from the :data:`_PROBED` newest documents that have the part, on PostgreSQL from the newest small
     block.
     """
-    if within.is_many or within.largest <= PASSED:
-        return 0
+    if within.is_many or not within.blocks:
+        return 0.0
     if within.is_sqlite:
         rows = _PROBE.rows(connection, {"asked": asking.fts5((part,)), "behind": _PROBED - 1})
-        return max(within.largest - PASSED * (within.largest + 1 - rows[0][0]) // _PROBED, 0) if rows else 0
-    if not within.blocks:
-        return 0
-    share = max(PASSED * words.BLOCK_ITEMS[0] // within.largest, 1)
-    values = {"block": f"'{within.blocks[0]}'", "asked": asking.tsqueries((part,))[0], "most": share}
-    return within.largest - words.BLOCK_ITEMS[-1] if len(_IN_BLOCK.rows(connection, values)) >= share else 0
+        return _PROBED / (within.largest + 1 - rows[0][0]) if rows else 0.0
+    token, size = within.blocks[0]
+    ((count,),) = _IN_BLOCK.rows(connection, {"block": f"'{token}'", "asked": asking.tsqueries((part,))[0]})
+    return float(count) / size if count >= _PROBED else 0.0
 
 
-def _numbers(connection: sa.Connection, within: _Within, asked: AllOf, most: int, oldest: int = 0) -> list[int]:
-    """Return the numbers of at most ``most`` documents. ``oldest``: the smallest number."""
+def _numbers(
+    connection: sa.Connection, within: _Within, asked: AllOf, most: int, newest: int | None = None
+) -> list[int]:
+    """Return the numbers of at most ``most`` documents, among all of them or those of the ``newest`` smallest blocks."""
     every = (*asked, *within.facets())
-    conditions = [asking.fts5(every)] if within.is_sqlite else asking.tsqueries(every)
+    blocks = within.blocks[:newest]
+    if within.is_sqlite:
+        if newest is not None:
+            every = (*every, (Term(blocks[-1].token),))
+        conditions, blocks = [asking.fts5(every)], ()
+    else:
+        conditions = asking.tsqueries(every)
     values: dict[str, object] = {f"asked{at}": condition for at, condition in enumerate(conditions)}
-    values |= {f"block{at}": f"'{block}'" for at, block in enumerate(within.blocks)} | {"most": most}
+    values |= {f"block{at}": f"'{block.token}'" for at, block in enumerate(blocks)} | {"most": most}
     if within.is_many:
         values["visible"] = within.visible
-    if oldest and within.is_sqlite:
-        values["oldest"] = oldest
     shape = _Shape(
         is_sqlite=within.is_sqlite,
         conditions=len(conditions),
         is_limited=within.is_many,
-        is_recent=oldest > 0,
-        blocks=len(within.blocks),
+        is_recent=newest is not None,
+        blocks=len(blocks),
     )
     return [number for (number,) in _statement(shape).rows(connection, values)]
 
@@ -290,8 +301,7 @@ _PROBE = Prepared(
 )
 _IN_BLOCK = Prepared(
     sa.text(
-        "SELECT 1 FROM documents_fts d WHERE d.tokens @@ CAST(:block AS tsquery) AND d.tokens @@ CAST(:asked AS tsquery) "
-        "LIMIT :most"
+        "SELECT count(*) FROM documents_fts d WHERE d.tokens @@ CAST(:block AS tsquery) AND d.tokens @@ CAST(:asked AS tsquery)"
     )
 )
 _EXACT = sa.text("SELECT number FROM documents WHERE name IN :names").bindparams(sa.bindparam("names", expanding=True))
@@ -329,7 +339,7 @@ class _Shape(Struct, frozen=True, kw_only=True):
     is_limited: bool = False
     """Only the namespaces in the parameter ``visible`` may be found."""
     is_recent: bool = False
-    """Only the newest documents are asked for: on SQLite from the number ``oldest`` on, on PostgreSQL those in the blocks."""
+    """Only those in the blocks are asked for. On SQLite that is one of the conditions."""
     blocks: int = 0
     """Blocks that are searched first, in this order: ``block0``, ``block1``, ..."""
 
@@ -344,7 +354,7 @@ def _statement(shape: _Shape) -> Prepared:
     """
     if shape.is_sqlite:
         table = "documents_fts f" + (" JOIN documents d ON d.number = f.rowid" if shape.is_limited else "")
-        where = f"documents_fts MATCH :asked0{' AND f.rowid >= :oldest' if shape.is_recent else ''}{_allowed(shape)}"
+        where = f"documents_fts MATCH :asked0{_allowed(shape)}"
         return Prepared(sa.text(f"SELECT f.rowid FROM {table} WHERE {where} ORDER BY f.rowid DESC LIMIT :most"))
     sources: dict[str, str] = {}
     tried: list[str] = []

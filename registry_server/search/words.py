@@ -2,21 +2,17 @@
 
 An item's stems (:mod:`rye.text.ranking.scoring`) become *tokens*, the same set on every database:
 
-=========  ================================================================
-``stem``   a stem anywhere: id, kind, keywords, description
-``/stem``  a stem of the id's last segment, which is its name
-``=name``  the namespace
-``:kind``  the kind
-=========  ================================================================
+============  =============================================================
+``stem``      a stem anywhere: id, kind, keywords, description
+``/stem``     a stem of the id's last segment, which is its name
+``=name``     the namespace
+``:kind``     the kind
+``#16384.6``  a block of items to which the item belongs (:func:`blocks_of`)
+============  =============================================================
 
 Two neighbouring words of a name, and all of it, are also stems, so ``filesystem`` finds ``file-system``.
 
-SQLite finds the beginnings of tokens itself. On PostgreSQL the index has two more sorts of tokens:
-
-============  =============================================================
-``wo*``       a beginning of a stem, also as ``/wo*``
-``#16384.6``  a block of items to which the item belongs (:func:`blocks_of`)
-============  =============================================================
+SQLite finds the beginnings of tokens itself. On PostgreSQL the index has them as well: ``wo*``, and ``/wo*`` for names.
 
 So each part of a query is one token with a sorted list of items, and lists are intersected without reading them in full.
 """
@@ -24,6 +20,7 @@ So each part of a query is one token with a sorted list of items, and lists are 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from rye.text.ranking.scoring import BEGINNING_LETTERS, name_stems, stems_in
 from rye.text.ranking.words import LEAST_LETTERS
@@ -71,13 +68,20 @@ def blocks_of(number: int) -> list[str]:
     return [token for size in BLOCK_ITEMS for token in _blocks_of(number, size)]
 
 
-def newest_blocks(largest: int) -> list[str]:
-    """Return the token of the newest block of each size, smallest first. ``largest``: the newest item's number.
+class ItemBlock(NamedTuple):
+    """A block of items."""
+
+    token: str
+    size: int
+
+
+def newest_blocks(largest: int) -> list[ItemBlock]:
+    """Return the newest block of each size, smallest first. ``largest``: the newest item's number.
 
     A size is left out if there are so few items that looking in a block first saves nothing.
     """
     return [
-        _blocks_of(largest, size)[largest % size < size // 2]
+        ItemBlock(_blocks_of(largest, size)[largest % size < size // 2], size)
         for size in BLOCK_ITEMS
         if largest > _BLOCKS_THAT_PAY * size
     ]

@@ -10,6 +10,7 @@ Every surface takes the sentence from here.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 from rye.items.agent_tools import BASH, EVERY, AgentTools
@@ -17,7 +18,7 @@ from rye.items.capabilities import EVERYTHING, ITEM_TYPES, PRIMARIES, is_path_pa
 from rye.limits import DESCRIBING
 from rye.permissions.containment import is_action
 from rye.permissions.patterns import has_wildcards
-from rye.permissions.risk import FILE_SYSTEM, NAMED_FOR
+from rye.permissions.risk import FILE_SYSTEM, NAMED_FOR, tiers
 
 UNKNOWN_RIGHT = "names nothing that Rye knows: treat it as if it allowed everything"
 UNUSUAL_PATTERN = "may do whatever its unusual pattern matches: treat it as if it allowed everything"
@@ -51,6 +52,12 @@ def right_words(capability: str) -> str:
     if not is_action(capability):
         return UNKNOWN_RIGHT
     return f"{does} the {_noun(item_type)} {_clipped(path.replace('.', '/'))}{_reach(primary, path)}"
+
+
+def riskiest_first(capabilities: Iterable[str]) -> list[str]:
+    """Return the sentences of several, those with the highest tier first."""
+    levels = tiers(capabilities)
+    return [right_words(right) for right in sorted(levels, key=lambda right: (-levels[right], right))]
 
 
 def _other(capability: str) -> str:

@@ -76,11 +76,9 @@ def may_use(description: Description) -> Said:
 
 def _riskiest(capabilities: Iterable[str]) -> str:
     """What the riskiest rights allow, and how many there are besides."""
-    from rye.describing.right_words import right_words  # slow to load, and needed only for items with rights
-    from rye.permissions.risk import tiers
+    from rye.describing.right_words import riskiest_first  # slow to load, and needed only for items with rights
 
-    levels = tiers(capabilities)
-    return some([right_words(right) for right in sorted(levels, key=lambda right: (-levels[right], right))], "; ")
+    return some(riskiest_first(capabilities), "; ")
 
 
 def tools_words(tools: Iterable[str]) -> str:

@@ -299,8 +299,8 @@ class TestWords:
         sizes = [size for size in BLOCK_ITEMS if largest > 2 * size]
         assert len(newest) == len(sizes)
         for block, size in zip(newest, sizes, strict=True):
-            inside = [block in blocks_of(number) for number in (largest, largest - size // 2 + 1)]
-            outside = [block in blocks_of(number) for number in (largest + size, largest - size)]
+            inside = [block.token in blocks_of(number) for number in (largest, largest - size // 2 + 1)]
+            outside = [block.token in blocks_of(number) for number in (largest + size, largest - size)]
             assert (inside, outside) == ([True, True], [False, False])
 
     def test_grams_of_neighbouring_words_overlap(self) -> None:
