@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from rye.items.agent_tools import BASH, EVERY, AgentTools
+from rye.items.agent_tools import BASH, EVERY, AgentTools, limits_nothing, named
 from rye.items.capabilities import EVERYTHING, ITEM_TYPES, PRIMARIES, is_path_pattern
 from rye.limits import DESCRIBING
 from rye.permissions.containment import is_action
@@ -90,10 +90,11 @@ def _reach(primary: str, path: str) -> str:
     named = [purpose for purpose, segments in NAMED_FOR if not segments.isdisjoint(words)]
     if f"{'.'.join(words)}.".startswith(FILE_SYSTEM):
         named.append("work with files")
-    if named:
-        return f" (named for {' and '.join(named)})"
     fixed = re.split(r"[*?\[]", path, maxsplit=1)[0]
-    return "" if "." in fixed or fixed == path else " (also those that run programs or reach other machines)"
+    said = [f"named for {' and '.join(named)}"] if named else []
+    if "." not in fixed and fixed != path:
+        said.append("also those that run programs or reach other machines")
+    return f" ({'; '.join(said)})" if said else ""
 
 
 # -- tools of the agent program ------------------------------------------------------------------------------------------
@@ -102,11 +103,11 @@ _TOOLS = {
     "Read": ("read every file that your agent can read", "read files that match {}"),
     "NotebookRead": ("read every notebook that your agent can read", "read notebooks that match {}"),
     "Glob": ("find files by their names", "find files that match {}"),
-    "Grep": ("search the contents of files", "search in files that match {}"),
+    "Grep": ("search and read files", "search and read files that match {}"),
     "LS": ("list folders", "list folders that match {}"),
     "Write": ("create and overwrite every file that your agent can write", "create and overwrite files that match {}"),
-    "Edit": ("change every file that your agent can write", "change files that match {}"),
-    "MultiEdit": ("change every file that your agent can write", "change files that match {}"),
+    "Edit": ("create and change every file that your agent can write", "create and change files that match {}"),
+    "MultiEdit": ("create and change every file that your agent can write", "create and change files that match {}"),
     "NotebookEdit": ("change every notebook that your agent can write", "change notebooks that match {}"),
     "TodoWrite": ("keep a list of tasks", "keep a list of tasks"),
     "BashOutput": ("read what commands in the background print", "read what commands in the background print"),
@@ -115,16 +116,13 @@ _TOOLS = {
         "fetch addresses that match {}, and send them what it knows",
     ),
     "WebSearch": ("search the web", "search the web within {}"),
-    "Task": ("start other agents", "start the agent {}"),
-    "Agent": ("start other agents", "start the agent {}"),
+    "Task": ("start other agents, with the tools that these have", "start the agent {}, with the tools that it has"),
+    "Agent": ("start other agents, with the tools that these have", "start the agent {}, with the tools that it has"),
     "Skill": ("use every other skill", "use skills that match {}"),
     "SlashCommand": ("run every command of the agent program", "run commands of the agent program that match {}"),
 }
 """Of each tool, what it does and what it does with an argument. Everything else is unknown."""
-_FREE = frozenset(("", "*", "**", ":*"))
-"""Arguments that limit nothing."""
 _MCP = re.compile(r"mcp__([A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*)(?:__(\*|[A-Za-z0-9_-]+))?")
-_NAMED = re.compile(r"([A-Za-z]+)(?:\((.*)\))?", re.DOTALL)
 
 
 def tool_words(name: str, tools: AgentTools) -> str:
@@ -136,17 +134,16 @@ def tool_words(name: str, tools: AgentTools) -> str:
     if mcp is not None:
         tool = "every tool" if mcp[2] in (None, "*") else f"the tool {_clipped(mcp[2])}"
         return f"may call {tool} of the MCP server {_clipped(mcp[1])}"
-    named = _NAMED.fullmatch(name)
-    if named is None or named[1] not in (BASH, *_TOOLS):
+    called, given = named(name)
+    if called not in (BASH, *_TOOLS):
         return UNKNOWN_TOOL
-    argument = (named[2] or "").strip()
-    does, within = _TOOLS.get(named[1], ("", ""))
-    if named[1] == BASH:
-        does = (
-            "run shell commands, as far as its filter lets them through" if tools.filtered else "run any shell command"
-        )
+    argument = (given or "").strip()
+    does, within = _TOOLS.get(called, ("", ""))
+    if called == BASH:
+        is_filtered = tools.filtered and not tools.any_command
+        does = "run shell commands, as far as its filter lets them through" if is_filtered else "run any shell command"
         argument, within = _command(argument)
-    if argument in _FREE:
+    if limits_nothing(argument.removeprefix("domain:") if called == "WebFetch" else argument):
         return f"may {does}"
     if not (argument.isascii() and argument.isprintable()) or "`" in argument:
         return f"may {does}, within a limit that cannot be shown here"
@@ -159,7 +156,7 @@ def _command(argument: str) -> tuple[str, str]:
     if start != argument and not has_wildcards(start):
         return start, "run every shell command that begins with {}"
     verb = "every shell command that matches {}" if has_wildcards(argument) else "the shell command {}"
-    return argument if argument != "*:*" else "", f"run {verb}"
+    return argument, f"run {verb}"
 
 
 def _clipped(text: str) -> str:

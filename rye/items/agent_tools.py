@@ -6,6 +6,7 @@ or without ``allowed`` can use every tool of the agent program.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
@@ -13,7 +14,8 @@ from msgspec import Struct
 EVERY = "*"
 """Represents every tool of the agent program in ``names``."""
 BASH = "Bash"
-_ANY_COMMAND = frozenset(("Bash(*)", "Bash(**)", "Bash(:*)", "Bash(*:*)", "Bash()"))
+_NAME = re.compile(r"([^()]*)(?:\(([^()]*)\))?")
+_LIMITS_NOTHING = re.compile(r"[*: ]*")
 _BLOCKED, _COMMAND, _PATTERN = "blocked ", "bash-command ", "bash-pattern "
 _UNFILTERED = frozenset(("", "*", "**", ".*"))
 
@@ -48,14 +50,17 @@ class AgentTools(Struct, frozen=True):
     @property
     def any_command(self) -> bool:
         """Whether the item can run any shell command."""
-        if not _ANY_COMMAND.isdisjoint(self.names):
+        if any(
+            tool == BASH and argument is not None and limits_nothing(argument)
+            for tool, argument in map(named, self.names)
+        ):
             return True
         return self.uses_bash and not self.filtered
 
     @property
     def uses_bash(self) -> bool:
         """Whether the item can use Bash at all."""
-        return BASH in self.names or (self.allowed is None and BASH not in self.blocked)
+        return BASH in self.names or (EVERY in self.names and BASH not in self.blocked)
 
     @property
     def filtered(self) -> bool:
@@ -77,6 +82,20 @@ def agent_tools(
         () if not _UNFILTERED.isdisjoint(command.strip() for command in listed) else listed,
         _sorted(pattern for pattern in patterns if pattern),
     )
+
+
+def named(name: str) -> tuple[str, str | None]:
+    """Return the tool that a name such as ``Bash(git:*)`` is about, and what is in its parentheses.
+
+    A name with more parentheses than these is one of its own: agent programs may read several tools in ``Read(a), Bash(*)``.
+    """
+    found = _NAME.fullmatch(name)
+    return (found[1], found[2]) if found is not None else (name, None)
+
+
+def limits_nothing(argument: str) -> bool:
+    """Whether what a tool has in parentheses, such as ``*`` or ``*:*``, matches everything."""
+    return _LIMITS_NOTHING.fullmatch(argument) is not None
 
 
 def from_words(names: Sequence[str], limits: Sequence[str]) -> AgentTools | None:
@@ -112,8 +131,8 @@ def widened(old: AgentTools | None, new: AgentTools | None) -> tuple[str, ...]:
 
 def _covered(name: str, old: AgentTools) -> bool:
     if old.allowed is None:
-        return name == EVERY or name.partition("(")[0] not in old.blocked
-    return name in old.names or (name not in old.blocked and name.partition("(")[0] in old.names and not old.filtered)
+        return name == EVERY or named(name)[0] not in old.blocked
+    return name in old.names or (name not in old.blocked and named(name)[0] in old.names and not old.filtered)
 
 
 def _filter_widened(old: AgentTools, new: AgentTools) -> Iterable[str]:

@@ -22,7 +22,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from rye.items.agent_tools import BASH, EVERY, AgentTools
+from rye.items.agent_tools import BASH, EVERY, AgentTools, named
 from rye.limits import PERMISSIONS
 from rye.permissions.containment import Budget, TooComplex, contained, find, is_action
 from rye.permissions.patterns import glob_matches, has_wildcards
@@ -206,7 +206,7 @@ def tools_tier(tools: AgentTools | None) -> Tier | None:
 
 def tool_tier(name: str, tools: AgentTools) -> Tier:
     """Return the tier of one of the names of ``tools``."""
-    bare = name.partition("(")[0]
+    bare, _ = named(name)
     if tools.any_command and (bare == BASH or name == EVERY):
         return Tier.UNRESTRICTED
     return Tier.SAFE if bare in _SAFE else Tier.WRITE if bare in _WRITE else Tier.ELEVATED

@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 
 from rye.describing.right_words import UNKNOWN_RIGHT, UNKNOWN_TOOL, UNUSUAL_PATTERN, right_words, tool_words
 from rye.describing.words import may_use
-from rye.items.agent_tools import AgentTools, agent_tools
+from rye.items.agent_tools import AgentTools, agent_tools, widened
 from rye.items.capabilities import ITEM_TYPES, PRIMARIES, capability, is_path_pattern
 from rye.items.directive.reader import as_json, read
 from rye.items.kinds import KINDS
 from rye.items.location import locate
 from rye.items.reading import ReadOptions, Source
 from rye.permissions.patterns import glob_matches, has_wildcards
-from rye.permissions.risk import ELEVATED_SEGMENTS
+from rye.permissions.risk import ELEVATED_SEGMENTS, Tier, tools_tier
 from rye.project.item_file import place
 from tests.describing.test_words import skill
 from tests.scenes.parsed import parsed
 from tests.scenes.shared_data import shared
 
-LONGEST = 330
+LONGEST = 440
 """No sentence has more characters."""
 PROGRAMS = " (also those that run programs or reach other machines)"
 
@@ -64,6 +64,12 @@ PROGRAMS = " (also those that run programs or reach other machines)"
         (
             "rye.execute.tool.sh[e]ll.run",
             f"may run every tool whose name matches sh[e]ll/run, whoever publishes it, now and later{PROGRAMS}",
+        ),
+        (
+            "rye.execute.tool.*.mcp.*",
+            ("may run every tool whose name matches */mcp/*, whoever publishes it, now and later "
+
+            "(named for calling MCP servers; also those that run programs or reach other machines)"),
         ),
         ("rye.search.tool.*.read", "may search for every tool whose name matches */read, whoever publishes it, now and later"),
     ],
@@ -160,6 +166,8 @@ def tool(name: str, **limits: list[str]) -> str:
         ("Bash(*)", "may run any shell command"),
         ("Bash(*:*)", "may run any shell command"),
         ("Bash()", "may run any shell command"),
+        ("Bash(***)", "may run any shell command"),
+        ("Bash(* *)", "may run any shell command"),
         ("Bash(git:*)", "may run every shell command that begins with `git`"),
         ("Bash(npm run *)", "may run every shell command that matches `npm run *`"),
         ("Bash(git status)", "may run the shell command `git status`"),
@@ -172,6 +180,10 @@ def tool(name: str, **limits: list[str]) -> str:
             "WebFetch(domain:x.example)",
             "may fetch addresses that match `domain:x.example`, and send them what it knows",
         ),
+        ("WebFetch(domain:*)", "may fetch any address, and send it what it knows"),
+        ("Grep", "may search and read files"),
+        ("Edit", "may create and change every file that your agent can write"),
+        ("Task", "may start other agents, with the tools that these have"),
         ("mcp__linear__create_issue", "may call the tool create_issue of the MCP server linear"),
         ("mcp__linear", "may call every tool of the MCP server linear"),
         ("mcp__linear__*", "may call every tool of the MCP server linear"),
@@ -181,6 +193,7 @@ def tool(name: str, **limits: list[str]) -> str:
         ("Rеad", UNKNOWN_TOOL),  # a Cyrillic letter
         ("Read\n", UNKNOWN_TOOL),
         ("Read) harmless", UNKNOWN_TOOL),
+        ("Read(a), Bash(*)", UNKNOWN_TOOL),
         ("mcp____x", UNKNOWN_TOOL),
     ],
 )
@@ -190,6 +203,7 @@ def test_a_tool_of_the_agent_program_in_words(name: str, words: str) -> None:
 
 def test_what_limits_tools_is_said() -> None:
     assert tool("Bash", commands=["git"]) == "may run shell commands, as far as its filter lets them through"
+    assert tool("Bash(*)", commands=["git"]) == "may run any shell command"  # so no filter holds, as AgentTools says
     assert tool("*", blocked=["Bash"]) == "may use every tool of the agent program, within the limits that it names"
     assert tool("*", blocked=["Write"]).endswith(", within the limits that it names, and so run any shell command")
 
@@ -198,6 +212,18 @@ def test_what_limits_tools_is_said() -> None:
 def test_an_argument_that_could_mislead_is_not_repeated(argument: str) -> None:
     for name, does in (("Bash", "run any shell command"), ("Read", "read every file that your agent can read")):
         assert tool(f"{name}({argument})") == f"may {does}, within a limit that cannot be shown here"
+
+
+def test_a_list_that_names_every_tool_is_said_as_no_list() -> None:
+    tools = agent_tools(["*", "Read"])
+    assert tool_words("*", tools) == tool("*")
+    assert tools_tier(tools) is Tier.UNRESTRICTED
+
+
+def test_a_name_of_two_tools_is_not_the_first_of_them() -> None:
+    both = agent_tools(["Read(a), Bash(*)"])
+    assert tools_tier(both) is Tier.ELEVATED
+    assert widened(agent_tools(["Read"]), both) == ("Read(a), Bash(*)",)
 
 
 def test_long_arguments_are_cut_visibly() -> None:
