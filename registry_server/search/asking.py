@@ -1,9 +1,9 @@
 """Plan which documents a question ranks: queries for the text index, best first. Pure.
 
 Any document with a word of the question could be ranked, and if they are few, all of them are (:func:`any_word`). Among very
-many, the index is asked in steps until there are enough (:data:`registry_server.search.finding.RANKED`): documents with all words
-in their name, with all words anywhere, with two of the most telling words, with one of them in their name. How well a document
-answers is not decided here (:mod:`rye.text.ranking.scoring`).
+many, the index is asked in steps until there are enough (:data:`registry_server.search.finding.RANKED`): documents that have the
+question as their name, with all words in their name, with all words anywhere, with two of the most telling words, with one of
+them in their name. How well a document answers is not decided here (:mod:`rye.text.ranking.scoring`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from rye.text.ranking.frequencies import weight_of
-from rye.text.ranking.scoring import Alternative, Clause, Question
+from rye.text.ranking.scoring import Alternative, Clause, Question, name_stem
 
 TELLING = 3
 """The words of a question that are asked for one by one and two by two: those that tell most."""
@@ -46,6 +46,7 @@ def steps(question: Question, most: int, *, is_answered: bool = False) -> list[I
     asked = [IndexQuery(tuple(_terms(clause, "/") for clause in clauses), most)]
     if len(clauses) == 1:
         return asked
+    asked.insert(0, IndexQuery(((Term(f"/{name_stem(question.name)}"),),), most // 2))
     asked.append(IndexQuery(tuple(_terms(clause) for clause in clauses), most))
     if not is_answered:
         telling = sorted(clauses, key=lambda clause: -clause.weight)[:TELLING]

@@ -21,9 +21,10 @@ from registry_server.search.words import BLOCK_ITEMS, beginnings_of, blocks_of, 
 from registry_server.settings import Settings
 from registry_server.storage import database
 from rye.errors import RyeError
+from rye.items.kinds import KINDS
 from rye.registry.protocol.wire import MORE, SEARCH_TOTAL
 from rye.text.ranking.mistakes import grams_of, mistakes_between, nearest
-from rye.text.ranking.scoring import BEGINNING_LETTERS, QUERY_WORDS, Searched, question_of, terms_of
+from rye.text.ranking.scoring import BEGINNING_LETTERS, QUERY_WORDS, Searched, of_kind, question_of, terms_of
 from rye.text.ranking.words import WORD_LETTERS, words_of
 
 DOCUMENTS = [
@@ -359,3 +360,22 @@ class TestTheDesk:
         with pytest.raises(RyeError), database.reader(engine) as connection:
             connection.exec_driver_sql("DELETE FROM documents")
         engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("query", "kind", "words", "meant"),
+    [
+        ("skill:pdf", None, "pdf", "skill"),
+        ("skill:pdf", "skill", "pdf", "skill"),
+        ("skill:pdf", "tool", "skill pdf", "tool"),
+        ("tool:skill:pdf", None, "skill pdf", "tool"),
+        ("tool:tool:pdf", "tool", "tool pdf", "tool"),
+        ("spell:pdf", None, "spell:pdf", None),
+    ],
+)
+def test_a_query_without_its_kind_means_the_same_where_a_page_links_to_it(
+    query: str, kind: str | None, words: str, meant: str | None
+) -> None:
+    """Links to other kinds repeat the words: with a colon left in them, they would lead to another kind than they say."""
+    assert of_kind(query, kind, KINDS) == (words, meant)
+    assert of_kind(words, None, KINDS) == (words, None)

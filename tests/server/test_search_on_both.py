@@ -96,6 +96,26 @@ def test_common_words_are_looked_for_among_the_newest_and_a_rare_one_everywhere(
         assert newest <= {"acme/alpha-beta", *(f"other/item{number:02}" for number in range(44, 60))}
 
 
+def test_an_old_item_is_found_by_its_whole_name_although_every_word_is_common(
+    empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of sixty newer items, half have one word of it in their names, half the other."""
+    monkeypatch.setattr(words, "BLOCK_ITEMS", (4, 16))
+    monkeypatch.setattr(finding, "CANDIDATES", 12)
+    monkeypatch.setattr(finding, "RANKED", 8)
+    monkeypatch.setattr(finding, "READ", 40)
+    monkeypatch.setattr(finding, "_PROBED", 3)
+    old = [SearchDocument("tool", "acme/alpha-beta", "1.0.0", "x")]
+    new = [
+        SearchDocument("tool", f"other/{'alpha' if number % 2 else 'beta'}-n{number:02}", "1.0.0", "x")
+        for number in range(60)
+    ]
+    for address in (empty, f"sqlite:///{tmp_path / 'registry.db'}"):
+        with filled(address, tmp_path, [*old, *new], [], []) as connection:
+            for query in ("alpha beta", "alpha-beta", "alphabeta", "tool:alpha beta"):
+                assert find(connection, query, limit=1).hits[0].id == "acme/alpha-beta", (address, query)
+
+
 def some_document(draw: random.Random) -> SearchDocument:
     segments = [
         (draw.choice(SEGMENTS) + draw.choice(["", "", f"-{draw.choice(SEGMENTS)}"]))[:64]

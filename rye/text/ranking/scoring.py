@@ -148,7 +148,12 @@ def name_stems(item_id: str) -> list[str]:
     """Return the stems of an id's last segment."""
     name = item_id.rpartition("/")[2]
     words = (*every_word_of(name), *_spelt_together(name))
-    return list(dict.fromkeys(stem(word[:WORD_LETTERS]) for word in words if word))
+    return list(dict.fromkeys(name_stem(word) for word in words if word))
+
+
+def name_stem(word: str) -> str:
+    """Return the stem of a word of a name, or of a whole name that is written as one word."""
+    return stem(word[:WORD_LETTERS])
 
 
 def _spelt_together(name: str) -> list[str]:
@@ -171,11 +176,22 @@ def _add(totals: dict[str, float], field: Field, words: Sequence[str], spelt_oth
 def of_kind(query: str, kind: str | None, kinds: Collection[str]) -> tuple[str, str | None]:
     """Return a query and the kind that it is limited to. A query may begin with one of ``kinds`` and a colon.
 
-    ``kind``: the kind that the searcher gave otherwise. If the two differ, the colon means nothing.
+    ``kind``: the kind that the searcher gave otherwise. If the two differ, the colon means nothing. The query that is returned
+    begins with none, so that it means the same wherever it is asked again.
     """
+    named, rest = _kind_before(query, kinds)
+    if named is None:
+        return query, kind
+    if kind not in (None, named):
+        return f"{named} {rest}", kind
+    second, after = _kind_before(rest, kinds)
+    return rest if second is None else f"{second} {after}", named
+
+
+def _kind_before(query: str, kinds: Collection[str]) -> tuple[str | None, str]:
     head, colon, rest = query.partition(":")
     named = head.strip().lower()
-    return (rest, named) if colon and named in kinds and kind in (None, named) else (query, kind)
+    return (named, rest) if colon and named in kinds else (None, query)
 
 
 def question_of(query: str, corrections: Mapping[str, Sequence[str]] = _NONE) -> Question | None:
