@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from html import escape
 
 from markupsafe import Markup
@@ -132,6 +133,7 @@ def _without_surrogates(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
+@lru_cache(maxsize=1024)
 def _box(character: str) -> str:
     name = describe(character)
     return f'<span class="hidden" title="{escape(name)}">{name.partition(" ")[0]}</span>'

@@ -105,7 +105,7 @@ def _fitting(rows: list[Row]) -> Iterator[tuple[tuple[Row, ...], int]]:
     not fit, the rows stand alone."""
     for each in stretches([row.text for row in rows]):
         stretch = tuple(rows[each.start : each.stop])
-        costs = [len(marked(row.text).encode()) + _ROW for row in stretch]
+        costs = [(len(marked(row.text).encode()) if row.text else 0) + _ROW for row in stretch]
         if sum(costs) <= PAGES.source_part_bytes:
             yield stretch, sum(costs)
         else:
