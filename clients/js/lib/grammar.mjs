@@ -16,7 +16,8 @@ const PATH = /^[A-Za-z0-9_][A-Za-z0-9._-]*(\/[A-Za-z0-9_][A-Za-z0-9._-]*)*$/;
 const LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?";
 const HOST = `(?:${LABEL}\\.)+(?![0-9]+(?:/|$))${LABEL}`;
 const LOCAL = "(?:127\\.0\\.0\\.1|localhost):[1-9][0-9]{0,4}";
-const WEB = `https://${HOST}(?:/[A-Za-z0-9._~%!$&'()*+,;=:@/-]*)?`;
+const FOLDERS = "(?:/(?!\\.)[A-Za-z0-9._~%!$&'()*+,;=:@-]+)+";
+const WEB = `https://${HOST}(?:${FOLDERS})?/?`;
 const HIDDEN = /[\p{Cc}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2028\u2029]/u;
 
 const bad = (value, what) => refuse("statement-malformed", `\`${value}\` is not ${what}.`);
@@ -69,11 +70,11 @@ export const range = (text) =>
 
 const whole = (pattern, what, most = 300) => (text) => demand(text.length <= most && new RegExp(`^(?:${pattern})$`).test(text), text, what);
 const domain = whole(`${HOST}|${LOCAL}`, "a domain", 253);
-const repository = whole(`(?:https://(?:${HOST}|${LOCAL})|http://${LOCAL})(?:/(?!\\.\\.?(?:/|$))[A-Za-z0-9._~%-]+)+`, "a repository");
+const repository = whole(`(?:https://(?:${HOST}|${LOCAL})|http://${LOCAL})${FOLDERS}`, "a repository");
 export const place = (method, text) => (method === "repository" ? repository : domain)(text);
 /** An https address without port, user, query and fragment. */
 export const link = whole(WEB, "a link");
-export const contact = whole(`${WEB}|mailto:[A-Za-z0-9._+-]+@${HOST}`, "a contact");
+export const contact = whole(`${WEB}|mailto:[A-Za-z0-9.!#$%&'*+/=_\`{|}~-]{1,64}@${HOST}`, "a contact");
 
 /** The one spelling of a value in a policy: a text, a number, true or false, as JSON. */
 function isValue(text) {

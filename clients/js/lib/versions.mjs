@@ -9,8 +9,8 @@ const PRE = `${IDENTIFIER}(?:\\.${IDENTIFIER})*`;
 const BUILD = "(?:\\+[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)?";
 const PART = "(0|[1-9][0-9]*|[xX*])";
 const VERSION = new RegExp(`^(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)(?:-(${PRE}))?$`);
-const PARTIAL = new RegExp(`^[v=]?\\s*v?${PART}(?:\\.${PART}(?:\\.${PART}(?:-(${PRE}))?${BUILD})?)?$`);
-const TOKEN = /(?:(\^|~>?)\s*=?|(>=|<=|>|<|=|))\s*([^\s<>=~^]+)(?:\s+|$)/gy;
+const PARTIAL = new RegExp(`^([v=]*)${PART}(?:\\.${PART}(?:\\.${PART}(?:-(${PRE}))?${BUILD})?)?$`);
+const TOKEN = /(\^|~>?|>=|<=|>|<|=|)\s*([v=]*[^\s<>=~^]+)(?:\s+|$)/gy;
 const MOST = 2n ** 63n;
 
 /** @typedef {{numbers: bigint[], pre: string[], isBound?: boolean}} Version `isBound`: nobody wrote it, it ends a range */
@@ -42,19 +42,19 @@ export function compareVersions(a, b) {
 const before = (numbers) => ["<", { numbers, pre: ["0"], isBound: true }];
 
 /** What one comparator demands, by its operator: of a version that is written down to `places` of its numbers. */
-function comparators(operator, text) {
-  const [, major, minor, patch, pre] = PARTIAL.exec(text) ?? fail(text, "part of a range");
+function comparators(operator, text, isLoose = /^[~^]/.test(operator)) {
+  const [, prefix, major, minor, patch, pre] = PARTIAL.exec(text) ?? fail(text, "part of a range");
   const parts = [major, minor, patch];
   const places = [...parts, undefined].findIndex((part) => part === undefined || /[xX*]/.test(part));
-  const isLoose = /^[~^]/.test(operator);
-  if (!isLoose && parts.slice(places).some((part) => /\d/.test(part ?? ""))) fail(text, "a version");
+  const isTwice = places === 3 && !/^[~^]/.test(operator) && !["", "v"].includes(prefix);
+  if (isTwice || (!isLoose && parts.slice(places).some((part) => /\d/.test(part ?? "")))) fail(text, "a version");
   const numbers = whole(parts.map((part, at) => (at < places ? BigInt(part) : 0n)), text);
   const low = { numbers, pre: places === 3 ? (pre?.split(".") ?? []) : [] };
   /** The numbers after all that agree in the first `count`. */
   const after = (count) => whole(numbers.map((value, at) => (at < count ? value + BigInt(at === count - 1) : 0n)), text);
   if (places === 0) return ["<", ">"].includes(operator) ? [before(numbers)] : [[">=", low]];
   const leading = numbers.findIndex((value, at) => value > 0n || at === places - 1) + 1;
-  if (isLoose) return [[">=", low], before(after(operator === "^" ? leading : Math.min(places, 2)))];
+  if (/^[~^]/.test(operator)) return [[">=", low], before(after(operator === "^" ? leading : Math.min(places, 2)))];
   if (places === 3 || operator === ">=") return [[operator || "=", low]];
   if (operator === "<") return [before(numbers)];
   const next = after(places);
@@ -63,11 +63,10 @@ function comparators(operator, text) {
 
 function alternative(text) {
   const hyphen = /^(\S+)\s+-\s+(\S+)$/.exec(text);
-  if (hyphen) return [...comparators(">=", hyphen[1]), ...comparators("<=", hyphen[2])];
-  if (text === "") return comparators("", "*");
+  if (hyphen) return [...comparators(">=", hyphen[1], true), ...comparators("<=", hyphen[2], true)];
   const tokens = [...text.matchAll(TOKEN)];
   if (tokens.map(([token]) => token).join("") !== text) fail(text, "a range");
-  return tokens.flatMap(([, loose, plain, version]) => comparators(loose ?? plain, version));
+  return tokens.flatMap(([, operator, version]) => comparators(operator, version));
 }
 
 /** @returns {[string, Version][][]} what one of must hold, each with what all must hold */
@@ -75,16 +74,17 @@ export function parseRange(text) {
   return text.split("||").map((part) => {
     const pieces = part.trim().split(",");
     if (pieces.length > 1 && pieces.some((piece) => !piece.trim())) fail(text, "a range");
-    return alternative(pieces.join(" ").trim());
+    return pieces.flatMap((piece) => alternative(piece.trim() || "*"));
   });
 }
 
 const HOLDS = { ">=": (o) => o >= 0, "<=": (o) => o <= 0, ">": (o) => o > 0, "<": (o) => o < 0, "=": (o) => o === 0 };
-const sameNumbers = (a, b) => a.numbers.every((value, at) => value === b.numbers[at]);
+
+/** Whether it is `*`, however it is written: what begins with 0.0.0 and does not end. */
+const isAny = (all) => all.every(([operator, { numbers, pre }]) => operator === ">=" && numbers.every((one) => one === 0n) && !pre.length);
 
 /** Plain order: what an advisory covers. Pre-releases count like every other version. */
-export const covers = (range, version) => range.some((all) => all.every(([operator, limit]) => HOLDS[operator](compareVersions(version, limit))));
+export const covers = (range, version) => range.some((all) => isAny(all) || all.every(([operator, limit]) => HOLDS[operator](compareVersions(version, limit))));
 
-/** What a dependency may choose: a pre-release only where the range names one of the same version. */
-export const allows = (range, version) =>
-  range.some((all) => covers([all], version) && (!version.pre.length || all.some(([, limit]) => limit.pre.length && !limit.isBound && sameNumbers(limit, version))));
+/** What a dependency may choose: a pre-release only where the range names one of the same version; none where it has a `*`. */
+export const allows = (range, version) => range.some(isAny) ? !version.pre.length : range.some((all) => covers([all], version) && (!version.pre.length || all.some(([, { numbers, pre, isBound }]) => pre.length && !isBound && numbers.every((one, at) => one === version.numbers[at]))));

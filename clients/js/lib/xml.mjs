@@ -2,8 +2,8 @@
 import { attempt, refuse } from "./encoding.mjs";
 
 const NAME = "[\\p{L}_:][\\p{L}\\p{N}_.:-]*";
-const ATTRIBUTE = new RegExp(`\\s+(${NAME})\\s*=\\s*("[^"<]*"|'[^'<]*')`, "gu");
-const TAG = `<(/?)(${NAME})((?:${ATTRIBUTE.source})*)\\s*(/?)>`;
+const ATTRIBUTE = new RegExp(`[ \\t\\n]+(${NAME})[ \\t\\n]*=[ \\t\\n]*("[^"<]*"|'[^'<]*')`, "gu");
+const TAG = `<(/?)(${NAME})((?:${ATTRIBUTE.source})*)[ \\t\\n]*(/?)>`;
 const TOKEN = new RegExp(`<!--(?:(?!--)[^])*-->|<!\\[CDATA\\[([^]*?)\\]\\]>|${TAG}|([^<]+)`, "uy");
 const ENTITIES = { "&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&apos;": "'" };
 
@@ -11,7 +11,8 @@ const ENTITIES = { "&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&apos
 
 const fail = (why) => refuse("item-invalid", `The directive's XML ${why}.`);
 
-const characterOf = (code) => attempt(() => String.fromCodePoint(code));
+const isText = (text) => !/[^\t\n\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u.test(text); // eslint-disable-line no-control-regex
+const characterOf = (code) => attempt(() => String.fromCodePoint(code).match(/^[\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]$/u)?.[0]);
 const unescaped = (text) =>
   text.replace(/&(?:#x([0-9a-f]+);|#([0-9]+);|[^;\s]*;?)/gi, (one, hex, decimal) =>
     ENTITIES[one] ?? characterOf(hex ? parseInt(hex, 16) : Number(decimal)) ?? fail(`has \`${one}\``));
@@ -35,6 +36,6 @@ export function parseXml(source) {
       if (!isEmpty && open.push(element) > 1 + 64) fail("is nested more than 64 deep");
     }
   }
-  if (open.length > 1 || top.children.length !== 1 || top.text.trim()) fail("does not have one root that ends");
+  if (open.length > 1 || top.children.length !== 1 || top.text.trim() || !isText(source)) fail("does not have one root that ends, or has a character that XML does not allow");
   return top.children[0];
 }
