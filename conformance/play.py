@@ -74,12 +74,14 @@ class Case:
 
 
 class Play:
-    """One case with one client. ``now`` is the time that the client is told: that of the registry served last, unless set."""
+    """One case with one client. ``now`` is the time that the client is told: that of the registry served last, unless set.
+    ``answered`` is its last answer."""
 
     def __init__(self, case: Case, client: Client, server: Server, folder: Path, prefix: str) -> None:
         self.case = case
         self.now: datetime | str = ""
         self.actual = "nothing was asked"
+        self.answered: Reply = {}
         self._client = client
         self._server = server
         self._folder = folder
@@ -127,9 +129,9 @@ class Play:
         home.mkdir(exist_ok=True, parents=True)
         now = self.now if isinstance(self.now, str) else stamp(self.now)
         request = {"command": command, "home": str(home), "url": self.url, "now": now, **members}
-        reply = self._client(request)
+        reply = self.answered = self._client(request)
         if reply.get("ok") is not True and not (reply.get("ok") is False and reply.get("error") in CLASSES):
-            raise Failed(f"{command}: the answer is not one of CONTRACT.md: {str(reply)[:300]}")
+            raise Failed(f"{command}: CONTRACT.md has no such answer: {str(reply)[:300]}")
         return reply
 
     def good(self, command: str, **members: object) -> Reply:

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -62,8 +63,8 @@ def play_one(
         case.play(play)
     except Failed as error:
         failure = str(error)
-    except (KeyError, TypeError, IndexError) as error:
-        failure = f"an answer has not the members of CONTRACT.md: {error!r}"
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        failure = f"an answer does not have the form that CONTRACT.md gives it ({error!r}): {str(play.answered)[:300]}"
     return Result(case, play.actual, time.monotonic() - started, failure)
 
 
@@ -89,7 +90,8 @@ class Process:
         if process is None:
             return
         assert process.stdin is not None
-        process.stdin.close()
+        with suppress(OSError):  # what a client that died has not read is still waiting to be sent
+            process.stdin.close()
         try:
             process.wait(1)
         except subprocess.TimeoutExpired:

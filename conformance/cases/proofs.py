@@ -49,11 +49,11 @@ def proof_of(
 def checked(text: str, registry: Registry, signed: str) -> None:
     """The suite's own check of a proof that a client made."""
     head, _, checkpoint = text.partition("\n\n")
-    title, extra, index, *path = head.split("\n")
+    rows = head.split("\n")
     position = registry.indexes[PDF][0][0]
-    if title != "c2sp.org/tlog-proof@v1" or extra != f"extra {b64(signed.encode())}" or index != f"index {position}":
+    if rows[:3] != ["c2sp.org/tlog-proof@v1", f"extra {b64(signed.encode())}", f"index {position}"]:
         raise Failed(f"the proof does not begin with its title, entry and index: {head[:300]!r}")
-    hashes = [base64.b64decode(row, validate=True) for row in path]
+    hashes = [base64.b64decode(row, validate=True) for row in rows[3:]]
     if (
         text_of(checkpoint) != text_of(registry.checkpoint)
         or registry.checkpoint.splitlines()[-1] not in checkpoint.splitlines()

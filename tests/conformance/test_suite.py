@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -201,6 +202,20 @@ def test_an_answer_outside_of_the_contract_fails() -> None:
         assert found.failure is not None
 
 
+@pytest.mark.parametrize("proof", ["", "trust me\n", 7, None, "c2sp.org/tlog-proof@v1\n\n\n", "\ud800"])
+def test_a_proof_that_is_none_fails_its_case_and_not_the_suite(proof: object) -> None:
+    [case] = [case for case in CASES if case.id == "proofs/made-in-a-small-log"]
+    [found] = run([case], lambda request: {"ok": True, "proof": proof})
+    assert found.failure is not None
+
+
+def test_an_answer_without_its_members_is_shown() -> None:
+    [case] = [case for case in CASES if case.id == "proofs/good"]
+    [found] = run([case], lambda request: {"ok": True, "size": "many"})
+    assert "KeyError('position')" in str(found.failure)
+    assert "{'ok': True, 'size': 'many'}" in str(found.failure)
+
+
 # The program
 
 
@@ -230,6 +245,15 @@ def test_a_program_that_ends_or_answers_nonsense_fails_its_case(program: str) ->
     with Process([sys.executable, "-c", program]) as client:
         found = run([CASES[0], CASES[1]], client)
     assert all("gave no answer" in str(result.failure) for result in found)
+
+
+@pytest.mark.processes
+def test_a_program_that_is_gone_before_it_is_asked_fails_its_case() -> None:
+    with Process(["true"]) as client:
+        client._running = subprocess.Popen(["true"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        client._running.wait()
+        [found] = run([CASES[0]], client)
+    assert "gave no answer" in str(found.failure)
 
 
 @pytest.mark.processes
