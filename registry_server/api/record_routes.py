@@ -40,8 +40,10 @@ async def _log(request: _Request) -> Response[bytes]:
         raise RyeError("bad-request", "`namespace` must be the name of a namespace.", None)
     asked = request.query_params.get("date", "")
     day = log.read_day(asked)
-    if asked and (day is None or before is not None):
-        raise RyeError("bad-request", "`date` must be a day such as 2026-11-22, without `before`.", None)
+    if asked and day is None:
+        raise RyeError("bad-request", "`date` must be a day such as 2026-11-22.", None)
+    if asked and before is not None:
+        raise RyeError("bad-request", "`date` and `before` both say where the list begins: use one of them.", None)
     wish = log.Wish(type=kind, namespace=namespace)
     return await page(request, wish.path(before, day), log.log_page(wish, before, day))
 

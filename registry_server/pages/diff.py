@@ -11,11 +11,12 @@ from registry_server.pages.comparison import Comparison, Side, compare_sides
 from registry_server.pages.comparison_pages import Paged, paged
 from registry_server.pages.diff_colours import DiffColours
 from registry_server.pages.file_changes import FileState
+from registry_server.pages.item import no_such_version
 from registry_server.pages.limits import COMPARISON, LISTS
 from registry_server.pages.lru_cache import LruCache
 from registry_server.pages.page_drafts import Draft, Maker
 from registry_server.pages.page_layout import Page
-from registry_server.pages.registry_view import RegistryView
+from registry_server.pages.registry_view import RegistryView, no_such_part
 from registry_server.pages.version_order import in_order, newest_offered, version_before
 from rye.errors import RyeError
 from rye.items.identity import Identity
@@ -70,9 +71,7 @@ def diff_page(address: ItemAddress, number: int = 1) -> Maker:
     part, from 1."""
 
     def draft(registry: RegistryView) -> Draft:
-        history = registry.history(address.identity)
-        if history is None:
-            raise registry.missing(address.path)
+        history = registry.released(address.identity, address.path)
         old, new = chosen(registry, address, history)
         gone = registry.taken_down(release_files(old.release) | release_files(new.release))
         versions = [record.version for record in history.records]
@@ -82,9 +81,9 @@ def diff_page(address: ItemAddress, number: int = 1) -> Maker:
         identity = address.identity
         (before, is_before_short), (after, is_after_short) = _side(registry, old), _side(registry, new)
         view = diff_view(_compared(registry, before, after), number, versions)
-        if not 1 <= number <= view.pages:
-            raise registry.missing(address.path)
         path = diff_path(identity, old.version, new.version)
+        if not 1 <= number <= view.pages:
+            raise no_such_part(path, view.pages)
         title = f"{identity.id}: {old.version} to {new.version}"
         words = f"What changed in the {identity.kind} {identity.id} from {old.version} to {new.version}: "
         return Page(
@@ -106,12 +105,15 @@ def chosen(registry: RegistryView, address: ItemAddress, history: ItemHistory) -
     records = {record.version: record for record in history.records}
     if address.rest:
         old, _, new = address.rest.partition("..")
-        if address.version is not None or old not in records or new not in records:
+        if address.version is not None:
             raise registry.missing(address.path)
+        for version in (old, new):
+            if version not in records:
+                raise no_such_version(history, version)
         return records[old], records[new]
     version = address.version if address.version is not None else newest_offered(history)
     if version not in records:
-        raise registry.missing(address.path)
+        raise no_such_version(history, version)
     before = version_before(list(records), version)
     if before is None:
         raise RyeError(

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from rye.describing.right_words import noun
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import (
     Advisory,
@@ -37,7 +38,7 @@ class EntryWords(Struct, frozen=True, kw_only=True):
 
     type: str
     """``release``, ``yank``, ``unyank``, ``deprecation``, ``advisory``, ``takedown``, ``keyset``, ``recovery``,
-    ``proof``, ``description``, ``root``, ``clock`` or ``snapshot``."""
+    ``proof``, ``description``, ``root``, ``clock``, ``policy`` or ``snapshot``."""
     words: str
     """One sentence."""
     kind: str | None
@@ -141,7 +142,7 @@ def entry_words(statement: Logged) -> EntryWords:
 
 
 def _about_item(statement: Release | Yank | Deprecation | Advisory | Takedown) -> tuple[str, str]:
-    item = f"{statement.identity.kind} {statement.identity.id}"
+    item = f"{noun(statement.identity.kind)} {statement.identity.id}"
     match statement:
         case Release():
             return "release", f"The {item} {statement.version} was released."
@@ -199,6 +200,6 @@ def _keyset(statement: Keyset) -> str:
 
 
 def _root(statement: Root) -> str:
-    owners = f"{statement.threshold} of {len(statement.owners)} owners"
+    owners = "its 1 owner" if len(statement.owners) == 1 else f"{statement.threshold} of {len(statement.owners)} owners"
     logs = "1 log key" if len(statement.logs) == 1 else f"{len(statement.logs)} log keys"
     return f"Root {statement.number}: {owners} must sign, {logs}, valid until {write_time(statement.expires)}."

@@ -55,6 +55,8 @@ def pieces(text: str, *, links: bool) -> tuple[Piece, ...]:
     return tuple(found)
 
 
+_BELOW_ITEM = re.compile(r"@[^/]*/|/(?:diff|source|raw)/|/(?:versions|dependents)$")
+"""Where an item's path ends and that of a page about it begins."""
 _CODE = re.compile(r"(`[^`]+`)")
 _CODE_OR_PAGE = re.compile(r"(`[^`]+`|(?<=\s)/-/(?:[\w@.+-]+/)*[\w@.+-]*\w)", re.ASCII)
 
@@ -94,8 +96,13 @@ def error_page(error: RyeError, status: int, site: Site, now: datetime, path: st
 def _view(title: str, body: ShownError, status: int, path: str) -> ErrorView:
     search = namespace = None
     if status == 404:
-        parts = [part for part in path.partition("?")[0].split("/") if part not in ("", "-")]
-        search = re.sub(r"[^a-z0-9]+", " ", parts[-1].partition("@")[0].lower()).strip()[:80] if parts else None
+        parts = [part for part in _BELOW_ITEM.split(path.partition("?")[0])[0].split("/") if part not in ("", "-")]
+        is_log = parts[:1] == ["log"]
+        search = (
+            re.sub(r"[^a-z0-9]+", " ", parts[-1].partition("@")[0].lower()).strip()[:80]
+            if parts and not is_log
+            else None
+        )
         named = parts[1:2] if len(parts) > 2 or (parts and parts[0] == "namespaces") else []
         namespace = next((name for name in named if is_segment(name)), None)
     sign_in = f"/-/account?next={quote(path, safe='')}" if path else "/-/account"

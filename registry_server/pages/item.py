@@ -20,7 +20,7 @@ from registry_server.pages.owners import Behind
 from registry_server.pages.page_context import Reader, Site
 from registry_server.pages.page_drafts import Draft, Maker
 from registry_server.pages.page_layout import Page
-from registry_server.pages.registry_view import RegistryView
+from registry_server.pages.registry_view import RegistryView, no_such_part
 from registry_server.pages.release_analysis import Shown, shown
 from registry_server.pages.version_order import in_order, newest_offered
 from registry_server.storage import database
@@ -81,8 +81,9 @@ def item_page(address: ItemAddress, part: int = 0) -> Maker:
             room = int((PAGES.part_characters if part else PAGES.text_characters) * share)
             return shown(analysis.parts.text, part, room, analysis.parts)
 
-        if part >= max(len(analysis.parts.text.chunks), 1):
-            raise registry.missing(address.path)
+        most = max(len(analysis.parts.text.chunks), 1)
+        if part >= most:
+            raise no_such_part(address.path, most)
         title = f"{identity.kind} {identity.id} {record.version}"
         return Page(
             template="item_text.html" if part else "item.html",

@@ -22,6 +22,7 @@ from registry_server.sequencer.cosigned_head import read_cosigned
 from registry_server.storage.prepared import Prepared
 from registry_server.storage.schema import log_entries
 from registry_server.witnesses import records
+from rye.describing.right_words import noun
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.protocol import merkle, notes, statements, wire
@@ -34,6 +35,7 @@ from rye.registry.protocol.statements import (
     Deprecation,
     Description,
     Keyset,
+    OrganizationPolicy,
     OwnerProof,
     Release,
     Root,
@@ -80,6 +82,7 @@ LISTED: dict[str, str] = {
     "description": Description.TITLE,
     "root": Root.TITLE,
     "clock": ClockStep.TITLE,
+    "policy": OrganizationPolicy.TITLE,
     "snapshot": Snapshot.TITLE,
     "all": "",
 }
@@ -99,7 +102,7 @@ class EntryRow(Struct, frozen=True):
     def said(self) -> tuple[str, str, str]:
         """Its words before what it is about, that, and the words after it."""
         told = self.told
-        wanted = rf"{told.kind} ({re.escape(told.id)})" if told.id is not None else None
+        wanted = rf"{noun(told.kind)} ({re.escape(told.id)})" if told.kind is not None and told.id is not None else None
         if wanted is None and told.namespace is not None:
             wanted = rf"(?:namespace|owners of) ({re.escape(told.namespace)})"
         found = re.search(rf"\b{wanted}(?![\w/-])", told.words) if wanted is not None else None
@@ -433,7 +436,8 @@ def entry_view(registry: RegistryView, position: int) -> EntryView:
     """Return the view of one entry. Raises RyeError ``not-found``."""
     published = registry.published
     if not 0 <= position < published.size:
-        raise registry.missing(entry_path(position))
+        hint = f"It has {published.size:,} entries. The newest: {entry_path(published.size - 1)}"
+        raise RyeError("not-found", f"The log has no entry {position}.", hint)
     (leaf,) = registry.log.leaves(position, position + 1)
     note, checkpoint_note = notes.parse(leaf), notes.parse(published.checkpoint)
     checkpoint = Checkpoint.parse(checkpoint_note.text)

@@ -214,6 +214,12 @@ class RegistryView:
         return bool(missing) and len(self.taken_down(missing)) < len(missing)
 
 
+def no_such_part(path: str, most: int) -> RyeError:
+    """Return the error for a part that a page does not have. ``path``: of its first part; ``most``: how many it has."""
+    parts = "one part" if most == 1 else f"{most:,} parts"
+    return RyeError("not-found", f"This page has only {parts}.", f"The first: {path}")
+
+
 def head_of(published: Published) -> Head:
     """Return the head for the foot of a page."""
     return Head(published.size, published.time, f"{published.size}-{published.map[:16]}")

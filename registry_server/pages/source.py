@@ -15,7 +15,7 @@ from registry_server.pages.limits import PAGES
 from registry_server.pages.markdown import Text, render
 from registry_server.pages.page_drafts import Draft, Maker
 from registry_server.pages.page_layout import Document, Page
-from registry_server.pages.registry_view import RegistryView
+from registry_server.pages.registry_view import RegistryView, no_such_part
 from registry_server.pages.release_analysis import shown
 from registry_server.pages.source_parts import SourcePart, numbered, source_parts
 from rye.describing.description import is_text
@@ -80,8 +80,9 @@ def source_page(address: ItemAddress, part: int = 0, *, is_plain: bool = False) 
         identity = record.identity
         rendered = _rendered(text, address, record) if not is_plain else None
         parts = source_parts(text) if text is not None and rendered is None else ()
-        if part >= max(len(rendered.chunks) if rendered is not None else len(parts), 1):
-            raise registry.missing(address.path)
+        most = max(len(rendered.chunks) if rendered is not None else len(parts), 1)
+        if part >= most:
+            raise no_such_part(address.path, most)
 
         def path_of(number: int) -> str | None:
             return source_path(address, number, is_plain=is_plain) if 0 <= number < len(parts) else None

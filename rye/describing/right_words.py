@@ -44,14 +44,14 @@ def right_words(capability: str) -> str:
         return f"{does} every item, whoever publishes it, now and later{_reach(primary, '*')}"
     item_type, dot, path = rest.partition(".")
     if primary == "search" and rest in ITEM_TYPES:
-        return f"{does} {_noun(rest)}s, without naming one"
+        return f"{does} {noun(rest)}s, without naming one"
     if item_type not in ITEM_TYPES or not dot or not is_path_pattern(path):
         return _other(capability)
     if has_wildcards(path):
-        return f"{does} every {_noun(item_type)}{_width(path)}{_reach(primary, path)}"
+        return f"{does} every {noun(item_type)}{_width(path)}{_reach(primary, path)}"
     if not is_action(capability):
         return UNKNOWN_RIGHT
-    return f"{does} the {_noun(item_type)} {_clipped(path.replace('.', '/'))}{_reach(primary, path)}"
+    return f"{does} the {noun(item_type)} {_clipped(path.replace('.', '/'))}{_reach(primary, path)}"
 
 
 def riskiest_first(capabilities: Iterable[str]) -> list[str]:
@@ -64,7 +64,8 @@ def _other(capability: str) -> str:
     return UNUSUAL_PATTERN if has_wildcards(capability) else UNKNOWN_RIGHT
 
 
-def _noun(item_type: str) -> str:
+def noun(item_type: str) -> str:
+    """What one item of a kind is called in a sentence."""
     return _NOUNS.get(item_type, item_type)
 
 

@@ -253,7 +253,7 @@ def test_the_picture_has_a_bar_for_each_week(rye: Person) -> None:
     titles = [title.text or "" for title in picture.iter("{http://www.w3.org/2000/svg}title")]
     weeks = usage(rye, "--days", "60")["weeks"]
     assert len(titles) == 1 + len(weeks) in (10, 11)
-    assert any("2 uses, 1 denied" in title for title in titles)
+    assert any("used 2, denied 1" in title for title in titles)
     assert "script" not in rye.path("usage.svg").read_text()
 
 

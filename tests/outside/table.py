@@ -17,9 +17,9 @@ START = """# Judged by programs of others
 
 What we say about ourselves counts less than what programs say that others wrote. `make test-outside` installs these, pinned
 with hashes, and runs them; `make outside-page` makes this page from what they said. One that cannot be had on a machine is
-skipped, with the reason. Renovate takes 360 MB and is installed only with `RENOVATE=1`. Once installed, all have five minutes
-together; what is not done by then fails (`OUTSIDE_SECONDS=N` gives more). Where it is possible, a test also shows its judge
-something broken, which must be refused.
+skipped, with the reason. Renovate takes 360 MB and is installed only with `RENOVATE=1`. The first run spends several minutes
+on installing; after that, all have five minutes together, and what is not done by then fails (`OUTSIDE_SECONDS=N` gives more).
+Where it is possible, a test also shows its judge something broken, which must be refused.
 
 """
 REST = """

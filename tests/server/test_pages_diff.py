@@ -355,7 +355,8 @@ class TestBounds:
 
     def test_a_part_that_is_not_there_is_missing(self, local: LocalRegistry, acme: Publisher) -> None:
         identity = directives(local, acme, "a\n", "b\n")
-        assert local.get(f"{path_of(identity, '1.0.0', '2.0.0')}?page=2", headers=JSON).status_code == 404
+        answer = local.get(f"{path_of(identity, '1.0.0', '2.0.0')}?page=2", headers=JSON)
+        assert (answer.status_code, answer.json()["error"]["message"]) == (404, "This page has only one part.")
 
     @pytest.mark.slow
     def test_hostile_texts_are_answered_in_time(self, local: LocalRegistry, acme: Publisher) -> None:
@@ -421,6 +422,18 @@ class TestWhichVersions:
             answer = local.get(f"/-/{identity.kind}/{identity.id}/diff/{rest}", headers=accept)
             assert answer.status_code == 404
             assert "<script>" not in answer.text or accept is JSON
+
+    def test_what_is_missing_is_named_with_the_versions_that_are_there(
+        self, local: LocalRegistry, acme: Publisher
+    ) -> None:
+        identity = directives(local, acme, "a\n", "b\n")
+        base = f"/-/{identity.kind}/{identity.id}"
+        for path in (f"{base}/diff/1.0.0..9.0.0", f"{base}/diff/9.0.0..1.0.0", f"{base}@9.0.0/diff"):
+            found: html.HtmlElement = html.fromstring(local.get(path, headers=HTML).content)
+            words = " ".join(found.text_content().split())
+            assert f"{identity} has no version 9.0.0. Versions: 2.0.0, 1.0.0." in words
+            name = identity.local_id.rpartition("/")[2]
+            assert found.xpath("//main//a/@href")[:2] == [f"{base}/versions", f"/-/search?q={name}"]
 
     def test_a_version_with_two_others_is_no_page(self, local: LocalRegistry, acme: Publisher) -> None:
         identity = directives(local, acme, "a\n", "b\n")
@@ -608,7 +621,9 @@ class TestPrivate:
                 there = local.get(probe, guest, headers=accept)
                 absent = local.get(probe.replace(identity.local_id, "a/no"), guest, headers=accept)
                 assert (there.status_code, absent.status_code) == (404, 404)
-                assert there.text.replace(identity.local_id, "a/no") == absent.text
+                name = identity.local_id.rpartition("/")[2]
+                shown = there.text.replace(identity.local_id, "a/no").replace(f"q={name}", "q=no")
+                assert shown.replace(f"“{name}”", "“no”") == absent.text
                 own_words = {"content-length": "", "x-request-id": ""}
                 assert {**there.headers, **own_words} == {**absent.headers, **own_words}
             assert local.get(path, headers=accept).status_code == 401

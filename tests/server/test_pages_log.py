@@ -282,6 +282,19 @@ class TestList:
     def test_a_place_beyond_the_log_is_missing(self, local: LocalRegistry, before: str) -> None:
         assert local.get(f"/-/log?before={before}", headers=JSON).status_code == 404
 
+    def test_a_list_without_entries_says_so(self, local: LocalRegistry) -> None:
+        assert "The log has no such entry." in page(local, "/-/log?namespace=nobody").text_content()
+        assert "The log has no earlier entry." in page(local, "/-/log?namespace=nobody&before=2").text_content()
+        assert page(local, "/-/log?type=policy").xpath("//select[@name='type']/option[@selected]/text()") == ["policy"]
+
+    def test_an_entry_beyond_the_log_names_the_newest(self, local: LocalRegistry) -> None:
+        size = local.get("/-/log", headers=JSON).json()["size"]
+        answer = local.get(f"/-/log/{size}", headers=HTML)
+        assert answer.status_code == 404
+        tree: html.HtmlElement = html.fromstring(answer.content)
+        assert f"The log has no entry {size}. It has {size} entries." in " ".join(tree.text_content().split())
+        assert tree.xpath("//main//a/@href") == [f"/-/log/{size - 1}", "/"]
+
     def test_the_command_reads_the_whole_log(self, local: LocalRegistry) -> None:
         assert commands(page(local, "/-/log")) == ["rye log verify --registry http://127.0.0.1:8420"]
 
@@ -302,7 +315,8 @@ TOLD: list[tuple[Logged, str, str]] = [
     (Takedown(ORIGIN, ITEM, "1.0.0", ("0" * 64,), TIME, "Law"), "takedown", "took down 1 file of the directive acme/a/item"),
     (Keyset(ORIGIN, "acme", 1, None, TIME, 1, (KEY,)), "keyset", "The namespace acme was claimed with 1 key; 1 must sign"),
     (NEW_KEYS, "recovery", "give the namespace acme to 1 key with keyset 2"),
-    (Root(ORIGIN, 1, None, TIME, TIME + timedelta(days=9), 1, (KEY,), (KEY,)), "root", "Root 1: 1 of 1 owners must sign"),
+    (Root(ORIGIN, 1, None, TIME, TIME + timedelta(days=9), 1, (KEY,), (KEY,)), "root", "Root 1: its 1 owner must sign"),
+    (Root(ORIGIN, 1, None, TIME, TIME + timedelta(days=9), 2, (KEY,) * 3, (KEY,)), "root", "2 of 3 owners must sign"),
     (Snapshot(ORIGIN, TIME, 1, "0" * 64), "snapshot", "recorded a snapshot of all its names"),
 ]  # fmt: skip
 
@@ -426,7 +440,10 @@ class TestDays:
 
     @pytest.mark.parametrize("text", ["2026-02-30", "20260301", "2026-3-1", "yesterday", "0000-00-00", "2026-03-01T00"])
     def test_anything_but_a_day_is_refused(self, days: LocalRegistry, text: str) -> None:
-        assert days.get("/-/log", params={"date": text}, headers=JSON).status_code == 400
+        answer = days.get("/-/log", params={"date": text}, headers=JSON)
+        assert (answer.status_code, "must be a day" in answer.text) == (400, True)
+        both = days.get("/-/log", params={"date": "2026-11-22", "before": "1"}, headers=JSON)
+        assert (both.status_code, "use one of them" in both.text) == (400, True)
 
     def test_a_form_without_a_day_shows_the_newest(self, days: LocalRegistry) -> None:
         assert days.get("/-/log?type=&namespace=&date=", headers=JSON).json()["day"] is None

@@ -85,19 +85,20 @@ def _size(tokens: int | None) -> str:
 
 def picture(found: Usage) -> str:
     """Bars of uses and refused calls by week, as SVG."""
-    most = max((week.uses + week.denied for week in found.weeks), default=0) or 1
+    busiest = max((week.uses + week.denied for week in found.weeks), default=0)
+    most = busiest or 1
     bars = []
     for number, week in enumerate(found.weeks):
         x = _LEFT + number * _WIDTH
         used, denied = (round(count * _HEIGHT / most, 1) for count in (week.uses, week.denied))
-        said = escape(f"{week.week}: {week.uses} uses, {week.denied} denied, {week.tokens} tokens")
+        said = escape(f"{week.week}: used {week.uses:,}, denied {week.denied:,}, tokens {week.tokens:,}")
         bars.append(
             f'<g><title>{said}</title><rect x="{x}" y="{_TOP + _HEIGHT - used:g}" width="20" height="{used:g}" fill="#2f6f4f"/>'
             f'<rect x="{x}" y="{_TOP + _HEIGHT - used - denied:g}" width="20" height="{denied:g}" fill="#b3402a"/>'
             f'<text x="{x + 10}" y="{_TOP + _HEIGHT + 14}" text-anchor="middle">{escape(week.week[-3:])}</text></g>'
         )
-    width, height = max(2 * _LEFT + _WIDTH * len(found.weeks), 260), _TOP + _HEIGHT + 30
-    title = f"Uses by week since {found.since}: green used, red denied, at most {most}"
+    width, height = max(2 * _LEFT + _WIDTH * len(found.weeks), 340), _TOP + _HEIGHT + 30
+    title = f"Uses by week since {found.since}, denied ones in red; busiest week: {busiest:,}"
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" {_FONT}>',
