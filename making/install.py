@@ -82,7 +82,10 @@ def uninstall(prefix):
             shutil.rmtree(os.path.join(share, name))
     if not os.listdir(share):
         os.rmdir(share)
-    print("removed %s and %s. Projects, keys and settings stay." % (link, share))
+    print(
+        "removed %s and the program that it led to. Projects, keys, settings and what else is in %s stay."
+        % (link, share)
+    )
 
 
 if __name__ == "__main__":

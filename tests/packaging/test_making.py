@@ -104,7 +104,11 @@ def test_uninstalling_removes_what_was_installed_and_nothing_else(tmp_path: Path
     link = tmp_path / "bin/rye"
     link.parent.mkdir()
     link.symlink_to(made)
-    assert run("install.py", "uninstall", str(tmp_path)).returncode == 0
+    ended = run("install.py", "uninstall", str(tmp_path))
+    assert (ended.returncode, ended.stdout.split(" Projects")[0]) == (
+        0,
+        f"removed {tmp_path / 'bin' / 'rye'} and the program that it led to.",
+    )
     assert not os.path.lexists(link)
     assert not made.parents[1].exists()
     assert kept.exists()
