@@ -119,7 +119,7 @@ class _Demo:
         self.type(author, "keys", "generate")
         self.type(author, "login", url, "--token", "-", "--fingerprint", fingerprint, stdin=token + "\n")
         self.type(author, "namespace", "claim", "rye")
-        self.type(author, "validate", "--strict")
+        self.type(author, "validate", "--strict", last=3)
         self.type(author, "sign", last=3)
         self.type(author, "publish", "--yes", last=4)
         self.title("A team: find, see what it may do, agree, install")
