@@ -43,14 +43,14 @@ async def _roles(request: AnyRequest, namespace: FromPath[str]) -> Response[byte
 @route("/-/account/namespaces/{namespace:str}/give", http_method=[HttpMethod.POST])
 async def _give(request: AnyRequest, namespace: FromPath[str]) -> Response[bytes]:
     member, form = await form_of(request)
-    role, is_sure = one(form, "role"), one(form, "sure") == "yes"
+    role, agreed = one(form, "role"), one(form, "former")
 
     def give(connection: sa.Connection) -> HolderRow | None:
-        """Return the holder of a role that would be lowered, unless the member is sure."""
+        """Return the holder of a role that would be lowered, unless the member agreed to give up just this one."""
         _require_owner(connection, member, namespace)
         holder = _holder(connection, namespace, form)
         account, team = holder.account or None, holder.team or None
-        if lowers(holder.role, role) and not is_sure:
+        if lowers(holder.role, role) and agreed != holder.role:
             return holder
         if roles.give(connection, namespace, role, account=account, team=team):
             _require_owners(connection, namespace)

@@ -95,7 +95,7 @@ class TestOwners:
         owner = sign_in(local, "last", "--namespace", "lonely", "--role", "owner")
         page = "/-/account/namespaces/lonely"
         assert send(local, owner, f"{page}/take", account="last").status_code == 409
-        assert send(local, owner, f"{page}/give", account="last", role="reader", sure="yes").status_code == 409
+        assert send(local, owner, f"{page}/give", account="last", role="reader", former="owner").status_code == 409
         assert send(local, owner, f"{page}/give", team="crew", role="owner").status_code == 303
         assert send(local, owner, f"{page}/take", account="last").status_code == 409  # that team has no members
         operator(local, "team", "add", "crew", "last")
@@ -111,8 +111,8 @@ class TestOwners:
             send(local, owner, f"{page}/give", role="publisher", **who)
         links = tree(local.get(page, headers=owner)).xpath("//a[contains(@href, '/take?')]/@href")
         assert len(links) == 3
-        before = held(local, "asked")
         for link in links[1:]:
+            before = held(local, "asked")
             asked = local.get(link, headers=owner)
             (form,) = (each for each in tree(asked).forms if each.action == f"{page}/take")
             assert form.method == "POST"
@@ -139,6 +139,12 @@ class TestOwners:
         assert "Make lifted-friend reader in place of owner?" in asked.text
         assert held(local, "lifted")["lifted-friend"] == "owner"
         (form,) = (each for each in tree(asked).forms if each.action == page)
+        # Agreeing to it counts only for the role that was shown.
+        send(local, owner, page, account=friend, role="publisher", former="owner")
+        asked_again = local.post(page, headers=owner, data=dict(form.fields))
+        assert "Make lifted-friend reader in place of publisher?" in asked_again.text
+        assert held(local, "lifted")["lifted-friend"] == "publisher"
+        (form,) = (each for each in tree(asked_again).forms if each.action == page)
         assert local.post(page, headers=owner, data=dict(form.fields)).status_code == 303
         assert held(local, "lifted")["lifted-friend"] == "reader"
 
