@@ -72,7 +72,7 @@ def taking_page(signed: Signed, namespace: str, holder: HolderRow) -> Page:
             facts=_of(holder),
             effect=f"{who} what the role {holder.role} allows here, at once. An owner can give it again.",
             path=f"{HOME}/namespaces/{namespace}/take",
-            fields=(("account", holder.account), ("team", holder.team)),
+            fields=_fields(account=holder.account, team=holder.team),
             yes="Remove the role",
             back=f"{HOME}/namespaces/{namespace}",
             no="Keep it",
@@ -96,7 +96,7 @@ def lowering_page(signed: Signed, namespace: str, holder: HolderRow, role: str) 
             facts=_of(holder),
             effect=f"The role {role} takes the place of {holder.role} in {namespace}, and allows less.",
             path=f"{HOME}/namespaces/{namespace}/give",
-            fields=(("account", holder.account), ("team", holder.team), ("role", role), ("former", str(holder.role))),
+            fields=_fields(account=holder.account, team=holder.team, role=role, former=str(holder.role)),
             yes="Change the role",
             back=f"{HOME}/namespaces/{namespace}",
             no=f"Keep {holder.role}",
@@ -122,6 +122,10 @@ def rejecting_page(signed: Signed, stage: StageRow) -> Page:
         ),
         "Reject a release",
     )
+
+
+def _fields(**fields: str) -> tuple[tuple[str, str], ...]:
+    return tuple(fields.items())
 
 
 def _of(holder: HolderRow) -> tuple[tuple[str, str], ...]:

@@ -22,16 +22,6 @@ def test_the_locks_hold_hashes_and_no_addresses() -> None:
         assert all(row["integrity"].startswith("sha512-") for name, row in packages.items() if name)
 
 
-def test_the_lock_of_the_identity_provider_holds_hashes_and_no_addresses() -> None:
-    folder = FOLDER.parents[1] / "outside" / "oidc-provider"
-    wanted = json.loads((folder / "package.json").read_text("utf-8"))["dependencies"]["oidc-provider"]
-    text = (folder / "package-lock.json").read_text("utf-8")
-    packages = json.loads(text)["packages"]
-    assert "://" not in text
-    assert packages["node_modules/oidc-provider"]["version"] == wanted
-    assert all(row["integrity"].startswith("sha512-") for name, row in packages.items() if name)
-
-
 def test_the_requirements_hold_hashes_and_no_addresses() -> None:
     for program in PIP_PROGRAMS.values():
         text = (FOLDER / program.name / "requirements.txt").read_text("utf-8")

@@ -95,6 +95,9 @@ ACCEPTED = {
         "rye/deployment/*.py",
         "rye/workspace/items/installed_items.py",
     ),
+    "A sentence about a right names the type of items; one of them is a word without a plural.": (
+        "rye/describing/right_words.py",
+    ),
     "Marketplaces and the well-known index of agent programs list skills and nothing else.": MARKETPLACES,
     "Overlays and role directives change formulas and roles alone; consent and facts name what they change.": (
         "rye/workspace/items/item_facts.py",
