@@ -378,6 +378,17 @@ class TestHistory:
         scene.serve(best, registry=fork)
         assert scene.refused().code == "head-inconsistent"
 
+    def test_a_fork_is_refused_also_where_the_caller_fetched_no_tiles(
+        self, scene: Scene, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        best = scene.cosign()
+        fork = self.other(scene, "harm", "and", "more", "harm")
+        scene.serve(best, registry=fork)
+        monkeypatch.setattr("rye.registry.trust.cosigned.tiles_needed", lambda *_: [])
+        with pytest.raises(RyeError) as refused:
+            scene.read()
+        assert refused.value.code == "tile-missing"
+
     def test_a_stranger_who_is_shown_a_fork_with_the_true_cosigned_head(self, scene: Scene, tmp_path: Path) -> None:
         best = scene.cosign()
         fork = self.other(scene, "harm", "and", "more", "harm")

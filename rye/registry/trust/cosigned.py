@@ -131,10 +131,11 @@ def accept_cosigned(
 ) -> tuple[TrustedState, TrustedHead, Waiting | None]:
     """W2: return the state with the cosigned head, the head to read from, and what waits.
 
-    ``state``: has accepted ``opened``. ``fetched``: :func:`tiles_needed`, asked before that.
+    ``state``: has accepted ``opened``. ``fetched``: :func:`tiles_needed`, asked before that. Raises TrustError
+    ``head-inconsistent``, and TileError ``tile-missing`` if not all of them are given.
     """
     size, newest = found.checkpoint.size, opened.checkpoint
-    if fetched:
+    if _needs_proof(state, opened, found):
         try:
             read = VerifiedTiles(fetched, newest.size, newest.root_hash)
             proof = merkle.consistency_proof(size, newest.size, read)
