@@ -82,17 +82,26 @@ class Done(Struct, frozen=True, forbid_unknown_fields=True):
     hint: str | None = None
 
 
-class Analyst(Struct, frozen=True):
-    """Analyses releases for the first views of their pages."""
+class Analyst:
+    """Analyses releases for the first views of their pages. For one thread at a time."""
 
-    engine: sa.Engine
-    public: Objects
-    analyses: AnalysisStore
-    is_busy: Callable[[], bool] | None = None
-    """Whether publishers or readers wait for this process: they come first. None: it has no others."""
+    def __init__(
+        self,
+        engine: sa.Engine,
+        public: Objects,
+        analyses: AnalysisStore,
+        is_busy: Callable[[], bool] | None = None,
+    ) -> None:
+        """``is_busy``: whether publishers or readers wait for this process: they come first. None: it has no others."""
+        self.engine = engine
+        self.public = public
+        self.analyses = analyses
+        self._is_busy = is_busy
+        self._busy_at = time.monotonic()
+        """When somebody was last seen waiting."""
 
     def analyse(self, released: Sequence[Released]) -> None:
-        """Analyse and store, each after a quiet moment. What fails is left to the first view."""
+        """Analyse and store, in a quiet moment, which may be one for many. What fails is left to the first view."""
         for release in released:
             self._wait_for_quiet()
             try:
@@ -102,12 +111,14 @@ class Analyst(Struct, frozen=True):
                 _log.info("%s is not analysed ahead: %s", release, error)
 
     def _wait_for_quiet(self) -> None:
-        if self.is_busy is not None:
-            until = time.monotonic() + QUIET_SECONDS
-            while time.monotonic() < until:
-                if self.is_busy():
-                    until = time.monotonic() + QUIET_SECONDS
-                time.sleep(QUIET_SECONDS / 10)
+        if self._is_busy is None:
+            return
+        while True:
+            if self._is_busy():
+                self._busy_at = time.monotonic()
+            elif time.monotonic() - self._busy_at >= QUIET_SECONDS:
+                return
+            time.sleep(QUIET_SECONDS / 10)
 
 
 class Desk:

@@ -10,6 +10,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -398,6 +399,19 @@ class TestPublishing:
         assert registry.analysed == []
         service._writing -= 1
         until(lambda: len(registry.stored()) == 1)
+
+    def test_one_quiet_moment_is_enough_for_many(self, registry: Analysed, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Nobody was waiting since the last of them, so none of the others waits again."""
+        service, clock, slept = registry.local.service, [100.0], [0.0]
+
+        def sleep(seconds: float) -> None:
+            clock[0] += seconds
+            slept[0] += seconds
+
+        monkeypatch.setattr(worker, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep))
+        analyst = Analyst(service.engine, service.public, registry.analyses, lambda: False)
+        analyst.analyse([Released("directive", "acme/a/none", f"1.0.{number}") for number in range(50)])
+        assert worker.QUIET_SECONDS <= slept[0] < 2 * worker.QUIET_SECONDS
 
     @pytest.mark.processes
     def test_a_worker_analyses_too(self, registry: Analysed) -> None:
