@@ -46,6 +46,7 @@ from msgspec.structs import replace
 
 from registry_server.pages import addresses, escaped_text
 from registry_server.pages.limits import PAGES
+from registry_server.pages.meanings import MEANINGS
 from registry_server.pages.negotiation import Form
 from registry_server.pages.page_context import Now, Site
 from rye import __version__
@@ -268,6 +269,7 @@ def environment() -> Environment:
     made.globals["limits"] = PAGES
     made.globals["not_declared"] = NOT_DECLARED
     made.globals["fact_words"] = FACT_WORDS
+    made.globals["meanings"] = MEANINGS
     made.filters.update(
         marked=escaped_text.marked,
         short=_short,
