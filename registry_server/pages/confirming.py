@@ -96,7 +96,7 @@ def lowering_page(signed: Signed, namespace: str, holder: HolderRow, role: str) 
             facts=_of(holder),
             effect=f"The role {role} takes the place of {holder.role} in {namespace}, and allows less.",
             path=f"{HOME}/namespaces/{namespace}/give",
-            fields=_fields(account=holder.account, team=holder.team, role=role, former=str(holder.role)),
+            fields=_fields(account=holder.account, team=holder.team, role=role, former=holder.role),
             yes="Change the role",
             back=f"{HOME}/namespaces/{namespace}",
             no=f"Keep {holder.role}",

@@ -43,11 +43,14 @@ def steps(question: Question, most: int, *, is_answered: bool = False) -> list[I
     """Return the queries, in order. ``most``: the documents that are wanted. ``is_answered``: the question is the id of one, so
     those with some of its words need no order."""
     clauses = question.clauses
-    asked = [IndexQuery(tuple(_terms(clause, "/") for clause in clauses), most)]
+    in_name = IndexQuery(tuple(_terms(clause, "/") for clause in clauses), most)
     if len(clauses) == 1:
-        return asked
-    asked.insert(0, IndexQuery(((Term(f"/{name_stem(question.name)}"),),), most // 2))
-    asked.append(IndexQuery(tuple(_terms(clause) for clause in clauses), most))
+        return [in_name]
+    asked = [
+        IndexQuery(((Term(f"/{name_stem(question.name)}"),),), most // 2),
+        in_name,
+        IndexQuery(tuple(_terms(clause) for clause in clauses), most),
+    ]
     if not is_answered:
         telling = sorted(clauses, key=lambda clause: -clause.weight)[:TELLING]
         for at, clause in enumerate(telling[:-1], 1):

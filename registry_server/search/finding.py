@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from functools import cache, partial
+from functools import cache
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -23,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from registry_server.search import asking
-from registry_server.search.asking import AllOf, AnyOf, Term
+from registry_server.search.asking import AllOf, AnyOf, IndexQuery, Term
 from registry_server.search.orders import Order, allowed, in_order
 from registry_server.search.words import ItemBlock, kind_token, namespace_token, newest_blocks
 from registry_server.storage.prepared import Among, Prepared
@@ -224,9 +224,10 @@ def _candidates(connection: sa.Connection, within: _Within, question: Question) 
     wanted = min(RANKED, CANDIDATES)
     named = _named(connection, within, question)
     best = dict.fromkeys(named)
-    share_of = cache(partial(_share, connection, within))
-    for step in asking.steps(question, wanted, is_answered=bool(named)):
-        newest = _newest(within, [share_of(part) for part in (*step.asked, *within.facets())])
+    steps = asking.steps(question, wanted, is_answered=bool(named))
+    shares = _shares(connection, within, steps)
+    for step in steps:
+        newest = _newest(within, [shares.get(part, 0.0) for part in (*step.asked, *within.facets())])
         best.update(dict.fromkeys(_numbers(connection, within, step.asked, step.most, newest)))
         if len(best) >= wanted:
             break
@@ -251,20 +252,27 @@ def _newest(within: _Within, shares: list[float]) -> int | None:
     return max(sum(block.size * read <= READ for block in within.blocks), 1)
 
 
-def _share(connection: sa.Connection, within: _Within, part: AnyOf) -> float:
-    """Return which share of the newest documents has a part; 0 if few documents have it, or if it need not be known.
+def _shares(connection: sa.Connection, within: _Within, steps: list[IndexQuery]) -> dict[AnyOf, float]:
+    """Return which share of the newest documents has each part of the queries for several, asked for at once: 0 if few have it.
+    Empty if it need not be known.
 
     On SQLite it is estimated from the :data:`_PROBED` newest documents that have the part, on PostgreSQL from the newest small
     block.
     """
-    if within.is_many or not within.blocks:
-        return 0.0
-    if within.is_sqlite:
-        rows = _PROBE.rows(connection, {"asked": asking.fts5((part,)), "behind": _PROBED - 1})
-        return _PROBED / (within.largest + 1 - rows[0][0]) if rows else 0.0
+    every = (part for step in steps for part in (*step.asked, *within.facets()) if len(step.asked) > 1)
+    parts = list(dict.fromkeys(every))
+    if within.is_many or not within.blocks or not parts:
+        return {}
     token, size = within.blocks[0]
-    ((count,),) = _IN_BLOCK.rows(connection, {"block": f"'{token}'", "asked": asking.tsqueries((part,))[0]})
-    return float(count) / size if count >= _PROBED else 0.0
+    values: dict[str, object] = {"behind": _PROBED - 1} if within.is_sqlite else {"block": f"'{token}'"}
+    for at, part in enumerate(parts):
+        values[f"asked{at}"] = asking.fts5((part,)) if within.is_sqlite else asking.tsqueries((part,))[0]
+    (found,) = _probe(within.is_sqlite, len(parts)).rows(connection, values)
+    if within.is_sqlite:
+        shares = [0.0 if oldest is None else _PROBED / (within.largest + 1 - oldest) for oldest in found]
+    else:
+        shares = [count / size if count >= _PROBED else 0.0 for count in found]
+    return dict(zip(parts, shares, strict=True))
 
 
 def _numbers(
@@ -294,16 +302,6 @@ def _numbers(
 
 
 _LARGEST = Prepared(sa.text("SELECT max(number) FROM documents"))
-_PROBE = Prepared(
-    sa.text(
-        "SELECT f.rowid FROM documents_fts f WHERE documents_fts MATCH :asked ORDER BY f.rowid DESC LIMIT 1 OFFSET :behind"
-    )
-)
-_IN_BLOCK = Prepared(
-    sa.text(
-        "SELECT count(*) FROM documents_fts d WHERE d.tokens @@ CAST(:block AS tsquery) AND d.tokens @@ CAST(:asked AS tsquery)"
-    )
-)
 _EXACT = sa.text("SELECT number FROM documents WHERE name IN :names").bindparams(sa.bindparam("names", expanding=True))
 
 
@@ -370,6 +368,19 @@ def _statement(shape: _Shape) -> Prepared:
     every = " UNION ALL ".join(tried)
     ctes = ", ".join(f"{name} AS MATERIALIZED ({sql})" for name, sql in sources.items())
     return Prepared(sa.text(f"WITH {ctes} {every}" if ctes else every))
+
+
+@cache
+def _probe(is_sqlite: bool, parts: int) -> Prepared:
+    """Return the statement for one row with a column for each of the parameters ``asked0``, ``asked1``, ...: on SQLite the number
+    of the document that is ``behind`` newer ones with the part, on PostgreSQL how many documents of ``block`` have it."""
+    one = (
+        "(SELECT f.rowid FROM documents_fts f WHERE documents_fts MATCH :asked{} ORDER BY f.rowid DESC LIMIT 1 OFFSET :behind)"
+        if is_sqlite
+        else "(SELECT count(*) FROM documents_fts d "
+        "WHERE d.tokens @@ CAST(:block AS tsquery) AND d.tokens @@ CAST(:asked{} AS tsquery))"
+    )
+    return Prepared(sa.text(f"SELECT {', '.join(one.format(at) for at in range(parts))}"))
 
 
 def _matching(shape: _Shape, needed: list[str], block: str = "") -> str:

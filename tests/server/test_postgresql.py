@@ -158,6 +158,9 @@ def test_words_of_many_items_are_found_in_the_newest_and_rare_ones_anywhere(
         asked.clear()
         assert find(connection, "cagge nowherre").total == 0  # asks for both, corrects both, asks for any
         assert sum("max(number)" in text for text, _ in asked) == 1
+        asked.clear()
+        find(connection, "zebra cage")
+        assert sum("SELECT (SELECT count(*)" in text for text, _ in asked) == 1, "all parts in one round trip"
 
 
 def asked_of(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
