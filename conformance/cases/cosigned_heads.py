@@ -123,8 +123,8 @@ def other_cosigned(play: Play) -> None:
     play.decisive("refresh")
 
 
-@case("witnesses/a-keyset-seen-before-the-demand", CLIENT, LATER, needs=NEEDS)
-def seen_before(play: Play) -> None:
+def _seen_before_the_demand(play: Play) -> Registry:
+    """A registry whose newest keyset the client has seen, and whose cosigned head is from before it."""
     registry = Registry.fresh()
     registry.publish()
     cosigned = registry.fork()
@@ -135,6 +135,12 @@ def seen_before(play: Play) -> None:
     play.good("resolve", namespaces=["acme"])
     older(registry, cosigned, ONE, TWO)
     play.serve(registry)
+    return registry
+
+
+@case("witnesses/a-keyset-seen-before-the-demand", CLIENT, LATER, needs=NEEDS)
+def seen_before(play: Play) -> None:
+    _seen_before_the_demand(play)
     found = play.decisive("resolve", namespaces=["acme"], policy=POLICY)
     play.expect("the keyset", found["namespaces"]["acme"]["keyset"], 1)
 
@@ -148,16 +154,7 @@ def seen_before(play: Play) -> None:
     needs=NEEDS,
 )
 def seen_and_replaced(play: Play) -> None:
-    registry = Registry.fresh()
-    registry.publish()
-    cosigned = registry.fork()
-    registry.wait(minutes=1)
-    registry.claim("acme", Key("acme 2"), by=registry.by("acme", Key("acme 1"), Key("acme 2")))
-    registry.publish()
-    play.start(registry)
-    play.good("resolve", namespaces=["acme"])
-    older(registry, cosigned, ONE, TWO)
-    play.serve(registry)
+    registry = _seen_before_the_demand(play)
     play.good("resolve", namespaces=["acme"], policy=POLICY)
     registry.indexes["namespace:acme"].pop()
     assert registry.spaces["acme"].before is not None
