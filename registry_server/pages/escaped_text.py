@@ -7,8 +7,8 @@ Each is shown as its code point in a box, with its name. The character itself ne
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from html import escape
 
 from markupsafe import Markup
@@ -18,8 +18,8 @@ from rye.text.content import describe, hidden_characters
 
 def marked(text: str) -> Markup:
     """Return the text as HTML."""
-    if text.isascii() and not hidden_characters(text):
-        return Markup(escape(text))
+    if text.isascii():  # what is hidden does not depend on the characters around it
+        return Markup(escape(text).translate(_controls()))
     return Markup("".join(part for _, part in _parts(text)))
 
 
@@ -112,6 +112,11 @@ def _parts(text: str) -> Iterator[tuple[int, str]]:
         start = at + 1
     if start < len(text):
         yield len(text) - start, escape(text[start:])
+
+
+@cache
+def _controls() -> Mapping[int, str]:
+    return {code: _box(chr(code)) for code in range(0x80) if hidden_characters(chr(code))}
 
 
 def _boxed(text: str) -> Sequence[int]:

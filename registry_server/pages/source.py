@@ -17,7 +17,7 @@ from registry_server.pages.page_drafts import Draft, Maker
 from registry_server.pages.page_layout import Document, Page
 from registry_server.pages.registry_view import RegistryView, no_such_part
 from registry_server.pages.release_analysis import shown
-from registry_server.pages.source_parts import SourcePart, numbered, source_parts
+from registry_server.pages.source_parts import SourcePart, numbered, part_bounds, source_part
 from rye.describing.description import is_text
 from rye.errors import RyeError
 from rye.registry.protocol.wire import blob_path
@@ -79,10 +79,11 @@ def source_page(address: ItemAddress, part: int = 0, *, is_plain: bool = False) 
         text, why = _text(files[sha256])
         identity = record.identity
         rendered = _rendered(text, address, record) if not is_plain else None
-        parts = source_parts(text) if text is not None and rendered is None else ()
+        parts = part_bounds(text) if text is not None and rendered is None else ()
         most = max(len(rendered.chunks) if rendered is not None else len(parts), 1)
         if part >= most:
             raise no_such_part(address.path, most)
+        numbers = source_part(text, parts[part]) if text is not None and parts else None
 
         def path_of(number: int) -> str | None:
             return source_path(address, number, is_plain=is_plain) if 0 <= number < len(parts) else None
@@ -102,7 +103,7 @@ def source_page(address: ItemAddress, part: int = 0, *, is_plain: bool = False) 
             blob=f"/{blob_path(sha256)}",
             part=part,
             parts=len(parts) or None,
-            lines=(parts[part].first, parts[part].last) if parts else None,
+            lines=(numbers.first, numbers.last) if numbers is not None else None,
             previous_part=path_of(part - 1),
             next_part=path_of(part + 1),
         )
@@ -110,7 +111,7 @@ def source_page(address: ItemAddress, part: int = 0, *, is_plain: bool = False) 
         def body(share: float) -> object:
             if rendered is not None:
                 return shown(rendered, part, int(PAGES.part_characters * share))
-            return _numbered(parts[part], path, share) if parts else None
+            return _numbered(numbers, path, share) if numbers is not None else None
 
         title = f"{path} of {identity.id} {record.version}"
         words = f"The source of {path} in the {identity.kind} {identity.id} {record.version}."

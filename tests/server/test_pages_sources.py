@@ -17,7 +17,7 @@ from lxml import html
 
 from registry_server.pages.highlighting import Colours, highlighted, stretches
 from registry_server.pages.limits import PAGES
-from registry_server.pages.source_parts import numbered, part_of_line, source_parts
+from registry_server.pages.source_parts import SourcePart, numbered, part_bounds, part_of_line, source_part
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.publisher import Publisher
 from tests.server.test_pages_diff import HTML, document, fresh, page
@@ -33,6 +33,11 @@ def bytes_of(count: int) -> bytes:
     return b"".join(hashlib.sha256(str(n).encode()).digest() for n in range(count // 32))
 
 
+def parts_of(text: str) -> list[SourcePart]:
+    """All parts of a text."""
+    return [source_part(text, bounds) for bounds in part_bounds(text)]
+
+
 HOSTILE = {
     "one line": base64.b64encode(bytes_of(200_000)).decode(),
     "hidden": "\u200b" * 30_000,
@@ -44,6 +49,7 @@ HOSTILE = {
     "surrogates": "\ud800x\n" * 200,
     "nothing": "",
     "CRLF": "a = 1\r\n" * 3_000,
+    "long lines and short ones": ("x" * 7_000 + "\r\n\na\n" + "\u200b" * 900 + "\n") * 20,
 }
 
 
@@ -80,8 +86,8 @@ class TestParts:
     @pytest.mark.parametrize("name", HOSTILE)
     def test_all_of_a_text_is_on_small_pages(self, name: str) -> None:
         text = HOSTILE[name]
-        parts = source_parts(text)
-        rows = [row for part in parts for stretch in part.stretches for row in stretch]
+        parts = parts_of(text)
+        rows = [row for part in parts for row in part.rows]
         joined = "".join(("\n" if row.is_start and at else "") + row.text for at, row in enumerate(rows))
         assert joined == text.removesuffix("\n")
         left = PAGES.html_bytes - PAGES.foot_bytes - PAGES.source_frame_bytes
@@ -92,23 +98,36 @@ class TestParts:
 
     def test_each_line_is_on_the_part_that_its_number_says(self) -> None:
         for text in (CODE, HOSTILE["one line"] + "\nend\n", HOSTILE["empty lines"]):
-            parts = source_parts(text)
+            parts = parts_of(text)
             assert len(parts) > 1
             for at, part in enumerate(parts):
-                begun = {row.number for stretch in part.stretches for row in stretch if row.is_start}
+                begun = {row.number for row in part.rows if row.is_start}
                 assert {part_of_line(text, number) for number in begun} <= {at}
-        assert part_of_line(CODE, 10**9) == len(source_parts(CODE)) - 1
+        assert part_of_line(CODE, 10**9) == len(part_bounds(CODE)) - 1
         assert part_of_line("", 1) == 0
 
     def test_each_part_of_long_code_has_colours(self) -> None:
-        for part in source_parts(CODE):
+        for part in parts_of(CODE):
             made = str(numbered(part, "py", Colours(40_000)))
-            texts = [row.text for stretch in part.stretches for row in stretch]
+            texts = [row.text for row in part.rows]
             assert made.count('<i class="k">def</i>') == sum(text.startswith("def ") for text in texts) > 0
             assert f'id="L{part.first}" data-n="{part.first}"' in made
 
 
 class TestTime:
+    @pytest.mark.parametrize("line", ["\r\n", "a = 1\r\n", "x" * 100_000 + "\r\n"])
+    def test_a_part_of_a_hostile_text_costs_no_more_than_itself(self, line: str) -> None:
+        text = line * (PAGES.source_bytes // len(line))
+        part_bounds.cache_clear()
+        began = time.thread_time()
+        shown = part_bounds(text)[:: len(part_bounds(text)) // 4]
+        once = time.thread_time() - began
+        began = time.thread_time()
+        for bounds in shown:
+            assert part_bounds(text)
+            assert len(source_part(text, bounds).rows) < 2_000
+        assert time.thread_time() - began < once / 2
+
     @pytest.mark.parametrize(
         ("language", "piece"),
         [
@@ -177,6 +196,16 @@ class TestPages:
         assert found["part"] == found["parts"] - 1 > 1
         beyond = local.get(f"/-/skill/{long_skill}@1.0.0/source/scripts/long.py?part=999", headers=HTML)
         assert (beyond.status_code, f"This page has only {found['parts']} parts." in beyond.text) == (404, True)
+
+    def test_the_pages_of_a_file_divide_it_once(self, local: LocalRegistry, acme: Publisher) -> None:
+        identity = fresh("skill")
+        put(local, acme, identity, "1.0.0", b"text\n", {"a.txt": f"{identity.id}\r\n".encode() * 5_000})
+        before = part_bounds.cache_info().misses
+        firsts = [
+            document(local, f"/-/skill/{identity.id}@1.0.0/source/a.txt?part={part}")["lines"][0] for part in range(3)
+        ]
+        assert firsts == sorted({1, *firsts})
+        assert part_bounds.cache_info().misses == before + 1
 
     def test_a_comparison_has_colours_and_its_signs_are_text(self, local: LocalRegistry, long_skill: str) -> None:
         tree = page(local, f"/-/skill/{long_skill}/diff/1.0.0..2.0.0")
