@@ -10,11 +10,23 @@ from pathlib import Path
 
 from conformance import reports
 from conformance.cases import every_case
-from conformance.play import FEATURES
+from conformance.play import FEATURES, Case
 from conformance.running import Process, Result, run
 
 
 def main(words: list[str] | None = None) -> int:
+    arguments = _parser().parse_args(words)
+    try:
+        status = _listed(arguments) if arguments.list else _played(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader went away (`--list | head`). The interpreter must not complain at exit, and a play cut short is not good.
+        sys.stdout = None
+        return 0 if arguments.list else 1
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m conformance", description=__doc__)
     parser.add_argument("--client", help="the command that starts the client, quoted as one word")
     parser.add_argument("--each", action="store_true", help="start the client for every request, instead of once")
@@ -26,12 +38,21 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--junit", type=Path, help="write a report as JUnit's XML")
     parser.add_argument("--list", action="store_true", help="list the cases with what they play, and run nothing")
     parser.add_argument("only", nargs="*", help="cases whose id contains one of these words; none: all")
-    arguments = parser.parse_args(words)
-    cases = [case for case in every_case() if not arguments.only or any(word in case.id for word in arguments.only)]
-    if arguments.list:
-        for case in cases:
-            print(f"{case.id}\t{case.expected}\t{case.page}\t{case.quote}")
-        return 0
+    return parser
+
+
+def _chosen(only: list[str]) -> list[Case]:
+    return [case for case in every_case() if not only or any(word in case.id for word in only)]
+
+
+def _listed(arguments: argparse.Namespace) -> int:
+    for case in _chosen(arguments.only):
+        print(f"{case.id}\t{case.expected}\t{case.page}\t{case.quote}")
+    return 0
+
+
+def _played(arguments: argparse.Namespace) -> int:
+    parser, cases = _parser(), _chosen(arguments.only)
     if not arguments.client or not cases:
         parser.error("--client is needed" if cases else "no case has that in its id")
     try:

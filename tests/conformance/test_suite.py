@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import subprocess
 import sys
@@ -273,6 +274,19 @@ def test_the_list_shows_what_each_case_plays(capsys: pytest.CaptureFixture[str])
         "protocol.md#what-a-client-does",
         "A smaller size is a rollback.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("words", "status"), [(["--list"], 0), (["--list", "heads/a-smaller-log"], 0), (["--client", CLIENT, "heads/"], 1)]
+)
+def test_a_reader_that_goes_away_is_no_error(words: list[str], status: int) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)  # as `| head` does once it has its lines
+    with open(writing, "wb") as gone:
+        ended = subprocess.run(
+            [sys.executable, "-m", "conformance", *words], cwd=ROOT, stdout=gone, stderr=subprocess.PIPE, timeout=60
+        )
+    assert (ended.returncode, ended.stderr) == (status, b"")
 
 
 @pytest.mark.parametrize(
