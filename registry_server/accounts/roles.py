@@ -48,6 +48,10 @@ def of_account(connection: sa.Connection, account: str) -> tuple[tuple[str, str]
     return strongest((row.namespace, row.role) for row in rows)
 
 
+Owning = list[tuple[str | None, str | None]]
+"""Owners of a namespace: the ID of an account, or a team."""
+
+
 class Held(Struct, frozen=True):
     """What an account has."""
 
@@ -86,19 +90,22 @@ def role_of(
     return connection.scalar(sa.select(namespace_roles.c.role).where(namespace_roles.c.namespace == namespace, who))
 
 
+def owning(connection: sa.Connection, namespace: str) -> Owning:
+    """The holders through whose roles people who can sign in own a namespace; at most two of them. If there is one, its role can
+    be neither removed nor lowered."""
+    active = sa.select(accounts.c.id).where(accounts.c.disabled.is_(None))
+    manned = sa.select(team_members.c.team).where(team_members.c.account.in_(active))
+    query = sa.select(namespace_roles.c.account, namespace_roles.c.team).where(
+        namespace_roles.c.namespace == namespace,
+        namespace_roles.c.role == "owner",
+        sa.or_(namespace_roles.c.account.in_(active), namespace_roles.c.team.in_(manned)),
+    )
+    return [(row.account, row.team) for row in connection.execute(query.limit(2))]
+
+
 def has_owner(connection: sa.Connection, namespace: str) -> bool:
     """Whether a person who can sign in owns a namespace, directly or through a team."""
-    owns = sa.and_(namespace_roles.c.namespace == namespace, namespace_roles.c.role == "owner")
-    in_person = sa.select(namespace_roles.c.account).where(owns, namespace_roles.c.account.is_not(None))
-    in_teams = (
-        sa.select(team_members.c.account)
-        .join(namespace_roles, namespace_roles.c.team == team_members.c.team)
-        .where(owns)
-    )
-    query = sa.select(accounts.c.id).where(
-        accounts.c.disabled.is_(None), sa.or_(accounts.c.id.in_(in_person), accounts.c.id.in_(in_teams))
-    )
-    return connection.scalar(query.limit(1)) is not None
+    return bool(owning(connection, namespace))
 
 
 def give(

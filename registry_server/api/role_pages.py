@@ -13,7 +13,7 @@ from litestar.params import FromPath
 
 from registry_server.accounts import members, roles
 from registry_server.accounts.members import AccountMember
-from registry_server.accounts.roles import Given
+from registry_server.accounts.roles import Given, Owning
 from registry_server.api.account_pages import answer, redirect, sign_in_first, signed
 from registry_server.api.requests import service_of
 from registry_server.api.sessions import AnyRequest, Form, changing, form_of, one, reading, record, signed_in
@@ -29,15 +29,15 @@ async def _roles(request: AnyRequest, namespace: FromPath[str]) -> Response[byte
     if member is None:
         return sign_in_first(request)
 
-    def look(connection: sa.Connection) -> tuple[list[Given], dict[str, AccountMember]]:
+    def look(connection: sa.Connection) -> tuple[list[Given], dict[str, AccountMember], Owning]:
         _require_owner(connection, member, namespace)
         given = roles.listing(connection, namespace)
         people = {entry.account: members.named(connection, entry.account) for entry in given if entry.account}
-        return given, people
+        return given, people, roles.owning(connection, namespace)
 
-    given, people = await reading(service_of(request), look)
+    found = await reading(service_of(request), look)
     head = signed(request, member, f"{HOME}/namespaces/{namespace}")
-    return answer(request, roles_page(head, namespace, given, people))
+    return answer(request, roles_page(head, namespace, *found))
 
 
 @route("/-/account/namespaces/{namespace:str}/give", http_method=[HttpMethod.POST])
@@ -50,7 +50,7 @@ async def _give(request: AnyRequest, namespace: FromPath[str]) -> Response[bytes
         _require_owner(connection, member, namespace)
         holder = _holder(connection, namespace, form)
         account, team = holder.account or None, holder.team or None
-        if lowers(holder.role, role) and agreed != holder.role:
+        if lowers(holder.role, role) and agreed != holder.role and not holder.is_last_owner:
             return holder
         if roles.give(connection, namespace, role, account=account, team=team):
             _require_owners(connection, namespace)
@@ -80,8 +80,8 @@ async def _ask_to_take(request: AnyRequest, namespace: FromPath[str]) -> Respons
     path = f"{HOME}/namespaces/{namespace}"
     return (
         answer(request, taking_page(signed(request, member, path), namespace, holder))
-        if holder.role
-        else redirect(path)
+        if holder.role and not holder.is_last_owner
+        else redirect(path)  # which says why
     )
 
 
@@ -121,13 +121,14 @@ def _holder(connection: sa.Connection, namespace: str, form: Form) -> HolderRow:
     Raises RyeError ``bad-request``, ``no-such-entry``.
     """
     account, team = one(form, "account").strip(), one(form, "team").strip()
+    owning = roles.owning(connection, namespace)
     if bool(account) == bool(team):
         raise RyeError("bad-request", "Name either an account or a team.", None)
     if not account:
         roles.require_team(connection, team)
-        return holder_row(roles.role_of(connection, namespace, team=team) or "", None, team)
+        return holder_row(roles.role_of(connection, namespace, team=team) or "", None, team, owning)
     member = members.named(connection, account)
-    return holder_row(roles.role_of(connection, namespace, account=member.id) or "", member, None)
+    return holder_row(roles.role_of(connection, namespace, account=member.id) or "", member, None, owning)
 
 
 ROLE_ROUTES = (_roles, _give, _ask_to_take, _take)

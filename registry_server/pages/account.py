@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from registry_server.accounts.device_logins import WaitingLogin
 from registry_server.accounts.members import AccountMember
-from registry_server.accounts.roles import ROLES, Given
+from registry_server.accounts.roles import ROLES, Given, Owning
 from registry_server.accounts.scopes import SCOPES
 from registry_server.accounts.tokens import LIFETIME, Account, is_over
 from registry_server.pages import page_layout
@@ -142,6 +142,8 @@ class HolderRow(Struct, frozen=True):
     role: str
     account: str
     team: str
+    is_last_owner: bool = False
+    """Whether nobody would own the namespace without it."""
 
 
 class RolesView(Struct, frozen=True):
@@ -241,19 +243,27 @@ def teams_page(signed: Signed, teams: list[TeamRow]) -> Page:
     return account_page("teams", TeamsView(signed, tuple(teams)), "Teams")
 
 
-def roles_page(signed: Signed, namespace: str, given: list[Given], people: dict[str, AccountMember]) -> Page:
-    """Return the page of a namespace's roles. ``people``: accounts by name."""
-    rows = tuple(holder_row(one.role, people.get(one.account or ""), one.team) for one in given)
+def roles_page(
+    signed: Signed,
+    namespace: str,
+    given: list[Given],
+    people: dict[str, AccountMember],
+    owning: Owning,
+) -> Page:
+    """Return the page of a namespace's roles. ``people``: accounts by name. ``owning``: see
+    :func:`registry_server.accounts.roles.owning`."""
+    rows = tuple(holder_row(one.role, people.get(one.account or ""), one.team, owning) for one in given)
     view = RolesView(signed, namespace, namespace_path(namespace), rows)
     return account_page("roles", view, f"Roles in {namespace}")
 
 
-def holder_row(role: str, member: AccountMember | None, team: str | None) -> HolderRow:
-    """Return the row of a role. ``member``: who has it; None: the team."""
+def holder_row(role: str, member: AccountMember | None, team: str | None, owning: Owning) -> HolderRow:
+    """Return the row of a role. ``member``: who has it; None: the team. ``owning``: see
+    :func:`registry_server.accounts.roles.owning`."""
     if member is None:
-        return HolderRow(f"team {team}", "", role, "", str(team))
+        return HolderRow(f"team {team}", "", role, "", str(team), owning == [(None, team)])
     detail = f"{member.issuer} {member.subject}" if member.issuer else "created by the operator"
-    return HolderRow(member.name, f"{member.id}, {detail}", role, member.id, "")
+    return HolderRow(member.name, f"{member.id}, {detail}", role, member.id, "", owning == [(member.id, None)])
 
 
 def device_page(view: DeviceView) -> Page:

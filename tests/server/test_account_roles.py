@@ -103,6 +103,39 @@ class TestOwners:
         assert (answer.status_code, answer.headers["location"]) == (303, page)
         assert held(local, "lonely") == {"team crew": "owner"}
 
+    def test_the_role_of_the_last_owner_is_not_offered_for_removal(self, local: LocalRegistry) -> None:
+        owner = sign_in(local, "sole", "--namespace", "single", "--role", "owner")
+        page, why = (
+            "/-/account/namespaces/single",
+            "without it, nobody would own single. Make someone else an owner first.",
+        )
+
+        def offered() -> dict[str, bool]:
+            """Return whether each holder's removal is offered, and see that the others say why not."""
+            found = {}
+            for row in tree(local.get(page, headers=owner)).xpath("//tbody/tr"):
+                who = row.xpath("string(td[1]/text()[1])")
+                found[who] = bool(row.xpath(".//a[contains(@href, '/take?')]"))
+                assert (why in row.text_content()) is not found[who]
+            return found
+
+        assert offered() == {"sole": False}
+        ask = f"{page}/take?account=sole"
+        assert (local.get(ask, headers=owner).status_code, local.get(ask, headers=owner).headers["location"]) == (
+            303,
+            page,
+        )
+        assert (
+            send(local, owner, f"{page}/give", account="sole", role="reader").status_code == 409
+        )  # without a question
+        operator(local, "team", "create", "pair")
+        send(local, owner, f"{page}/give", team="pair", role="owner")
+        assert offered() == {"sole": False, "team pair": True}, "a team without members owns nothing"
+        operator(local, "team", "add", "pair", "sole")
+        assert offered() == {"sole": True, "team pair": True}
+        send(local, owner, f"{page}/take", account="sole")
+        assert offered() == {"team pair": False}
+
     def test_a_role_is_taken_after_a_question_that_changes_nothing(self, local: LocalRegistry) -> None:
         owner = sign_in(local, "asks", "--namespace", "asked", "--role", "owner")
         friend = local.member("<b>wide</b>" + "W" * 80)
@@ -110,8 +143,8 @@ class TestOwners:
         for who in ({"account": friend}, {"team": "crew"}):
             send(local, owner, f"{page}/give", role="publisher", **who)
         links = tree(local.get(page, headers=owner)).xpath("//a[contains(@href, '/take?')]/@href")
-        assert len(links) == 3
-        for link in links[1:]:
+        assert len(links) == 2
+        for link in links:
             before = held(local, "asked")
             asked = local.get(link, headers=owner)
             (form,) = (each for each in tree(asked).forms if each.action == f"{page}/take")
@@ -122,7 +155,7 @@ class TestOwners:
             assert held(local, "asked") == before
             assert local.post(f"{page}/take", headers=owner, data=dict(form.fields)).status_code == 303
         assert held(local, "asked") == {"asks": "owner"}
-        gone = local.get(links[1], headers=owner)
+        gone = local.get(links[0], headers=owner)
         assert (gone.status_code, gone.headers["location"]) == (303, page)
         stranger = sign_in(local, "asks-not")
         assert local.get(links[0], headers=stranger).status_code == 404
