@@ -62,6 +62,8 @@ class ItemChange(Struct, frozen=True, kw_only=True):
     """Its cautions and alarms, including approved ones."""
     signer_new: bool = False
     """Whether no approved item of its namespace is signed by this key. Entries that ``rye lock`` wrote do not count."""
+    namespace_new: bool = False
+    """Whether the project has no approved item of its namespace at all."""
     description: Description | None = None
     """What a person is told about the new version; None if nothing new is installed."""
     history: SignerHistory | None = None
@@ -199,6 +201,7 @@ def make_plan(
                 asks=asks_of(step),
                 mentions=step.mentions,
                 signer_new=wanted.signer not in step.signers_in_lock,
+                namespace_new=step.signers_in_lock <= {""},
             )
         )
     return Plan(_mark_pulled_in(changes))

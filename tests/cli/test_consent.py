@@ -31,7 +31,7 @@ class TestFirstInstallation:
         for shown in (
             "+ directive:acme/first/item 1.0.0",
             "signed by SHA256:",
-            "(new to this project)",
+            "(acme is new to this project)",
             "elevated",
             "rye.execute.tool.shell.run",
             "safe",
@@ -177,6 +177,22 @@ class TestUpdate:
         assert f"signed by {locked(user, 'rotating/key/item').signer}, previously by {old}" in shown
         user.ok("install", "--approve", "rotating/key/item@1.0.1")
         assert locked(user, "rotating/key/item").signer != old
+
+    def test_what_is_new_is_said_of_the_namespace_or_of_its_signer(self, registry: Registry, user: Person) -> None:
+        author = registry.owner("turning")
+        author.release("key/item")
+        shown = user.ok("add", "turning/key/item", "--yes").stderr
+        assert "(turning is new to this project)" in shown
+        author.ok("keys", "generate", "--name", "second")
+        author.write("second.pem", author.ok("keys", "export", "second").stdout)
+        author.ok("namespace", "keys", "add", "turning", "second.pem")
+        path = author.directive("key/other", signed=False)
+        author.ok("sign", path, "--key", "second")
+        author.ok("publish", path, "--key", "second", "--allow-uncommitted", "--yes")
+        shown = user.ok("add", "turning/key/other", "--yes").stderr
+        assert f"signed by {author.fingerprint('second')}  (new for turning in this project)" in shown
+        author.release("key/third")
+        assert "new" not in user.ok("add", "turning/key/third", "--yes").stderr
 
     def test_locking_first_is_no_way_around_it(self, acme: Person, user: Person) -> None:
         """``rye lock`` records no consent, so the next installation asks as if it had not run."""

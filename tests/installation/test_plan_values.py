@@ -197,8 +197,11 @@ class TestSigner:
     def test_a_key_is_known_by_another_item_of_its_namespace_only(self) -> None:
         lock = Lock({}, (agreed(PLAIN),))
         near, far = replace(PLAIN, id="acme/other"), replace(PLAIN, id="moon/other")
-        found = {c.identity.id: c.signer_new for c in make_plan(lock, [PLAIN, near, far]).changes}
-        assert found == {"acme/pdf": False, "acme/other": False, "moon/other": True}
+        found = {c.identity.id: (c.signer_new, c.namespace_new) for c in make_plan(lock, [PLAIN, near, far]).changes}
+        assert found == {"acme/pdf": (False, False), "acme/other": (False, False), "moon/other": (True, True)}
+        other = make_plan(lock, [PLAIN, replace(near, signer="SHA256:b")]).changes[0]
+        assert (other.signer_new, other.namespace_new) == (True, False)
+        assert make_plan(Lock({}, (PENDING,)), [near]).changes[0].namespace_new is True
 
     def test_a_signer_that_this_user_never_agreed_to(self) -> None:
         nobody, known = frozenset[str](), frozenset({"SHA256:a"})

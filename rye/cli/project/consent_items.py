@@ -81,7 +81,7 @@ def _alike(change: ItemChange) -> Hashable:
     new = change.new
     asks = frozenset((ask.sort, ask.subject.what if ask.sort == "run" else "") for ask in change.asks)
     unsigned = new is not None and new.is_unsigned
-    unknown = change.signer_changed, change.signer_new, change.signer_unknown
+    unknown = change.signer_changed, change.signer_new, change.namespace_new, change.signer_unknown
     forced = change.forced is not None or change.forces_anew
     tier = tools_tier(new.tools) if new is not None and new.tools is not None else None
     moved = change.old is not None and new is not None and change.old.registry != new.registry
@@ -187,8 +187,7 @@ def _show_source(screen: Screen, change: ItemChange, seen: set[object], *, with_
         console.tell((f"      {one_line(signed)} as above{place}", "dim"))
         return
     seen.add(_said_of_source(change))
-    mark = "  (new to this project)" if change.signer_new else ""
-    mark = "  (you never agreed to this source before)" if change.signer_unknown else mark
+    mark = "  (you never agreed to this source before)" if change.signer_unknown else _new_words(change)
     style = "error" if new.is_unsigned else "dim"
     console.tell((f"{_bang(new.is_unsigned)}{one_line(signed)}", style), (mark, "warning"), hang=8)
     where = f"{new.registry}{f' ({new.source.ref})' if new.source.ref else ''}"
@@ -252,8 +251,8 @@ def _show_signer(screen: Screen, change: ItemChange, time: datetime, seen: set[o
     else:
         if new.source is None and history is not None:
             seen.add(said)
-        mark = "  (new to this project)" if change.signer_new else ""
         who = "source" if new.source is not None else "signer"
+        mark = _new_words(change)
         mark += f"  (you never agreed to this {who} before)" if change.signer_unknown else ""
         style = "error" if new.is_unsigned else "dim"
         console.tell((f"{_bang(new.is_unsigned)}{one_line(new.how_signed)}", style), (mark, "warning"), hang=8)
@@ -267,6 +266,19 @@ def _show_signer(screen: Screen, change: ItemChange, time: datetime, seen: set[o
         kind = "" if new.source is not None else "the registry "
         moved = f"      from {kind}{one_line(new.registry)}, previously from {one_line(old.registry)}"
         console.say(moved, "warning")
+
+
+def _new_words(change: ItemChange) -> str:
+    """What is new about the signer of an item, or about its source if nobody signed it: the namespace itself, or only who signs
+    for it. A key that signs for another namespace of the project is new for this one."""
+    if not change.signer_new:
+        return ""
+    namespace = change.identity.namespace
+    return (
+        f"  ({namespace} is new to this project)"
+        if change.namespace_new
+        else f"  (new for {namespace} in this project)"
+    )
 
 
 def _show_owner(console: Console, change: ItemChange, seen: set[object]) -> None:
