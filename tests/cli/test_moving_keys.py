@@ -115,8 +115,13 @@ def test_the_only_key_of_a_namespace_is_not_removed_by_accident(registry: Regist
     assert "keys move default" in error["hint"]
     rye.ok("keys", "default", "default")
     rye.ok("keys", "remove", "spare", "--yes")
-    forced = rye.ok("keys", "remove", "default", "--force", "--yes")
-    assert "has no key of alone" in forced.stderr
+    hatch = "rye keys remove default --leave-without-key alone"
+    assert f"`{hatch}` deletes it all the same" in error["hint"]
+    rye.fails("keys", "remove", "default", "--force", "--yes", code="usage", exit_code=2)
+    rye.fails("keys", "remove", "default", "--leave-without-key", "another", "--yes", code="key-needed")
+    rye.ok("keys", "export", "default")
+    left = rye.ok(*hatch.split()[1:], "--yes")
+    assert "has no key of alone" in left.stderr
 
 
 def test_that_others_have_keys_is_said(registry: Registry) -> None:

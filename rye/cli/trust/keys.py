@@ -235,16 +235,22 @@ def move(session: Session, old: str, selector: str, name: str | None) -> None:
 
 @command("remove")
 @click.argument("name")
-@click.option("--force", is_flag=True, help="Even if a namespace is then left without a key of this machine.")
+@click.option(
+    "--leave-without-key",
+    "namespace",
+    multiple=True,
+    metavar="NAMESPACE",
+    help="Even if this namespace is then left without a key of this machine. Repeatable.",
+)
 @click.pass_obj
-def remove(session: Session, name: str, force: bool) -> None:
+def remove(session: Session, name: str, namespace: tuple[str, ...]) -> None:
     """Delete one of your keys permanently. Asks first; without a terminal it needs --yes.
 
     Refuses where a namespace would be left without a key of this machine. The key stays in namespaces until
     `rye namespace keys remove`, and in your trust store until `rye trust remove`.
     """
     own = own_keys(session)
-    stored = removable(session, own, name, force=force)
+    stored = removable(session, own, name, left=namespace)
     what = f"Forget the key {stored.name!r}" if stored.in_agent else f"Delete the private key {stored.name!r}"
     question = f"{what} ({stored.public.fingerprint}){'' if stored.in_agent else ' permanently'}?"
     confirm(session, question, "no key was deleted.")

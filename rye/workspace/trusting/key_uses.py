@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -99,8 +99,9 @@ def _since(chain: KeysetChain, names: dict[bytes, str], time: datetime) -> dict[
     return since
 
 
-def removable(context: Context, keys: OwnKeys, name: str, *, force: bool) -> StoredKey:
-    """The key with this name, if no namespace is left without a key of this machine; with ``force`` a warning says so instead.
+def removable(context: Context, keys: OwnKeys, name: str, *, left: Collection[str] = ()) -> StoredKey:
+    """The key with this name, if no namespace but those of ``left`` is left without a key of this machine; of these, a warning
+    says so.
 
     Raises RyeError ``no-key``, ``key-needed``.
     """
@@ -113,14 +114,15 @@ def removable(context: Context, keys: OwnKeys, name: str, *, force: bool) -> Sto
         return stored
     told = "; ".join(f"{use.namespace} ({_others(use.keys - 1)})" for use in needing)
     message = f"Without {stored.name!r} this machine has no key of {told}."
-    if force:
+    if all(use.namespace in left for use in needing):
         context.warn(message)
         return stored
+    anyway = [f"--leave-without-key {namespace}" for namespace in dict.fromkeys(use.namespace for use in needing)]
     raise RyeError(
         "key-needed",
         message,
         f"`rye keys move {stored.name} --agent KEY` puts a key of your ssh-agent in its place; "
-        f"`rye keys remove {stored.name} --force` deletes it all the same.",
+        f"`{' '.join(['rye keys remove', stored.name, *anyway])}` deletes it all the same.",
     )
 
 
