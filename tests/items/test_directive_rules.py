@@ -467,10 +467,13 @@ def test_an_outputs_name_that_is_no_plain_word_is_kept_and_warned_of() -> None:
         ('<depends_on version="1.2.3.4">a</depends_on>', "D041"),
         ("<depends_on>a@01.2</depends_on>", "D041"),
         ('<depends_on version="^1">a@^2</depends_on>', "D041"),
+        ("<depends_on>a<version>^1.2</version></depends_on>", "D011"),
+        ("<conflicts_with><id/>a</conflicts_with>", "D011"),
         ('<depends_on versoin="^1">a</depends_on>', "D012"),
     ],
 )
 def test_malformed_relations(element: str, code: str) -> None:
+    """DECISIONS Directives 21."""
     assert findings(changed("<requires>docker-runtime</requires>", element)) == [("error", code)]
 
 

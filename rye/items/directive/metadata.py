@@ -11,6 +11,7 @@ from rye.items.directive.xml_tree import Element
 from rye.items.identity import parse_reference
 from rye.items.reading import Dependency
 from rye.items.version_text import is_range
+from rye.text.diagnostics import Severity
 from rye.text.lazy import lazy_pattern
 
 _INTEGER = lazy_pattern(r"[0-9]{1,15}")
@@ -162,7 +163,7 @@ def _listed(element: Element | None, findings: Findings) -> tuple[str, ...]:
 
 def _relation(element: Element, findings: Findings) -> Dependency | None:
     findings.attributes("error", element, ("version",))
-    no_children(element, findings)
+    no_children(element, findings, "error")  # a reader may take it for a part of the reference or its range
     version = element.attributes.get("version")
     try:
         reference = parse_reference(element.trimmed)
@@ -217,17 +218,18 @@ def second(first: Element, extra: Element, findings: Findings) -> None:
     findings.error("D013", message, extra, "Delete one: only one counts, and a reader may see the other.")
 
 
-def only(element: Element, known: tuple[str, ...], findings: Findings, *, relations: bool = False) -> None:
-    """Report D011 for every child not in ``known``. With ``relations``, leave relationship elements to R09."""
+def only(element: Element, known: tuple[str, ...], findings: Findings) -> None:
+    """Report D011 for every child not in ``known``."""
     for child in element.children:
-        if child.tag not in known and not (relations and child.tag in RELATIONS):
+        if child.tag not in known:
             findings.unknown("warning", child.tag, child, element.tag, known)
 
 
-def no_children(element: Element, findings: Findings) -> None:
+def no_children(element: Element, findings: Findings, severity: Severity = "warning") -> None:
     """Report D011 for every child, except relationship elements, which R09 covers."""
-    if element.children:
-        only(element, (), findings, relations=True)
+    for child in element.children:
+        if child.tag not in RELATIONS:
+            findings.unknown(severity, child.tag, child, element.tag, ())
 
 
 def no_text(element: Element, findings: Findings) -> None:
