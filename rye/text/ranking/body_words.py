@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 
 from rye.text.ranking.frequencies import stop_words, weight_of
 from rye.text.ranking.stemming import stem
@@ -25,22 +26,33 @@ MOST_OFTEN = 200
 """The most that counts, in tenths: a word that is repeated without end tells no more than twenty occurrences."""
 LENGTH_COUNTS, USUAL_WORDS = 0.7, 400
 """BM25's *b*, and the usual length."""
+_KNOWN = 16_384
+"""Words whose stem and weight are remembered."""
 BODY_LETTERS = MOST_STEMS * (STEM_LETTERS + len(f":{MOST_OFTEN} "))
 """The most letters of :func:`body_words`."""
 
 
 def body_words(text: str) -> str:
     """Return the stems of a text that tell most, each with how often it occurs, sorted."""
-    stops, telling, counts = stop_words(), 0, dict[str, int]()
+    telling, counts = 0, dict[tuple[str, float], int]()
     for word, count in Counter(every_word_of(text[:TEXT_LETTERS])[:TEXT_WORDS]).items():
-        if word not in stops and len(word) >= LEAST_LETTERS and not word.isdigit():
+        stemmed = _stem_and_weight(word)
+        if stemmed is not None:
             telling += count
-            stemmed = stem(word)
             counts[stemmed] = counts.get(stemmed, 0) + count
     length = 1 - LENGTH_COUNTS + LENGTH_COUNTS * telling / USUAL_WORDS
-    told = {word: count * weight_of(word) for word, count in counts.items() if len(word) <= STEM_LETTERS}
-    chosen = sorted(told, key=lambda word: (-told[word], word))[:MOST_STEMS]
-    return " ".join(f"{word}:{min(max(round(10 * counts[word] / length), 1), MOST_OFTEN)}" for word in sorted(chosen))
+    told = [(-count * weight, word, count) for (word, weight), count in counts.items() if len(word) <= STEM_LETTERS]
+    chosen = sorted([(word, count) for _, word, count in sorted(told)[:MOST_STEMS]])
+    return " ".join([f"{word}:{min(max(round(10 * count / length), 1), MOST_OFTEN)}" for word, count in chosen])
+
+
+@lru_cache(_KNOWN)
+def _stem_and_weight(word: str) -> tuple[str, float] | None:
+    """Return the stem of a folded word and how much it tells; None for a word that tells nothing."""
+    if word in stop_words() or len(word) < LEAST_LETTERS or word.isdigit():
+        return None
+    stemmed = stem(word)
+    return stemmed, weight_of(stemmed)
 
 
 def often(told: str) -> Iterator[tuple[str, int]]:

@@ -61,6 +61,7 @@ ALTERNATIVES = 12
 _LEVELS = 60
 _FIRST = 64
 """Strengths are kept as the characters after this one, level 1 to 60."""
+_LETTERS = "".join(chr(_FIRST + max(level, 1)) for level in range(_LEVELS + 1))
 _NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
@@ -119,7 +120,8 @@ class Question(Struct, frozen=True):
 
 def terms_of(item: Searched) -> str:
     """Return the stems of an item and their strengths as text: `` deploy:z docker:P ``, sorted."""
-    each = (f"{word}:{chr(_FIRST + max(round(it * _LEVELS), 1))}" for word, it in sorted(strengths_of(item).items()))
+    letters = _LETTERS
+    each = [f"{word}:{letters[round(strength * _LEVELS)]}" for word, strength in sorted(strengths_of(item).items())]
     return f" {' '.join(each)} "
 
 
@@ -132,9 +134,8 @@ def strengths_of(item: Searched) -> dict[str, float]:
     """Return each stem's strength in an item: between 0 and 1."""
     path, _, name = item.id.rpartition("/")
     totals: dict[str, float] = {}
-    of_path = every_word_of(path)
     _add(totals, NAME, every_word_of(name), _spelt_together(name))
-    _add(totals, PATH, of_path, [*map(joined, path.split("/")), item.kind])
+    _add(totals, PATH, every_word_of(path), [*map(joined, path.split("/")), item.kind])
     keywords, _, body = item.keywords.partition("\n")
     _add(totals, KEYWORDS, every_word_of(keywords))
     _add(totals, DESCRIPTION, every_word_of(item.description))

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 
 WORD_LETTERS = 64
 """Letters of a word that count."""
+_SHORT, _KNOWN = 128, 4_096
+"""Letters of the texts whose words are remembered, and how many of these."""
 LEAST_LETTERS = 2
 """A query needs a word with at least this many letters."""
 
@@ -32,13 +34,24 @@ _SPELT = {"c#": "csharp", "c++": "cpp", "f#": "fsharp", ".net": "dotnet"}
 
 def every_word_of(text: str) -> list[str]:
     """Return all words of a text, folded, in order."""
+    return list(_remembered(text)) if len(text) <= _SHORT else _read(text)
+
+
+@lru_cache(_KNOWN)
+def _remembered(text: str) -> tuple[str, ...]:
+    """The words of a short text: those of ids are needed many times."""
+    return tuple(_read(text))
+
+
+def _read(text: str) -> list[str]:
     if not text.isascii():
         decomposed = unicodedata.normalize("NFKD", text)
         text = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
     text = text.casefold()
     if any(sign in text for sign in _SPELT):  # a heading's # alone starts no search of the whole text
         text = _signs().sub(lambda found: f" {_SPELT[found[0]]} ", text)
-    return [word[:WORD_LETTERS] for word in _word().findall(text)]
+    words: list[str] = _word().findall(text)
+    return [word[:WORD_LETTERS] for word in words] if len(text) > WORD_LETTERS else words
 
 
 def words_of(text: str) -> list[str]:
