@@ -12,6 +12,7 @@ from litestar.datastructures import State
 from registry_server.accounts.tokens import Account
 from registry_server.api.forwarded import client_address
 from registry_server.api.requests import service_of
+from registry_server.api.service import Service
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.sequencer import Receipt, Sender
 from registry_server.settings import Settings
@@ -24,7 +25,8 @@ async def append(
 ) -> tuple[Receipt, list[Candidate]]:
     """Examine the statements of a request and wait for them to be in a signed checkpoint. Raises RyeError.
 
-    ``files``: those that came with it. They are stored while they are examined, since a bucket answers late.
+    ``files``: those that came with it. In a bucket, which answers late, they are stored while they are examined; in a folder
+    whoever examined them stores them.
     """
     service = service_of(request)
     check_count(service.settings, len(texts))
@@ -34,13 +36,13 @@ async def append(
     if stated:  # first and by themselves: no batch waits for a place on the internet to answer
         await service.proving.require(await service.examiners.examine(account, stated), address)
     with service.sequencer.expecting() as expected:
-        examining = service.examiners.examine(account, texts, files)
-        if files:
+        if service.reserve(account, files):
+            candidates = await _examine_and_keep(service, account, texts, files)
+        else:
+            examining = service.examiners.examine(account, texts, files)
             keeping = asyncio.to_thread(service.keep_uploads, account, files)
             kept, examined = await asyncio.gather(keeping, examining, return_exceptions=True)
             candidates = _unless_failed(kept, examined)
-        else:
-            candidates = await examining
         future = service.sequencer.submit(candidates, sender, expected)
     try:
         receipt = await service.answers.wait(future, service.settings.answer_seconds)
@@ -51,6 +53,16 @@ async def append(
             "Send the same request again: statements accepted in the meantime count as duplicates and succeed.",
         ) from None
     return receipt, candidates
+
+
+async def _examine_and_keep(
+    service: Service, account: Account, texts: Sequence[str], files: Sequence[bytes]
+) -> list[Candidate]:
+    try:
+        return await service.examiners.examine(account, texts, files, keeps=bool(files))
+    except BaseException:
+        service.unreserve(files)
+        raise
 
 
 def _unless_failed(kept: BaseException | None, examined: list[Candidate] | BaseException) -> list[Candidate]:

@@ -148,6 +148,8 @@ class DelegatingSequencer(Sequencer):
         self._batches_before = 0
         self._alone = 0
         """Batches of one request in a row."""
+        self._has_appended = False
+        """Whether the newest batch was appended here."""
         self._is_stopping = False
 
     def work(self, requests: Sequence[Sequence[Candidate]], senders: Sequence[Sender | None] | None) -> list[Outcome]:
@@ -159,20 +161,22 @@ class DelegatingSequencer(Sequencer):
             uploads = self.uploads.remembered(sorted(blobs))
             answer = self._ask("work", requests=sent, senders=list(senders) if senders else None, uploads=uploads)
             if answer is not None:
+                self._has_appended = False
                 self._taken(len(requests), sum(map(len, requests)))
                 for step, seconds, _ in answer.steps:
                     self._took(step, seconds)
                 if answer.failure is not None:
                     raise answer.failure.error()
                 return [result.outcome() for result in answer.results]
+        self._has_appended = True
         outcomes = super().work(requests, senders)
         if len(requests) >= CROWD:
             self._start_soon()
         return outcomes
 
     def tidy_soon(self) -> None:
-        """Clean up, where batches are appended. What the other side has not cleaned up waits for its next batch."""
-        if not self._take_over() or self._ask("tidy") is None:
+        """Clean up after a batch that was appended here; after its own, the other process does."""
+        if self._has_appended:
             super().tidy_soon()
 
     def heartbeat(self) -> bool:

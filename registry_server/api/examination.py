@@ -75,6 +75,11 @@ class Examination:
             for candidate in candidates
         ]
 
+    def keep(self, files: Sequence[bytes]) -> None:
+        """Keep examined files until the batch that publishes them. Raises RyeError."""
+        for sha256, data in by_hash(files).items():
+            self._uploads.put_soon(sha256, data)  # durable before the batch that publishes it is committed
+
     def read_blob(self, sha256: str) -> bytes | None:
         """Return an uploaded or published blob; None if it does not exist."""
         data = self._uploads.get(sha256)

@@ -21,7 +21,7 @@ import msgspec
 from registry_server.accounts.tokens import Account
 from registry_server.api.examination import Examination, by_hash
 from registry_server.api.frames import LENGTH_BYTES, SentSettings, frame
-from registry_server.api.worker import LATER, Analyst, Done, Released, Start, Work
+from registry_server.api.worker import LATER, QUIET_SECONDS, Analyst, Done, Released, Start, Work
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.settings import Settings
 from registry_server.storage.bounded_threads import BoundedThreads
@@ -32,10 +32,14 @@ _log = logging.getLogger("rye.registry")
 
 BUSY = 4
 """Concurrent examinations before starting a worker pays off."""
+ALONE = 1
+"""Concurrent examinations that a thread takes on although there are workers: the way to another process is only longer."""
 QUEUED = 64
 """Requests that can wait for one worker; further ones are examined here."""
 NOBODY = Account(token="", name="", namespaces=())
 """For work that is no request."""
+TOLD = 50
+"""Releases that a worker is told of at a time: it analyses them even if requests come meanwhile that it does not see."""
 AGAIN_SECONDS = 10.0
 """The shortest time between two starts."""
 START_SECONDS = 20.0
@@ -72,12 +76,19 @@ class Examiners:
         self._starting: asyncio.Task[None] | None = None
         self._started = -AGAIN_SECONDS
         self._under_way = 0
+        self._examined = -QUIET_SECONDS
+        """When the last request was."""
+        self._released: list[Released] = []
+        """Logged, to be told to a worker."""
+        self._telling: asyncio.TimerHandle | None = None
 
-    async def examine(self, account: Account, texts: Sequence[str], files: Sequence[bytes] = ()) -> list[Candidate]:
-        """Run every check of a request that needs no lock. ``files``: those that came with it; they may not be in the
-        store yet.
+    async def examine(
+        self, account: Account, texts: Sequence[str], files: Sequence[bytes] = (), *, keeps: bool = False
+    ) -> list[Candidate]:
+        """Run every check of a request that needs no lock.
 
-        Raises RyeError for the first fault.
+        ``files``: those that came with it; they may not be in the store yet. ``keeps``: whether they are put there, once nothing
+        is wrong with them. Raises RyeError for the first fault.
         """
         candidates = self._examination.read(texts)
         self._under_way += 1
@@ -85,28 +96,54 @@ class Examiners:
             worker = self._choose()
             if worker is not None:
                 try:
-                    return _with_findings(candidates, await self._ask(worker, account, texts, files))
+                    work = Work(account, list(texts), list(files), keeps)
+                    return _with_findings(candidates, await self._ask(worker, work))
                 except Gone:
                     _log.warning("a process that examines requests ended; its request is examined here")
-            return await asyncio.to_thread(self._examination.look_into, account, candidates, sent=by_hash(files))
+            return await asyncio.to_thread(self._look_into, account, candidates, files, keeps)
         finally:
             self._under_way -= 1
+            self._examined = time.monotonic()
+
+    def _look_into(
+        self, account: Account, candidates: Sequence[Candidate], files: Sequence[bytes], keeps: bool
+    ) -> list[Candidate]:
+        found = self._examination.look_into(account, candidates, sent=by_hash(files))
+        if keeps:
+            self._examination.keep(files)
+        return found
 
     def analyse(self, released: Sequence[Released]) -> None:
-        """Analyse releases that have just been logged, without anyone waiting.
+        """Analyse releases that have just been logged, when it is quiet, without anyone waiting.
 
-        A worker does it, or without workers a thread, when it is quiet. What is too much is left to the first views of
-        the pages.
+        A worker does it, which is told of many at once, or without workers a thread. What is too much is left to the first views
+        of the pages.
         """
-        worker = self._choose()
-        if worker is not None:
-            worker.ask(Work(NOBODY, released=list(released))).add_done_callback(asyncio.Future.exception)
-        elif not self._workers and (analyst := self._analyst) is not None:
-            with contextlib.suppress(RyeError):  # too many are waiting
-                self._analysing.submit(lambda: analyst.analyse(released))
+        if not self._workers:
+            if (analyst := self._analyst) is not None:
+                with contextlib.suppress(RyeError):  # too many are waiting
+                    self._analysing.submit(lambda: analyst.analyse(released))
+            return
+        self._released += released[: max(LATER - len(self._released), 0)]
+        if self._telling is None:
+            self._telling = asyncio.get_running_loop().call_later(QUIET_SECONDS, self._tell)
+
+    def _tell(self) -> None:
+        """Tell a worker of some, unless a request was just examined here, which the worker does not see."""
+        self._telling = None
+        worker = self._least_busy()
+        if worker is None:
+            self._released.clear()
+        elif time.monotonic() - self._examined >= QUIET_SECONDS:
+            some, self._released = self._released[:TOLD], self._released[TOLD:]
+            worker.ask(Work(NOBODY, released=some)).add_done_callback(asyncio.Future.exception)
+        if self._released:
+            self.analyse(())
 
     async def close(self) -> None:
         """End the workers, and wait a moment for the analysis that is being made."""
+        if self._telling is not None:
+            self._telling.cancel()
         self._analysing.close()
         until = time.monotonic() + CLOSING_SECONDS
         while self._analysing.taken and time.monotonic() < until:
@@ -116,8 +153,8 @@ class Examiners:
         await asyncio.gather(*(worker.end() for worker in self._workers))
 
     def _choose(self) -> _Worker | None:
-        """The least busy worker; None: this process examines."""
-        self._workers = [worker for worker in self._workers if worker.is_alive]
+        """The worker for a request; None: this process examines."""
+        worker = self._least_busy()
         if (
             self._under_way > BUSY
             and len(self._workers) < self._most
@@ -126,8 +163,13 @@ class Examiners:
         ):
             self._started = time.monotonic()
             self._starting = asyncio.create_task(self._start())
-        worker = min(self._workers, key=lambda worker: len(worker.waiting), default=None)
+        if self._under_way <= ALONE:
+            return None
         return worker if worker is not None and len(worker.waiting) < QUEUED else None
+
+    def _least_busy(self) -> _Worker | None:
+        self._workers = [worker for worker in self._workers if worker.is_alive]
+        return min(self._workers, key=lambda worker: len(worker.waiting), default=None)
 
     async def _start(self) -> None:
         """Start the missing workers; each takes requests once it has answered an empty one."""
@@ -146,10 +188,10 @@ class Examiners:
                 return
             self._workers.append(worker)
 
-    async def _ask(self, worker: _Worker, account: Account, texts: Sequence[str], files: Sequence[bytes]) -> Done:
+    async def _ask(self, worker: _Worker, work: Work) -> Done:
         """The worker's answer. Raises Gone, or RyeError ``publish-timeout`` for the request that the worker is stuck
         on."""
-        future = worker.ask(Work(account, list(texts), list(files)))
+        future = worker.ask(work)
         try:
             while not future.done():
                 await asyncio.wait({future}, timeout=max(worker.seconds_left(), 0.01))

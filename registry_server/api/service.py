@@ -35,7 +35,7 @@ from registry_server.api.answers import Answers
 from registry_server.api.auditing import Auditing
 from registry_server.api.delegating import DelegatingSequencer
 from registry_server.api.delivering import Deliverer
-from registry_server.api.examination import Examination
+from registry_server.api.examination import Examination, by_hash
 from registry_server.api.examiners import Examiners
 from registry_server.api.exchange import Exchange, IssuerCalls, Issuers
 from registry_server.api.forwarded import networks
@@ -83,6 +83,7 @@ _NOTED_SECONDS = 300.0
 _NOTED_TOKENS = 10_000
 _FOREIGN_SECONDS = 5.0
 """How long a namespace that another registry has counts as not claimed here."""
+_SWEEP_SECONDS = 60.0
 _NOTING_SECONDS = 0.25
 """How long a request waits for its token's use to be recorded."""
 
@@ -338,15 +339,33 @@ class Service:
         self.uploads.put_soon(sha256, content)  # durable before the batch that publishes it is committed
         self._sweep()
 
+    def reserve(self, account: Account, contents: Sequence[bytes]) -> bool:
+        """Count files that came with statements as this account's uploads; whoever examines them writes them. False: nothing was
+        counted, because it takes a look at the store, and :meth:`keep_uploads` is to keep them. Raises RyeError."""
+        self._check_sizes(contents)
+        size = sum(map(len, contents))
+        if not self.uploads.is_local or self._is_sweep_due() or not self._has_room(account, size):
+            return False
+        for sha256, content in by_hash(contents).items():
+            self.quotas.keep(account.owner, sha256, len(content))
+        return True
+
+    def unreserve(self, contents: Sequence[bytes]) -> None:
+        """Count files no longer whose statements were refused."""
+        self.quotas.forget(by_hash(contents))
+
+    def _check_sizes(self, contents: Sequence[bytes]) -> None:
+        if any(len(content) > self.settings.blob_bytes for content in contents):
+            raise RyeError(
+                "request-too-large",
+                f"A file has more than {self.settings.blob_bytes:,} bytes.",
+                "Make the file smaller.",
+            )
+
     def keep_uploads(self, account: Account, contents: Sequence[bytes]) -> None:
         """Keep files that came with the statements that refer to them. Raises RyeError."""
+        self._check_sizes(contents)
         for content in contents:
-            if len(content) > self.settings.blob_bytes:
-                raise RyeError(
-                    "request-too-large",
-                    f"A file has more than {self.settings.blob_bytes:,} bytes.",
-                    "Make the file smaller.",
-                )
             sha256 = hashlib.sha256(content).hexdigest()
             if self.public.is_local or not self._has_room(account, len(content)):
                 self.keep_upload(account, sha256, content)
@@ -429,9 +448,9 @@ class Service:
             return lags(records.listing(connection), size, time.time())
 
     def _sweep(self, *, always: bool = False) -> None:
-        """Delete expired uploads that nothing refers to and count the rest; at most once a minute."""
+        """Delete expired uploads that nothing refers to and count the rest, unless that was done a moment ago."""
         with self._sweeping:
-            if not always and time.monotonic() - self._swept < 60 and self._swept:
+            if not always and not self._is_sweep_due():
                 return
             self._swept = time.monotonic()
             may_expire = self._is_settled()
@@ -444,6 +463,9 @@ class Service:
                     present[path] = size
             self.uploads.delete_all(expired)
             self.quotas.update(present)
+
+    def _is_sweep_due(self) -> bool:
+        return not self._swept or time.monotonic() - self._swept >= _SWEEP_SECONDS
 
     def _is_settled(self) -> bool:
         """Whether the store has the newest head. Until then, uploads may belong to releases that are already

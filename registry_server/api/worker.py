@@ -63,6 +63,8 @@ class Work(Struct, frozen=True):
     notes: list[str] = []
     files: list[bytes] = []
     """Files that came with the notes: they may not be in the store yet."""
+    keeps: bool = False
+    """Whether the files are kept as uploads once they are examined."""
     released: list[Released] = []
 
 
@@ -153,6 +155,8 @@ def examined(examination: Examination, work: Work) -> Done:
     """Examine one request."""
     try:
         candidates = examination.look_into(work.account, examination.read(work.notes), sent=by_hash(work.files))
+        if work.keeps:
+            examination.keep(work.files)
     except RyeError as error:
         return Done(code=error.code, message=error.message, hint=error.hint)
     return Done([FileContent(candidate.signer, candidate.keywords) for candidate in candidates])

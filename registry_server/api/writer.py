@@ -35,7 +35,7 @@ _MOST_REQUESTS = 10_000
 """Requests to the store that one answer tells of."""
 
 
-Errand = Literal["work", "tidy", "heartbeat"]
+Errand = Literal["work", "heartbeat"]
 
 
 class Sent(Struct, frozen=True):
@@ -187,8 +187,6 @@ class Clerk:
                 self._sequencer.uploads.remember(ask.uploads)
                 requests = [[sent.candidate() for sent in request] for request in ask.requests]
                 results = [Result.of(outcome) for outcome in self._sequencer.work(requests, ask.senders)]
-            elif ask.what == "tidy":
-                self._sequencer.tidy_soon()
             else:
                 is_signed = self._sequencer.heartbeat()
         except Exception as error:  # the process must survive it, as the thread does
@@ -196,6 +194,13 @@ class Clerk:
                 _log.exception("a batch failed")
             failure = Failure.of(error)
         return self.told(results=results, failure=failure, is_signed=is_signed)
+
+    def tidy(self) -> None:
+        """Clean up after a batch, which has been answered. What became public, the next answer tells."""
+        try:
+            self._sequencer.tidy_soon()
+        except Exception:  # what is left over is cleaned up later, or does no harm
+            _log.exception("what a batch left behind is not cleaned up")
 
     def told(
         self, *, results: Iterable[Result] = (), failure: Failure | None = None, is_signed: bool = False
@@ -246,6 +251,7 @@ def main() -> None:
     while True:
         outward.write(frame(answer))
         outward.flush()
+        desk.tidy()
         data = read_frame(inward)
         if data is None:
             return

@@ -62,8 +62,8 @@ _log = logging.getLogger("rye.registry")
 _EXPIRY_SECONDS = 600.0
 """An upload that expires sooner does not become public: it could be deleted before that."""
 
-_COPIED_SECONDS = 2.0
-"""How often SQLite's write-ahead log is copied while batches follow each other."""
+_COPIED_SECONDS = 4.0
+"""How often SQLite's write-ahead log is copied while batches follow each other: some 45 MB of it."""
 
 #: Called with the name of each finished step. A test raises in it or ends the process, to see what a crash leaves.
 Fault = Callable[[str], None]
@@ -485,12 +485,11 @@ class Sequencer:
         self._tidy(blobs, files)
 
     def tidy_soon(self) -> None:
-        """The same after a batch that has been answered, without the next one waiting for a bucket or for the database's file."""
+        """The same after a batch that has been answered, without the next one waiting for a disk, a bucket or the database's
+        file."""
         blobs, files = self._published_blobs, self._old_files
         self._published_blobs, self._old_files = set(), []
-        if self.public.is_local:
-            self._tidy(blobs, files)
-        elif blobs or files:
+        if blobs or files:
             self._behind.submit(self._tidy, blobs, files)
         if time.monotonic() - self._copied > _COPIED_SECONDS:
             self._copied = time.monotonic()

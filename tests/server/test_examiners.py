@@ -82,6 +82,7 @@ async def with_worker(examination: Examination, settings: Settings) -> AsyncIter
 def test_a_worker_finds_and_refuses_what_this_process_does_and_may_end_at_any_time(
     examination: Examination, settings: Settings, release: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(examiners, "ALONE", 0)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     here = examination.look_into(ANYONE, examination.read([release]))
     assert here[0].signer
@@ -114,6 +115,7 @@ def test_a_worker_finds_and_refuses_what_this_process_does_and_may_end_at_any_ti
 def test_files_that_came_with_the_request_are_read_from_it_and_no_others(
     examination: Examination, settings: Settings, release: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(examiners, "ALONE", 0)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     (name,) = [path for path, *_ in Folder(settings.uploads).listing()]
     data = Folder(settings.uploads).get(name)
@@ -157,6 +159,7 @@ def test_a_request_does_not_wait_for_the_analysis_of_an_earlier_one(
 def test_a_worker_that_is_stuck_is_ended_and_only_the_request_that_it_was_at_is_refused(
     examination: Examination, settings: Settings, release: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(examiners, "ALONE", 0)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     here = examination.look_into(ANYONE, examination.read([release]))
 
@@ -172,6 +175,53 @@ def test_a_worker_that_is_stuck_is_ended_and_only_the_request_that_it_was_at_is_
             assert others == [here, here]
             assert worker.process.returncode is not None
             assert pool._choose() is None
+
+    asyncio.run(ask())
+
+
+@pytest.mark.processes
+def test_one_request_by_itself_is_examined_here_although_there_is_a_worker(
+    examination: Examination, settings: Settings, release: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    here = examination.look_into(ANYONE, examination.read([release]))
+
+    async def ask() -> None:
+        async with with_worker(examination, settings) as pool:
+            (worker,) = pool._workers
+            os.kill(worker.process.pid, signal.SIGSTOP)
+            assert await asyncio.wait_for(pool.examine(ANYONE, [release]), 20) == here
+            two = asyncio.gather(pool.examine(ANYONE, [release]), pool.examine(ANYONE, [release]))
+            while not worker.waiting:
+                await asyncio.sleep(0.01)
+            os.kill(worker.process.pid, signal.SIGCONT)
+            assert list(await asyncio.wait_for(two, 20)) == [here, here]
+
+    asyncio.run(ask())
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("place", ["in the worker", "here"])
+def test_files_are_kept_once_nothing_is_wrong_with_them(
+    place: str, examination: Examination, settings: Settings, release: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(examiners, "ALONE", 0 if place == "in the worker" else 1)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    uploads = Folder(settings.uploads)
+    (name,) = [path for path, *_ in uploads.listing()]
+    data = uploads.get(name)
+    assert data is not None
+    uploads.delete(name)
+
+    async def ask() -> None:
+        async with with_worker(examination, settings) as pool:
+            assert (await pool.examine(ANYONE, [release], [data]))[0].signer
+            assert list(uploads.listing()) == []
+            with pytest.raises(RyeError):
+                await pool.examine(ANYONE, [release], [data + b" "], keeps=True)
+            assert list(uploads.listing()) == []
+            assert (await pool.examine(ANYONE, [release], [data], keeps=True))[0].signer
+            assert uploads.get(name) == data
 
     asyncio.run(ask())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import socket
 from collections.abc import Callable, Iterator
@@ -107,6 +108,29 @@ class TestMetrics:
         assert small.publish(acme, "a/one", token).status_code == 200
         small.service.sequencer.stop()  # its clean-up comes after the answer
         assert series(small, "rye_uploads_bytes") == 5000
+
+    def test_files_that_come_with_statements_count_until_they_are_published_or_refused(
+        self, small: LocalRegistry, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        acme, token, service = Publisher("acme"), small.token(), small.service
+        assert small.statements(token, acme.claim()).status_code == 200
+        good, other = acme.file("a/one", "1.0.0"), acme.file("a/two", "1.0.0")
+        note = acme.note(acme.release("a/one", good, "1.0.0"))
+
+        def publish(*files: bytes) -> httpx.Response:
+            sent = [base64.b64encode(data).decode() for data in files]
+            return small.post("/api/v1/statements", token, json={"notes": [note], "blobs": sent})
+
+        assert error_code(publish(other)) == "blob-missing"
+        assert series(small, "rye_uploads_bytes") == 0
+        assert list(service.uploads.listing()) == []
+        monkeypatch.setattr(service.quotas, "_uploads_bytes", 10)
+        assert error_code(publish(good)) == "uploads-full"
+        monkeypatch.undo()
+        assert publish(good, other).status_code == 200
+        service.sequencer.stop()  # its clean-up comes after the answer
+        assert series(small, "rye_uploads_bytes") == len(other)
+        assert [size for _, size, _ in service.uploads.listing()] == [len(other)]
 
     def test_uploads_of_other_processes_count_from_the_next_listing(self) -> None:
         quotas = Quotas(1, 100)
