@@ -6,8 +6,8 @@
 Each publisher sends the next item after the answer to the previous one. Requests are built and signed before the clock starts,
 and a separate process sends them. Each publish is one request. Ours, as `rye publish` sends a small item, carries the file and
 the signed statement and ends with a signed head on disk; verdaccio's has a JSON web token, and verdaccio does not wait for the
-disk. The peers take turns within each round; the median of the rounds counts. ``cpu`` is the server's processor time for one
-publish, including its worker processes.
+disk. The peers take turns within each round, and each finishes what it does behind its answers; the median of the rounds
+counts. ``cpu`` is the server's processor time for one publish, including its worker processes.
 
 ``--postgresql`` and ``--s3`` add registries with PostgreSQL (from the test suite's wheel) and with a bucket: an S3 service in
 memory, each of whose answers takes ``--delay`` milliseconds. On a busy machine only ratios mean something.
@@ -25,7 +25,7 @@ from pathlib import Path
 from install_tools.tool import answer_of, on_path
 from install_tools.verdaccio import Unavailable, Verdaccio
 from publish_tools.npm_registry import NpmRegistry
-from publish_tools.peer import Measured, Peer, measure
+from publish_tools.peer import Measured, Peer, let_finish, measure
 from publish_tools.registry import Registry
 from publish_tools.stores import bucket, postgresql
 
@@ -89,6 +89,7 @@ def _compare(peers: list[Peer], crowd: int, rounds: int, each: int) -> None:
     for number in range(rounds):
         for peer, results in zip(peers, found, strict=True):
             results.append(measure(peer, f"c{'abcdefghjk'[number % 10]}{crowd}", crowd, each))
+            let_finish(peer)
     print(f"{crowd} publisher{'s' if crowd > 1 else ''}")
     base = _median(found[0], lambda result: result.rate)
     for peer, results in zip(peers, found, strict=True):

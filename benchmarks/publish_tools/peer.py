@@ -8,12 +8,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
 LOAD = Path(__file__).with_name("load.py")
+QUIET_SECONDS, BUSY_SECONDS, MOST_SECONDS = 1.0, 0.02, 30.0
+"""How long a peer must be quiet, what processor time in that span is quiet, and the longest wait."""
 #: A publish as whole HTTP messages, to be sent one after the other.
 Publish = list[bytes]
 
@@ -84,6 +87,15 @@ def measure(peer: Peer, label: str, publishers: int, each: int) -> Measured:
         taken[min(len(taken) - 1, int(len(taken) * 0.99))],
         used / count,
     )
+
+
+def let_finish(peer: Peer) -> None:
+    """Wait until what the peer does behind its answers is done, so that it does not disturb the next one's turn."""
+    until, used, at = time.monotonic() + MOST_SECONDS, peer.cpu_seconds(), time.monotonic()
+    while time.monotonic() < min(at + QUIET_SECONDS, until):
+        time.sleep(QUIET_SECONDS / 10)
+        if (now := peer.cpu_seconds()) - used > BUSY_SECONDS:
+            used, at = now, time.monotonic()
 
 
 def cpu_of(process: int) -> float:
