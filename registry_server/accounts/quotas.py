@@ -86,8 +86,23 @@ class Quotas:
             self._uploads[sha256] = (token, size)
             self._kept[token] += size
 
+    def reserve(self, token: str, sizes: Mapping[str, int]) -> list[str] | None:
+        """Count uploads of a token that are about to be kept, sizes by SHA-256.
+
+        Returns those that were not pending yet; None: they do not all fit.
+        """
+        with self._lock:
+            new = [sha256 for sha256 in sizes if sha256 not in self._uploads]
+            size = sum(sizes[sha256] for sha256 in new)
+            if self._kept[token] + size > self._uploads_bytes:
+                return None
+            if new:
+                self._uploads.update((sha256, (token, sizes[sha256])) for sha256 in new)
+                self._kept[token] += size
+            return new
+
     def forget(self, hashes: Iterable[str]) -> None:
-        """Count these uploads no longer: they were published."""
+        """Count these uploads no longer: they were published, or not kept after all."""
         with self._lock:
             for sha256 in hashes:
                 self._forget(sha256)

@@ -12,7 +12,6 @@ from litestar.datastructures import State
 from registry_server.accounts.tokens import Account
 from registry_server.api.forwarded import client_address
 from registry_server.api.requests import service_of
-from registry_server.api.service import Service
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.sequencer import Receipt, Sender
 from registry_server.settings import Settings
@@ -36,8 +35,13 @@ async def append(
     if stated:  # first and by themselves: no batch waits for a place on the internet to answer
         await service.proving.require(await service.examiners.examine(account, stated), address)
     with service.sequencer.expecting() as expected:
-        if service.reserve(account, files):
-            candidates = await _examine_and_keep(service, account, texts, files)
+        reserved = service.reserve(account, files)
+        if reserved is not None:
+            try:
+                candidates = await service.examiners.examine(account, texts, files, keeps=bool(files))
+            except BaseException:
+                service.quotas.forget(reserved)
+                raise
         else:
             examining = service.examiners.examine(account, texts, files)
             keeping = asyncio.to_thread(service.keep_uploads, account, files)
@@ -53,16 +57,6 @@ async def append(
             "Send the same request again: statements accepted in the meantime count as duplicates and succeed.",
         ) from None
     return receipt, candidates
-
-
-async def _examine_and_keep(
-    service: Service, account: Account, texts: Sequence[str], files: Sequence[bytes]
-) -> list[Candidate]:
-    try:
-        return await service.examiners.examine(account, texts, files, keeps=bool(files))
-    except BaseException:
-        service.unreserve(files)
-        raise
 
 
 def _unless_failed(kept: BaseException | None, examined: list[Candidate] | BaseException) -> list[Candidate]:

@@ -339,20 +339,19 @@ class Service:
         self.uploads.put_soon(sha256, content)  # durable before the batch that publishes it is committed
         self._sweep()
 
-    def reserve(self, account: Account, contents: Sequence[bytes]) -> bool:
-        """Count files that came with statements as this account's uploads; whoever examines them writes them. False: nothing was
-        counted, because it takes a look at the store, and :meth:`keep_uploads` is to keep them. Raises RyeError."""
-        self._check_sizes(contents)
-        size = sum(map(len, contents))
-        if not self.uploads.is_local or self._is_sweep_due() or not self._has_room(account, size):
-            return False
-        for sha256, content in by_hash(contents).items():
-            self.quotas.keep(account.owner, sha256, len(content))
-        return True
+    def reserve(self, account: Account, contents: Sequence[bytes]) -> list[str] | None:
+        """Count files that came with statements as this account's uploads; whoever examines them writes them.
 
-    def unreserve(self, contents: Sequence[bytes]) -> None:
-        """Count files no longer whose statements were refused."""
-        self.quotas.forget(by_hash(contents))
+        Returns the hashes of those that were not pending before, which count no longer if the statements are refused. None:
+        :meth:`keep_uploads` is to keep them, because it takes a look at the store. Raises RyeError.
+        """
+        self._check_sizes(contents)
+        if not self.uploads.is_local or self._is_sweep_due():
+            return None
+        sizes = {sha256: len(content) for sha256, content in by_hash(contents).items()}
+        if self.quotas.kept_bytes + sum(sizes.values()) > self.settings.uploads_bytes:
+            return None
+        return self.quotas.reserve(account.owner, sizes)
 
     def _check_sizes(self, contents: Sequence[bytes]) -> None:
         if any(len(content) > self.settings.blob_bytes for content in contents):

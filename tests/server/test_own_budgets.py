@@ -124,10 +124,13 @@ class TestMetrics:
         assert error_code(publish(other)) == "blob-missing"
         assert series(small, "rye_uploads_bytes") == 0
         assert list(service.uploads.listing()) == []
+        assert small.blob(other, small.token()).status_code == 201
+        assert error_code(publish(other)) == "blob-missing"
+        assert series(small, "rye_uploads_bytes") == len(other)  # another account's, which stays pending
         monkeypatch.setattr(service.quotas, "_uploads_bytes", 10)
         assert error_code(publish(good)) == "uploads-full"
         monkeypatch.undo()
-        assert publish(good, other).status_code == 200
+        assert publish(good).status_code == 200
         service.sequencer.stop()  # its clean-up comes after the answer
         assert series(small, "rye_uploads_bytes") == len(other)
         assert [size for _, size, _ in service.uploads.listing()] == [len(other)]
