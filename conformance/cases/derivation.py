@@ -101,6 +101,23 @@ directive(
     "malformed",
     text="# build\n\nNothing here.\n",
 )
+IN_RELATIONS = "another attribute or an element in it is an error"
+directive(
+    "with-an-element-in-a-relation",
+    IN_RELATIONS,
+    "malformed",
+    page="../how-to/directives.md",
+    text=items.directive("build", depends=[("acme/tools/test<version>^2.0.0</version>", "^1.0.0")]),
+    relations=[("depends_on", DEPENDS)],
+)
+directive(
+    "with-another-attribute-of-a-relation",
+    IN_RELATIONS,
+    "malformed",
+    page="../how-to/directives.md",
+    text=items.directive("build", depends=[("acme/tools/test", '^1.0.0" optional="true')]),
+    relations=[("depends_on", DEPENDS)],
+)
 directive(
     "by-bare-name-in-the-same-folder",
     "means `acme/a/b/name`, then `acme/a/name`, then `acme/name`",
