@@ -2,21 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from rye.limits import FACTS
 from rye.text.facts import calls
 from rye.text.facts.flow import Flow
+from rye.text.facts.functions import functions_in
 from rye.text.facts.source import Origin, RuleMatch, Source, Sources
 
 
-def across(sources: Sequence[Source], fact: str, find_source: Sources) -> Iterator[tuple[Source, RuleMatch]]:
-    """Yield where one file runs what another one saved, by commands or by a program's calls. The sources were read before."""
-    for source, files in _foreign(sources, fact):
-        commands = Flow(source, fact, frozenset(), find_source, files).run()
+Words = Callable[[Source], frozenset[bytes]]
+"""The words of a source's lines that can bring something in."""
+
+
+def across(
+    sources: Sequence[Source], fact: str, words: Words, find_source: Sources
+) -> Iterator[tuple[Source, RuleMatch]]:
+    """Yield where one file runs what another one saved, by commands or by a program's calls, and what functions of another file
+    bring in or run. The sources were read before."""
+    foreign = dict(_foreign(sources, fact))
+    libraries = [(source, functions) for source in sources if (functions := functions_in(source, find_source))]
+    for source in sources:
+        files = foreign.get(source, {})
+        functions = {
+            name: function._replace(first=-1, last=-1)
+            for other, known in libraries
+            if other is not source and _names(source, other.path.rpartition("/")[2])
+            for name, function in known.items()
+        }
+        if not (files or functions):
+            continue
+        commands = Flow(source, fact, words(source) if functions else frozenset(), find_source, files, functions).run()
         lines = {found.line for found in commands}
         for found in (*commands, *(call for call in calls.starts(source, fact, files) if call.line not in lines)):
             yield source, found
+
+
+def _names(source: Source, name: str) -> bool:
+    return name.lower().encode("utf-8", "replace") in source.lowered
 
 
 def _foreign(sources: Sequence[Source], fact: str) -> Iterator[tuple[Source, dict[str, Origin]]]:
@@ -31,7 +54,7 @@ def _foreign(sources: Sequence[Source], fact: str) -> Iterator[tuple[Source, dic
         named = {
             name: origin
             for name, origin in every.items()
-            if name not in own and name.lower().encode("utf-8", "replace") in source.lowered
+            if name not in own and _names(source, name)
         }
         if named:
             yield source, named

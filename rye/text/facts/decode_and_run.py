@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from rye.text.facts import calls, decoders, shell
 from rye.text.facts.across import across
@@ -14,7 +15,11 @@ from rye.text.facts.source import Origin, RuleMatch, Source
 from rye.text.facts.tables import triggers, word_set
 
 _TRIGGERS = triggers(
-    decoders.PROGRAMS - word_set("tr jq rev b64 python python3 perl ruby node php")
+    decoders.PROGRAMS
+    - word_set(
+        "tr jq yq rev b64 python python3 perl ruby node nodejs php deno bun lua printf echo awk gawk mawk nawk age dc morse "
+        "compress identify caesar"
+    )
     | {
         "frombase64string",
         "b64decode",
@@ -27,6 +32,25 @@ _TRIGGERS = triggers(
         "base64d",
         "char",
     }
+)
+#: Very common words, each with the strings that the text must contain for them to decode something.
+_SPELLINGS: Final = (
+    (triggers(("tr",)), (b"| tr ", b"|tr ", b" tr ", b"{ tr ", b"\ntr ")),
+    (triggers(("rev",)), (b"rev |", b"rev|", b"| rev", b"|rev", b"rev <", b"rev &lt;", b"{ rev", b"rev)")),
+    (triggers(("jq", "yq")), (b"base64d", b"base32d", b"implode", b"@urid")),
+    (triggers(("printf",)), (b"%b",)),
+    (triggers(("echo",)), (b"echo -e $", b"echo -ne $", b"echo -en $")),
+    (triggers(("awk", "gawk", "mawk", "nawk")), (b"%c", b"strtonum", b"substr($0,")),
+    (triggers(("age", "compress")), (b"-d", b"--decrypt")),
+    (triggers(("dc", "morse", "caesar", "identify")), (b"| dc", b"dc -e", b"| morse", b"| caesar", b"identify -format")),
+    (
+        triggers("python python3 perl ruby node nodejs php deno bun lua"),
+        (
+            *(b"b64decode", b"b32decode", b"fromhex", b"unhexlify", b"decompress", b"decode_base64", b"decode64", b"base64_decode"),
+            *(b"unpack", b"pack(", b"atob", b"base64", b"rot13", b"gzinflate", b"fromcharcode", b"strrev", b"hex2bin", b"[::-1]"),
+            *(b"chr(", b"chr ", b"hex(", b"maketrans", b"reverse", b"-pe", b"codecs"),
+        ),
+    ),
 )
 _ENCODED_OPTION = re.compile(
     r"\s[-/]e(?:c|nc(?:o(?:d(?:e(?:d(?:c\w{0,10})?)?)?)?)?)[\s:]+(?P<payload>[A-Za-z0-9+/]{20,100000}={0,2})",
@@ -66,30 +90,34 @@ _ESCAPE = re.compile(r"\\x([0-9a-fA-F]{2})|\\u00([0-9a-fA-F]{2})|\\([0-3][0-7]{2
 
 def find(source: Source) -> Iterator[RuleMatch]:
     """Yield every place where something decoded is run."""
-    words = _TRIGGERS
-    if b"tr" in source.words and (b"n-z" in source.lowered or b"a-m" in source.lowered):
-        words |= triggers(("tr",))
-    if b"rev" in source.words and (
-        b"rev |" in source.lowered
-        or b"rev|" in source.lowered
-        or b"| rev" in source.lowered
-        or b"rev <" in source.lowered
-        or b"rev &lt;" in source.lowered
-    ):
-        words |= triggers(("rev",))
-    if source.has(words):
-        passed = Flow(source, DECODE_AND_RUN, words, _decodes)
-        yield from passed.run()
-        source.saved[DECODE_AND_RUN].update(passed.files)
-    yield from _encoded_commands(source)
+    yield from find_in_commands(source)
     if "\\x" in source.text or "\\1" in source.text or "\\u00" in source.text or "\\0" in source.text:
         yield from _escapes(source)
     yield from calls.find(source, calls.DECODED, DECODE_AND_RUN)
 
 
+def find_in_commands(source: Source) -> Iterator[RuleMatch]:
+    """Yield every place where commands run something decoded."""
+    words = _words(source)
+    if source.has(words):
+        passed = Flow(source, DECODE_AND_RUN, words, _decodes)
+        yield from passed.run()
+        source.saved[DECODE_AND_RUN].update(passed.files)
+    yield from _encoded_commands(source)
+
+
+def _words(source: Source) -> frozenset[bytes]:
+    """The words of the lines that can bring something in."""
+    words = _TRIGGERS
+    for more, spellings in _SPELLINGS:
+        if source.has(more) and any(spelling in source.lowered for spelling in spellings):
+            words |= more
+    return words
+
+
 def find_across(sources: Sequence[Source]) -> Iterator[tuple[Source, RuleMatch]]:
     """Yield what one file of the item decodes and another runs."""
-    return across(sources, DECODE_AND_RUN, _decodes)
+    return across(sources, DECODE_AND_RUN, _words, _decodes)
 
 
 def _decodes(command: shell.Command, line: str) -> Origin | None:

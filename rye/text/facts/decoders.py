@@ -58,24 +58,51 @@ class Decoder(NamedTuple):
 
 
 _DECODERS: Final = (
-    Decoder(word_set("gunzip bunzip2 unxz unzstd"), saves=_unpacked),
-    Decoder(word_set("zcat bzcat xzcat lzcat zstdcat gzcat unlzma")),
+    Decoder(word_set("gunzip bunzip2 unxz unzstd uncompress unlz4 lunzip"), saves=_unpacked),
+    Decoder(word_set("zcat bzcat xzcat lzcat zstdcat gzcat unlzma lz4cat unpigz pbunzip2 funzip")),
     Decoder(word_set("7z 7za 7zz unzip unrar bsdtar"), re.compile(r"(?:^|\x00)(?:-h?p[^\x00]|-P|--passphrase)")),
-    Decoder(word_set("uudecode"), saves=_output),
-    Decoder(word_set("gzip bzip2 xz zstd"), _DECODES, _unpacked),
+    Decoder(word_set("uudecode uudeview"), saves=_output),
+    Decoder(word_set("gzip bzip2 xz zstd pigz pbzip2 lz4 lzop lzip compress brotli lzma snzip"), _DECODES, _unpacked),
     Decoder(
-        word_set("base64 gbase64 base32 basenc basez b64 base64url openssl lzma brotli gpg"), _DECODES, saves=_output
+        word_set(
+            "base64 gbase64 base32 basenc basez b64 base64url base58 base91 base85 base45 zbase32 ascii85 openssl gpg gpg2 age rage "
+            "ccrypt mcrypt aespipe qprint punycode"
+        ),
+        _DECODES,
+        saves=_output,
     ),
+    Decoder(word_set("ccat gpgv ccdecrypt")),
+    Decoder(word_set("mimencode mmencode"), re.compile(r"(?:^|\x00)-[a-z]*u")),
+    Decoder(word_set("ansible-vault"), re.compile(r"^decrypt")),
     Decoder(word_set("certutil"), re.compile(r"(?:^|\x00)[-/]decode(?:hex)?(?:$|\x00)", re.IGNORECASE), _last),
     Decoder(word_set("xxd"), re.compile(r"(?:^|\x00)(?:-[a-z]*r[a-z]*|-revert)(?:$|\x00)"), _second),
-    Decoder(word_set("rev"), re.compile(r"^$"), piped=True),
-    Decoder(word_set("tr"), re.compile(r"a-z[^\x00]*n-z|n-z[^\x00]*a-m", re.IGNORECASE)),
-    Decoder(word_set("jq"), re.compile(r"@base64d")),
+    Decoder(word_set("iconv recode"), re.compile(r"utf-?(?:7|16|32)|ebcdic|cp037|base64|\.\.", re.IGNORECASE)),
+    Decoder(word_set("rev"), piped=True),
+    Decoder(word_set("rot13 caesar morse unroff")),
+    Decoder(word_set("dc"), re.compile(r"\d{3,}[^\x00]*P")),
+    #: Letters become other letters, or what hides them is dropped. Line ends, blanks, quotes and digits alone are layout.
     Decoder(
-        word_set("python python3 perl ruby node php"),
+        word_set("tr"),
         re.compile(
-            r"b64decode|b32decode|b85decode|fromhex|unhexlify|decompress|decode_base64|decode64|base64_decode|unpack|"
-            r"pack\(.?H|atob|base64\.|,[\s\x00]?(?:base64|hex)\)|MIME::Base64|rot.?13|gzinflate|frombase64string",
+            r"^(?:-[cCst]{1,3}\x00)?(?!newline|space)(?=[^\x00]*[^\s\x00\\;,:\"'0-9])[^\x00]+\x00(?!newline)(?=[^\x00]*[A-Za-z/|$])[^\x00]+|"
+            r"^-[a-z]*d[a-z]*\x00(?!newline)(?=[^\x00]*[A-Za-z#@%~^_.+!?=*-])[^\x00]+"
+        ),
+        piped=True,
+    ),
+    Decoder(word_set("printf echo"), re.compile(r"(?:^|\x00)[\"']?%b(?:[^\x00]*\x00)|^-[nE]?e\x00[^\x00]*\$")),
+    Decoder(word_set("steghide stegseek zsteg outguess stegsnow stepic"), re.compile(r"extract|(?:^|\x00)-(?:sf|r|E|d|C)\b|\.(?:png|jpe?g|bmp|gif|txt)")),
+    Decoder(word_set("exiftool identify exiv2 zbarimg"), re.compile(r"(?:^|\x00)(?:-b|-p|-format|-pt|--raw|-q)(?:$|\x00)|%c")),
+    Decoder(word_set("jq yq gojq jaq dasel"), re.compile(r"@base(?:64|32)d|implode|@urid")),
+    Decoder(
+        word_set("awk gawk mawk nawk"),
+        re.compile(r"%c|strtonum|substr\(\$0,\s?i"),
+    ),
+    Decoder(
+        word_set("python python3 perl ruby node nodejs php deno bun lua"),
+        re.compile(
+            r"b64decode|b32decode|b85decode|a85decode|fromhex|unhexlify|a2b_|decompress|decode_base64|decode64|base64_decode|unpack|codecs|"
+            r"pack\(.?H|atob|base64\.|,[\s\x00]?(?:base64|hex)\)|MIME::Base64|rot.?13|gzinflate|frombase64string|fromcharcode|strrev|hex2bin|"
+            r"convert_uudecode|\[::-1\]|\bchr\(|\bchr\x00|\bhex\(|maketrans|\.reverse|scalar\x00?\s?reverse|\by/|\btr/",
             re.IGNORECASE,
         ),
     ),
@@ -93,6 +120,6 @@ def decoder_of(command: Command) -> tuple[int, tuple[str, ...]] | None:
         if decoder is None or (decoder.piped and command.before is None and not command.here):
             continue
         arguments = [other.text for other in command.words[index + 1 :]]
-        if decoder.when is None or (decoder.piped and command.here) or decoder.when.search("\0".join(arguments)):
+        if decoder.when is None or decoder.when.search("\0".join(arguments)):
             return index, decoder.saves(arguments)
     return None

@@ -86,6 +86,7 @@ _MARKS: Final = (
 _LOOPS = re.compile(
     r"\bfor\s+(?:\(?\w+\s?,\s?\w+\)?\s+in|\(?\s?(?:const|let|var)\s+\[[\w\s,]{1,40}\]\s+of|\w+\s+in)\s+(?:Object\.\w+\(|sorted\(|list\()?$"
 )
+_CONNECTIONS: Final = ("/dev/tcp/", "/dev/udp/", "/inet/")
 _LEAD: Final = 240
 """How many characters before a dump can hold the call that takes it."""
 _MOST: Final = 16
@@ -104,9 +105,23 @@ def find(source: Source) -> Iterator[RuleMatch]:
 
 
 class _Sent(Flow):
-    """Follows a dump until a program that talks to the network gets it."""
+    """Follows a dump until a program that talks to the network gets it, or a connection of the shell."""
+
+    sockets: frozenset[str] | set[str] = frozenset()
+
+    def run(self) -> list[RuleMatch]:
+        """Return every place where a dump leaves."""
+        self.sockets = set()
+        self.words |= triggers(("tcp", "udp"))
+        return super().run()
 
     def _runs(self, command: shell.Command, line: Line, incoming: Origin | None, outputs: Outputs) -> None:
+        if command.words[0].text == "exec" and any(target.startswith(_CONNECTIONS) for target in command.writes):
+            self.sockets.add(f"&{command.words[-1].text.strip('{}')}")
+        if any(target.startswith(_CONNECTIONS) or target in self.sockets for target in command.writes):
+            own = incoming or _dumps(command, line.text) or self._handed_on(command, outputs)
+            if own is not None:
+                self.found.append(RuleMatch(SECRET_PATH, VALUE, *self.source.place(line, command.words[0].start, command.words[0].text)))
         index = shell.head(command)
         if index < 0 or shell.program(command.words[index].text) not in _SENDERS:
             return

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final, NamedTuple
 
-from rye.text.facts.shell import Command, program
+from rye.text.facts.shell import Command, Word, program
 from rye.text.facts.tables import word_set
 
 Saves = Callable[[list[str]], tuple[str, ...]]
@@ -24,7 +24,8 @@ _CURL_REMOTE_NAME = re.compile(r"--remote-name(?:-all)?|-[A-Za-z]*O[A-Za-z]*")
 _WGET_OUTPUT = re.compile(r"-[A-Za-z]*O-?")
 _CODE = re.compile(
     r"urlopen|requests\.(?:get|post)|urllib|httpx\.|fetch\(|https?\.get|axios|file_get_contents|open-uri|"
-    r"net/http|LWP|get\(http|URI\.open|downloadstring|downloadfile|downloaddata",
+    r"net/http|LWP|get\(http|URI\.open|downloadstring|downloadfile|downloaddata|urlretrieve|\bcopy\(|getstore|mirror\(|fopen\(|curl_init|readfile\(|Net::HTTP|HTTP::Tiny|Mojo::|"
+    r"socket\.|create_connection|open_uri|Faraday|Deno\.|dns\.|resolveTxt|pycurl|wget\.download",
     re.IGNORECASE,
 )
 _DOWNLOADS: Final = ("downloadstring", "downloaddata", "downloadfile", "webclient")
@@ -68,6 +69,13 @@ def _wget(arguments: list[str]) -> tuple[str, ...]:
     return _by_address(arguments)
 
 
+def _written_by_code(arguments: list[str]) -> tuple[str, ...]:
+    """The files that code on a command line names behind an address: ``copy('https://…', 'var/x.php')``."""
+    code = " ".join(arguments)
+    at = code.find("://")
+    return tuple(match[1] for match in islice(_FILE_IN_CODE.finditer(code, at), _MOST_PROGRAMS)) if at >= 0 else ()
+
+
 def _others(arguments: list[str]) -> tuple[str, ...]:
     return tuple(argument for argument in arguments if "://" not in argument)
 
@@ -93,6 +101,7 @@ def _by_address(arguments: list[str]) -> tuple[str, ...]:
     )
 
 
+_FILE_IN_CODE = re.compile(r"(?:^|[\s,(])((?:[~.$]{0,2}[\w$-]{0,40}/){0,6}[\w-]{1,60}\.(?:sh|py|js|mjs|cjs|php|rb|pl|lua|exe|bin|ps1|bat|run|so|dll|dylib|jar)|/(?:tmp|var|dev/shm|opt|usr)/[\w./-]{1,80})(?=[\s,;)]|$)")
 _MOST_PROGRAMS: Final = 8
 """How many words of a command are tried as the program that fetches."""
 
@@ -138,7 +147,7 @@ _FETCHERS: Final = (
     Fetcher(word_set("scp rsync"), re.compile(r"(?:^| )[\w.@${}-]{2,}:\S*(?: \S+)*? (?![\w.@${}-]{2,}:)\S+$"), _copied),
     Fetcher(word_set("ssh"), re.compile(r"(?:^| )(?!-)[\w.-]*[@.\w][\w.-]* (?!-)\S")),
     Fetcher(word_set("gh"), re.compile(r"(?:^| )api |://")),
-    Fetcher(word_set("perl php ruby python python3 node deno bun"), _CODE, _nothing),
+    Fetcher(word_set("perl php ruby python python3 node nodejs deno bun lua"), _CODE, _written_by_code),
 )
 _BY_PROGRAM: Final = {name: fetcher for fetcher in _FETCHERS for name in fetcher.programs}
 
@@ -176,9 +185,16 @@ def fetcher_of(command: Command) -> tuple[int, str, tuple[str, ...]] | None:
             continue
         looked_at += 1
         arguments = [other.text for other in words[index + 1 :]]
+        if fetcher.when is _CODE:
+            arguments = [f"{other.text}{_parentheses(other)}" for other in words[index + 1 :]]
         if fetcher.when is None or fetcher.when.search(" ".join(arguments)):
             return index, "", fetcher.saves(arguments)
     return None
+
+
+def _parentheses(word: Word) -> str:
+    """A word's parentheses as code has them: ``copy(a, b)``."""
+    return "".join(f"({' '.join(text for part in child.commands for text in part.texts())})" for child in word.children)
 
 
 def _is_address(text: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Final
@@ -28,6 +28,7 @@ from rye.text.facts import (
 from rye.text.facts.calls.resolved import resolved
 from rye.text.facts.fact import DECODE_AND_RUN, FACTS, NOTE, PIPE_TO_SHELL, Fact, severity
 from rye.text.facts.source import RuleMatch, Source
+from rye.text.facts.spelled import filled, spelled
 
 RULES: Final[tuple[Callable[[Source], Iterator[RuleMatch]], ...]] = (
     hosts.find,
@@ -46,8 +47,25 @@ RULES: Final[tuple[Callable[[Source], Iterator[RuleMatch]], ...]] = (
     hidden_orders.find,
 )
 """Rules that look at one file at a time. ``computed_code`` comes after those whose alarms it would repeat."""
-NAMED: Final = frozenset((secret_paths.find, environment.find, persistence.find))
-"""Rules that see the file with its names resolved, because paths and addresses are put together in programs."""
+NAMED: Final = frozenset((environment.find,))
+"""Rules that see the file with its names resolved, because addresses are put together in programs."""
+AGAIN: Final[tuple[tuple[Callable[[Source], Source], tuple[Callable[[Source], Iterator[RuleMatch]], ...]], ...]] = (
+    (
+        spelled,
+        (
+            pipe_to_shell.find_in_commands,
+            decode_and_run.find_in_commands,
+            unpinned_fetch.find,
+            remote_instructions.find,
+            safety_off.find,
+            hidden_orders.find,
+        ),
+    ),
+    (resolved, (secret_paths.find, persistence.find)),
+    (filled, (secret_paths.find, persistence.find, safety_off.find)),
+)
+"""Other forms of a file, and the rules that read it once more in this form, where it differs. They add what the file as it is
+does not show: a fact that is already known, or of which the line has one, is none."""
 MARKED: Final[tuple[tuple[bytes, Callable[[Source], Iterator[RuleMatch]]], ...]] = (
     (secret_names.ALLOWED, secret_names.find_allowed),
 )
@@ -85,11 +103,24 @@ def find_facts(files: Mapping[str, str] | Iterable[tuple[str, str]]) -> tuple[Fa
                 listed.add(found)
                 if found.fact in _RUN:
                     source.run_lines.add(found.line)
+        _read_again(source, listed)
     if len(sources) > 1:
         for find_across in ACROSS:
             for source, found in find_across(sources):
                 lists[source.path].add(found)
     return _capped([fact for listed in lists.values() for fact in listed.in_order()])
+
+
+def _read_again(source: Source, listed: _Listed) -> None:
+    """Add what the other forms of a file show."""
+    read: defaultdict[Callable[[Source], Iterator[RuleMatch]], set[str]] = defaultdict(lambda: {source.text})
+    for form, rules in AGAIN:
+        other = form(source)
+        for rule in rules:
+            if other.text not in read[rule]:
+                read[rule].add(other.text)
+                for found in rule(other):
+                    listed.add_new(found)
 
 
 def _without_signature(text: str) -> str:
@@ -121,6 +152,8 @@ class _Listed:
         self.path = path
         self.facts: list[Fact] = []
         self.lines: set[tuple[str, str, int]] = set()
+        self.kinds: set[tuple[str, int]] = set()
+        """The facts of each line, without their values."""
         self.places: Counter[tuple[str, str]] = Counter()
 
     def add(self, found: RuleMatch) -> None:
@@ -130,8 +163,14 @@ class _Listed:
         if not value or place in self.lines or self.places[key] >= (1 if level == NOTE else LIMITS.places):
             return
         self.lines.add(place)
+        self.kinds.add((found.fact, found.line))
         self.places[key] += 1
         self.facts.append(Fact(found.fact, value, level, self.path, found.line + 1, found.column + 1))
+
+    def add_new(self, found: RuleMatch) -> None:
+        """Add a fact unless it is known, or the line has one of its kind."""
+        if (found.fact, found.line) not in self.kinds and not self.places[found.fact, _short(found.value)]:
+            self.add(found)
 
     def in_order(self) -> list[Fact]:
         return sorted(

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final
 
 from rye.limits import FACTS
 from rye.text.facts import interpreters, shell
 from rye.text.facts.file_names import is_data
-from rye.text.facts.functions import functions_in
+from rye.text.facts.functions import Function, functions_in
 from rye.text.facts.shell import BREAK, shown
 from rye.text.facts.source import Line, Origin, RuleMatch, Source, Sources
 from rye.text.facts.tables import triggers, word_set
@@ -30,6 +30,7 @@ _OPENERS: Final = word_set("open start start-process xdg-open invoke-item ii")
 _MOVERS: Final = word_set("mv cp install ln move copy move-item copy-item")
 _UNPACKERS: Final = word_set("tar unzip 7z 7za unrar bsdtar expand-archive gunzip unxz")
 _INTO_FOLDER: Final = word_set("-d --directory -destinationpath")
+_OWN_FOLDERS: Final = frozenset(("", ".", "..", "~", "/", "/dev", "$HOME", "$1", "$2"))
 _INTO_SHORT = re.compile(r"-[a-z]{0,6}C")
 _BIN = re.compile(r"(?:^|/)s?bin/[^/]*$")
 _PROGRAM_SUFFIXES: Final = (".exe", ".bat", ".cmd", ".ps1", ".msi", ".hta", ".vbs")
@@ -54,10 +55,20 @@ _INSTALLERS: Final = word_set(
 )
 #: Variables whose value a program runs or loads.
 _LOADED_BY_NAME = re.compile(
-    r"(?:LD_PRELOAD|DYLD_INSERT_LIBRARIES|LD_AUDIT|PYTHONSTARTUP|BASH_ENV|ENV|NODE_OPTIONS|PERL5OPT|RUBYOPT|GIT_SSH_COMMAND|GIT_EXTERNAL_DIFF|EDITOR|VISUAL|PAGER|PROMPT_COMMAND|JAVA_TOOL_OPTIONS)=(.+)"
+    r"(?:LD_PRELOAD|DYLD_INSERT_LIBRARIES|LD_AUDIT|PYTHONSTARTUP|BASH_ENV|ENV|NODE_OPTIONS|PERL5OPT|RUBYOPT|GIT_SSH_COMMAND|GIT_EXTERNAL_DIFF|EDITOR|VISUAL|PAGER|PROMPT_COMMAND|JAVA_TOOL_OPTIONS|RUSTC_WRAPPER|CC|CXX|PYTHONBREAKPOINT|PERL5DB|LESSOPEN|MANPAGER|GIT_ASKPASS|SSH_ASKPASS|SUDO_ASKPASS|BROWSER|GIT_PAGER|GIT_EDITOR|GIT_SSH|ZDOTDIR|PHPRC|BASH_LOADABLES_PATH)=(.*)"
+)
+#: Options with which programs that usually run nothing run a command or load a file.
+_RUNNING_OPTION = re.compile(
+    r"--checkpoint-action|--to-command|--use-compress-program|--rsh[= ]|--(?:init|rc)-?file|--require[= ]|--import[= ]|--loader[= ]|--preload|"
+    r"--command[= ]|--exec[= ]|--eval-file|--script[= ]|--filter[= ]|--rcfile|--post-hook|--pre-hook|--deploy-hook|--renew-hook|--plugin[= ]|--load[= ]|--config-settings|"
+    r"\b(?:Proxy|Local|Remote|KnownHosts)Command[= ]|core\.(?:pager|editor|sshCommand|fsmonitor|hooksPath)[= ]|-javaagent:|auto_prepend_file|"
+    r"\b(?:node|ruby|perl|php|lua|gawk|awk|gdb|lldb|psql|sqlite3|emacs|n?vim?|less|tmux|screen|nginx|R|octave|gnuplot)\s(?:-\S+\s){0,6}-(?:r|f|M|I|l|S|x|ex|s|d|c|i|g|u|batch|script)\b|"
+    r"\b(?:git)\s(?:-\S+\s){0,6}-c\s|\brsync\s[^|;]{0,200}-e\s|\bzip\s[^|;]{0,200}-TT?\b|\btar\s[^|;]{0,200}-I\s|\bfind\s[^|;]{0,300}-(?:exec|ok)(?:dir)?\s|"
+    r"\b(?:systemd-run|at|batch|crontab|run-parts|start-stop-daemon|daemon|enable|hash|complete|trap|mapfile)\s"
 )
 _MOUNTERS: Final = word_set("hdiutil mount")
-_BACKWARDS = re.compile(r"\bmk(?:fifo|nod)\b|\bdone\s{0,4}<|\btrap\s")
+_BACKWARDS = re.compile(r"\bmk(?:fifo|nod)\b|\bdone\s{0,4}<|\btrap\s|\bmake\s-f\s")
+_CONFIGURED_OUTPUT = re.compile(r"^[ \t]*-{0,2}o(?:utput)?[ \t]*[=: ][ \t]*[\"']?([^\s\"']{1,200})", re.MULTILINE)
 _DESCRIPTOR = re.compile(r"(?:&|/dev/fd/|/proc/self/fd/)\$?\{?(\w{1,40})\}?")
 _BODY: Final = 32
 """How many commands of a group are searched for what it brings in."""
@@ -68,7 +79,7 @@ Outputs = dict[int, "Origin | None"]
 
 
 class Flow:
-    """One rule's pass over one file. ``files`` and ``names`` hold what is foreign so far, ``ready`` what can be executed."""
+    """One rule's pass over one file. ``functions`` are those of other files. ``files`` and ``names`` hold what is foreign so far, ``ready`` what can be executed."""
 
     def __init__(
         self,
@@ -77,6 +88,7 @@ class Flow:
         words: frozenset[bytes],
         find_source: Sources,
         files: Mapping[str, Origin] | None = None,
+        functions: Mapping[str, Function] | None = None,
     ) -> None:
         self.source = source
         self.fact = fact
@@ -88,11 +100,13 @@ class Flow:
         self.unpacked: tuple[Origin, int] | None = None
         self.folders: dict[str, Origin] = {}
         """Folders that something foreign was unpacked into, as the commands write them."""
+        self.filled_folders: dict[str, Origin] = {}
+        """Folders that a foreign file was saved in. What runs each file of such a folder runs it."""
         self.in_text = False
         """Whether the command stands in parentheses that begin no command: in a string."""
         self.loops: list[str] = []
         """Variables that ``read`` gets from a loop's input, which stands behind the loop."""
-        self.functions = functions_in(source, find_source)
+        self.functions = {**(functions or {}), **functions_in(source, find_source)}
         self.found: list[RuleMatch] = []
 
     def run(self) -> list[RuleMatch]:
@@ -122,7 +136,7 @@ class Flow:
         if not (self.files or self.names or self.unpacked):
             return False
         raw = self.source.lines[number]
-        if any(folder in raw for folder in self.folders):
+        if any(folder in raw for folder in self.folders) or any(folder in raw for folder in self.filled_folders):
             return True
         if self.unpacked is not None and number - self.unpacked[1] <= _UNPACKED_LINES and ("/" in raw or "." in raw):
             return True
@@ -186,7 +200,20 @@ class Flow:
         if origin is None:
             return None
         number, column = self.source.place(line, command.words[0].start, origin.text.split(" ", 1)[0])
-        return origin._replace(line=number, column=column)
+        saves = origin.saves
+        if "-K" in origin.text or "--config" in origin.text:
+            saves += self._configured(command)
+        return origin._replace(line=number, column=column, saves=saves)
+
+    def _configured(self, command: shell.Command) -> tuple[str, ...]:
+        """Where curl saves what it fetches, if a file of the item says it (``curl --config FILE``)."""
+        saves: list[str] = []
+        for option, after in pairwise([*command.texts(), ""]):
+            named = after if option in ("-K", "--config") else option.removeprefix("--config=").removeprefix("-K")
+            text = self.source.files.get(named.removeprefix("./")) if named != option or option in ("-K", "--config") else None
+            if text is not None:
+                saves.extend(match[1] for match in islice(_CONFIGURED_OUTPUT.finditer(text), FACTS.saved_files))
+        return tuple(saves)
 
     def _calls(self, command: shell.Command, line: Line, incoming: Origin | None, outputs: Outputs) -> Origin | None:
         """A call of one of the file's functions: report what it runs of its input and its parameters; return what it prints."""
@@ -214,6 +241,10 @@ class Flow:
         """The foreign content that a command prints: ``echo "$x"``, ``cat saved``, the words of a here-string."""
         first = shell.head(command)
         name = shell.program(command.words[first].text) if first >= 0 else ""
+        if first >= 0 and command.words[first].children and len(command.words) > first + 1 and command.words[first + 1].text.startswith(("-", ".")):
+            return child_origin(command.words[first], outputs)  # PowerShell: an expression, ``(irm …) -join ''``
+        if command.words[0].text in _LOOPS and len(command.words) > 3:
+            return next((found for word in command.words[3:] if (found := child_origin(word, outputs)) is not None), None)
         if name in _ECHO or first < 0 or command.here:
             for word in command.words:
                 origin = child_origin(word, outputs) or self._named(word.text)
@@ -252,10 +283,15 @@ class Flow:
     # What a command runs.
 
     def _runs(self, command: shell.Command, line: Line, incoming: Origin | None, outputs: Outputs) -> None:
-        for word in command.words if self.files else ():
-            loaded = _LOADED_BY_NAME.match(word.text)
+        for word in command.words:
+            loaded = _LOADED_BY_NAME.match(word.text) if "=" in word.text else None
             if loaded is not None:
-                for part in re.split(r"[=:\s@]", loaded[1]):
+                self._report(child_origin(word, outputs) or self._named(loaded[1]), command, line)
+                for part in re.split(r"[=:\s@]", loaded[1]) if self.files else ():
+                    self._report_file(part, command, line)
+        if self.files and _RUNNING_OPTION.search(line.text, command.start, command.end) is not None:
+            for word in command.words[1:]:
+                for part in re.split(r"[=:,\s]", word.text.strip("\"'")):
                     self._report_file(part, command, line)
         at = interpreters.position(command)
         if at >= 0:
@@ -288,6 +324,8 @@ class Flow:
             if children and (self._substitutes(line) or children[0].opened != "`"):
                 words = [*words, script]
             self._report_file(script.text, command, line)
+            if "*" in script.text.rpartition("/")[2]:
+                self._report(self.filled_folders.get(script.text.rpartition("/")[0]), command, line)
         elif interpreters.is_expression(command.words[at].text):
             for word in command.words[at + 1 :]:
                 self._report_file(word.text, command, line)
@@ -305,6 +343,11 @@ class Flow:
     def _each(self, command: shell.Command, line: Line) -> None:
         """Report a command that runs each file of a folder: ``find d -exec sh {} \\;``, ``ls d/* | xargs -I{} sh {}``."""
         for word in (*command.words, *(command.before.words if command.before is not None else ())):
+            text = word.text.rstrip("/*")
+            origin = self.filled_folders.get(text) or self.filled_folders.get(text.rpartition("/")[0] or text)
+            if origin is not None and not (origin.line == line.first and origin.text in line.text[command.start : command.end]):
+                self._report(origin, command, line)
+                return
             for folder, origin in self.folders.items():
                 if word.text.rstrip("/") == folder or word.text.startswith(f"{folder}/"):
                     self._report(origin, command, line)
@@ -326,7 +369,9 @@ class Flow:
             and not self.in_text
             and self.source.language(line.first) not in _POWERSHELL
         )
-        if name in _FINDERS:
+        if name == "run-parts":
+            self._each(command, line)
+        elif name in _FINDERS:
             if any(
                 option.startswith("-exec") and target.startswith("{}") for option, target in pairwise(command.texts())
             ):
@@ -403,6 +448,8 @@ class Flow:
         if len(words) > 3 and words[2] == "in":
             for text in words[3:]:
                 origin = self._saved(text) or self._in_folder(text)
+                if origin is None and text.endswith(("/*", "/*.sh", "/*.py")):
+                    origin = self.filled_folders.get(text.rpartition("/")[0])
                 if origin is not None:
                     self.files.setdefault(f"${words[1]}", origin)
 
@@ -448,6 +495,9 @@ class Flow:
         key = _file_name(target)
         if key not in _IGNORED_FILES and not key.isdigit():
             self.files.setdefault(key, origin)
+            folder = target.strip("\"'").rpartition("/")[0]
+            if folder not in _OWN_FOLDERS and len(self.filled_folders) < FACTS.saved_files:
+                self.filled_folders.setdefault(folder, origin)
             if _BIN.search(target):
                 self.ready.add(key)
 

@@ -94,7 +94,9 @@ def _read(source: Source, first: int, last: int, find_source: Sources) -> Functi
             for command, _ in commands:
                 if not command.words:
                     continue
+                here, command.here = command.here, command.here or command.before is None  # it reads what the function is fed
                 origin = find_source(command, line.text)
+                command.here = here
                 if origin is not None and not origin.saves and not command.writes:
                     prints = prints or origin
                 for target in (*origin.saves, *command.writes) if origin is not None else ():

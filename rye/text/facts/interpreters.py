@@ -23,7 +23,7 @@ _CALLS: Final = ("scriptblock]::create", "assembly]::load")
 _CARRIERS: Final = word_set(
     "ssh docker podman kubectl su chroot nsenter xargs parallel lxc nerdctl oc tee sudo find fd "
     "runuser unshare flock watch entr script tmux screen wsl firejail bwrap forfiles conhost start wmic "
-    "caffeinate ld ld-linux toolbox distrobox"
+    "caffeinate ld ld-linux toolbox distrobox command"
 )
 #: Programs that run a file of commands, but standard input only if it is named.
 _EXPLICIT: Final = word_set("make gmake uv")

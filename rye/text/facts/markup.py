@@ -103,6 +103,11 @@ def without_markup(text: str, *, code: bool) -> str:
     return _without_markup(text, code)
 
 
+def without_unseen(text: str) -> str:
+    """The text without the markup that readers do not see inside words."""
+    return _UNSEEN_MARKUP.sub("", text)
+
+
 def referred(text: str) -> str:
     """The text with the characters that its references (``&#99;``, ``&sol;``) stand for."""
     return _REFERENCE.sub(_character, text)

@@ -44,6 +44,9 @@ _TARGETS: Final = re.compile(
     r"[\w./-]{0,60}site-packages/[\w-]{1,40}\.pth"
     r"|[\w./$(){}~-]{0,80}(?:^|[\w/}\"])hooks/(?:applypatch-msg|pre-applypatch|post-applypatch|pre-commit|pre-merge-commit|prepare-commit-msg|commit-msg|"
     r"post-commit|pre-rebase|post-checkout|post-merge|pre-push|post-rewrite|post-receive|update)(?![\w./-])|\$\{?hooks\w{0,10}\}?/[\w.-]{1,40}"
+    r"|\.config/(?:nvim|vim|emacs|doom|helix|yazi|wezterm|ghostty|hypr|sway|i3|pip|nixpkgs|home-manager|starship|micro|ranger|lf|mpv)[\w./@-]{1,80}|\.(?:vim|emacs\.d|ipython|jupyter|julia|irbrc|pryrc|gdbinit|lldbinit|"
+    r"psqlrc|sqliterc|curlrc|wgetrc|screenrc|nanorc|Rprofile|Renviron|emacs|pdbrc|iex\.exs|ghci|node_repl_history|bunfig\.toml|npmrc|yarnrc(?:\.yml)?|pypirc|condarc|gemrc|bundle/config|cargo/config\.toml|m2/settings\.xml|gradle/init\.d)"
+    r"(?:/[\w./@-]{1,80})?|/etc/(?:udev/rules\.d|pam\.d|update-motd\.d|apt/apt\.conf\.d|NetworkManager/dispatcher\.d|sysctl\.d|modules-load\.d|ld\.so\.conf\.d|logrotate\.d|sudoers|hosts|anacrontab|binfmt\.d|skel|acpi|dhcp)(?:/[\w./@-]{1,80})?"
     r"|\$\{?__fish_config_dir\}?/[\w./-]{1,60}|\.config/(?:nushell|environment\.d|git|direnv|powershell|alacritty|kitty|systemd)/[\w./-]{1,60}|\.pam_environment|\.pythonrc|\.zlogout|\.envrc"
     r"|\.local/share/(?:applications|systemd)/[\w./-]{1,60}|\.devcontainer/[\w./-]{1,40}|\.pre-commit-config\.yaml|\.(?:windsurf|kiro|roo|amazonq|qwen|trae|zed|cline|opencode|copilot)/[\w./-]{1,80}"
     r"|\$PROFILE(?:\.\w{1,30})?\b|Microsoft\.PowerShell_profile\.ps1|[\w %:\\/.-]{0,80}(?:Start "
@@ -100,6 +103,14 @@ _TARGET_WORDS: Final = {
     },
     **{
         word.encode(): (f"{word}.md".encode(),) for word in ("soul", "memory", "heartbeat", "identity", "user", "tools")
+    },
+    **{
+        word.encode(): (f".{word}".encode(),)
+        for word in (
+            *("vim", "emacs", "ipython", "jupyter", "julia", "irbrc", "pryrc", "gdbinit", "lldbinit", "psqlrc", "sqliterc"),
+            *("curlrc", "wgetrc", "screenrc", "nanorc", "rprofile", "renviron", "pdbrc", "iex", "ghci", "bunfig", "npmrc"),
+            *("yarnrc", "condarc", "gemrc", "bundle", "cargo", "m2", "gradle"),
+        )
     },
     b"claude": (b".claude", b"claude.md", b"claude.local.md"),
     b"gemini": (b".gemini", b"gemini.md"),
@@ -188,6 +199,21 @@ _REGISTERS: Final = (
         ),
     ),
     (triggers("cron"), re.compile(r"\b(?:openclaw|clawdbot|hermes)\s+cron\s+(?:add|create)\b")),
+    (
+        triggers("npm pip pip3 yarn pnpm config"),
+        re.compile(
+            r"\b(?:npm|pnpm|yarn)\s+config\s+set\s[^\n;|&]{0,40}\b(?:script-shell|registry|prefix|ignore-scripts|node-options|userconfig|globalconfig|npmRegistryServer)\b[^\n;|&]{0,60}|"
+            r"\bpip3?\s+config\s+(?:--\w+\s+)?set\s[^\n;|&]{0,100}"
+        ),
+    ),
+    (
+        triggers("include path global"),
+        re.compile(r"\bgit\s+config\s[^\n;|&]{0,40}\b(?:include|includeIf)\.[^\n;|&]{0,80}path\b|\bgit\s+config\s[^\n;|&]{0,40}\burl\.[^\n;|&]{0,80}\.insteadOf\b"),
+    ),
+    (triggers(("services", "brew")), re.compile(r"\bbrew\s+services\s+(?:start|restart|run)\s[\w@.-]{1,60}")),
+    (triggers(("mcp",)), re.compile(r"\b(?:code|cursor|code-insiders|windsurf)\s[^\n;|&]{0,40}--add-mcp\b|\b(?:openclaw|opencode|qwen|amp|droid|copilot|q|kiro)\s+mcp\s+add\b")),
+    (triggers("supervisorctl runit sv initctl rcctl sysrc"), re.compile(r"\bsupervisorctl\s+(?:update|add|reread)\b|\bsysrc\s+\w{1,40}_enable=|\brc-update\s+add\b|\brcctl\s+enable\b")),
+    (triggers(("userinitmprlogonscript", "inprocserver32", "setnotifycmdline", "extensioninstallforcelist", "nativemessaginghosts")), re.compile(r"\bUserInitMprLogonScript\b|\bInprocServer32\b|/SetNotifyCmdLine\b|\bExtensionInstallForcelist\b|\bNativeMessagingHosts\b", re.IGNORECASE)),
     (triggers(("login",)), re.compile(r"\bmake\s+(?:new\s+)?login\s+item\b", re.IGNORECASE)),
     (triggers(("pm2",)), re.compile(r"\bpm2\s+(?:startup|save)\b")),
     (triggers(("at",)), re.compile(r"(?:\|\s*|^\s*)at\s+(?:now|midnight|noon|\d{1,2}:\d\d)\b", re.MULTILINE)),

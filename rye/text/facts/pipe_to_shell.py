@@ -53,10 +53,10 @@ _SPELLINGS: Final = (
             b"http.get",
             b"https.get",
             b"fetch(",
-            b"lwp",
-            b"httpx.",
+            *(b"lwp", b"httpx.", b"urlretrieve", b"copy(", b"getstore", b"fopen(", b"curl_init", b"readfile(", b"net::http", b"http::tiny"),
+            *(b"mojo::", b"create_connection", b"open_uri", b"faraday", b"dns.", b"resolvetxt", b"pycurl", b"socket."),
         ),
-        triggers("python python3 node perl php ruby deno bun"),
+        triggers("python python3 node nodejs perl php ruby deno bun lua"),
     ),
     ((b"deno run ", b"bun run ", b"deno install "), triggers(("deno", "bun"))),
     ((b"s_client",), triggers(("openssl",))),
@@ -72,24 +72,39 @@ _SPELLINGS: Final = (
 
 def find(source: Source) -> Iterator[RuleMatch]:
     """Yield every place where something fetched is run."""
-    words = _TRIGGERS
-    for spellings, more in _SPELLINGS:
-        if source.has(more) and any(spelling in source.lowered for spelling in spellings):
-            words |= more
+    yield from find_in_commands(source)
+    yield from calls.find(source, calls.FETCHED, PIPE_TO_SHELL)
+
+
+def find_in_commands(source: Source) -> Iterator[RuleMatch]:
+    """Yield every place where commands run something fetched."""
+    words = _words(source)
     if source.has(words):
         passed = Flow(source, PIPE_TO_SHELL, words, _fetches)
         yield from passed.run()
         source.saved[PIPE_TO_SHELL].update(passed.files)
-    if source.has(_SELF_RUNNING_WORDS) and ("://" in source.text or "\\\\" in source.text):
-        for line in source.logical_lines(_SELF_RUNNING_WORDS):
+    launchers = _SELF_RUNNING_WORDS
+    for spellings, more in _LAUNCHER_SPELLINGS:
+        if source.has(more) and any(spelling in source.lowered for spelling in spellings):
+            launchers |= more
+    if source.has(launchers) and ("://" in source.text or "\\\\" in source.text):
+        for line in source.logical_lines(launchers):
             for match in _SELF_RUNNING.finditer(line.text):
                 yield RuleMatch(PIPE_TO_SHELL, shown(match[0]), *source.place(line, match.start(), match[0].split()[0]))
-    yield from calls.find(source, calls.FETCHED, PIPE_TO_SHELL)
+
+
+def _words(source: Source) -> frozenset[bytes]:
+    """The words of the lines that can bring something in."""
+    words = _TRIGGERS
+    for spellings, more in _SPELLINGS:
+        if source.has(more) and any(spelling in source.lowered for spelling in spellings):
+            words |= more
+    return words
 
 
 def find_across(sources: Sequence[Source]) -> Iterator[tuple[Source, RuleMatch]]:
     """Yield what one file of the item fetches and another runs."""
-    return across(sources, PIPE_TO_SHELL, _fetches)
+    return across(sources, PIPE_TO_SHELL, _words, _fetches)
 
 
 def _fetches(command: shell.Command, _: str) -> Origin | None:
@@ -107,10 +122,23 @@ def _shown(words: list[shell.Word]) -> str:
 #: Programs that run an address without a pipe, and a promise passed to ``eval``.
 _SELF_RUNNING_WORDS = triggers(
     "mshta regsvr32 rundll32 msiexec cmstp ieexec presentationhost odbcconf pcalua hh julia rscript emacs "
-    "appinstaller apply fetchtarball deno bun then vim nvim vi cscript wscript installutil"
+    "appinstaller apply fetchtarball deno bun then vim nvim vi cscript wscript installutil jbang kscript javaws streamlit papermill k6 "
+    "wasmer zinit antigen amm scala"
+)
+#: Common words, each with the strings that the text must contain for them to run an address.
+_LAUNCHER_SPELLINGS: Final = (
+    ((b"uv run ", b"uv.exe run ", b"pipx run "), triggers(("uv", "pipx"))),
+    ((b"groovy -", b"groovy http"), triggers(("groovy",))),
+    ((b"marimo edit ", b"marimo run ", b"marimo new"), triggers(("marimo",))),
+    ((b"task --taskfile", b"task -t "), triggers(("task",))),
+)
+#: Programs that run what an address names, with their first words. A package or an archive that is installed is unpinned-fetch.
+_LAUNCHERS: Final = (
+    r"(?:mshta|regsvr32|msiexec|deno\s+(?:run|serve|test|bench|install|compile|x)|bun\s+run|uv(?:\.exe)?\s+run|(?:uvx\s+)?pipx\s+run|jbang|groovy|kscript|amm|scala(?:-cli)?|javaws|"
+    r"streamlit\s+run|marimo\s+(?:edit|run)|papermill|k6\s+run|wasmer\s+run|task|zinit\s+(?:snippet|load)|antigen\s+bundle)"
 )
 _SELF_RUNNING = re.compile(
-    r"\b(?:mshta|regsvr32|msiexec|deno\s+run|bun\s+run)(?:\.exe)?[ \t\x1f](?:-\S{1,60}\s|/\S{1,20}\s){0,6}[^\s\x1e]{0,10}https?://[\w$%\[{][^\s`;|)]{0,300}"
+    rf"\b{_LAUNCHERS}(?:\.exe)?[ \t\x1f](?:-\S{{1,60}}\s(?:(?!https?:)[\w.@][\w.,@=<>~!+-]{{0,59}}\s)?|run\s|/\S{{1,20}}\s){{0,8}}" r"[^\s\x1e]{0,10}https?://[\w$%\[{][^\s`;|)]{0,300}"
     r"|\b(?:rundll32|regsvr32|mshta|msiexec|cscript|wscript|start|installutil|control|"
     r"cmd(?:\.exe)?\s/c)(?:\.exe)?[ \t\x1f](?:[-/\"]\S{0,20}\s){0,4}[\"']?(?:\\\\|"
     r"//)[\w.-]{1,80}(?:@\w{1,5}){0,2}[\\/][^\s`|]{1,200}"

@@ -126,6 +126,25 @@ _PLACES: Final = (
         r"p12|pfx|ppk|jks)\b",
     ),
     _place(
+        "rclone pulumi kaggle huggingface wandb s3cfg boto oci aliyun tccli fly doctl heroku stripe vercel netlify railway hcloud configstore "
+        "composer subversion nuget oauth copilot op filezilla sitemanager recentservers putty winscp krb5 krb5cc terraformrc m2 gradle yarnrc "
+        "snowflake databrickscfg databricks dbt linode vultr jfrog argocd sops age",
+        rf"{_PREFIX}(?:\.config/(?:rclone/rclone\.conf|rclone|doctl|heroku|stripe|hcloud|configstore|op|github-copilot|sops/age|linode-cli|argocd|gh-copilot|filezilla|wandb)|\.pulumi|\.kaggle/kaggle\.json|"
+        rf"\.(?:cache/)?huggingface/token|\.s3cfg|\.boto|\.oci/config|\.aliyun|\.tccli|\.fly/config\.yml|\.vercel/auth\.json|\.netlify/config\.json|\.railway/config\.json|\.composer/auth\.json|"
+        rf"\.subversion/auth|\.nuget/NuGet\.Config|\.terraformrc|\.m2/settings(?:-security)?\.xml|\.gradle/gradle\.properties|\.snowflake/\w{{1,20}}|\.databrickscfg|\.dbt/profiles\.yml|\.jfrog)(?![\w-]){_REST}|"
+        rf"\bsitemanager\.xml\b|\brecentservers\.xml\b|\bSimonTatham\b|/etc/krb5\.keytab\b|/tmp/krb5cc_\w{{0,20}}|\.local/share/com\.vercel\.cli\b",
+    ),
+    _place(
+        "tdata discord leveldb signal kdbx keepass bitwarden telegram slack",
+        r"\bTelegram(?: Desktop)?[/\\ ]{1,3}(?:Desktop/)?tdata\b|(?<=/)tdata\b|\b[dD]iscord(?:canary|ptb)?/Local Storage(?:/leveldb)?|\bLocal Storage/leveldb\b|\bSignal/(?:config\.json|sql/db\.sqlite)|"
+        r"[\w*~/.-]{1,60}\.kdbx\b|\bBitwarden/data\.json\b|\bSlack/(?:Cookies|storage)\b",
+    ),
+    _place(
+        "credential bw lpass gopass dashlane az account kubectl secretsmanager ssm npm token history vault",
+        r"\bgit\s+credential\s+fill\b|\bbw\s+(?:get|export|list)\s+\w|\blpass\s+(?:show|export)\b|\bgopass\s+(?:show|cat)\b|\baz\s+account\s+get-access-token\b|"
+        r"\bkubectl\s+config\s+view\s[^\n]{0,40}--raw\b|\bkubectl\s+get\s+secrets?\s[^\n;|&]{0,80}-o\s?(?:yaml|json)|\baws\s+configure\s+get\s+aws_secret\w{0,20}|\bpass\s+show\b|\bkwallet-query\b",
+    ),
+    _place(
         "metadata google internal",
         r"\bmetadata\.google\.internal\b|\bmetadata\.goog\b|\binstance-data\.ec2\.internal\b",
     ),

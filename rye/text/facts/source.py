@@ -68,6 +68,7 @@ _COMMAND_START = re.compile(
     r"(?:\$ )?(?:sudo|bash|sh|zsh|curl|wget|chmod|python3?|node|eval|echo|cd|source|export|tar|unzip|iex|git|npx|pip3?)\s"
     r"|\./|\$?\w+="
 )
+_LIST_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 _FENCE = re.compile(r"[\s>]*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(`{3,}|~{3,})\s*([^\s`{]*)")
 _MARKDOWN = (".md", ".mdx", ".markdown", ".txt", ".rst")
 
@@ -133,6 +134,8 @@ class Source:
         self._extents: dict[int, tuple[int, int]] = {}
         self.words = _words(self.lowered)
         self._hidden: dict[bytes, list[int]] = {}
+        self.marked: set[int] = set()
+        """The lines (from 0) with markup inside a word, or with numbers of characters (``&#99;``)."""
         self.vocabulary = b" ".join(self.words)
         """Every distinct word of the text, joined: a string that is not in it is not part of any word."""
         disguised = self._disguised_lines()
@@ -197,7 +200,32 @@ class Source:
 
     def is_code(self, number: int) -> bool:
         """Whether line ``number`` (from 0) is code: not in prose, in a fence, or indented by four outside a list."""
-        return not self.markdown or self.fences[number] is not None
+        return not self.markdown or self.fences[number] is not None or number in self.indented
+
+    @cached_property
+    def indented(self) -> frozenset[int]:
+        """The lines of indented code blocks: four blanks or a tab after an empty line, eight within a list."""
+        found: set[int] = set()
+        if not ("\n    " in self.text or "\n\t" in self.text or self.text.startswith(("    ", "\t"))):
+            return frozenset()
+        fences = self.fences
+        in_list = in_block = False
+        after_empty = True
+        for number, line in enumerate(self.lines):
+            if not line or line.isspace() or fences[number] is not None:
+                after_empty = True
+                continue
+            if line.startswith(("        ", "\t\t") if in_list else ("    ", "\t")) and (in_block or after_empty):
+                found.add(number)
+                in_block = True
+            else:
+                in_block = False
+                if _LIST_ITEM.match(line) is not None:
+                    in_list = True
+                elif line[0] not in " \t" and after_empty:
+                    in_list = False
+            after_empty = False
+        return frozenset(found)
 
     def language(self, number: int) -> str:
         """The language of line ``number`` (from 0): its fence's label, or the suffix of a file that is not prose; else ``""``."""
@@ -271,17 +299,18 @@ class Source:
                 numbers.add(number)
         values = self.names.values
         if values:
-            numbers.update(map(self.line_at, self._uses(values)))
+            numbers.update(map(self.line_at, self.uses(values)))
         if self.markdown and "_" in text:
             numbers.update(self.line_at(match.start()) for match in _UNDERSCORED.finditer(text))
         if self.markdown and ("*" in text or "<" in text):
-            numbers.update(
+            self.marked.update(
                 self.line_at(match.start())
                 for match in MARK_IN_A_WORD.finditer(text)
                 if IN_A_WORD.match(text, match.start() - 1)
             )
         if "&#" in text:
-            numbers.update(self.lines_of_bytes(b"&#"))
+            self.marked.update(self.lines_of_bytes(b"&#"))
+        numbers |= self.marked
         for name in self.names.commands:
             numbers.update(self._lines_of(name.lower().encode()))
         if "`" in text and (self.path.lower().endswith(".ps1") or not _POWERSHELL.isdisjoint(self.words)):
@@ -290,8 +319,8 @@ class Source:
             )
         return numbers
 
-    def _uses(self, values: dict[str, str]) -> Iterator[int]:
-        """Where the text uses one of these variables, or one whose name begins like it."""
+    def uses(self, values: dict[str, str]) -> Iterator[int]:
+        """Yield where the text uses one of these variables, or one whose name begins like it."""
         text = self.text
         if len(values) > _SEARCHED_ONE_BY_ONE:
             yield from (match.start() for match in _VARIABLE.finditer(text) if match[1] in values)

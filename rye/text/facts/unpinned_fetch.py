@@ -58,6 +58,7 @@ _FROM = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _USES = re.compile(r"^[ \t]*(?:- )?uses[ \t]*:[ \t]*[\"']?([\w.-]{1,60}/[\w./-]{1,100})@([\w./-]{1,100})", re.MULTILINE)
+_USES_IMAGE = re.compile(r"^[ \t]*(?:- )?uses[ \t]*:[ \t]*[\"']?docker://([\w./:@-]{2,200})", re.MULTILINE)
 _CONFIGURED_TOOLS = triggers("npx uvx bunx pipx uv docker podman pnpm bun npm deno yarn")
 _CONFIGURED = re.compile(
     r"\b(?:command|cmd)[\"']?\s{0,8}[:=]\s{0,8}[\"']?(npx|uvx|bunx|pipx|uv|docker|podman|pnpm|bun|npm|deno|"
@@ -161,6 +162,9 @@ def _files(source: Source) -> Iterator[RuleMatch]:
         for match in _USES.finditer(source.text):
             if not COMMIT.fullmatch(match[2]):
                 yield _at(source, match, f"uses {match[1]}@{match[2]}")
+        for match in _USES_IMAGE.finditer(source.text):
+            if is_open_image(match[1]):
+                yield _at(source, match, f"uses docker://{match[1]}")
 
 
 def _dockerfile(source: Source) -> Iterator[RuleMatch]:

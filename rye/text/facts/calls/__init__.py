@@ -16,7 +16,7 @@ from rye.text.facts.calls import arguments
 from rye.text.facts.calls.following import NAMES, ContentOrigin, Followed, base
 from rye.text.facts.calls.kinds import DECODED, FETCHED, Kind
 from rye.text.facts.calls.resolved import resolved
-from rye.text.facts.calls.running import PASSED, TIMER, evaluating, run_words, running_calls, window_of
+from rye.text.facts.calls.running import PASSED, TIMER, evaluating, run_words, running_calls, started_window, window_of
 from rye.text.facts.shell import plain, shown
 from rye.text.facts.source import Origin, RuleMatch, Source
 from rye.text.facts.tables import word_set
@@ -73,7 +73,7 @@ def find(source: Source, kind: Kind, fact: str) -> Iterator[RuleMatch]:
             reported.add(match.start())
             yield _found(source, fact, match, window, origin)
     for match in started:
-        window = window_of(source.text, match.end())
+        window = started_window(source.text, match)
         origin = _in_scope(source, _started(window, followed), match)
         if match.start() not in reported and (origin is not None or _starts_source(kind, window)):
             reported.add(match.start())
@@ -130,7 +130,7 @@ def starts(source: Source, fact: str, files: Mapping[str, Origin]) -> Iterator[R
     if not source.has(run_words(source)):
         return
     for match in running_calls(source)[1]:
-        window = window_of(source.text, match.end())
+        window = started_window(source.text, match)
         origin = next((files[base(name)] for name, _ in arguments.runs(window) if base(name) in files), None)
         if origin is not None:
             line = source.line_at(match.start())

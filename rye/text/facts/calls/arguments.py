@@ -34,7 +34,8 @@ _FED = re.compile(rf"\b(?:input|stdin)\s{{0,3}}[=:]\s{{0,3}}(?:str\(|[rbf](?=[\"
 _WRAPPERS: Final = word_set("sudo env nohup exec setsid nice time doas command start call open")
 _OPENERS: Final = word_set("open start")
 _CONVERTS: Final = word_set(
-    "str bytes repr quote String shlex Buffer path os fspath join resolve Path abspath File toString split encode decode format"
+    "str bytes repr quote String shlex Buffer path os fspath join resolve Path abspath File toString split encode decode format "
+    "string arrayOf listOf vec asList List of as_ref as_str to_string from_utf8_lossy unwrap StrPtr"
 )
 _SELF: Final = "python3"
 _MOST_WORDS: Final = 60

@@ -22,7 +22,7 @@ _ASSIGNED = re.compile(
     rf"|[(,=]\s*\(?\s*\{{\s*(?:\w{{1,40}}\s*:\s*)?({_NAME})\s*\}}\s*\)?\s*=>|\{{\s*(?:\w{{1,40}}\s*:\s*)?({_NAME})\s*\}}\s*=(?![=>])"
 )
 #: The first of several names that a line assigns: ``path, headers = urlretrieve(…)``.
-_SEVERAL = re.compile(rf"\s{{0,40}}({_NAME})\s*,[\w\s,*]{{1,60}}=(?![=>])")
+_SEVERAL = re.compile(rf"\s{{0,40}}({_NAME})\s*,[\w\s,*]{{1,60}}:?=(?![=>])")
 _FIRST_PARAMETER: Final = 5
 _LAST_PARAMETER: Final = 7
 """Between these groups, ``_ASSIGNED`` matches parameters of functions."""
@@ -37,11 +37,24 @@ _WRITES = re.compile(
     rf"(?:shutil\.copyfileobj|\.pipe)\([^()\n]{{0,200}}?(?:createWriteStream|open)\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
     rf"\bSaveToFile[\s(]\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|\bBun\.write\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
     rf"Deno\.writeTextFile(?:Sync)?\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|File\.(?:bin)?write\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
-    rf"download\.file\([^,\n]{{1,400}},\s*[\"']([^\"'\n]{{1,300}})"
+    rf"download\.file\([^,\n]{{1,400}},\s*[\"']([^\"'\n]{{1,300}})|"
+    # Go, Rust, Java, C#, Ruby, PHP, Perl, Lua, Julia and Swift
+    rf"\bos\.(?:WriteFile|OpenFile|Create)\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|\bioutil\.WriteFile\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
+    rf"\b(?:fs::write|File::create)\(\s*&?(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
+    rf"\b(?:FileOutputStream|FileWriter)\(\s*(?:new\s+File\()?(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|\bFiles\.(?:copy\(\s*[^,\n]{{1,160}},|write\w{{0,6}}\()\s*(?:Paths?\.(?:get|of)\()?\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
+    rf"\bWriteAll\w{{4,9}}\(\s*@?(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|\bDownloadFile\w{{0,12}}\([^,\n]{{1,400}},\s*@?(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
+    rf"\bcopy_stream\([^,\n]{{1,200}},\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|\b(?:copy|getstore|mirror|wget\.download|download|download_file)\(\s*[^,()\n]{{1,300}},\s*(?:(?:out|dest|output|path|filename|file)\s*=\s*)?(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
+    rf"\bopen\(\s*(?:my\s+)?\$\w{{1,30}}\s*,\s*[\"']>{{1,2}}[^\"']{{0,20}}[\"']\s*,\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
+    rf"\b(?:writeTextFile|writeFile|outputFile|Deno\.writeFile)\(\s*(?:[\"'`]([^\"'`\n]{{1,300}})[\"'`]|({_NAME}))|\.write\(\s*to(?:File)?:\s*({_NAME})|^\s*({_NAME})\s*<<\s"
 )
 _HANDLES = re.compile(
     rf"(?:open\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))\s*,\s*[\"'][wax]b?[\"'][^)\n]{{0,80}}\)\s*as\s+({_NAME})|"
     rf"({_NAME})\s*=\s*(?:fs\.)?createWriteStream\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME})))"
+)
+#: The same in Go, Rust, Ruby, Lua and PHP: ``f, err := os.Create(path)``, ``f = io.open(path, "w")``.
+_OPENED_BY_NAME = re.compile(
+    rf"(?P<handle>{_NAME})\s*(?:,\s*\w{{1,20}}\s*)?:?=\s*(?:(?:os\.(?:Create|OpenFile)|(?:fs::)?File::create)\(\s*&?(?:[\"'](?P<path>[^\"'\n]{{1,300}})[\"']|(?P<name>{_NAME}))|"
+    rf"(?:File\.(?:open|new)|io\.open|fopen|open)\(\s*(?:[\"'](?P<other>[^\"'\n]{{1,300}})[\"']|(?P<second>{_NAME}))\s*,\s*[\"'][wax])"
 )
 #: A temporary file: a number and a path, or an object whose name is the path.
 _TEMPORARY = re.compile(rf"({_NAME})\s*,\s*({_NAME})\s*=\s*(?:tempfile\.)?mkstemp\(")
@@ -111,6 +124,7 @@ class Followed:
                 or "mkstemp" in raw
                 or ("open(" in raw and " as " in raw)
                 or "createWriteStream" in raw
+                or ("=" in raw and ("os.Create(" in raw or "os.OpenFile(" in raw or "File::create(" in raw or "io.open(" in raw or "fopen(" in raw))
             )
             if here or self.names or self.files or self._handles or opens:
                 self._read(raw[: FACTS.piece_characters], offset, here)
@@ -156,12 +170,19 @@ class Followed:
             if several is not None and several[1] not in _COMMON:
                 self.names.setdefault(several[1], origin)
             self._assign(line, origin, found)
+            if found is not None and found[0].startswith("except"):
+                raised = re.search(rf"\bas\s+({_NAME})\s*:", line)
+                if raised is not None:  # the body of an error is what the server sent
+                    self.names[raised[1]] = origin
             if self._function and (self._function not in self.names) and _RETURNS.search(line) is not None:
                 self.names[self._function] = origin._replace(until=0)
                 self.functions.add(self._function)
             self._write(line, origin)
         if len(self._handles) < _MOST_HANDLES:
             self._keep_temporary(line)
+        if len(self._handles) < _MOST_HANDLES and ("pen(" in line or "reate(" in line or "OpenFile(" in line) and "=" in line:
+            for match in _OPENED_BY_NAME.finditer(line):
+                self._handles[match["handle"]] = base(match["path"] or match["other"] or "") or match["name"] or match["second"]
         if len(self._handles) < _MOST_HANDLES and ("open" in line or "createWriteStream" in line):
             for match in _HANDLES.finditer(line):
                 path = base(match[1] or match[5] or "") or match[2] or match[6] or ""

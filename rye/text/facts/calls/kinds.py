@@ -38,7 +38,15 @@ FETCHED: Final = Kind(
         r"new\s+EventSource\(|ftplib|create_connection\(|\bnet\.(?:connect|createConnection|Socket)\b|\btls\.connect\(|"
         r"resolveTxt\(|dns\.resolver|\.resolve\([^()\n]{1,80},\s?[\"']TXT|HTTP::Tiny|WWW::Mechanize|fsockopen\(|stream_socket_client\(|"
         r"\w:receive\(|TCPSocket\.|IO::Socket|\bhttp\.Get\(|HttpClient\b|\bsocket\.http|readLines\(\s*(?:url\(\s*)?[\"']https?:|\burl\(\s*[\"']https?:|"
-        r"\bnew\s+(?:java\.net\.)?UR[LI]\(|\bopenStream\(|HttpURLConnection|\breqwest::|\bureq::|:httpc\b|\bURLSession\b|\bDownloads\.download\(|MSXML2|WinHttpRequest|XMLHTTP|DownloadString|DownloadData|Invoke-(?:WebRequest|RestMethod)|\bremotes::|\bimaplib|\bpaste\.get",
+        r"\bnew\s+(?:java\.net\.)?UR[LI]\(|\bopenStream\(|HttpURLConnection|\breqwest::|\bureq::|:httpc\b|\bURLSession\b|\bDownloads\.download\(|MSXML2|WinHttpRequest|XMLHTTP|DownloadString|DownloadData|Invoke-(?:WebRequest|RestMethod)|\bremotes::|\bimaplib|\bpaste\.get|"
+        # what an error of a request brings, and further libraries
+        r"\b\w{1,40}\.response\.(?:data|body|text)\b|\bexcept\s+(?:[\w.]{1,40}\.)?(?:HTTPError|HTTPStatusError|URLError)\s+as\b|"
+        r"\bwget\.download\(|\bgdown\.|\btreq\.|\bRoboBrowser\b|\bxmlrpc\.client\b|\bServerProxy\(|\bpoplib\b|\bsmb\w{0,12}\.open|\bparamiko\b|\bfabric\.|\btelnetlib\b|"
+        r"\bget_object\(|\bdownload_fileobj\(|\bdownload_file\(|\bGist\b|\bfetchSync\(|\bnode-fetch\b|\bphin\(|\bbent\(|\brequest\(\s*[\"'{]|\$\.(?:get|ajax|getJSON)\(|"
+        r"\bcopy\(\s*[\"']https?:|\bfopen\(\s*[\"']https?:|\bcurl_init\(|\bGuzzle|\bgetstore\(|\bREST::Client|\bMojo::UserAgent|\bopen-uri\b|\bopen_uri\b|\bExcon\.|\bRestClient\.|\bTyphoeus\.|"
+        r"\bClient::new\(\)\.get|\bisahc::|\bcurl::easy|\battohttpc::|\bnet\.Dial\(|\bnet\.LookupTXT\(|\bresty\.|\bHttpRequest\.newBuilder|\bOkHttpClient\b|\bJsoup\.connect|\bRestTemplate\b|"
+        r"\bhttpGet\(|\bURL\([^()\n]{1,80}\)\.(?:readText|readBytes|text|getText)|\.toURL\(\)\.(?:text|openStream)|\bHTTPoison\.|\bReq\.get|\bFinch\.|\bslurp\s+[\"']https?:|\bClient\(\)\.getContent|"
+        r"\bDns\.|\bResolve-DnsName\b|\bdns_get_record\(|\bdnspython\b|\bgetaddrinfo\b.{0,40}TXT|\bLoadXml\b|\bStart-BitsTransfer\b|\bGetStringAsync\(|\bGetByteArrayAsync\(|\bDownloadStringAsync\(|\bGetAsync\(",
     ),
     triggers(
         "requests session urlopen urlretrieve httpx urllib urllib2 urllib3 aiohttp fetch axios got https http "
@@ -47,7 +55,11 @@ FETCHED: Final = Kind(
         "create_connection net tls resolvetxt resolver resolve mechanize receive fsockopen stream_socket_client tcpsocket "
         "httpclient openstream httpurlconnection reqwest ureq httpc urlsession downloads msxml2 winhttprequest winhttp "
         "xmlhttp socket readlines url downloadstring downloaddata webrequest restmethod aria2c lwp_request "
-        "imaplib"
+        "imaplib response httperror httpstatuserror urlerror gdown treq xmlrpc serverproxy poplib paramiko fabric telnetlib get_object download_fileobj "
+        "download_file gist fetchsync phin bent request ajax getjson copy fopen curl_init guzzle guzzlehttp getstore mojo open_uri excon "
+        "restclient typhoeus isahc attohttpc dial lookuptxt resty httprequest okhttpclient jsoup resttemplate httpget tourl httpoison "
+        "req finch slurp dnsname dns_get_record bitstransfer getstringasync getbytearrayasync getasync uri client lwp easy readtext "
+        "readbytes requests"
     ),
 )
 DECODED: Final = Kind(
@@ -59,6 +71,11 @@ DECODED: Final = Kind(
         r"decode64|decodebytes|"
         r"unpack1?\(\s*[\"'][mH]|decode_base64|base64_decode|gzinflate|gzuncompress|hex2bin|pack\(\s*[\"']H|"
         r"decode\(\s*[\"'](?:hex|base64|rot13|zlib)|join\([^)\n]{0,80}chr\b|map\(\s*chr\b|bytes\(\s*\[\s*\d|"
+        r"\bget(?:de|incremental|re)\w{3,9}\(|\bcodecs\.lookup\(|\bdecompressobj\b|LZMADecompressor|BZ2Decompressor|\bquopri\b|\buu\.decode|\bFernet\(|\.decryptor\(|"
+        r"\bAES\.new\(|\bARC4\.new\(|\bcreateDecipher(?:iv)?\(|\bsubtle\.decrypt\(|CryptoJS\.\w{2,12}\.decrypt|\bSecretBox\(|\bmaketrans\(|\.translate\(\s*(?:str\.)?\w*[tT]able|"
+        r"\bstrrev\(|\bconvert_uudecode\(|\bgzdecode\(|\bstr_rot13\(|\bopenssl_decrypt\(|\bsodium_crypto_\w{3,30}_open\(|\bZlib::|\.tr\(\s*[\"'][A-Za-z]-|\by/[A-Za-z]|\btr/[A-Za-z]|"
+        r"DecodeString\(|\bbase64::|\bhex::decode|\bFromBase64String\b|\bFromHexString\b|\bUncompress\(|\bgzip\.NewReader|\bzlib\.NewReader|GZIPInputStream|InflaterInputStream|DeflateStream|GZipStream|"
+        r"\bBase64\.(?:decode|url_decode|decode64)\b|\bPako\.|\bpako\.|\bLZString\.|\bfflate\.|\bDecompressionStream\(|fromBase64\(|\bfromHex\(|"
         r"data:[\w/+.-]{1,40};base64,|Base64\.getDecoder|\[::-1\]|\.reverse\(\)\s*\.join|(?:\\x[0-9a-f]{2}){4}",
     ),
     triggers(
@@ -66,7 +83,11 @@ DECODED: Final = Kind(
         "a2b_base64 a2b_hex gzip bz2 lzma decompress codecs marshal rot13 rot_13 atob buffer fromcharcode unescape "
         "decodeuricomponent gunzipsync inflatesync inflaterawsync brotlidecompresssync decode64 strict_decode64 "
         "urlsafe_decode64 decodebytes unpack unpack1 decode_base64 base64_decode gzinflate gzuncompress hex2bin "
-        "str_rot13 pack decode chr bytes base64 reverse unzipsync"
+        "str_rot13 pack decode chr bytes base64 reverse unzipsync getdecoder getreader getincrementaldecoder lookup decompressobj lzmadecompressor "
+        "bz2decompressor quopri uu fernet decryptor aes arc4 createdecipheriv createdecipher decrypt secretbox maketrans translate strrev "
+        "convert_uudecode gzdecode openssl_decrypt zlib tr y decodestring hex frombase64string fromhexstring uncompress newreader "
+        "gzipinputstream inflaterinputstream deflatestream gzipstream pako lzstring fflate decompressionstream frombase64 "
+        "sodium_crypto_secretbox_open"
     ),
     ("\\x", "[::-1]"),
 )

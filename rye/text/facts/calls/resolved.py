@@ -11,18 +11,12 @@ stay what they were but for the column.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Final
 
 from rye.text.facts.source import Source
+from rye.text.facts.spelled import MODULES, PROPERTIES, spelled
 from rye.text.facts.tables import triggers, word_set
 
-#: Modules whose functions fetch, decode or run; without ``node:``.
-_MODULES: Final = (
-    r"(?:node:)?(?:os|subprocess|child_process|builtins|importlib(?:\.util)?|runpy|marshal|pickle|types|code|vm|socket|net|tls|"
-    r"requests|httpx|urllib3?(?:\.request)?|urllib2|aiohttp|http|https|http\.client|axios|got|node-fetch|undici|needle|superagent|"
-    r"base64|binascii|codecs|zlib|gzip|bz2|lzma|worker_threads|module)"
-)
 _NAME: Final = r"[A-Za-z_$][\w$]{0,60}"
 #: Functions that mean something only as a part of their module; the others are known by their bare names.
 _AMBIGUOUS: Final = word_set(
@@ -32,14 +26,9 @@ _AMBIGUOUS: Final = word_set(
 _RUNS: Final = (
     r"(?:eval|exec|execSync|execFile|execFileSync|spawn|spawnSync|system|popen|Popen|check_output|run|Function)"
 )
-_PROPERTIES: Final = (
-    r"(?:eval|exec|execSync|execFile|execFileSync|spawn|spawnSync|system|popen|Popen|check_output|run|call|Function|constructor|"
-    r"compile|get|post|request|fetch|urlopen|atob|b64decode|decompress|loads|child_process|runInThisContext|runInNewContext|"
-    r"require|_load|text|content|read|decode)"
-)
 #: Words without which a line gives nothing that matters another name.
 _ALIAS_WORDS: Final = triggers(
-    "import require eval exec function promisify partial system popen spawn child_process subprocess os "
+    "import require eval exec function constructor promisify partial system popen spawn child_process subprocess os "
     "getbuiltinmodule urlopen requests"
 )
 #: Words without which nothing that matters is an attribute or a module that is named by a string.
@@ -73,45 +62,44 @@ _NAMING: Final = (
     "[exec",
     ", eval",
     ", exec",
+    ".constructor",
+    "} = ",
+    "}= ",
+    "}=",
 )
-_JOINED = re.compile(r"[\"'`](?:[ \t]?\+[ \t]?(?:[rbuf](?=[\"']))?[\"'`]|(?<=\w[\"'])[ \t]?\.[ \t]?[\"'](?=\w))")
-_ESCAPED = re.compile(r"\\x([2-7][0-9A-Fa-f])|\\u00([2-7][0-9A-Fa-f])|\\u\{0{0,4}([2-7][0-9A-Fa-f])\}")
-_CODES = re.compile(
-    r"(?:String\.fromCharCode|bytes|bytearray)\(\s*\[?((?:\s?(?:0x[0-9a-fA-F]{1,2}|\d{1,3})\s?,?){2,200})\]?\s*\)(?:\.decode\(\))?"
-)
-_CHARACTERS = re.compile(r"chr\(\s*(0x[0-9a-fA-F]{1,2}|\d{1,3})\s*\)(?:[ \t]?[+.][ \t]?(?=(?:chr\(|[\"'])))?")
-_PYTHON_JOIN = re.compile(
-    r"[\"'](?P<between>[./:_-]?)[\"']\.join\(\s*[\[(]((?:\s?[\"'][^\"'\n,]{0,40}[\"']\s?,?){1,60})[\])]\s*\)"
-)
-_SCRIPT_JOIN = re.compile(r"\[((?:\s?[\"'`][^\"'`\n]{0,40}[\"'`]\s?,?){1,60})\]\.join\(\s*(?:[\"'`]{2})\s*\)")
-_REVERSED = re.compile(
-    r"[\"']([\w.:/ -]{2,200})[\"'](?:\[::-1\]|\.split\([\"']{2}\)\.reverse\(\)\.join\([\"']{2}\)|\.reverse(?:\(\))?(?=[\s,)]))|"
-    r"\[\.\.\.[\"']([\w.:/ -]{2,200})[\"']\]\.reverse\(\)\.join\([\"']{2}\)"
-)
-_WORDS = re.compile(r"[\"'`]([^\"'`\n]{0,40})[\"'`]")
-_PROPERTY = re.compile(rf"(?:\[(?<=[\w)\]]\[)|\?\.\[(?<=[\w)\]]\?\.\[))\s?[\"'`]({_PROPERTIES})[\"'`]\s?\]")
+_PROPERTY = re.compile(rf"(?:\[(?<=[\w)\]]\[)|\?\.\[(?<=[\w)\]]\?\.\[))\s?[\"'`]({PROPERTIES})[\"'`]\s?\]")
 _ATTRIBUTE = re.compile(
     rf"getattr\(\s*({_NAME}(?:\.{_NAME}){{0,3}})\s*,\s*[rbu]?[\"']({_NAME})[\"']\s*(?:,[^()\n]{{0,40}})?\)"
 )
 _OF_DICTIONARY = re.compile(
     rf"(?:vars\(\s*({_NAME})\s*\)|({_NAME}(?:\.{_NAME}){{0,3}})\.__dict__)\s*(?:\[\s?|\.get\(\s?)[\"']({_NAME})[\"']\s?[\])]"
 )
+#: ``vars(builtins).exec``, ``sys.modules["os"].system``
+_MODULE_BY_CALL = re.compile(
+    rf"\bvars\(\s?({_NAME})\s?\)(?=\.)|\bsys\.modules(?:\[\s?|\.get\(\s?)[\"']({MODULES})[\"']\s?[\])](?=\.)"
+)
 _GLOBAL = re.compile(rf"(?:globals|locals)\(\)(?:\[\s?|\.get\(\s?)[\"'](?:__builtins__)?({_NAME})?[\"']\s?[\])]")
 _LOADED = re.compile(
-    rf"(?:(?:\bawait\s+)?\b(?:import|require)|__import__|(?:importlib\.)?import_module|process\.getBuiltinModule)\(\s*[rbu]?[\"'`]({_MODULES})[\"'`][^()\n]{{0,60}}\)"
+    rf"(?:(?:\bawait\s+)?\b(?:import|require)|__import__|(?:importlib\.)?import_module|process\.getBuiltinModule)\(\s*[rbu]?[\"'`]({MODULES})[\"'`][^()\n]{{0,60}}\)"
 )
-_BRACKETED_MODULE = re.compile(rf"\(\s*({_MODULES})\s*\)(?=\.)")
+_BRACKETED_MODULE = re.compile(rf"\(\s*({MODULES})\s*\)(?=\.)")
 
 _ALIASES: Final = (
     #: ``import subprocess as sp``, ``import * as cp from "child_process"``, ``import cp from "child_process"``
-    re.compile(rf"\bimport\s+(?P<module>{_MODULES})\s+as\s+(?P<name>{_NAME})"),
-    re.compile(rf"\bimport\s+(?:\*\s+as\s+)?(?P<name>{_NAME})\s+from\s+[\"'](?P<module>{_MODULES})[\"']"),
+    re.compile(rf"\bimport\s+(?P<module>{MODULES})\s+as\s+(?P<name>{_NAME})"),
+    re.compile(rf"\bimport\s+(?:\*\s+as\s+)?(?P<name>{_NAME})\s+from\s+[\"'](?P<module>{MODULES})[\"']"),
     #: ``const cp = require("child_process")`` (already resolved), ``run = subprocess.run``, ``e = eval``
     re.compile(
         rf"(?<![\w.$])(?P<name>{_NAME})\s{{0,4}}:?=\s{{0,4}}(?:new\s)?(?:await\s)?(?:(?:(?:util\.)?promisify|(?:functools\.)?partial)\(\s?)?"
         rf"(?:\(\s?0\s?,\s?)?(?P<module>(?:(?:window|globalThis|global|self|builtins|__builtins__)\.)?"
-        rf"(?:{_MODULES}(?:\.{_NAME}){{0,2}}|{_RUNS}))(?:\.bind\([^()\n]{{0,40}}\))?\s?\)?\s{{0,4}}(?=[;,\n]|$)"
+        rf"(?:{MODULES}(?:\.{_NAME}){{0,2}}|{_RUNS}))(?:\.bind\([^()\n]{{0,40}}\))?\s?\)?\s{{0,4}}(?=[;,\n]|$)"
     ),
+)
+#: ``make = [].filter.constructor``: the constructor of a function makes functions of text.
+_CONSTRUCTOR = re.compile(
+    rf"(?<![\w.$])({_NAME})\s{{0,4}}=\s{{0,4}}(?:(?:\[\]|\(?[\"'`]{{2}}\)?|\(?\d\)?)\.\w{{2,20}}\.constructor|[\w.()\[\]\"'{{}}=>* ]{{1,60}}\.constructor\.constructor|"
+    rf"\(\s?(?:async\s?)?(?:function\s?\*?\s?\(\)\s?|\(\)\s?=>\s?)\{{\s?\}}\s?\)\.constructor|"
+    rf"Object\.getPrototypeOf\(\s?(?:async\s?)?(?:function\s?\*?\s?\(\)|\(\)\s?=>)\s?\{{\s?\}}\s?\)\.constructor|(?:eval|fetch|alert|isNaN|parseInt)\.constructor)\s{{0,4}}(?=[;,\n]|$)"
 )
 #: ``run = {"a": eval}``: whatever is taken out of it evaluates.
 _CONTAINER = re.compile(
@@ -119,35 +107,32 @@ _CONTAINER = re.compile(
 )
 #: ``from os import system as s, popen``, ``import { exec as run } from "child_process"``, ``const { exec: run } = require("…")``.
 _SEVERAL: Final = (
-    re.compile(rf"\bfrom\s+(?P<module>{_MODULES})\s+import\s+\(?(?P<names>[\w, \t]{{1,300}})"),
+    re.compile(rf"\bfrom\s+(?P<module>{MODULES})\s+import\s+\(?(?P<names>[\w, \t]{{1,300}})"),
     re.compile(
-        rf"\bimport\s+(?:{_NAME}\s?,\s?)?\{{(?P<names>[\w$, \t]{{1,300}})\}}\s+from\s+[\"'](?P<module>{_MODULES})[\"']"
+        rf"\bimport\s+(?:{_NAME}\s?,\s?)?\{{(?P<names>[\w$, \t]{{1,300}})\}}\s+from\s+[\"'](?P<module>{MODULES})[\"']"
     ),
-    re.compile(rf"\{{(?P<names>[\w$:, \t]{{1,300}})\}}\s{{0,4}}=\s{{0,4}}(?P<module>{_MODULES})\s{{0,4}}(?:[;,\n]|$)"),
+    re.compile(rf"\{{(?P<names>[\w$:, \t]{{1,300}})\}}\s{{0,4}}=\s{{0,4}}(?P<module>{MODULES})\s{{0,4}}(?:[;,\n]|$)"),
 )
 _ONE = re.compile(rf"({_NAME})\s{{0,4}}(?:(?:\bas\s|:)\s{{0,4}}({_NAME}))?")
-_RECORDS: Final = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".log", ".svg", ".gif", ".png", ".pdf")
-_LARGEST_RECORDS: Final = 64_000
-"""Larger files of records and pictures name nothing that runs."""
 _MOST_ALIASES: Final = 32
 
 
 def resolved(source: Source) -> Source:
-    """Return the file with its names resolved; the file itself if that changes nothing. Computed once."""
+    """Return the file with its constants written out and its names resolved; the file itself if that changes nothing. Computed
+    once."""
+    source = spelled(source)
     known: Source | None = source.kept.get("resolved")
     if known is None:
         text = _resolved(source)
         known = source if text == source.text else Source(source.path, text, source.files)
         known.run_lines = source.run_lines
-        source.kept["resolved"] = known
+        source.kept["resolved"] = known.kept["resolved"] = known.kept["spelled"] = known
     return known
 
 
 def _resolved(source: Source) -> str:
-    if len(source.text) > _LARGEST_RECORDS and source.path.lower().endswith(_RECORDS):
-        return source.text
-    text = _with_whole_strings(source.text)
-    if text is not source.text or source.has(_ATTRIBUTE_WORDS):
+    text = source.text
+    if source.has(_ATTRIBUTE_WORDS):
         text = _with_attributes(text)
     if any(quoted in text for quoted in _QUOTED_NAMES):
         text = _by_string(text)
@@ -165,15 +150,6 @@ def _resolved(source: Source) -> str:
         calls = re.compile(rf"(?<![\w.$\"'`/-])({names})(?=\s?[(.]|\s?`|\s?,\s?[\[\w]|\s?\))")
         text = calls.sub(lambda match: aliases[match[1]], text)
     return text
-
-
-def _with_whole_strings(text: str) -> str:
-    if "\\x" in text or "\\u" in text:
-        text = _ESCAPED.sub(lambda match: _letter(match[1] or match[2] or match[3]), text)
-    for mark, pattern, make in _STRINGS:
-        if mark in text:
-            text = pattern.sub(make, text)
-    return _JOINED.sub("", text) if any(mark in text for mark in _PLUS) else text
 
 
 _QUOTED_NAMES: Final = tuple(
@@ -196,7 +172,7 @@ _QUOTED_NAMES: Final = tuple(
 )
 #: A name that holds the name of a function, and where a function is called by it.
 _NAMED_BY_STRING = re.compile(
-    rf"(?<![\w.])(\$?{_NAME})\s{{0,4}}=\s{{0,4}}[rbu]?[\"'`]({_PROPERTIES}|exec|eval|base64_decode|assert|gzinflate|str_rot13|passthru|shell_exec)[\"'`]"
+    rf"(?<![\w.])(\$?{_NAME})\s{{0,4}}=\s{{0,4}}[rbu]?[\"'`]({PROPERTIES}|exec|eval|base64_decode|assert|gzinflate|str_rot13|passthru|shell_exec)[\"'`]"
 )
 
 
@@ -209,70 +185,6 @@ def _by_string(text: str) -> str:
         if match[1].startswith("$"):
             text = re.sub(rf"(?<![\w$]){name}(?=\s?\()", value, text)
     return text
-
-
-_PLUS: Final = (
-    '" + "',
-    '"+"',
-    "' + '",
-    "'+'",
-    "`+",
-    "` +",
-    '" + f"',
-    "' + \"",
-    "\" + '",
-    "'+\"",
-    "\"+'",
-    '" . "',
-    "' . '",
-    '"."',
-    "'.'",
-)
-
-
-def _letter(digits: str) -> str:
-    character = chr(int(digits, 16))
-    return character if character.isalnum() or character in " ._/:()-" else f"\\x{digits}"
-
-
-def _codes(match: re.Match[str]) -> str:
-    return _name(
-        match, "".join(chr(int(number, 0) % 128) for number in re.findall(r"0x[0-9a-fA-F]+|[1-9]\d*", match[1]))
-    )
-
-
-def _character(match: re.Match[str]) -> str:
-    character = chr(int(match[1], 0) % 128)
-    joined = "+" if match[0].rstrip()[-1:] in "+." else ""
-    return f"'{character}'{joined}" if character.isalnum() or character in "._/: -" else match[0]
-
-
-def _words(match: re.Match[str]) -> str:
-    between = match["between"] if "between" in match.re.groupindex else ""
-    return _name(match, between.join(_WORDS.findall(match[match.re.groups])))
-
-
-def _backwards(match: re.Match[str]) -> str:
-    return _name(match, (match[1] or match[2])[::-1])
-
-
-def _name(match: re.Match[str], value: str) -> str:
-    """The name that is spelled in another way. Longer text stays: that it is encoded is what matters about it."""
-    return f"'{value}'" if _SPELLED.fullmatch(value) is not None else match[0]
-
-
-_SPELLED = re.compile(
-    rf"{_PROPERTIES}|{_MODULES}|base64_decode|assert|[0-9.]{{7,15}}|https?://[\w.:/-]{{3,60}}|(?:[~.]?[\w-]{{0,20}}/){{1,4}}[\w.-]{{1,40}}"
-)
-_STRINGS: Final[tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
-    ("fromCharCode", _CODES, _codes),
-    ("bytes([", _CODES, _codes),
-    ("chr(", _CHARACTERS, _character),
-    (".join(", _PYTHON_JOIN, _words),
-    (".join(", _SCRIPT_JOIN, _words),
-    ("[::-1]", _REVERSED, _backwards),
-    ("reverse", _REVERSED, _backwards),
-)
 
 
 def _with_attributes(text: str) -> str:
@@ -289,6 +201,8 @@ def _with_attributes(text: str) -> str:
         text = _PROPERTY.sub(r".\1", text)
     if ".__dict__." in text:
         text = text.replace(".__dict__.", ".")
+    if "vars(" in text or "sys.modules" in text or "dir(" in text:
+        text = _MODULE_BY_CALL.sub(lambda match: match[1] or match[2], text)
     if "getattr" in text:
         text = _ATTRIBUTE.sub(r"\1.\2", text)
     if "__dict__" in text or "vars(" in text:
@@ -307,6 +221,8 @@ def _aliases(text: str) -> dict[str, str]:
             for name, other in _ONE.findall(match["names"]):
                 if (other or name in _AMBIGUOUS) and len(aliases) < _MOST_ALIASES:
                     aliases[other or name] = f"{module}.{name}"
+    for match in _CONSTRUCTOR.finditer(text):
+        aliases[match[1]] = "Function"
     for pattern in _ALIASES:
         for match in pattern.finditer(text):
             name, module = match["name"], match["module"].removeprefix("node:")

@@ -70,7 +70,7 @@ _EVALUATES: Final = (
     r"(?<![\w.$:])(?:loadstring|dofile)\s*\(",
     r"(?<![\w.$:])load\s*\(\s*(?=[A-Za-z_])",
     # R
-    r"(?<![\w.$])source\(\s*(?=[\"']https?:|url\(|[A-Za-z_])",
+    r"(?<![\w.$])source\(\s*(?=[\"']|url\(|[A-Za-z_])",
     # Julia
     r"(?<![\w.$])include\s*\(\s*(?=[A-Z])",
     r"\binclude_string\s*\(",
@@ -126,7 +126,9 @@ _STARTS: Final = (
     # .NET and Crystal
     r"\bProcess\.(?:Start|spawn)",
 )
-STARTS: Final = re.compile(rf"(?:{'|'.join(_STARTS)})\s*\(|(?<![\w.$])(?:require|import)\s*\(\s*(?=[A-Za-z_$.\"'`])")
+STARTS: Final = re.compile(rf"(?:{'|'.join(_STARTS)})\s*\(|(?<![\w.$])(?:require|import)\s*\(\s*(?=[A-Za-z_$.\"'`])|"
+    r"(?<![\w.$>-])(?:load|require_relative|require|require_once|include|include_once|dofile|do|commandLine|executable)[ \t]+(?=[\"'][\w./~-]{1,200}[\"']|\$\w)"
+)
 """Calls that start a program or load a module."""
 #: Words of these calls. A file without any of them has no such call.
 _RUN_WORDS = triggers(
@@ -146,10 +148,13 @@ _RARE_SPELLINGS: Final = {
     b"constructor": (".constructor(",),
     b"assert": ("assert($", "assert(base64", "assert(gz"),
     b"import": ("import(",),
-    b"require": ("require(", "require 'http", 'require "http', "require_once"),
+    b"require": ("require(", 'require "', "require '", "require $", "require 'http", 'require "http', "require_once"),
     b"include": (
         "include(D",
         "include(d",
+        "include '",
+        'include "',
+        "include $",
         "include 'http",
         'include "http',
         "include('http",
@@ -159,7 +164,11 @@ _RARE_SPELLINGS: Final = {
     ),
     b"include_once": ("include_once",),
     b"source": ("source(",),
-    b"load": ("load(",),
+    b"load": ("load(", 'load "', "load '", "load $"),
+    b"do": ('do "', "do '", "do $"),
+    b"require_relative": ("require_relative",),
+    b"require_once": ("require_once",),
+    b"commandline": ("commandLine",),
     b"fork": ("fork(",),
     b"worker": ("new Worker",),
     b"execute": ("Execute ",),
@@ -299,6 +308,27 @@ def _may_evaluate_words(source: Source, number: int) -> bool:
         return True
     language = source.language(number)
     return language in _WORD_LANGUAGES or (not language and source.is_code(number))
+
+
+def started_window(text: str, match: re.Match[str]) -> str:
+    """The text that a call which starts a program is given: its arguments, and those that ``.arg(…)`` adds; without parentheses,
+    the rest of the line."""
+    if not match[0].rstrip().endswith("("):
+        return text[match.end() : match.end() + FACTS.window_characters].partition("\n")[0]
+    window = window_of(text, match.end())
+    end = match.end() + len(window)
+    for _ in range(_MOST_ADDED):
+        added = _ADDED.match(text, end)
+        if added is None:
+            break
+        more = window_of(text, added.end())
+        window = f"{window.rstrip(')')}, {more}"
+        end = added.end() + len(more)
+    return window
+
+
+_ADDED = re.compile(r"\s{0,40}\.args?\(\s*&?(?=[^)])")
+_MOST_ADDED: Final = 8
 
 
 def window_of(text: str, start: int) -> str:

@@ -44,6 +44,11 @@ _APPLIED: Final[dict[str, Applied]] = {
     "claude": Applied(word_set("add"), _MARKETPLACE),
     "gemini": Applied(word_set("install"), _URL),
     "skills": Applied(word_set("add"), _REPOSITORY),
+    "rpm": Applied(frozenset(), _URL),
+    **dict.fromkeys(
+        ("dnf", "yum", "tdnf", "microdnf", "zypper", "flatpak", "pacman"),
+        Applied(word_set("install localinstall reinstall in -U add update upgrade"), _URL),
+    ),
     "clawhub": Applied(word_set("install"), _SKILL),
     **dict.fromkeys(
         ("code", "code-insiders", "codium", "cursor", "windsurf"), Applied(word_set("--install-extension"), _EXTENSION)

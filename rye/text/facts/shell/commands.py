@@ -159,6 +159,8 @@ class _CommandReader:
     def redirected(self, text: str, _: int, end: int) -> None:
         """A redirection: its target is the next word."""
         into_descriptor = text[-1:] in "&-0123456789"
+        if text[-1:].isdigit() and text[-1] > "2":
+            self.command.writes.append(f"&{text[-1]}")
         self.expect = text if text in ("<", "<<<") else "" if into_descriptor else ">"
         self.command.end = end
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import partial
+from fnmatch import fnmatchcase
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -13,9 +14,20 @@ _ASSIGNED = re.compile(
     r"(?:^|;|&&|[ \t]then|[ \t]do)[ \t$>@]*(?:(?:export|set|let|const|local|readonly|var|declare|"
     r"typeset)[ \t]+(?:-\w{1,3}[ \t]+)?)?"
     r"[\"$]?([A-Za-z_]\w{0,60})[ \t]?(?:(?P<more>\+)?=|<-|:=|\?=)[ \t]?"
-    r"(?:\$\{\w{1,40}:?[-=][\"']?(?P<default>[^\"'{}\n$`]{1,200})[\"']?\}|\((?P<list>[^()`;|&<>\\\n]{0,400})\)|\"([^\"`;|&<>\\\n]{1,400})\"|'([^'`$;|&<>\\\n]{1,400})'|([^\s\"'`();|&<>]{1,2000}))"
+    r"(?:\$\{\w{1,40}:?[-=][\"']?(?P<default>[^\"'{}\n$`]{1,200})[\"']?\}|\((?P<list>[^()`;|&<>\\]{0,400})\)|\"([^\"`;|&<>\\\n]{1,400})\"|'([^'`$;|&<>\\\n]{1,400})'|([^\s\"'`();|&<>]{1,2000}))"
     r"(?=[ \t\"]*(?:$|[;&#]))",
     re.MULTILINE,
+)
+#: One element of an array or a table: ``tool[get]=curl``.
+_ELEMENT = re.compile(
+    r"^[ \t]*([A-Za-z_]\w{0,60})\[[\"']?([\w.-]{1,40})[\"']?\]=(?:\"([^\"`;|&<>\\\n]{1,400})\"|'([^'`$;|&<>\\\n]{1,400})'|([^\s\"'`();|&<>]{1,400}))",
+    re.MULTILINE,
+)
+#: A default that is assigned where the variable is used: ``: "${GET:=curl -fsS}"``.
+_DEFAULT = re.compile(r"\$\{([A-Za-z_]\w{0,60}):?=([^{}\n`]{1,200})\}")
+#: Words that are read from a constant: ``read -r get run <<< "curl sh"``, ``IFS=, read …``.
+_READ = re.compile(
+    r"(?:\bIFS=\$?[\"']?(?P<by>[^\s\"'])[\"']?[ \t]+)?\bread[ \t]+(?:-[rsa]{1,3}[ \t]+){0,3}(?P<names>(?:[A-Za-z_]\w{0,40}[ \t]+){1,12})<<<[ \t]*[\"']?(?P<words>[^\"'\n$`]{1,300})[\"']?"
 )
 #: fish and csh: ``set -l fetch curl``.
 _SET = re.compile(
@@ -23,7 +35,7 @@ _SET = re.compile(
     re.MULTILINE,
 )
 _ALIAS = re.compile(
-    r"\b(?:alias|set-alias)[ \t]+(?:-\w{1,12}[ \t]+){0,3}([\w-]{1,40})(?:[ \t]*=[ \t]*|[ \t]+(?:-value[ \t]+)?)"
+    r"\b(?:alias|set-alias|new-alias|sal|nal)[ \t]+(?:-\w{1,12}[ \t]+){0,3}([\w-]{1,40})(?:[ \t]*=[ \t]*|[ \t]+(?:-value[ \t]+)?)"
     r"(?:\"([^\"\n]{1,400})\"|'([^'\n]{1,400})'|([\w./-]{1,100}))",
     re.IGNORECASE,
 )
@@ -39,7 +51,8 @@ _VARIABLE = re.compile(
     r"|(?<!\$)(?P<c>[A-Za-z_]\w{0,40})(?P<cut>:[^%!\n]{1,40})?(?P=sign))"
 )
 _SLICE = re.compile(r":\s?(-?\d{1,4})(?::(-?\d{1,4}))?|:~(-?\d{1,4})(?:,(-?\d{1,4}))?")
-_INDEX = re.compile(r"\[(?:([@*])|(\d{1,3}))\]")
+_INDEX = re.compile(r"\[(?:([@*])|[\"']?([\w.-]{1,40})[\"']?)\]")
+_KEYED = re.compile(r"\[([\w.-]{1,40})\]=")
 _HEAD_CHARACTERS: Final = 120
 """How many characters before its parentheses a function's name can start."""
 _FEW: Final = 16
@@ -91,7 +104,8 @@ def _expanded(match: re.Match[str], values: dict[str, str]) -> str | None:
     if match["how"] == "!" and known is not None:
         return values.get(known)
     if known is None:
-        return how.lstrip(":-=\"'").rstrip("\"'") if how.startswith((":-", ":=")) and "$" not in how else None
+        plain_default = how.startswith((":-", ":=")) and ("$" not in how or how[2:].lstrip("\"'").startswith("$HOME/"))
+        return how.lstrip(":-=\"'").rstrip("\"'") if plain_default else None
     if match["how"] == "#":
         return None
     return _altered(known, how) if how else known
@@ -100,8 +114,13 @@ def _expanded(match: re.Match[str], values: dict[str, str]) -> str | None:
 def _altered(value: str, how: str) -> str | None:
     index = _INDEX.fullmatch(how)
     if index is not None:
+        if index[1]:
+            return _KEYED.sub("", value)
+        parts = _KEYED.split(value) if "]=" in value else []
+        if index[2] in parts[1::2]:
+            return parts[parts.index(index[2], 1) + 1].strip()
         words = value.split()
-        return value if index[1] else words[int(index[2])] if int(index[2]) < len(words) else ""
+        return words[int(index[2])] if index[2].isdigit() and int(index[2]) < len(words) else ""
     cut = _SLICE.fullmatch(how)
     if cut is not None:
         begin, size = int(cut[1] or cut[3]), cut[2] or cut[4]
@@ -115,11 +134,30 @@ def _altered(value: str, how: str) -> str | None:
         old, _, new = how[1:].partition("=")
         return value.replace(old, new)
     if how.startswith(("#", "%")):
-        part = how.lstrip("#%").strip("\"'")
-        return value.removeprefix(part) if how.startswith("#") else value.removesuffix(part)
+        return _cut(value, how)
     if how in ("^^", ",,", "^", ",", "@Q", "@L", "@U"):
         return value.lower()
     return value if how.startswith((":-", ":=", ":?", ":+", "-", "=", "?")) else None
+
+
+@lru_cache(maxsize=1024)
+def _cut(value: str, how: str) -> str:
+    """What ``#``, ``##``, ``%`` or ``%%`` with a pattern leaves of a value."""
+    part = how.lstrip("#%").strip("\"'")
+    if len(value) > _CUT_CHARACTERS or not any(mark in part for mark in "*?["):
+        return value.removeprefix(part) if how.startswith("#") else value.removesuffix(part)
+    sizes = range(len(value) + 1)
+    longest = how.startswith(("##", "%%"))
+    for size in reversed(sizes) if longest else sizes:
+        if how.startswith("#") and fnmatchcase(value[:size], part):
+            return value[size:]
+        if how.startswith("%") and fnmatchcase(value[len(value) - size :], part):
+            return value[: len(value) - size]
+    return value
+
+
+_CUT_CHARACTERS: Final = 200
+"""Patterns are tried on values up to this length."""
 
 
 def _called(text: str, commands: dict[str, str]) -> str:
@@ -177,6 +215,18 @@ def values_in(text: str) -> dict[str, str]:
             value = f"{before} {value}" if match["list"] is not None else before + value
         if len(value) <= _LONGEST:
             values[match[1]] = value
+    if "]=" in text:
+        for match in _ELEMENT.finditer(text):
+            element = f"[{match[2]}]={match[3] or match[4] or match[5]}"
+            values[match[1]] = f"{values.get(match[1], '')} {element}".strip()[:_LONGEST]
+    if "=" in text and "${" in text:
+        for match in _DEFAULT.finditer(text):
+            values.setdefault(match[1], match[2].strip("\"'"))
+    if "<<<" in text and "read " in text:
+        for match in _READ.finditer(text):
+            names = match["names"].split()
+            words = match["words"].split(match["by"] or None, len(names) - 1)
+            values.update(zip(names, (word.strip() for word in words), strict=False))
     if "printf -v " in text:
         for match in _PRINTED.finditer(text):
             printed = match[2]
@@ -195,11 +245,19 @@ _LONGEST: Final = 2_000
 
 def used_values_in(text: str) -> dict[str, str]:
     """Like ``values_in``, but empty if the text assigns none of the variables that it uses (``$x``, ``%x%``)."""
-    if not ("$" in text or "%" in text or "!" in text) or not ("=" in text or "set " in text or "printf -v " in text):
+    if not ("$" in text or "%" in text or "!" in text) or not (
+        "=" in text or "set " in text or "printf -v " in text or "read " in text
+    ):
         return {}
     used = {match["a"] or match["b"] or match["c"] for match in _VARIABLE.finditer(text)}
     if len(used) <= _FEW and not any(
-        f"{name}=" in text or f"{name} =" in text or f"{name}+=" in text or f" {name} " in text for name in used
+        f"{name}=" in text
+        or f"{name} =" in text
+        or f"{name}+=" in text
+        or f"{name}:=" in text
+        or f" {name} " in text
+        or f"{name}[" in text
+        for name in used
     ):
         return {}
     return values_in(text)
@@ -208,7 +266,7 @@ def used_values_in(text: str) -> dict[str, str]:
 def commands_in(text: str) -> dict[str, str]:
     """Return aliases, and functions of one command, with the words they expand to; at most ``FACTS.named_commands``."""
     commands: dict[str, str] = {}
-    if "lias" in text:
+    if "lias" in text or "sal " in text or "nal " in text:
         for match in islice(_ALIAS.finditer(text), FACTS.named_commands):
             commands[match[1]] = match[2] or match[3] or match[4]
     for mark in ("() {", "(){") if "()" in text else ():
@@ -218,4 +276,19 @@ def commands_in(text: str) -> dict[str, str]:
             if function is not None:
                 commands[function[1]] = function[2].strip()
             at = text.find(mark, text.find("\n", at) + 1 or len(text))
+    if "$@" in text or "$*" in text or "${@" in text:
+        for match in islice(_RUNS_ARGUMENTS.finditer(text), FACTS.named_commands):
+            head = None
+            for head in _HEADER.finditer(text, max(0, match.start() - _BODY_CHARACTERS), match.start()):
+                pass
+            if head is not None and "\n}" not in text[head.end() : match.start()]:
+                commands.setdefault(head[1], "command")
     return commands
+
+
+#: A function that runs its arguments as a command: ``step() { echo "$1"; shift; "$@"; }``.
+_RUNS_ARGUMENTS = re.compile(
+    r"(?:[;&|{(\n]|\b(?:then|do|else|if|while|until|!|exec|command|sudo|nohup|time|eval|env))[ \t]{0,20}(?:eval[ \t]+)?[\"']?\$(?:[@*]|\{[@*](?::\d)?\})[\"']?(?=[ \t]*(?:[;&|)}>\n]|\d?>|$))"
+)
+_HEADER = re.compile(r"(?:function[ \t]+)?\b([A-Za-z_][\w-]{0,40})[ \t]*\(\)[ \t\n]*[{(]")
+_BODY_CHARACTERS: Final = 600

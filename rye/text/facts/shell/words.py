@@ -7,7 +7,7 @@ quoted word are data: they become private characters here, and ``shown`` turns t
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rye.text.facts.markup import referred
 
@@ -30,8 +30,16 @@ _WITH_NAME = re.compile(r"(?<=[ =/:@-])['\"]\s?[+&]\s?(?:quoted form of )?([A-Za
 _PLACEHOLDER = re.compile(r"<([A-Za-z][\w.:/?=%-]{0,200})>")
 _BRACES = re.compile(r"\{((?:curl|wget|bash|sh|python3?|eval|base64),[^\s{}]{1,400})\}")
 _IEX = re.compile(r"\b(iex|invoke-expression)\s+&(?=\s)", re.IGNORECASE)
+#: PowerShell's call operator behind another one: ``$x = & $y``, ``| & $y``.
+_CALL_OPERATOR = re.compile(r"(?<=[=(|])[ \t]?&[ \t](?=[$A-Za-z(])")
 _IEX_CALL = re.compile(r"\b(iex|invoke-expression)\(", re.IGNORECASE)
-_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|([0-3][0-7]{2}))")
+_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|0?([0-3][0-7]{2}))")
+#: Programs whose quoted arguments are expressions of their own language: an operator there is none of the shell.
+_FILTERS: Final = ("jq ", "yq ", "tr ", "sed ", "grep ")
+_FILTER = re.compile(r"\b(?:go)?(?:jq|yq|tr|g?sed|[ef]?grep)(?:\s{1,4}(?:-[\w-]{1,40}|'[^'\n]{0,400}'|\"[^\"\n]{0,400}\")){1,8}")
+_QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
+#: A line end as a word of its own, which ends no command: ``xargs -d '\\n'``.
+_LINE_END_WORD = re.compile(r"(?<![\w\"'])\$?([\"'])(?:\\[nrt0]){1,2}\1(?![\w\"'])")
 _IFS = re.compile(r"\$(?:\{IFS[^}]{0,20}\}|IFS(?:\$\d)?)")
 _NOTHING = re.compile(r"\$[@*]|(?<=[A-Za-z])\^(?=[A-Za-z])")
 _BACKSLASH_WORD = re.compile(r"[^\s\\]{0,200}\\\S{0,200}")
@@ -51,7 +59,13 @@ def plain(text: str, names: Names | None = None, *, code: bool = False, room: in
         text = _without_built_words(text, code)
     if "\\" in text:
         text = _without_escapes(text)
+    if "sys.executable" in text:
+        text = text.replace("sys.executable", '"python3"')
+    if "process.execPath" in text:
+        text = text.replace("process.execPath", '"node"')
     if "'" in text or '"' in text:
+        if any(name in text for name in _FILTERS):
+            text = _FILTER.sub(lambda match: _QUOTED.sub(lambda quoted: quoted[0].translate(_MASK), match[0]), text)
         text = _without_quotes(text)
     if "\\" in text:
         text = _BACKSLASH_WORD.sub(_without_backslashes, text)
@@ -61,6 +75,7 @@ def plain(text: str, names: Names | None = None, *, code: bool = False, room: in
         text = _BRACES.sub(lambda match: match[1].replace(",", " "), text)
     if "&" in text:
         text = _IEX.sub(r"\1 ", text)
+        text = _CALL_OPERATOR.sub(" ", text)
     if "(" in text:
         text = _IEX_CALL.sub(r"\1 (", text)
     if "$" in text or "^" in text:
@@ -76,6 +91,8 @@ def _without_built_words(text: str, code: bool) -> str:
 def _without_escapes(text: str) -> str:
     if "\\x" in text or "\\0" in text or "\\1" in text:
         text = _ESCAPE.sub(_unescaped, text)
+    if "\\n" in text:
+        text = _LINE_END_WORD.sub("newline", text)
     return text.replace("\\n", " ; ").replace('\\"', '"').replace("\\'", "'").replace("\\|", "|")
 
 
@@ -87,8 +104,14 @@ def _without_quotes(text: str) -> str:
         text = _CONCATENATED.sub("", text)
     if "+" in text or "&" in text:
         text = _WITH_NAME.sub(r"$\1", text)
-    text = _QUOTED_WORD.sub(lambda match: match[2].translate(_MASK), text)
+    text = _QUOTED_WORD.sub(_without_quotes_of_word, text)
     return text.replace('"', "").replace("'", "")
+
+
+def _without_quotes_of_word(match: re.Match[str]) -> str:
+    """A quoted word. Its operators are data, but in double quotes a substitution is none."""
+    word = match[2]
+    return word if match[1] == '"' and "$(" in word else word.translate(_MASK)
 
 
 def _built(match: re.Match[str]) -> str:

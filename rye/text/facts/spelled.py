@@ -1,0 +1,558 @@
+"""A file's text with its constants written out, line for line: ``"cu" + "rl"``, ``$'\\x63url'``, ``[char]105``, ``{{ name }}``.
+
+A command, a path or an order can be spelled in ways that its reader undoes without any secret: strings that are put together,
+numbers of characters, names with a literal value, elements of a list or a table, escapes of a shell or of JSON, patterns that
+only one program matches, holes of a template, make's own variables, and markup inside words. Here each of them becomes what it
+stands for. Nothing is evaluated, every repetition is capped, and no line is added or removed. The rules read the file as it is,
+and as it is spelled out if that differs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from itertools import islice
+from typing import Final
+
+from rye.text.facts.markup import referred, without_unseen
+from rye.text.facts.shell import values_in
+from rye.text.facts.source import Source
+from rye.text.facts.tables import word_set
+
+MODULES: Final = (
+    r"(?:node:)?(?:os|subprocess|child_process|builtins|importlib(?:\.util)?|runpy|marshal|pickle|types|code|vm|socket|net|tls|"
+    r"requests|httpx|urllib3?(?:\.request)?|urllib2|aiohttp|http|https|http\.client|axios|got|node-fetch|undici|needle|superagent|"
+    r"base64|binascii|codecs|zlib|gzip|bz2|lzma|worker_threads|module)"
+)
+"""Modules whose functions fetch, decode or run; without ``node:``."""
+PROPERTIES: Final = (
+    r"(?:eval|exec|execSync|execFile|execFileSync|spawn|spawnSync|system|popen|Popen|check_output|run|call|Function|constructor|"
+    r"compile|get|post|request|fetch|urlopen|atob|b64decode|decompress|loads|child_process|runInThisContext|runInNewContext|"
+    r"require|_load|text|content|read|decode)"
+)
+"""Names of functions and attributes that matter."""
+_RECORDS: Final = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".log", ".svg", ".gif", ".png", ".pdf")
+_LARGEST_RECORDS: Final = 64_000
+"""Larger files of records and pictures spell nothing that runs."""
+_NAME: Final = r"[A-Za-z_$][\w$]{0,60}"
+_STRING: Final = r"[\"'`][^\"'`\n]{0,80}[\"'`]"
+_MOST_TABLES: Final = 64
+_LONGEST: Final = 200
+"""How long a value can be that takes the place of its name."""
+
+_JOINED = re.compile(
+    r"[\"'`](?:[ \t]?\+[ \t]?(?:[rbuf](?=[\"']))?[\"'`]|(?<=\w[\"'])[ \t]?\.[ \t]?[\"'](?=\w))"
+)
+#: Python and C join strings that stand side by side.
+_SIDE_BY_SIDE = re.compile(r"(?<=[\w .:/|-])([\"'])[ \t]{1,2}\1(?=[\w .:/|-])")
+_ESCAPED = re.compile(r"\\x([2-7][0-9A-Fa-f])|\\u00([2-7][0-9A-Fa-f])|\\u\{0{0,4}([2-7][0-9A-Fa-f])\}")
+_CODES = re.compile(
+    r"(?:String\.fromCharCode|bytes|bytearray)\(\s*\[?((?:\s?(?:0x[0-9a-fA-F]{1,2}|\d{1,3})\s?,?){2,200})\]?\s*\)(?:\.decode\(\))?"
+)
+_CHARACTERS = re.compile(r"chr\(\s*(0x[0-9a-fA-F]{1,2}|\d{1,3})\s*\)(?:[ \t]?[+.][ \t]?(?=(?:chr\(|[\"'])))?")
+_PYTHON_JOIN = re.compile(
+    r"[\"'](?P<between>[./:_-]?)[\"']\.join\(\s*[\[(]((?:\s?[\"'][^\"'\n,]{0,40}[\"']\s?,?){1,60})[\])]\s*\)"
+)
+_SCRIPT_JOIN = re.compile(r"\[((?:\s?[\"'`][^\"'`\n]{0,40}[\"'`]\s?,?){1,60})\]\.join\(\s*(?:[\"'`]{2})\s*\)")
+_REVERSED = re.compile(
+    r"[\"']([\w.:/ -]{2,200})[\"'](?:\[::-1\]|\.split\([\"']{2}\)\.reverse\(\)\.join\([\"']{2}\)|\.reverse(?:\(\))?(?=[\s,)]))|"
+    r"\[\.\.\.[\"']([\w.:/ -]{2,200})[\"']\]\.reverse\(\)\.join\([\"']{2}\)"
+)
+_WORDS = re.compile(r"[\"'`]([^\"'`\n]{0,80})[\"'`]")
+_PLUS: Final = (
+    '" + "',
+    '"+"',
+    "' + '",
+    "'+'",
+    "`+",
+    "` +",
+    '" + f"',
+    "' + \"",
+    "\" + '",
+    "'+\"",
+    "\"+'",
+    '" . "',
+    "' . '",
+    '"."',
+    "'.'",
+)
+
+
+def spelled(source: Source) -> Source:
+    """Return the file with its constants written out; the file itself if that changes nothing. Computed once."""
+    known: Source | None = source.kept.get("spelled")
+    if known is None:
+        text = _spelled(source)
+        known = source if text == source.text else Source(source.path, text, source.files)
+        known.run_lines, known.saved = source.run_lines, source.saved
+        source.kept["spelled"] = known.kept["spelled"] = known
+    return known
+
+
+def filled(source: Source) -> Source:
+    """Return the file with the known values of its shell variables in their places, where paths and switches are put together."""
+    source = spelled(source)
+    known: Source | None = source.kept.get("filled")
+    if known is None:
+        names = source.names
+        known = source
+        numbers = {source.line_at(at) for at in source.uses(names.values)} if names.values else set()
+        if numbers:
+            lines = list(source.lines)
+            for number in numbers:
+                lines[number] = names.filled_in(lines[number], 0)
+            text = "\n".join(lines)
+            known = source if text == source.text else Source(source.path, text, source.files)
+        source.kept["filled"] = known.kept["filled"] = known
+    return known
+
+
+def _spelled(source: Source) -> str:
+    text = source.text
+    if len(text) > _LARGEST_RECORDS and source.path.lower().endswith(_RECORDS):
+        return text
+    text = _with_neighbours(source)
+    text = _with_whole_strings(text)
+    for marks, step in _STEPS:
+        if any(mark in text for mark in marks):
+            text = step(text)
+    name = source.path.rpartition("/")[2].lower()
+    if not source.markdown and "{{" in text:
+        text = _HOLE.sub(r"$\1", text)
+    if name in _MAKE_FILES or name.endswith((".mk", ".just")):
+        text = _QUIET.sub("", _made(text))
+    if source.marked:
+        lines = text.split("\n")
+        for number in source.marked:
+            if not source.is_code(number):
+                lines[number] = without_unseen(referred(lines[number]))
+        text = "\n".join(lines)
+    return text
+
+
+# Strings of programs.
+
+
+def _with_neighbours(source: Source) -> str:
+    """The text with Python's strings that stand side by side as one. To a shell they are two words."""
+    text = source.text
+    if source.path.endswith(".py"):
+        return _SIDE_BY_SIDE.sub("", text)
+    if "__import__(" not in text and "getattr(" not in text:
+        return text
+    return _CALL_OF_STRINGS.sub(lambda match: _SIDE_BY_SIDE.sub("", match[0]), text)
+
+
+_CALL_OF_STRINGS = re.compile(r"^[^\n]{0,400}?(?:__import__|getattr)\([^\n]{0,800}", re.MULTILINE)
+
+def _with_whole_strings(text: str) -> str:
+    if "\\x" in text or "\\u" in text:
+        text = _ESCAPED.sub(lambda match: _letter(match[1] or match[2] or match[3], match[0]), text)
+    for mark, pattern, make in _STRINGS:
+        if mark in text:
+            text = pattern.sub(make, text)
+    if any(mark in text for mark in _PLUS):
+        text = _JOINED.sub("", text)
+    if _PUT_TOGETHER.search(text) is not None:
+        text = _with_values(text)
+    return text
+
+
+def _letter(digits: str, written: str) -> str:
+    character = chr(int(digits, 16))
+    return written if character in "\"'`\\\x7f" else character
+
+
+def _codes(match: re.Match[str]) -> str:
+    return _name(
+        match, "".join(chr(int(number, 0) % 128) for number in re.findall(r"0x[0-9a-fA-F]+|[1-9]\d*", match[1]))
+    )
+
+
+def _character(match: re.Match[str]) -> str:
+    character = chr(int(match[1], 0) % 128)
+    joined = "+" if match[0].rstrip()[-1:] in "+." else ""
+    return f"'{character}'{joined}" if character.isalnum() or character in "._/: -" else match[0]
+
+
+def _words(match: re.Match[str]) -> str:
+    between = match["between"] if "between" in match.re.groupindex else ""
+    return _name(match, between.join(_WORDS.findall(match[match.re.groups])))
+
+
+def _backwards(match: re.Match[str]) -> str:
+    return _name(match, (match[1] or match[2])[::-1])
+
+
+def _name(match: re.Match[str], value: str) -> str:
+    """The name that is spelled in another way. Longer text stays: that it is encoded is what matters about it."""
+    return f"'{value}'{_breaks(match)}" if _SPELLED.fullmatch(value) is not None else match[0]
+
+
+def _breaks(match: re.Match[str]) -> str:
+    return "\n" * match[0].count("\n")
+
+
+_SPELLED = re.compile(
+    rf"{PROPERTIES}|{MODULES}|base64_decode|assert|[0-9.]{{7,15}}|https?://[\w.:/-]{{3,60}}|(?:[~.]?[\w-]{{0,20}}/){{1,4}}[\w.-]{{1,40}}|"
+    r"urllib|request|curl|wget|(?:ba|z|da|k)?sh|python3?|powershell|pwsh|iex|irm|iwr|Invoke-\w{2,20}|Start-Process|"
+    r"\.[a-z]\w{2,20}(?:/\w{2,20}){0,2}|id_\w{2,8}|credentials|Login Data|__\w{3,20}__"
+)
+_STRINGS: Final[tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]], ...]] = (
+    ("fromCharCode", _CODES, _codes),
+    ("bytes([", _CODES, _codes),
+    ("chr(", _CHARACTERS, _character),
+    (".join(", _PYTHON_JOIN, _words),
+    (".join(", _SCRIPT_JOIN, _words),
+    ("[::-1]", _REVERSED, _backwards),
+    ("reverse", _REVERSED, _backwards),
+)
+
+# Names with a literal value.
+
+_PUT_TOGETHER = re.compile(
+    rf"[\"'`][ \t]?\+[ \t]?{_NAME}|[\w)\]][ \t]?\+[ \t]?[\"'`]|[\"']\.join\(\s*{_NAME}\s*\)|(?<![\w$]){_NAME}\.join\(\s*[\"'`]|"
+    rf"(?<![\w$.]){_NAME}\[(?:\d{{1,3}}|[\"'`][\w-]{{1,40}}[\"'`])\]|\b[rR]?[fF][\"'][^\"'\n]{{0,80}}\{{|`[^`\n]{{0,80}}\$\{{|"
+    rf"\b(?:subprocess\.\w{{2,12}}|spawn(?:Sync)?|exec(?:File)?(?:Sync)?|Popen|system|popen|run|exec\.Command|Command::new)\([^\n]{{0,200}}?[\[,(][ \t]?{_NAME}[ \t]?[,\])]|"
+    rf"\[\s?{_NAME}\.{_NAME}\s?\]|^[ \t]*{_NAME}(?:,[ \t]?{_NAME}){{1,8}}[ \t]?=[ \t]?{_STRING}",
+    re.MULTILINE,
+)
+_SEVERAL = re.compile(rf"^[ \t]*(?:const |let |var )?[\[(]?({_NAME}(?:,[ \t]?{_NAME}){{1,8}})[\])]?[ \t]?=[ \t]?[\[(]?({_STRING}(?:,[ \t]?{_STRING}){{1,8}})[\])]?;?[ \t]*$", re.MULTILINE)
+_AFTER = re.compile(rf"(?P<quote>[\"'`])[ \t]?\+[ \t]?(?P<name>{_NAME})(?![\w(.\[$])")
+_BEFORE = re.compile(rf"(?<![\w.)\]\"'`$])(?P<name>{_NAME})[ \t]?\+[ \t]?(?P<quote>[\"'`])")
+_BOTH = re.compile(rf"(?<![\w.)\]\"'`$+])(?P<first>{_NAME})(?P<rest>(?:[ \t]?\+[ \t]?{_NAME}){{1,12}})(?![\w(.\[$])")
+_FORMATTED = re.compile(r"\b[rR]?[fF](?:\"[^\"\n]{0,400}\"|'[^'\n]{0,400}')|`[^`\n]{0,400}`")
+_IN_FORMATTED = re.compile(rf"\$?\{{\s?({_NAME})(?:![rsa])?\s?\}}")
+_LIST = re.compile(
+    rf"(?:^|[\s;,{{(])(?P<name>{_NAME})(?:\s?:\s?[\w\[\], .]{{1,40}})?\s{{0,4}}=\s{{0,4}}[\[(](?P<items>(?:\s{{0,8}}{_STRING}\s{{0,4}},?){{1,60}})\s{{0,8}}[\])]"
+)
+_TABLE = re.compile(
+    rf"(?:^|[\s;,{{(])(?P<name>{_NAME})\s{{0,4}}=\s{{0,4}}\{{(?P<items>(?:\s{{0,8}}[\"'`]?[\w-]{{1,40}}[\"'`]?\s{{0,4}}:\s{{0,4}}{_STRING}\s{{0,4}},?){{1,40}})\s{{0,8}}\}}"
+)
+_ENTRY = re.compile(rf"[\"'`]?([\w-]{{1,40}})[\"'`]?\s{{0,4}}:\s{{0,4}}({_STRING})")
+_ELEMENT = re.compile(
+    rf"(?<![\w$.])(?P<name>{_NAME})(?:\[(?:(?P<number>\d{{1,3}})|[\"'`](?P<key>[\w-]{{1,40}})[\"'`])\]|\.(?P<attribute>[A-Za-z_]\w{{0,40}})(?!\w|\s?\())(?!\s{{0,4}}=[^=])"
+)
+_JOINED_BY_NAME = re.compile(
+    rf"[\"'](?P<between>[^\"'\n]{{0,3}})[\"']\.join\(\s*(?P<a>{_NAME})\s*\)|(?<![\w$.])(?P<b>{_NAME})\.join\(\s*[\"'`](?P<other>[^\"'`\n]{{0,3}})[\"'`]\s*\)"
+)
+_ARGUMENT = re.compile(rf"(?<=[\[(,])([ \t]?)({_NAME})(?=[ \t]?[,\])])")
+_MOST_VALUES: Final = 512
+
+
+def _with_values(text: str) -> str:
+    """The text with names that hold one literal string, where they are parts of longer ones, elements of lists or arguments."""
+    values = {
+        name: value
+        for name, value in islice(values_in(text).items(), _MOST_VALUES)
+        if 0 < len(value) <= _LONGEST and not any(mark in value for mark in "\"'`\\\n")
+    }
+    for several in islice(_SEVERAL.finditer(text), _MOST_TABLES):
+        values.update(zip(re.findall(_NAME, several[1]), _WORDS.findall(several[2]), strict=False))
+    lists = {
+        match["name"]: _WORDS.findall(match["items"]) for match in islice(_LIST.finditer(text), _MOST_TABLES)
+    }
+    tables = {
+        match["name"]: {key: value[1:-1] for key, value in _ENTRY.findall(match["items"])}
+        for match in islice(_TABLE.finditer(text), _MOST_TABLES)
+    }
+    if lists or tables:
+        text = _JOINED_BY_NAME.sub(lambda match: _joined(match, lists), text)
+        text = _ELEMENT.sub(lambda match: _element(match, lists, tables), text)
+    if values:
+
+        def after(match: re.Match[str]) -> str:
+            value = values.get(match["name"])
+            return match[0] if value is None else value + match["quote"]
+
+        def before(match: re.Match[str]) -> str:
+            value = values.get(match["name"])
+            return match[0] if value is None else match["quote"] + value
+
+        def both(match: re.Match[str]) -> str:
+            known = [values.get(name) for name in re.findall(_NAME, match[0])]
+            return match[0] if None in known else "'" + "".join(value or "" for value in known) + "'"
+
+        def inserted(match: re.Match[str]) -> str:
+            return _IN_FORMATTED.sub(lambda inner: values.get(inner[1], inner[0]), match[0])
+
+        text = _AFTER.sub(after, _BEFORE.sub(before, _BOTH.sub(both, text)))
+        if "{" in text:
+            text = _FORMATTED.sub(inserted, text)
+        text = _with_arguments(text, values)
+    return _JOINED.sub("", text) if any(mark in text for mark in _PLUS) else text
+
+
+_CALLS: Final = re.compile(
+    r"\b(?:subprocess\.\w{2,12}|spawn(?:Sync)?|exec(?:File)?(?:Sync)?|Popen|system|popen|run|call|check_call|check_output|exec\.Command|Command::new)\([^\n]{0,400}"
+)
+
+
+def _with_arguments(text: str, values: Mapping[str, str]) -> str:
+    """The text with literal values of the names that a call which starts a program is given."""
+
+    def argument(match: re.Match[str]) -> str:
+        value = values.get(match[2])
+        return match[0] if value is None else f'{match[1]}"{value}"'
+
+    return _CALLS.sub(lambda match: _ARGUMENT.sub(argument, match[0]), text)
+
+
+def _joined(match: re.Match[str], lists: Mapping[str, list[str]]) -> str:
+    items = lists.get(match["a"] or match["b"])
+    value = (match["between"] or match["other"] or "").join(items) if items is not None else ""
+    return f"'{value}'{_breaks(match)}" if value and len(value) <= _LONGEST else match[0]
+
+
+def _element(match: re.Match[str], lists: Mapping[str, list[str]], tables: Mapping[str, Mapping[str, str]]) -> str:
+    name = match["name"]
+    value: str | None = None
+    if match["number"] is not None:
+        items = lists.get(name, [])
+        number = int(match["number"])
+        value = items[number] if number < len(items) else None
+    elif name in tables:
+        value = tables[name].get(match["key"] or match["attribute"])
+    return match[0] if value is None else f"'{value}'"
+
+
+# Shells.
+
+_ANSI = re.compile(r"(?<![\w$\"'\\])\$'((?:[^'\\\n]|\\[^\n]){1,400})'")
+_ANSI_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{2,4})|([0-3]?[0-7]{2})|(.))")
+_PATTERN_PATH = re.compile(r"(?<![\w.?*\]\[/-])((?:/[\w?*\[\]]{1,12}){1,3})/([\w?*\[\]]{2,12})(?=[\s|;&)\"'`]|$)", re.MULTILINE)
+_BY_PATTERN: Final = ("curl", "wget", "bash", "sh", "dash", "zsh", "python3", "perl", "base64", "xxd", "nc", "node")
+_FOLDERS: Final = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin")
+_PIPED_WORD = re.compile(
+    r"\$\(\s{0,4}(?:(?:echo|printf)\s+(?:-n\s+|[\"']?%s[\"']?\s+)?(?P<quote>[\"']?)(?P<text>[^\"'`|$\n()]{1,80})(?P=quote)\s{0,4}\|\s{0,4}(?P<filter>rev|tr\s[^|()\n]{1,80}|sed\s[^|()\n]{1,80})|"
+    r"(?P<other>rev|tr\s[^|()<\n]{1,80}|sed\s[^|()<\n]{1,80})\s{0,4}<<<\s{0,4}(?P<mark>[\"']?)(?P<words>[^\"'`|$\n()]{1,80})(?P=mark))\s{0,4}\)"
+)
+_SUBSTITUTES = re.compile(r"s(?P<by>[^\w\s\\])(?P<old>[^\n]{1,20}?)(?P=by)(?P<new>[^\n]{0,20}?)(?P=by)g?$")
+_SET = re.compile(r"^[ \t]*set[ \t]+--[ \t]+([^\n;&|<>()`]{1,400})$", re.MULTILINE)
+_POSITIONAL = re.compile(r"\"?\$(?:([1-9@*])|\{([1-9@*])\})\"?")
+_HEADS_FUNCTION = re.compile(r"\b[\w-]+[ \t]*\(\)[ \t]*\{|\bfunction[ \t]+\w")
+
+
+def _ansi(text: str) -> str:
+    """bash's ``$'\\x63url'`` and ``$'\\143url'`` as the string that it is."""
+    return _ANSI.sub(lambda match: "'" + _ANSI_ESCAPE.sub(_ansi_character, match[1]) + "'", text)
+
+
+def _ansi_character(match: re.Match[str]) -> str:
+    if match[4]:
+        return {"n": " ", "t": " ", "\\": "\\"}.get(match[4], match[0] if match[4] in "'\"" else match[4])
+    character = chr(int(match[1] or match[2], 16) if match[1] or match[2] else int(match[3], 8) % 256)
+    return character if character.isprintable() and character not in "'\"`\\" else " "
+
+
+def _patterns(text: str) -> str:
+    """``/usr/bin/c?rl`` as the program that it means."""
+    return _PATTERN_PATH.sub(_program, text)
+
+
+def _program(match: re.Match[str]) -> str:
+    folder, name = match[1], match[2]
+    if not any(mark in folder + name for mark in "?["):
+        return match[0]
+    if not any(fnmatchcase(known, folder) for known in _FOLDERS):
+        return match[0]
+    found = next((known for known in _BY_PATTERN if fnmatchcase(known, name)), None)
+    return match[0] if found is None else f"/usr/bin/{found}"
+
+
+def _piped(text: str) -> str:
+    """``$(echo lruc | rev)`` and ``$(tr x u <<< cxrl)`` as the word that it makes."""
+    return _PIPED_WORD.sub(_filtered, text)
+
+
+def _filtered(match: re.Match[str]) -> str:
+    words = (match["text"] or match["words"]).strip()
+    name, _, rest = (match["filter"] or match["other"]).strip().partition(" ")
+    arguments = rest.replace('"', " ").replace("'", " ").split()
+    made = words[::-1] if name == "rev" else _translated(words, arguments) if name == "tr" else _replaced(words, rest)
+    made = made.strip()
+    return made + _breaks(match) if made and re.fullmatch(r"[\w./:~-]{2,80}(?: [\w./:~-]{1,80}){0,6}", made) else match[0]
+
+
+def _translated(text: str, arguments: list[str]) -> str:
+    if len(arguments) == 2 and arguments[0].startswith("-") and "d" in arguments[0]:
+        return "".join(character for character in text if character not in _set(arguments[1]))
+    if len(arguments) != 2:
+        return ""
+    old, new = _set(arguments[0]), _set(arguments[1])
+    new += new[-1:] * (len(old) - len(new))
+    return text.translate({ord(a): b for a, b in zip(old, new, strict=False)})
+
+
+def _set(words: str) -> str:
+    words = words.replace("[:upper:]", "A-Z").replace("[:lower:]", "a-z").replace("[:digit:]", "0-9")
+
+    def between(match: re.Match[str]) -> str:
+        return "".join(map(chr, range(ord(match[1]), min(ord(match[2]), ord(match[1]) + 127) + 1)))
+
+    return re.sub(r"([ -~])-([ -~])", between, words)
+
+
+def _replaced(text: str, command: str) -> str:
+    match = _SUBSTITUTES.search(command.strip().removeprefix("-E ").strip("\"' "))
+    return text.replace(match["old"], match["new"]) if match is not None else ""
+
+
+def _positional(text: str) -> str:
+    """What ``set --`` gives to ``"$@"`` and ``$1``, up to the next one or a function, whose parameters are its own."""
+    parts, done = [], 0
+    for match in islice(_SET.finditer(text), _MOST_TABLES):
+        words = match[1].split()
+        follows = _SET.search(text, match.end())
+        heads = _HEADS_FUNCTION.search(text, match.end())
+        end = min(follows.start() if follows else len(text), heads.start() if heads else len(text))
+        if match.start() < done:
+            continue
+
+        def meaning(used: re.Match[str], words: list[str] = words) -> str:
+            which = used[1] or used[2]
+            if which in "@*":
+                return " ".join(words)
+            return words[int(which) - 1] if int(which) <= len(words) else used[0]
+
+        parts += [text[done : match.end()], _POSITIONAL.sub(meaning, text[match.end() : end])]
+        done = end
+    return "".join((*parts, text[done:]))
+
+
+# PowerShell.
+
+_COMMANDS: Final = (
+    *("Invoke-Expression", "Invoke-RestMethod", "Invoke-WebRequest", "Invoke-Command", "Start-Process", "Start-BitsTransfer"),
+    *("Invoke-Item", "New-Object", "Get-Content", "iex", "irm", "iwr", "icm", "saps", "curl", "wget", "IEX"),
+)
+_NUMBERS: Final = r"(?:0x[0-9a-fA-F]{2}|\d{2,3})(?:\s{0,4},\s{0,4}(?:0x[0-9a-fA-F]{2}|\d{2,3})){1,200}"
+_CHAR_ARRAY = re.compile(
+    rf"(?:-join\s{{0,4}})?\(?\s{{0,4}}(?:-join\s{{0,4}}\(?\s{{0,4}})?\[char\[\]\]\s{{0,4}}\(?\s{{0,4}}({_NUMBERS})\s{{0,4}}\)?\s{{0,4}}\)?(?:\s{{0,4}}-join\s{{0,4}}(?:''|\"\"))?"
+    rf"|\(?\s{{0,4}}({_NUMBERS})\s{{0,4}}\)?\s{{0,4}}\|\s{{0,4}}(?:%|foreach(?:-object)?)\s{{0,4}}\{{\s{{0,4}}\[char\]\s{{0,4}}\$_\s{{0,4}}\}}\s{{0,4}}\)?(?:\s{{0,4}}-join\s{{0,4}}(?:''|\"\"))?",
+    re.IGNORECASE,
+)
+_CHARS = re.compile(r"(?:\[char\]\s{0,4}\(?\s{0,4}(?:0x[0-9a-fA-F]{2}|\d{2,3})\s{0,4}\)?\s{0,4}\+?\s{0,4}){2,200}", re.IGNORECASE)
+_NUMBER = re.compile(r"0x[0-9a-fA-F]{2}|\d{2,3}")
+_STRINGS_JOINED = re.compile(
+    r"(?:-join\s{0,4})\(\s{0,4}((?:[\"'][^\"'\n]{0,40}[\"']\s{0,4},?\s{0,4}){2,60})\)|\(\s{0,4}((?:[\"'][^\"'\n]{0,40}[\"']\s{0,4},?\s{0,4}){2,60})\)\s{0,4}-join\s{0,4}(?:''|\"\")",
+    re.IGNORECASE,
+)
+_FORMAT = re.compile(
+    r"\(?\s{0,4}[\"']((?:\{\d{1,2}\}|[\w.:/-]){2,200})[\"']\s{0,4}-f\s{0,4}((?:[\"'][^\"'\n]{0,60}[\"']\s{0,4},?\s{0,4}){1,40})\)?",
+    re.IGNORECASE,
+)
+_BACK = re.compile(
+    r"(?:-join\s{0,4}\(?\s{0,4})?[\"']([\w:/. -]{2,60})[\"']\s{0,4}\[\s{0,4}-1\s{0,4}\.\.\s{0,4}-\d{1,3}\s{0,4}\]\s{0,4}\)?(?:\s{0,4}-join\s{0,4}(?:''|\"\"))?",
+    re.IGNORECASE,
+)
+_REPLACED = re.compile(
+    r"[\"']([^\"'\n]{2,100})[\"']\s{0,2}(?:\.replace(?:All)?\(\s?[\"']([^\"'\n]{1,10})[\"']\s?,\s?[\"']([^\"'\n]{0,10})[\"']\s?\)|-c?replace\s{1,4}[\"']([^\"'\n]{1,10})[\"']\s?,\s?[\"']([^\"'\n]{0,10})[\"'])",
+    re.IGNORECASE,
+)
+_FROM_SETTINGS = re.compile(
+    r"\(?\s{0,4}(?:\$env:(?:ComSpec|PSModulePath|Public)|\$PSHome|\$ShellId|\$VerbosePreference(?:\.ToString\(\))?)\s{0,4}\[[\d,\s-]{1,20}\](?:\s{0,4}\+\s{0,4}(?:\$\w{2,12}\[\d{1,2}\]|[\"']x[\"'])){0,3}(?:\s{0,4}-join\s{0,4}(?:''|\"\"))?\s{0,4}\)?",
+    re.IGNORECASE,
+)
+_FOUND = re.compile(
+    r"\(?\s{0,4}\b(?:get-command|gcm|get-alias|gal)\s+(?:-\w{2,12}\s+)?[\"']?([\w-]{0,30}[*?\[][\w*?\[\]-]{0,30})[\"']?\s{0,4}\)?(?:\.(?:Name|Definition))?",
+    re.IGNORECASE,
+)
+_CALLED = re.compile(
+    r"(?:(?<=[\s;|({=])|^)[&.][ \t]{0,4}\(?[ \t]{0,4}[\"']([A-Za-z][\w-]{1,30})[\"'][ \t]{0,4}\)?", re.MULTILINE
+)
+
+
+def _powershell(text: str) -> str:
+    for pattern, make in (
+        (_CHAR_ARRAY, lambda match: _command(match, _numbers(match[1] or match[2]))),
+        (_CHARS, lambda match: _command(match, _numbers(match[0]), " " if match[0][-1:].isspace() else "")),
+        (_STRINGS_JOINED, lambda match: _command(match, "".join(_WORDS.findall(match[1] or match[2])))),
+        (_FORMAT, lambda match: _command(match, _formatted(match[1], _WORDS.findall(match[2])))),
+        (_BACK, lambda match: _command(match, match[1][::-1])),
+        (_FROM_SETTINGS, lambda match: f"'iex'{_breaks(match)}"),
+        (_FOUND, lambda match: _command(match, _matching(match[1]))),
+    ):
+        text = pattern.sub(make, text)
+    return _CALLED.sub(lambda match: f" {match[1]} ", text)
+
+
+_HASH = re.compile(r"\$(\w{1,40})[ \t]{0,4}=[ \t]{0,4}@\{([^{}\n]{1,400})\}")
+_PAIR = re.compile(r"[\"']?(\w{1,40})[\"']?[ \t]{0,4}=[ \t]{0,4}[\"']([^\"'\n]{1,80})[\"']")
+_OF_HASH = re.compile(r"\$(\w{1,40})(?:\.(\w{1,40})|\[[ \t]?[\"'](\w{1,40})[\"'][ \t]?\])")
+
+
+def _hashed(text: str) -> str:
+    """PowerShell's tables: ``$t = @{ run = "iex" }`` and ``$t.run``."""
+    tables = {match[1]: dict(_PAIR.findall(match[2])) for match in islice(_HASH.finditer(text), _MOST_TABLES)}
+
+    def meaning(match: re.Match[str]) -> str:
+        return tables.get(match[1], {}).get(match[2] or match[3], match[0])
+
+    return _OF_HASH.sub(meaning, text) if tables else text
+
+
+def _with_replaced(text: str) -> str:
+    return _REPLACED.sub(
+        lambda match: _command(match, match[1].replace(match[2] or match[4], match[3] or match[5] or "")), text
+    )
+
+
+def _numbers(text: str) -> str:
+    return "".join(chr(int(number, 0) % 128) for number in (part.lstrip("0") if part[:2] not in ("0x", "0X") else part for part in _NUMBER.findall(text)) if number)
+
+
+def _formatted(text: str, words: list[str]) -> str:
+    return re.sub(r"\{(\d{1,2})\}", lambda match: words[int(match[1])] if int(match[1]) < len(words) else "", text)
+
+
+def _matching(pattern: str) -> str:
+    return next((name for name in _COMMANDS if fnmatchcase(name.lower(), pattern.lower())), "")
+
+
+def _command(match: re.Match[str], value: str, more: str = "") -> str:
+    """The name of a command, a program or an address that is spelled in another way; other text stays."""
+    known = value.lower() in _COMMANDS_LOWERED or _SPELLED.fullmatch(value) is not None
+    return f"'{value}'{more}{_breaks(match)}" if known else match[0]
+
+
+_COMMANDS_LOWERED: Final = frozenset(name.lower() for name in _COMMANDS)
+
+# Templates and make.
+
+_HOLE = re.compile(r"\$?\{\{-?\s{0,4}\.?(?:(?:env|vars?|inputs?)\.)?([A-Za-z_]\w{0,60})\s{0,4}-?\}\}")
+_MAKE_FILES: Final = word_set("makefile gnumakefile justfile .justfile")
+#: A recipe's line that is not printed, or may fail: ``@curl``, ``-curl``.
+_QUIET = re.compile(r"(?:(?<=^\t)|(?<=^    )|(?<=^  ))[@-]{1,2}(?=[$\w./\"'])", re.MULTILINE)
+_MAKE_NAME = re.compile(r"\$[({]([A-Za-z_]\w{0,60})[)}]")
+_INCLUDES = re.compile(r"^(?:-|s)?include[ \t]+", re.MULTILINE)
+_RULE = re.compile(r"^([^\s:=#][^:=#\n]{0,200}?)[ \t]*::?(?!=)[ \t]*([^=\n;]{0,400})$")
+
+
+def _made(text: str) -> str:
+    """A makefile as a shell would see its recipes: ``$@`` and ``$<``, ``$(NAME)``; what it includes, it runs."""
+    lines = text.split("\n")
+    target = first = ""
+    for number, line in enumerate(lines):
+        if line.startswith("\t"):
+            lines[number] = (
+                line.replace("$@", target).replace("$(@)", target).replace("$<", first).replace("$^", first).replace("$$", "$")
+            )
+            continue
+        rule = _RULE.match(line)
+        if rule is not None:
+            target = rule[1].split()[0] if rule[1].split() else ""
+            first = rule[2].split()[0] if rule[2].split() else ""
+    return _INCLUDES.sub("make -f ", _MAKE_NAME.sub(r"$\1", "\n".join(lines)))
+
+
+_STEPS: Final[tuple[tuple[tuple[str, ...], Callable[[str], str]], ...]] = (
+    (("$'",), _ansi),
+    (("?", "/["), _patterns),
+    (("| rev", "|rev", "rev <<<", "| tr ", "|tr ", "tr ", "| sed"), _piped),
+    (("set -- ",), _positional),
+    (("[char", "[Char", "[CHAR", "-join", "-Join", "-f '", '-f "', "-f'", '-f"', "..-", "ComSpec", "comspec", "PSHome", "PSHOME", "pshome", "Get-Command", "get-command", "gcm ", "GCM ", "Get-Alias", "gal ", "& '", '& "', "&'", "& (", "&(", ".('", ". ('", "ShellId", "VerbosePreference"), _powershell),
+    (("@{",), _hashed),
+    ((".replace(", ".Replace(", "-replace", ".replaceAll("), _with_replaced),
+)
