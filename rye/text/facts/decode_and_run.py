@@ -43,14 +43,12 @@ _SPELLINGS: Final = (
     (triggers(("awk", "gawk", "mawk", "nawk")), (b"%c", b"strtonum", b"substr($0,")),
     (triggers(("age", "compress")), (b"-d", b"--decrypt")),
     (triggers(("dc", "morse", "caesar", "identify")), (b"| dc", b"dc -e", b"| morse", b"| caesar", b"identify -format")),
-    (
-        triggers("python python3 perl ruby node nodejs php deno bun lua"),
-        (
-            *(b"b64decode", b"b32decode", b"fromhex", b"unhexlify", b"decompress", b"decode_base64", b"decode64", b"base64_decode"),
-            *(b"unpack", b"pack(", b"atob", b"base64", b"rot13", b"gzinflate", b"fromcharcode", b"strrev", b"hex2bin", b"[::-1]"),
-            *(b"chr(", b"chr ", b"hex(", b"maketrans", b"reverse", b"-pe", b"codecs"),
-        ),
-    ),
+)
+_LANGUAGES: Final = triggers("python python3 perl ruby node nodejs php deno bun lua")
+#: Words of code that decodes, on the command line of a language.
+_CODE_WORDS: Final = triggers(
+    "b64decode b32decode b85decode fromhex unhexlify decompress decode_base64 decode64 base64_decode unpack pack atob base64 rot13 "
+    "gzinflate fromcharcode strrev hex2bin chr hex maketrans reverse codecs pe"
 )
 _ENCODED_OPTION = re.compile(
     r"\s[-/]e(?:c|nc(?:o(?:d(?:e(?:d(?:c\w{0,10})?)?)?)?)?)[\s:]+(?P<payload>[A-Za-z0-9+/]{20,100000}={0,2})",
@@ -112,6 +110,8 @@ def _words(source: Source) -> frozenset[bytes]:
     for more, spellings in _SPELLINGS:
         if source.has(more) and any(spelling in source.lowered for spelling in spellings):
             words |= more
+    if source.has(_LANGUAGES) and (source.has(_CODE_WORDS) or "[::-1]" in source.text) and source.has_code_on_a_command_line(_LANGUAGES):
+        words |= _LANGUAGES
     return words
 
 

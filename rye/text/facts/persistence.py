@@ -200,17 +200,17 @@ _REGISTERS: Final = (
     ),
     (triggers("cron"), re.compile(r"\b(?:openclaw|clawdbot|hermes)\s+cron\s+(?:add|create)\b")),
     (
-        triggers("npm pip pip3 yarn pnpm config"),
+        triggers(("config",)),
         re.compile(
             r"\b(?:npm|pnpm|yarn)\s+config\s+set\s[^\n;|&]{0,40}\b(?:script-shell|registry|prefix|ignore-scripts|node-options|userconfig|globalconfig|npmRegistryServer)\b[^\n;|&]{0,60}|"
             r"\bpip3?\s+config\s+(?:--\w+\s+)?set\s[^\n;|&]{0,100}"
         ),
     ),
     (
-        triggers("include path global"),
+        triggers("include includeif insteadof"),
         re.compile(r"\bgit\s+config\s[^\n;|&]{0,40}\b(?:include|includeIf)\.[^\n;|&]{0,80}path\b|\bgit\s+config\s[^\n;|&]{0,40}\burl\.[^\n;|&]{0,80}\.insteadOf\b"),
     ),
-    (triggers(("services", "brew")), re.compile(r"\bbrew\s+services\s+(?:start|restart|run)\s[\w@.-]{1,60}")),
+    (triggers(("services",)), re.compile(r"\bbrew\s+services\s+(?:start|restart|run)\s[\w@.-]{1,60}")),
     (triggers(("mcp",)), re.compile(r"\b(?:code|cursor|code-insiders|windsurf)\s[^\n;|&]{0,40}--add-mcp\b|\b(?:openclaw|opencode|qwen|amp|droid|copilot|q|kiro)\s+mcp\s+add\b")),
     (triggers("supervisorctl runit sv initctl rcctl sysrc"), re.compile(r"\bsupervisorctl\s+(?:update|add|reread)\b|\bsysrc\s+\w{1,40}_enable=|\brc-update\s+add\b|\brcctl\s+enable\b")),
     (triggers(("userinitmprlogonscript", "inprocserver32", "setnotifycmdline", "extensioninstallforcelist", "nativemessaginghosts")), re.compile(r"\bUserInitMprLogonScript\b|\bInprocServer32\b|/SetNotifyCmdLine\b|\bExtensionInstallForcelist\b|\bNativeMessagingHosts\b", re.IGNORECASE)),

@@ -44,20 +44,6 @@ _SPELLINGS: Final = (
     ((b"gh api ",), triggers(("gh",))),
     ((b"aws s3 ",), triggers(("aws",))),
     ((b"links http", b"links -"), triggers(("links",))),
-    (
-        (
-            b"urlopen",
-            b"file_get_contents",
-            b"open-uri",
-            b"requests.",
-            b"http.get",
-            b"https.get",
-            b"fetch(",
-            *(b"lwp", b"httpx.", b"urlretrieve", b"copy(", b"getstore", b"fopen(", b"curl_init", b"readfile(", b"net::http", b"http::tiny"),
-            *(b"mojo::", b"create_connection", b"open_uri", b"faraday", b"dns.", b"resolvetxt", b"pycurl", b"socket."),
-        ),
-        triggers("python python3 node nodejs perl php ruby deno bun lua"),
-    ),
     ((b"deno run ", b"bun run ", b"deno install "), triggers(("deno", "bun"))),
     ((b"s_client",), triggers(("openssl",))),
     ((b"@",), triggers(("finger",))),
@@ -67,6 +53,14 @@ _SPELLINGS: Final = (
     ((b"jsonpath", b"go-template"), triggers(("kubectl",))),
     ((b" get ",), triggers(("redis",))),
     ((b" txt ",), triggers(("host", "dnsname", "resolvectl"))),
+)
+
+
+_LANGUAGES: Final = triggers("python python3 node nodejs perl php ruby deno bun lua")
+#: Words of code that fetches, on the command line of a language.
+_CODE_WORDS: Final = triggers(
+    "urlopen urlretrieve file_get_contents uri requests httpx http https fetch axios lwp urllib copy getstore mirror fopen curl_init readfile "
+    "mojo socket create_connection open_uri faraday dns resolvetxt pycurl wget webclient"
 )
 
 
@@ -99,6 +93,8 @@ def _words(source: Source) -> frozenset[bytes]:
     for spellings, more in _SPELLINGS:
         if source.has(more) and any(spelling in source.lowered for spelling in spellings):
             words |= more
+    if source.has(_LANGUAGES) and source.has(_CODE_WORDS) and source.has_code_on_a_command_line(_LANGUAGES):
+        words |= _LANGUAGES
     return words
 
 

@@ -148,10 +148,6 @@ _GUARDS: Final = (
     ),
     _guard("nopasswd", r"\bNOPASSWD\b", "NOPASSWD"),
     # settings files: a sandbox, approvals or trust switched off
-    _guard(
-        "sandbox enabled",
-        r"\"?\bsandbox\"?\s*[:=]\s*\{[^{}\n]{0,200}?\"?enabled\"?\s*[:=]\s*false|\ballowUnsandboxedCommands\"?\s*[:=]\s*true|\bfolderTrust\b[^\n]{0,60}\bfalse",
-    ),
     _guard("foldertrust allowunsandboxedcommands", r"\bfolderTrust\b[^\n]{0,60}\bfalse|\ballowUnsandboxedCommands\"?\s*[:=]\s*true"),
     _guard(
         "autoaccept autoapproveall alwaysallow autoallow autorun autoexecute allowall allow_all autoconfirm trustall auto_accept always_allow alwaysapprove",
@@ -159,12 +155,12 @@ _GUARDS: Final = (
     ),
     _guard("autoapprove auto_approve", r"\bauto_?approve\w{0,12}[\"']?\s*[:=]\s*(?:\[[^\]\n]{0,40}\*|[\"'](?:\*|all|always)[\"'])"),
     _guard("trust", r"\bworkspace\.trust\.enabled[\"']?\s*[:=]\s*false|\"trust\"\s*:\s*true(?=[^\n]{0,200}$)", needs="mcpservers security workspace"),
-    _guard("bash allow", r"\"(?:allow|allowedTools|alwaysAllow)\"\s*:\s*\[[^\]\n]{0,400}\"(?:Bash\(\*\)|Bash\(:\*\)|Bash|\*)\"|\"bash\"\s*:\s*\"allow\"|\"permission\"\s*:\s*\"allow\""),
+    _guard("allow allowedtools alwaysallow permission", r"\"(?:allow|allowedTools|alwaysAllow)\"\s*:\s*\[[^\]\n]{0,400}\"(?:Bash\(\*\)|Bash\(:\*\)|Bash|\*)\"|\"bash\"\s*:\s*\"allow\"|\"permission\"\s*:\s*\"allow\""),
     _guard("allowedtools allowed allow", r"--allow(?:ed)?-?tools?[= ]+[\"']?(?:\*|all\b|Bash\(\*\)|Bash\(:\*\))|--allow-all(?![\w-])"),
     _guard("disableallhooks", r"\bdisableAllHooks[\"']?\s*[:=]\s*true"),
-    _guard("ask approval policy a never", r"\bcodex\s[^\n;|&]{0,120}\s-a\s+never\b|\bask[_-]?(?:for[_-]?)?approval[\"']?\s*[:= ]\s*[\"']?(?:never|false|off|no)\b|\b(?:exec\.)?ask[\"']?\s*[:=]\s*[\"']off[\"']"),
+    _guard("codex approval ask_for_approval askforapproval", r"\bcodex\s[^\n;|&]{0,120}\s-a\s+never\b|\bask[_-]?(?:for[_-]?)?approval[\"']?\s*[:= ]\s*[\"']?(?:never|false|off|no)\b|\b(?:exec\.)?ask[\"']?\s*[:=]\s*[\"']off[\"']"),
     _guard("goose_mode defaultmode approvalmode", r"\bGOOSE_MODE\s*[=:]\s*[\"']?auto\b|\bdefaultMode\"?\s*:\s*\"(?:bypassPermissions|dontAsk|acceptEdits)\"|\bapprovalMode\"?\s*[:=]\s*\"(?:yolo|auto_?edit|never|auto)\""),
-    _guard("force cursor", r"\bcursor-agent\s[^\n;|&]{0,120}--force\b|\bdroid\s[^\n;|&]{0,80}--skip-permissions\S*"),
+    _guard("cursor droid", r"\bcursor-agent\s[^\n;|&]{0,120}--force\b|\bdroid\s[^\n;|&]{0,80}--skip-permissions\S*"),
     # the checks of what is fetched, and of programs
     _guard("pythonhttpsverify npm_config_strict_ssl ssl_verify", r"\bPYTHONHTTPSVERIFY\s*=\s*[\"']?0|\bnpm_config_strict_ssl\s*=\s*[\"']?false|\bssl_verify\s*[:=]\s*[\"']?(?:false|no|0)"),
     _guard("ssl strict", r"\bstrict-ssl\s+(?:false|0)\b|\bsslverify\s*=\s*(?:0|false)"),
@@ -179,12 +175,19 @@ _GUARDS: Final = (
     ),
     _guard("permission", r"--permission-mode[= ](?:bypassPermissions|dontAsk|acceptEdits)\b"),
 )
+#: A sandbox or the trust in folders, switched off in a file of settings; its parts can stand in several lines.
+_SETTINGS = re.compile(r"\"?(?:sandbox|folderTrust)\"?\s{0,8}[:=]\s{0,8}\{[^{}]{0,300}?\"?enabled\"?\s{0,8}[:=]\s{0,8}false")
+_SETTINGS_WORDS: Final = triggers("sandbox foldertrust")
 _BY_WORD: Final = ByWord(guard.words for guard in _GUARDS)
 
 
 def find(source: Source) -> Iterator[RuleMatch]:
     """Yield every safeguard that is disabled, each once per line."""
     seen: set[tuple[str, int]] = set()
+    if source.has(_SETTINGS_WORDS) and "false" in source.text:
+        for match in _SETTINGS.finditer(source.text):
+            number = source.line_at(match.start())
+            yield RuleMatch(SAFETY_OFF, shown(match[0]), number, match.start() - source.text_starts[number])
     for index in _BY_WORD.rows(source.words):
         guard = _GUARDS[index]
         if guard.needs and not source.has(guard.needs):

@@ -140,7 +140,7 @@ _PLACES: Final = (
         r"[\w*~/.-]{1,60}\.kdbx\b|\bBitwarden/data\.json\b|\bSlack/(?:Cookies|storage)\b",
     ),
     _place(
-        "credential bw lpass gopass dashlane az account kubectl secretsmanager ssm npm token history vault",
+        "credential bw lpass gopass az kubectl aws pass kwallet",
         r"\bgit\s+credential\s+fill\b|\bbw\s+(?:get|export|list)\s+\w|\blpass\s+(?:show|export)\b|\bgopass\s+(?:show|cat)\b|\baz\s+account\s+get-access-token\b|"
         r"\bkubectl\s+config\s+view\s[^\n]{0,40}--raw\b|\bkubectl\s+get\s+secrets?\s[^\n;|&]{0,80}-o\s?(?:yaml|json)|\baws\s+configure\s+get\s+aws_secret\w{0,20}|\bpass\s+show\b|\bkwallet-query\b",
     ),

@@ -19,7 +19,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate, repeat
+from itertools import accumulate, repeat, takewhile
 from operator import add
 from typing import Any, Final, NamedTuple
 
@@ -206,26 +206,30 @@ class Source:
     def indented(self) -> frozenset[int]:
         """The lines of indented code blocks: four blanks or a tab after an empty line, eight within a list."""
         found: set[int] = set()
-        if not ("\n    " in self.text or "\n\t" in self.text or self.text.startswith(("    ", "\t"))):
-            return frozenset()
-        fences = self.fences
-        in_list = in_block = False
-        after_empty = True
-        for number, line in enumerate(self.lines):
-            if not line or line.isspace() or fences[number] is not None:
-                after_empty = True
-                continue
-            if line.startswith(("        ", "\t\t") if in_list else ("    ", "\t")) and (in_block or after_empty):
-                found.add(number)
-                in_block = True
-            else:
-                in_block = False
-                if _LIST_ITEM.match(line) is not None:
-                    in_list = True
-                elif line[0] not in " \t" and after_empty:
-                    in_list = False
-            after_empty = False
+        text, lines, fences = self.text, self.lines, self.fences
+        for begin in ("\n\n    ", "\n\n\t"):
+            at = text.find(begin)
+            while at >= 0:
+                number = self.line_at(at + 2)
+                if fences[number] is None and number not in found:
+                    indent = ("        ", "\t\t", "    \t") if self._in_list(number) else ("    ", "\t")
+                    while number < len(lines) and fences[number] is None and (not lines[number] or lines[number].startswith(indent)):
+                        found.add(number)
+                        number += 1
+                at = text.find(begin, at + 1)
+        if text.startswith(("    ", "\t")):
+            found.update(takewhile(lambda number: lines[number].startswith(("    ", "\t")), range(len(lines))))
         return frozenset(found)
+
+    def _in_list(self, number: int) -> bool:
+        """Whether an indented line after an empty one belongs to an item of a list."""
+        for before in range(number - 1, max(-1, number - FACTS.continued_lines), -1):
+            line = self.lines[before]
+            if _LIST_ITEM.match(line) is not None:
+                return True
+            if line and line[0] not in " \t":
+                return before > 0 and bool(self.lines[before - 1].strip()) and self._in_list(before)
+        return False
 
     def language(self, number: int) -> str:
         """The language of line ``number`` (from 0): its fence's label, or the suffix of a file that is not prose; else ``""``."""
@@ -236,6 +240,10 @@ class Source:
     def has(self, triggers: frozenset[bytes]) -> bool:
         """Whether the file contains any of these words at all."""
         return not triggers.isdisjoint(self.words)
+
+    def has_code_on_a_command_line(self, languages: frozenset[bytes]) -> bool:
+        """Whether one of these languages is followed by an option, as in ``python3 -c``."""
+        return any(name + b" -" in self.lowered for name in languages & self.words) or b"deno eval" in self.lowered
 
     def lines_with(self, triggers: frozenset[bytes]) -> list[int]:
         """The numbers (from 0) of the lines that contain any of these words, in order."""

@@ -10,15 +10,15 @@ and as it is spelled out if that differs.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Final
 
+from rye.text.facts import decoders, fetchers, interpreters
 from rye.text.facts.markup import referred, without_unseen
-from rye.text.facts.shell import values_in
 from rye.text.facts.source import Source
-from rye.text.facts.tables import word_set
+from rye.text.facts.tables import triggers, word_set
 
 MODULES: Final = (
     r"(?:node:)?(?:os|subprocess|child_process|builtins|importlib(?:\.util)?|runpy|marshal|pickle|types|code|vm|socket|net|tls|"
@@ -60,23 +60,9 @@ _REVERSED = re.compile(
     r"\[\.\.\.[\"']([\w.:/ -]{2,200})[\"']\]\.reverse\(\)\.join\([\"']{2}\)"
 )
 _WORDS = re.compile(r"[\"'`]([^\"'`\n]{0,80})[\"'`]")
-_PLUS: Final = (
-    '" + "',
-    '"+"',
-    "' + '",
-    "'+'",
-    "`+",
-    "` +",
-    '" + f"',
-    "' + \"",
-    "\" + '",
-    "'+\"",
-    "\"+'",
-    '" . "',
-    "' . '",
-    '"."',
-    "'.'",
-)
+#: A plus next to a string, and PHP's and Perl's dot between two.
+_PLUS = re.compile(r"\+(?:(?=[ \t]?[\"'`])|(?<=[\"'`]\+)|(?<=[\"'`][ \t]\+))")
+_DOTS: Final = ('" . "', "' . '", '"."', "'.'")
 
 
 def spelled(source: Source) -> Source:
@@ -102,7 +88,7 @@ def filled(source: Source) -> Source:
             lines = list(source.lines)
             for number in numbers:
                 lines[number] = names.filled_in(lines[number], 0)
-            text = "\n".join(lines)
+            text = _where_it_matters(source, "\n".join(lines))
             known = source if text == source.text else Source(source.path, text, source.files)
         source.kept["filled"] = known.kept["filled"] = known
     return known
@@ -113,15 +99,25 @@ def _spelled(source: Source) -> str:
     if len(text) > _LARGEST_RECORDS and source.path.lower().endswith(_RECORDS):
         return text
     text = _with_neighbours(source)
-    text = _with_whole_strings(text)
-    for marks, step in _STEPS:
-        if any(mark in text for mark in marks):
-            text = step(text)
+    text = _with_values(_with_whole_strings(text), source.words)
+    if "$'" in text:
+        text = _ANSI.sub(_ansi, text)
+    if "/" in text and _HAS_PATTERN.search(text) is not None:
+        text = _PATTERN_PATH.sub(_program, text)
+    if "$(" in text and not _FILTERS.isdisjoint(source.words):
+        text = _PIPED_WORD.sub(_filtered, text)
+    if "set -- " in text:
+        text = _positional(text)
+    if source.path.lower().endswith((".ps1", ".psm1")) or not _POWERSHELL_WORDS.isdisjoint(source.words):
+        text = _powershell(text)
+    text = _in_lines(text, _REPLACES, _with_replaced)
     name = source.path.rpartition("/")[2].lower()
     if not source.markdown and "{{" in text:
         text = _HOLE.sub(r"$\1", text)
     if name in _MAKE_FILES or name.endswith((".mk", ".just")):
-        text = _QUIET.sub("", _made(text))
+        return _QUIET.sub("", _made(text))
+    if text != source.text:
+        text = _where_it_matters(source, text)
     if source.marked:
         lines = text.split("\n")
         for number in source.marked:
@@ -129,6 +125,46 @@ def _spelled(source: Source) -> str:
                 lines[number] = without_unseen(referred(lines[number]))
         text = "\n".join(lines)
     return text
+
+
+def _where_it_matters(source: Source, text: str) -> str:
+    """The text with those lines spelled out that then name something a rule looks for; the other lines as they are."""
+    old, new = source.lines, text.split("\n")
+    if len(old) != len(new):
+        return source.text
+    for number, line in enumerate(new):
+        if line != old[number]:
+            words = _WORDS_OF_LINE.findall(line.lower())
+            before = _WORDS_OF_LINE.findall(old[number].lower())
+            if (
+                _INSTALL.isdisjoint(before)
+                and not any(word in _MATTERS and words.count(word) > before.count(word) for word in words[:_MOST_VALUES])
+                and not _HOLE.search(old[number])
+            ):
+                new[number] = old[number]
+    return "\n".join(new)
+
+
+_INSTALL: Final = word_set("npx uvx bunx pnpx pipx pip pip3 npm pnpm yarn dlx")
+"""In a line with one of these, any name can be the one of a package."""
+_INSTALL_WORDS: Final = triggers(_INSTALL)
+_WORDS_OF_LINE = re.compile(r"[a-z_][a-z0-9_]+")
+_MATTERS: Final = (
+    fetchers.PROGRAMS
+    | decoders.PROGRAMS
+    | interpreters.SHELLS
+    | interpreters.LANGUAGES
+    | frozenset(re.findall(r"[a-z_]{3,}", f"{PROPERTIES} {MODULES}".lower()))
+    | word_set(
+        "http https ftp iex irm iwr icm invoke expression restmethod webrequest command start process npx uvx bunx pnpx pipx pip npm pnpm yarn "
+        "docker install git clone gh kubectl helm cargo go gem brew crontab systemctl launchctl schtasks reg builtins __builtins__ __import__ "
+        "import_module importlib urllib request base64_decode gzinflate assert passthru shell_exec proc_open constructor function "
+        "ssh aws credentials gnupg kube docker netrc npmrc pypirc env id_rsa id_ed25519 id_dsa id_ecdsa login keychain keychains wallet wallets "
+        "gcloud azure bashrc bash_profile profile zshrc zshenv zprofile bash_login config claude codex gemini cursor agents settings launchagents "
+        "launchdaemons systemd autostart hooks memory soul tcp udp environ metadata cookies logins key4 dangerously yolo skip permissions verify "
+        "insecure sudo chmod quarantine rimraf rm"
+    )
+) - word_set("at command call run")
 
 
 # Strings of programs.
@@ -152,10 +188,6 @@ def _with_whole_strings(text: str) -> str:
     for mark, pattern, make in _STRINGS:
         if mark in text:
             text = pattern.sub(make, text)
-    if any(mark in text for mark in _PLUS):
-        text = _JOINED.sub("", text)
-    if _PUT_TOGETHER.search(text) is not None:
-        text = _with_values(text)
     return text
 
 
@@ -211,26 +243,11 @@ _STRINGS: Final[tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]
 
 # Names with a literal value.
 
-_PUT_TOGETHER = re.compile(
-    rf"[\"'`][ \t]?\+[ \t]?{_NAME}|[\w)\]][ \t]?\+[ \t]?[\"'`]|[\"']\.join\(\s*{_NAME}\s*\)|(?<![\w$]){_NAME}\.join\(\s*[\"'`]|"
-    rf"(?<![\w$.]){_NAME}\[(?:\d{{1,3}}|[\"'`][\w-]{{1,40}}[\"'`])\]|\b[rR]?[fF][\"'][^\"'\n]{{0,80}}\{{|`[^`\n]{{0,80}}\$\{{|"
-    rf"\b(?:subprocess\.\w{{2,12}}|spawn(?:Sync)?|exec(?:File)?(?:Sync)?|Popen|system|popen|run|exec\.Command|Command::new)\([^\n]{{0,200}}?[\[,(][ \t]?{_NAME}[ \t]?[,\])]|"
-    rf"\[\s?{_NAME}\.{_NAME}\s?\]|^[ \t]*{_NAME}(?:,[ \t]?{_NAME}){{1,8}}[ \t]?=[ \t]?{_STRING}",
-    re.MULTILINE,
-)
-_SEVERAL = re.compile(rf"^[ \t]*(?:const |let |var )?[\[(]?({_NAME}(?:,[ \t]?{_NAME}){{1,8}})[\])]?[ \t]?=[ \t]?[\[(]?({_STRING}(?:,[ \t]?{_STRING}){{1,8}})[\])]?;?[ \t]*$", re.MULTILINE)
 _AFTER = re.compile(rf"(?P<quote>[\"'`])[ \t]?\+[ \t]?(?P<name>{_NAME})(?![\w(.\[$])")
 _BEFORE = re.compile(rf"(?<![\w.)\]\"'`$])(?P<name>{_NAME})[ \t]?\+[ \t]?(?P<quote>[\"'`])")
-_BOTH = re.compile(rf"(?<![\w.)\]\"'`$+])(?P<first>{_NAME})(?P<rest>(?:[ \t]?\+[ \t]?{_NAME}){{1,12}})(?![\w(.\[$])")
+_BOTH = re.compile(rf"(?<![\w.)\]\"'`$+])(?:{_NAME})(?:[ \t]?\+[ \t]?{_NAME}){{1,12}}(?![\w(.\[$])")
 _FORMATTED = re.compile(r"\b[rR]?[fF](?:\"[^\"\n]{0,400}\"|'[^'\n]{0,400}')|`[^`\n]{0,400}`")
 _IN_FORMATTED = re.compile(rf"\$?\{{\s?({_NAME})(?:![rsa])?\s?\}}")
-_LIST = re.compile(
-    rf"(?:^|[\s;,{{(])(?P<name>{_NAME})(?:\s?:\s?[\w\[\], .]{{1,40}})?\s{{0,4}}=\s{{0,4}}[\[(](?P<items>(?:\s{{0,8}}{_STRING}\s{{0,4}},?){{1,60}})\s{{0,8}}[\])]"
-)
-_TABLE = re.compile(
-    rf"(?:^|[\s;,{{(])(?P<name>{_NAME})\s{{0,4}}=\s{{0,4}}\{{(?P<items>(?:\s{{0,8}}[\"'`]?[\w-]{{1,40}}[\"'`]?\s{{0,4}}:\s{{0,4}}{_STRING}\s{{0,4}},?){{1,40}})\s{{0,8}}\}}"
-)
-_ENTRY = re.compile(rf"[\"'`]?([\w-]{{1,40}})[\"'`]?\s{{0,4}}:\s{{0,4}}({_STRING})")
 _ELEMENT = re.compile(
     rf"(?<![\w$.])(?P<name>{_NAME})(?:\[(?:(?P<number>\d{{1,3}})|[\"'`](?P<key>[\w-]{{1,40}})[\"'`])\]|\.(?P<attribute>[A-Za-z_]\w{{0,40}})(?!\w|\s?\())(?!\s{{0,4}}=[^=])"
 )
@@ -238,82 +255,192 @@ _JOINED_BY_NAME = re.compile(
     rf"[\"'](?P<between>[^\"'\n]{{0,3}})[\"']\.join\(\s*(?P<a>{_NAME})\s*\)|(?<![\w$.])(?P<b>{_NAME})\.join\(\s*[\"'`](?P<other>[^\"'`\n]{{0,3}})[\"'`]\s*\)"
 )
 _ARGUMENT = re.compile(rf"(?<=[\[(,])([ \t]?)({_NAME})(?=[ \t]?[,\])])")
-_MOST_VALUES: Final = 512
-
-
-def _with_values(text: str) -> str:
-    """The text with names that hold one literal string, where they are parts of longer ones, elements of lists or arguments."""
-    values = {
-        name: value
-        for name, value in islice(values_in(text).items(), _MOST_VALUES)
-        if 0 < len(value) <= _LONGEST and not any(mark in value for mark in "\"'`\\\n")
-    }
-    for several in islice(_SEVERAL.finditer(text), _MOST_TABLES):
-        values.update(zip(re.findall(_NAME, several[1]), _WORDS.findall(several[2]), strict=False))
-    lists = {
-        match["name"]: _WORDS.findall(match["items"]) for match in islice(_LIST.finditer(text), _MOST_TABLES)
-    }
-    tables = {
-        match["name"]: {key: value[1:-1] for key, value in _ENTRY.findall(match["items"])}
-        for match in islice(_TABLE.finditer(text), _MOST_TABLES)
-    }
-    if lists or tables:
-        text = _JOINED_BY_NAME.sub(lambda match: _joined(match, lists), text)
-        text = _ELEMENT.sub(lambda match: _element(match, lists, tables), text)
-    if values:
-
-        def after(match: re.Match[str]) -> str:
-            value = values.get(match["name"])
-            return match[0] if value is None else value + match["quote"]
-
-        def before(match: re.Match[str]) -> str:
-            value = values.get(match["name"])
-            return match[0] if value is None else match["quote"] + value
-
-        def both(match: re.Match[str]) -> str:
-            known = [values.get(name) for name in re.findall(_NAME, match[0])]
-            return match[0] if None in known else "'" + "".join(value or "" for value in known) + "'"
-
-        def inserted(match: re.Match[str]) -> str:
-            return _IN_FORMATTED.sub(lambda inner: values.get(inner[1], inner[0]), match[0])
-
-        text = _AFTER.sub(after, _BEFORE.sub(before, _BOTH.sub(both, text)))
-        if "{" in text:
-            text = _FORMATTED.sub(inserted, text)
-        text = _with_arguments(text, values)
-    return _JOINED.sub("", text) if any(mark in text for mark in _PLUS) else text
-
-
 _CALLS: Final = re.compile(
     r"\b(?:subprocess\.\w{2,12}|spawn(?:Sync)?|exec(?:File)?(?:Sync)?|Popen|system|popen|run|call|check_call|check_output|exec\.Command|Command::new)\([^\n]{0,400}"
 )
+#: What stands behind a name and an equals sign: a string, a list of strings, a table of them.
+_VALUE = re.compile(
+    rf"[rbu]?(?P<quote>[\"'`])(?P<string>[^\"'`\n\\]{{1,200}})(?P=quote)\s{{0,4}}(?=[;,)\n]|$)|"
+    rf"[\[(](?P<list>(?:\s{{0,8}}{_STRING}\s{{0,4}},?){{1,60}})\s{{0,8}}[\])]|"
+    rf"\{{(?P<table>(?:\s{{0,8}}[\"'`]?[\w-]{{1,40}}[\"'`]?\s{{0,4}}:\s{{0,4}}{_STRING}\s{{0,4}},?){{1,40}})\s{{0,8}}\}}"
+)
+_SEVERAL = re.compile(
+    rf"[ \t]*(?:const |let |var )?[\[(]?({_NAME}(?:,[ \t]?{_NAME}){{1,8}})[\])]?[ \t]?=[ \t]?[\[(]?({_STRING}(?:,[ \t]?{_STRING}){{1,8}})[\])]?;?[ \t]*(?=\n|$)"
+)
+_ENTRY = re.compile(rf"[\"'`]?([\w-]{{1,40}})[\"'`]?\s{{0,4}}:\s{{0,4}}({_STRING})")
+#: What a line has in which a name can be a part of a string, an element or an argument of a call that starts a program.
+_FORMATS: Final = ('f"', "f'")
+_ELEMENTS: Final = ("[0]", "[1]", "[2]", "[3]", "[_")
+_CALL_PARTS: Final = ("subprocess.", "spawn", "execFile", "Popen(", "exec.Command(", "Command::new(", "system(")
+_CALL_WORDS: Final = triggers("subprocess spawn spawnsync execfile execfilesync popen exec command system")
+_MOST_LINES: Final = 256
+_LINE: Final = 2_000
+_Value = str | list[str] | dict[str, str]
 
 
-def _with_arguments(text: str, values: Mapping[str, str]) -> str:
-    """The text with literal values of the names that a call which starts a program is given."""
+def _with_values(text: str, words: frozenset[bytes]) -> str:
+    """The text with strings that are put together as one, and with names that hold literal strings, where they are parts of
+    longer ones, elements of lists or arguments."""
+    parts: list[str] = []
+    if '"." ' in text or "'.'" in text or " . " in text:
+        parts += _DOTS
+    numbers = _lines_of((match.start() for match in _PLUS.finditer(text)), text) if "+" in text else []
+    joined = sorted({*numbers, *_lines_with(text, parts)}) if parts else numbers
+    if joined:
+        lines = text.split("\n")
+        for number in joined:
+            lines[number] = _JOINED.sub("", lines[number])
+        text = "\n".join(lines)
+    parts = [".join("] if ".join(" in text else []
+    if "{" in text:
+        parts += _FORMATS
+    if not _CALL_WORDS.isdisjoint(words):
+        parts += _CALL_PARTS
+    if ("[0]" in text or "[1]" in text or "[_" in text or _TABLE_USED.search(text) is not None) and _LISTS.search(text):
+        parts += (*_ELEMENTS, "[") if _TABLE_USED.search(text) is not None else _ELEMENTS
+    values = _literals(text, not _INSTALL_WORDS.isdisjoint(words)) if numbers or parts else {}
+    if not values:
+        return text
+    numbers = sorted({*numbers, *_lines_with(text, parts)})
+    lines = text.split("\n")
+    for number in numbers:
+        if len(lines[number]) <= _LINE:
+            lines[number] = _line_with_values(lines[number], values)
+    return "\n".join(lines)
+
+
+_LISTS = re.compile(r"=[ \t]?[\[({]")
+_TABLE_USED = re.compile(rf"\[\s?{_NAME}(?:\.{_NAME}|\[[\"'`\d])")
+
+
+def _lines_with(text: str, marks: Sequence[str]) -> list[int]:
+    """The numbers of the lines that have one of these marks, in order; at most ``_MOST_LINES``."""
+    places: list[int] = []
+    for mark in marks:
+        at = text.find(mark)
+        while at >= 0 and len(places) < _MOST_LINES:
+            places.append(at)
+            end = text.find("\n", at)
+            at = text.find(mark, end) if end >= 0 else -1
+    return _lines_of(sorted(places), text)
+
+
+def _lines_of(places: Iterable[int], text: str) -> list[int]:
+    """The numbers of the lines of these offsets, which are in order; at most ``_MOST_LINES``."""
+    numbers: list[int] = []
+    number = last = 0
+    for place in islice(places, _MOST_LINES):
+        number += text.count("\n", last, place)
+        last = place
+        if not numbers or numbers[-1] != number:
+            numbers.append(number)
+    return numbers
+
+
+def _in_lines(text: str, marks: Sequence[str], change: Callable[[str], str]) -> str:
+    """The text with the lines changed that have one of these marks."""
+    numbers = _lines_with(text, marks)
+    if not numbers:
+        return text
+    lines = text.split("\n")
+    for number in numbers:
+        if len(lines[number]) <= _LINE:
+            lines[number] = change(lines[number])
+    return "\n".join(lines)
+
+
+_ASSIGNS = re.compile(r"=[ \t]?(?=[rbu]?[\"'`\[({])")
+_NAMED = re.compile(rf"({_NAME})(?:\s?:\s?[\w\[\], .]{{1,40}})?\s?:?$")
+_MOST_VALUES: Final = 256
+
+
+def _literals(text: str, every: bool) -> dict[str, _Value]:
+    """The names to which a text assigns a literal string, a list of strings or a table of them; the first assignment counts.
+    ``every``: also those whose value names nothing that a rule looks for."""
+    values: dict[str, _Value] = {}
+    for opening in islice(_ASSIGNS.finditer(text), _MOST_VALUES):
+        at = opening.start()
+        match = _VALUE.match(text, opening.end())
+        begin = text.rfind("\n", max(0, at - _LINE), at) + 1
+        several = _SEVERAL.match(text, begin) if text.find(",", begin, at) >= 0 else None
+        if several is not None:
+            for name, value in zip(re.findall(_NAME, several[1]), _WORDS.findall(several[2]), strict=False):
+                values.setdefault(name, value)
+        elif match is not None and (every or len(match[0]) <= _FRAGMENT or _may_matter(match[0])):
+            named = _NAMED.search(text[max(begin, at - _HEAD) : at])
+            if named is not None:
+                values.setdefault(named[1], _value(match))
+    return values
+
+
+def _may_matter(value: str) -> bool:
+    return any(word in _MATTERS for word in _WORDS_OF_LINE.findall(value.lower()))
+
+
+_FRAGMENT: Final = 8
+"""A literal up to this length, with its quotes, can be a part of any word."""
+
+
+_HEAD: Final = 100
+
+
+def _value(match: re.Match[str]) -> _Value:
+    if match["string"] is not None:
+        return match["string"]
+    if match["list"] is not None:
+        return _WORDS.findall(match["list"])
+    return {key: value[1:-1] for key, value in _ENTRY.findall(match["table"])}
+
+
+def _line_with_values(line: str, values: Mapping[str, _Value]) -> str:
+    def string(name: str) -> str | None:
+        value = values.get(name)
+        return value if isinstance(value, str) else None
+
+    def after(match: re.Match[str]) -> str:
+        value = string(match["name"])
+        return match[0] if value is None else value + match["quote"]
+
+    def before(match: re.Match[str]) -> str:
+        value = string(match["name"])
+        return match[0] if value is None else match["quote"] + value
+
+    def both(match: re.Match[str]) -> str:
+        known = [string(name) for name in re.findall(_NAME, match[0])]
+        return match[0] if None in known else "'" + "".join(value or "" for value in known) + "'"
+
+    def inserted(match: re.Match[str]) -> str:
+        return _IN_FORMATTED.sub(lambda inner: string(inner[1]) or inner[0], match[0])
 
     def argument(match: re.Match[str]) -> str:
-        value = values.get(match[2])
+        value = string(match[2])
         return match[0] if value is None else f'{match[1]}"{value}"'
 
-    return _CALLS.sub(lambda match: _ARGUMENT.sub(argument, match[0]), text)
+    if ".join(" in line:
+        line = _JOINED_BY_NAME.sub(lambda match: _joined(match, values), line)
+    line = _ELEMENT.sub(lambda match: _element(match, values), line)
+    if "+" in line:
+        line = _AFTER.sub(after, _BEFORE.sub(before, _BOTH.sub(both, line)))
+    if "{" in line:
+        line = _FORMATTED.sub(inserted, line)
+    line = _CALLS.sub(lambda match: _ARGUMENT.sub(argument, match[0]), line)
+    return _JOINED.sub("", line) if "+" in line else line
 
 
-def _joined(match: re.Match[str], lists: Mapping[str, list[str]]) -> str:
-    items = lists.get(match["a"] or match["b"])
-    value = (match["between"] or match["other"] or "").join(items) if items is not None else ""
-    return f"'{value}'{_breaks(match)}" if value and len(value) <= _LONGEST else match[0]
+def _joined(match: re.Match[str], values: Mapping[str, _Value]) -> str:
+    items = values.get(match["a"] or match["b"])
+    value = (match["between"] or match["other"] or "").join(items) if isinstance(items, list) else ""
+    return f"'{value}'" if value and len(value) <= _LONGEST else match[0]
 
 
-def _element(match: re.Match[str], lists: Mapping[str, list[str]], tables: Mapping[str, Mapping[str, str]]) -> str:
-    name = match["name"]
+def _element(match: re.Match[str], values: Mapping[str, _Value]) -> str:
+    items = values.get(match["name"])
     value: str | None = None
-    if match["number"] is not None:
-        items = lists.get(name, [])
+    if isinstance(items, list) and match["number"] is not None:
         number = int(match["number"])
         value = items[number] if number < len(items) else None
-    elif name in tables:
-        value = tables[name].get(match["key"] or match["attribute"])
+    elif isinstance(items, dict):
+        value = items.get(match["key"] or match["attribute"])
     return match[0] if value is None else f"'{value}'"
 
 
@@ -322,6 +449,8 @@ def _element(match: re.Match[str], lists: Mapping[str, list[str]], tables: Mappi
 _ANSI = re.compile(r"(?<![\w$\"'\\])\$'((?:[^'\\\n]|\\[^\n]){1,400})'")
 _ANSI_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{2,4})|([0-3]?[0-7]{2})|(.))")
 _PATTERN_PATH = re.compile(r"(?<![\w.?*\]\[/-])((?:/[\w?*\[\]]{1,12}){1,3})/([\w?*\[\]]{2,12})(?=[\s|;&)\"'`]|$)", re.MULTILINE)
+_HAS_PATTERN = re.compile(r"/[\w*]{0,10}[?\[][\w*?\[\]]{0,10}")
+_FILTERS: Final = triggers("rev tr sed")
 _BY_PATTERN: Final = ("curl", "wget", "bash", "sh", "dash", "zsh", "python3", "perl", "base64", "xxd", "nc", "node")
 _FOLDERS: Final = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin")
 _PIPED_WORD = re.compile(
@@ -334,9 +463,9 @@ _POSITIONAL = re.compile(r"\"?\$(?:([1-9@*])|\{([1-9@*])\})\"?")
 _HEADS_FUNCTION = re.compile(r"\b[\w-]+[ \t]*\(\)[ \t]*\{|\bfunction[ \t]+\w")
 
 
-def _ansi(text: str) -> str:
+def _ansi(match: re.Match[str]) -> str:
     """bash's ``$'\\x63url'`` and ``$'\\143url'`` as the string that it is."""
-    return _ANSI.sub(lambda match: "'" + _ANSI_ESCAPE.sub(_ansi_character, match[1]) + "'", text)
+    return "'" + _ANSI_ESCAPE.sub(_ansi_character, match[1]) + "'"
 
 
 def _ansi_character(match: re.Match[str]) -> str:
@@ -346,12 +475,8 @@ def _ansi_character(match: re.Match[str]) -> str:
     return character if character.isprintable() and character not in "'\"`\\" else " "
 
 
-def _patterns(text: str) -> str:
-    """``/usr/bin/c?rl`` as the program that it means."""
-    return _PATTERN_PATH.sub(_program, text)
-
-
 def _program(match: re.Match[str]) -> str:
+    """``/usr/bin/c?rl`` as the program that it means."""
     folder, name = match[1], match[2]
     if not any(mark in folder + name for mark in "?["):
         return match[0]
@@ -361,12 +486,8 @@ def _program(match: re.Match[str]) -> str:
     return match[0] if found is None else f"/usr/bin/{found}"
 
 
-def _piped(text: str) -> str:
-    """``$(echo lruc | rev)`` and ``$(tr x u <<< cxrl)`` as the word that it makes."""
-    return _PIPED_WORD.sub(_filtered, text)
-
-
 def _filtered(match: re.Match[str]) -> str:
+    """``$(echo lruc | rev)`` and ``$(tr x u <<< cxrl)`` as the word that it makes."""
     words = (match["text"] or match["words"]).strip()
     name, _, rest = (match["filter"] or match["other"]).strip().partition(" ")
     arguments = rest.replace('"', " ").replace("'", " ").split()
@@ -464,7 +585,23 @@ _CALLED = re.compile(
 )
 
 
+_POWERSHELL_WORDS: Final = triggers("powershell pwsh ps1 iex irm iwr invoke comspec")
+_MARKS: Final = (
+    *("[char", "[Char", "[CHAR", "-join", "-Join", "-f '", '-f "', "-f'", "..-", "ComSpec", "comspec", "PSHome", "PSHOME", "pshome"),
+    *("et-Command", "et-command", "gcm ", "GCM ", "et-Alias", "gal ", "& '", '& "', "&'", "& (", "&(", ".('", ". ('", ".(\"", "ShellId"),
+    *("VerbosePreference", "@{", ".'"),
+)
+_REPLACES: Final = (".replace(", ".Replace(", "-replace", ".replaceAll(")
+
+
 def _powershell(text: str) -> str:
+    """The text with what PowerShell puts together."""
+    if "@{" in text:
+        text = _hashed(text)
+    return _in_lines(text, _MARKS, _powershell_line)
+
+
+def _powershell_line(text: str) -> str:
     for pattern, make in (
         (_CHAR_ARRAY, lambda match: _command(match, _numbers(match[1] or match[2]))),
         (_CHARS, lambda match: _command(match, _numbers(match[0]), " " if match[0][-1:].isspace() else "")),
@@ -545,14 +682,3 @@ def _made(text: str) -> str:
             target = rule[1].split()[0] if rule[1].split() else ""
             first = rule[2].split()[0] if rule[2].split() else ""
     return _INCLUDES.sub("make -f ", _MAKE_NAME.sub(r"$\1", "\n".join(lines)))
-
-
-_STEPS: Final[tuple[tuple[tuple[str, ...], Callable[[str], str]], ...]] = (
-    (("$'",), _ansi),
-    (("?", "/["), _patterns),
-    (("| rev", "|rev", "rev <<<", "| tr ", "|tr ", "tr ", "| sed"), _piped),
-    (("set -- ",), _positional),
-    (("[char", "[Char", "[CHAR", "-join", "-Join", "-f '", '-f "', "-f'", '-f"', "..-", "ComSpec", "comspec", "PSHome", "PSHOME", "pshome", "Get-Command", "get-command", "gcm ", "GCM ", "Get-Alias", "gal ", "& '", '& "', "&'", "& (", "&(", ".('", ". ('", "ShellId", "VerbosePreference"), _powershell),
-    (("@{",), _hashed),
-    ((".replace(", ".Replace(", "-replace", ".replaceAll("), _with_replaced),
-)

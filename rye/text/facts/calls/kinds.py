@@ -56,10 +56,10 @@ FETCHED: Final = Kind(
         "httpclient openstream httpurlconnection reqwest ureq httpc urlsession downloads msxml2 winhttprequest winhttp "
         "xmlhttp socket readlines url downloadstring downloaddata webrequest restmethod aria2c lwp_request "
         "imaplib response httperror httpstatuserror urlerror gdown treq xmlrpc serverproxy poplib paramiko fabric telnetlib get_object download_fileobj "
-        "download_file gist fetchsync phin bent request ajax getjson copy fopen curl_init guzzle guzzlehttp getstore mojo open_uri excon "
+        "download_file gist fetchsync phin bent ajax getjson curl_init guzzle guzzlehttp getstore mojo open_uri excon "
         "restclient typhoeus isahc attohttpc dial lookuptxt resty httprequest okhttpclient jsoup resttemplate httpget tourl httpoison "
-        "req finch slurp dnsname dns_get_record bitstransfer getstringasync getbytearrayasync getasync uri client lwp easy readtext "
-        "readbytes requests"
+        "finch slurp dnsname dns_get_record bitstransfer getstringasync getbytearrayasync getasync readtext "
+        "readbytes"
     ),
 )
 DECODED: Final = Kind(
@@ -73,7 +73,7 @@ DECODED: Final = Kind(
         r"decode\(\s*[\"'](?:hex|base64|rot13|zlib)|join\([^)\n]{0,80}chr\b|map\(\s*chr\b|bytes\(\s*\[\s*\d|"
         r"\bget(?:de|incremental|re)\w{3,9}\(|\bcodecs\.lookup\(|\bdecompressobj\b|LZMADecompressor|BZ2Decompressor|\bquopri\b|\buu\.decode|\bFernet\(|\.decryptor\(|"
         r"\bAES\.new\(|\bARC4\.new\(|\bcreateDecipher(?:iv)?\(|\bsubtle\.decrypt\(|CryptoJS\.\w{2,12}\.decrypt|\bSecretBox\(|\bmaketrans\(|\.translate\(\s*(?:str\.)?\w*[tT]able|"
-        r"\bstrrev\(|\bconvert_uudecode\(|\bgzdecode\(|\bstr_rot13\(|\bopenssl_decrypt\(|\bsodium_crypto_\w{3,30}_open\(|\bZlib::|\.tr\(\s*[\"'][A-Za-z]-|\by/[A-Za-z]|\btr/[A-Za-z]|"
+        r"\bstrrev\(|\bconvert_uudecode\(|\bgzdecode\(|\bstr_rot13\(|\bopenssl_decrypt\(|\bsodium_crypto_\w{3,30}_open\(|\bZlib::|\.tr\(\s*[\"'][A-Za-z]-|\btr/[A-Za-z]|"
         r"DecodeString\(|\bbase64::|\bhex::decode|\bFromBase64String\b|\bFromHexString\b|\bUncompress\(|\bgzip\.NewReader|\bzlib\.NewReader|GZIPInputStream|InflaterInputStream|DeflateStream|GZipStream|"
         r"\bBase64\.(?:decode|url_decode|decode64)\b|\bPako\.|\bpako\.|\bLZString\.|\bfflate\.|\bDecompressionStream\(|fromBase64\(|\bfromHex\(|"
         r"data:[\w/+.-]{1,40};base64,|Base64\.getDecoder|\[::-1\]|\.reverse\(\)\s*\.join|(?:\\x[0-9a-f]{2}){4}",
@@ -83,9 +83,9 @@ DECODED: Final = Kind(
         "a2b_base64 a2b_hex gzip bz2 lzma decompress codecs marshal rot13 rot_13 atob buffer fromcharcode unescape "
         "decodeuricomponent gunzipsync inflatesync inflaterawsync brotlidecompresssync decode64 strict_decode64 "
         "urlsafe_decode64 decodebytes unpack unpack1 decode_base64 base64_decode gzinflate gzuncompress hex2bin "
-        "str_rot13 pack decode chr bytes base64 reverse unzipsync getdecoder getreader getincrementaldecoder lookup decompressobj lzmadecompressor "
-        "bz2decompressor quopri uu fernet decryptor aes arc4 createdecipheriv createdecipher decrypt secretbox maketrans translate strrev "
-        "convert_uudecode gzdecode openssl_decrypt zlib tr y decodestring hex frombase64string fromhexstring uncompress newreader "
+        "str_rot13 pack decode chr bytes base64 reverse unzipsync getdecoder getreader getincrementaldecoder decompressobj lzmadecompressor "
+        "bz2decompressor quopri fernet decryptor aes arc4 createdecipheriv createdecipher decrypt secretbox maketrans strrev "
+        "convert_uudecode gzdecode openssl_decrypt zlib tr decodestring hex frombase64string fromhexstring uncompress newreader "
         "gzipinputstream inflaterinputstream deflatestream gzipstream pako lzstring fflate decompressionstream frombase64 "
         "sodium_crypto_secretbox_open"
     ),

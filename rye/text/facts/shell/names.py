@@ -266,7 +266,7 @@ def used_values_in(text: str) -> dict[str, str]:
 def commands_in(text: str) -> dict[str, str]:
     """Return aliases, and functions of one command, with the words they expand to; at most ``FACTS.named_commands``."""
     commands: dict[str, str] = {}
-    if "lias" in text or "sal " in text or "nal " in text:
+    if "lias" in text or ("sal " in text and _SHORT_ALIAS.search(text) is not None):
         for match in islice(_ALIAS.finditer(text), FACTS.named_commands):
             commands[match[1]] = match[2] or match[3] or match[4]
     for mark in ("() {", "(){") if "()" in text else ():
@@ -276,19 +276,22 @@ def commands_in(text: str) -> dict[str, str]:
             if function is not None:
                 commands[function[1]] = function[2].strip()
             at = text.find(mark, text.find("\n", at) + 1 or len(text))
-    if "$@" in text or "$*" in text or "${@" in text:
-        for match in islice(_RUNS_ARGUMENTS.finditer(text), FACTS.named_commands):
-            head = None
-            for head in _HEADER.finditer(text, max(0, match.start() - _BODY_CHARACTERS), match.start()):
-                pass
-            if head is not None and "\n}" not in text[head.end() : match.start()]:
-                commands.setdefault(head[1], "command")
+    for mark in ("$@", "$*", "${@") if "()" in text else ():
+        at = text.find(mark)
+        while at >= 0 and len(commands) < FACTS.named_commands:
+            if _COMMAND_BEFORE.search(text, max(0, at - _FEW), at) and _COMMAND_AFTER.match(text, at + len(mark)):
+                heads = list(_HEADER.finditer(text, max(0, at - _BODY_CHARACTERS), at))
+                if heads and "\n}" not in text[heads[-1].end() : at]:
+                    commands.setdefault(heads[-1][1], "command")
+            at = text.find(mark, text.find("\n", at) + 1 or len(text))
     return commands
 
 
 #: A function that runs its arguments as a command: ``step() { echo "$1"; shift; "$@"; }``.
-_RUNS_ARGUMENTS = re.compile(
-    r"(?:[;&|{(\n]|\b(?:then|do|else|if|while|until|!|exec|command|sudo|nohup|time|eval|env))[ \t]{0,20}(?:eval[ \t]+)?[\"']?\$(?:[@*]|\{[@*](?::\d)?\})[\"']?(?=[ \t]*(?:[;&|)}>\n]|\d?>|$))"
+_COMMAND_BEFORE = re.compile(
+    r"(?:[;&|{(\n]|\b(?:then|do|else|if|while|until|!|exec|command|sudo|nohup|time|eval|env))[ \t]{0,16}(?:eval[ \t]+)?[\"']?$"
 )
+_COMMAND_AFTER = re.compile(r"(?::\d)?\}?[\"']?(?=[ \t]*(?:[;&|)}>\n]|\d?>|$))")
+_SHORT_ALIAS = re.compile(r"(?:^|[;\n`])[ \t]*sal[ \t]")
 _HEADER = re.compile(r"(?:function[ \t]+)?\b([A-Za-z_][\w-]{0,40})[ \t]*\(\)[ \t\n]*[{(]")
 _BODY_CHARACTERS: Final = 600
