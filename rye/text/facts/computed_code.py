@@ -77,7 +77,7 @@ def _in_commands(source: Source, line: Line) -> Iterator[RuleMatch]:
             number, column = source.place(line, start.words[0].start, shell.program(start.words[0].text))
             if number not in source.run_lines:
                 value = shown(line.text[start.words[0].start : command.end])
-                fact = _brought_in_before(source, number)
+                fact = _brought_in_before(source, number) or (PIPE_TO_SHELL if _names_address(command) else "")
                 yield RuleMatch(fact or PIPE_TO_SHELL, value, number, column, "" if fact else CAUTION)
 
 
@@ -97,6 +97,23 @@ def _pipes_in(command: shell.Command, line: Line) -> bool:
     if not any(_is_command(stage, line) for stage in stages):
         return False
     return not all(map(_is_constant, stages))
+
+
+def _names_address(command: shell.Command) -> bool:
+    """Whether a command of the pipeline before an interpreter is given an address: whatever the program is, it fetches."""
+    before = command.before
+    for _ in range(_MOST_STAGES):
+        if before is None or not before.words:
+            break
+        if any("://" in word.text and "file://" not in word.text for word in before.words[1:]) and (
+            shell.program(before.words[max(0, shell.head(before))].text) not in _PRINTS_WORDS
+        ):
+            return True
+        before = before.before
+    return False
+
+
+_PRINTS_WORDS: Final = _PRINTS | word_set("grep sed awk jq sort tr cut head tail tee cat")
 
 
 def _is_command(command: shell.Command, line: Line) -> bool:

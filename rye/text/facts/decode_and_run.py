@@ -38,7 +38,7 @@ _SPELLINGS: Final = (
     (triggers(("tr",)), (b"| tr ", b"|tr ", b" tr ", b"{ tr ", b"\ntr ")),
     (triggers(("rev",)), (b"rev |", b"rev|", b"| rev", b"|rev", b"rev <", b"rev &lt;", b"{ rev", b"rev)")),
     (triggers(("jq", "yq")), (b"base64d", b"base32d", b"implode", b"@urid")),
-    (triggers(("printf",)), (b"%b",)),
+    (triggers(("printf",)), (b"%b", b"printf %o", b"printf %x", b"printf %03o", b"printf %02x")),
     (triggers(("echo",)), (b"echo -e $", b"echo -ne $", b"echo -en $")),
     (triggers(("awk", "gawk", "mawk", "nawk")), (b"%c", b"strtonum", b"substr($0,")),
     (triggers(("age", "compress")), (b"-d", b"--decrypt")),

@@ -143,10 +143,18 @@ _FETCHERS: Final = (
     Fetcher(word_set("resolve-dnsname resolvectl host"), re.compile(r"(?i)\btxt\b")),
     Fetcher(word_set("openssl"), re.compile(r"://|(?:^| )s_client(?:$| )")),
     Fetcher(word_set("gsutil s3cmd aws"), _URL, _last),
+    #: What a service, a database, a registry or an image prints.
+    Fetcher(word_set("consul etcdctl vault"), re.compile(r"(?:^| )(?:kv )?get\b"), _nothing),
+    Fetcher(word_set("gcloud az mc"), re.compile(r"(?:^| )(?:storage )?(?:cat|cp|blob download|pipe)\b"), _last),
+    Fetcher(word_set("npm yarn pnpm"), re.compile(r"^(?:view|info|show|v)\b"), _nothing),
+    Fetcher(word_set("psql mysql mongosh mongo clickhouse-client"), re.compile(r"://|(?:^| )(?:-h|--host)"), _nothing),
+    Fetcher(word_set("docker podman nerdctl"), re.compile(r"^run\b(?!.* (?:-v|--volume|--mount|-w)\b)"), _nothing),
+    Fetcher(word_set("mosquitto_sub kcat kafkacat whois snmpget snmpwalk ldapsearch smbclient wscat websocat grpcurl nats ntfy fetchmail twurl")),
+    Fetcher(word_set("glab"), re.compile(r"(?:^| )(?:api|snippet) ")),
     Fetcher(word_set("sftp"), re.compile(":"), _copied),
     Fetcher(word_set("scp rsync"), re.compile(r"(?:^| )[\w.@${}-]{2,}:\S*(?: \S+)*? (?![\w.@${}-]{2,}:)\S+$"), _copied),
     Fetcher(word_set("ssh"), re.compile(r"(?:^| )(?!-)[\w.-]*[@.\w][\w.-]* (?!-)\S")),
-    Fetcher(word_set("gh"), re.compile(r"(?:^| )api |://")),
+    Fetcher(word_set("gh"), re.compile(r"(?:^| )(?:api|gist view) |://")),
     Fetcher(word_set("perl php ruby python python3 node nodejs deno bun lua"), _CODE, _written_by_code),
 )
 _BY_PROGRAM: Final = {name: fetcher for fetcher in _FETCHERS for name in fetcher.programs}

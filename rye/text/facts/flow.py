@@ -26,6 +26,8 @@ _ASSIGNS = re.compile(r"(?:\$(?:env:)?)?([A-Za-z_]\w{0,80})\+?=")
 _TOKENS = re.compile(r"\.?[A-Za-z_0-9][\w.-]*")
 _ECHO: Final = word_set("echo printf cat print write-output type tee get-content gc tac less head tail")
 _PRINTS_WORDS: Final = word_set("echo printf")
+#: Programs that write their input to the files that they are given.
+_WRITERS: Final = word_set("tee save sponge dd out-file set-content add-content sc")
 _OPENERS: Final = word_set("open start start-process xdg-open invoke-item ii")
 _MOVERS: Final = word_set("mv cp install ln move copy move-item copy-item")
 _UNPACKERS: Final = word_set("tar unzip 7z 7za unrar bsdtar expand-archive gunzip unxz")
@@ -70,6 +72,7 @@ _MOUNTERS: Final = word_set("hdiutil mount")
 _BACKWARDS = re.compile(r"\bmk(?:fifo|nod)\b|\bdone\s{0,4}<|\btrap\s|\bmake\s-f\s")
 _CONFIGURED_OUTPUT = re.compile(r"^[ \t]*-{0,2}o(?:utput)?[ \t]*[=: ][ \t]*[\"']?([^\s\"']{1,200})", re.MULTILINE)
 _DESCRIPTOR = re.compile(r"(?:&|/dev/fd/|/proc/self/fd/)\$?\{?(\w{1,40})\}?")
+_UNPACKED_INTO: Final = frozenset(("/tmp", "/opt", "/srv", "/var", "/home", "/mnt"))
 _BODY: Final = 32
 """How many commands of a group are searched for what it brings in."""
 _UNPACKED_LINES: Final = 10
@@ -189,6 +192,8 @@ class Flow:
             assert group.owner is not None
             before = group.owner.before
             incoming = outputs.get(id(before)) if before is not None else incoming
+            if incoming is None and group.opened == ">(" and self.find_source(group.owner, "") is not None:
+                incoming = self.find_source(group.owner, "")  # its own output or file: ``curl … > >(sh)``
         if command.words[0].text in _CLOSES:
             incoming = incoming or _closed(command, group, outputs)
         for word in command.reads:
@@ -319,6 +324,8 @@ class Flow:
         script = interpreters.script(command)
         if any(word.text.startswith("{}") for word in command.words[at:]):
             self._each(command, line)
+        if script is not None and incoming is not None and script.text.startswith(("/dev/fd/", "/proc/self/fd/")):
+            self._report(incoming, command, line)
         if script is not None and interpreters.is_interpreter(command.words[at].text):
             children = [child for child in script.children if child.opened in ("<(", "$(", "`", "(")]
             if children and (self._substitutes(line) or children[0].opened != "`"):
@@ -400,12 +407,13 @@ class Flow:
         words = command.texts()
         if words[0] == "exec" and command.reads and len(words) > 1:
             self.files.setdefault(f"&{words[-1].strip('{}')}", brought)
+        if name in _WRITERS:
+            for target in words[1:]:
+                if not target.startswith("-"):
+                    self._save(target.removeprefix("of="), brought)
         if words[0] in _CLOSES:
             for loop in self.loops[-1:]:
                 self.names.setdefault(loop, brought)
-        if name == "tee":
-            for target in words[1:]:
-                self._save(target, brought)
         if "read" in words:
             for read in words[words.index("read") + 1 :]:
                 if read.isidentifier():
@@ -582,7 +590,7 @@ def _folder(arguments: list[str]) -> str:
         elif option.startswith("-o") and len(option) > len("-o"):
             folder = option[len("-o") :]
     folder = folder.rstrip("/")
-    return folder if "/" in folder.lstrip("/") or folder.startswith(("$", "%", "~")) or folder == "/tmp" else ""
+    return folder if "/" in folder.lstrip("/") or folder.startswith(("$", "%", "~")) or folder in _UNPACKED_INTO else ""
 
 
 def _text(command: shell.Command, line: Line) -> str:

@@ -90,7 +90,9 @@ def _read(source: Source, first: int, last: int, find_source: Sources) -> Functi
     number = first
     while number < last:
         line = source.logical(number)
-        for commands in source.commands(line):
+        opened = line.text.find("{") if line.first <= first else -1
+        body_of_line = [list(shell.walk(shell.read(line.text[opened + 1 :])))] if opened >= 0 else source.commands(line)
+        for commands in body_of_line:
             for command, _ in commands:
                 if not command.words:
                     continue

@@ -100,6 +100,32 @@ _ORDERS: Final = (
         _NEGATIONS,
     ),
     _order(
+        "know learn notice see hear aware suspect find",
+        rf"\b{_NOT}\s+(?:\w+\s+)?let\s+{_PERSON}\s+(?:\w+\s+)?(?:know|learn|notice|see|find\s+out|hear|suspect)\b|"
+        rf"\b{_PERSON}\s+(?:must|should|may|can|need|shall|is|are|will|does|do)\s*(?:not|n[’']t|never)\s+(?:\w+\s+)?(?:learn|see|hear|suspect|realize|realise|become\s+aware|be\s+aware|find\s+out)\b(?!\s+(?:any|the)\s+(?:raw|error))",
+        _NEGATIONS,
+    ),
+    _order(
+        "quiet silent nothing silence word",
+        rf"\b(?:keep|stay|remain|be)\s+(?:quiet|silent)\s+(?:about|on|regarding)\b|\bsay\s+(?:nothing|no\s+word)\s+(?:to\s+{_PERSON}\s+)?(?:about|of|on)\b|\bsay\s+nothing\s+(?:about\s+\S+(?:\s+\S+){{0,4}}?\s+)?to\s+{_PERSON}\b|"
+        rf"\bnot\s+(?:say\s+)?a\s+word\s+(?:about|to\s+{_PERSON})\b|\bpass\s+over\s+(?:it|this|that)\s+in\s+silence\b|\btreat\s+silence\s+as\b",
+    ),
+    _order(
+        "asks ask asked wonders complains notices",
+        rf"\b(?:if|when|should|in\s+case)\s+(?:{_PERSON}|anyone|they|someone|somebody)\s+(?:asks?|wonders?|complains?|notices?|enquires?|inquires?|questions?)\b[^.!?\n]{{0,60}}?\b(?:say|answer|tell\s+them|reply|claim|respond|explain|pretend|insist)\s+(?:that\s+)?(?:it|nothing|no|there|this|everything|you|they|the)\b[^.!?\n]{{0,40}}?"
+        r"\b(?:nothing|no\s+\w+\s+(?:was|were|is|are)|never|not|normal|routine|standard|only|just|harmless|required|cache|telemetry|fine)\b|\bdeny\s+(?:that|it|having|everything|any)\b",
+    ),
+    _order(
+        "leave omit exclude drop strip remove cut",
+        r"\b(?:leave|keep)\s+(?:this|it|that|these|those|the\s+[\w-]+(?:\s+[\w-]+)?|all\s+of\s+this)\s+(?:\w+\s+)?out\s+of\s+(?:your|the|any|all)\s+(?:\w+\s+){0,2}?(?:summary|summaries|answer|answers|report|reports|reply|response|log|logs|transcript|output|conversation|chat|message|messages|history|changelog|commit)\b|"
+        r"\b(?:omit|exclude|drop|strip|remove|cut)\s+(?:this|these|that|those|any\s+(?:mention|trace|sign|note)\s+of|all\s+(?:mentions?|traces?|signs?)\s+of)(?:\s+[\w-]+){0,4}?\s+from\s+(?:your|the|any|all)\s+(?:\w+\s+){0,2}?(?:summary|summaries|answer|answers|report|reports|reply|response|log|logs|transcript|output|conversation|chat|message|messages|history|changelog)\b",
+    ),
+    _order(
+        "confirmation permission approval consent asking questions question ask",
+        r"\b(?:no|none)\s+(?:further\s+|user\s+|extra\s+|additional\s+)?(?:confirmation|permission|approval|consent|question|questions)\s+(?:is|are)\s+(?:needed|required|necessary|to\s+be\s+asked)\b|\b(?:assume|presume|take)\s+(?:that\s+)?(?:the\s+)?(?:user|human|operator|owner)(?:[’']s)?\s+(?:\w+\s+)?(?:consent|approval|permission|agrees?|consents?|approves?|approved|agreed|has\s+(?:agreed|approved|consented))\b|"
+        r"\b(?:consent|approval|permission)\s+(?:is|can\s+be)\s+(?:assumed|implied|taken\s+for\s+granted|already\s+given)\b|\bwithout\s+(?:further\s+|any\s+|more\s+)?(?:asking|questions|prompting)\b(?=[^.!?\n]{0,40}\b(?:run|send|upload|delete|install|execute|proceed|continue|go\s+ahead)\b)",
+    ),
+    _order(
         "permission confirmation approval consent authorization",
         r"\b(?:do\s+not|don[’']?t|never|without|no\s+need\s+to|need\s+not|skip|instead\s+of|rather\s+than)\s+(?:(?:ask|request|wait|seek|prompt|require|stop|get|obtain)(?:ing|ting)?\s+)"
         r"(?:the\s+user\s+|them\s+|anyone\s+)?(?:for\s+)?(?:(?:any|further|user|their|explicit|human|additional|prior|the|user[’']?s|manual)\s+){0,3}(?:permission|confirmation|approval|consent|authorization)\b|"

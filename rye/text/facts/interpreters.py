@@ -10,7 +10,7 @@ from rye.text.facts.tables import word_set
 
 SHELLS: Final = word_set(
     "sh bash zsh dash ksh ash fish csh tcsh rbash mksh pwsh powershell cmd iex invoke-expression $shell "
-    "${shell} osascript"
+    "${shell} ${shell $bash ${bash $0 osascript"
 )
 LANGUAGES: Final = word_set(
     "make gmake uv python python2 python3 pypy pypy3 node nodejs deno bun perl ruby php lua rscript tclsh groovy "

@@ -31,6 +31,7 @@ _IMPORT = re.compile(
     r"(?:^|[;{\s])(?:import|export)\s(?:[\w${},*\s]{1,300}\sfrom\s)?\s{0,4}[\"']https?://([^\s\"'<>]{3,300})[\"']",
     re.MULTILINE,
 )
+_SCRIPT_ELEMENT = re.compile(r"\.src\s{0,4}=\s{0,4}[\"'`](?:https?:)?//([^\s\"'`<>]{3,300})[\"'`]")
 _VERSIONED = re.compile(r"@v?\d+\.\d+\.\d+|/v?\d+\.\d+(?:\.\d+)?(?:/|$)|[-_]\d+\.\d+\.\d+|[0-9a-f]{40}")
 _COMMIT = re.compile(r"#[0-9a-f]{40}\b")
 _OWN: Final = ("localhost", "127.0.0.1", "0.0.0.0")
@@ -50,6 +51,10 @@ def find(source: Source) -> Iterator[RuleMatch]:
                 for match in _DEPENDENCY.finditer(text, listed.start(1), listed.end(1)):
                     if not is_pinned(match[1].split(";")[0].strip()):
                         yield _at(source, match.start(1), f"dependency {match[1]}")
+    if "createElement" in text and "script" in text:
+        for match in _SCRIPT_ELEMENT.finditer(text):
+            if _VERSIONED.search(match[1]) is None and not match[1].startswith(_OWN) and match[1].partition("?")[0].endswith(("js", "/")):
+                yield _at(source, match.start(1), f"script {match[1]}")
     if "://" in text or "<script" in text:
         yield from _modules(source)
 

@@ -17,7 +17,8 @@ from rye.text.facts.tables import triggers, word_set
 #: Very common words that fetch something only in the spellings below.
 _COMMON: Final = word_set(
     "fetch http https get gh aws webclient httpclient rundll32 perl php ruby python python3 node deno bun openssl links "
-    "finger add git svn hg ipfs kubectl redis-cli host"
+    "finger add git svn hg ipfs kubectl redis-cli host "
+    "consul etcdctl vault gcloud az mc npm yarn pnpm psql mysql mongosh mongo docker podman nerdctl nats ntfy glab"
 )
 _TRIGGERS = triggers(
     {name for name in fetchers.PROGRAMS - _COMMON if "-" not in name}
@@ -41,7 +42,7 @@ _SPELLINGS: Final = (
         triggers(("http", "https")),
     ),
     ((b"get http",), triggers(("get",))),
-    ((b"gh api ",), triggers(("gh",))),
+    ((b"gh api ", b"gh gist view"), triggers(("gh",))),
     ((b"aws s3 ",), triggers(("aws",))),
     ((b"links http", b"links -"), triggers(("links",))),
     ((b"deno run ", b"bun run ", b"deno install "), triggers(("deno", "bun"))),
@@ -51,11 +52,17 @@ _SPELLINGS: Final = (
     ((b"fetch_head", b"git show ", b"git archive ", b"git cat-file "), triggers(("git",))),
     ((b"://", b"/ipfs/", b" cat "), triggers(("svn", "hg", "ipfs"))),
     ((b"jsonpath", b"go-template"), triggers(("kubectl",))),
-    ((b" get ",), triggers(("redis",))),
+    ((b" get ",), triggers(("redis", "consul", "etcdctl", "vault"))),
+    ((b"storage cat", b"storage cp", b"mc cat", b"blob download", b"mc pipe"), triggers(("gcloud", "az", "mc"))),
+    ((b"npm view", b"npm info", b"npm show", b"yarn info", b"pnpm view", b"pnpm info"), triggers(("npm", "yarn", "pnpm"))),
+    ((b"psql -h", b"psql post", b"mysql -h", b"mongosh ", b"mongo mongodb"), triggers(("psql", "mysql", "mongosh", "mongo"))),
+    ((b"nats ", b"ntfy sub", b"glab api", b"glab snippet"), triggers(("nats", "ntfy", "glab"))),
     ((b" txt ",), triggers(("host", "dnsname", "resolvectl"))),
 )
 
 
+_DOCKER: Final = triggers("docker podman nerdctl")
+_DOCKER_PIPED = re.compile(r"(?:docker|podman|nerdctl) run [^\n|]{1,300}\|[ \t]{0,4}(?:sudo )?(?:ba|z|da)?sh\b")
 _LANGUAGES: Final = triggers("python python3 node nodejs perl php ruby deno bun lua")
 #: Words of code that fetches, on the command line of a language.
 _CODE_WORDS: Final = triggers(
@@ -90,6 +97,8 @@ def find_in_commands(source: Source) -> Iterator[RuleMatch]:
 def _words(source: Source) -> frozenset[bytes]:
     """The words of the lines that can bring something in."""
     words = _TRIGGERS
+    if _DOCKER_PIPED.search(source.text) is not None:
+        words |= _DOCKER
     for spellings, more in _SPELLINGS:
         if source.has(more) and any(spelling in source.lowered for spelling in spellings):
             words |= more
@@ -119,7 +128,7 @@ def _shown(words: list[shell.Word]) -> str:
 _SELF_RUNNING_WORDS = triggers(
     "mshta regsvr32 rundll32 msiexec cmstp ieexec presentationhost odbcconf pcalua hh julia rscript emacs "
     "appinstaller apply fetchtarball deno bun then vim nvim vi cscript wscript installutil jbang kscript javaws streamlit papermill k6 "
-    "wasmer zinit antigen amm scala"
+    "wasmer zinit antigen amm scala getline"
 )
 #: Common words, each with the strings that the text must contain for them to run an address.
 _LAUNCHER_SPELLINGS: Final = (
@@ -142,6 +151,8 @@ _SELF_RUNNING = re.compile(
     r"|\bapply\s+from:\s{0,4}[\"']?https?://[^\s\"'`]{3,300}|\bimport\s{0,4}\(\s{0,4}(?:builtins\.)?fetch(?:Tarball|url|Git)\b[^\n]{0,200}"
     r"|\brundll32(?:\.exe)?[ \t\x1f][^\n\x1e]{0,400}?https?://[^\s`|]{1,300}"
     r"|\bn?vim?\s(?:-\S{1,20}\s){0,6}(?:\S{1,60}\s){0,3}?(?:-c|--cmd|\+)\s{0,2}:?(?:source|so|e|edit|r|read)\s[^\s]{0,4}https?://[^\s`;|)]{1,300}"
+    r"|\bawk\b[^\n\x1e]{0,200}?(?:curl|wget)\s[^\n\x1e]{1,200}?getline[^\n\x1e]{0,200}?(?:system|\bsh\b)"
+    r"|\bn?vim?\b[^\n\x1e]{0,200}?!\s?(?:curl|wget)\s[^\n\x1e]{1,200}?!\s?(?:ba|z|da)?sh\b"
     r"|\bfetch\([^\s]{1,200}\)\.then[^\n]{0,100}\.then\(eval\b",
     re.IGNORECASE,
 )

@@ -22,7 +22,7 @@ _ORDER_WORDS = triggers(
     "act supersede supersedes override overrides treat do install use guidance orders playbook runbook "
     "checklist protocol policy obeyed followed executed authoritative open launch start double "
     "doing executing performing applying obeying work guidelines "
-    "against according newest"
+    "against according newest task tasks next what whatever comply"
 )
 _ADDRESS = re.compile(
     r"(?<![\w@])(?:https?|ftp|ipfs|wss?|hxxps?)://[^\s\"'`<>|\\)\]}]{3,600}|"
@@ -77,7 +77,8 @@ _ORDER = re.compile(
     rf"are)\s+(?:kept|hosted|maintained|published))\b"
     rf"|\b(?:let|allow)\s+(?:\w+\s+){{0,4}}?(?:decide|tell|guide|instruct)\b"
     r"|\b(?:they|it|this|these)\s+(?:overrides?|supersedes?|replaces?|takes?\s+precedence)\b"
-    rf"|\b(?:follow|obey|execute|perform)\s+(?:it|them|that)\b",
+    rf"|\b(?:follow|obey|execute|perform)\s+(?:it|them|that)\b|\b(?:obey|comply)(?=\s*(?:[.!;,]|$))|\bwhat\s+to\s+do(?:\s+next)?\b"
+    rf"|\bis\s+(?:your|the)\s+(?:next|first|new|only|real|actual)\s+{_TEXTS}",
     re.IGNORECASE,
 )
 #: The content of an address takes precedence over the text: an order without a verb that fetches.
@@ -90,6 +91,11 @@ _OVERRULES = re.compile(
     re.IGNORECASE,
 )
 #: The reader's own rules are loaded from somewhere.
+#: What an address says is the reader's task.
+_SPEAKS = re.compile(
+    r"\b(?:what(?:ever)?|everything|anything|all(?:\s+that)?)\s+(?:the\s+)?(?:\w+\s+(?:at|on|under|behind)\s+)?https:\W{0,4}\s*(?:\w+\s+){0,2}?(?:says?|answers?|returns?|tells?|lists?|asks?|replies|sends?|orders?|demands?|prescribes?)\b",
+    re.IGNORECASE,
+)
 _LOADS_RULES = re.compile(
     rf"\b(?:load|fetch|get|take|read|pull|import|refresh|update|sync|retrieve|use)\s+(?:your|my|all|(?:the\s+)?(?:newest|latest|current|"
     rf"fresh|live|up-to-date|most\s+recent|actual))\s+(?:\w+\s+){{0,2}}?{_TEXTS}\s+"
@@ -227,7 +233,7 @@ _REFERS_BACK = re.compile(
 _POINTS_AHEAD = re.compile(r"\b(?:following|below|this|these|here|at|from|next)\b|:\s*$", re.IGNORECASE)
 _FETCHES = re.compile(
     r"\b(?:fetch|download|read|open|visit|load|get|retrieve|check|see|browse|go\s+to|consult|pull|access|"
-    r"look\s+at|refer\s+to|request|curl|wget|follow|at|from|in|on|under|via|reading|fetching|opening|loading|downloading)\b"
+    r"look\s+at|refer\s+to|request|ask|query|call|contact|webfetch|curl|wget|follow|at|from|in|on|under|via|reading|fetching|opening|loading|downloading)\b"
     r"|<a\s[^<>]{0,80}href",
     re.IGNORECASE,
 )
@@ -244,7 +250,7 @@ def _obeys(sentence: str, at: int) -> bool:
     if _DIRECT.search(sentence[max(0, at - 120) : at]):
         return True
     before = sentence[:at]
-    if _LOADS_RULES.search(before) or _OVERRULES.search(sentence):
+    if _SPEAKS.search(sentence) or _LOADS_RULES.search(before) or _OVERRULES.search(sentence):
         return True
     if _ORDER_AHEAD.search(before) and _ORDER.search(before):
         return True

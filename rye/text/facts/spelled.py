@@ -10,6 +10,7 @@ and as it is spelled out if that differs.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -116,8 +117,14 @@ def _spelled(source: Source) -> str:
         text = _HOLE.sub(r"$\1", text)
     if name in _MAKE_FILES or name.endswith((".mk", ".just")):
         return _QUIET.sub("", _made(text))
+    if name == "cmakelists.txt" or name.endswith(".cmake"):
+        text = _CMAKE_PIPED.sub(" | ", _CMAKE_COMMAND.sub("; ", _CMAKE_DOWNLOAD.sub(r"curl -o \2 \1 ;", text)))
+    if name.endswith((".yml", ".yaml")) and "get_url" in text:
+        text = _GET_URL.sub(_get_url, text)
     if text != source.text:
         text = _where_it_matters(source, text)
+    if not text.isascii() and _LOOK_ALIKE.search(text) is not None:
+        text = _LOOK_ALIKE_LINE.sub(_as_latin, text)
     if source.marked:
         lines = text.split("\n")
         for number in source.marked:
@@ -665,6 +672,34 @@ _QUIET = re.compile(r"(?:(?<=^\t)|(?<=^    )|(?<=^  ))[@-]{1,2}(?=[$\w./\"'])", 
 _MAKE_NAME = re.compile(r"\$[({]([A-Za-z_]\w{0,60})[)}]")
 _INCLUDES = re.compile(r"^(?:-|s)?include[ \t]+", re.MULTILINE)
 _RULE = re.compile(r"^([^\s:=#][^:=#\n]{0,200}?)[ \t]*::?(?!=)[ \t]*([^=\n;]{0,400})$")
+
+
+_CMAKE_DOWNLOAD = re.compile(r"\bfile[ \t]*\([ \t]*DOWNLOAD[ \t]+(\S{3,300})[ \t]+([^\s)]{1,200})")
+_CMAKE_COMMAND = re.compile(r"(?<=\()[ \t]*COMMAND\b|^[ \t]+COMMAND\b", re.MULTILINE)
+_CMAKE_PIPED = re.compile(r"[ \t]COMMAND[ \t]")
+_GET_URL = re.compile(
+    r"\bget_url:(?:[ \t]*\n(?P<block>(?:[ \t]+[\w-]+:[^\n]*(?:\n|$)){1,10})|[ \t]+(?=[^\n]*url=)(?P<line>[^\n]{1,400}))"
+)
+
+
+def _get_url(match: re.Match[str]) -> str:
+    """Ansible's module that saves an address, as a command. Its lines stay."""
+    words = match["block"] or match["line"]
+    url = re.search(r"\burl[:=][ \t]*[\"']?([^\s\"']{3,300})", words)
+    target = re.search(r"\bdest[:=][ \t]*[\"']?([^\s\"']{1,200})", words)
+    if url is None or target is None:
+        return match[0]
+    return f"curl -o {target[1]} {url[1]}" + "\n" * match[0].count("\n")
+
+
+#: Letters that look like others: full width, mathematical, and Cyrillic or Greek ones in a word that has Latin ones.
+_LOOK_ALIKE = re.compile("[\uff01-\uff5e\U0001d400-\U0001d7ff\u2100-\u214f]|[A-Za-z][\u0370-\u04ff]|[\u0370-\u04ff][A-Za-z]")
+_LOOK_ALIKE_LINE = re.compile(f"^[^\n]{{0,{_LINE}}}(?:{_LOOK_ALIKE.pattern})[^\n]{{0,{_LINE}}}", re.MULTILINE)
+_LATIN: Final = str.maketrans("\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u04bb\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u03bf\u03b1\u03b5\u03b9\u03bd\u03c1\u03c5", "aeopcyxijsdhABEKMHOPCTXoaeivpu")
+
+
+def _as_latin(match: re.Match[str]) -> str:
+    return unicodedata.normalize("NFKC", match[0]).translate(_LATIN)
 
 
 def _made(text: str) -> str:

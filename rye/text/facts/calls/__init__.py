@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from rye.text.facts import interpreters
 from rye.text.facts.calls import arguments
 from rye.text.facts.calls.following import NAMES, ContentOrigin, Followed, base
 from rye.text.facts.calls.kinds import DECODED, FETCHED, Kind
@@ -193,9 +194,13 @@ def _evaluated(window: str, followed: Followed, match: re.Match[str]) -> Content
 def _is_parameter(name: str, match: re.Match[str]) -> bool:
     """Whether the function around a call has a parameter of that name: ``new Promise(r => setTimeout(r, 0))``."""
     before = match.string[max(0, match.start() - _BEFORE_CALL) : match.start()].rpartition("\n")[2]
-    if "=>" not in before or not match[0].lstrip().startswith("set"):
+    if "=>" not in before or not match[0].lstrip().startswith("set") or _HANDED_TEXT.search(before) is not None:
         return False
     return re.search(rf"(?<![\w$.]){re.escape(name)}(?:\s*,[^()=]{{0,60}})?\s*\)?\s*=>\s*\{{?\s*$", before) is not None
+
+
+_HANDED_TEXT = re.compile(r"\.then\(\s{0,4}(?:async\s{1,4})?\(?\s{0,4}[A-Za-z_$][\w$]{0,60}\s{0,4}\)?\s{0,4}=>\s{0,4}\{?\s{0,4}$")
+"""A function that is given what a promise brings, right before the call."""
 
 
 def _in_scope(source: Source, origin: ContentOrigin | None, match: re.Match[str]) -> ContentOrigin | None:
@@ -227,8 +232,18 @@ def _starts_source(kind: Kind, window: str) -> bool:
     """Whether the first argument contains a source. An address or option among the other arguments does not count."""
     if kind.pattern.match(window.lstrip(" \n\t[")):
         return True
+    handed = _HANDED_CODE.search(window)
+    if handed is not None and kind.pattern.search(window, handed.end(), handed.end() + _HANDED) is not None:
+        words = arguments.program_of(window)
+        if words and interpreters.is_interpreter(words):
+            return True
     first = (window.split(",", 1)[0] if kind is FETCHED else window)[:300]
     return kind.pattern.search(first) is not None and not first.lstrip(" [\n\t").startswith(_QUOTES)
+
+
+#: Code behind an option, or a program's input: ``["sh", "-c", …]``, ``input=…``.
+_HANDED_CODE = re.compile(r"[\"'](?:-[A-Za-z]{0,3}[ce]|/[ckCK]|-[Cc]ommand|--eval)[\"']\s{0,8},\s{0,8}|\b(?:input|stdin)\s{0,3}[=:]\s{0,3}")
+_HANDED: Final = 200
 
 
 def _found(source: Source, fact: str, match: re.Match[str], window: str, origin: ContentOrigin | None) -> RuleMatch:

@@ -27,8 +27,6 @@ _INSERTED = re.compile(
     rf"[$#]?\{{\s?(?P<a>{_NAME})(?:[.!:\[(][^{{}}\n]{{0,60}})?\s?\}}|\$(?P<b>{_NAME})|%[sr]|\{{\d?\}}"
 )
 _HOLE: Final = "\ufdd0"
-#: More words of the program after a comma: a string, a list, a name that is no option.
-_GOES_ON = re.compile(rf"[\[\"'`]|{_NAME}(?:\.{_NAME}){{0,2}}\s*[,)\]]|\{{\s*args\s*:")
 _ARGUMENTS_KEY = re.compile(r"\s*args\s*:")
 _FED = re.compile(rf"\b(?:input|stdin)\s{{0,3}}[=:]\s{{0,3}}(?:str\(|[rbf](?=[\"']))?({_NAME})")
 _WRAPPERS: Final = word_set("sudo env nohup exec setsid nice time doas command start call open")
@@ -37,6 +35,8 @@ _CONVERTS: Final = word_set(
     "str bytes repr quote String shlex Buffer path os fspath join resolve Path abspath File toString split encode decode format "
     "string arrayOf listOf vec asList List of as_ref as_str to_string from_utf8_lossy unwrap StrPtr"
 )
+#: More words of the program after a comma: a string, a list, a name that is no option.
+_GOES_ON = re.compile(rf"[\[\"'`]|{_NAME}(?:\.{_NAME}){{0,2}}\s*[,)\]]|\{{\s*args\s*:|&?(?:{'|'.join(sorted(_CONVERTS))})\(")
 _SELF: Final = "python3"
 _MOST_WORDS: Final = 60
 
@@ -68,6 +68,12 @@ def runs(window: str) -> Iterator[tuple[str, bool]]:
     if interprets:
         for match in _FED.finditer(rest):
             yield match[1], False
+
+
+def program_of(window: str) -> str:
+    """The program that a call starts, as it is written; empty if that cannot be told."""
+    words, _ = _words(window)
+    return next((word for word in words if shell.program(word) not in _WRAPPERS), "")
 
 
 def starts_interpreter(window: str) -> bool:

@@ -45,7 +45,7 @@ _WRITES = re.compile(
     rf"\bWriteAll\w{{4,9}}\(\s*@?(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|\bDownloadFile\w{{0,12}}\([^,\n]{{1,400}},\s*@?(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
     rf"\bcopy_stream\([^,\n]{{1,200}},\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|\b(?:copy|getstore|mirror|wget\.download|download|download_file)\(\s*[^,()\n]{{1,300}},\s*(?:(?:out|dest|output|path|filename|file)\s*=\s*)?(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
     rf"\bopen\(\s*(?:my\s+)?\$\w{{1,30}}\s*,\s*[\"']>{{1,2}}[^\"']{{0,20}}[\"']\s*,\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
-    rf"\b(?:writeTextFile|writeFile|outputFile|Deno\.writeFile)\(\s*(?:[\"'`]([^\"'`\n]{{1,300}})[\"'`]|({_NAME}))|\.write\(\s*to(?:File)?:\s*({_NAME})|^\s*({_NAME})\s*<<\s"
+    rf"\b(?:writeTextFile|writeFile|outputFile|Deno\.writeFile)\(\s*(?:[\"'`]([^\"'`\n]{{1,300}})[\"'`]|({_NAME}))|\.write\(\s*to(?:File)?:\s*({_NAME})"
 )
 _HANDLES = re.compile(
     rf"(?:open\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))\s*,\s*[\"'][wax]b?[\"'][^)\n]{{0,80}}\)\s*as\s+({_NAME})|"
@@ -53,7 +53,7 @@ _HANDLES = re.compile(
 )
 #: The same in Go, Rust, Ruby, Lua and PHP: ``f, err := os.Create(path)``, ``f = io.open(path, "w")``.
 _OPENED_BY_NAME = re.compile(
-    rf"(?P<handle>{_NAME})\s*(?:,\s*\w{{1,20}}\s*)?:?=\s*(?:(?:os\.(?:Create|OpenFile)|(?:fs::)?File::create)\(\s*&?(?:[\"'](?P<path>[^\"'\n]{{1,300}})[\"']|(?P<name>{_NAME}))|"
+    rf"(?P<handle>{_NAME})\s*(?:,\s*\w{{1,20}}\s*)?:?=\s*(?:(?:os\.(?:Create|OpenFile)|(?:fs::)?File::create|new\s+(?:java\.io\.)?File)\(\s*&?(?:[\"'](?P<path>[^\"'\n]{{1,300}})[\"']|(?P<name>{_NAME}))|"
     rf"(?:File\.(?:open|new)|io\.open|fopen|open)\(\s*(?:[\"'](?P<other>[^\"'\n]{{1,300}})[\"']|(?P<second>{_NAME}))\s*,\s*[\"'][wax])"
 )
 #: A temporary file: a number and a path, or an object whose name is the path.
@@ -124,7 +124,7 @@ class Followed:
                 or "mkstemp" in raw
                 or ("open(" in raw and " as " in raw)
                 or "createWriteStream" in raw
-                or ("=" in raw and ("os.Create(" in raw or "os.OpenFile(" in raw or "File::create(" in raw or "io.open(" in raw or "fopen(" in raw))
+                or ("=" in raw and ("os.Create(" in raw or "os.OpenFile(" in raw or "File::create(" in raw or "io.open(" in raw or "fopen(" in raw or "new File(" in raw))
             )
             if here or self.names or self.files or self._handles or opens:
                 self._read(raw[: FACTS.piece_characters], offset, here)
@@ -180,7 +180,7 @@ class Followed:
             self._write(line, origin)
         if len(self._handles) < _MOST_HANDLES:
             self._keep_temporary(line)
-        if len(self._handles) < _MOST_HANDLES and ("pen(" in line or "reate(" in line or "OpenFile(" in line) and "=" in line:
+        if len(self._handles) < _MOST_HANDLES and ("pen(" in line or "reate(" in line or "File(" in line) and "=" in line:
             for match in _OPENED_BY_NAME.finditer(line):
                 self._handles[match["handle"]] = base(match["path"] or match["other"] or "") or match["name"] or match["second"]
         if len(self._handles) < _MOST_HANDLES and ("open" in line or "createWriteStream" in line):

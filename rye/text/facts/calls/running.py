@@ -194,7 +194,7 @@ _RARE_WORDS: Final = frozenset(_RARE_SPELLINGS)
 _WORD_LANGUAGES: Final = word_set("pl pm perl rb ruby php sh bash zsh ksh tcl fish shell console")
 _EVALUATES_WORDS = re.compile(r"\b(?:perl|ruby|php)\b")
 TIMER = re.compile(r"\bset(?:Timeout|Interval)\s*\($")
-_CALL_MARKS: Final = ("(", "eval", "=", "include", "require", "Execute")
+_CALL_MARKS: Final = ("(", "eval", "=", "include", "require", "Execute", "load ", "commandLine", "do \"", "do $", "do '")
 _PARENTHESES = re.compile(r"[()]")
 
 
@@ -289,6 +289,7 @@ def _belongs(source: Source, match: re.Match[str], number: int) -> bool:
         languages is None
         or source.language(number) in languages
         or source.text[match.end() : match.end() + 1] in ("'", '"')
+        or ("lua" in languages and "lua " in source.lines[number][: FACTS.piece_characters])
     )
 
 
