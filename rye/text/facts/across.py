@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from rye.limits import FACTS
@@ -27,7 +28,7 @@ def across(
         functions = {
             name: function._replace(first=-1, last=-1)
             for other, known in libraries
-            if other is not source and _names(source, other.path.rpartition("/")[2])
+            if other is not source and _sources(source, other.path.rpartition("/")[2])
             for name, function in known.items()
         }
         if not (files or functions):
@@ -36,6 +37,15 @@ def across(
         lines = {found.line for found in commands}
         for found in (*commands, *(call for call in calls.starts(source, fact, files) if call.line not in lines)):
             yield source, found
+
+
+def _sources(source: Source, name: str) -> bool:
+    """Whether a script takes the functions of another one: ``. lib.sh``."""
+    return (
+        not source.markdown
+        and _names(source, name)
+        and re.search(rf"^[ \t]*(?:\.|source)[ \t][^\n;|&]{{0,200}}{re.escape(name)}", source.text, re.MULTILINE) is not None
+    )
 
 
 def _names(source: Source, name: str) -> bool:

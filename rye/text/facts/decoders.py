@@ -84,12 +84,12 @@ _DECODERS: Final = (
     Decoder(
         word_set("tr"),
         re.compile(
-            r"^(?:-[cCst]{1,3}\x00)?(?!newline|space)(?=[^\x00]*[^\s\x00\\;,:\"'0-9])[^\x00]+\x00(?!newline)(?=[^\x00]*[A-Za-z/|$])[^\x00]+|"
+            r"^(?:-[cCst]{1,3}\x00)?(?!(?:\[:(?:upper|lower):\]|\[?(?:A-Z|a-z)\]?)\x00(?:\[:(?:upper|lower):\]|\[?(?:A-Z|a-z)\]?)(?:$|\x00))(?!newline|space)(?=[^\x00]*[^\s\x00\\;,:\"'0-9])[^\x00]+\x00(?!newline)(?=[^\x00]*[A-Za-z/|$])[^\x00]+|"
             r"^-[a-z]*d[a-z]*\x00(?!newline)(?=[^\x00]*[A-Za-z#@%~^_.+!?=*-])[^\x00]+"
         ),
         piped=True,
     ),
-    Decoder(word_set("printf echo"), re.compile(r"(?:^|\x00)[\"']?%b(?:[^\x00]*\x00)|^[\"']?%0?[1-9]?[oxX][\"']?(?:$|\x00)|^-[nE]?e\x00[^\x00]*\$")),
+    Decoder(word_set("printf"), re.compile(r"^[\"']?(?:\\\\)?%0?[1-9]?[oxX][\"']?(?:$|\x00)")),
     Decoder(word_set("steghide stegseek zsteg outguess stegsnow stepic"), re.compile(r"extract|(?:^|\x00)-(?:sf|r|E|d|C)\b|\.(?:png|jpe?g|bmp|gif|txt)")),
     Decoder(word_set("exiftool identify exiv2 zbarimg"), re.compile(r"(?:^|\x00)(?:-b|-p|-format|-pt|--raw|-q)(?:$|\x00)|%c")),
     Decoder(word_set("jq yq gojq jaq dasel"), re.compile(r"@base(?:64|32)d|implode|@urid")),

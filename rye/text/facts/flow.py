@@ -65,9 +65,10 @@ _RUNNING_OPTION = re.compile(
     r"--command[= ]|--exec[= ]|--eval-file|--script[= ]|--filter[= ]|--rcfile|--post-hook|--pre-hook|--deploy-hook|--renew-hook|--plugin[= ]|--load[= ]|--config-settings|"
     r"\b(?:Proxy|Local|Remote|KnownHosts)Command[= ]|core\.(?:pager|editor|sshCommand|fsmonitor|hooksPath)[= ]|-javaagent:|auto_prepend_file|"
     r"\b(?:node|ruby|perl|php|lua|gawk|awk|gdb|lldb|psql|sqlite3|emacs|n?vim?|less|tmux|screen|nginx|R|octave|gnuplot)\s(?:-\S+\s){0,6}-(?:r|f|M|I|l|S|x|ex|s|d|c|i|g|u|batch|script)\b|"
-    r"\b(?:git)\s(?:-\S+\s){0,6}-c\s|\brsync\s[^|;]{0,200}-e\s|\bzip\s[^|;]{0,200}-TT?\b|\btar\s[^|;]{0,200}-I\s|\bfind\s[^|;]{0,300}-(?:exec|ok)(?:dir)?\s|"
-    r"\b(?:systemd-run|at|batch|crontab|run-parts|start-stop-daemon|daemon|enable|hash|complete|trap|mapfile)\s"
+    r"\b(?:git)\s(?:-\S+\s){0,6}-c\s|\brsync\s[^|;]{0,200}-e\s|\bzip\s[^|;]{0,200}-TT?\b|\btar\s[^|;]{0,200}-I\s|\bfind\s[^|;]{0,300}-(?:exec|ok)(?:dir)?\s"
 )
+_RUN_FILES: Final = word_set("systemd-run at crontab start-stop-daemon enable")
+"""Programs that run the files, or load the libraries, that their arguments name."""
 _MOUNTERS: Final = word_set("hdiutil mount")
 _BACKWARDS = re.compile(r"\bmk(?:fifo|nod)\b|\bdone\s{0,4}<|\btrap\s|\bmake\s-f\s")
 _CONFIGURED_OUTPUT = re.compile(r"^[ \t]*-{0,2}o(?:utput)?[ \t]*[=: ][ \t]*[\"']?([^\s\"']{1,200})", re.MULTILINE)
@@ -294,7 +295,11 @@ class Flow:
                 self._report(child_origin(word, outputs) or self._named(loaded[1]), command, line)
                 for part in re.split(r"[=:\s@]", loaded[1]) if self.files else ():
                     self._report_file(part, command, line)
-        if self.files and _RUNNING_OPTION.search(line.text, command.start, command.end) is not None:
+        first = shell.head(command) if self.files else -1
+        if self.files and (
+            (first >= 0 and line.code and command.words[first].text in _RUN_FILES)
+            or _RUNNING_OPTION.search(line.text, command.start, command.end) is not None
+        ):
             for word in command.words[1:]:
                 for part in re.split(r"[=:,\s]", word.text.strip("\"'")):
                     self._report_file(part, command, line)

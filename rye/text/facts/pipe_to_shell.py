@@ -139,11 +139,13 @@ _LAUNCHER_SPELLINGS: Final = (
 )
 #: Programs that run what an address names, with their first words. A package or an archive that is installed is unpinned-fetch.
 _LAUNCHERS: Final = (
-    r"(?:mshta|regsvr32|msiexec|deno\s+(?:run|serve|test|bench|install|compile|x)|bun\s+run|uv(?:\.exe)?\s+run|(?:uvx\s+)?pipx\s+run|jbang|groovy|kscript|amm|scala(?:-cli)?|javaws|"
+    r"(?:deno\s+(?:serve|test|bench|install|compile|x)|uv(?:\.exe)?\s+run|(?:uvx\s+)?pipx\s+run|jbang|groovy|kscript|amm|scala(?:-cli)?|javaws|"
     r"streamlit\s+run|marimo\s+(?:edit|run)|papermill|k6\s+run|wasmer\s+run|task|zinit\s+(?:snippet|load)|antigen\s+bundle)"
 )
 _SELF_RUNNING = re.compile(
-    rf"\b{_LAUNCHERS}(?:\.exe)?[ \t\x1f](?:-\S{{1,60}}\s(?:(?!https?:)[\w.@][\w.,@=<>~!+-]{{0,59}}\s)?|run\s|/\S{{1,20}}\s){{0,8}}" r"[^\s\x1e]{0,10}https?://[\w$%\[{][^\s`;|)]{0,300}"
+    rf"\b{_LAUNCHERS}[ \t\x1f](?:-\S{{1,60}}\s(?:(?!https?:)[\w.@][\w.,@=<>~!+-]{{0,59}}\s)?|run\s){{0,8}}[\"']?https?://(?!localhost|127\.)"
+    r"[\w$%\[{][^\s`;|)]{0,300}"
+    r"|\b(?:mshta|regsvr32|msiexec|deno\s+run|bun\s+run)(?:\.exe)?[ \t\x1f](?:-\S{1,60}\s|/\S{1,20}\s){0,6}[^\s\x1e]{0,10}https?://[\w$%\[{][^\s`;|)]{0,300}"
     r"|\b(?:rundll32|regsvr32|mshta|msiexec|cscript|wscript|start|installutil|control|"
     r"cmd(?:\.exe)?\s/c)(?:\.exe)?[ \t\x1f](?:[-/\"]\S{0,20}\s){0,4}[\"']?(?:\\\\|"
     r"//)[\w.-]{1,80}(?:@\w{1,5}){0,2}[\\/][^\s`|]{1,200}"

@@ -76,7 +76,7 @@ DECODED: Final = Kind(
         r"\bstrrev\(|\bconvert_uudecode\(|\bgzdecode\(|\bstr_rot13\(|\bopenssl_decrypt\(|\bsodium_crypto_\w{3,30}_open\(|\bZlib::|\.tr\(\s*[\"'][A-Za-z]-|\btr/[A-Za-z]|"
         r"DecodeString\(|\bbase64::|\bhex::decode|\bFromBase64String\b|\bFromHexString\b|\bUncompress\(|\bgzip\.NewReader|\bzlib\.NewReader|GZIPInputStream|InflaterInputStream|DeflateStream|GZipStream|"
         r"\bBase64\.(?:decode|url_decode|decode64)\b|\bPako\.|\bpako\.|\bLZString\.|\bfflate\.|\bDecompressionStream\(|fromBase64\(|\bfromHex\(|"
-        r"data:[\w/+.-]{1,40};base64,|Base64\.getDecoder|\[::-1\]|\.reverse\(\)\s*\.join|(?:\\x[0-9a-f]{2}){4}",
+        r"data:[\w/+.-]{1,40};base64,|Base64\.getDecoder|\[::-1\]|\.reverse\(\)\s*\.join|(?:\\x[0-9a-f]{2}){4}|(?:\\0?[0-3][0-7]{2}){4}",
     ),
     triggers(
         "b64decode urlsafe_b64decode standard_b64decode b32decode b16decode b85decode a85decode fromhex unhexlify "
