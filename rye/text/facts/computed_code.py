@@ -155,6 +155,8 @@ def _takes(command: shell.Command, at: int, line: Line, source: Source) -> bool:
     first = code[0]
     if shell.program(command.words[at].text) in ("source", ".") or command.words[at].text == ".":
         return False
+    if first.children and first.children[0].opened == "(" and shell.program(command.words[at].text) in _POWERSHELL:
+        return line.code
     if first.children and first.text.startswith("$(") and first.children[0].opened in ("$(", "`"):
         return not _prints_settings(first)
     return _WHOLE_VARIABLE.match(first.text) is not None

@@ -31,11 +31,12 @@ _TRIGGERS = triggers(
         "deflatestream",
         "base64d",
         "char",
+        "bxor",
     }
 )
 #: Very common words, each with the strings that the text must contain for them to decode something.
 _SPELLINGS: Final = (
-    (triggers(("tr",)), (b"| tr ", b"|tr ", b" tr ", b"{ tr ", b"\ntr ")),
+    (triggers(("tr",)), (b"tr ",)),
     (triggers(("rev",)), (b"rev |", b"rev|", b"| rev", b"|rev", b"rev <", b"rev &lt;", b"{ rev", b"rev)")),
     (triggers(("jq", "yq")), (b"base64d", b"base32d", b"implode", b"@urid")),
     (triggers(("printf",)), (b"printf %o", b"printf %x", b"printf %03o", b"printf %02x")),
@@ -56,7 +57,7 @@ _ENCODED_OPTION = re.compile(
 _FROM_BASE64 = re.compile(r"frombase64string|gzipstream|deflatestream", re.IGNORECASE)
 #: A call that decodes, in PowerShell or in code that a shell passes to an interpreter.
 _DECODING_CALL = re.compile(
-    rf"{_FROM_BASE64.pattern}|\b(?:urlsafe_|standard_)?b(?:64|32|16|85)decode\b|\bdecode_?(?:base)?64\b|\bbase64_decode\b|\bunhexlify\b|\[char(?:\[\])?\]",
+    rf"{_FROM_BASE64.pattern}|\b(?:urlsafe_|standard_)?b(?:64|32|16|85)decode\b|\bdecode_?(?:base)?64\b|\bbase64_decode\b|\bunhexlify\b|\[char(?:\[\])?\]|^-bxor$|\[array\]::reverse",
     re.IGNORECASE,
 )
 _POWERSHELL_RUNS = re.compile(

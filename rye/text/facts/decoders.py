@@ -12,7 +12,7 @@ from rye.text.facts.tables import word_set
 
 Saves = Callable[[list[str]], tuple[str, ...]]
 
-_OPTION = r"(?:-[A-Za-z]*[dD][A-Za-z]*|--d(?:e(?:c(?:ode|ompress)?)?)?|--uncompress|-decode(?:hex)?|/decode(?:hex)?)"
+_OPTION = r"(?:-[A-Za-z]*[dD][A-Za-z]*|--d(?:e(?:c(?:ode|ompress|rypt)?)?)?|--uncompress|-decode(?:hex)?|/decode(?:hex)?)"
 _DECODES: Final = re.compile(rf"(?:^|\x00){_OPTION}(?:$|\x00)")
 _TO_STDOUT: Final = re.compile(r"-[a-z]*c[a-z]*|--stdout|--to-stdout")
 _INTO: Final = frozenset(("-out", "-o", "--output"))
@@ -102,7 +102,7 @@ _DECODERS: Final = (
         re.compile(
             r"b64decode|b32decode|b85decode|a85decode|fromhex|unhexlify|a2b_|decompress|decode_base64|decode64|base64_decode|unpack|codecs|"
             r"pack\(.?H|atob|base64\.|,[\s\x00]?(?:base64|hex)\)|MIME::Base64|rot.?13|gzinflate|frombase64string|fromcharcode|strrev|hex2bin|"
-            r"convert_uudecode|\[::-1\]|\bchr\(|\bchr\x00|\bhex\(|maketrans|\.reverse|scalar\x00?\s?reverse|\by/|\btr/",
+            r"convert_uudecode|\[::-1\]|\bchr\(|\bchr\x00|\bhex\(|maketrans|\.reverse|\breverse\b|\.chr\b|\.hex\b|\by/|\btr/",
             re.IGNORECASE,
         ),
     ),

@@ -119,7 +119,8 @@ class Fetcher(NamedTuple):
 
 _URL: Final = re.compile("://")
 _FETCHERS: Final = (
-    Fetcher(word_set("curl curlie xh iwr irm invoke-webrequest invoke-restmethod lwp-request nc ncat netcat")),
+    Fetcher(word_set("curl curlie xh iwr irm invoke-webrequest invoke-restmethod lwp-request")),
+    Fetcher(word_set("nc ncat netcat"), re.compile(r"(?:^| )-[a-z]*l[a-z]*(?:$| )|[$%/.:{@]|(?:^| )\w[\w-]* \d{2,5}(?:$| )")),
     Fetcher(word_set("socat dig nslookup drill rclone")),
     Fetcher(word_set("wget wget2"), saves=_wget),
     Fetcher(word_set("aria2c axel lwp-download"), saves=_named_or_address),

@@ -53,7 +53,7 @@ _FINDERS: Final = word_set("find fd")
 _INSTALLERS: Final = word_set(
     "dpkg rpm installer msiexec gdebi java wine mono rundll32 regsvr32 import-module installutil msbuild pip "
     "pip3 npm pnpm yarn gem apt apt-get dnf yum "
-    "zypper pacman apk brew snap flatpak code docker adb luarocks add-appxpackage dotnet launchctl at"
+    "zypper pacman apk brew snap flatpak code docker adb luarocks add-appxpackage dotnet launchctl at ansible-playbook papermill snakemake jbang"
 )
 #: Variables whose value a program runs or loads.
 _LOADED_BY_NAME = re.compile(
@@ -70,7 +70,7 @@ _RUNNING_OPTION = re.compile(
 _RUN_FILES: Final = word_set("systemd-run at crontab start-stop-daemon enable")
 """Programs that run the files, or load the libraries, that their arguments name."""
 _MOUNTERS: Final = word_set("hdiutil mount")
-_BACKWARDS = re.compile(r"\bmk(?:fifo|nod)\b|\bdone\s{0,4}<|\btrap\s|\bmake\s-f\s")
+_BACKWARDS = re.compile(r"\bmk(?:fifo|nod)\b|\bdone\s{0,4}<|\btrap\s|^make -f |\b(?:BASH_ENV|LD_PRELOAD|PYTHONSTARTUP|NODE_OPTIONS|PROMPT_COMMAND|DYLD_INSERT_LIBRARIES)=", re.MULTILINE)
 _CONFIGURED_OUTPUT = re.compile(r"^[ \t]*-{0,2}o(?:utput)?[ \t]*[=: ][ \t]*[\"']?([^\s\"']{1,200})", re.MULTILINE)
 _DESCRIPTOR = re.compile(r"(?:&|/dev/fd/|/proc/self/fd/)\$?\{?(\w{1,40})\}?")
 _UNPACKED_INTO: Final = frozenset(("/tmp", "/opt", "/srv", "/var", "/home", "/mnt"))
@@ -177,6 +177,8 @@ class Flow:
         if brought is not None:
             self._save_output(command, name, brought, own)
         self._assign(command, outputs)
+        if self.names:
+            self._write_by_call(command)
         if command.words[0].text in _LOOPS or (
             command.words[0].text.lstrip("@").lower() == "for" and len(command.words) > 3
         ):
@@ -440,6 +442,15 @@ class Flow:
                 if origin is not None:
                     self.names[match[1]] = origin
 
+    def _write_by_call(self, command: shell.Command) -> None:
+        """.NET's calls that write a file: ``[IO.File]::WriteAllBytes("a.exe", $bytes)``."""
+        for word in command.words:
+            if word.children and "writeall" in word.text.lower():
+                given = [inner.text.strip(",") for child in word.children for part in child.commands for inner in part.words]
+                origin = next((known for text in given if (known := self._named(text)) is not None), None)
+                if origin is not None and given:
+                    self._save(given[0], origin)
+
     def _each_line(self, command: shell.Command, line: Line, outputs: Outputs) -> None:
         """cmd: ``for /f %i in ('command') do %i`` runs each line that the command prints."""
         words = command.texts()
@@ -531,7 +542,7 @@ class Flow:
         if inside is not None:
             self._report(inside, command, line)
             return
-        if self.unpacked is None or not line.code or line.first - self.unpacked[1] > _UNPACKED_LINES:
+        if self.unpacked is None or not line.code or not 0 <= line.first - self.unpacked[1] <= _UNPACKED_LINES:
             return
         relative = "/" in text and not text.startswith(("/", "~", "http", "-"))
         if (text.startswith("./") or (relative and text.endswith(_SCRIPT_SUFFIXES))) and not self._is_attached(text):

@@ -88,6 +88,8 @@ def find_in_commands(source: Source) -> Iterator[RuleMatch]:
     for spellings, more in _LAUNCHER_SPELLINGS:
         if source.has(more) and any(spelling in source.lowered for spelling in spellings):
             launchers |= more
+    if "start \\\\" in source.text or "start //" in source.text:
+        launchers |= triggers(("start",))
     if source.has(launchers) and ("://" in source.text or "\\\\" in source.text):
         for line in source.logical_lines(launchers):
             for match in _SELF_RUNNING.finditer(line.text):

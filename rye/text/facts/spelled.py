@@ -298,7 +298,7 @@ def _with_values(text: str, words: frozenset[bytes]) -> str:
         for number in joined:
             lines[number] = _JOINED.sub("", lines[number])
         text = "\n".join(lines)
-    parts = [".join("] if ".join(" in text else []
+    parts = [mark for mark in (".join(", ".format(") if mark in text]
     if "{" in text:
         parts += _FORMATS
     if not _CALL_WORDS.isdisjoint(words):
@@ -425,6 +425,8 @@ def _line_with_values(line: str, values: Mapping[str, _Value]) -> str:
 
     if ".join(" in line:
         line = _JOINED_BY_NAME.sub(lambda match: _joined(match, values), line)
+    if ".format(" in line:
+        line = _FORMAT_CALL.sub(lambda match: _inserted_in_order(match, string), line)
     line = _ELEMENT.sub(lambda match: _element(match, values), line)
     if "+" in line:
         line = _AFTER.sub(after, _BEFORE.sub(before, _BOTH.sub(both, line)))
@@ -432,6 +434,19 @@ def _line_with_values(line: str, values: Mapping[str, _Value]) -> str:
         line = _FORMATTED.sub(inserted, line)
     line = _CALLS.sub(lambda match: _ARGUMENT.sub(argument, match[0]), line)
     return _JOINED.sub("", line) if "+" in line else line
+
+
+_FORMAT_CALL = re.compile(r"([\"'])([^\"'\n]{0,200}\{\d?\}[^\"'\n]{0,200})\1\.format\(([^()\n]{1,200})\)")
+
+
+def _inserted_in_order(match: re.Match[str], string: Callable[[str], str | None]) -> str:
+    """``"{} {}".format(a, "b")`` with the arguments whose values are known in their places."""
+    arguments = [part.strip() for part in match[3].split(",")]
+    text = match[2]
+    for argument in arguments:
+        value = argument[1:-1] if argument[:1] in ("'", '"') and argument[-1:] == argument[:1] else string(argument)
+        text = re.sub(r"\{\d?\}", lambda _, value=value: "?" if value is None else value, text, count=1)
+    return f"{match[1]}{text}{match[1]}"
 
 
 def _joined(match: re.Match[str], values: Mapping[str, _Value]) -> str:

@@ -99,6 +99,9 @@ def _commands(source: Source, words: frozenset[bytes]) -> Iterator[RuleMatch]:
                 if not command.words:
                     continue
                 names = [shell.program(word.text) for word in command.words]
+                applied = _applied_input(command, names)
+                if applied:
+                    yield RuleMatch(UNPINNED_FETCH, applied, *source.place(line, command.words[0].start, names[0]))
                 if "git" in names:
                     after = command.texts()[names.index("git") + 1 :]
                     if any(COMMIT.fullmatch(word) for word in after):
@@ -117,6 +120,19 @@ def _commands(source: Source, words: frozenset[bytes]) -> Iterator[RuleMatch]:
                         yield found
     for found, _ in clones:
         yield found
+
+
+def _applied_input(command: shell.Command, names: list[str]) -> str:
+    """``kubectl apply -f -`` and ``docker compose -f - up`` behind a pipe from an address, as one value; empty if it is none."""
+    texts = command.texts()
+    before = command.before
+    if before is None or not _APPLIES.intersection(names[:2]) or "-" not in texts:
+        return ""
+    address = next((word.text for word in before.words if "://" in word.text), "")
+    return shown(f"{' '.join(texts[:4])} {address}") if address and texts[texts.index("-") - 1] in ("-f", "--filename", "--file") else ""
+
+
+_APPLIES: Final = word_set("kubectl oc docker podman docker-compose nerdctl k3s")
 
 
 def _without_pinned(clones: list[tuple[RuleMatch, str]], words: list[str]) -> list[tuple[RuleMatch, str]]:

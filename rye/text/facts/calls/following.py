@@ -22,7 +22,9 @@ _ASSIGNED = re.compile(
     rf"|[(,=]\s*\(?\s*\{{\s*(?:\w{{1,40}}\s*:\s*)?({_NAME})\s*\}}\s*\)?\s*=>|\{{\s*(?:\w{{1,40}}\s*:\s*)?({_NAME})\s*\}}\s*=(?![=>])"
 )
 #: The first of several names that a line assigns: ``path, headers = urlretrieve(…)``.
-_SEVERAL = re.compile(rf"\s{{0,40}}({_NAME})\s*,[\w\s,*]{{1,60}}:?=(?![=>])")
+_SEVERAL = re.compile(
+    rf"\s{{0,40}}(?:_\s?,\s?({_NAME})\s*(?:,[\w\s,*]{{1,60}})?|({_NAME})\s*,[\w\s,*]{{1,60}}):?=(?![=>])"
+)
 _FIRST_PARAMETER: Final = 5
 _LAST_PARAMETER: Final = 7
 """Between these groups, ``_ASSIGNED`` matches parameters of functions."""
@@ -167,8 +169,9 @@ class Followed:
                     self.names.setdefault(gathered[1], origin)
             self._unpack(line, origin)
             several = _SEVERAL.match(line)
-            if several is not None and several[1] not in _COMMON:
-                self.names.setdefault(several[1], origin)
+            name = (several[1] or several[2]) if several is not None else ""
+            if name and name not in _COMMON:
+                self.names.setdefault(name, origin)
             self._assign(line, origin, found)
             if found is not None and found[0].startswith("except"):
                 raised = re.search(rf"\bas\s+({_NAME})\s*:", line)

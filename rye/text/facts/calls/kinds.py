@@ -42,6 +42,7 @@ FETCHED: Final = Kind(
         # what an error of a request brings, and further libraries
         r"\b\w{1,40}\.response\.(?:data|body|text)\b|\bexcept\s+(?:[\w.]{1,40}\.)?(?:HTTPError|HTTPStatusError|URLError)\s+as\b|"
         r"\bwget\.download\(|\bgdown\.|\btreq\.|\bRoboBrowser\b|\bxmlrpc\.client\b|\bServerProxy\(|\bpoplib\b|\bsmb\w{0,12}\.open|\bparamiko\b|\bfabric\.|\btelnetlib\b|"
+        r"\.b[lr]pop\(|\bfeedparser\.parse\(|\bKafkaConsumer\(|\bmqtt\.Client\(|\bzmq\.|\bpika\.|\bTeleBot\(|\bdiscord\.Client\(|"
         r"\bget_object\(|\bdownload_fileobj\(|\bdownload_file\(|\bGist\b|\bfetchSync\(|\bnode-fetch\b|\bphin\(|\bbent\(|\brequest\(\s*[\"'{]|\$\.(?:get|ajax|getJSON)\(|"
         r"\bcopy\(\s*[\"']https?:|\bfopen\(\s*[\"']https?:|\bcurl_init\(|\bGuzzle|\bgetstore\(|\bREST::Client|\bMojo::UserAgent|\bopen-uri\b|\bopen_uri\b|\bExcon\.|\bRestClient\.|\bTyphoeus\.|"
         r"\bClient::new\(\)\.get|\bisahc::|\bcurl::easy|\battohttpc::|\bnet\.Dial\(|\bnet\.LookupTXT\(|\bresty\.|\bHttpRequest\.newBuilder|\bOkHttpClient\b|\bJsoup\.connect|\bRestTemplate\b|"
@@ -59,7 +60,7 @@ FETCHED: Final = Kind(
         "download_file gist fetchsync phin bent ajax getjson curl_init guzzle guzzlehttp getstore mojo open_uri excon "
         "restclient typhoeus isahc attohttpc dial lookuptxt resty httprequest okhttpclient jsoup resttemplate httpget tourl httpoison "
         "finch slurp dnsname dns_get_record bitstransfer getstringasync getbytearrayasync getasync readtext "
-        "readbytes"
+        "readbytes blpop brpop feedparser kafkaconsumer mqtt zmq pika telebot discord"
     ),
 )
 DECODED: Final = Kind(
@@ -75,7 +76,7 @@ DECODED: Final = Kind(
         r"\bAES\.new\(|\bARC4\.new\(|\bcreateDecipher(?:iv)?\(|\bsubtle\.decrypt\(|CryptoJS\.\w{2,12}\.decrypt|\bSecretBox\(|\bmaketrans\(|\.translate\(\s*(?:str\.)?\w*[tT]able|"
         r"\bstrrev\(|\bconvert_uudecode\(|\bgzdecode\(|\bstr_rot13\(|\bopenssl_decrypt\(|\bsodium_crypto_\w{3,30}_open\(|\bZlib::|\.tr\(\s*[\"'][A-Za-z]-|\btr/[A-Za-z]|"
         r"DecodeString\(|\bbase64::|\bhex::decode|\bFromBase64String\b|\bFromHexString\b|\bUncompress\(|\bgzip\.NewReader|\bzlib\.NewReader|GZIPInputStream|InflaterInputStream|DeflateStream|GZipStream|"
-        r"\bBase64\.(?:decode|url_decode|decode64)\b|\bPako\.|\bpako\.|\bLZString\.|\bfflate\.|\bDecompressionStream\(|fromBase64\(|\bfromHex\(|"
+        r"\bBase64\.(?:decode|url_decode|decode64)\b|\bPako\.|\bpako\.|\bLZString\.|\bfflate\.|\bDecompressionStream\(|\bsetpassword\(|\bpwd\s?=\s?b?[\"']|\bpyzipper\b|\bpy7zr\b|\bUint8Array(?:\.(?:from|of))?\(\s*\[?\s*\d|\[array\]::[rR]everse|-bxor\b|fromBase64\(|\bfromHex\(|"
         r"data:[\w/+.-]{1,40};base64,|Base64\.getDecoder|\[::-1\]|\.reverse\(\)\s*\.join|(?:\\x[0-9a-f]{2}){4}|(?:\\0?[0-3][0-7]{2}){4}",
     ),
     triggers(
@@ -87,7 +88,7 @@ DECODED: Final = Kind(
         "bz2decompressor quopri fernet decryptor aes arc4 createdecipheriv createdecipher decrypt secretbox maketrans strrev "
         "convert_uudecode gzdecode openssl_decrypt zlib tr decodestring hex frombase64string fromhexstring uncompress newreader "
         "gzipinputstream inflaterinputstream deflatestream gzipstream pako lzstring fflate decompressionstream frombase64 "
-        "sodium_crypto_secretbox_open"
+        "sodium_crypto_secretbox_open setpassword pwd pyzipper py7zr uint8array array bxor"
     ),
     ("\\x", "[::-1]"),
 )

@@ -47,6 +47,7 @@ _NAMING: Final = (
     "=exec",
     "= Function",
     "=Function",
+    "fetch;",
     "= os.",
     "= subprocess",
     "child_process",
@@ -92,7 +93,7 @@ _ALIASES: Final = (
     re.compile(
         rf"(?<![\w.$])(?P<name>{_NAME})\s{{0,4}}:?=\s{{0,4}}(?:new\s)?(?:await\s)?(?:(?:(?:util\.)?promisify|(?:functools\.)?partial)\(\s?)?"
         rf"(?:\(\s?0\s?,\s?)?(?P<module>(?:(?:window|globalThis|global|self|builtins|__builtins__)\.)?"
-        rf"(?:{MODULES}(?:\.{_NAME}){{0,2}}|{_RUNS}))(?:\.bind\([^()\n]{{0,40}}\))?\s?\)?\s{{0,4}}(?=[;,\n]|$)"
+        rf"(?:{MODULES}(?:\.{_NAME}){{0,2}}|{_RUNS}|fetch))(?:\.bind\([^()\n]{{0,40}}\))?\s?\)?\s{{0,4}}(?=[;,\n]|$)"
     ),
 )
 #: ``make = [].filter.constructor``: the constructor of a function makes functions of text.

@@ -80,7 +80,12 @@ def plain(text: str, names: Names | None = None, *, code: bool = False, room: in
         text = _IEX_CALL.sub(r"\1 (", text)
     if "$" in text or "^" in text:
         text = _NOTHING.sub("", _IFS.sub(" ", text))
-    return names.filled_in(text, room) if names is not None else text
+    if names is None:
+        return text
+    known = names.filled_in(text, room)
+    if known != text and "$(" in known and ("printf" in known or "echo" in known):
+        known = _without_built_words(known, code)
+    return known
 
 
 def _without_built_words(text: str, code: bool) -> str:
