@@ -11,7 +11,6 @@ from rye.text.facts.flow import Flow
 from rye.text.facts.functions import functions_in
 from rye.text.facts.source import Origin, RuleMatch, Source, Sources
 
-
 Words = Callable[[Source], frozenset[bytes]]
 """The words of a source's lines that can bring something in."""
 
@@ -44,7 +43,8 @@ def _sources(source: Source, name: str) -> bool:
     return (
         not source.markdown
         and _names(source, name)
-        and re.search(rf"^[ \t]*(?:\.|source)[ \t][^\n;|&]{{0,200}}{re.escape(name)}", source.text, re.MULTILINE) is not None
+        and re.search(rf"^[ \t]*(?:\.|source)[ \t][^\n;|&]{{0,200}}{re.escape(name)}", source.text, re.MULTILINE)
+        is not None
     )
 
 
@@ -61,10 +61,6 @@ def _foreign(sources: Sequence[Source], fact: str) -> Iterator[tuple[Source, dic
                 every.setdefault(name, origin._replace(elsewhere=True))
     for source in sources if every else ():
         own = source.saved.get(fact, {})
-        named = {
-            name: origin
-            for name, origin in every.items()
-            if name not in own and _names(source, name)
-        }
+        named = {name: origin for name, origin in every.items() if name not in own and _names(source, name)}
         if named:
             yield source, named

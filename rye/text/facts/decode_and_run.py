@@ -42,12 +42,16 @@ _SPELLINGS: Final = (
     (triggers(("printf",)), (b"printf %o", b"printf %x", b"printf %03o", b"printf %02x")),
     (triggers(("awk", "gawk", "mawk", "nawk")), (b"%c", b"strtonum", b"substr($0,")),
     (triggers(("age", "compress")), (b"-d", b"--decrypt")),
-    (triggers(("dc", "morse", "caesar", "identify")), (b"| dc", b"dc -e", b"| morse", b"| caesar", b"identify -format")),
+    (
+        triggers(("dc", "morse", "caesar", "identify")),
+        (b"| dc", b"dc -e", b"| morse", b"| caesar", b"identify -format"),
+    ),
 )
 _LANGUAGES: Final = triggers("python python3 perl ruby node nodejs php deno bun lua")
 #: Words of code that decodes, on the command line of a language.
 _CODE_WORDS: Final = triggers(
-    "b64decode b32decode b85decode fromhex unhexlify decompress decode_base64 decode64 base64_decode unpack pack atob base64 rot13 "
+    "b64decode b32decode b85decode fromhex unhexlify decompress decode_base64 decode64 base64_decode unpack pack atob "
+    "base64 rot13 "
     "gzinflate fromcharcode strrev hex2bin chr hex maketrans reverse codecs pe"
 )
 _ENCODED_OPTION = re.compile(
@@ -110,7 +114,11 @@ def _words(source: Source) -> frozenset[bytes]:
     for more, spellings in _SPELLINGS:
         if source.has(more) and any(spelling in source.lowered for spelling in spellings):
             words |= more
-    if source.has(_LANGUAGES) and (source.has(_CODE_WORDS) or "[::-1]" in source.text) and source.has_code_on_a_command_line(_LANGUAGES):
+    if (
+        source.has(_LANGUAGES)
+        and (source.has(_CODE_WORDS) or "[::-1]" in source.text)
+        and source.has_code_on_a_command_line(_LANGUAGES)
+    ):
         words |= _LANGUAGES
     return words
 

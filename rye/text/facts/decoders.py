@@ -12,7 +12,9 @@ from rye.text.facts.tables import word_set
 
 Saves = Callable[[list[str]], tuple[str, ...]]
 
-_OPTION = r"(?:-[A-Za-z]*[dD][A-Za-z]*|--d(?:e(?:c(?:ode|ompress|rypt)?)?)?|--uncompress|-decode(?:hex)?|/decode(?:hex)?)"
+_OPTION = (
+    r"(?:-[A-Za-z]*[dD][A-Za-z]*|--d(?:e(?:c(?:ode|ompress|rypt)?)?)?|--uncompress|-decode(?:hex)?|/decode(?:hex)?)"
+)
 _DECODES: Final = re.compile(rf"(?:^|\x00){_OPTION}(?:$|\x00)")
 _TO_STDOUT: Final = re.compile(r"-[a-z]*c[a-z]*|--stdout|--to-stdout")
 _INTO: Final = frozenset(("-out", "-o", "--output"))
@@ -65,7 +67,8 @@ _DECODERS: Final = (
     Decoder(word_set("gzip bzip2 xz zstd pigz pbzip2 lz4 lzop lzip compress brotli lzma snzip"), _DECODES, _unpacked),
     Decoder(
         word_set(
-            "base64 gbase64 base32 basenc basez b64 base64url base58 base91 base85 base45 zbase32 ascii85 openssl gpg gpg2 age rage "
+            "base64 gbase64 base32 basenc basez b64 base64url base58 base91 base85 base45 zbase32 ascii85 openssl gpg "
+            "gpg2 age rage "
             "ccrypt mcrypt aespipe qprint punycode"
         ),
         _DECODES,
@@ -90,8 +93,14 @@ _DECODERS: Final = (
         piped=True,
     ),
     Decoder(word_set("printf"), re.compile(r"^[\"']?(?:\\\\)?%0?[1-9]?[oxX][\"']?(?:$|\x00)")),
-    Decoder(word_set("steghide stegseek zsteg outguess stegsnow stepic"), re.compile(r"extract|(?:^|\x00)-(?:sf|r|E|d|C)\b|\.(?:png|jpe?g|bmp|gif|txt)")),
-    Decoder(word_set("exiftool identify exiv2 zbarimg"), re.compile(r"(?:^|\x00)(?:-b|-p|-format|-pt|--raw|-q)(?:$|\x00)|%c")),
+    Decoder(
+        word_set("steghide stegseek zsteg outguess stegsnow stepic"),
+        re.compile(r"extract|(?:^|\x00)-(?:sf|r|E|d|C)\b|\.(?:png|jpe?g|bmp|gif|txt)"),
+    ),
+    Decoder(
+        word_set("exiftool identify exiv2 zbarimg"),
+        re.compile(r"(?:^|\x00)(?:-b|-p|-format|-pt|--raw|-q)(?:$|\x00)|%c"),
+    ),
     Decoder(word_set("jq yq gojq jaq dasel"), re.compile(r"@base(?:64|32)d|implode|@urid")),
     Decoder(
         word_set("awk gawk mawk nawk"),

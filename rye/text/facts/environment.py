@@ -107,11 +107,9 @@ def find(source: Source) -> Iterator[RuleMatch]:
 class _Sent(Flow):
     """Follows a dump until a program that talks to the network gets it, or a connection of the shell."""
 
-    sockets: frozenset[str] | set[str] = frozenset()
-
     def run(self) -> list[RuleMatch]:
         """Return every place where a dump leaves."""
-        self.sockets = set()
+        self.sockets: set[str] = set()
         self.words |= triggers(("tcp", "udp"))
         return super().run()
 
@@ -121,7 +119,11 @@ class _Sent(Flow):
         if any(target.startswith(_CONNECTIONS) or target in self.sockets for target in command.writes):
             own = incoming or _dumps(command, line.text) or self._handed_on(command, outputs)
             if own is not None:
-                self.found.append(RuleMatch(SECRET_PATH, VALUE, *self.source.place(line, command.words[0].start, command.words[0].text)))
+                self.found.append(
+                    RuleMatch(
+                        SECRET_PATH, VALUE, *self.source.place(line, command.words[0].start, command.words[0].text)
+                    )
+                )
         index = shell.head(command)
         if index < 0 or shell.program(command.words[index].text) not in _SENDERS:
             return

@@ -101,7 +101,9 @@ def _by_address(arguments: list[str]) -> tuple[str, ...]:
     )
 
 
-_FILE_IN_CODE = re.compile(r"(?:^|[\s,(])((?:[~.$]{0,2}[\w$-]{0,40}/){0,6}[\w-]{1,60}\.(?:sh|py|js|mjs|cjs|php|rb|pl|lua|exe|bin|ps1|bat|run|so|dll|dylib|jar)|/(?:tmp|var|dev/shm|opt|usr)/[\w./-]{1,80})(?=[\s,;)]|$)")
+_FILE_IN_CODE = re.compile(
+    r"(?:^|[\s,(])((?:[~.$]{0,2}[\w$-]{0,40}/){0,6}[\w-]{1,60}\.(?:sh|py|js|mjs|cjs|php|rb|pl|lua|exe|bin|ps1|bat|run|so|dll|dylib|jar)|/(?:tmp|var|dev/shm|opt|usr)/[\w./-]{1,80})(?=[\s,;)]|$)"
+)
 _MOST_PROGRAMS: Final = 8
 """How many words of a command are tried as the program that fetches."""
 
@@ -120,7 +122,9 @@ class Fetcher(NamedTuple):
 _URL: Final = re.compile("://")
 _FETCHERS: Final = (
     Fetcher(word_set("curl curlie xh iwr irm invoke-webrequest invoke-restmethod lwp-request")),
-    Fetcher(word_set("nc ncat netcat"), re.compile(r"(?:^| )-[a-z]*l[a-z]*(?:$| )|[$%/.:{@]|(?:^| )\w[\w-]* \d{2,5}(?:$| )")),
+    Fetcher(
+        word_set("nc ncat netcat"), re.compile(r"(?:^| )-[a-z]*l[a-z]*(?:$| )|[$%/.:{@]|(?:^| )\w[\w-]* \d{2,5}(?:$| )")
+    ),
     Fetcher(word_set("socat dig nslookup drill rclone")),
     Fetcher(word_set("wget wget2"), saves=_wget),
     Fetcher(word_set("aria2c axel lwp-download"), saves=_named_or_address),
@@ -150,7 +154,12 @@ _FETCHERS: Final = (
     Fetcher(word_set("npm yarn pnpm"), re.compile(r"^(?:view|info|show|v)\b"), _nothing),
     Fetcher(word_set("psql mysql mongosh mongo clickhouse-client"), re.compile(r"://|(?:^| )(?:-h|--host)"), _nothing),
     Fetcher(word_set("docker podman nerdctl"), re.compile(r"^run\b(?!.* (?:-v|--volume|--mount|-w)\b)"), _nothing),
-    Fetcher(word_set("mosquitto_sub kcat kafkacat whois snmpget snmpwalk ldapsearch smbclient wscat websocat grpcurl nats ntfy fetchmail twurl")),
+    Fetcher(
+        word_set(
+            "mosquitto_sub kcat kafkacat whois snmpget snmpwalk ldapsearch smbclient wscat websocat grpcurl nats ntfy "
+            "fetchmail twurl"
+        )
+    ),
     Fetcher(word_set("glab"), re.compile(r"(?:^| )(?:api|snippet) ")),
     Fetcher(word_set("sftp"), re.compile(":"), _copied),
     Fetcher(word_set("scp rsync"), re.compile(r"(?:^| )[\w.@${}-]{2,}:\S*(?: \S+)*? (?![\w.@${}-]{2,}:)\S+$"), _copied),

@@ -53,7 +53,8 @@ _FINDERS: Final = word_set("find fd")
 _INSTALLERS: Final = word_set(
     "dpkg rpm installer msiexec gdebi java wine mono rundll32 regsvr32 import-module installutil msbuild pip "
     "pip3 npm pnpm yarn gem apt apt-get dnf yum "
-    "zypper pacman apk brew snap flatpak code docker adb luarocks add-appxpackage dotnet launchctl at ansible-playbook papermill snakemake jbang"
+    "zypper pacman apk brew snap flatpak code docker adb luarocks add-appxpackage dotnet launchctl at ansible-playbook "
+    "papermill snakemake jbang"
 )
 #: Variables whose value a program runs or loads.
 _LOADED_BY_NAME = re.compile(
@@ -61,16 +62,23 @@ _LOADED_BY_NAME = re.compile(
 )
 #: Options with which programs that usually run nothing run a command or load a file.
 _RUNNING_OPTION = re.compile(
-    r"--checkpoint-action|--to-command|--use-compress-program|--rsh[= ]|--(?:init|rc)-?file|--require[= ]|--import[= ]|--loader[= ]|--preload|"
-    r"--command[= ]|--exec[= ]|--eval-file|--script[= ]|--filter[= ]|--rcfile|--post-hook|--pre-hook|--deploy-hook|--renew-hook|--plugin[= ]|--load[= ]|--config-settings|"
-    r"\b(?:Proxy|Local|Remote|KnownHosts)Command[= ]|core\.(?:pager|editor|sshCommand|fsmonitor|hooksPath)[= ]|-javaagent:|auto_prepend_file|"
+    r"--checkpoint-action|--to-command|--use-compress-program|--rsh[= ]|--(?:init|rc)-?file|--require[= ]|--import[= ]|"
+    r"--loader[= ]|--preload|"
+    r"--command[= ]|--exec[= ]|--eval-file|--script[= ]|--filter[= ]|--rcfile|--post-hook|--pre-hook|--deploy-hook|"
+    r"--renew-hook|--plugin[= ]|--load[= ]|--config-settings|"
+    r"\b(?:Proxy|Local|Remote|KnownHosts)Command[= ]|core\.(?:pager|editor|sshCommand|fsmonitor|hooksPath)[= ]|"
+    r"-javaagent:|auto_prepend_file|"
     r"\b(?:node|ruby|perl|php|lua|gawk|awk|gdb|lldb|psql|sqlite3|emacs|n?vim?|less|tmux|screen|nginx|R|octave|gnuplot)\s(?:-\S+\s){0,6}-(?:r|f|M|I|l|S|x|ex|s|d|c|i|g|u|batch|script)\b|"
     r"\b(?:git)\s(?:-\S+\s){0,6}-c\s|\brsync\s[^|;]{0,200}-e\s|\bzip\s[^|;]{0,200}-TT?\b|\btar\s[^|;]{0,200}-I\s|\bfind\s[^|;]{0,300}-(?:exec|ok)(?:dir)?\s"
 )
 _RUN_FILES: Final = word_set("systemd-run at crontab start-stop-daemon enable")
 """Programs that run the files, or load the libraries, that their arguments name."""
 _MOUNTERS: Final = word_set("hdiutil mount")
-_BACKWARDS = re.compile(r"\bmk(?:fifo|nod)\b|\bdone\s{0,4}<|\btrap\s|^make -f |\b(?:BASH_ENV|LD_PRELOAD|PYTHONSTARTUP|NODE_OPTIONS|PROMPT_COMMAND|DYLD_INSERT_LIBRARIES)=", re.MULTILINE)
+_BACKWARDS = re.compile(
+    r"\bmk(?:fifo|nod)\b|\bdone\s{0,4}<|\btrap\s|^make -f |\b(?:BASH_ENV|LD_PRELOAD|PYTHONSTARTUP|NODE_OPTIONS|"
+    r"PROMPT_COMMAND|DYLD_INSERT_LIBRARIES)=",
+    re.MULTILINE,
+)
 _CONFIGURED_OUTPUT = re.compile(r"^[ \t]*-{0,2}o(?:utput)?[ \t]*[=: ][ \t]*[\"']?([^\s\"']{1,200})", re.MULTILINE)
 _DESCRIPTOR = re.compile(r"(?:&|/dev/fd/|/proc/self/fd/)\$?\{?(\w{1,40})\}?")
 _UNPACKED_INTO: Final = frozenset(("/tmp", "/opt", "/srv", "/var", "/home", "/mnt"))
@@ -83,7 +91,8 @@ Outputs = dict[int, "Origin | None"]
 
 
 class Flow:
-    """One rule's pass over one file. ``functions`` are those of other files. ``files`` and ``names`` hold what is foreign so far, ``ready`` what can be executed."""
+    """One rule's pass over one file. ``functions`` are those of other files. ``files`` and ``names`` hold what is "
+    "foreign so far, ``ready`` what can be executed."""
 
     def __init__(
         self,
@@ -218,7 +227,11 @@ class Flow:
         saves: list[str] = []
         for option, after in pairwise([*command.texts(), ""]):
             named = after if option in ("-K", "--config") else option.removeprefix("--config=").removeprefix("-K")
-            text = self.source.files.get(named.removeprefix("./")) if named != option or option in ("-K", "--config") else None
+            text = (
+                self.source.files.get(named.removeprefix("./"))
+                if named != option or option in ("-K", "--config")
+                else None
+            )
             if text is not None:
                 saves.extend(match[1] for match in islice(_CONFIGURED_OUTPUT.finditer(text), FACTS.saved_files))
         return tuple(saves)
@@ -249,10 +262,17 @@ class Flow:
         """The foreign content that a command prints: ``echo "$x"``, ``cat saved``, the words of a here-string."""
         first = shell.head(command)
         name = shell.program(command.words[first].text) if first >= 0 else ""
-        if first >= 0 and command.words[first].children and len(command.words) > first + 1 and command.words[first + 1].text.startswith(("-", ".")):
+        if (
+            first >= 0
+            and command.words[first].children
+            and len(command.words) > first + 1
+            and command.words[first + 1].text.startswith(("-", "."))
+        ):
             return child_origin(command.words[first], outputs)  # PowerShell: an expression, ``(irm …) -join ''``
         if command.words[0].text in _LOOPS and len(command.words) > 3:
-            return next((found for word in command.words[3:] if (found := child_origin(word, outputs)) is not None), None)
+            return next(
+                (found for word in command.words[3:] if (found := child_origin(word, outputs)) is not None), None
+            )
         if name in _ECHO or first < 0 or command.here:
             for word in command.words:
                 origin = child_origin(word, outputs) or self._named(word.text)
@@ -359,7 +379,9 @@ class Flow:
         for word in (*command.words, *(command.before.words if command.before is not None else ())):
             text = word.text.rstrip("/*")
             origin = self.filled_folders.get(text) or self.filled_folders.get(text.rpartition("/")[0] or text)
-            if origin is not None and not (origin.line == line.first and origin.text in line.text[command.start : command.end]):
+            if origin is not None and not (
+                origin.line == line.first and origin.text in line.text[command.start : command.end]
+            ):
                 self._report(origin, command, line)
                 return
             for folder, origin in self.folders.items():
@@ -446,7 +468,9 @@ class Flow:
         """.NET's calls that write a file: ``[IO.File]::WriteAllBytes("a.exe", $bytes)``."""
         for word in command.words:
             if word.children and "writeall" in word.text.lower():
-                given = [inner.text.strip(",") for child in word.children for part in child.commands for inner in part.words]
+                given = [
+                    inner.text.strip(",") for child in word.children for part in child.commands for inner in part.words
+                ]
                 origin = next((known for text in given if (known := self._named(text)) is not None), None)
                 if origin is not None and given:
                     self._save(given[0], origin)

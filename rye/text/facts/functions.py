@@ -96,7 +96,10 @@ def _read(source: Source, first: int, last: int, find_source: Sources) -> Functi
             for command, _ in commands:
                 if not command.words:
                     continue
-                here, command.here = command.here, command.here or command.before is None  # it reads what the function is fed
+                here, command.here = (
+                    command.here,
+                    command.here or command.before is None,
+                )  # it reads what the function is fed
                 origin = find_source(command, line.text)
                 command.here = here
                 if origin is not None and not origin.saves and not command.writes:

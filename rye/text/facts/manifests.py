@@ -53,7 +53,11 @@ def find(source: Source) -> Iterator[RuleMatch]:
                         yield _at(source, match.start(1), f"dependency {match[1]}")
     if "createElement" in text and "script" in text:
         for match in _SCRIPT_ELEMENT.finditer(text):
-            if _VERSIONED.search(match[1]) is None and not match[1].startswith(_OWN) and match[1].partition("?")[0].endswith(("js", "/")):
+            if (
+                _VERSIONED.search(match[1]) is None
+                and not match[1].startswith(_OWN)
+                and match[1].partition("?")[0].endswith(("js", "/"))
+            ):
                 yield _at(source, match.start(1), f"script {match[1]}")
     if "://" in text or "<script" in text:
         yield from _modules(source)

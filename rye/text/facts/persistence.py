@@ -107,8 +107,32 @@ _TARGET_WORDS: Final = {
     **{
         word.encode(): (f".{word}".encode(),)
         for word in (
-            *("vim", "emacs", "ipython", "jupyter", "julia", "irbrc", "pryrc", "gdbinit", "lldbinit", "psqlrc", "sqliterc"),
-            *("curlrc", "wgetrc", "screenrc", "nanorc", "rprofile", "renviron", "pdbrc", "iex", "ghci", "bunfig", "npmrc"),
+            *(
+                "vim",
+                "emacs",
+                "ipython",
+                "jupyter",
+                "julia",
+                "irbrc",
+                "pryrc",
+                "gdbinit",
+                "lldbinit",
+                "psqlrc",
+                "sqliterc",
+            ),
+            *(
+                "curlrc",
+                "wgetrc",
+                "screenrc",
+                "nanorc",
+                "rprofile",
+                "renviron",
+                "pdbrc",
+                "iex",
+                "ghci",
+                "bunfig",
+                "npmrc",
+            ),
             *("yarnrc", "condarc", "gemrc", "bundle", "cargo", "m2", "gradle"),
         )
     },
@@ -208,12 +232,38 @@ _REGISTERS: Final = (
     ),
     (
         triggers("include includeif insteadof"),
-        re.compile(r"\bgit\s+config\s[^\n;|&]{0,40}\b(?:include|includeIf)\.[^\n;|&]{0,80}path\b|\bgit\s+config\s[^\n;|&]{0,40}\burl\.[^\n;|&]{0,80}\.insteadOf\b"),
+        re.compile(
+            r"\bgit\s+config\s[^\n;|&]{0,40}\b(?:include|includeIf)\.[^\n;|&]{0,80}path\b|\bgit\s+config\s[^\n;|&]{0,40}\burl\.[^\n;|&]{0,80}\.insteadOf\b"
+        ),
     ),
     (triggers(("services",)), re.compile(r"\bbrew\s+services\s+(?:start|restart|run)\s[\w@.-]{1,60}")),
-    (triggers(("mcp",)), re.compile(r"\b(?:code|cursor|code-insiders|windsurf)\s[^\n;|&]{0,40}--add-mcp\b|\b(?:openclaw|opencode|qwen|amp|droid|copilot|q|kiro)\s+mcp\s+add\b")),
-    (triggers("supervisorctl runit sv initctl rcctl sysrc"), re.compile(r"\bsupervisorctl\s+(?:update|add|reread)\b|\bsysrc\s+\w{1,40}_enable=|\brc-update\s+add\b|\brcctl\s+enable\b")),
-    (triggers(("userinitmprlogonscript", "inprocserver32", "setnotifycmdline", "extensioninstallforcelist", "nativemessaginghosts")), re.compile(r"\bUserInitMprLogonScript\b|\bInprocServer32\b|/SetNotifyCmdLine\b|\bExtensionInstallForcelist\b|\bNativeMessagingHosts\b", re.IGNORECASE)),
+    (
+        triggers(("mcp",)),
+        re.compile(
+            r"\b(?:code|cursor|code-insiders|windsurf)\s[^\n;|&]{0,40}--add-mcp\b|\b(?:openclaw|opencode|qwen|amp|droid|copilot|q|kiro)\s+mcp\s+add\b"
+        ),
+    ),
+    (
+        triggers("supervisorctl runit sv initctl rcctl sysrc"),
+        re.compile(
+            r"\bsupervisorctl\s+(?:update|add|reread)\b|\bsysrc\s+\w{1,40}_enable=|\brc-update\s+add\b|\brcctl\s+enable\b"
+        ),
+    ),
+    (
+        triggers(
+            (
+                "userinitmprlogonscript",
+                "inprocserver32",
+                "setnotifycmdline",
+                "extensioninstallforcelist",
+                "nativemessaginghosts",
+            )
+        ),
+        re.compile(
+            r"\bUserInitMprLogonScript\b|\bInprocServer32\b|/SetNotifyCmdLine\b|\bExtensionInstallForcelist\b|\bNativeMessagingHosts\b",
+            re.IGNORECASE,
+        ),
+    ),
     (triggers(("login",)), re.compile(r"\bmake\s+(?:new\s+)?login\s+item\b", re.IGNORECASE)),
     (triggers(("pm2",)), re.compile(r"\bpm2\s+(?:startup|save)\b")),
     (triggers(("at",)), re.compile(r"(?:\|\s*|^\s*)at\s+(?:now|midnight|noon|\d{1,2}:\d\d)\b", re.MULTILINE)),

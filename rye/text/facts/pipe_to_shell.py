@@ -54,8 +54,14 @@ _SPELLINGS: Final = (
     ((b"jsonpath", b"go-template"), triggers(("kubectl",))),
     ((b" get ",), triggers(("redis", "consul", "etcdctl", "vault"))),
     ((b"storage cat", b"storage cp", b"mc cat", b"blob download", b"mc pipe"), triggers(("gcloud", "az", "mc"))),
-    ((b"npm view", b"npm info", b"npm show", b"yarn info", b"pnpm view", b"pnpm info"), triggers(("npm", "yarn", "pnpm"))),
-    ((b"psql -h", b"psql post", b"mysql -h", b"mongosh ", b"mongo mongodb"), triggers(("psql", "mysql", "mongosh", "mongo"))),
+    (
+        (b"npm view", b"npm info", b"npm show", b"yarn info", b"pnpm view", b"pnpm info"),
+        triggers(("npm", "yarn", "pnpm")),
+    ),
+    (
+        (b"psql -h", b"psql post", b"mysql -h", b"mongosh ", b"mongo mongodb"),
+        triggers(("psql", "mysql", "mongosh", "mongo")),
+    ),
     ((b"nats ", b"ntfy sub", b"glab api", b"glab snippet"), triggers(("nats", "ntfy", "glab"))),
     ((b" txt ",), triggers(("host", "dnsname", "resolvectl"))),
 )
@@ -66,7 +72,8 @@ _DOCKER_PIPED = re.compile(r"(?:docker|podman|nerdctl) run [^\n|]{1,300}\|[ \t]{
 _LANGUAGES: Final = triggers("python python3 node nodejs perl php ruby deno bun lua")
 #: Words of code that fetches, on the command line of a language.
 _CODE_WORDS: Final = triggers(
-    "urlopen urlretrieve file_get_contents uri requests httpx http https fetch axios lwp urllib copy getstore mirror fopen curl_init readfile "
+    "urlopen urlretrieve file_get_contents uri requests httpx http https fetch axios lwp urllib copy getstore mirror "
+    "fopen curl_init readfile "
     "mojo socket create_connection open_uri faraday dns resolvetxt pycurl wget webclient"
 )
 
@@ -129,7 +136,8 @@ def _shown(words: list[shell.Word]) -> str:
 #: Programs that run an address without a pipe, and a promise passed to ``eval``.
 _SELF_RUNNING_WORDS = triggers(
     "mshta regsvr32 rundll32 msiexec cmstp ieexec presentationhost odbcconf pcalua hh julia rscript emacs "
-    "appinstaller apply fetchtarball deno bun then vim nvim vi cscript wscript installutil jbang kscript javaws streamlit papermill k6 "
+    "appinstaller apply fetchtarball deno bun then vim nvim vi cscript wscript installutil jbang kscript javaws streamlit "
+    "papermill k6 "
     "wasmer zinit antigen amm scala getline"
 )
 #: Common words, each with the strings that the text must contain for them to run an address.

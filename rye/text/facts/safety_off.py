@@ -148,35 +148,77 @@ _GUARDS: Final = (
     ),
     _guard("nopasswd", r"\bNOPASSWD\b", "NOPASSWD"),
     # settings files: a sandbox, approvals or trust switched off
-    _guard("foldertrust allowunsandboxedcommands", r"\bfolderTrust\b[^\n]{0,60}\bfalse|\ballowUnsandboxedCommands\"?\s*[:=]\s*true"),
     _guard(
-        "autoaccept autoapproveall alwaysallow autoallow autorun autoexecute allowall allow_all autoconfirm trustall auto_accept always_allow alwaysapprove",
+        "foldertrust allowunsandboxedcommands",
+        r"\bfolderTrust\b[^\n]{0,60}\bfalse|\ballowUnsandboxedCommands\"?\s*[:=]\s*true",
+    ),
+    _guard(
+        "autoaccept autoapproveall alwaysallow autoallow autorun autoexecute allowall allow_all autoconfirm trustall "
+        "auto_accept always_allow alwaysapprove",
         r"\b(?:auto_?(?:accept|approve(?:All)?|allow|run|execute|confirm)\w{0,12}|always_?(?:allow|approve)|allow_?all\w{0,12}|trust_?all\w{0,12})[\"']?\s*[:=]\s*(?:true\b|\[[^\]\n]{0,40}\*|[\"'](?:\*|all|always|true)[\"'])",
     ),
-    _guard("autoapprove auto_approve", r"\bauto_?approve\w{0,12}[\"']?\s*[:=]\s*(?:\[[^\]\n]{0,40}\*|[\"'](?:\*|all|always)[\"'])"),
-    _guard("trust", r"\bworkspace\.trust\.enabled[\"']?\s*[:=]\s*false|\"trust\"\s*:\s*true(?=[^\n]{0,200}$)", needs="mcpservers security workspace"),
-    _guard("allow allowedtools alwaysallow permission", r"\"(?:allow|allowedTools|alwaysAllow)\"\s*:\s*\[[^\]\n]{0,400}\"(?:Bash\(\*\)|Bash\(:\*\)|Bash|\*)\"|\"bash\"\s*:\s*\"allow\"|\"permission\"\s*:\s*\"allow\""),
-    _guard("allowedtools allowed allow", r"--allow(?:ed)?-?tools?[= ]+[\"']?(?:\*|all\b|Bash\(\*\)|Bash\(:\*\))|--allow-all(?![\w-])"),
+    _guard(
+        "autoapprove auto_approve",
+        r"\bauto_?approve\w{0,12}[\"']?\s*[:=]\s*(?:\[[^\]\n]{0,40}\*|[\"'](?:\*|all|always)[\"'])",
+    ),
+    _guard(
+        "trust",
+        r"\bworkspace\.trust\.enabled[\"']?\s*[:=]\s*false|\"trust\"\s*:\s*true(?=[^\n]{0,200}$)",
+        needs="mcpservers security workspace",
+    ),
+    _guard(
+        "allow allowedtools alwaysallow permission",
+        r"\"(?:allow|allowedTools|alwaysAllow)\"\s*:\s*\[[^\]\n]{0,400}\"(?:Bash\(\*\)|Bash\(:\*\)|Bash|\*)\"|\"bash\"\s*:\s*\"allow\"|\"permission\"\s*:\s*\"allow\"",
+    ),
+    _guard(
+        "allowedtools allowed allow",
+        r"--allow(?:ed)?-?tools?[= ]+[\"']?(?:\*|all\b|Bash\(\*\)|Bash\(:\*\))|--allow-all(?![\w-])",
+    ),
     _guard("disableallhooks", r"\bdisableAllHooks[\"']?\s*[:=]\s*true"),
-    _guard("codex approval ask_for_approval askforapproval", r"\bcodex\s[^\n;|&]{0,120}\s-a\s+never\b|\bask[_-]?(?:for[_-]?)?approval[\"']?\s*[:= ]\s*[\"']?(?:never|false|off|no)\b|\b(?:exec\.)?ask[\"']?\s*[:=]\s*[\"']off[\"']"),
-    _guard("goose_mode defaultmode approvalmode", r"\bGOOSE_MODE\s*[=:]\s*[\"']?auto\b|\bdefaultMode\"?\s*:\s*\"(?:bypassPermissions|dontAsk|acceptEdits)\"|\bapprovalMode\"?\s*[:=]\s*\"(?:yolo|auto_?edit|never|auto)\""),
+    _guard(
+        "codex approval ask_for_approval askforapproval",
+        r"\bcodex\s[^\n;|&]{0,120}\s-a\s+never\b|\bask[_-]?(?:for[_-]?)?approval[\"']?\s*[:= ]\s*[\"']?(?:never|false|off|"
+        r"no)\b|\b(?:exec\.)?ask[\"']?\s*[:=]\s*[\"']off[\"']",
+    ),
+    _guard(
+        "goose_mode defaultmode approvalmode",
+        r"\bGOOSE_MODE\s*[=:]\s*[\"']?auto\b|\bdefaultMode\"?\s*:\s*\"(?:bypassPermissions|dontAsk|acceptEdits)\"|\bapprovalMode\"?\s*[:=]\s*\"(?:yolo|auto_?edit|never|auto)\"",
+    ),
     _guard("cursor droid", r"\bcursor-agent\s[^\n;|&]{0,120}--force\b|\bdroid\s[^\n;|&]{0,80}--skip-permissions\S*"),
     # the checks of what is fetched, and of programs
-    _guard("pythonhttpsverify npm_config_strict_ssl ssl_verify", r"\bPYTHONHTTPSVERIFY\s*=\s*[\"']?0|\bnpm_config_strict_ssl\s*=\s*[\"']?false|\bssl_verify\s*[:=]\s*[\"']?(?:false|no|0)"),
-    _guard("ssl strict", r"\bstrict-ssl\s+(?:false|0)\b|\bsslverify\s*=\s*(?:0|false)"),
-    _guard("gpgcheck trusted userknownhostsfile", r"\bgpgcheck\s*=\s*0|\[\s?trusted=yes\s?\]|\bUserKnownHostsFile[= ]\s*/dev/null"),
-    _guard("lsquarantine codesign testsigning enablelua", r"\bLSQuarantine\s+-bool\s+(?:false|no)|\bcodesign\s+--remove-signature|\btestsigning\s+on\b|\bEnableLUA\b[^\n]{0,60}\b0\b"),
-    _guard("disableantispyware disablerealtimemonitoring windefend sense tamperprotection", r"\bDisable(?:AntiSpyware|AntiVirus|RealtimeMonitoring|BehaviorMonitoring)\b|\b(?:sc|net|Stop-Service)(?:\.exe)?\s[^\n]{0,20}\b(?:WinDefend|Sense)\b|\bTamperProtection\b[^\n]{0,40}\b0\b"),
-    _guard("advfirewall mpssvc netfirewallprofile setnetfirewallprofile", r"\bnetsh(?:\.exe)?\s+advfirewall\s[^\n]{0,60}\bstate\s+off\b|\bSet-NetFirewallProfile\b[^\n]{0,80}\bFalse\b"),
     _guard(
-        "auditd apparmor firewalld ufw falcon clamav xprotect auditctl selinux osquery osqueryd rsyslog fail2ban crowdsec sentinelone",
+        "pythonhttpsverify npm_config_strict_ssl ssl_verify",
+        r"\bPYTHONHTTPSVERIFY\s*=\s*[\"']?0|\bnpm_config_strict_ssl\s*=\s*[\"']?false|\bssl_verify\s*[:=]\s*[\"']?(?:false|no|0)",
+    ),
+    _guard("ssl strict", r"\bstrict-ssl\s+(?:false|0)\b|\bsslverify\s*=\s*(?:0|false)"),
+    _guard(
+        "gpgcheck trusted userknownhostsfile",
+        r"\bgpgcheck\s*=\s*0|\[\s?trusted=yes\s?\]|\bUserKnownHostsFile[= ]\s*/dev/null",
+    ),
+    _guard(
+        "lsquarantine codesign testsigning enablelua",
+        r"\bLSQuarantine\s+-bool\s+(?:false|no)|\bcodesign\s+--remove-signature|\btestsigning\s+on\b|\bEnableLUA\b[^\n]{0,60}\b0\b",
+    ),
+    _guard(
+        "disableantispyware disablerealtimemonitoring windefend sense tamperprotection",
+        r"\bDisable(?:AntiSpyware|AntiVirus|RealtimeMonitoring|BehaviorMonitoring)\b|\b(?:sc|net|Stop-Service)(?:\.exe)?\s[^\n]{0,20}\b(?:WinDefend|Sense)\b|\bTamperProtection\b[^\n]{0,40}\b0\b",
+    ),
+    _guard(
+        "advfirewall mpssvc netfirewallprofile setnetfirewallprofile",
+        r"\bnetsh(?:\.exe)?\s+advfirewall\s[^\n]{0,60}\bstate\s+off\b|\bSet-NetFirewallProfile\b[^\n]{0,80}\bFalse\b",
+    ),
+    _guard(
+        "auditd apparmor firewalld ufw falcon clamav xprotect auditctl selinux osquery osqueryd rsyslog fail2ban crowdsec "
+        "sentinelone",
         r"\b(?:systemctl|service|launchctl|rc-service)\s+(?:--\w+\s+)?(?:stop|disable|mask|unload|bootout|kill)\s[^\n;|&]{0,60}\b(?:auditd|apparmor|firewalld|ufw|falcon|clam\w{0,12}|xprotect|osquery\w?|rsyslog|fail2ban|crowdsec|sentinel\w{0,8})\b|"
         r"\bservice\s+(?:auditd|apparmor|firewalld|ufw|rsyslog)\s+stop\b|\bauditctl\s+-(?:e\s*0|D)\b|\bSELINUX\s*=\s*(?:disabled|permissive)|/etc/selinux/config\b",
     ),
     _guard("permission", r"--permission-mode[= ](?:bypassPermissions|dontAsk|acceptEdits)\b"),
 )
 #: A sandbox or the trust in folders, switched off in a file of settings; its parts can stand in several lines.
-_SETTINGS = re.compile(r"\"?(?:sandbox|folderTrust)\"?\s{0,8}[:=]\s{0,8}\{[^{}]{0,300}?\"?enabled\"?\s{0,8}[:=]\s{0,8}false")
+_SETTINGS = re.compile(
+    r"\"?(?:sandbox|folderTrust)\"?\s{0,8}[:=]\s{0,8}\{[^{}]{0,300}?\"?enabled\"?\s{0,8}[:=]\s{0,8}false"
+)
 _SETTINGS_WORDS: Final = triggers("sandbox foldertrust")
 _BY_WORD: Final = ByWord(guard.words for guard in _GUARDS)
 

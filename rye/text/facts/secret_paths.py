@@ -126,8 +126,10 @@ _PLACES: Final = (
         r"p12|pfx|ppk|jks)\b",
     ),
     _place(
-        "rclone pulumi kaggle huggingface wandb s3cfg boto oci aliyun tccli fly doctl heroku stripe vercel netlify railway hcloud configstore "
-        "composer subversion nuget oauth copilot op filezilla sitemanager recentservers putty winscp krb5 krb5cc terraformrc m2 gradle yarnrc "
+        "rclone pulumi kaggle huggingface wandb s3cfg boto oci aliyun tccli fly doctl heroku stripe vercel netlify "
+        "railway hcloud configstore "
+        "composer subversion nuget oauth copilot op filezilla sitemanager recentservers putty winscp krb5 krb5cc "
+        "terraformrc m2 gradle yarnrc "
         "snowflake databrickscfg databricks dbt linode vultr jfrog argocd sops age",
         rf"{_PREFIX}(?:\.config/(?:rclone/rclone\.conf|rclone|doctl|heroku|stripe|hcloud|configstore|op|github-copilot|sops/age|linode-cli|argocd|gh-copilot|filezilla|wandb)|\.pulumi|\.kaggle/kaggle\.json|"
         rf"\.(?:cache/)?huggingface/token|\.s3cfg|\.boto|\.oci/config|\.aliyun|\.tccli|\.fly/config\.yml|\.vercel/auth\.json|\.netlify/config\.json|\.railway/config\.json|\.composer/auth\.json|"
@@ -136,7 +138,8 @@ _PLACES: Final = (
     ),
     _place(
         "tdata discord leveldb signal kdbx keepass bitwarden telegram slack",
-        r"\bTelegram(?: Desktop)?[/\\ ]{1,3}(?:Desktop/)?tdata\b|(?<=/)tdata\b|\b[dD]iscord(?:canary|ptb)?/Local Storage(?:/leveldb)?|\bLocal Storage/leveldb\b|\bSignal/(?:config\.json|sql/db\.sqlite)|"
+        r"\bTelegram(?: Desktop)?[/\\ ]{1,3}(?:Desktop/)?tdata\b|(?<=/)tdata\b|\b[dD]iscord(?:canary|ptb)?/Local "
+        r"Storage(?:/leveldb)?|\bLocal Storage/leveldb\b|\bSignal/(?:config\.json|sql/db\.sqlite)|"
         r"[\w*~/.-]{1,60}\.kdbx\b|\bBitwarden/data\.json\b|\bSlack/(?:Cookies|storage)\b",
     ),
     _place(

@@ -213,7 +213,11 @@ class Source:
                 number = self.line_at(at + 2)
                 if fences[number] is None and number not in found:
                     indent = ("        ", "\t\t", "    \t") if self._in_list(number) else ("    ", "\t")
-                    while number < len(lines) and fences[number] is None and (not lines[number] or lines[number].startswith(indent)):
+                    while (
+                        number < len(lines)
+                        and fences[number] is None
+                        and (not lines[number] or lines[number].startswith(indent))
+                    ):
                         found.add(number)
                         number += 1
                 at = text.find(begin, at + 1)

@@ -129,7 +129,11 @@ def _applied_input(command: shell.Command, names: list[str]) -> str:
     if before is None or not _APPLIES.intersection(names[:2]) or "-" not in texts:
         return ""
     address = next((word.text for word in before.words if "://" in word.text), "")
-    return shown(f"{' '.join(texts[:4])} {address}") if address and texts[texts.index("-") - 1] in ("-f", "--filename", "--file") else ""
+    return (
+        shown(f"{' '.join(texts[:4])} {address}")
+        if address and texts[texts.index("-") - 1] in ("-f", "--filename", "--file")
+        else ""
+    )
 
 
 _APPLIES: Final = word_set("kubectl oc docker podman docker-compose nerdctl k3s")

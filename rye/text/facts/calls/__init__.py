@@ -199,7 +199,9 @@ def _is_parameter(name: str, match: re.Match[str]) -> bool:
     return re.search(rf"(?<![\w$.]){re.escape(name)}(?:\s*,[^()=]{{0,60}})?\s*\)?\s*=>\s*\{{?\s*$", before) is not None
 
 
-_HANDED_TEXT = re.compile(r"\.then\(\s{0,4}(?:async\s{1,4})?\(?\s{0,4}[A-Za-z_$][\w$]{0,60}\s{0,4}\)?\s{0,4}=>\s{0,4}\{?\s{0,4}$")
+_HANDED_TEXT = re.compile(
+    r"\.then\(\s{0,4}(?:async\s{1,4})?\(?\s{0,4}[A-Za-z_$][\w$]{0,60}\s{0,4}\)?\s{0,4}=>\s{0,4}\{?\s{0,4}$"
+)
 """A function that is given what a promise brings, right before the call."""
 
 
@@ -242,7 +244,9 @@ def _starts_source(kind: Kind, window: str) -> bool:
 
 
 #: Code behind an option, or a program's input: ``["sh", "-c", …]``, ``input=…``.
-_HANDED_CODE = re.compile(r"[\"'](?:-[A-Za-z]{0,3}[ce]|/[ckCK]|-[Cc]ommand|--eval)[\"']\s{0,8},\s{0,8}|\b(?:input|stdin)\s{0,3}[=:]\s{0,3}")
+_HANDED_CODE = re.compile(
+    r"[\"'](?:-[A-Za-z]{0,3}[ce]|/[ckCK]|-[Cc]ommand|--eval)[\"']\s{0,8},\s{0,8}|\b(?:input|stdin)\s{0,3}[=:]\s{0,3}"
+)
 _HANDED: Final = 200
 
 

@@ -36,7 +36,9 @@ _CONVERTS: Final = word_set(
     "string arrayOf listOf vec asList List of as_ref as_str to_string from_utf8_lossy unwrap StrPtr"
 )
 #: More words of the program after a comma: a string, a list, a name that is no option.
-_GOES_ON = re.compile(rf"[\[\"'`]|{_NAME}(?:\.{_NAME}){{0,2}}\s*[,)\]]|\{{\s*args\s*:|&?(?:{'|'.join(sorted(_CONVERTS))})\(")
+_GOES_ON = re.compile(
+    rf"[\[\"'`]|{_NAME}(?:\.{_NAME}){{0,2}}\s*[,)\]]|\{{\s*args\s*:|&?(?:{'|'.join(sorted(_CONVERTS))})\("
+)
 _SELF: Final = "python3"
 _MOST_WORDS: Final = 60
 

@@ -126,7 +126,17 @@ class Followed:
                 or "mkstemp" in raw
                 or ("open(" in raw and " as " in raw)
                 or "createWriteStream" in raw
-                or ("=" in raw and ("os.Create(" in raw or "os.OpenFile(" in raw or "File::create(" in raw or "io.open(" in raw or "fopen(" in raw or "new File(" in raw))
+                or (
+                    "=" in raw
+                    and (
+                        "os.Create(" in raw
+                        or "os.OpenFile(" in raw
+                        or "File::create(" in raw
+                        or "io.open(" in raw
+                        or "fopen(" in raw
+                        or "new File(" in raw
+                    )
+                )
             )
             if here or self.names or self.files or self._handles or opens:
                 self._read(raw[: FACTS.piece_characters], offset, here)
@@ -183,9 +193,15 @@ class Followed:
             self._write(line, origin)
         if len(self._handles) < _MOST_HANDLES:
             self._keep_temporary(line)
-        if len(self._handles) < _MOST_HANDLES and ("pen(" in line or "reate(" in line or "File(" in line) and "=" in line:
+        if (
+            len(self._handles) < _MOST_HANDLES
+            and ("pen(" in line or "reate(" in line or "File(" in line)
+            and "=" in line
+        ):
             for match in _OPENED_BY_NAME.finditer(line):
-                self._handles[match["handle"]] = base(match["path"] or match["other"] or "") or match["name"] or match["second"]
+                self._handles[match["handle"]] = (
+                    base(match["path"] or match["other"] or "") or match["name"] or match["second"]
+                )
         if len(self._handles) < _MOST_HANDLES and ("open" in line or "createWriteStream" in line):
             for match in _HANDLES.finditer(line):
                 path = base(match[1] or match[5] or "") or match[2] or match[6] or ""

@@ -98,7 +98,8 @@ _ALIASES: Final = (
 )
 #: ``make = [].filter.constructor``: the constructor of a function makes functions of text.
 _CONSTRUCTOR = re.compile(
-    rf"(?<![\w.$])({_NAME})\s{{0,4}}=\s{{0,4}}(?:(?:\[\]|\(?[\"'`]{{2}}\)?|\(?\d\)?)\.\w{{2,20}}\.constructor|[\w.()\[\]\"'{{}}=>* ]{{1,60}}\.constructor\.constructor|"
+    rf"(?<![\w.$])({_NAME})\s{{0,4}}=\s{{0,4}}(?:(?:\[\]|\(?[\"'`]{{2}}\)?|\(?\d\)?)\.\w{{2,20}}\.constructor|"
+    rf"[\w.()\[\]\"'{{}}=>* ]{{1,60}}\.constructor\.constructor|"
     rf"\(\s?(?:async\s?)?(?:function\s?\*?\s?\(\)\s?|\(\)\s?=>\s?)\{{\s?\}}\s?\)\.constructor|"
     rf"Object\.getPrototypeOf\(\s?(?:async\s?)?(?:function\s?\*?\s?\(\)|\(\)\s?=>)\s?\{{\s?\}}\s?\)\.constructor|(?:eval|fetch|alert|isNaN|parseInt)\.constructor)\s{{0,4}}(?=[;,\n]|$)"
 )

@@ -126,8 +126,10 @@ _STARTS: Final = (
     # .NET and Crystal
     r"\bProcess\.(?:Start|spawn)",
 )
-STARTS: Final = re.compile(rf"(?:{'|'.join(_STARTS)})\s*\(|(?<![\w.$])(?:require|import)\s*\(\s*(?=[A-Za-z_$.\"'`])|"
-    r"(?<![\w.$>-])(?:load|require_relative|require|require_once|include|include_once|dofile|do|commandLine|executable)[ \t]+(?=[\"'][\w./~-]{1,200}[\"']|\$\w)"
+STARTS: Final = re.compile(
+    rf"(?:{'|'.join(_STARTS)})\s*\(|(?<![\w.$])(?:require|import)\s*\(\s*(?=[A-Za-z_$.\"'`])|"
+    r"(?<![\w.$>-])(?:load|require_relative|require|require_once|include|include_once|dofile|do|commandLine|"
+    r"executable)[ \t]+(?=[\"'][\w./~-]{1,200}[\"']|\$\w)"
 )
 """Calls that start a program or load a module."""
 #: Words of these calls. A file without any of them has no such call.
@@ -194,7 +196,7 @@ _RARE_WORDS: Final = frozenset(_RARE_SPELLINGS)
 _WORD_LANGUAGES: Final = word_set("pl pm perl rb ruby php sh bash zsh ksh tcl fish shell console")
 _EVALUATES_WORDS = re.compile(r"\b(?:perl|ruby|php)\b")
 TIMER = re.compile(r"\bset(?:Timeout|Interval)\s*\($")
-_CALL_MARKS: Final = ("(", "eval", "=", "include", "require", "Execute", "load ", "commandLine", "do \"", "do $", "do '")
+_CALL_MARKS: Final = ("(", "eval", "=", "include", "require", "Execute", "load ", "commandLine", 'do "', "do $", "do '")
 _PARENTHESES = re.compile(r"[()]")
 
 

@@ -20,14 +20,16 @@ _ASSIGNED = re.compile(
 )
 #: One element of an array or a table: ``tool[get]=curl``.
 _ELEMENT = re.compile(
-    r"^[ \t]*([A-Za-z_]\w{0,60})\[[\"']?([\w.-]{1,40})[\"']?\]=(?:\"([^\"`;|&<>\\\n]{1,400})\"|'([^'`$;|&<>\\\n]{1,400})'|([^\s\"'`();|&<>]{1,400}))",
+    r"^[ \t]*([A-Za-z_]\w{0,60})\[[\"']?([\w.-]{1,40})[\"']?\]=(?:\"([^\"`;|&<>\\\n]{1,400})\"|'([^'`$;|&<>\\\n]{1,400})'|"
+    r"([^\s\"'`();|&<>]{1,400}))",
     re.MULTILINE,
 )
 #: A default that is assigned where the variable is used: ``: "${GET:=curl -fsS}"``.
 _DEFAULT = re.compile(r"\$\{([A-Za-z_]\w{0,60}):?=([^{}\n`]{1,200})\}")
 #: Words that are read from a constant: ``read -r get run <<< "curl sh"``, ``IFS=, read …``.
 _READ = re.compile(
-    r"(?:\bIFS=\$?[\"']?(?P<by>[^\s\"'])[\"']?[ \t]+)?\bread[ \t]+(?:-[rsa]{1,3}[ \t]+){0,3}(?P<names>(?:[A-Za-z_]\w{0,40}[ \t]+){1,12})<<<[ \t]*[\"']?(?P<words>[^\"'\n$`]{1,300})[\"']?"
+    r"(?:\bIFS=\$?[\"']?(?P<by>[^\s\"'])[\"']?[ \t]+)?\bread[ \t]+(?:-[rsa]{1,3}[ \t]+){0,3}"
+    r"(?P<names>(?:[A-Za-z_]\w{0,40}[ \t]+){1,12})<<<[ \t]*[\"']?(?P<words>[^\"'\n$`]{1,300})[\"']?"
 )
 #: fish and csh: ``set -l fetch curl``.
 _SET = re.compile(

@@ -36,7 +36,9 @@ _IEX_CALL = re.compile(r"\b(iex|invoke-expression)\(", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|0?([0-3][0-7]{2}))")
 #: Programs whose quoted arguments are expressions of their own language: an operator there is none of the shell.
 _FILTERS: Final = ("jq ", "yq ", "tr ", "sed ", "grep ")
-_FILTER = re.compile(r"\b(?:go)?(?:jq|yq|tr|g?sed|[ef]?grep)(?:\s{1,4}(?:-[\w-]{1,40}|'[^'\n]{0,400}'|\"[^\"\n]{0,400}\")){1,8}")
+_FILTER = re.compile(
+    r"\b(?:go)?(?:jq|yq|tr|g?sed|[ef]?grep)(?:\s{1,4}(?:-[\w-]{1,40}|'[^'\n]{0,400}'|\"[^\"\n]{0,400}\")){1,8}"
+)
 _QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 #: A line end as a word of its own, which ends no command: ``xargs -d '\\n'``.
 _LINE_END_WORD = re.compile(r"(?<![\w\"'])\$?([\"'])(?:\\[nrt0]){1,2}\1(?![\w\"'])")

@@ -1,0 +1,97 @@
+"""A file's text with its constants written out, line for line: ``"cu" + "rl"``, ``$'\\x63url'``, ``[char]105``, ``{{ name }}``.
+
+A command, a path or an order can be spelled in ways that its reader undoes without any secret: strings that are put together,
+numbers of characters, names with a literal value, elements of a list or a table, escapes of a shell or of JSON, patterns that
+only one program matches, holes of a template, make's own variables, and markup inside words. Here each of them becomes what it
+stands for. Nothing is evaluated, every repetition is capped, and no line is added or removed. The rules read the file as it is,
+and as it is spelled out if that differs.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rye.text.facts.markup import referred, without_unseen
+from rye.text.facts.source import Source
+from rye.text.facts.spelled.powershell import in_powershell
+from rye.text.facts.spelled.shells import in_shells
+from rye.text.facts.spelled.strings import with_neighbours, with_values, with_whole_strings
+from rye.text.facts.spelled.templates import HOLE, as_latin, in_templates, is_makefile, recipes
+from rye.text.facts.spelled.words import INSTALL, MATTERS, MODULES, MOST_VALUES, PROPERTIES, WORDS_OF_LINE
+
+__all__ = ["MODULES", "PROPERTIES", "filled", "spelled"]
+
+_RECORDS: Final = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".log", ".svg", ".gif", ".png", ".pdf")
+_LARGEST_RECORDS: Final = 64_000
+"""Larger files of records and pictures spell nothing that runs."""
+
+
+def spelled(source: Source) -> Source:
+    """Return the file with its constants written out; the file itself if that changes nothing. Computed once."""
+    known: Source | None = source.kept.get("spelled")
+    if known is None:
+        text = _spelled(source)
+        known = source if text == source.text else Source(source.path, text, source.files)
+        known.run_lines, known.saved = source.run_lines, source.saved
+        source.kept["spelled"] = known.kept["spelled"] = known
+    return known
+
+
+def filled(source: Source) -> Source:
+    """Return the file with the known values of its shell variables in their places, where paths and switches are put together."""
+    source = spelled(source)
+    known: Source | None = source.kept.get("filled")
+    if known is None:
+        names = source.names
+        known = source
+        numbers = {source.line_at(at) for at in source.uses(names.values)} if names.values else set()
+        if numbers:
+            lines = list(source.lines)
+            for number in numbers:
+                lines[number] = names.filled_in(lines[number], 0)
+            text = _where_it_matters(source, "\n".join(lines))
+            known = source if text == source.text else Source(source.path, text, source.files)
+        source.kept["filled"] = known.kept["filled"] = known
+    return known
+
+
+def _spelled(source: Source) -> str:
+    text = source.text
+    if len(text) > _LARGEST_RECORDS and source.path.lower().endswith(_RECORDS):
+        return text
+    text = with_values(with_whole_strings(with_neighbours(source)), source.words)
+    text = in_powershell(source.path, in_shells(text, source.words), source.words)
+    name = source.path.rpartition("/")[2].lower()
+    if not source.markdown and "{{" in text:
+        text = HOLE.sub(r"$\1", text)
+    if is_makefile(name):
+        return recipes(text)
+    text = in_templates(name, text)
+    if text != source.text:
+        text = _where_it_matters(source, text)
+    text = as_latin(text)
+    if source.marked:
+        lines = text.split("\n")
+        for number in source.marked:
+            if not source.is_code(number):
+                lines[number] = without_unseen(referred(lines[number]))
+        text = "\n".join(lines)
+    return text
+
+
+def _where_it_matters(source: Source, text: str) -> str:
+    """The text with those lines spelled out that then name something a rule looks for; the other lines as they are."""
+    old, new = source.lines, text.split("\n")
+    if len(old) != len(new):
+        return source.text
+    for number, line in enumerate(new):
+        if line != old[number]:
+            words = WORDS_OF_LINE.findall(line.lower())
+            before = WORDS_OF_LINE.findall(old[number].lower())
+            if (
+                INSTALL.isdisjoint(before)
+                and not any(word in MATTERS and words.count(word) > before.count(word) for word in words[:MOST_VALUES])
+                and not HOLE.search(old[number])
+            ):
+                new[number] = old[number]
+    return "\n".join(new)
