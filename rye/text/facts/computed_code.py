@@ -29,7 +29,9 @@ _PRINTERS: Final = word_set(
 )
 _WHOLE_FILE: Final = word_set("cat type get-content gc")
 #: Programs that print settings of the shell, and the words with which others do.
-_SETTINGS_PROGRAMS: Final = word_set("ssh-agent gpg-agent dircolors resize register-python-argcomplete direnv fnm brew")
+_SETTINGS_PROGRAMS: Final = word_set(
+    "ssh-agent gpg-agent path_helper dircolors resize register-python-argcomplete direnv fnm brew"
+)
 _SETTINGS_WORDS: Final = word_set(
     "completion completions init hook shellenv env activate shell.bash shell.zsh shell-init hook-env shell setup docker-env "
     "generate-shell-completion export-credentials bash zsh fish"
@@ -170,7 +172,7 @@ def _prints_settings(word: shell.Word) -> bool:
             return False
         texts = commands[0].texts()
         index = shell.head(commands[0])
-        if index < 0 or "$" in texts[index] or interpreters.is_interpreter(texts[index]):
+        if index < 0 or "$" in texts[index].rpartition("/")[2] or interpreters.is_interpreter(texts[index]):
             return False
         named = shell.program(texts[index]) in _SETTINGS_PROGRAMS
         if not named and _SETTINGS_WORDS.isdisjoint(

@@ -151,7 +151,14 @@ _FETCHERS: Final = (
     #: What a service, a database, a registry or an image prints.
     Fetcher(word_set("consul etcdctl vault"), re.compile(r"(?:^| )(?:kv )?get\b"), _nothing),
     Fetcher(word_set("gcloud az mc"), re.compile(r"(?:^| )(?:storage )?(?:cat|cp|blob download|pipe)\b"), _last),
-    Fetcher(word_set("npm yarn pnpm"), re.compile(r"^(?:view|info|show|v)\b"), _nothing),
+    Fetcher(
+        word_set("npm yarn pnpm"),
+        re.compile(
+            r"^(?:view|info|show|v)\b(?!.* (?:versions?|dist-tags\S*|name|license|engines\S*|repository\S*|time\S*|"
+            r"\w*[dD]ependencies\S*)(?: |$))"
+        ),
+        _nothing,
+    ),
     Fetcher(word_set("psql mysql mongosh mongo clickhouse-client"), re.compile(r"://|(?:^| )(?:-h|--host)"), _nothing),
     Fetcher(word_set("docker podman nerdctl"), re.compile(r"^run\b(?!.* (?:-v|--volume|--mount|-w)\b)"), _nothing),
     Fetcher(

@@ -60,17 +60,24 @@ _INSTALLERS: Final = word_set(
 _LOADED_BY_NAME = re.compile(
     r"(?:LD_PRELOAD|DYLD_INSERT_LIBRARIES|LD_AUDIT|PYTHONSTARTUP|BASH_ENV|ENV|NODE_OPTIONS|PERL5OPT|RUBYOPT|GIT_SSH_COMMAND|GIT_EXTERNAL_DIFF|EDITOR|VISUAL|PAGER|PROMPT_COMMAND|JAVA_TOOL_OPTIONS|RUSTC_WRAPPER|CC|CXX|PYTHONBREAKPOINT|PERL5DB|LESSOPEN|MANPAGER|GIT_ASKPASS|SSH_ASKPASS|SUDO_ASKPASS|BROWSER|GIT_PAGER|GIT_EDITOR|GIT_SSH|ZDOTDIR|PHPRC|BASH_LOADABLES_PATH)=(.*)"
 )
-#: Options with which programs that usually run nothing run a command or load a file.
+#: Options with which programs that usually run nothing run a command or load a file, as words.
 _RUNNING_OPTION = re.compile(
-    r"--checkpoint-action|--to-command|--use-compress-program|--rsh[= ]|--(?:init|rc)-?file|--require[= ]|--import[= ]|"
-    r"--loader[= ]|--preload|"
-    r"--command[= ]|--exec[= ]|--eval-file|--script[= ]|--filter[= ]|--rcfile|--post-hook|--pre-hook|--deploy-hook|"
-    r"--renew-hook|--plugin[= ]|--load[= ]|--config-settings|"
-    r"\b(?:Proxy|Local|Remote|KnownHosts)Command[= ]|core\.(?:pager|editor|sshCommand|fsmonitor|hooksPath)[= ]|"
-    r"-javaagent:|auto_prepend_file|"
-    r"\b(?:node|ruby|perl|php|lua|gawk|awk|gdb|lldb|psql|sqlite3|emacs|n?vim?|less|tmux|screen|nginx|R|octave|gnuplot)\s(?:-\S+\s){0,6}-(?:r|f|M|I|l|S|x|ex|s|d|c|i|g|u|batch|script)\b|"
-    r"\b(?:git)\s(?:-\S+\s){0,6}-c\s|\brsync\s[^|;]{0,200}-e\s|\bzip\s[^|;]{0,200}-TT?\b|\btar\s[^|;]{0,200}-I\s|\bfind\s[^|;]{0,300}-(?:exec|ok)(?:dir)?\s"
+    r"--(?:checkpoint-action|to-command|use-compress-program|rsh|init-file|rcfile|rc-file|require|import|loader|preload|exec|script|filter|"
+    r"(?:pre|post|deploy|renew)-hook|plugin|load|command)(?:=.*)?|(?:Proxy|Local|Remote|KnownHosts)Command=.*|core\.(?:pager|editor|sshCommand|"
+    r"fsmonitor)=.*|-javaagent:.*|auto_prepend_file=.*|-(?:exec|ok)(?:dir)?"
 )
+#: Short options that do the same, by program.
+_SHORT_OPTIONS: Final = {
+    **dict.fromkeys(("node", "ruby"), ("-r",)),
+    **dict.fromkeys(("vim", "nvim"), ("-S", "-u")),
+    **dict.fromkeys(("awk", "gawk", "tmux"), ("-f",)),
+    "emacs": ("-l",),
+    "gdb": ("-x",),
+    "screen": ("-c",),
+    "rsync": ("-e",),
+    "tar": ("-I",),
+    "zip": ("-TT",),
+}
 _RUN_FILES: Final = word_set("systemd-run at crontab start-stop-daemon enable")
 """Programs that run the files, or load the libraries, that their arguments name."""
 _MOUNTERS: Final = word_set("hdiutil mount")
@@ -317,14 +324,8 @@ class Flow:
                 self._report(child_origin(word, outputs) or self._named(loaded[1]), command, line)
                 for part in re.split(r"[=:\s@]", loaded[1]) if self.files else ():
                     self._report_file(part, command, line)
-        first = shell.head(command) if self.files else -1
-        if self.files and (
-            (first >= 0 and line.code and command.words[first].text in _RUN_FILES)
-            or _RUNNING_OPTION.search(line.text, command.start, command.end) is not None
-        ):
-            for word in command.words[1:]:
-                for part in re.split(r"[=:,\s]", word.text.strip("\"'")):
-                    self._report_file(part, command, line)
+        if self.files:
+            self._runs_by_option(command, line)
         at = interpreters.position(command)
         if at >= 0:
             self._interprets(command, at, line, incoming, outputs)
@@ -340,6 +341,25 @@ class Flow:
             self._starts(command, index, line)
         elif line.code and not line.text[: command.start].endswith("(("):  # arithmetic: its value is a number
             self._report(child_origin(word, outputs), command, line)
+
+    def _runs_by_option(self, command: shell.Command, line: Line) -> None:
+        """Report a foreign file that a program is told to run or to load by one of its options, or by nothing else."""
+        first = shell.head(command)
+        if first < 0:
+            return
+        name = shell.program(command.words[first].text)
+        if line.code and command.words[first].text in _RUN_FILES:
+            for word in command.words[first + 1 :]:
+                self._report_file(word.text, command, line)
+        short = _SHORT_OPTIONS.get(name, ())
+        texts = [*command.texts(), "", ""]
+        for index in range(first + 1, len(texts) - 2):
+            text = texts[index]
+            if text not in short and _RUNNING_OPTION.fullmatch(text) is None:
+                continue
+            value = re.split(r"[=:]", text)[-1] if "=" in text or ":" in text else texts[index + 1]
+            follows = texts[index + 1] if "=" in text or ":" in text else texts[index + 2]
+            self._report_file(follows if interpreters.is_interpreter(value) else value, command, line)
 
     def _interprets(
         self, command: shell.Command, at: int, line: Line, incoming: Origin | None, outputs: Outputs

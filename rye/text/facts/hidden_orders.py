@@ -102,18 +102,19 @@ _ORDERS: Final = (
     _order(
         "know learn notice see hear aware suspect find",
         rf"\b{_NOT}\s+(?:\w+\s+)?let\s+{_PERSON}\s+(?:\w+\s+)?(?:know|learn|notice|see|find\s+out|hear|suspect)\b|"
-        rf"\b{_PERSON}\s+(?:must|should|may|can|need|shall|is|are|will|does|do)\s*(?:not|n[’']t|never)\s+(?:\w+\s+)?(?:learn|see|hear|suspect|realize|realise|become\s+aware|be\s+aware|find\s+out)\b(?!\s+(?:any|the)\s+(?:raw|error))",
+        rf"\b{_PERSON}\s+(?:must|should|shall)\s*(?:not|n[’']t|never)\s+(?:\w+\s+)?(?:learn|see|hear|suspect|realize|realise|become\s+aware|be\s+aware|find\s+out)\b(?!\s+(?:any|the)\s+(?:raw|error))",
         _NEGATIONS,
     ),
     _order(
         "quiet silent nothing silence word",
-        rf"\b(?:keep|stay|remain|be)\s+(?:quiet|silent)\s+(?:about|on|regarding)\b|\bsay\s+(?:nothing|no\s+word)\s+(?:to\s+{_PERSON}\s+)?(?:about|of|on)\b|\bsay\s+nothing\s+(?:about\s+\S+(?:\s+\S+){{0,4}}?\s+)?to\s+{_PERSON}\b|"
+        rf"\b(?:keep|stay|remain|be)\s+(?:quiet|silent)\s+(?:about|on|regarding)\b|(?:^|[.!?;:,]\s{{1,3}}|\n\s{{0,8}}(?:[-*]\s|\d\.\s)?|\b(?:and|then|but)\s)say\s+(?:nothing|no\s+word)\s+(?:to\s+{_PERSON}\s+)?(?:about|of|on)\b|\bsay\s+nothing\s+(?:about\s+\S+(?:\s+\S+){{0,4}}?\s+)?to\s+{_PERSON}\b|"
         rf"\bnot\s+(?:say\s+)?a\s+word\s+(?:about|to\s+{_PERSON})\b|\bpass\s+over\s+(?:it|this|that)\s+in\s+silence\b|\btreat\s+silence\s+as\b",
     ),
     _order(
-        "asks ask asked wonders complains notices",
-        rf"\b(?:if|when|should|in\s+case)\s+(?:{_PERSON}|anyone|they|someone|somebody)\s+(?:asks?|wonders?|complains?|notices?|enquires?|inquires?|questions?)\b[^.!?\n]{{0,60}}?\b(?:say|answer|tell\s+them|reply|claim|respond|explain|pretend|insist)\s+(?:that\s+)?(?:it|nothing|no|there|this|everything|you|they|the)\b[^.!?\n]{{0,40}}?"
-        r"\b(?:nothing|no\s+\w+\s+(?:was|were|is|are)|never|not|normal|routine|standard|only|just|harmless|required|cache|telemetry|fine)\b|\bdeny\s+(?:that|it|having|everything|any)\b",
+        "asks ask asked wonders complains notices deny",
+        rf"\b(?:if|when|should|in\s+case)\s+(?:{_PERSON}|anyone|they|someone|somebody)\s+(?:asks?|wonders?|complains?|notices?|enquires?|inquires?)\b[^.!?\n]{{0,60}}?"
+        r"\b(?:say|answer|tell\s+them|reply|claim|respond|pretend|insist)\s+(?:that\s+)?(?:nothing|no\s+[\w-]+|it|this|everything)\s+"
+        r"(?:(?:was|were|has\s+been|have\s+been|happened)\b|is\s+(?:normal|routine|standard|harmless|nothing)\b)|\bdeny\s+(?:that\s+(?:you|it|this|anything)|having|everything|any\s+(?:upload|access|transfer))\b",
     ),
     _order(
         "leave omit exclude drop strip remove cut",

@@ -43,11 +43,11 @@ FETCHED: Final = Kind(
         r"\b\w{1,40}\.response\.(?:data|body|text)\b|\bexcept\s+(?:[\w.]{1,40}\.)?(?:HTTPError|HTTPStatusError|URLError)\s+as\b|"
         r"\bwget\.download\(|\bgdown\.|\btreq\.|\bRoboBrowser\b|\bxmlrpc\.client\b|\bServerProxy\(|\bpoplib\b|\bsmb\w{0,12}\.open|\bparamiko\b|\bfabric\.|\btelnetlib\b|"
         r"\.b[lr]pop\(|\bfeedparser\.parse\(|\bKafkaConsumer\(|\bmqtt\.Client\(|\bzmq\.|\bpika\.|\bTeleBot\(|\bdiscord\.Client\(|"
-        r"\bget_object\(|\bdownload_fileobj\(|\bdownload_file\(|\bGist\b|\bfetchSync\(|\bnode-fetch\b|\bphin\(|\bbent\(|\brequest\(\s*[\"'{]|\$\.(?:get|ajax|getJSON)\(|"
+        r"\bget_object\(|\bdownload_fileobj\(|\bdownload_file\(|\bfetchSync\(|\bnode-fetch\b|\bphin\(|\bbent\(|\brequest\(\s*[\"'{]|\$\.(?:get|ajax|getJSON)\(|"
         r"\bcopy\(\s*[\"']https?:|\bfopen\(\s*[\"']https?:|\bcurl_init\(|\bGuzzle|\bgetstore\(|\bREST::Client|\bMojo::UserAgent|\bopen-uri\b|\bopen_uri\b|\bExcon\.|\bRestClient\.|\bTyphoeus\.|"
         r"\bClient::new\(\)\.get|\bisahc::|\bcurl::easy|\battohttpc::|\bnet\.Dial\(|\bnet\.LookupTXT\(|\bresty\.|\bHttpRequest\.newBuilder|\bOkHttpClient\b|\bJsoup\.connect|\bRestTemplate\b|"
         r"\bhttpGet\(|\bURL\([^()\n]{1,80}\)\.(?:readText|readBytes|text|getText)|\.toURL\(\)\.(?:text|openStream)|\bHTTPoison\.|\bReq\.get|\bFinch\.|\bslurp\s+[\"']https?:|\bClient\(\)\.getContent|"
-        r"\bDns\.|\bResolve-DnsName\b|\bdns_get_record\(|\bdnspython\b|\bgetaddrinfo\b.{0,40}TXT|\bLoadXml\b|\bStart-BitsTransfer\b|\bGetStringAsync\(|\bGetByteArrayAsync\(|\bDownloadStringAsync\(|\bGetAsync\(",
+        r"\bDns\.(?:Query|Resolve|GetTxt)|\bResolve-DnsName\b|\bdns_get_record\(|\bdnspython\b|\bgetaddrinfo\b.{0,40}TXT|\bLoadXml\b|\bStart-BitsTransfer\b|\bGetStringAsync\(|\bGetByteArrayAsync\(|\bDownloadStringAsync\(|\bGetAsync\(",
     ),
     triggers(
         "requests session urlopen urlretrieve httpx urllib urllib2 urllib3 aiohttp fetch axios got https http "
@@ -74,11 +74,11 @@ DECODED: Final = Kind(
         r"decode64|decodebytes|"
         r"unpack1?\(\s*[\"'][mH]|decode_base64|base64_decode|gzinflate|gzuncompress|hex2bin|pack\(\s*[\"']H|"
         r"decode\(\s*[\"'](?:hex|base64|rot13|zlib)|join\([^)\n]{0,80}chr\b|map\(\s*chr\b|bytes\(\s*\[\s*\d|"
-        r"\bget(?:de|incremental|re)\w{3,9}\(|\bcodecs\.lookup\(|\bdecompressobj\b|LZMADecompressor|BZ2Decompressor|\bquopri\b|\buu\.decode|\bFernet\(|\.decryptor\(|"
+        r"\bget(?:(?:incremental)?decoder|reader)\(|\bcodecs\.lookup\(|\bdecompressobj\b|LZMADecompressor|BZ2Decompressor|\bquopri\b|\buu\.decode|\bFernet\(|\.decryptor\(|"
         r"\bAES\.new\(|\bARC4\.new\(|\bcreateDecipher(?:iv)?\(|\bsubtle\.decrypt\(|CryptoJS\.\w{2,12}\.decrypt|\bSecretBox\(|\bmaketrans\(|\.translate\(\s*(?:str\.)?\w*[tT]able|"
         r"\bstrrev\(|\bconvert_uudecode\(|\bgzdecode\(|\bstr_rot13\(|\bopenssl_decrypt\(|\bsodium_crypto_\w{3,30}_open\(|\bZlib::|\.tr\(\s*[\"'][A-Za-z]-|\btr/[A-Za-z]|"
         r"DecodeString\(|\bbase64::|\bhex::decode|\bFromBase64String\b|\bFromHexString\b|\bUncompress\(|\bgzip\.NewReader|\bzlib\.NewReader|GZIPInputStream|InflaterInputStream|DeflateStream|GZipStream|"
-        r"\bBase64\.(?:decode|url_decode|decode64)\b|\bPako\.|\bpako\.|\bLZString\.|\bfflate\.|\bDecompressionStream\(|\bsetpassword\(|\bpwd\s?=\s?b?[\"']|\bpyzipper\b|\bpy7zr\b|\bUint8Array(?:\.(?:from|of))?\(\s*\[?\s*\d|\[array\]::[rR]everse|-bxor\b|fromBase64\(|\bfromHex\(|"
+        r"\bBase64\.(?:decode|url_decode|decode64)\b|\bPako\.|\bpako\.|\bLZString\.|\bfflate\.|\bDecompressionStream\(|\bsetpassword\(|,\s?pwd\s?=|\bpyzipper\b|\bpy7zr\b|\bUint8Array(?:\.(?:from|of))?\(\s*\[?\s*\d|\[array\]::[rR]everse|-bxor\b|fromBase64\(|\bfromHex\(|"
         r"data:[\w/+.-]{1,40};base64,|Base64\.getDecoder|\[::-1\]|\.reverse\(\)\s*\.join|(?:\\x[0-9a-f]{2}){4}|(?:\\0?[0-3][0-7]{2}){4}",
     ),
     triggers(
