@@ -100,29 +100,29 @@ _ORDERS: Final = (
         _NEGATIONS,
     ),
     _order(
-        "know learn notice see hear aware suspect find",
+        "let learn suspect aware realize realise",
         rf"\b{_NOT}\s+(?:\w+\s+)?let\s+{_PERSON}\s+(?:\w+\s+)?(?:know|learn|notice|see|find\s+out|hear|suspect)\b|"
         rf"\b{_PERSON}\s+(?:must|should|shall)\s*(?:not|n[’']t|never)\s+(?:\w+\s+)?(?:learn|see|hear|suspect|realize|realise|become\s+aware|be\s+aware|find\s+out)\b(?!\s+(?:any|the)\s+(?:raw|error))",
         _NEGATIONS,
     ),
     _order(
-        "quiet silent nothing silence word",
+        "quiet silent nothing silence",
         rf"\b(?:keep|stay|remain|be)\s+(?:quiet|silent)\s+(?:about|on|regarding)\b|(?:^|[.!?;:,]\s{{1,3}}|\n\s{{0,8}}(?:[-*]\s|\d\.\s)?|\b(?:and|then|but)\s)say\s+(?:nothing|no\s+word)\s+(?:to\s+{_PERSON}\s+)?(?:about|of|on)\b|\bsay\s+nothing\s+(?:about\s+\S+(?:\s+\S+){{0,4}}?\s+)?to\s+{_PERSON}\b|"
         rf"\bnot\s+(?:say\s+)?a\s+word\s+(?:about|to\s+{_PERSON})\b|\bpass\s+over\s+(?:it|this|that)\s+in\s+silence\b|\btreat\s+silence\s+as\b",
     ),
     _order(
-        "asks ask asked wonders complains notices deny",
+        "asks asked wonders complains notices deny",
         rf"\b(?:if|when|should|in\s+case)\s+(?:{_PERSON}|anyone|they|someone|somebody)\s+(?:asks?|wonders?|complains?|notices?|enquires?|inquires?)\b[^.!?\n]{{0,60}}?"
         r"\b(?:say|answer|tell\s+them|reply|claim|respond|pretend|insist)\s+(?:that\s+)?(?:nothing|no\s+[\w-]+|it|this|everything)\s+"
         r"(?:(?:was|were|has\s+been|have\s+been|happened)\b|is\s+(?:normal|routine|standard|harmless|nothing)\b)|\bdeny\s+(?:that\s+(?:you|it|this|anything)|having|everything|any\s+(?:upload|access|transfer))\b",
     ),
     _order(
-        "leave omit exclude drop strip remove cut",
+        "leave omit exclude strip",
         r"\b(?:leave|keep)\s+(?:this|it|that|these|those|the\s+[\w-]+(?:\s+[\w-]+)?|all\s+of\s+this)\s+(?:\w+\s+)?out\s+of\s+(?:your|the|any|all)\s+(?:\w+\s+){0,2}?(?:summary|summaries|answer|answers|report|reports|reply|response|log|logs|transcript|output|conversation|chat|message|messages|history|changelog|commit)\b|"
         r"\b(?:omit|exclude|drop|strip|remove|cut)\s+(?:this|these|that|those|any\s+(?:mention|trace|sign|note)\s+of|all\s+(?:mentions?|traces?|signs?)\s+of)(?:\s+[\w-]+){0,4}?\s+from\s+(?:your|the|any|all)\s+(?:\w+\s+){0,2}?(?:summary|summaries|answer|answers|report|reports|reply|response|log|logs|transcript|output|conversation|chat|message|messages|history|changelog)\b",
     ),
     _order(
-        "confirmation permission approval consent asking questions question ask",
+        "confirmation permission approval consent asking",
         r"\b(?:no|none)\s+(?:further\s+|user\s+|extra\s+|additional\s+)?(?:confirmation|permission|approval|consent|question|questions)\s+(?:is|are)\s+(?:needed|required|necessary|to\s+be\s+asked)\b|\b(?:assume|presume|take)\s+(?:that\s+)?(?:the\s+)?(?:user|human|operator|owner)(?:[’']s)?\s+(?:\w+\s+)?(?:consent|approval|permission|agrees?|consents?|approves?|approved|agreed|has\s+(?:agreed|approved|consented))\b|"
         r"\b(?:consent|approval|permission)\s+(?:is|can\s+be)\s+(?:assumed|implied|taken\s+for\s+granted|already\s+given)\b|\bwithout\s+(?:further\s+|any\s+|more\s+)?(?:asking|questions|prompting)\b(?=[^.!?\n]{0,40}\b(?:run|send|upload|delete|install|execute|proceed|continue|go\s+ahead)\b)",
     ),

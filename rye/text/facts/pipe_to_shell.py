@@ -68,6 +68,7 @@ _SPELLINGS: Final = (
 
 
 _DOCKER: Final = triggers("docker podman nerdctl")
+_SHELLS: Final = triggers("sh bash zsh dash")
 _DOCKER_PIPED = re.compile(r"(?:docker|podman|nerdctl) run [^\n|]{1,300}\|[ \t]{0,4}(?:sudo )?(?:ba|z|da)?sh\b")
 _LANGUAGES: Final = triggers("python python3 node nodejs perl php ruby deno bun lua")
 #: Words of code that fetches, on the command line of a language.
@@ -106,7 +107,7 @@ def find_in_commands(source: Source) -> Iterator[RuleMatch]:
 def _words(source: Source) -> frozenset[bytes]:
     """The words of the lines that can bring something in."""
     words = _TRIGGERS
-    if _DOCKER_PIPED.search(source.text) is not None:
+    if source.has(_DOCKER) and source.has(_SHELLS) and _DOCKER_PIPED.search(source.text) is not None:
         words |= _DOCKER
     for spellings, more in _SPELLINGS:
         if source.has(more) and any(spelling in source.lowered for spelling in spellings):

@@ -69,7 +69,7 @@ def _spelled(source: Source) -> str:
     text = in_templates(name, text)
     if text != source.text:
         text = _where_it_matters(source, text)
-    text = as_latin(text)
+    text = as_latin(text, source.lowered)
     if source.marked:
         lines = text.split("\n")
         for number in source.marked:

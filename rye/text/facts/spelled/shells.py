@@ -15,6 +15,7 @@ _ANSI_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{2,4})|([0-3]?
 _PATTERN_PATH = re.compile(
     r"(?<![\w.?*\]\[/-])((?:/[\w?*\[\]]{1,12}){1,3})/([\w?*\[\]]{2,12})(?=[\s|;&)\"'`]|$)", re.MULTILINE
 )
+_IN_PATTERN: Final = ("bin/", "/?", "]n/", "]in/")
 _HAS_PATTERN = re.compile(r"/[\w*]{0,10}[?\[][\w*?\[\]]{0,10}")
 _FILTERS: Final = triggers("rev tr sed")
 _BY_PATTERN: Final = ("curl", "wget", "bash", "sh", "dash", "zsh", "python3", "perl", "base64", "xxd", "nc", "node")
@@ -114,7 +115,7 @@ def in_shells(text: str, words: frozenset[bytes]) -> str:
     """The text with what shells put together as it is meant."""
     if "$'" in text:
         text = _ANSI.sub(_ansi, text)
-    if "/" in text and _HAS_PATTERN.search(text) is not None:
+    if any(mark in text for mark in _IN_PATTERN) and _HAS_PATTERN.search(text) is not None:
         text = _PATTERN_PATH.sub(_program, text)
     if "$(" in text and not _FILTERS.isdisjoint(words):
         text = _PIPED_WORD.sub(_filtered, text)

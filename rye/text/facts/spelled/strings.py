@@ -137,19 +137,30 @@ _CALL_WORDS: Final = triggers("subprocess spawn spawnsync execfile execfilesync 
 _Value = str | list[str] | dict[str, str]
 
 
+#: Words of files in which a name can be a part of something that runs, of a path, or of a package.
+_USES: Final = triggers(
+    "exec eval popen subprocess spawn spawnsync execsync execfile execfilesync child_process getattr __import__ import_module importlib builtins "
+    "globalthis runtime expanduser homedir vars check_call check_output getbuiltinmodule"
+)
+_USING: Final = ("home()", "system(", "require(", "exec.Command", "Command::new", "writeFile", "urlopen(", "fetch(")
+_USED = re.compile(r"\b(?:eval|exec\w{0,12}|system|popen|spawn\w{0,4}|child_process|builtins)\b")
+
+
 def with_values(text: str, words: frozenset[bytes]) -> str:
     """The text with strings that are put together as one, and with names that hold literal strings, where they are parts of
     longer ones, elements of lists or arguments."""
     parts: list[str] = []
-    if '"." ' in text or "'.'" in text or " . " in text:
+    if " . " in text or "'.'" in text or '"."' in text:
         parts += _DOTS
     numbers = lines_of((match.start() for match in _PLUS.finditer(text)), text) if "+" in text else []
     joined = sorted({*numbers, *lines_with(text, parts)}) if parts else numbers
+    lines = text.split("\n") if joined else []
     if joined:
-        lines = text.split("\n")
         for number in joined:
             lines[number] = _JOINED.sub("", lines[number])
         text = "\n".join(lines)
+    if _USES.isdisjoint(words) and not any(mark in text for mark in _USING) and not any(_USED.search(lines[number]) for number in joined):
+        return text
     parts = [mark for mark in (".join(", ".format(") if mark in text]
     if "{" in text:
         parts += _FORMATS

@@ -37,9 +37,9 @@ def _get_url(match: re.Match[str]) -> str:
 
 
 #: Letters that look like others: full width, mathematical, and Cyrillic or Greek ones in a word that has Latin ones.
-_LOOK_ALIKE = re.compile(
-    "[\uff01-\uff5e\U0001d400-\U0001d7ff\u2100-\u214f]|[A-Za-z][\u0370-\u04ff]|[\u0370-\u04ff][A-Za-z]"
-)
+_LOOK_ALIKE = re.compile("[\uff01-\uff5e\U0001d400-\U0001d7ff]|[A-Za-z][\u0370-\u04ff]|[\u0370-\u04ff][A-Za-z]")
+#: How these letters begin in UTF-8.
+_BEGIN: Final = (b"\xef\xbc", b"\xef\xbd", b"\xf0\x9d", *(bytes((byte,)) for byte in range(0xCD, 0xD4)))
 _LOOK_ALIKE_LINE = re.compile(f"^[^\n]{{0,{LINE}}}(?:{_LOOK_ALIKE.pattern})[^\n]{{0,{LINE}}}", re.MULTILINE)
 _LATIN: Final = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u04bb\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u03bf\u03b1\u03b5\u03b9\u03bd\u03c1\u03c5",
@@ -91,6 +91,8 @@ def in_templates(name: str, text: str) -> str:
     return text
 
 
-def as_latin(text: str) -> str:
-    """The text with letters that look like Latin ones as these."""
-    return text if text.isascii() or _LOOK_ALIKE.search(text) is None else _LOOK_ALIKE_LINE.sub(_as_latin, text)
+def as_latin(text: str, lowered: bytes) -> str:
+    """The text with letters that look like Latin ones as these. ``lowered``: its bytes."""
+    if text.isascii() or not any(begin in lowered for begin in _BEGIN) or _LOOK_ALIKE.search(text) is None:
+        return text
+    return _LOOK_ALIKE_LINE.sub(_as_latin, text)
