@@ -59,10 +59,11 @@ AGAIN: Final[tuple[tuple[Callable[[Source], Source], tuple[Callable[[Source], It
             remote_instructions.find,
             safety_off.find,
             hidden_orders.find,
+            hosts.find,
         ),
     ),
     (resolved, (secret_paths.find, persistence.find)),
-    (filled, (secret_paths.find, persistence.find, safety_off.find)),
+    (filled, (secret_paths.find, persistence.find, safety_off.find, hosts.find)),
 )
 """Other forms of a file, and the rules that read it once more in this form, where it differs. They add what the file as it is
 does not show: a fact that is already known, or of which the line has one, is none."""
@@ -120,7 +121,8 @@ def _read_again(source: Source, listed: _Listed) -> None:
             if other.text not in read[rule]:
                 read[rule].add(other.text)
                 for found in rule(other):
-                    listed.add_new(found)
+                    if (found.level or FACTS[found.fact]) != NOTE:
+                        listed.add_new(found)
 
 
 def _without_signature(text: str) -> str:

@@ -127,6 +127,11 @@ _ORDERS: Final = (
         r"\b(?:consent|approval|permission)\s+(?:is|can\s+be)\s+(?:assumed|implied|taken\s+for\s+granted|already\s+given)\b|\bwithout\s+(?:further\s+|any\s+|more\s+)?(?:asking|questions|prompting)\b(?=[^.!?\n]{0,40}\b(?:run|send|upload|delete|install|execute|proceed|continue|go\s+ahead)\b)",
     ),
     _order(
+        "ask",
+        r"\b(?:do\s+not|don[’']?t|never|no\s+need\s+to|need\s+not)\s+(?:need\s+to\s+|have\s+to\s+)?ask\s+(?:\w+\s+){0,3}?before\b",
+        _NEGATIONS,
+    ),
+    _order(
         "permission confirmation approval consent authorization",
         r"\b(?:do\s+not|don[’']?t|never|without|no\s+need\s+to|need\s+not|skip|instead\s+of|rather\s+than)\s+(?:(?:ask|request|wait|seek|prompt|require|stop|get|obtain)(?:ing|ting)?\s+)"
         r"(?:the\s+user\s+|them\s+|anyone\s+)?(?:for\s+)?(?:(?:any|further|user|their|explicit|human|additional|prior|the|user[’']?s|manual)\s+){0,3}(?:permission|confirmation|approval|consent|authorization)\b|"

@@ -264,6 +264,10 @@ _REGISTERS: Final = (
             re.IGNORECASE,
         ),
     ),
+    (
+        triggers("getusersitepackages getsitepackages"),
+        re.compile(r"\bget(?:user)?sitepackages\([^\n]{0,80}\.pth\b|\bgetusersitepackages\("),
+    ),
     (triggers(("login",)), re.compile(r"\bmake\s+(?:new\s+)?login\s+item\b", re.IGNORECASE)),
     (triggers(("pm2",)), re.compile(r"\bpm2\s+(?:startup|save)\b")),
     (triggers(("at",)), re.compile(r"(?:\|\s*|^\s*)at\s+(?:now|midnight|noon|\d{1,2}:\d\d)\b", re.MULTILINE)),
@@ -294,6 +298,8 @@ def find(source: Source) -> Iterator[RuleMatch]:
 def _written(source: Source) -> Iterator[RuleMatch]:
     """Yield the targets that the text says are written."""
     marks = {mark for word in source.words & _TARGET_WORDS.keys() for mark in _TARGET_WORDS[word]}
+    if b"programsstartup" in source.lowered:
+        marks.add(b"programsstartup")
     numbers = sorted({number for mark in marks for number in source.lines_of_bytes(mark)})
     if not numbers:
         return

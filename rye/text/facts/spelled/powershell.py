@@ -174,4 +174,4 @@ def in_powershell(path: str, text: str, words: frozenset[bytes]) -> str:
     """The text with what PowerShell puts together as it is meant; ``replace`` on a literal string in any language."""
     if path.lower().endswith((".ps1", ".psm1")) or not _POWERSHELL_WORDS.isdisjoint(words):
         text = _powershell(text)
-    return in_lines(text, _REPLACES, with_replaced)
+    return in_lines(text, _REPLACES, with_replaced) if "eplace" in text else text

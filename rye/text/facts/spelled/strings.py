@@ -139,10 +139,26 @@ _Value = str | list[str] | dict[str, str]
 
 #: Words of files in which a name can be a part of something that runs, of a path, or of a package.
 _USES: Final = triggers(
-    "exec eval popen subprocess spawn spawnsync execsync execfile execfilesync child_process getattr __import__ import_module importlib builtins "
+    "exec eval popen subprocess spawn spawnsync execsync execfile execfilesync child_process getattr __import__ "
+    "import_module importlib builtins "
     "globalthis runtime expanduser homedir vars check_call check_output getbuiltinmodule"
 )
-_USING: Final = ("home()", "system(", "require(", "exec.Command", "Command::new", "writeFile", "urlopen(", "fetch(")
+_USING: Final = (
+    '://" +',
+    "://' +",
+    "://{",
+    "PROMPT",
+    "prompt =",
+    "instructions =",
+    "home()",
+    "system(",
+    "require(",
+    "exec.Command",
+    "Command::new",
+    "writeFile",
+    "urlopen(",
+    "fetch(",
+)
 _USED = re.compile(r"\b(?:eval|exec\w{0,12}|system|popen|spawn\w{0,4}|child_process|builtins)\b")
 
 
@@ -159,7 +175,11 @@ def with_values(text: str, words: frozenset[bytes]) -> str:
         for number in joined:
             lines[number] = _JOINED.sub("", lines[number])
         text = "\n".join(lines)
-    if _USES.isdisjoint(words) and not any(mark in text for mark in _USING) and not any(_USED.search(lines[number]) for number in joined):
+    if (
+        _USES.isdisjoint(words)
+        and not any(mark in text for mark in _USING)
+        and not any(_USED.search(lines[number]) for number in joined)
+    ):
         return text
     parts = [mark for mark in (".join(", ".format(") if mark in text]
     if "{" in text:
