@@ -205,25 +205,25 @@ class Source:
     @cached_property
     def indented(self) -> frozenset[int]:
         """The lines of indented code blocks: four blanks or a tab after an empty line, eight within a list."""
-        found: set[int] = set()
+        code: set[int] = set()
         text, lines, fences = self.text, self.lines, self.fences
         for begin in ("\n\n    ", "\n\n\t"):
             at = text.find(begin)
             while at >= 0:
                 number = self.line_at(at + 2)
-                if fences[number] is None and number not in found:
+                if fences[number] is None and number not in code:
                     indent = ("        ", "\t\t", "    \t") if self._in_list(number) else ("    ", "\t")
                     while (
                         number < len(lines)
                         and fences[number] is None
                         and (not lines[number] or lines[number].startswith(indent))
                     ):
-                        found.add(number)
+                        code.add(number)
                         number += 1
                 at = text.find(begin, at + 1)
         if text.startswith(("    ", "\t")):
-            found.update(takewhile(lambda number: lines[number].startswith(("    ", "\t")), range(len(lines))))
-        return frozenset(found)
+            code.update(takewhile(lambda number: lines[number].startswith(("    ", "\t")), range(len(lines))))
+        return frozenset(code)
 
     def _in_list(self, number: int) -> bool:
         """Whether an indented line after an empty one belongs to an item of a list."""

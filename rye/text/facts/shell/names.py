@@ -220,7 +220,9 @@ def values_in(text: str) -> dict[str, str]:
     if "]=" in text:
         for match in _ELEMENT.finditer(text):
             element = f"[{match[2]}]={match[3] or match[4] or match[5]}"
-            values[match[1]] = f"{values.get(match[1], '')} {element}".strip()[:_LONGEST]
+            known = values.get(match[1], "")
+            if f"[{match[2]}]=" not in known:
+                values[match[1]] = f"{known} {element}".strip()[:_ELEMENTS]
     if "=" in text and "${" in text:
         for match in _DEFAULT.finditer(text):
             values.setdefault(match[1], match[2].strip("\"'"))
@@ -241,6 +243,8 @@ def values_in(text: str) -> dict[str, str]:
     return values
 
 
+_ELEMENTS: Final = 400
+"""How long the elements of an array can be that are assigned one by one."""
 _LONGEST: Final = 2_000
 """How long a value can be."""
 
