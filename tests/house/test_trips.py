@@ -43,7 +43,8 @@ classes do not count, and neither do lambdas and comprehensions, which stand in 
 ROOT = Path(__file__).parents[2]
 MOST = {"add": 171, "install": 100, "ci": 59}
 """``ci`` is one that has nothing to do. Of those of ``add``, three say what an item is in the words of every surface, one who is
-behind its name, three print the consent screen, and five look for causes of facts that were not looked for before. Every command
+behind its name, three print the consent screen, five look for causes of facts that were not looked for before, and five
+spell out what a text puts together. Every command
 looks for policies of organizations that were joined and for registries that are read through others; the words of ``[policy]``
 have a module of their own, because owners of registries write them as well."""
 SKILL = """---
