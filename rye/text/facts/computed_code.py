@@ -8,7 +8,9 @@ nor is a file that is run as a whole (``cat setup.sh | sh`` is ``sh setup.sh``),
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Final
 
 from rye.text.facts import calls, fetchers, interpreters, shell
@@ -57,13 +59,14 @@ _NOTHING = re.compile(r"\s*[).…]")
 def find(source: Source) -> Iterator[RuleMatch]:
     """Yield every place where text that is not a constant reaches an interpreter, if no alarm says so already."""
     if source.has(_TRIGGERS) and any(mark in source.text for mark in _MARKS):
+        before = _Before(source)
         for line in source.logical_lines(_TRIGGERS):
             if any(mark in line.text for mark in _MARKS):
-                yield from _in_commands(source, line)
+                yield from _in_commands(source, line, before)
     yield from _in_calls(source)
 
 
-def _in_commands(source: Source, line: Line) -> Iterator[RuleMatch]:
+def _in_commands(source: Source, line: Line, before: _Before) -> Iterator[RuleMatch]:
     for commands in source.commands(line):
         for command, _ in commands:
             at = interpreters.position(command) if command.words else -1
@@ -79,7 +82,7 @@ def _in_commands(source: Source, line: Line) -> Iterator[RuleMatch]:
             number, column = source.place(line, start.words[0].start, shell.program(start.words[0].text))
             if number not in source.run_lines:
                 value = shown(line.text[start.words[0].start : command.end])
-                fact = _brought_in_before(source, number) or (PIPE_TO_SHELL if _names_address(command) else "")
+                fact = before.fact(number) or (PIPE_TO_SHELL if _names_address(command) else "")
                 yield RuleMatch(fact or PIPE_TO_SHELL, value, number, column, "" if fact else CAUTION)
 
 
@@ -194,6 +197,7 @@ def _first(command: shell.Command) -> shell.Command:
 def _in_calls(source: Source) -> Iterator[RuleMatch]:
     """``exec(decrypt(x))``: code that a program computes."""
     source, evaluates = calls.evaluating(source)
+    before = _Before(source)
     for match in evaluates:
         number = source.line_at(match.start())
         if number in source.run_lines or not source.is_code(number):
@@ -205,29 +209,56 @@ def _in_calls(source: Source) -> Iterator[RuleMatch]:
         if not window.strip() or _LITERAL.match(window) or _NOTHING.match(window):
             continue
         value = shown(shell.plain(match[0].lstrip() + window))
-        fact = _brought_in_before(source, number)
+        fact = before.fact(number)
         yield RuleMatch(
             fact or DECODE_AND_RUN, value, number, match.start() - source.text_starts[number], "" if fact else CAUTION
         )
 
 
-def _brought_in_before(source: Source, number: int) -> str:
-    """The fact that a line amounts to where the same code fetches or decodes something not long before; empty if it does not.
+class _Before:
+    """The lines of a file that fetch or decode something, found once: many lines of one file can ask."""
 
-    How the one comes to the other is not known. On the public collections, code that does both has so far meant it.
-    """
-    first = number
-    while first > 0 and number - first < _BEFORE and source.is_code(first - 1):
-        first -= 1
-    text = source.text[source.text_starts[first] : source.text_starts[number + 1]]
-    for kind, fact in ((calls.FETCHED, PIPE_TO_SHELL), (calls.DECODED, DECODE_AND_RUN)):
-        if kind.pattern.search(text) is not None:
-            return fact
-    for line in {source.logical(at).first for at in range(first, number + 1)} if _FETCHES.search(text) else ():
-        for commands in source.commands(source.logical(line)):
-            if any(command.words and fetchers.fetcher_of(command) is not None for command, _ in commands):
-                return PIPE_TO_SHELL
-    return ""
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    @cached_property
+    def _calls(self) -> tuple[tuple[str, list[int]], ...]:
+        line_at, text = self._source.line_at, self._source.text
+        kinds = ((calls.FETCHED, PIPE_TO_SHELL), (calls.DECODED, DECODE_AND_RUN))
+        return tuple((fact, [line_at(match.start()) for match in kind.pattern.finditer(text)]) for kind, fact in kinds)
+
+    @cached_property
+    def _commands(self) -> list[int]:
+        source = self._source
+        lines = [source.logical(source.line_at(match.start())) for match in _FETCHES.finditer(source.text)]
+        return [
+            line.first
+            for line in dict.fromkeys(lines)
+            if any(
+                command.words and fetchers.fetcher_of(command) is not None
+                for commands in source.commands(line)
+                for command, _ in commands
+            )
+        ]
+
+    def fact(self, number: int) -> str:
+        """The fact that a line amounts to where the same code fetches or decodes something not long before; empty if it does not.
+
+        How the one comes to the other is not known. On the public collections, code that does both has so far meant it.
+        """
+        first = number
+        while first > 0 and number - first < _BEFORE and self._source.is_code(first - 1):
+            first -= 1
+        for fact, lines in self._calls:
+            if _any_between(lines, first, number):
+                return fact
+        first = self._source.logical(first).first
+        return PIPE_TO_SHELL if _any_between(self._commands, first, number) else ""
+
+
+def _any_between(numbers: Sequence[int], first: int, last: int) -> bool:
+    at = bisect_left(numbers, first)
+    return at < len(numbers) and numbers[at] <= last
 
 
 _BEFORE: Final = 40

@@ -98,8 +98,8 @@ Outputs = dict[int, "Origin | None"]
 
 
 class Flow:
-    """One rule's pass over one file. ``functions`` are those of other files. ``files`` and ``names`` hold what is "
-    "foreign so far, ``ready`` what can be executed."""
+    """One rule's pass over one file. ``functions`` are those of other files. ``files`` and ``names`` hold what is foreign so far,
+    ``ready`` what can be executed."""
 
     def __init__(
         self,

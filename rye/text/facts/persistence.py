@@ -165,7 +165,7 @@ _WRITES: Final = re.compile(
     r"(?<!\ba\s)(?<!\ban\s)(?<!\bthe\s)(?<!\bany\s)(?<!\bevery\s)\b(?:add|adds|added|adding|append|appends|appended|appending|write|writes|writing|written|edit|edits|"
     r"editing|insert|inserts|inserting|put|puts|create|creates|creating|update|updates|updating|modify|"
     r"modifies|modifying|"
-    r"register|registers|save|saves|saved|saving|copy|copies|set|sets|configure|place|inject|injects|paste|"
+    r"register|registers|save|saves|saved|saving|copy|copies|(?<!\bis\s)(?<!\bare\s)sets?|configure|place|inject|injects|paste|"
     r"install|installs|symlink|store|stores|persist|persists|merge|change|patch|extend|enable|prepend|"
     r"overwrite|replace|generate|scaffold)\b",
     re.IGNORECASE,
@@ -303,7 +303,9 @@ def _written(source: Source) -> Iterator[RuleMatch]:
     numbers = sorted({number for mark in marks for number in source.lines_of_bytes(mark)})
     if not numbers:
         return
-    writes_somewhere = not source.markdown and _WRITES.search(source.text) is not None
+    writes_somewhere = not source.markdown and any(
+        _WRITES.search(line) for line in source.lines if not line.lstrip().startswith(_COMMENTS)
+    )
     for number in numbers:
         raw = source.bare(number)
         joined = '"' in raw and _PIECES.search(raw) is not None

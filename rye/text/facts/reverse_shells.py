@@ -21,6 +21,8 @@ from rye.text.facts.tables import triggers, word_set
 
 _SOCKET = re.compile(r"/(?:dev|inet\d?)/(?:tcp|udp)/[^\s/]{1,255}/[\w${}]{1,40}(?:/[\w${}]{1,40})?")
 _READS_SOCKET = re.compile(r"\b(?:sh|bash|zsh|exec|eval|cat|source|getline)\b")
+#: A shell that opens a connection and does nothing with it, to see whether a port answers.
+_TRIES = re.compile(r"\b(?:ba|z|k)?sh\s+-l?c\s+(?:(?::|true|echo)\s*)?\d?[^\w\s/]{1,2}\s?(?=/dev/tcp/)")
 _CONNECTORS: Final = word_set("nc ncat netcat socat openssl telnet cryptcat pwncat websocat rlwrap")
 _SHELLS: Final = word_set("sh bash zsh dash ksh fish ash cmd powershell pwsh")
 _NC_RUNS = re.compile(r"-[a-z]*[ec]|--(?:sh-)?exec")
@@ -100,7 +102,7 @@ def _in_commands(source: Source) -> Iterator[RuleMatch]:
     for line in source.logical_lines(_WORDS):
         text = line.text
         match = _SOCKET.search(text)
-        if match is not None and _READS_SOCKET.search(text):
+        if match is not None and _READS_SOCKET.search(_TRIES.sub("", text)):
             yield RuleMatch(PIPE_TO_SHELL, match[0], *source.place(line, match.start(), match[0][:5]))
             continue
         for commands in source.commands(line):
