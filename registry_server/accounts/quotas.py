@@ -13,8 +13,9 @@ from __future__ import annotations
 import re
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import sqlalchemy as sa
 
@@ -27,6 +28,16 @@ from rye.items.identity import is_segment
 from rye.registry.protocol.statements import Release
 
 
+@dataclass(slots=True)
+class _Upload:
+    """A pending upload."""
+
+    token: str
+    size: int
+    writers: int = 0
+    """Requests that may still write it."""
+
+
 class Quotas:
     """Counts per owner (:attr:`registry_server.accounts.tokens.Account.owner`). Thread-safe."""
 
@@ -37,8 +48,8 @@ class Quotas:
         self._lock = threading.Lock()
         self._under_way: Counter[str] = Counter()
         self._at_work: Counter[str] = Counter()
-        self._uploads: dict[str, tuple[str, int]] = {}
-        """SHA-256 of a pending upload → token and size."""
+        self._uploads: dict[str, _Upload] = {}
+        """By SHA-256."""
         self._kept: Counter[str] = Counter()
         """Token → bytes of its pending uploads."""
         self._others = 0
@@ -80,38 +91,51 @@ class Quotas:
             return self._kept[token] + size <= self._uploads_bytes
 
     def keep(self, token: str, sha256: str, size: int) -> None:
-        """Count an upload of a token, in place of an earlier upload of the same bytes."""
+        """Count an upload of a token that is about to be written, in place of an earlier upload of the same bytes."""
         with self._lock:
-            self._forget(sha256)
-            self._uploads[sha256] = (token, size)
-            self._kept[token] += size
+            earlier = self._uploads.get(sha256)
+            self._drop(sha256)
+            self._add(token, sha256, size, earlier.writers + 1 if earlier is not None else 1)
 
-    def reserve(self, token: str, sizes: Mapping[str, int]) -> list[str] | None:
-        """Count uploads of a token that are about to be kept, sizes by SHA-256.
-
-        Returns those that were not pending yet; None: they do not all fit.
-        """
+    def reserve(self, token: str, sizes: Mapping[str, int]) -> bool:
+        """Count uploads of a token that are about to be written, sizes by SHA-256. Those that are pending already stay as they
+        are, whoever's they are. False: the others do not fit, and nothing was counted."""
         with self._lock:
             new = [sha256 for sha256 in sizes if sha256 not in self._uploads]
-            size = sum(sizes[sha256] for sha256 in new)
-            if self._kept[token] + size > self._uploads_bytes:
-                return None
-            if new:
-                self._uploads.update((sha256, (token, sizes[sha256])) for sha256 in new)
-                self._kept[token] += size
-            return new
+            if self._kept[token] + sum(sizes[sha256] for sha256 in new) > self._uploads_bytes:
+                return False
+            for sha256 in new:
+                self._add(token, sha256, sizes[sha256], 0)
+            for sha256 in sizes:
+                self._uploads[sha256].writers += 1
+            return True
 
-    def forget(self, hashes: Iterable[str]) -> None:
-        """Count these uploads no longer: they were published, or not kept after all."""
+    def settle(self, hashes: Iterable[str], exists: Callable[[str], bool]) -> None:
+        """A request that :meth:`keep` or :meth:`reserve` was called for writes these no more. Those that do not exist count no
+        longer, unless another request may still write them."""
         with self._lock:
             for sha256 in hashes:
-                self._forget(sha256)
+                self._uploads[sha256].writers -= 1
+                if not self._uploads[sha256].writers and not exists(sha256):
+                    self._drop(sha256)
 
-    def update(self, present: Mapping[str, int]) -> None:
-        """Update from a listing of the store, of sizes by SHA-256: uploads that are gone were published or have expired."""
+    def forget(self, hashes: Iterable[str]) -> None:
+        """Count these uploads no longer: they were published. Those that a request may write again stay until it has."""
         with self._lock:
-            for sha256 in self._uploads.keys() - present.keys():
-                self._forget(sha256)
+            self._forget(hashes)
+
+    def written(self) -> Set[str]:
+        """Return the pending uploads that no request writes now."""
+        with self._lock:
+            return {sha256 for sha256, upload in self._uploads.items() if not upload.writers}
+
+    def update(self, present: Mapping[str, int], written: Set[str]) -> None:
+        """Update from a listing of the store, of sizes by SHA-256: uploads that are gone were published or have expired.
+
+        ``written``: from :meth:`written`, before the listing began.
+        """
+        with self._lock:
+            self._forget(written - present.keys())
             self._others = sum(size for sha256, size in present.items() if sha256 not in self._uploads)
 
     @property
@@ -120,11 +144,21 @@ class Quotas:
         with self._lock:
             return self._others + self._kept.total()
 
-    def _forget(self, sha256: str) -> None:
-        token, size = self._uploads.pop(sha256, ("", 0))
-        self._kept[token] -= size
-        if not self._kept[token]:
-            del self._kept[token]
+    def _add(self, token: str, sha256: str, size: int, writers: int) -> None:
+        self._uploads[sha256] = _Upload(token, size, writers)
+        self._kept[token] += size
+
+    def _forget(self, hashes: Iterable[str]) -> None:
+        for sha256 in hashes:
+            if sha256 in self._uploads and not self._uploads[sha256].writers:
+                self._drop(sha256)
+
+    def _drop(self, sha256: str) -> None:
+        upload = self._uploads.pop(sha256, None)
+        if upload is not None:
+            self._kept[upload.token] -= upload.size
+            if not self._kept[upload.token]:
+                del self._kept[upload.token]
 
 
 _QUOTA = re.compile(r"([a-z0-9_-]+)=([1-9][0-9]{0,17})")

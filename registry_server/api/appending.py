@@ -39,9 +39,8 @@ async def append(
         if reserved is not None:
             try:
                 candidates = await service.examiners.examine(account, texts, files, keeps=bool(files))
-            except BaseException:
-                service.quotas.forget(reserved)
-                raise
+            finally:
+                service.settle(reserved)
         else:
             examining = service.examiners.examine(account, texts, files)
             keeping = asyncio.to_thread(service.keep_uploads, account, files)

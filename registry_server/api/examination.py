@@ -76,9 +76,11 @@ class Examination:
         ]
 
     def keep(self, files: Sequence[bytes]) -> None:
-        """Keep examined files until the batch that publishes them. Raises RyeError."""
+        """Keep examined files until the batch that publishes them, unless they are public: nothing would publish those of a
+        request that is sent again. Raises RyeError."""
         for sha256, data in by_hash(files).items():
-            self._uploads.put_soon(sha256, data)  # durable before the batch that publishes it is committed
+            if self._public.get(wire.blob_path(sha256)) != data:
+                self._uploads.put_soon(sha256, data)  # durable before the batch that publishes it is committed
 
     def read_blob(self, sha256: str) -> bytes | None:
         """Return an uploaded or published blob; None if it does not exist."""

@@ -336,14 +336,17 @@ class Service:
                     "Publish what you uploaded, or try again tomorrow. The operator can raise `uploads_bytes`.",
                 )
         self.quotas.keep(account.owner, sha256, len(content))
-        self.uploads.put_soon(sha256, content)  # durable before the batch that publishes it is committed
+        try:
+            self.uploads.put_soon(sha256, content)  # durable before the batch that publishes it is committed
+        finally:
+            self.settle([sha256])
         self._sweep()
 
     def reserve(self, account: Account, contents: Sequence[bytes]) -> list[str] | None:
         """Count files that came with statements as this account's uploads; whoever examines them writes them.
 
-        Returns the hashes of those that were not pending before, which count no longer if the statements are refused. None:
-        :meth:`keep_uploads` is to keep them, because it takes a look at the store. Raises RyeError.
+        Returns their hashes, for :meth:`settle` once they are examined. None: :meth:`keep_uploads` is to keep them, because it
+        takes a look at the store. Raises RyeError.
         """
         self._check_sizes(contents)
         if not self.uploads.is_local or self._is_sweep_due():
@@ -351,7 +354,13 @@ class Service:
         sizes = {sha256: len(content) for sha256, content in by_hash(contents).items()}
         if self.quotas.kept_bytes + sum(sizes.values()) > self.settings.uploads_bytes:
             return None
-        return self.quotas.reserve(account.owner, sizes)
+        return list(sizes) if self.quotas.reserve(account.owner, sizes) else None
+
+    def settle(self, hashes: Sequence[str]) -> None:
+        """These uploads are written, or are not going to be: those that do not exist count no longer."""
+        self.quotas.settle(
+            hashes, lambda sha256: not self.uploads.is_local or self.uploads.modified(sha256) is not None
+        )
 
     def _check_sizes(self, contents: Sequence[bytes]) -> None:
         if any(len(content) > self.settings.blob_bytes for content in contents):
@@ -453,6 +462,7 @@ class Service:
                 return
             self._swept = time.monotonic()
             may_expire = self._is_settled()
+            written = self.quotas.written()
             present: dict[str, int] = {}
             expired = []
             for path, size, modified in list(self.uploads.listing()):
@@ -461,7 +471,7 @@ class Service:
                 else:
                     present[path] = size
             self.uploads.delete_all(expired)
-            self.quotas.update(present)
+            self.quotas.update(present, written)
 
     def _is_sweep_due(self) -> bool:
         return not self._swept or time.monotonic() - self._swept >= _SWEEP_SECONDS

@@ -102,7 +102,8 @@ def test_a_share_is_given_back() -> None:
     with few.place("a"), few.place("b"), pytest.raises(RyeError, match="requests running"), few.place("a"):
         pass
     quotas.keep("a", "x", 80)
+    quotas.settle(["x"], lambda _: True)
     assert not quotas.fits("a", 30)
     assert quotas.fits("b", 30)
-    quotas.update({})
+    quotas.update({}, quotas.written())
     assert quotas.fits("a", 30)
