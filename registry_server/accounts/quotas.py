@@ -41,10 +41,14 @@ class _Upload:
 class Quotas:
     """Counts per owner (:attr:`registry_server.accounts.tokens.Account.owner`). Thread-safe."""
 
-    def __init__(self, requests: int, uploads_bytes: int, places: int = 1_000_000) -> None:
+    def __init__(
+        self, requests: int, uploads_bytes: int, places: int = 1_000_000, every_upload_bytes: int = 1 << 62
+    ) -> None:
+        """``uploads_bytes``: of one owner's uploads; ``every_upload_bytes``: of all together."""
         self._requests = max(requests, 1)
         self._places = max(places, 1)
         self._uploads_bytes = uploads_bytes
+        self._every_upload_bytes = every_upload_bytes
         self._lock = threading.Lock()
         self._under_way: Counter[str] = Counter()
         self._at_work: Counter[str] = Counter()
@@ -90,19 +94,23 @@ class Quotas:
         with self._lock:
             return self._kept[token] + size <= self._uploads_bytes
 
-    def keep(self, token: str, sha256: str, size: int) -> None:
-        """Count an upload of a token that is about to be written, in place of an earlier upload of the same bytes."""
+    def keep(self, token: str, sha256: str, size: int) -> bool:
+        """Count an upload of a token that is about to be written, in place of an earlier upload of the same bytes. False: it
+        does not fit, and nothing was counted."""
         with self._lock:
+            if not self._has_room(token, size):
+                return False
             earlier = self._uploads.get(sha256)
             self._drop(sha256)
             self._add(token, sha256, size, earlier.writers + 1 if earlier is not None else 1)
+            return True
 
     def reserve(self, token: str, sizes: Mapping[str, int]) -> bool:
         """Count uploads of a token that are about to be written, sizes by SHA-256. Those that are pending already stay as they
         are, whoever's they are. False: the others do not fit, and nothing was counted."""
         with self._lock:
             new = [sha256 for sha256 in sizes if sha256 not in self._uploads]
-            if self._kept[token] + sum(sizes[sha256] for sha256 in new) > self._uploads_bytes:
+            if not self._has_room(token, sum(sizes[sha256] for sha256 in new)):
                 return False
             for sha256 in new:
                 self._add(token, sha256, sizes[sha256], 0)
@@ -143,6 +151,10 @@ class Quotas:
         """Size of all pending uploads. Several processes on one store know of each other's from listings alone."""
         with self._lock:
             return self._others + self._kept.total()
+
+    def _has_room(self, token: str, size: int) -> bool:
+        everything = self._others + self._kept.total() + size
+        return self._kept[token] + size <= self._uploads_bytes and everything <= self._every_upload_bytes
 
     def _add(self, token: str, sha256: str, size: int, writers: int) -> None:
         self._uploads[sha256] = _Upload(token, size, writers)

@@ -112,6 +112,7 @@ class Service:
             settings.account_requests,
             settings.account_uploads_bytes,
             min(settings.account_places, settings.concurrent_writes * 3 // 4),
+            settings.uploads_bytes,
         )
         self._writing = 0
         stores = (self.public, self.uploads)
@@ -319,28 +320,28 @@ class Service:
         return True
 
     def _keep(self, account: Account, sha256: str, content: bytes) -> None:
-        if not self.quotas.fits(account.owner, len(content)):
+        if not self.quotas.keep(account.owner, sha256, len(content)):
             self._sweep(always=True)
-            if not self.quotas.fits(account.owner, len(content)):
-                raise RyeError(
-                    "uploads-full",
-                    "This token has uploaded too many bytes that no statement refers to yet.",
-                    "Publish what you uploaded. The operator can raise `account_uploads_bytes`.",
-                )
-        if self.quotas.kept_bytes + len(content) > self.settings.uploads_bytes:
-            self._sweep(always=True)
-            if self.quotas.kept_bytes + len(content) > self.settings.uploads_bytes:
-                raise RyeError(
-                    "uploads-full",
-                    "The registry has too many uploaded bytes that no statement refers to yet.",
-                    "Publish what you uploaded, or try again tomorrow. The operator can raise `uploads_bytes`.",
-                )
-        self.quotas.keep(account.owner, sha256, len(content))
+            if not self.quotas.keep(account.owner, sha256, len(content)):
+                raise self._full(account, len(content))
         try:
             self.uploads.put_soon(sha256, content)  # durable before the batch that publishes it is committed
         finally:
             self.settle([sha256])
         self._sweep()
+
+    def _full(self, account: Account, size: int) -> RyeError:
+        if not self.quotas.fits(account.owner, size):
+            return RyeError(
+                "uploads-full",
+                "This token has uploaded too many bytes that no statement refers to yet.",
+                "Publish what you uploaded. The operator can raise `account_uploads_bytes`.",
+            )
+        return RyeError(
+            "uploads-full",
+            "The registry has too many uploaded bytes that no statement refers to yet.",
+            "Publish what you uploaded, or try again tomorrow. The operator can raise `uploads_bytes`.",
+        )
 
     def reserve(self, account: Account, contents: Sequence[bytes]) -> list[str] | None:
         """Count files that came with statements as this account's uploads; whoever examines them writes them.
@@ -352,8 +353,6 @@ class Service:
         if not self.uploads.is_local or self._is_sweep_due():
             return None
         sizes = {sha256: len(content) for sha256, content in by_hash(contents).items()}
-        if self.quotas.kept_bytes + sum(sizes.values()) > self.settings.uploads_bytes:
-            return None
         return list(sizes) if self.quotas.reserve(account.owner, sizes) else None
 
     def settle(self, hashes: Sequence[str]) -> None:

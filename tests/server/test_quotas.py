@@ -107,3 +107,20 @@ def test_a_share_is_given_back() -> None:
     assert quotas.fits("b", 30)
     quotas.update({}, quotas.written())
     assert quotas.fits("a", 30)
+
+
+def test_an_upload_is_counted_and_refused_in_one_step() -> None:
+    quotas = Quotas(1, 100, every_upload_bytes=150)
+    assert quotas.keep("a", "x", 80)
+    assert not quotas.keep("a", "y", 30)
+    assert not quotas.reserve("a", {"x": 80, "y": 30})
+    assert not quotas.keep("b", "z", 80)
+    assert quotas.keep("b", "z", 70)
+    assert not quotas.reserve("c", {"w": 1})
+    assert quotas.reserve("b", {"x": 80})
+    quotas.settle(["x", "z"], lambda _: False)
+    assert quotas.kept_bytes == 80  # one request may still write it
+    quotas.forget(["x"])
+    assert quotas.kept_bytes == 80
+    quotas.settle(["x"], lambda _: False)
+    assert quotas.kept_bytes == 0
