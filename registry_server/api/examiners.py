@@ -120,9 +120,7 @@ class Examiners:
         of the pages.
         """
         if not self._workers:
-            if (analyst := self._analyst) is not None:
-                with contextlib.suppress(RyeError):  # too many are waiting
-                    self._analysing.submit(lambda: analyst.analyse(released))
+            self._analyse_here(released)
             return
         self._released += released[: max(LATER - len(self._released), 0)]
         if self._telling is None:
@@ -133,12 +131,18 @@ class Examiners:
         self._telling = None
         worker = self._least_busy()
         if worker is None:
-            self._released.clear()
+            some, self._released = self._released, []
+            self._analyse_here(some)
         elif time.monotonic() - self._examined >= QUIET_SECONDS:
             some, self._released = self._released[:TOLD], self._released[TOLD:]
             worker.ask(Work(NOBODY, released=some)).add_done_callback(asyncio.Future.exception)
         if self._released:
             self.analyse(())
+
+    def _analyse_here(self, released: Sequence[Released]) -> None:
+        if (analyst := self._analyst) is not None:
+            with contextlib.suppress(RyeError):  # too many are waiting
+                self._analysing.submit(lambda: analyst.analyse(released))
 
     async def close(self) -> None:
         """End the workers, and wait a moment for the analysis that is being made."""

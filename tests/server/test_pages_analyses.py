@@ -414,6 +414,23 @@ class TestPublishing:
         assert worker.QUIET_SECONDS <= slept[0] < 2 * worker.QUIET_SECONDS
 
     @pytest.mark.processes
+    def test_when_the_worker_is_gone_the_server_analyses(self, registry: Analysed) -> None:
+        registry.put("item")
+        here, loop = registry.local.service.examiners, registry.local.loop
+        here._most = 1
+
+        async def worked() -> None:
+            await here._start()
+            (only,) = here._workers
+            here.analyse([Released("directive", "acme/a/item", "1.0.0")])
+            await only.end()
+            while not registry.stored():
+                await asyncio.sleep(0.01)
+
+        loop.run_until_complete(asyncio.wait_for(worked(), 60))
+        assert len(registry.stored()) == 1
+
+    @pytest.mark.processes
     def test_a_worker_analyses_too(self, registry: Analysed) -> None:
         registry.put("item")
         here, loop = registry.local.service.examiners, registry.local.loop
