@@ -51,6 +51,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator
     author.ok("sign", str(path))
     author.ok("publish", "--stage", str(path), "--yes")
     cookies = cookies_of(registry, BREAK_OUT[:100], "--namespace", "evil", "--role", "owner")
+    cookies_of(registry, f"{BREAK_OUT[:98]} 2", "--namespace", "evil", "--role", "publisher")  # whose role can be taken
     secret = f"{cookies[0]['name']}={cookies[0]['value']}"
     begun = httpx.post(f"{registry.url}/api/v1/device/authorize", data={"name": BREAK_OUT}).json()
     listed = httpx.get(f"{registry.url}/-/account/stages", headers={"Cookie": secret}).text
