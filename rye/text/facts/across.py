@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 
 from rye.limits import FACTS
 from rye.text.facts import calls
@@ -11,6 +12,8 @@ from rye.text.facts.flow import Flow
 from rye.text.facts.functions import functions_in
 from rye.text.facts.source import Origin, RuleMatch, Source, Sources
 
+_TAKES = re.compile(r"^[ \t]*(?:\.|source)[ \t][^\n;|&]{0,200}", re.MULTILINE)
+"""How a script takes the functions of another one."""
 Words = Callable[[Source], frozenset[bytes]]
 """The words of a source's lines that can bring something in."""
 
@@ -21,14 +24,14 @@ def across(
     """Yield where one file runs what another one saved, by commands or by a program's calls, and what functions of another file
     bring in or run. The sources were read before."""
     foreign = dict(_foreign(sources, fact))
-    libraries = [(source, functions) for source in sources if (functions := functions_in(source, find_source))]
+    functions_of = cache(functions_in)  # hashed by identity: a library is read once, however many scripts take it
     for source in sources:
         files = foreign.get(source, {})
         functions = {
             name: function._replace(first=-1, last=-1)
-            for other, known in libraries
+            for other in (sources if not source.markdown and _TAKES.search(source.text) else ())
             if other is not source and _sources(source, other.path.rpartition("/")[2])
-            for name, function in known.items()
+            for name, function in functions_of(other, find_source).items()
         }
         if not (files or functions):
             continue
@@ -40,12 +43,7 @@ def across(
 
 def _sources(source: Source, name: str) -> bool:
     """Whether a script takes the functions of another one: ``. lib.sh``."""
-    return (
-        not source.markdown
-        and _names(source, name)
-        and re.search(rf"^[ \t]*(?:\.|source)[ \t][^\n;|&]{{0,200}}{re.escape(name)}", source.text, re.MULTILINE)
-        is not None
-    )
+    return _names(source, name) and any(name in match[0] for match in _TAKES.finditer(source.text))
 
 
 def _names(source: Source, name: str) -> bool:
