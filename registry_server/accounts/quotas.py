@@ -106,8 +106,8 @@ class Quotas:
             return True
 
     def reserve(self, token: str, sizes: Mapping[str, int]) -> bool:
-        """Count uploads of a token that are about to be written, sizes by SHA-256. Those that are pending already stay as they
-        are, whoever's they are. False: the others do not fit, and nothing was counted."""
+        """Count uploads of a token that are about to be written, sizes by SHA-256. Those that are pending already stay
+        counted for their owner. False: the others do not fit, and nothing was counted."""
         with self._lock:
             new = [sha256 for sha256 in sizes if sha256 not in self._uploads]
             if not self._has_room(token, sum(sizes[sha256] for sha256 in new)):

@@ -16,7 +16,11 @@ from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.sequencer import Receipt, Sender
 from registry_server.settings import Settings
 from rye.errors import RyeError
+from rye.limits import MIB
 from rye.registry.protocol.statements import OwnerProof
+
+_HASHED_HERE = MIB // 4
+"""Bytes of files that are hashed on the event loop; more take longer than a thread's start."""
 
 
 async def append(
@@ -25,7 +29,7 @@ async def append(
     """Examine the statements of a request and wait for them to be in a signed checkpoint. Raises RyeError.
 
     ``files``: those that came with it. In a bucket, which answers late, they are stored while they are examined; in a folder
-    whoever examined them stores them.
+    the process that examined them stores them.
     """
     service = service_of(request)
     check_count(service.settings, len(texts))
@@ -35,7 +39,10 @@ async def append(
     if stated:  # first and by themselves: no batch waits for a place on the internet to answer
         await service.proving.require(await service.examiners.examine(account, stated), address)
     with service.sequencer.expecting() as expected:
-        reserved = service.reserve(account, files)
+        if sum(map(len, files)) <= _HASHED_HERE:
+            reserved = service.reserve(account, files)
+        else:
+            reserved = await asyncio.to_thread(service.reserve, account, files)
         if reserved is not None:
             try:
                 candidates = await service.examiners.examine(account, texts, files, keeps=bool(files))

@@ -46,9 +46,12 @@ class Examination:
         candidates: Sequence[Candidate],
         scopes: Sequence[str] = (),
         sent: Mapping[str, bytes] = MappingProxyType({}),
+        *,
+        keeps: bool = False,
     ) -> list[Candidate]:
         """Check the statements and their files. ``scopes``: the token needs one of these; empty: whatever each
-        statement needs. ``sent``: files of this request by their SHA-256; others are read from the store.
+        statement needs. ``sent``: files of this request by their SHA-256; others are read from the store. ``keeps``: whether
+        these are kept as uploads, once nothing is wrong with them.
 
         Raises RyeError for the first fault.
         """
@@ -66,7 +69,7 @@ class Examination:
                 # The new keyset's demands first: of two keys with the same bytes, the first counts.
                 keys_of[namespace] = [*candidate.statement.accepted_keys(), *keys_of[namespace]]
         self._room.check(self._engine, [each.statement for each in candidates if isinstance(each.statement, Release)])
-        return [
+        examined = [
             examine(
                 candidate,
                 partial(self._readable_blob, account, sent),
@@ -74,11 +77,13 @@ class Examination:
             )
             for candidate in candidates
         ]
+        if keeps:
+            self._keep(sent)
+        return examined
 
-    def keep(self, files: Sequence[bytes]) -> None:
-        """Keep examined files until the batch that publishes them, unless they are public: nothing would publish those of a
-        request that is sent again. Raises RyeError."""
-        for sha256, data in by_hash(files).items():
+    def _keep(self, files: Mapping[str, bytes]) -> None:
+        """Keep files until the batch that publishes them, except public ones: when a request is sent again, no batch would."""
+        for sha256, data in files.items():
             if self._public.get(wire.blob_path(sha256)) != data:
                 self._uploads.put_soon(sha256, data)  # durable before the batch that publishes it is committed
 

@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import msgspec
 
@@ -100,18 +101,11 @@ class Examiners:
                     return _with_findings(candidates, await self._ask(worker, work))
                 except Gone:
                     _log.warning("a process that examines requests ended; its request is examined here")
-            return await asyncio.to_thread(self._look_into, account, candidates, files, keeps)
+            look_into = partial(self._examination.look_into, account, candidates, sent=by_hash(files), keeps=keeps)
+            return await asyncio.to_thread(look_into)
         finally:
             self._under_way -= 1
             self._examined = time.monotonic()
-
-    def _look_into(
-        self, account: Account, candidates: Sequence[Candidate], files: Sequence[bytes], keeps: bool
-    ) -> list[Candidate]:
-        found = self._examination.look_into(account, candidates, sent=by_hash(files))
-        if keeps:
-            self._examination.keep(files)
-        return found
 
     def analyse(self, released: Sequence[Released]) -> None:
         """Analyse releases that have just been logged, when it is quiet, without anyone waiting.
@@ -123,6 +117,9 @@ class Examiners:
             self._analyse_here(released)
             return
         self._released += released[: max(LATER - len(self._released), 0)]
+        self._tell_later()
+
+    def _tell_later(self) -> None:
         if self._telling is None:
             self._telling = asyncio.get_running_loop().call_later(QUIET_SECONDS, self._tell)
 
@@ -137,7 +134,7 @@ class Examiners:
             some, self._released = self._released[:TOLD], self._released[TOLD:]
             worker.ask(Work(NOBODY, released=some)).add_done_callback(asyncio.Future.exception)
         if self._released:
-            self.analyse(())
+            self._tell_later()
 
     def _analyse_here(self, released: Sequence[Released]) -> None:
         if (analyst := self._analyst) is not None:

@@ -344,7 +344,8 @@ class Service:
         )
 
     def reserve(self, account: Account, contents: Sequence[bytes]) -> list[str] | None:
-        """Count files that came with statements as this account's uploads; whoever examines them writes them.
+        """Count files that came with statements as this account's uploads; the process that examines them writes
+        them.
 
         Returns their hashes, for :meth:`settle` once they are examined. None: :meth:`keep_uploads` is to keep them, because it
         takes a look at the store. Raises RyeError.

@@ -154,9 +154,9 @@ class Desk:
 def examined(examination: Examination, work: Work) -> Done:
     """Examine one request."""
     try:
-        candidates = examination.look_into(work.account, examination.read(work.notes), sent=by_hash(work.files))
-        if work.keeps:
-            examination.keep(work.files)
+        candidates = examination.look_into(
+            work.account, examination.read(work.notes), sent=by_hash(work.files), keeps=work.keeps
+        )
     except RyeError as error:
         return Done(code=error.code, message=error.message, hint=error.hint)
     return Done([FileContent(candidate.signer, candidate.keywords) for candidate in candidates])

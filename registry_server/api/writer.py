@@ -195,13 +195,6 @@ class Clerk:
             failure = Failure.of(error)
         return self.told(results=results, failure=failure, is_signed=is_signed)
 
-    def tidy(self) -> None:
-        """Clean up after a batch, which has been answered. What became public, the next answer tells."""
-        try:
-            self._sequencer.tidy_soon()
-        except Exception:  # what is left over is cleaned up later, or does no harm
-            _log.exception("what a batch left behind is not cleaned up")
-
     def told(
         self, *, results: Iterable[Result] = (), failure: Failure | None = None, is_signed: bool = False
     ) -> WriterAnswer:
@@ -251,7 +244,7 @@ def main() -> None:
     while True:
         outward.write(frame(answer))
         outward.flush()
-        desk.tidy()
+        sequencer.tidy_soon()  # what becomes public, the next answer tells
         data = read_frame(inward)
         if data is None:
             return

@@ -121,8 +121,9 @@ class TestMetrics:
             sent = [base64.b64encode(data).decode() for data in files]
             return small.post("/api/v1/statements", token, json={"notes": [note], "blobs": sent})
 
-        assert error_code(publish(other)) == "blob-missing"
-        assert series(small, "rye_uploads_bytes") == 0
+        for refused in (other, b"large " * 60_000):
+            assert error_code(publish(refused)) == "blob-missing"
+            assert series(small, "rye_uploads_bytes") == 0
         assert list(service.uploads.listing()) == []
         assert small.blob(other, small.token()).status_code == 201
         assert error_code(publish(other)) == "blob-missing"
