@@ -83,7 +83,7 @@ _DECODERS: Final = (
     Decoder(word_set("rev"), piped=True),
     Decoder(word_set("rot13 caesar morse unroff")),
     Decoder(word_set("dc"), re.compile(r"\d{3,}[^\x00]*P")),
-    #: Letters become other letters, or what hides them is dropped. Line ends, blanks, quotes and digits alone are layout.
+    #: Exchanges letters, or drops characters between them. Dropping only line ends, blanks, quotes or digits is layout.
     Decoder(
         word_set("tr"),
         re.compile(

@@ -65,8 +65,8 @@ AGAIN: Final[tuple[tuple[Callable[[Source], Source], tuple[Callable[[Source], It
     (resolved, (secret_paths.find, persistence.find)),
     (filled, (secret_paths.find, persistence.find, safety_off.find, hosts.find)),
 )
-"""Other forms of a file, and the rules that read it once more in this form, where it differs. They add what the file as it is
-does not show: a fact that is already known, or of which the line has one, is none."""
+"""Other ways to write a file out, each with the rules that read it again. They add only facts that the file as it stands does not
+show."""
 MARKED: Final[tuple[tuple[bytes, Callable[[Source], Iterator[RuleMatch]]], ...]] = (
     (secret_names.ALLOWED, secret_names.find_allowed),
 )

@@ -13,7 +13,7 @@ from typing import Final
 from rye.text.facts.fact import PERSISTENCE
 from rye.text.facts.shell import shown
 from rye.text.facts.source import RuleMatch, Source
-from rye.text.facts.tables import ByWord, triggers
+from rye.text.facts.tables import ByWord, triggers, word_set
 
 _HOME = r"(?:(?:~|\$\{?HOME\}?|\$\{?\w{1,30}\}?|%\w{1,30}%|/(?:home|Users)/[\w.$*-]{1,60}|/root|\.)/)?"
 _TARGETS: Final = re.compile(
@@ -58,47 +58,11 @@ _TARGETS: Final = re.compile(
 _TARGET_WORDS: Final = {
     **{
         word.encode(): (f".{word}".encode(),)
-        for word in (
-            *(
-                "codex",
-                "cursor",
-                "cursorrules",
-                "windsurfrules",
-                "clinerules",
-                "openclaw",
-                "clawdbot",
-                "moltbot",
-                "mcp",
-            ),
-            *("aider", "continue", "vscode", "github", "husky", "agent", "git", "gitconfig", "config", "ssh", "tmux"),
-            *("bashrc", "bash_profile", "bash_login", "bash_logout", "bash_aliases", "zshrc", "zshenv", "zprofile"),
-            *(
-                "pam_environment",
-                "pythonrc",
-                "zlogout",
-                "envrc",
-                "devcontainer",
-                "windsurf",
-                "kiro",
-                "roo",
-                "amazonq",
-                "qwen",
-            ),
-            *(
-                "trae",
-                "zed",
-                "cline",
-                "copilot",
-                "zlogin",
-                "kshrc",
-                "cshrc",
-                "tcshrc",
-                "xinitrc",
-                "xprofile",
-                "inputrc",
-                "vimrc",
-                "pth",
-            ),
+        for word in word_set(
+            "codex cursor cursorrules windsurfrules clinerules openclaw clawdbot moltbot mcp aider continue "
+            "vscode github husky agent git gitconfig config ssh tmux bashrc bash_profile bash_login bash_logout "
+            "bash_aliases zshrc zshenv zprofile pam_environment pythonrc zlogout envrc devcontainer windsurf kiro "
+            "roo amazonq qwen trae zed cline copilot zlogin kshrc cshrc tcshrc xinitrc xprofile inputrc vimrc pth"
         )
     },
     **{
@@ -106,34 +70,9 @@ _TARGET_WORDS: Final = {
     },
     **{
         word.encode(): (f".{word}".encode(),)
-        for word in (
-            *(
-                "vim",
-                "emacs",
-                "ipython",
-                "jupyter",
-                "julia",
-                "irbrc",
-                "pryrc",
-                "gdbinit",
-                "lldbinit",
-                "psqlrc",
-                "sqliterc",
-            ),
-            *(
-                "curlrc",
-                "wgetrc",
-                "screenrc",
-                "nanorc",
-                "rprofile",
-                "renviron",
-                "pdbrc",
-                "iex",
-                "ghci",
-                "bunfig",
-                "npmrc",
-            ),
-            *("yarnrc", "condarc", "gemrc", "bundle", "cargo", "m2", "gradle"),
+        for word in word_set(
+            "vim emacs ipython jupyter julia irbrc pryrc gdbinit lldbinit psqlrc sqliterc curlrc wgetrc screenrc "
+            "nanorc rprofile renviron pdbrc iex ghci bunfig npmrc yarnrc condarc gemrc bundle cargo m2 gradle"
         )
     },
     b"claude": (b".claude", b"claude.md", b"claude.local.md"),

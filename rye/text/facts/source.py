@@ -204,7 +204,7 @@ class Source:
 
     @cached_property
     def indented(self) -> frozenset[int]:
-        """The lines of indented code blocks: four blanks or a tab after an empty line, eight within a list."""
+        """The lines of indented code blocks: indented by four spaces or a tab after an empty line, by eight within a list."""
         code: set[int] = set()
         text, lines, fences = self.text, self.lines, self.fences
         for begin in ("\n\n    ", "\n\n\t"):

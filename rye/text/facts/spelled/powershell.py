@@ -11,16 +11,10 @@ from rye.text.facts.spelled.words import MOST_TABLES, SPELLED, WORDS, breaks, in
 from rye.text.facts.tables import triggers
 
 _COMMANDS: Final = (
-    *(
-        "Invoke-Expression",
-        "Invoke-RestMethod",
-        "Invoke-WebRequest",
-        "Invoke-Command",
-        "Start-Process",
-        "Start-BitsTransfer",
-    ),
-    *("Invoke-Item", "New-Object", "Get-Content", "iex", "irm", "iwr", "icm", "saps", "curl", "wget", "IEX"),
-)
+    "Invoke-Expression", "Invoke-RestMethod", "Invoke-WebRequest", "Invoke-Command", "Start-Process",
+    "Start-BitsTransfer", "Invoke-Item", "New-Object", "Get-Content", "iex", "irm", "iwr", "icm", "saps", "curl",
+    "wget", "IEX",
+)  # fmt: skip
 _NUMBERS: Final = r"(?:0x[0-9a-fA-F]{2}|\d{2,3})(?:\s{0,4},\s{0,4}(?:0x[0-9a-fA-F]{2}|\d{2,3})){1,200}"
 _CHAR_ARRAY = re.compile(
     rf"(?:-join\s{{0,4}})?\(?\s{{0,4}}(?:-join\s{{0,4}}\(?\s{{0,4}})?\[char\[\]\]\s{{0,4}}\(?\s{{0,4}}({_NUMBERS})\s{{0,4}}\)?\s{{0,4}}\)?(?:\s{{0,4}}-join\s{{0,4}}(?:''|\"\"))?"
@@ -63,41 +57,10 @@ _CALLED = re.compile(
 
 _POWERSHELL_WORDS: Final = triggers("powershell pwsh ps1 iex irm iwr invoke comspec")
 _MARKS: Final = (
-    *(
-        "[char",
-        "[Char",
-        "[CHAR",
-        "-join",
-        "-Join",
-        "-f '",
-        '-f "',
-        "-f'",
-        "..-",
-        "ComSpec",
-        "comspec",
-        "PSHome",
-        "PSHOME",
-        "pshome",
-    ),
-    *(
-        "et-Command",
-        "et-command",
-        "gcm ",
-        "GCM ",
-        "et-Alias",
-        "gal ",
-        "& '",
-        '& "',
-        "&'",
-        "& (",
-        "&(",
-        ".('",
-        ". ('",
-        '.("',
-        "ShellId",
-    ),
-    *("VerbosePreference", "@{", ".'"),
-)
+    "[char", "[Char", "[CHAR", "-join", "-Join", "-f '", '-f "', "-f'", "..-", "ComSpec", "comspec", "PSHome",
+    "PSHOME", "pshome", "et-Command", "et-command", "gcm ", "GCM ", "et-Alias", "gal ", "& '", '& "', "&'", "& (",
+    "&(", ".('", ". ('", '.("', "ShellId", "VerbosePreference", "@{", ".'",
+)  # fmt: skip
 _REPLACES: Final = (".replace(", ".Replace(", "-replace", ".replaceAll(")
 
 
