@@ -66,6 +66,8 @@ QUERY = "rye-check"
 ABSENT = "index/"
 """The folder in which a file is asked for that does not exist."""
 _IDENTITY = {"Accept-Encoding": "identity"}
+_LOOKS = 3
+"""Looks at a checkpoint that is behind the head: while a batch is shown, a store may have replaced the head alone."""
 _MOST_FILES = 12
 """Index files that are read until one names a file of an item."""
 _KEPT_SECONDS = 24 * 3600
@@ -218,11 +220,14 @@ class _Check:
         return seen.headers.get("last-modified") or format_datetime(self._now().replace(microsecond=0), usegmt=True)
 
     def _check_order(self) -> None:
-        """``/checkpoint`` is replaced before ``/head``, so it is never older."""
-        head = _size("head", self._wanted("head").body)
-        checkpoint = _size("checkpoint", self._wanted("checkpoint").body)
-        if checkpoint < head:
-            self._stale("checkpoint", f"It covers {checkpoint} entries, but the head that came before it {head}.")
+        """``/checkpoint`` is replaced with ``/head``: it covers as much, or with witnesses as much as they cosigned."""
+        head = wire.decode_head(self._wanted("head").body)
+        covered = _covered(head.checkpoint if head.cosigned is None else head.cosigned.checkpoint)
+        for _ in range(_LOOKS):
+            checkpoint = _size("checkpoint", self._wanted("checkpoint").body)
+            if checkpoint >= covered:
+                return
+        self._stale("checkpoint", f"It covers {checkpoint} entries, but the head that came before it {covered}.")
 
     def _check_old_tags(self, first: Mapping[str, Seen]) -> None:
         """If a file changed since the check began, its first tag and date must not count any more."""
@@ -483,8 +488,11 @@ def _shown(seen: Seen, name: str) -> str:
 
 def _size(path: str, body: bytes) -> int:
     """The entries that a head or a checkpoint covers. Raises WireError, NoteError, StatementError."""
-    text = wire.decode_head(body).checkpoint if path == "head" else body
-    return Checkpoint.parse(notes.parse(text).text).size
+    return _covered(wire.decode_head(body).checkpoint if path == "head" else body)
+
+
+def _covered(checkpoint: str | bytes) -> int:
+    return Checkpoint.parse(notes.parse(checkpoint).text).size
 
 
 def _blob_of(data: bytes | None) -> str | None:

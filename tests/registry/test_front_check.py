@@ -12,8 +12,10 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.registry.front_check import CHANGES, FRESH, Report, Seen, check_front, is_of_time_and_length
+from rye.registry.protocol import wire
 from rye.registry.transport.seam import FetchError
 from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.publisher import Publisher
 
 pytestmark = pytest.mark.processes
 
@@ -168,6 +170,45 @@ def test_a_publish_during_the_check_is_no_fault(local: LocalRegistry) -> None:
         assert has_changed()
 
     assert Front(local).check(wait=wait).ok
+
+
+def test_with_witnesses_the_checkpoint_covers_what_they_cosigned(local: LocalRegistry) -> None:
+    front = Front(local)
+    before = {path: front.registry(path, {}) for path in ("head", "checkpoint")}
+    token, acme = local.token(), Publisher("cosigned")
+    assert local.statements(token, acme.claim()).status_code == 200
+    older = wire.decode_head(before["head"].body)
+    member = wire.CosignedHead(older.checkpoint, older.snapshot, older.proof, older.map)
+
+    def change(path: str, _headers: Mapping[str, str], seen: Seen) -> Seen:
+        name = path.partition("?")[0]
+        if name == "checkpoint":
+            return with_headers(before["checkpoint"], x_request_id=seen.headers.get("x-request-id"))
+        if name == "head" and seen.status == 200:
+            newest = wire.decode_head(seen.body)
+            return replace(seen, body=wire.encode_head(replace(newest, cosigned=member)))
+        return seen
+
+    assert codes(Front(local, change).check()) == set()
+
+
+def test_a_checkpoint_that_a_store_replaces_a_moment_after_the_head_is_no_fault(local: LocalRegistry) -> None:
+    """A bucket replaces both at the same time, in either order."""
+    old = [Front(local).registry("checkpoint", {})]
+    token, acme = local.token(), Publisher("later")
+    assert local.statements(token, acme.claim()).status_code == 200
+    seen_heads: list[str] = []
+
+    def change(path: str, _headers: Mapping[str, str], seen: Seen) -> Seen:
+        if path == "head":
+            seen_heads.append(path)
+        if path == "checkpoint" and len(seen_heads) > len(FRESH) and old:
+            return old.pop()
+        return seen
+
+    report = Front(local, change).check()
+    assert codes(report) == set()
+    assert not old
 
 
 def test_a_checkpoint_that_is_older_than_the_head_is_found_where_queries_are_cached_too(local: LocalRegistry) -> None:
