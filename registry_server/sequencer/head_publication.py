@@ -14,13 +14,12 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from registry_server.sequencer.cosigned_head import read_cosigned, shown_files, size_of
 from registry_server.sequencer.ledger import Ledger, Published
 from registry_server.storage.objects import Objects
-from registry_server.storage.store_seam import ChangedError
 from rye.errors import RyeError
 from rye.registry.protocol import merkle, notes, wire
 from rye.registry.protocol.note_text import note_text
@@ -91,6 +90,8 @@ class HeadPublication:
     def __init__(self, public: Objects) -> None:
         self._public = public
         self._tags: dict[str, str] = {}
+        self._shown: Checkpoint | None = None
+        """What ``/head`` showed last."""
         self.cosigned: bytes | None = None
         """The head that witnesses cosigned, as last learned; the newest one's files are written with it."""
         self.written: bytes | None = None
@@ -108,6 +109,27 @@ class HeadPublication:
             self._look(ledger, "checkpoint")
         return shown
 
+    def check_beside(self, published: Published | None) -> tuple[Checkpoint, Callable[[], bool]] | None:
+        """Begin to check that ``/head`` is still the one that this object wrote, if that is the newest; otherwise None.
+
+        Returns what it shows then, and a function that waits for the answer: whether it is still that one. A store that shows
+        anything else is compared by :meth:`check`. The function raises RyeError.
+        """
+        tag, shown = self._tags.get("head"), self._shown
+        if self._public.is_local or published is None or tag is None or shown is None:
+            return None
+        if shown != shown_checkpoint("checkpoint", published.checkpoint):
+            return None
+        answer = self._public.get_tagged_soon("head")
+
+        def is_same() -> bool:
+            if answer()[1] == tag:
+                return True
+            self._tags.pop("head", None)
+            return False
+
+        return shown, is_same
+
     def replace(
         self, ledger: Callable[[], Ledger], published: Published, step: Callable[[str], None] = lambda _step: None
     ) -> bool:
@@ -115,31 +137,49 @@ class HeadPublication:
 
         ``ledger``: opens it, if the store has to be compared with it. ``step``: called with ``checkpoint`` and ``shown`` when
         each is done.
+
+        A bucket replaces both files at the same time, so for a moment, or after a crash, either can be the older one. A folder
+        replaces ``/checkpoint`` first.
         """
         cosigned = self.cosigned
         files = shown_files(published.document, published.checkpoint, cosigned)
         covered = published.size if cosigned is None else size_of(cosigned)
-        if covered >= self._covered:
-            self._put(ledger, "checkpoint", files["checkpoint"], covered)
-            self._covered = covered
-        step("checkpoint")
-        if not self._put(ledger, "head", files["head"], published.size):
+        first = {"checkpoint": (files["checkpoint"], covered)} if covered >= self._covered else {}
+        last = {"head": (files["head"], published.size)}
+        if self._public.is_local:
+            self._put(ledger, first)
+            step("checkpoint")
+            done = self._put(ledger, last)
+        else:
+            done = self._put(ledger, first | last)
+            step("checkpoint")
+        self._covered = max(covered, self._covered)
+        if "head" not in done:
             return False
+        self._shown = shown_checkpoint("checkpoint", published.checkpoint)
         self.written = cosigned
         step("shown")
         return True
 
-    def _put(self, ledger: Callable[[], Ledger], path: str, content: bytes, size: int) -> bool:
+    def _put(self, ledger: Callable[[], Ledger], wanted: Mapping[str, tuple[bytes, int]]) -> set[str]:
+        """Replace files, given with the entries that each covers; returns those for which the store shows no more than that."""
+        done: set[str] = set()
+        left = dict(wanted)
         for _ in range(_ATTEMPTS):
-            if path not in self._tags:
+            for path in [path for path in left if path not in self._tags]:
                 shown = self._look(ledger(), path)
-                if shown is not None and shown.size > size:
-                    return False
-            try:
-                self._tags[path] = self._public.replace(path, content, self._tags.pop(path))
-            except ChangedError:
-                continue
-            return True
+                if shown is not None and shown.size > left[path][1]:
+                    del left[path]
+            tags = self._public.replace_all(
+                [(path, content, self._tags.pop(path)) for path, (content, _) in left.items()]
+            )  # an error leaves them without tags: nobody knows what the store shows then
+            for path, tag in zip(list(left), tags, strict=True):
+                if tag is not None:
+                    self._tags[path] = tag
+                    done.add(path)
+                    del left[path]
+            if not left:
+                return done
         raise RyeError("database-busy", "Other processes keep replacing the head.", "Try again in a moment.")
 
     def shows(self, ledger: Ledger, published: Published) -> bool:
@@ -161,6 +201,8 @@ class HeadPublication:
         if shown is not None:
             check_contained(ledger, shown)
         self._tags[path] = tag
+        if path == "head":
+            self._shown = shown
         return data, shown
 
 

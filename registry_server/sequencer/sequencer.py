@@ -28,9 +28,9 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cache
 from itertools import chain
 
 import sqlalchemy as sa
@@ -67,6 +67,10 @@ _COPIED_SECONDS = 4.0
 
 #: Called with the name of each finished step. A test raises in it or ends the process, to see what a crash leaves.
 Fault = Callable[[str], None]
+
+
+class _ShownElse(Exception):
+    """The store shows another head than the one that this process showed."""
 
 
 class Sequencer:
@@ -196,10 +200,19 @@ class Sequencer:
 
     def work(self, requests: Sequence[Sequence[Candidate]], senders: Sequence[Sender | None] | None) -> list[Outcome]:
         """The part of :meth:`append` that an answer has to wait for."""
+        self._taken(len(requests), sum(map(len, requests)))
+        try:
+            return self._work(requests, senders, beside=True)
+        except _ShownElse:
+            return self._work(requests, senders, beside=False)
+
+    def _work(
+        self, requests: Sequence[Sequence[Candidate]], senders: Sequence[Sender | None] | None, *, beside: bool
+    ) -> list[Outcome]:
+        """``beside``: the store may be asked for its head while the batch is computed. Raises _ShownElse if it shows another."""
         outcomes: list[Outcome] = []
         sealed: Sealed | None = None
-        self._taken(len(requests), sum(map(len, requests)))
-        with self._writing() as (ledger, shown):
+        with self._writing(beside=beside) as (ledger, shown):
             newest = ledger.published()
             before = ledger.size
             now = self._now(newest)
@@ -347,12 +360,15 @@ class Sequencer:
         return Receipt((admitted,), sealed.published.size)
 
     @contextmanager
-    def _writing(self, *, signs: bool = True) -> Iterator[tuple[Ledger, Checkpoint | None]]:
+    def _writing(self, *, signs: bool = True, beside: bool = False) -> Iterator[tuple[Ledger, Checkpoint | None]]:
         """A transaction under the writer's lock, in this process's term, on a database that contains what the store
         shows.
 
         Yields the ledger and the head that the store shows. The store has all files of the newest head, whatever it
         shows.
+
+        ``beside``: if this process showed the newest head itself, a bucket is asked during the block whether it still shows
+        it, and the answer is awaited before anything is committed. Raises _ShownElse if it does not.
         """
         asked = database.writer_asking(self.engine, LEADER, *Ledger.OPENING)
         with (
@@ -365,11 +381,18 @@ class Sequencer:
             if signs:
                 self._check_clock(ledger)
             ledger.fence = fence(connection, self._holder, term)
-            shown = self._publication.check(ledger, thorough=term.is_new)
             published = ledger.published()
-            if published is not None and (shown is None or shown.size < published.size):
-                catch_up(ledger, shown, self.public, self.uploads)
-            yield ledger, shown
+            asked_for = self._publication.check_beside(published) if beside and not term.is_new else None
+            if asked_for is not None:
+                same, is_same = asked_for
+                yield ledger, same
+                if not is_same():
+                    raise _ShownElse
+            else:
+                shown = self._publication.check(ledger, thorough=term.is_new)
+                if published is not None and (shown is None or shown.size < published.size):
+                    catch_up(ledger, shown, self.public, self.uploads)
+                yield ledger, shown
             if not ledger.is_fenced:
                 confirm(connection, self._holder, term)
 
@@ -508,14 +531,20 @@ class Sequencer:
     def _show(self, published: Published) -> None:
         """Replace ``/checkpoint`` and ``/head``, unless the store shows a later head.
 
-        Every file that it needs exists.
+        Every file that it needs exists. A folder cannot compare and replace a file in one step, so for a folder this process holds
+        the writer's lock, and for a bucket only while it compares what the store shows.
         """
-        with (
-            self._noticing(),
-            database.writer(self.engine) as connection,
-            self._pinger.speaking_for(connection),
-        ):
-            self._publication.replace(partial(Ledger, connection), published, self._fault)
+        with self._noticing(), ExitStack() as stack:
+
+            @cache
+            def locked() -> sa.Connection:
+                connection = stack.enter_context(database.writer(self.engine))
+                stack.enter_context(self._pinger.speaking_for(connection))
+                return connection
+
+            if self.public.is_local:
+                locked()
+            self._publication.replace(lambda: Ledger(locked()), published, self._fault)
         self.trouble = None
 
 

@@ -22,9 +22,9 @@ from obstore.store import S3Store
 
 from registry_server.settings import Settings
 from registry_server.storage.first_line import first_line
-from registry_server.storage.objects import Objects
+from registry_server.storage.objects import Objects, Tagged
 from registry_server.storage.served import served
-from registry_server.storage.store_seam import ABSENT, YOUNG_SECONDS, ChangedError, portions
+from registry_server.storage.store_seam import ABSENT, YOUNG_SECONDS, ChangedError, portions, unless_changed
 from registry_server.storage.store_watch import StoreWatch
 from rye.errors import RyeError, UsageError
 from rye.limits import MIB
@@ -91,6 +91,16 @@ class Bucket:
             except FileNotFoundError:
                 return None, ABSENT
 
+    def get_tagged_soon(self, path: str) -> Tagged:
+        """Ask in another thread."""
+        asked = self._pool.submit(self.get_tagged, path)
+
+        def answer() -> tuple[bytes | None, str]:
+            with self._watch.awaiting():
+                return asked.result()
+
+        return answer
+
     def now(self) -> float | None:
         """The ``Date`` of an answer of the service, whatever it answers: obstore shows no headers of the objects that it gets."""
         with _explaining_bucket():
@@ -123,6 +133,10 @@ class Bucket:
             except (AlreadyExistsError, PreconditionError) as error:
                 raise ChangedError(path) from error
             return written["e_tag"] or ABSENT
+
+    def replace_all(self, objects: Sequence[tuple[str, bytes, str]]) -> list[str | None]:
+        """Write the objects concurrently."""
+        return self._each(lambda entry: unless_changed(self.replace, *entry), objects)
 
     def put_soon(self, path: str, content: bytes) -> None:
         """Write the object, which the service makes durable at once, and remember it: it will be needed soon."""

@@ -14,16 +14,21 @@ import errno
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from registry_server.storage.durable import Durable, system_syncfs
-from registry_server.storage.store_seam import ABSENT, ChangedError, portions
+from registry_server.storage.store_seam import ABSENT, ChangedError, portions, unless_changed
 from rye.errors import RyeError
 
 _SYNCFS = system_syncfs()
+
+
+Tagged = Callable[[], tuple[bytes | None, str]]
+"""What a read that has begun will return: bytes and tag."""
 
 
 class Objects(Protocol):
@@ -46,6 +51,9 @@ class Objects(Protocol):
         exist.
         """
 
+    def get_tagged_soon(self, path: str) -> Tagged:
+        """Begin :meth:`get_tagged`; the caller works on meanwhile, and calls what this returns for the result or the error."""
+
     def now(self) -> float | None:
         """Ask the store for its own time, in seconds since 1970; None if it has no clock but this machine's."""
 
@@ -58,6 +66,9 @@ class Objects(Protocol):
         After a power cut the object can be the previous version; a caller that needs the newest compares it with the
         database.
         """
+
+    def replace_all(self, objects: Sequence[tuple[str, bytes, str]]) -> list[str | None]:
+        """:meth:`replace` for each, at the same time where that is faster; returns the new tags, None for one that changed."""
 
     def put_all(self, objects: Iterable[tuple[str, bytes]], ahead: Sequence[tuple[str, bytes]] = ()) -> None:
         """Write several objects, all durable when it returns; those that exist with the same bytes are not written
@@ -137,6 +148,10 @@ class Folder:
         content = self.get(path)
         return content, ABSENT if content is None else hashlib.sha256(content).hexdigest()
 
+    def get_tagged_soon(self, path: str) -> Tagged:
+        """Read the file when the result is wanted: it takes no time to wait for."""
+        return partial(self.get_tagged, path)
+
     def now(self) -> None:
         """A folder has no clock of its own."""
 
@@ -157,6 +172,10 @@ class Folder:
             if tag == ABSENT:
                 self._durable.settle([path])
         return hashlib.sha256(content).hexdigest()
+
+    def replace_all(self, objects: Sequence[tuple[str, bytes, str]]) -> list[str | None]:
+        """Write the files one after the other."""
+        return [unless_changed(self.replace, *entry) for entry in objects]
 
     def put_all(self, objects: Iterable[tuple[str, bytes]], ahead: Sequence[tuple[str, bytes]] = ()) -> None:
         """Write the files portion by portion, each durable before the next; existing equal ones get a new

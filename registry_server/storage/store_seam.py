@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from rye.limits import MIB
 
@@ -20,6 +20,14 @@ YOUNG_SECONDS = 3600.0
 
 class ChangedError(Exception):
     """Another process replaced the object after the caller read it."""
+
+
+def unless_changed(replace: Callable[[str, bytes, str], str], path: str, content: bytes, tag: str) -> str | None:
+    """Return the new tag, or None if another process replaced the object first."""
+    try:
+        return replace(path, content, tag)
+    except ChangedError:
+        return None
 
 
 def portions(objects: Iterable[tuple[str, bytes]]) -> Iterator[list[tuple[str, bytes]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -159,6 +160,103 @@ def test_a_bucket_that_fails_after_the_commit_is_brought_up_to_date_by_the_next_
         assert sequencer.trouble is None
         with database.reader(sequencer.engine) as connection:
             assert audit.verify(Ledger(connection), sequencer.public) == []
+
+
+@pytest.mark.parametrize("older", ["checkpoint", "head"])
+def test_after_a_crash_either_file_may_be_the_older_one_and_a_start_shows_both(
+    service: tuple[FakeBucket, str], tmp_path: Path, older: str
+) -> None:
+    fake, address = service
+    acme = Publisher("acme")
+    with sequencer_in(address, tmp_path / "data") as sequencer:
+        sequencer.append([[acme.claim_candidate()]])
+        first = uploaded(sequencer, acme, 1)
+        fake.fault = lambda one: 403 if one.method == "PUT" and one.key == f"rye/registry/public/{older}" else None
+        with pytest.raises(RyeError):
+            sequencer.append([[first]])
+    fake.fault = lambda _one: None
+    with sequencer_in(address, tmp_path / "data") as sequencer:
+        assert not sequencer.is_shown()
+        sequencer.recover()
+        assert sequencer.is_shown()
+        (outcome,) = sequencer.append([[first]])
+        assert isinstance(outcome, Receipt)
+        assert outcome.results[0].duplicate
+        with database.reader(sequencer.engine) as connection:
+            assert audit.verify(Ledger(connection), sequencer.public) == []
+
+
+@pytest.mark.parametrize("what", ["missing", "older", "damaged"])
+def test_a_head_that_changes_while_a_batch_is_computed_is_compared_before_anything_is_committed(
+    service: tuple[FakeBucket, str], tmp_path: Path, what: str
+) -> None:
+    fake, address = service
+    acme = Publisher("acme")
+    with sequencer_in(address, tmp_path / "data") as sequencer:
+        sequencer.append([[acme.claim_candidate()]])
+        old = sequencer.public.get("head") or b""
+        sequencer.append([[uploaded(sequencer, acme, 1)]])
+        candidate = uploaded(sequencer, acme, 2)
+        match what:
+            case "missing":
+                sequencer.public.delete("head")
+            case "older":
+                sequencer.public.put("head", old)
+            case _:
+                sequencer.public.put("head", b"{}")
+        steps: list[str] = []
+        sequencer._fault = steps.append
+        asked(fake)
+        (outcome,) = sequencer.append([[candidate]])
+        assert isinstance(outcome, Receipt)
+        assert not outcome.results[0].duplicate
+        assert steps == ["begun", "appended", "begun", "appended", "committed", "written", "checkpoint", "shown"]
+        seen = asked(fake)
+        assert [one for one in seen if one.endswith("/head")] == ["GET public/head", "GET public/head", "PUT public/head"]
+        with database.reader(sequencer.engine) as connection:
+            assert audit.verify(Ledger(connection), sequencer.public) == []
+
+
+def test_a_store_that_fails_to_tell_its_head_lets_nothing_be_committed(
+    service: tuple[FakeBucket, str], tmp_path: Path
+) -> None:
+    fake, address = service
+    acme = Publisher("acme")
+    with sequencer_in(address, tmp_path / "data") as sequencer:
+        sequencer.append([[acme.claim_candidate()]])
+        candidate = uploaded(sequencer, acme, 1)
+        steps: list[str] = []
+        sequencer._fault = steps.append
+        fake.fault = lambda one: 403 if one.method == "GET" and one.key.endswith("/head") else None
+        with pytest.raises(RyeError) as failed:
+            sequencer.append([[candidate]])
+        assert failed.value.code in ("store-unavailable", "store-credentials")
+        assert sequencer.trouble is failed.value
+        assert steps == ["begun", "appended"]
+        fake.fault = lambda _one: None
+        (outcome,) = sequencer.append([[candidate]])
+        assert isinstance(outcome, Receipt)
+        assert not outcome.results[0].duplicate
+
+
+def test_an_older_database_under_a_running_writer_is_noticed_before_it_forks_the_log(
+    service: tuple[FakeBucket, str], tmp_path: Path
+) -> None:
+    fake, address = service
+    acme = Publisher("acme")
+    with sequencer_in(address, tmp_path / "data") as sequencer:
+        sequencer.append([[acme.claim_candidate()]])
+        with sqlite3.connect(tmp_path / "data" / "registry.db") as live, sqlite3.connect(tmp_path / "old.db") as kept:
+            live.backup(kept)
+        sequencer.append([[uploaded(sequencer, acme, 1)]])
+        candidate = uploaded(sequencer, acme, 2)
+        with sqlite3.connect(tmp_path / "old.db") as kept, sqlite3.connect(tmp_path / "data" / "registry.db") as live:
+            kept.backup(live)
+        before = dict(fake.objects)
+        with pytest.raises(RyeError) as refused:
+            sequencer.append([[candidate]])
+        assert refused.value.code == "database-behind"
+        assert fake.objects == before
 
 
 def test_trouble_ends_with_the_next_heartbeat_once_writing_works_again(
