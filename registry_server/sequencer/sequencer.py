@@ -36,6 +36,7 @@ from itertools import chain
 import sqlalchemy as sa
 
 from registry_server.accounts.registry_keys import PrivateKey
+from registry_server.search import documents as search
 from registry_server.sequencer.acceptance import Candidate, blobs_of
 from registry_server.sequencer.admission import admit
 from registry_server.sequencer.batching import TROUBLE, Batches, Expected, Outcome, Receipt, Sender, is_trouble
@@ -123,6 +124,8 @@ class Sequencer:
         """Does what no batch waits for."""
         self._copied = time.monotonic()
         """When SQLite's write-ahead log was last copied into the database's file."""
+        self._is_settling_due = False
+        """Whether new items of the search index wait for :attr:`_behind`."""
         self._is_recovered = True
         self._elsewhere = [name for upstream in settings.upstream for name in upstream.namespaces]
         self._published_blobs: set[str] = set()
@@ -517,6 +520,16 @@ class Sequencer:
         if time.monotonic() - self._copied > _COPIED_SECONDS:
             self._copied = time.monotonic()
             self._behind.submit(database.checkpoint, self.engine)
+        if self.engine.dialect.name == "postgresql" and not self._is_settling_due:
+            self._is_settling_due = True
+            self._behind.submit(self._settle_search)
+
+    def _settle_search(self) -> None:
+        self._is_settling_due = False
+        try:
+            search.settle_index(self.engine)
+        except RyeError as error:
+            _log.warning("the search index keeps its list of new items until the next batch: %s", error)
 
     def _tidy(self, blobs: set[str], files: Sequence[str]) -> None:
         try:
@@ -531,8 +544,8 @@ class Sequencer:
     def _show(self, published: Published) -> None:
         """Replace ``/checkpoint`` and ``/head``, unless the store shows a later head.
 
-        Every file that it needs exists. A folder cannot compare and replace a file in one step, so for a folder this process holds
-        the writer's lock, and for a bucket only while it compares what the store shows.
+        Every file that it needs exists. A folder cannot compare and replace a file in one step, so for a folder this process
+        holds the writer's lock, and for a bucket only while it compares what the store shows.
         """
         with self._noticing(), ExitStack() as stack:
 

@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
-REVISION = "0015"
+REVISION = "0016"
 """The newest alembic revision, which a database must have. A test compares it with the revisions' folder."""
 
 registry = Table(

@@ -29,6 +29,7 @@ from rye.registry.client import RegistryClient
 from rye.registry.protocol.wire import MORE
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
+from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.publisher import Client, Publisher
 from tests.scenes.registry_process import ORIGIN, run, token
 from tests.server.test_search import DOCUMENTS
@@ -46,6 +47,35 @@ def test_the_tables_are_those_that_the_code_describes(empty: str) -> None:
     engine.dispose()
     words = [str(difference) for difference in differences]
     assert [word for word in words if "comment" not in word and "documents_fts" not in word] == []
+
+
+def test_new_items_are_found_at_once_and_leave_the_list_of_the_index_behind_the_answer(
+    empty: str, tmp_path: Path
+) -> None:
+    run("init", "--origin", ORIGIN, "--data", str(tmp_path / "data"), "--database", empty)
+    waiting = Prepared(sa.text("SELECT gin_clean_pending_list('documents_fts_tokens')"))
+    with LocalRegistry(tmp_path / "data", make=False) as local:
+        token, acme = local.token(), local.owner("acme")
+        sequencer = local.service.sequencer
+        sequencer._behind.submit(lambda: None).result(10)
+        database.ask(sequencer.engine, waiting)
+        with database.writer(sequencer.engine) as connection:
+            documents.put(connection, SearchDocument("tool", "acme/by-itself", "1.0.0", "Added by no batch"))
+        assert [hit.id for hit in searched(sequencer.engine, "itself")] == ["acme/by-itself"]
+        assert local.publish(acme, "a/one", token).status_code == 200
+        sequencer._behind.submit(lambda: None).result(10)
+        ((pages,),) = database.ask(sequencer.engine, waiting)
+        assert pages == 0, "the batch took its own row and the one before out of the list"
+        assert [hit.id for hit in searched(sequencer.engine, "one")] == ["acme/a/one"]
+        with database.writer(sequencer.engine) as connection:
+            documents.put(connection, SearchDocument("tool", "acme/another", "1.0.0", "Added by no batch"))
+        ((pages,),) = database.ask(sequencer.engine, waiting)
+        assert pages > 0, "rows do wait"
+
+
+def searched(engine: sa.Engine, query: str) -> tuple[finding.Hit, ...]:
+    with database.reader(engine) as connection:
+        return find(connection, query).hits
 
 
 def test_a_database_that_cannot_hold_every_text_is_refused_with_the_command_that_makes_a_better_one(
