@@ -149,7 +149,7 @@ def _measure(name: str, address: str, items: int, searches: int) -> None:
 def _fill(engine: sa.Engine, corpus: Corpus, items: int) -> list[SearchDocument]:
     some: list[SearchDocument] = []
     part: list[SearchDocument] = []
-    with database.writer(engine) as connection:
+    with database.writer(engine) as connection, search.indexing_last(connection):
         for number, document in enumerate(corpus.documents(items), 1):
             part.append(document)
             if number % max(items // 100, 1) == 0:
@@ -159,7 +159,9 @@ def _fill(engine: sa.Engine, corpus: Corpus, items: int) -> list[SearchDocument]
                 part = []
     if engine.dialect.name == "postgresql":
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.exec_driver_sql("VACUUM ANALYZE")  # takes the last rows from the list of the index, too
+            connection.exec_driver_sql("VACUUM ANALYZE")
+    while search.settle_index(engine):  # as a server does between batches
+        pass
     return some
 
 

@@ -247,6 +247,7 @@ def main() -> None:
         sequencer.tidy_soon()  # what becomes public, the next answer tells
         data = read_frame(inward)
         if data is None:
+            sequencer.stop()
             return
         answer = desk.answer(msgspec.json.decode(data, type=Ask))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import sqlalchemy as sa
@@ -46,8 +47,10 @@ _TSVECTOR = (
         tokens tsvector NOT NULL
     )""",
     "ALTER TABLE documents_fts ALTER COLUMN tokens SET STATISTICS 0",
-    "CREATE INDEX documents_fts_tokens ON documents_fts USING gin (tokens) WITH (fastupdate = on)",
 )
+_GIN = "CREATE INDEX documents_fts_tokens ON documents_fts USING gin (tokens) WITH (fastupdate = on)"
+_GIN_MEMORY = "SET LOCAL maintenance_work_mem = '512MB'"
+"""For the time in which PostgreSQL makes the whole index."""
 
 
 class SearchDocument(Struct, frozen=True):
@@ -73,21 +76,53 @@ class SearchDocument(Struct, frozen=True):
 
 def create_index(connection: sa.Connection) -> None:
     """Create an empty ``documents_fts``."""
-    for statement in (_FTS5,) if connection.dialect.name == "sqlite" else _TSVECTOR:
+    for statement in (_FTS5,) if connection.dialect.name == "sqlite" else (*_TSVECTOR, _GIN):
         connection.exec_driver_sql(statement)
 
 
-def settle_index(engine: sa.Engine) -> None:
-    """Put the rows that wait in PostgreSQL's index into their places; on SQLite, do nothing.
+@contextmanager
+def indexing_last(connection: sa.Connection) -> Iterator[None]:
+    """A block that adds very many documents: PostgreSQL makes the whole index once they are there, which takes a fraction of the
+    time. Others cannot search until the transaction ends.
+    """
+    if connection.dialect.name == "sqlite":
+        yield
+        return
+    connection.exec_driver_sql("DROP INDEX documents_fts_tokens")
+    yield
+    connection.exec_driver_sql(_GIN_MEMORY)
+    connection.exec_driver_sql(_GIN)
 
-    Every search finds them before that, too, but reads the whole list for it. PostgreSQL also does this by itself: when the list
-    exceeds ``gin_pending_list_limit``, in the transaction that adds to it, and when it vacuums. Raises RyeError.
+
+def settle_index(engine: sa.Engine) -> bool:
+    """Take a step towards an index that is read with fewer look-ups; returns whether another one would do more. Raises RyeError.
+
+    On PostgreSQL the rows that wait in the index's list get their places. Searches find them before that, too, but read the whole
+    list for it. PostgreSQL also does this by itself: when the list exceeds ``gin_pending_list_limit``, in the transaction that
+    adds to it, and when it vacuums.
+
+    On SQLite two parts of the index become one. Each batch adds a part, each word of a search is looked up in every part, and the
+    batches themselves only merge four of a size. A step is short, because it holds SQLite's lock for writing.
     """
     if engine.dialect.name == "postgresql":
         database.ask(engine, _SETTLE)
+        return False
+    with database.change(engine) as connection:
+        driver: Any = connection.connection.driver_connection
+        if driver.execute(_LEAST_PARTS).fetchone() != (_PARTS,):
+            driver.execute(_MERGE, ("usermerge", _PARTS))
+        before = driver.total_changes
+        driver.execute(_MERGE, ("merge", _MERGED_PAGES))
+        return bool(driver.total_changes - before >= 2)  # as the manual of FTS5 says
 
 
 _SETTLE = Prepared(sa.text("SELECT gin_clean_pending_list('documents_fts_tokens')"))
+_LEAST_PARTS = "SELECT v FROM documents_fts_config WHERE k = 'usermerge'"
+_MERGE = "INSERT INTO documents_fts(documents_fts, rank) VALUES (?, ?)"
+_PARTS = 2
+"""Parts of a size from which on a step merges them (https://www.sqlite.org/fts5.html, 6.8)."""
+_MERGED_PAGES = 64
+"""What a step writes: 4 kB each, some 15 ms."""
 
 
 def put(connection: sa.Connection, document: SearchDocument) -> None:
@@ -139,15 +174,16 @@ def refill(connection: sa.Connection) -> None:
     connection.execute(search_grams.delete())
     at_number = documents.c.number == sa.bindparam("at")
     change = documents.update().where(at_number).values({"terms": sa.bindparam("new")})
-    for rows in _all_rows(connection):
-        for row in rows:
-            row["terms"] = _terms(row)
-        connection.execute(change, [{"at": row["number"], "new": row["terms"]} for row in rows])
-        changes = StatementBatch()
-        _index(connection, changes, rows)
-        present = _known(connection, (), (), [row["id"] for row in rows])
-        _count_words(connection, changes, present.words, added=[row["id"] for row in rows], gone=[])
-        changes.run(connection)
+    with indexing_last(connection):
+        for rows in _all_rows(connection):
+            for row in rows:
+                row["terms"] = _terms(row)
+            connection.execute(change, [{"at": row["number"], "new": row["terms"]} for row in rows])
+            changes = StatementBatch()
+            _index(connection, changes, rows)
+            present = _known(connection, (), (), [row["id"] for row in rows])
+            _count_words(connection, changes, present.words, added=[row["id"] for row in rows], gone=[])
+            changes.run(connection)
 
 
 # -- comparing -----------------------------------------------------------------------------------------------------------

@@ -25,12 +25,13 @@ suspended and continues (:mod:`registry_server.sequencer.leadership`).
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 
 import sqlalchemy as sa
@@ -63,6 +64,10 @@ _log = logging.getLogger("rye.registry")
 _EXPIRY_SECONDS = 600.0
 """An upload that expires sooner does not become public: it could be deleted before that."""
 
+_SETTLING_SECONDS = 10.0
+"""How long the search index is settled after each heartbeat's check, at most: a million items' takes some minutes."""
+_PAUSE_SECONDS = 0.02
+"""Between two steps, for others who write."""
 _COPIED_SECONDS = 4.0
 """How often SQLite's write-ahead log is copied while batches follow each other: some 45 MB of it."""
 
@@ -124,8 +129,11 @@ class Sequencer:
         """Does what no batch waits for."""
         self._copied = time.monotonic()
         """When SQLite's write-ahead log was last copied into the database's file."""
+        self._begun = 0
+        """Batches that have begun."""
         self._is_settling_due = False
-        """Whether new items of the search index wait for :attr:`_behind`."""
+        """Whether the search index waits for :attr:`_behind`."""
+        self._ends = threading.Event()
         self._is_recovered = True
         self._elsewhere = [name for upstream in settings.upstream for name in upstream.namespaces]
         self._published_blobs: set[str] = set()
@@ -135,6 +143,7 @@ class Sequencer:
 
     def start(self) -> None:
         """Start to accept requests. Call :meth:`recover` first."""
+        self._ends.clear()
         self._queue.start()
 
     def stop(self, seconds: float | None = None) -> bool:
@@ -142,6 +151,7 @@ class Sequencer:
 
         Unfinished work is then as after a crash.
         """
+        self._ends.set()
         if not self._queue.stop(seconds):
             return False
         with suppress(TimeoutError):
@@ -204,6 +214,7 @@ class Sequencer:
     def work(self, requests: Sequence[Sequence[Candidate]], senders: Sequence[Sender | None] | None) -> list[Outcome]:
         """The part of :meth:`append` that an answer has to wait for."""
         self._taken(len(requests), sum(map(len, requests)))
+        self._begun += 1
         try:
             return self._work(requests, senders, beside=True)
         except _ShownElse:
@@ -247,7 +258,8 @@ class Sequencer:
         Also shows a head that is not shown yet.
         """
         age = timedelta(seconds=self.settings.heartbeat_seconds)
-        self._behind.submit(self._ask_store)
+        self._later(self._ask_store)
+        self._settle_soon()
         with self._noticing(), database.reader(self.engine) as connection:
             ledger = Ledger(connection)
             published = ledger.published()
@@ -516,20 +528,48 @@ class Sequencer:
         blobs, files = self._published_blobs, self._old_files
         self._published_blobs, self._old_files = set(), []
         if blobs or files:
-            self._behind.submit(self._tidy, blobs, files)
-        if time.monotonic() - self._copied > _COPIED_SECONDS:
+            self._later(partial(self._tidy, blobs, files))
+        if self._is_copy_due():
+            self._later(self._copy_log)
+        if self.engine.dialect.name == "postgresql":
+            self._settle_soon()
+
+    def _later(self, work: Callable[[], None]) -> None:
+        """Do something that no batch waits for. A mistake in the program is logged: nobody asks for the result."""
+
+        def done() -> None:
+            try:
+                work()
+            except Exception:  # the next work must not suffer from it
+                _log.exception("something behind the batches failed")
+
+        self._behind.submit(done)
+
+    def _is_copy_due(self) -> bool:
+        return time.monotonic() - self._copied > _COPIED_SECONDS
+
+    def _copy_log(self) -> None:
+        """Copy SQLite's write-ahead log, if it is time: otherwise some commit would have to do it."""
+        if self._is_copy_due():
             self._copied = time.monotonic()
-            self._behind.submit(database.checkpoint, self.engine)
-        if self.engine.dialect.name == "postgresql" and not self._is_settling_due:
+            database.checkpoint(self.engine)
+
+    def _settle_soon(self) -> None:
+        if not self._is_settling_due:
             self._is_settling_due = True
-            self._behind.submit(self._settle_search)
+            self._later(self._settle_search)
 
     def _settle_search(self) -> None:
+        """Settle the search index, as long as no batch begins, but no longer than some seconds at a time."""
         self._is_settling_due = False
+        begun, until = self._begun, time.monotonic() + _SETTLING_SECONDS
         try:
-            search.settle_index(self.engine)
+            while search.settle_index(self.engine) and begun == self._begun and time.monotonic() < until:
+                self._copy_log()
+                if self._ends.wait(_PAUSE_SECONDS):
+                    break
         except RyeError as error:
-            _log.warning("the search index keeps its list of new items until the next batch: %s", error)
+            _log.warning("the search index was not settled and will be at the next heartbeat: %s", error)
 
     def _tidy(self, blobs: set[str], files: Sequence[str]) -> None:
         try:

@@ -212,7 +212,11 @@ def test_a_head_that_changes_while_a_batch_is_computed_is_compared_before_anythi
         assert not outcome.results[0].duplicate
         assert steps == ["begun", "appended", "begun", "appended", "committed", "written", "checkpoint", "shown"]
         seen = asked(fake)
-        assert [one for one in seen if one.endswith("/head")] == ["GET public/head", "GET public/head", "PUT public/head"]
+        assert [one for one in seen if one.endswith("/head")] == [
+            "GET public/head",
+            "GET public/head",
+            "PUT public/head",
+        ]
         with database.reader(sequencer.engine) as connection:
             assert audit.verify(Ledger(connection), sequencer.public) == []
 

@@ -1,0 +1,180 @@
+"""The text index is tidied up behind answers and in quiet moments: fewer places to look, the same results, and nobody waits."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from registry_server.accounts import registry_keys
+from registry_server.migrations import opening
+from registry_server.search import documents
+from registry_server.search.documents import SearchDocument
+from registry_server.search.finding import SearchResults, find
+from registry_server.sequencer import sequencer as sequencer_module
+from registry_server.sequencer.sequencer import Receipt, Sequencer
+from registry_server.settings import load
+from registry_server.storage import database
+from registry_server.storage.store_factory import public_objects, upload_objects
+from registry_server.upkeep.founding import found
+from rye.errors import RyeError
+from tests.scenes.publisher import Publisher
+from tests.scenes.registry_process import ORIGIN
+
+WORDS = ("deploy", "build", "lint", "release", "review", "index", "parse", "merge")
+QUERIES = ("deploy", "build release", "acme/tools/lint-3", "rev", "delpoy", "words of item")
+
+
+def some(first: int, count: int) -> list[SearchDocument]:
+    return [
+        SearchDocument(
+            "tool",
+            f"acme/tools/{WORDS[n % 8]}-{n}",
+            "1.0.0",
+            f"Words of item {n}: {WORDS[n * 5 % 8]} {WORDS[n * 3 % 8]}",
+        )
+        for n in range(first, first + count)
+    ]
+
+
+def parts(engine: sa.Engine) -> int:
+    with database.reader(engine) as connection:
+        return int(connection.exec_driver_sql("SELECT count(DISTINCT segid) FROM documents_fts_idx").scalar_one())
+
+
+def answers(engine: sa.Engine) -> list[SearchResults]:
+    with database.reader(engine) as connection:
+        return [find(connection, query) for query in QUERIES]
+
+
+def test_parts_of_sqlite_s_index_become_one_and_searches_find_the_same(tmp_path: Path) -> None:
+    engine = opening.connect(f"sqlite:///{tmp_path / 'registry.db'}")
+    for first in range(0, 180, 60):
+        with database.writer(engine) as connection:
+            documents.replace(connection, [], some(first, 60))
+    with database.writer(engine) as connection:
+        documents.replace(connection, [document.name for document in some(0, 30)], [])
+    before, found_before = parts(engine), answers(engine)
+    assert before > 2
+    steps = 0
+    while documents.settle_index(engine):
+        steps += 1
+        assert steps < 100
+    assert parts(engine) < before
+    assert answers(engine) == found_before
+    assert not documents.settle_index(engine), "nothing is left to do"
+    with database.writer(engine) as connection:
+        assert documents.index_problems(connection) == []
+        documents.replace(connection, [], some(300, 20))
+        assert documents.index_problems(connection) == []
+    engine.dispose()
+
+
+def test_a_step_that_is_undone_leaves_the_index_as_it_was(tmp_path: Path) -> None:
+    place = tmp_path / "registry.db"
+    engine = opening.connect(f"sqlite:///{place}")
+    for first in range(0, 180, 60):
+        with database.writer(engine) as connection:
+            documents.replace(connection, [], some(first, 60))
+    before, found_before = parts(engine), answers(engine)
+    with engine.connect() as connection:
+        driver = connection.connection.driver_connection
+        assert driver is not None
+        driver.execute("BEGIN IMMEDIATE")
+        driver.execute("INSERT INTO documents_fts(documents_fts, rank) VALUES ('usermerge', 2)")
+        driver.execute("INSERT INTO documents_fts(documents_fts, rank) VALUES ('merge', 1000)")
+        driver.execute("ROLLBACK")
+    assert (parts(engine), answers(engine)) == (before, found_before)
+    with database.reader(engine) as reading:
+        assert documents.index_problems(reading) == []
+    engine.dispose()
+
+
+@pytest.fixture
+def sequencer(tmp_path: Path) -> Iterator[Sequencer]:
+    data = tmp_path / "data"
+    found(data, ORIGIN, {}, None, 365)
+    settings = load(data, {}, {})
+    engine = opening.open_database(settings)
+    log_keys = registry_keys.in_folder(settings.keys, "log")
+    yield Sequencer(engine, public_objects(settings), upload_objects(settings), log_keys, settings)
+    engine.dispose()
+
+
+class Endless:
+    """An index that is never settled."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.working = threading.Event()
+
+    def __call__(self, _engine: sa.Engine) -> bool:
+        self.steps += 1
+        self.working.set()
+        return True
+
+
+def idle(sequencer: Sequencer) -> bool:
+    """Whether nothing goes on behind the answers, within a moment."""
+    done = sequencer._behind.submit(lambda: None)
+    try:
+        done.result(2)
+    except TimeoutError:
+        return False
+    return True
+
+
+@pytest.mark.processes
+def test_settling_gives_way_to_a_batch_and_to_the_end(sequencer: Sequencer, monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = Endless()
+    monkeypatch.setattr(documents, "settle_index", endless)
+    monkeypatch.setattr(sequencer_module, "_SETTLING_SECONDS", 60.0)
+    sequencer.start()
+    sequencer.heartbeat()
+    assert endless.working.wait(5)
+    assert isinstance(sequencer.submit([Publisher("acme").claim_candidate()]).result(20), Receipt)
+    assert idle(sequencer)
+    endless.working.clear()
+    sequencer.heartbeat()
+    assert endless.working.wait(5)
+    began = time.monotonic()
+    assert sequencer.stop(5)
+    assert time.monotonic() - began < 2
+
+
+@pytest.mark.processes
+def test_it_ends_by_itself_after_a_while(sequencer: Sequencer, monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = Endless()
+    monkeypatch.setattr(documents, "settle_index", endless)
+    monkeypatch.setattr(sequencer_module, "_SETTLING_SECONDS", 0.1)
+    sequencer.heartbeat()
+    assert idle(sequencer)
+    assert 1 < endless.steps < 20
+
+
+@pytest.mark.processes
+def test_what_fails_is_told_and_tried_again(
+    sequencer: Sequencer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(_engine: sa.Engine) -> bool:
+        raise RyeError("storage-full", "The database's disk is full.", "Free some space.")
+
+    monkeypatch.setattr(documents, "settle_index", full)
+    sequencer.heartbeat()
+    assert idle(sequencer)
+    assert "will be at the next heartbeat" in caplog.text
+    monkeypatch.setattr(documents, "settle_index", lambda _engine: 1 // 0)
+    sequencer.heartbeat()
+    assert idle(sequencer)
+    assert "something behind the batches failed" in caplog.text
+    assert "ZeroDivisionError" in caplog.text
+    endless = Endless()
+    monkeypatch.setattr(documents, "settle_index", endless)
+    monkeypatch.setattr(sequencer_module, "_SETTLING_SECONDS", 0.0)
+    sequencer.heartbeat()
+    assert idle(sequencer)
+    assert endless.steps == 1
