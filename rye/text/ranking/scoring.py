@@ -277,6 +277,19 @@ def _needles(question: Question) -> _Needles:
     return found
 
 
+def _present(needles: _Needles, terms: str) -> _Needles:
+    """Leave out what none of the items has, given by all their terms: most of what a word may stand for, so that it is looked for
+    once and not in each of them."""
+    return [
+        (
+            weight,
+            [one for one in ones if one[1] in terms],
+            [words for words in several if all(map(terms.__contains__, words[1]))],
+        )
+        for weight, ones, several in needles
+    ]
+
+
 def _score(question: Question, needles: _Needles, item_id: str, terms: str) -> float:
     if question.typed == item_id:
         return 1.0
@@ -337,8 +350,9 @@ def ranked(question: Question, items: Iterable[_Item], *, weak: bool = False) ->
     Items that answer next to nothing beside the best one are left out, unless ``weak``. The score of deprecated ones is divided,
     unless the question is their id.
     """
-    needles = _needles(question)
-    scored = [(points, item) for item in items if (points := _score(question, needles, item.id, item.terms)) > 0]
+    every = list(items)
+    needles = _present(_needles(question), "".join([item.terms for item in every]))
+    scored = [(points, item) for item in every if (points := _score(question, needles, item.id, item.terms)) > 0]
     least = 0.0 if weak else LEAST_SHARE * min(max((points for points, _ in scored), default=0.0), HIGHEST)
     kept = [
         (points / DEPRECATED if item.deprecated and points < 1 else points, item)
