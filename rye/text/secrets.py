@@ -86,6 +86,8 @@ _QUOTED = (
     r"(?i)\b[\w.-]{0,40}(?:secret|token|passwd|password|api[_-]?key|private[_-]?key|access[_-]?key|credential)[\w-]{0,20}[\"']?"
     r"\s{0,8}(?:=>|:=|[:=])\s{0,8}[\"'`](?P<value>[A-Za-z0-9+/=_.~-]{20,200})[\"'`]"
 )
+#: The same with a shorter value, which is only looked for where the line itself says that it has no secret.
+_QUOTED_SHORT: Final = _QUOTED.replace("{20,200}", "{8,200}")
 _QUOTED_NEEDS: Final = ("secret", "token", "passw", "key", "credential")
 _LOWER: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _QUOTED_LEAST: Final = 16
@@ -272,7 +274,11 @@ def _assigns(line: str) -> bool:
         rest = line.strip()[assignment.end() :].strip()
         if not rest or rest.startswith("#") or _ALLOWED.search(rest):
             return True
-    return any(_is_drawn_value(match["value"], _QUOTED_LEAST) for match in _compiled(_QUOTED).finditer(line))
+    if any(_is_drawn_value(match["value"], _QUOTED_LEAST) for match in _compiled(_QUOTED).finditer(line)):
+        return True
+    if _ALLOWED.search(line) is None:
+        return False
+    return any(_is_drawn_value(match["value"], _PASSWORD) for match in _compiled(_QUOTED_SHORT).finditer(line))
 
 
 def _is_drawn_value(value: str, least: int) -> bool:

@@ -8,13 +8,12 @@ nor is a file that is run as a whole (``cat setup.sh | sh`` is ``sh setup.sh``),
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterator
 from typing import Final
 
-from rye.text.facts import calls, fetchers, interpreters, shell
+from rye.text.facts import calls, interpreters, shell
 from rye.text.facts.commands import KNOWN
+from rye.text.facts.ends import Near
 from rye.text.facts.fact import CAUTION, DECODE_AND_RUN, PIPE_TO_SHELL
 from rye.text.facts.shell import shown
 from rye.text.facts.source import Line, RuleMatch, Source
@@ -40,6 +39,8 @@ _SETTINGS_WORDS: Final = word_set(
 )
 _LOOKED_AT: Final = 4
 """How many words after a program can say that it prints settings."""
+_STORES: Final = word_set("sqlite3 duckdb gdbmtool lmdb_dump mdb_dump tdbdump plutil defaults reg")
+"""Programs that print what a file holds which nobody reads."""
 _NOT_AS_CODE: Final = word_set("xargs parallel source .")
 """With these, what comes through the pipe becomes arguments, or nothing."""
 _MOST_STAGES: Final = 12
@@ -59,14 +60,14 @@ _NOTHING = re.compile(r"\s*[).…]")
 def find(source: Source) -> Iterator[RuleMatch]:
     """Yield every place where text that is not a constant reaches an interpreter, if no alarm says so already."""
     if source.has(_TRIGGERS) and any(mark in source.text for mark in _MARKS):
-        before = _Before(source)
+        before = Near(source)
         for line in source.logical_lines(_TRIGGERS):
             if any(mark in line.text for mark in _MARKS):
                 yield from _in_commands(source, line, before)
     yield from _in_calls(source)
 
 
-def _in_commands(source: Source, line: Line, before: _Before) -> Iterator[RuleMatch]:
+def _in_commands(source: Source, line: Line, before: Near) -> Iterator[RuleMatch]:
     for commands in source.commands(line):
         for command, _ in commands:
             at = interpreters.position(command) if command.words else -1
@@ -83,7 +84,12 @@ def _in_commands(source: Source, line: Line, before: _Before) -> Iterator[RuleMa
             if number not in source.run_lines:
                 value = shown(line.text[start.words[0].start : command.end])
                 fact = before.fact(number) or (PIPE_TO_SHELL if _names_address(command) else "")
-                yield RuleMatch(fact or PIPE_TO_SHELL, value, number, column, "" if fact else CAUTION)
+                kind = (
+                    DECODE_AND_RUN
+                    if shell.program(start.words[max(0, shell.head(start))].text) in _STORES
+                    else PIPE_TO_SHELL
+                )
+                yield RuleMatch(fact or kind, value, number, column, "" if fact else CAUTION)
 
 
 def _pipes_in(command: shell.Command, line: Line) -> bool:
@@ -197,7 +203,7 @@ def _first(command: shell.Command) -> shell.Command:
 def _in_calls(source: Source) -> Iterator[RuleMatch]:
     """``exec(decrypt(x))``: code that a program computes."""
     source, evaluates = calls.evaluating(source)
-    before = _Before(source)
+    before = Near(source)
     for match in evaluates:
         number = source.line_at(match.start())
         if number in source.run_lines or not source.is_code(number):
@@ -213,54 +219,3 @@ def _in_calls(source: Source) -> Iterator[RuleMatch]:
         yield RuleMatch(
             fact or DECODE_AND_RUN, value, number, match.start() - source.text_starts[number], "" if fact else CAUTION
         )
-
-
-class _Before:
-    """The lines of a file that fetch or decode something, found once: many lines of one file can ask."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-
-    @cached_property
-    def _calls(self) -> tuple[tuple[str, list[int]], ...]:
-        line_at, text = self._source.line_at, self._source.text
-        kinds = ((calls.FETCHED, PIPE_TO_SHELL), (calls.DECODED, DECODE_AND_RUN))
-        return tuple((fact, [line_at(match.start()) for match in kind.pattern.finditer(text)]) for kind, fact in kinds)
-
-    @cached_property
-    def _commands(self) -> list[int]:
-        source = self._source
-        lines = [source.logical(source.line_at(match.start())) for match in _FETCHES.finditer(source.text)]
-        return [
-            line.first
-            for line in dict.fromkeys(lines)
-            if any(
-                command.words and fetchers.fetcher_of(command) is not None
-                for commands in source.commands(line)
-                for command, _ in commands
-            )
-        ]
-
-    def fact(self, number: int) -> str:
-        """The fact that a line amounts to where the same code fetches or decodes something not long before; empty if it does not.
-
-        How the one comes to the other is not known. On the public collections, code that does both has so far meant it.
-        """
-        first = number
-        while first > 0 and number - first < _BEFORE and self._source.is_code(first - 1):
-            first -= 1
-        for fact, lines in self._calls:
-            if _any_between(lines, first, number):
-                return fact
-        first = self._source.logical(first).first
-        return PIPE_TO_SHELL if _any_between(self._commands, first, number) else ""
-
-
-def _any_between(numbers: Sequence[int], first: int, last: int) -> bool:
-    at = bisect_left(numbers, first)
-    return at < len(numbers) and numbers[at] <= last
-
-
-_BEFORE: Final = 40
-"""How many lines before something that runs a computed text can hold what brings it in."""
-_FETCHES = re.compile(r"\b(?:curl|wget|iwr|irm|aria2c|nc|dig|Invoke-\w{3,14})\b", re.IGNORECASE)

@@ -36,8 +36,8 @@ _SPELLINGS: Final = {
     ),
     b"printenv": (b"printenv",),
     b"export": (b"export -p", b"export |"),
-    b"declare": (b"declare -x", b"declare -p"),
-    b"typeset": (b"typeset -x",),
+    b"declare": (b"declare -x", b"declare -p", b"declare -g"),
+    b"typeset": (b"typeset -x", b"typeset -p"),
     b"set": (b"set |", b"set >", b"set)"),
     b"environ": (b"/environ",),
     b"compgen": (b"compgen -v", b"compgen -e"),
@@ -52,7 +52,7 @@ _SENDERS: Final = fetchers.PROGRAMS | word_set(
 )
 _WORDS = triggers("environ env getenv environment")
 _WHOLE = re.compile(
-    r"(?:\bos\.environ\b(?!\s{0,3}[\[.]|\w)|\bos\.environ\.(?:items|copy|values)\(|\bos\.environb\b|\bprocess\.env\b(?!\s{0,3}(?:[.\[]|\?\.)|\w)|\bDeno\.env\.toObject\(|\bBun\.env\b(?!\s*[.\[])|"
+    r"(?:(?<![\w.])(?:os\.)?environ\b(?!\s{0,3}[\[.=(]|\w|\s+import|[\"'])|(?<![\w.])(?:os\.)?environ\.(?:items|copy|values|keys)\(|\bos\.environb\b|\bprocess\.env\b(?!\s{0,3}(?:[.\[]|\?\.)|\w)|\bDeno\.env\.toObject\(|\bBun\.env\b(?!\s*[.\[])|"
     r"\bENV\.(?:to_h|to_a|map|each|inspect|to_json)\b|%ENV\b|\$_ENV\b(?!\s*\[)|\bgetenv\(\s*\)|\bos\.Environ\(\)|GetEnvironmentVariables\(|\bstd::env::vars\(\)|\bENV\.to_hash\b)"
 )
 _HANDS_ON = re.compile(r"\benv[\"']?\s{0,3}[=:]\s{0,3}(?:\{\s{0,8}|dict\(|Object\.assign\(\{\},\s?)?(?:\.\.\.|\*\*)?$")
@@ -63,11 +63,6 @@ _SENDS = re.compile(
     r"\b(?:requests|httpx|session|axios|client|http|https|got|needle|superagent|urllib3|aiohttp|\$http|ky)\.(?:post|put|patch|request|get|send)\(|\burlopen\(|(?<!\w)Request\(|(?<![\w.])fetch\(|"
     r"\bsendBeacon\(|\.send(?:all|to|_message|mail)?\(|\bHTTPS?Connection\(|\bNet::HTTP\.\w{3,20}|\bhttp\.Post|\bHttpClient\b|\bcurl_setopt|file_get_contents\(\s*[\"']https?|\bXMLHttpRequest\b|\bcreate_connection\(|\bnet\.connect\(|"
     r"Invoke-(?:RestMethod|WebRequest)|\bresolve\w{0,6}\(|gethostbyname\("
-)
-_TAKEN = re.compile(
-    r"\b([A-Za-z_$][\w$]{0,40})\s{0,3}(?::\s?[\w\[\], ]{1,40}|:)?=\s{0,3}(?:dict\(|\{\s?(?:\.\.\.|\*\*)|"
-    r"Object\.(?:entries|assign)\(|json\.dumps\(|JSON\.stringify\(|str\(|\[|copy\.copy\(|"
-    r"\"\\n\"\.join\()?[^\n=]{0,60}$"
 )
 _MARKS: Final = (
     "environ",
@@ -84,12 +79,11 @@ _MARKS: Final = (
 )
 #: Goes through all variables.
 _LOOPS = re.compile(
-    r"\bfor\s+(?:\(?\w+\s?,\s?\w+\)?\s+in|\(?\s?(?:const|let|var)\s+\[[\w\s,]{1,40}\]\s+of|\w+\s+in)\s+(?:Object\.\w+\(|sorted\(|list\()?$"
+    r"\bfor\s+(?:\(?\w+\s?,\s?\w+\)?\s+in|\(?\s?(?:const|let|var)\s+\[[\w\s,]{1,40}\]\s+of|\w+\s+in)\s+(?:Object\.\w+\(|sorted\(|list\()?(?=(?:os\.)?environ|process\.env|Deno\.env|Bun\.env|ENV\b)"
 )
 _CONNECTIONS: Final = ("/dev/tcp/", "/dev/udp/", "/inet/")
 _LEAD: Final = 240
 """How many characters before a dump can hold the call that takes it."""
-_MOST: Final = 16
 
 
 def find(source: Source) -> Iterator[RuleMatch]:
@@ -164,28 +158,70 @@ def _dumps(command: shell.Command, _: str) -> Origin | None:
 
 def _in_programs(source: Source) -> Iterator[RuleMatch]:
     text, starts = source.text, source.text_starts
-    names: set[str] = set()
+    dumps: list[int] = []
     for number in source.lines_with(_WORDS):
         for match in _WHOLE.finditer(text, starts[number], starts[number + 1]):
+            if match[0].startswith("environ") and _IMPORTED.search(text) is None:
+                continue  # a server's name for what a request brings
             lead = text[max(0, match.start() - _LEAD) : match.start()]
             if _HANDS_ON.search(lead) is not None and not _is_open(lead, _SERIALIZES):
                 continue
             if _is_open(lead, _SERIALIZES) or _is_open(lead, _SENDS):
                 yield RuleMatch(SECRET_PATH, VALUE, number, match.start() - starts[number])
-            if _LOOPS.search(
-                text[max(0, match.start() - _LEAD) : match.start()].rpartition("\n")[2]
-            ) is not None and _SENDS.search(text):
-                yield RuleMatch(SECRET_PATH, VALUE, number, match.start() - starts[number])
-            taken = _TAKEN.search(lead.rpartition("\n")[2])
-            if taken is not None and len(names) < _MOST:
-                names.add(taken[1])
-    if not names or _SENDS.search(text) is None:
+            dumps.append(match.start())
+    if not dumps or _SENDS.search(text) is None:
         return
-    used = re.compile(rf"(?<![\w.$])(?:{'|'.join(map(re.escape, sorted(names)))})(?![\w$])")
-    for match in _SENDS.finditer(text):
-        if used.search(window_of(text, match.end())) is not None:
+    for match in _LOOPS.finditer(text):
+        if match.end() in dumps:
             line = source.line_at(match.start())
             yield RuleMatch(SECRET_PATH, VALUE, line, match.start() - starts[line])
+    used = _used(_names(source, dumps))
+    for match in _SENDS.finditer(text) if used is not None else ():
+        if used is not None and used.search(window_of(text, match.end())) is not None:
+            line = source.line_at(match.start())
+            yield RuleMatch(SECRET_PATH, VALUE, line, match.start() - starts[line])
+
+
+def _names(source: Source, dumps: list[int]) -> set[str]:
+    """The names that get the environment, and those that are made of them. What a program prints that was handed it is not."""
+    names: set[str] = set()
+    used: re.Pattern[str] | None = None
+    lines = {source.line_at(offset) for offset in dumps}
+    for number in range(min(lines), len(source.lines)):
+        raw = source.lines[number]
+        if number not in lines and (used is None or used.search(raw) is None):
+            continue
+        assigned = _ASSIGNED.match(raw[:_LONGEST])
+        if assigned is None or len(names) >= _MOST or _STARTS.search(assigned[2]) is not None:
+            continue
+        if number in lines or (used is not None and used.search(assigned[2]) is not None):
+            names.add(assigned[1])
+            used = _used(names)
+    return names
+
+
+def _used(names: set[str]) -> re.Pattern[str] | None:
+    """Finds a use of one of these names as a whole. One variable that is taken out of it is none."""
+    if not names:
+        return None
+    return re.compile(
+        rf"(?<![\w.$])(?:{'|'.join(map(re.escape, sorted(names)))})(?![\w$]|\s?\[|\??\.(?!{_WHOLE_METHODS}\b))"
+    )
+
+
+_ASSIGNED = re.compile(
+    r"[ \t]*(?:(?:const|let|var|my|our|local|final|val)[ \t]+)?"
+    r"([$@%]?[A-Za-z_]\w{0,60})(?:[ \t]?:[ \t]?[\w\[\], .]{1,40})?[ \t]?(?::|\+|\.)?=(?![=>])(.*)"
+)
+_STARTS = re.compile(
+    r"\b(?:subprocess|Popen|run|spawn\w{0,4}|exec\w{0,8}|system|check_output|fork)\b|\benv[\"']?\s?[=:]"
+)
+_IMPORTED = re.compile(r"^[ \t]*from[ \t]+os[ \t]+import[ \t]+[^\n]*\benviron\b", re.MULTILINE)
+_WHOLE_METHODS: Final = (
+    r"(?:items|copy|values|keys|encode|decode|entries|map|join|toString|to_json|to_s|to_h|inspect|replace|strip)"
+)
+_LONGEST: Final = 2_000
+_MOST: Final = 16
 
 
 def _is_open(lead: str, pattern: re.Pattern[str]) -> bool:

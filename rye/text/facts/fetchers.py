@@ -125,7 +125,7 @@ _FETCHERS: Final = (
     Fetcher(
         word_set("nc ncat netcat"), re.compile(r"(?:^| )-[a-z]*l[a-z]*(?:$| )|[$%/.:{@]|(?:^| )\w[\w-]* \d{2,5}(?:$| )")
     ),
-    Fetcher(word_set("socat dig nslookup drill rclone")),
+    Fetcher(word_set("socat dig nslookup drill rclone ztcp")),
     Fetcher(word_set("wget wget2"), saves=_wget),
     Fetcher(word_set("aria2c axel lwp-download"), saves=_named_or_address),
     Fetcher(word_set("bitsadmin start-bitstransfer tftp"), saves=_others),
@@ -166,6 +166,12 @@ _FETCHERS: Final = (
             "mosquitto_sub kcat kafkacat whois snmpget snmpwalk ldapsearch smbclient wscat websocat grpcurl nats ntfy "
             "fetchmail twurl"
         )
+    ),
+    Fetcher(word_set("net"), re.compile(r"^use\b.*(?:://|\\\\|//)", re.IGNORECASE), _nothing),
+    Fetcher(
+        word_set("mount sshfs new-psdrive mount_webdav s3fs curlftpfs"),
+        re.compile(r"://|(?:^| )//\w|\w:/\w|\\\\"),
+        _nothing,
     ),
     Fetcher(word_set("glab"), re.compile(r"(?:^| )(?:api|snippet) ")),
     Fetcher(word_set("sftp"), re.compile(":"), _copied),

@@ -10,9 +10,11 @@ from typing import Final
 
 from rye.limits import FACTS as LIMITS
 from rye.text.facts import (
+    assembled,
     commands,
     computed_code,
     decode_and_run,
+    ends,
     environment,
     hidden_orders,
     hosts,
@@ -37,6 +39,7 @@ RULES: Final[tuple[Callable[[Source], Iterator[RuleMatch]], ...]] = (
     reverse_shells.find,
     decode_and_run.find,
     computed_code.find,
+    ends.find,
     unpinned_fetch.find,
     remote_instructions.find,
     secret_paths.find,
@@ -123,6 +126,8 @@ def _read_again(source: Source, listed: _Listed) -> None:
                 for found in rule(other):
                     if (found.level or FACTS[found.fact]) != NOTE:
                         listed.add_new(found)
+    for found in assembled.find(source):
+        listed.add_new(found)
 
 
 def _without_signature(text: str) -> str:
@@ -133,7 +138,16 @@ def _without_signature(text: str) -> str:
 
 def _unix_lines(text: str) -> str:
     text = text.replace("\r\n", "\n") if "\r" in text else text
-    return text if text.isascii() or _INVISIBLE.search(text) is None else _INVISIBLE.sub(_seen, text)
+    if text.isascii() or _MAY_BE_INVISIBLE.search(text.encode("utf-8", "replace")) is None:
+        return text
+    return _INVISIBLE.sub(_seen, text)
+
+
+#: How these characters begin in UTF-8; their bytes are found faster than they are.
+_MAY_BE_INVISIBLE: Final = re.compile(
+    rb"[\xc2\xcd\xd8\xe1\xe2\xef\xf3](?:(?<=\xc2)\xad|(?<=\xcd)\x8f|(?<=\xd8)\x9c|(?<=\xe1)\xa0\x8e|(?<=\xe2)(?:\x80[\x8b-\x8f\xaa-\xae]|\x81[\xa0-\xaf])|"
+    rb"(?<=\xef)\xbb\xbf|(?<=\xf3)\xa0)"
+)
 
 
 #: Characters that nobody sees: inside a word they split it for a rule, and as tags they are letters for a model.
@@ -154,8 +168,8 @@ class _Listed:
         self.path = path
         self.facts: list[Fact] = []
         self.lines: set[tuple[str, str, int]] = set()
-        self.kinds: set[tuple[str, int]] = set()
-        """The facts of each line, without their values."""
+        self.kinds: dict[tuple[str, int], int] = {}
+        """The facts of each line, without their values, and how severe the worst of them is."""
         self.places: Counter[tuple[str, str]] = Counter()
 
     def add(self, found: RuleMatch) -> None:
@@ -165,13 +179,15 @@ class _Listed:
         if not value or place in self.lines or self.places[key] >= (1 if level == NOTE else LIMITS.places):
             return
         self.lines.add(place)
-        self.kinds.add((found.fact, found.line))
+        kind = (found.fact, found.line)
+        self.kinds[kind] = max(severity(level), self.kinds.get(kind, severity(NOTE)))
         self.places[key] += 1
         self.facts.append(Fact(found.fact, value, level, self.path, found.line + 1, found.column + 1))
 
     def add_new(self, found: RuleMatch) -> None:
-        """Add a fact unless it is known, or the line has one of its kind."""
-        if (found.fact, found.line) not in self.kinds and not self.places[found.fact, _short(found.value)]:
+        """Add a fact unless it is known, or the line has one of its kind that is as severe."""
+        known = self.kinds.get((found.fact, found.line), -1)
+        if known < severity(found.level or FACTS[found.fact]) and not self.places[found.fact, _short(found.value)]:
             self.add(found)
 
     def in_order(self) -> list[Fact]:

@@ -44,9 +44,19 @@ _PLAIN_BACKQUOTES: Final = word_set(
     "go golang rs rust c h cc cpp hpp java kt kotlin swift scala cs csharp sql yar yara md markdown ps1 psm1 powershell pwsh"
 )
 _POWERSHELL: Final = word_set("ps1 psm1 powershell pwsh")
+#: Languages in which a function that runs a file can stand before the line that fetches it.
+_HAS_FUNCTIONS: Final = word_set(
+    "sh bash zsh ksh fish bats ps1 psm1 bat cmd py js mjs cjs ts mts cts jsx tsx rb pl php lua go rs java kt kts cs vbs groovy "
+    "swift dart"
+)
 _CLOSES: Final = frozenset(("}", "done", "fi"))
 _COMPARES: Final = word_set("!= == = =~ -eq -ne -lt -gt -le -ge < >")
 _MEDIA_TYPE = re.compile(r"(?:application|text|image|audio|video|multipart|font|model|message)/[\w.+-]{1,60}$")
+_CALLERS: Final = word_set("call start")
+_LOOP_VARIABLE = re.compile(r"%{1,2}~?[A-Za-z]{1,6}")
+_CLOSES_BLOCK = re.compile(r"[ \t]*(?:[})]|done\b|fi\b|esac\b)[ \t]*(?:\||>|\d>|&>)")
+_AFTER_SUBSHELL = re.compile(r"[ \t]*\)[ \t]*\|&?[ \t]*")
+_OPENS_BLOCK = re.compile(r"[{(][ \t]*$|\b(?:do|then)[ \t]*$|^[ \t]*(?:for|while|until|if|case)\b")
 _LOOPS: Final = word_set("for while until")
 _FINDERS: Final = word_set("find fd")
 #: Programs that run a part of a package or a library that they are given.
@@ -81,6 +91,9 @@ _SHORT_OPTIONS: Final = {
 _RUN_FILES: Final = word_set("systemd-run at crontab start-stop-daemon enable")
 """Programs that run the files, or load the libraries, that their arguments name."""
 _MOUNTERS: Final = word_set("hdiutil mount")
+#: Programs that make a folder or a drive of a share in the network, and where.
+_SHARES: Final = word_set("net mount sshfs new-psdrive mount_webdav rclone s3fs curlftpfs")
+_MOUNTED_AT = re.compile(r"[A-Za-z]:/?|/(?!/)[\w./-]{2,100}|[~$%]\w{0,40}%?(?:/[\w./-]{1,100})")
 _BACKWARDS = re.compile(
     r"\bmk(?:fifo|nod)\b|\bdone\s{0,4}<|\btrap\s|^make -f |\b(?:BASH_ENV|LD_PRELOAD|PYTHONSTARTUP|NODE_OPTIONS|"
     r"PROMPT_COMMAND|DYLD_INSERT_LIBRARIES)=",
@@ -126,6 +139,10 @@ class Flow:
         """Whether the command stands in parentheses that begin no command: in a string."""
         self.loops: list[str] = []
         """Variables that ``read`` gets from a loop's input, which stands behind the loop."""
+        self.looped: tuple[Origin, int] | None = None
+        """What a loop of cmd goes through, and its line: its variables stand for parts of it."""
+        self.blocks: list[tuple[int, Origin]] = []
+        """What commands print that nothing takes, by line: it may go to what follows the end of their block."""
         self.functions = {**(functions or {}), **functions_in(source, find_source)}
         self.found: list[RuleMatch] = []
 
@@ -138,8 +155,11 @@ class Flow:
         if not numbers and not self.files:
             return self.found
         self._pass(numbers)
-        if (self.files or self.names) and _BACKWARDS.search(self.source.text) is not None:
-            self._pass(numbers)  # what is written later in the text is read earlier: a pipe with a name, a loop's input
+        if (self.files or self.names) and (
+            self.source.language(0) in _HAS_FUNCTIONS or _BACKWARDS.search(self.source.text) is not None
+        ):
+            # what is written later in the text is read earlier: a function, a pipe with a name, a loop's input
+            self._pass(numbers)
         return self.found
 
     def _pass(self, numbers: set[int]) -> None:
@@ -153,9 +173,13 @@ class Flow:
 
     def _matters(self, number: int) -> bool:
         """Whether the line names something foreign, or might start something unpacked right before."""
-        if not (self.files or self.names or self.unpacked):
-            return False
         raw = self.source.lines[number]
+        if self.looped is not None and "%" in raw and number - self.looped[1] <= _BODY:
+            return True
+        if self.blocks and _CLOSES_BLOCK.match(raw) is not None:
+            return True
+        if not (self.files or self.names or self.unpacked or self.folders):
+            return False
         if any(folder in raw for folder in self.folders) or any(folder in raw for folder in self.filled_folders):
             return True
         if self.unpacked is not None and number - self.unpacked[1] <= _UNPACKED_LINES and ("/" in raw or "." in raw):
@@ -181,7 +205,7 @@ class Flow:
 
     def _command(self, command: shell.Command, group: shell.Group, line: Line, outputs: Outputs) -> Origin | None:
         """Process one command. Return the foreign content that it passes on, if any."""
-        incoming = self._incoming(command, group, outputs)
+        incoming = self._incoming(command, group, outputs, line)
         self.in_text = group.opened == "(" and group.owner is not None and group.owner.words[0].children[-1:] != [group]
         own = self._origin(command, line)
         self._runs(command, line, incoming, outputs)
@@ -192,6 +216,8 @@ class Flow:
         name = shell.program(command.words[first].text) if first >= 0 else ""
         if brought is not None:
             self._save_output(command, name, brought, own)
+            if own is not None and not own.saves and not command.writes and line.code:
+                self.blocks = [*self.blocks[-_BODY:], (line.first, brought)]
         self._assign(command, outputs)
         if self.names:
             self._write_by_call(command)
@@ -205,7 +231,7 @@ class Flow:
 
     # What a command reads and passes on.
 
-    def _incoming(self, command: shell.Command, group: shell.Group, outputs: Outputs) -> Origin | None:
+    def _incoming(self, command: shell.Command, group: shell.Group, outputs: Outputs, line: Line) -> Origin | None:
         incoming = outputs.get(id(command.before)) if command.before is not None else None
         if command is group.commands[0] and _reads_owners_input(group):
             assert group.owner is not None
@@ -214,10 +240,22 @@ class Flow:
             if incoming is None and group.opened == ">(" and self.find_source(group.owner, "") is not None:
                 incoming = self.find_source(group.owner, "")  # its own output or file: ``curl … > >(sh)``
         if command.words[0].text in _CLOSES:
-            incoming = incoming or _closed(command, group, outputs)
+            incoming = incoming or _closed(command, group, outputs) or self._printed_in_block(line)
+        elif command.before is None and _AFTER_SUBSHELL.fullmatch(line.text[: command.words[0].start]) is not None:
+            incoming = incoming or self._printed_in_block(line)
         for word in command.reads:
             incoming = incoming or child_origin(word, outputs) or self._saved(word.text)
         return incoming
+
+    def _printed_in_block(self, line: Line) -> Origin | None:
+        """What the commands of a block print whose end is in this line, up to the line with the same indent that opens it."""
+        raw = self.source.lines[line.first]
+        indent = len(raw) - len(raw.lstrip())
+        for number in range(line.first - 1, max(-1, line.first - _BODY), -1):
+            above = self.source.lines[number]
+            if above.strip() and len(above) - len(above.lstrip()) <= indent and _OPENS_BLOCK.search(above) is not None:
+                return next((origin for at, origin in self.blocks if number <= at < line.first), None)
+        return None
 
     def _origin(self, command: shell.Command, line: Line) -> Origin | None:
         origin = self.find_source(command, line.text)
@@ -324,6 +362,8 @@ class Flow:
                 self._report(child_origin(word, outputs) or self._named(loaded[1]), command, line)
                 for part in re.split(r"[=:\s@]", loaded[1]) if self.files else ():
                     self._report_file(part, command, line)
+        if self.looped is not None and 0 <= line.first - self.looped[1] <= _BODY:
+            self._runs_looped(command, line, self.looped[0])
         if self.files:
             self._runs_by_option(command, line)
         at = interpreters.position(command)
@@ -341,6 +381,15 @@ class Flow:
             self._starts(command, index, line)
         elif line.code and not line.text[: command.start].endswith("(("):  # arithmetic: its value is a number
             self._report(child_origin(word, outputs), command, line)
+
+    def _runs_looped(self, command: shell.Command, line: Line, origin: Origin) -> None:
+        """cmd: report a variable of a loop that is run as a program, or handed to one that runs it."""
+        words = command.texts()
+        words = [word.lstrip("@") for word in words[words.index("do") + 1 if "do" in words else 0 :]]
+        runs = bool(words) and (interpreters.is_interpreter(words[0]) or words[0].lower() in _CALLERS)
+        given = next((word for word in words[runs:] if not word.startswith(("/", "-", "$()"))), "")
+        if _LOOP_VARIABLE.fullmatch(given) is not None:
+            self._report(origin, command, line)
 
     def _runs_by_option(self, command: shell.Command, line: Line) -> None:
         """Report a foreign file that a program is told to run or to load by one of its options, or by nothing else."""
@@ -435,6 +484,8 @@ class Flow:
         elif any(shell.program(other.text) in _OPENERS for other in command.words[: index + 1]):
             for other in command.words[index:]:
                 self._report_start(other.text, command, line)
+                if "/" in other.text and not is_data(_file_name(other.text)):
+                    self._report(self._in_folder(other.text), command, line)
         elif self._is_named_only(command, line):
             return
         elif "/" in word.text or word.text.lower().endswith(_PROGRAM_SUFFIXES) or name in self.ready or by_name:
@@ -442,11 +493,16 @@ class Flow:
             if by_name and not (len(command.words) > index + 1 and command.words[index + 1].text in _COMPARES):
                 self._report(self._named(word.text), command, line)
             self._report_unpacked(word.text, command, line)
+            if name in _INSTALLERS:
+                self._installs(command, index, line)
         elif name in _INSTALLERS:
-            for other in command.words[index + 1 :]:
-                self._report_file(other.text.partition(",")[0], command, line)
+            self._installs(command, index, line)
         elif name == "cmd" or word.text == "&":
             self._report_start(command.words[-1].text, command, line)
+
+    def _installs(self, command: shell.Command, index: int, line: Line) -> None:
+        for other in command.words[index + 1 :]:
+            self._report_file(other.text.partition(",")[0], command, line)
 
     # What is kept for later lines.
 
@@ -502,6 +558,8 @@ class Flow:
         if not variable or "do" not in words:
             return
         origin = next((found for word in command.words if (found := child_origin(word, outputs)) is not None), None)
+        if origin is not None:
+            self.looped = (origin, line.first)
         after = words[words.index("do") + 1 :]
         if after and (
             after[0].lstrip("@") == variable or (interpreters.is_interpreter(after[0]) and variable in after)
@@ -528,6 +586,10 @@ class Flow:
             if mounted is not None:
                 for folder in ("/Volumes", command.words[-1].text):
                     self.folders.setdefault(folder.rstrip("/"), mounted)
+        if name in _SHARES and brought is not None:
+            for word in command.words:
+                if _MOUNTED_AT.fullmatch(word.text) is not None and len(self.folders) < FACTS.saved_files:
+                    self.folders.setdefault(word.text.rstrip("/"), brought)
         if name in _UNPACKERS:
             self._unpack(command, first, brought, line)
         if not (self.files or self.folders) or first < 0 or (name != "chmod" and name not in _MOVERS):

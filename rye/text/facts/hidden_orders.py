@@ -38,6 +38,12 @@ _RULES: Final = (
 )
 
 
+#: Where what is told would stand, and what is not told there.
+_ACCOUNT: Final = (
+    r"(?:summary|summaries|answers?|reports?|reply|replies|responses?|logs?|transcript|output|conversation|chat|messages?|"
+    r"history|changelog|commit)"
+)
+_WORDS_BETWEEN: Final = r"(?:[\w’'`.-]+\s+)"
 #: Words of which an order not to do something has one; ``don't`` is a word without its apostrophe.
 _NEGATIONS: Final = triggers(
     "not never avoid refrain without dont don need shouldnt shouldn mustnt mustn instead rather skip cannot "
@@ -74,7 +80,7 @@ _ORDERS: Final = (
     ),
     _order(
         "tell telling inform informing notify notifying alert alerting warn warning",
-        rf"\b{_NOT}\s+(?:\w+\s+)?(?:tell|inform|notify|alert|warn)(?:ing)?\s+{_PERSON}\s*(?:[.,;:!)]|$|(?:about|of|what|anything|any)\b)",
+        rf"\b{_NOT}\s+(?:\w+\s+)?(?:tell|inform|notify|alert|warn)(?:ing)?\s+(?:{_PERSON}\s*(?:[.,;:!)]|$|(?:about|of|what|anything|any)\b)|(?:them|him|her)\s+(?:about|of)\b)",
         _NEGATIONS,
     ),
     _order(
@@ -84,6 +90,23 @@ _ORDERS: Final = (
         rf"(?:\s+[\w-]+){{0,4}}?\s+(?:to|with)\s+{_PERSON}\b|\b{_NOT}\s+(?:\w+\s+)?(?:mention|reveal|disclose|report|log|display|output|print|include)(?:ing)?\s+(?:any\s+of\s+)?(?:this|these|that)(?:\s+[\w-]+){{0,3}}\s+in\s+"
         rf"(?:your|the|any)\s+(?:\w+\s+)?(?:answer|response|reply|summary|report|output|message|transcript|conversation|log)s?\b",
         _NEGATIONS,
+    ),
+    # no word of it to somebody, whatever stands between
+    _order(
+        "mention mentioning say saying speak speaking talk talking admit admitting hint refer",
+        rf"\b(?:{_NOT}|without)\s+(?:\w+\s+)?(?:mention|say|speak|talk|admit|hint|refer)(?:ing)?\s+{_WORDS_BETWEEN}{{0,6}}?(?:to|with|in\s+front\s+of)\s+{_PERSON}\b",
+        _NEGATIONS,
+    ),
+    # left out of what somebody reads
+    _order(
+        "leave leaving leaves",
+        rf"(?:\b{_PERSON}\b|\b{_ACCOUNT}\b)[^!?\n]{{0,160}}?\n?[^!?\n]{{0,120}}?\b(?:leave|leaving)\s+(?:the\s+)?(?:steps?|parts?|points?|items?|uploads?|transfers?|requests?|calls?|cop(?:y|ies)|this|that|these|those|them|it)\s+(?:[\w-]+\s+){{0,2}}?out\b|"
+        rf"\b(?:leave|leaving)\s+(?:the\s+)?(?:steps?|parts?|points?|items?|uploads?|transfers?|requests?|calls?|this|that|these|those|them|it)\s+(?:[\w-]+\s+){{0,2}}?out\b[^.!?\n]{{0,120}}?\b(?:{_PERSON}|them|{_ACCOUNT})\b",
+    ),
+    # another story for whoever asks
+    _order(
+        "asks ask wonders notices inquires enquires",
+        rf"\b(?:if|when|should|in\s+case)\s+(?:{_PERSON}|anyone|they|someone|somebody)\s+(?:asks?|wonders?|notices?|enquires?|inquires?)\b[^.!?]{{0,80}}?\b(?:speak\s+of|call\s+it|blame|pretend|make\s+up|put\s+it\s+down\s+to|attribute\s+it|change\s+the\s+subject|deny)\b",
     ),
     _order(
         "hide hidden conceal keep secret invisible",

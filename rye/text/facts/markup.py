@@ -55,10 +55,11 @@ _UNSEEN_MARKUP = re.compile(_UNSEEN)
 IN_A_WORD = re.compile(rf"\w{_UNSEEN}{{1,4}}\w")
 #: Where markup inside a word can begin; much faster to search for.
 MARK_IN_A_WORD = re.compile(r"[<*](?<=\w[<*])")
-_REFERENCE = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z]{2,7}));")
+_REFERENCE = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z]{2,24}));")
 _CHARACTERS: Final = {
     name: character
     for character, names in {
+        "": "shy zwj zwnj lrm rlm ZeroWidthSpace NoBreak InvisibleTimes InvisibleComma ApplyFunction",
         " ": "nbsp Tab NewLine quot apos ldquo rdquo lsquo rsquo laquo raquo bdquo ensp emsp thinsp",
         "-": "dash hyphen",
         "{": "lbrace lcub",
@@ -95,10 +96,12 @@ _BEFORE: Final = 40
 """How many characters before a link tell whether it begins its line, its list item or its cell."""
 
 
-def without_markup(text: str, *, code: bool) -> str:
+def without_markup(text: str, *, code: bool, tagged: bool = False) -> str:
     """The text of a logical line without its markup, and after ``END`` its second reading, if it has one. ``code``: the line is
-    code, where Markdown means nothing."""
-    if not code and any(IN_A_WORD.match(text, match.start() - 1) for match in MARK_IN_A_WORD.finditer(text)):
+    code, where Markdown means nothing; ``tagged``: it is a page's, where tags mean something all the same."""
+    if (not code or tagged) and any(
+        IN_A_WORD.match(text, match.start() - 1) for match in MARK_IN_A_WORD.finditer(text)
+    ):
         return f"{_without_markup(text, code)}{END}{_without_markup(_UNSEEN_MARKUP.sub('', text), code)}"
     return _without_markup(text, code)
 
@@ -118,7 +121,13 @@ def _character(match: re.Match[str]) -> str:
         return _CHARACTERS.get(match[3], match[0])
     number = int(match[1]) if match[1] else int(match[2], 16)
     character = chr(number) if number <= 0x10FFFF else " "
-    return character if character.isprintable() else " "
+    return character if character.isprintable() else "" if number in _UNSEEN_CHARACTERS else " "
+
+
+#: What nobody sees, as numbers: soft hyphens, joiners, marks of direction.
+_UNSEEN_CHARACTERS: Final = frozenset(
+    (0xAD, 0x34F, 0xFEFF, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070))
+)
 
 
 def _without_markup(text: str, code: bool) -> str:

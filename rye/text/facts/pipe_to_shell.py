@@ -18,6 +18,7 @@ from rye.text.facts.tables import triggers, word_set
 _COMMON: Final = word_set(
     "fetch http https get gh aws webclient httpclient rundll32 perl php ruby python python3 node deno bun openssl links "
     "finger add git svn hg ipfs kubectl redis-cli host "
+    "net mount sshfs mount_webdav s3fs curlftpfs "
     "consul etcdctl vault gcloud az mc npm yarn pnpm psql mysql mongosh mongo docker podman nerdctl nats ntfy glab"
 )
 _TRIGGERS = triggers(
@@ -63,6 +64,11 @@ _SPELLINGS: Final = (
         triggers(("psql", "mysql", "mongosh", "mongo")),
     ),
     ((b"nats ", b"ntfy sub", b"glab api", b"glab snippet"), triggers(("nats", "ntfy", "glab"))),
+    ((b"net use ",), triggers(("net",))),
+    (
+        (b"mount -t ", b"sshfs ", b"psdrive ", b"mount_webdav ", b"s3fs ", b"curlftpfs "),
+        triggers("mount sshfs psdrive mount_webdav s3fs curlftpfs"),
+    ),
     ((b" txt ",), triggers(("host", "dnsname", "resolvectl"))),
 )
 

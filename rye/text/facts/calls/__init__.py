@@ -22,7 +22,7 @@ from rye.text.facts.shell import plain, shown
 from rye.text.facts.source import Origin, RuleMatch, Source
 from rye.text.facts.tables import word_set
 
-__all__ = ["DECODED", "FETCHED", "Kind", "evaluating", "find", "starts", "window_of"]
+__all__ = ["DECODED", "FETCHED", "Kind", "evaluating", "find", "sources_in", "starts", "window_of"]
 
 _STRING = re.compile(r"[\"'`]([^\"'`\n]{1,300})[\"'`]")
 _RECORDS: Final = word_set("json jsonl ndjson csv tsv")
@@ -50,7 +50,7 @@ def find(source: Source, kind: Kind, fact: str) -> Iterator[RuleMatch]:
         not evaluates and not started and not scripts and len(source.files) == 1
     ):  # another file may run what this one saves
         return
-    sources = _sources(source, kind)
+    sources = sources_in(source, kind)
     if not sources and not (
         kind is FETCHED and any(_is_address(source, match, window_of(source.text, match.end())) for match in evaluates)
     ):
@@ -139,18 +139,22 @@ def starts(source: Source, fact: str, files: Mapping[str, Origin]) -> Iterator[R
             yield RuleMatch(fact, value, line, match.start() - source.text_starts[line])
 
 
-def _sources(source: Source, kind: Kind) -> list[int]:
-    """Offsets of the sources of this kind in the text, in order."""
-    lines = set(source.lines_with(kind.words))
-    for mark in kind.marks:
-        if mark in source.text:
-            lines.update(number for number, raw in enumerate(source.lines) if mark in raw)
-    starts = source.text_starts
-    return [
-        match.start()
-        for number in sorted(lines)
-        for match in kind.pattern.finditer(source.text, starts[number], starts[number + 1])
-    ]
+def sources_in(source: Source, kind: Kind) -> list[int]:
+    """Offsets of the sources of this kind in the text, in order. Computed once."""
+    key = "decoded" if kind is DECODED else "fetched"
+    known: list[int] | None = source.kept.get(key)
+    if known is None:
+        lines = set(source.lines_with(kind.words))
+        for mark in kind.marks:
+            if mark in source.text:
+                lines.update(number for number, raw in enumerate(source.lines) if mark in raw)
+        starts = source.text_starts
+        known = source.kept[key] = [
+            match.start()
+            for number in sorted(lines)
+            for match in kind.pattern.finditer(source.text, starts[number], starts[number + 1])
+        ]
+    return known
 
 
 def _is_definition(text: str, start: int) -> bool:

@@ -33,12 +33,17 @@ FETCHED: Final = Kind(
         r"source\(\s*[\"']https?:|"
         r"\bget\(\s*[\"']https?:|\.recv\(|import\(\s*[\"']https?:|download\.file\(|require\(\s*[\"']https?:|"
         r"WebClient|getURL|include(?:_once)?\s*\(?\s*[\"']https?:|"
-        rf"\b{STARTED}\(\s*\[?\s*[rf]?[\"'`](?:sudo\s)?{_FETCHERS}\b|(?:%x|\bqx)[({{\[/|]\s?{_FETCHERS}\b|[=(]\s?`{_FETCHERS}\s|"
+        rf"\b{STARTED}(?:list)?\(\s*[\[{{]?\s*[rf]?[\"'`](?:\|\s?)?(?:sudo\s)?{_FETCHERS}\b|\bopen\(\s*[\"']\|(?=[\"']|\s?{_FETCHERS}\b)|(?:%x|\bqx)[({{\[/|]\s?{_FETCHERS}\b|[=(]\s?`{_FETCHERS}\s|"
         r"HTTPS?Connection\(|\.getresponse\(|\bpycurl\b|PoolManager\(|\bundici\b|\bsuperagent\b|\bneedle\b|\bky\.get|new\s+WebSocket\(|"
         r"new\s+EventSource\(|ftplib|create_connection\(|\bnet\.(?:connect|createConnection|Socket)\b|\btls\.connect\(|"
         r"resolveTxt\(|dns\.resolver|\.resolve\([^()\n]{1,80},\s?[\"']TXT|HTTP::Tiny|WWW::Mechanize|fsockopen\(|stream_socket_client\(|"
         r"\w:receive\(|TCPSocket\.|IO::Socket|\bhttp\.Get\(|HttpClient\b|\bsocket\.http|readLines\(\s*(?:url\(\s*)?[\"']https?:|\burl\(\s*[\"']https?:|"
         r"\bnew\s+(?:java\.net\.)?UR[LI]\(|\bopenStream\(|HttpURLConnection|\breqwest::|\bureq::|:httpc\b|\bURLSession\b|\bDownloads\.download\(|MSXML2|WinHttpRequest|XMLHTTP|DownloadString|DownloadData|Invoke-(?:WebRequest|RestMethod)|\bremotes::|\bimaplib|\bpaste\.get|"
+        # connections that bring messages, and ledgers that anybody can read
+        r"\bio(?:\.connect)?\(\s*[\"'`](?:https?|wss?):|\bsocketio\.|\bwebsockets?\.(?:connect|create_connection|WebSocketApp)|\bsignalR\b|\bHubConnectionBuilder\b|"
+        r"\b(?:amqp|mqtt)\.connect\(|\bredis\.(?:Redis|StrictRedis|from_url|createClient)\(|\bMongoClient\(|\bpsycopg2?\.connect\(|\bpymysql\.connect\(|"
+        r"\bTelegraf\(|\bTelegramClient\(|\bnew\s+Pusher\(|\bgetSignaturesForAddress\(|\bJsonRpcProvider\(|\bWeb3\(|\bethers\.Contract\(|\bvim\.net\.request\(|\bztcp\s|"
+        r"\w\(\s*[\"'`]wss?://|\bopen_connection\(|\b(?:Tcp|Udp)Client\b|\burl-(?:retrieve|copy-file|insert-file)|\bdrakma:|\bdex:get\b|\bcurl_easy_perform\b|\bCURLOPT_URL\b|"
         # what an error of a request brings, and further libraries
         r"\b\w{1,40}\.response\.(?:data|body|text)\b|\bexcept\s+(?:[\w.]{1,40}\.)?(?:HTTPError|HTTPStatusError|URLError)\s+as\b|"
         r"\bwget\.download\(|\bgdown\.|\btreq\.|\bRoboBrowser\b|\bxmlrpc\.client\b|\bServerProxy\(|\bpoplib\b|\bsmb\w{0,12}\.open|\bparamiko\b|\bfabric\.|\btelnetlib\b|"
@@ -62,8 +67,13 @@ FETCHED: Final = Kind(
         "restclient typhoeus isahc attohttpc dial lookuptxt resty httprequest okhttpclient jsoup resttemplate httpget "
         "tourl httpoison "
         "finch slurp dnsname dns_get_record bitstransfer getstringasync getbytearrayasync getasync readtext "
+        "open_connection tcpclient udpclient drakma dex curl_easy_perform curlopt_url system popen execsync open "
+        "socketio websockets signalr hubconnectionbuilder amqp redis mongoclient "
+        "psycopg2 psycopg pymysql telegraf "
+        "telegramclient pusher getsignaturesforaddress jsonrpcprovider web3 ethers vim ztcp "
         "readbytes blpop brpop feedparser kafkaconsumer mqtt zmq pika telebot discord"
     ),
+    ("io(", "io.connect(", "ws://", "wss://"),
 )
 DECODED: Final = Kind(
     re.compile(
@@ -93,5 +103,5 @@ DECODED: Final = Kind(
         "gzipinputstream inflaterinputstream deflatestream gzipstream pako lzstring fflate decompressionstream frombase64 "
         "sodium_crypto_secretbox_open setpassword pwd pyzipper py7zr uint8array array bxor"
     ),
-    ("\\x", "[::-1]"),
+    ("\\x", "[::-1]", "\\0", "\\1"),
 )

@@ -38,35 +38,10 @@ _ATTRIBUTE_WORDS: Final = triggers(
     "constructor urlopen atob b64decode decompress loads child_process runinthiscontext runinnewcontext "
     "__dict__ vars globals locals"
 )
-_NAMING: Final = (
-    "import",
-    "require(",
-    "= eval",
-    "= exec",
-    "=eval",
-    "=exec",
-    "= Function",
-    "=Function",
-    "fetch;",
-    "= os.",
-    "= subprocess",
-    "child_process",
-    "promisify",
-    "partial(",
-    "=os.",
-    "= requests.",
-    ".eval",
-    ".exec",
-    ": eval",
-    ": exec",
-    "[eval",
-    "[exec",
-    ", eval",
-    ", exec",
-    ".constructor",
-    "} = ",
-    "}= ",
-    "}=",
+#: What a line has that gives something another name.
+_NAMING: Final = re.compile(
+    r"import|require\(|fetch;|child_process|promisify|partial\(|\.constructor|\} ?=|[.\[]e(?:val|xec)|[:,] e(?:val|xec)|"
+    r"=[ ]?(?:eval|exec|Function|os\b|builtins|importlib|subprocess|requests\.)"
 )
 _PROPERTY = re.compile(rf"(?:\[(?<=[\w)\]]\[)|\?\.\[(?<=[\w)\]]\?\.\[))\s?[\"'`]({PROPERTIES})[\"'`]\s?\]")
 _ATTRIBUTE = re.compile(
@@ -141,9 +116,8 @@ def _resolved(source: Source) -> str:
     lines = source.lines_with(_ALIAS_WORDS)
     if not lines and text is source.text:
         return text
-    marks = [mark for mark in _NAMING if mark in text]
     kept = map(source.lines.__getitem__, lines) if text is source.text else text.split("\n")
-    naming = [line for line in kept if any(mark in line for mark in marks)] if marks else []
+    naming = [line for line in kept if _NAMING.search(line) is not None]
     aliases = _aliases("\n".join(naming)) if naming else {}
     for match in list(_CONTAINER.finditer("\n".join(naming)))[:_MOST_ALIASES] if naming else ():
         text = re.sub(rf"(?<![\w.$]){re.escape(match[1])}\[[^\[\]\n]{{1,40}}\](?=\s?\()", match[2], text)

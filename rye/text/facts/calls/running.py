@@ -33,7 +33,7 @@ _FUNCTIONS: Final = (
 PASSED: Final = r"(?:\(\s?0\s?,\s?)?(?:eval|exec|Function)\s*[,)]"
 """An evaluating function that is handed to another one, which calls it with what it has: ``.then(eval)``, ``target=exec``."""
 _BUILTINS: Final = r"__import__\([\"']builtins[\"']\)"
-_ADDRESS: Final = r"(?=[\"']https?:)"
+_ADDRESS: Final = r"(?=[\"'](?:https?:|data:|php://(?!std|memory|temp|output)|phar:|expect:))"
 _EVALUATES: Final = (
     # in several languages
     rf"(?<![\w.$])(?:await\s+)?(?:(?:{'|'.join(_OWNERS)})(?:\.|\[[\"']))?(?:{'|'.join(_FUNCTIONS)})(?:[\"']\])?\s*(?:\?\.)?\(",
@@ -65,7 +65,7 @@ _EVALUATES: Final = (
     r"(?<![\w.$])import\s*\(\s*(?=[\"'`]data:)",
     # PHP, and Ruby's ``require``
     r"\bcall_user_func(?:_array)?\(\s*(?=[\"'](?:eval|assert|system|exec))",
-    rf"(?<![\w.$])(?:require|include)(?:_once)?\s+{_ADDRESS}",
+    rf"(?<![\w.$])(?:require|include)(?:_once)?\s*\(?\s*{_ADDRESS}",
     # Lua
     r"(?<![\w.$:])(?:loadstring|dofile)\s*\(",
     r"(?<![\w.$:])load\s*\(\s*(?=[A-Za-z_])",

@@ -36,6 +36,23 @@ _SET = re.compile(
     r"^[ \t]*set[ \t]+(?:-\w{1,3}[ \t]+){0,3}([A-Za-z_]\w{0,60})[ \t]+(?![=(])([^\s=\"'`$;|&<>()][^\n\"'`$;|&<>()]{0,200})$",
     re.MULTILINE,
 )
+#: cmd: ``set "name=several words"``.
+_QUOTED_SET = re.compile(r"\bset[ \t]+\"([A-Za-z_]\w{0,60})=([^\"\n%]{1,400})\"", re.IGNORECASE)
+#: A variable that the format around the commands sets: ``env:`` of a workflow, a list in a compose file.
+_MAPPED = re.compile(
+    r"^[ \t]*(?:(?:-[ \t]+)?[\"']?([A-Za-z_]\w{0,60})[\"']?[ \t]?:[ \t]+|-[ \t]+[\"']?([A-Za-z_]\w{0,60})=)"
+    r"(?:\"([^\"\n]{1,400})\"|'([^'\n]{1,400})'|([^\s\"'#\[{|>&*!][^\n#,\"']{0,400}?))[\"' \t]*,?[ \t]*(?:#[^\n]{0,200})?$",
+    re.MULTILINE,
+)
+#: The same in braces: ``env: {GET: curl, RUN: sh}``.
+_MAPPED_IN_LINE = re.compile(
+    r"[{,][ \t]{0,8}[\"']?([A-Za-z_]\w{0,60})[\"']?[ \t]?:[ \t]{0,8}"
+    r"(?:\"([^\"\n]{1,400})\"|'([^'\n]{1,400})'|([^\s,{}\"'][^,{}\n\"']{0,200}))(?=[ \t]{0,8}[,}])"
+)
+#: The same in one instruction with several: Dockerfiles and units of systemd.
+_INSTRUCTION = re.compile(r"^[ \t]*(?:(?:ENV|ARG)[ \t]+|Environment=)((?:[^\n\\]|\\[^\n]|\\\n){1,2000})", re.MULTILINE)
+_PAIR = re.compile(r"(?<![^\s\"'])([A-Za-z_]\w{0,60})=(?:\"([^\"\n]{1,400})\"|'([^'\n]{1,400})'|([^\s\"'\\]{1,400}))")
+_ENV_WORDS = re.compile(r"([A-Za-z_]\w{0,60})[ \t]+([^=\n]{1,400})$")
 _ALIAS = re.compile(
     r"\b(?:alias|set-alias|new-alias|sal|nal)[ \t]+(?:-\w{1,12}[ \t]+){0,3}([\w-]{1,40})(?:[ \t]*=[ \t]*|[ \t]+(?:-value[ \t]+)?)"
     r"(?:\"([^\"\n]{1,400})\"|'([^'\n]{1,400})'|([\w./-]{1,100}))",
@@ -65,6 +82,10 @@ _NESTED: Final = 3
 """How often values are filled into values."""
 
 
+#: A dollar that a format around the commands takes away: ``$$GET`` in a compose file or a makefile.
+_DOUBLED = re.compile(r"\$\$(?=[A-Za-z_{])")
+
+
 class Names(NamedTuple):
     """What a file assigns to names, as literal text only; nothing is evaluated."""
 
@@ -79,6 +100,8 @@ class Names(NamedTuple):
         Short values are always expanded, up to the limit for a line; long ones only while they fit into ``room``.
         """
         if self.values and ("$" in text or "%" in text or "!" in text):
+            if "$$" in text:
+                text = _DOUBLED.sub("$", text)
             text = _filled(text, self.values, room)
         return _called(text, self.commands) if self.commands else text
 
@@ -240,6 +263,9 @@ def values_in(text: str) -> dict[str, str]:
     if "set " in text:
         for match in _SET.finditer(text):
             values.setdefault(match[1], match[2].strip())
+    if 'set "' in text or 'SET "' in text:
+        for match in _QUOTED_SET.finditer(text):
+            values.setdefault(match[1], match[2])
     return values
 
 
@@ -252,21 +278,47 @@ _LONGEST: Final = 2_000
 def used_values_in(text: str) -> dict[str, str]:
     """Like ``values_in``, but empty if the text assigns none of the variables that it uses (``$x``, ``%x%``)."""
     if not ("$" in text or "%" in text or "!" in text) or not (
-        "=" in text or "set " in text or "printf -v " in text or "read " in text
+        "=" in text or ": " in text or "set " in text or "printf -v " in text or "read " in text
     ):
         return {}
     used = {match["a"] or match["b"] or match["c"] for match in _VARIABLE.finditer(text)}
+    around = _around(text, used) if ": " in text or "=" in text else {}
     if len(used) <= _FEW and not any(
         f"{name}=" in text
         or f"{name} =" in text
         or f"{name}+=" in text
         or f"{name}:=" in text
+        or f"{name} :=" in text
         or f" {name} " in text
         or f"{name}[" in text
         for name in used
     ):
-        return {}
-    return values_in(text)
+        return around
+    return {**around, **values_in(text)}
+
+
+def _around(text: str, used: set[str]) -> dict[str, str]:
+    """The variables of these names that the format around the commands sets: a mapping, or an instruction."""
+    values: dict[str, str] = {}
+    if len(used) > _FEW or any(f"{name}: " in text or f'{name}": ' in text or f"- {name}=" in text for name in used):
+        for match in _MAPPED.finditer(text):
+            name, value = match[1] or match[2], match[3] or match[4] or match[5]
+            if name in used and "$(" not in value:
+                values.setdefault(name, value)
+        for match in _MAPPED_IN_LINE.finditer(text):
+            value = match[2] or match[3] or match[4]
+            if match[1] in used and "$(" not in value:
+                values.setdefault(match[1], value)
+    if "ENV " in text or "ARG " in text or "Environment=" in text:
+        for instruction in _INSTRUCTION.finditer(text):
+            words = _ENV_WORDS.fullmatch(instruction[1].strip())
+            if words is not None:
+                values.setdefault(words[1], words[2].strip("\"'"))
+            for match in _PAIR.finditer(instruction[1]):
+                value = match[2] or match[3] or match[4]
+                if "$(" not in value:
+                    values.setdefault(match[1], value)
+    return values
 
 
 def commands_in(text: str) -> dict[str, str]:

@@ -28,7 +28,9 @@ _CONCATENATED = re.compile(r"['\"]\s?\+\s?['\"]")
 #: A name between strings of other languages: ``"curl " & u & " | sh"``, ``'curl ' + u``.
 _WITH_NAME = re.compile(r"(?<=[ =/:@-])['\"]\s?[+&]\s?(?:quoted form of )?([A-Za-z_]\w{0,60})(?:\s?[+&]\s?['\"])?")
 _PLACEHOLDER = re.compile(r"<([A-Za-z][\w.:/?=%-]{0,200})>")
-_BRACES = re.compile(r"\{((?:curl|wget|bash|sh|python3?|eval|base64),[^\s{}]{1,400})\}")
+_BRACES = re.compile(
+    r"\{((?:curl|wget|(?:ba|z|da|k)?sh|python3?|perl|ruby|php|node|ncat|nc|openssl|eval|base64),[^\s{}]{1,400})\}"
+)
 _IEX = re.compile(r"\b(iex|invoke-expression)\s+&(?=\s)", re.IGNORECASE)
 #: PowerShell's call operator behind another one: ``$x = & $y``, ``| & $y``.
 _CALL_OPERATOR = re.compile(r"(?<=[=(|])[ \t]?&[ \t](?=[$A-Za-z(])")
@@ -103,7 +105,16 @@ def _without_escapes(text: str) -> str:
     return text.replace("\\n", " ; ").replace('\\"', '"').replace("\\'", "'").replace("\\|", "|")
 
 
+#: A string that is a command of its own: git's ``alias.x='!curl … | sh'``, ``-c core.pager="…"``.
+_COMMAND_STRING = re.compile(
+    r"(?:(?<=[\s=])(?P<a>[\"'])![ ]?|(?<=\s-c\s)[\w-]{1,30}\.[\w.-]{1,60}=(?P<b>[\"'])!?)"
+    r"([A-Za-z][^'\"\n]{2,400})(?:(?P=a)|(?P=b))"
+)
+
+
 def _without_quotes(text: str) -> str:
+    if "'!" in text or '"!' in text or " -c " in text:
+        text = _COMMAND_STRING.sub(r" ; \3 ; ", text)
     if '"' in text or "'" in text:
         text = _PREFIX.sub("", text)
     text = _LIST_COMMA.sub(lambda match: " " + BREAK * match[0].count(BREAK), text)
@@ -116,9 +127,12 @@ def _without_quotes(text: str) -> str:
 
 
 def _without_quotes_of_word(match: re.Match[str]) -> str:
-    """A quoted word. Its operators are data, but in double quotes a substitution is none."""
+    """A quoted word. Its operators are data, but in double quotes a substitution is none, and a word that writes its blanks in
+    another way is a command."""
     word = match[2]
-    return word if match[1] == '"' and "$(" in word else word.translate(_MASK)
+    if "$(" in word and (match[1] == '"' or _IFS.search(word) is not None or _BRACES.search(word) is not None):
+        return word
+    return word.translate(_MASK)
 
 
 def _built(match: re.Match[str]) -> str:

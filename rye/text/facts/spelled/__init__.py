@@ -14,13 +14,22 @@ from typing import Final
 
 from rye.text.facts.markup import referred, without_unseen
 from rye.text.facts.source import Source
+from rye.text.facts.spelled.joined import with_joined
 from rye.text.facts.spelled.powershell import in_powershell
 from rye.text.facts.spelled.shells import in_shells
-from rye.text.facts.spelled.strings import with_neighbours, with_values, with_whole_strings
+from rye.text.facts.spelled.strings import with_values, with_whole_strings
 from rye.text.facts.spelled.templates import HOLE, as_latin, in_templates, is_makefile, recipes
-from rye.text.facts.spelled.words import INSTALL, MATTERS, MODULES, MOST_VALUES, PROPERTIES, WORDS_OF_LINE
+from rye.text.facts.spelled.words import (
+    HIDDEN,
+    INSTALL,
+    MATTERS,
+    MODULES,
+    MOST_VALUES,
+    PROPERTIES,
+    WORDS_OF_LINE,
+)
 
-__all__ = ["MODULES", "PROPERTIES", "filled", "spelled"]
+__all__ = ["HIDDEN", "MODULES", "PROPERTIES", "filled", "spelled", "template_words"]
 
 _RECORDS: Final = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".log", ".svg", ".gif", ".png", ".pdf")
 _LARGEST_RECORDS: Final = 64_000
@@ -56,11 +65,18 @@ def filled(source: Source) -> Source:
     return known
 
 
+def template_words(source: Source) -> frozenset[bytes]:
+    """The words that this module writes for what a build tool does by other words."""
+    made = in_templates(source.path.rpartition("/")[2].lower(), source.text)
+    return frozenset() if made == source.text else Source(source.path, made).written - source.written
+
+
 def _spelled(source: Source) -> str:
     text = source.text
     if len(text) > _LARGEST_RECORDS and source.path.lower().endswith(_RECORDS):
         return text
-    text = with_values(with_whole_strings(with_neighbours(source)), source.words)
+    text, sums = with_joined(with_whole_strings(text), source.path, source.words)
+    text = with_values(text, sums, source.path, source.words)
     text = in_powershell(source.path, in_shells(text, source.words), source.words)
     name = source.path.rpartition("/")[2].lower()
     if not source.markdown and "{{" in text:
@@ -74,7 +90,7 @@ def _spelled(source: Source) -> str:
     if source.marked:
         lines = text.split("\n")
         for number in source.marked:
-            if not source.is_code(number):
+            if source.tagged or not source.is_code(number):
                 lines[number] = without_unseen(referred(lines[number]))
         text = "\n".join(lines)
     return text

@@ -25,10 +25,6 @@ _CHARS = re.compile(
     r"(?:\[char\]\s{0,4}\(?\s{0,4}(?:0x[0-9a-fA-F]{2}|\d{2,3})\s{0,4}\)?\s{0,4}\+?\s{0,4}){2,200}", re.IGNORECASE
 )
 _NUMBER = re.compile(r"0x[0-9a-fA-F]{2}|\d{2,3}")
-_STRINGS_JOINED = re.compile(
-    r"(?:-join\s{0,4})\(\s{0,4}((?:[\"'][^\"'\n]{0,40}[\"']\s{0,4},?\s{0,4}){2,60})\)|\(\s{0,4}((?:[\"'][^\"'\n]{0,40}[\"']\s{0,4},?\s{0,4}){2,60})\)\s{0,4}-join\s{0,4}(?:''|\"\")",
-    re.IGNORECASE,
-)
 _FORMAT = re.compile(
     r"\(?\s{0,4}[\"']((?:\{\d{1,2}\}|[\w.:/-]){2,200})[\"']\s{0,4}-f\s{0,4}((?:[\"'][^\"'\n]{0,60}[\"']\s{0,4},?\s{0,4}){1,40})\)?",
     re.IGNORECASE,
@@ -75,7 +71,6 @@ def _powershell_line(text: str) -> str:
     for pattern, make in (
         (_CHAR_ARRAY, lambda match: _command(match, _numbers(match[1] or match[2]))),
         (_CHARS, lambda match: _command(match, _numbers(match[0]), " " if match[0][-1:].isspace() else "")),
-        (_STRINGS_JOINED, lambda match: _command(match, "".join(WORDS.findall(match[1] or match[2])))),
         (_FORMAT, lambda match: _command(match, _formatted(match[1], WORDS.findall(match[2])))),
         (_BACK, lambda match: _command(match, match[1][::-1])),
         (_FROM_SETTINGS, lambda match: f"'iex'{breaks(match)}"),

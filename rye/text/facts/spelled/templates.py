@@ -51,8 +51,15 @@ def _as_latin(match: re.Match[str]) -> str:
     return unicodedata.normalize("NFKC", match[0]).translate(_LATIN)
 
 
+#: A variable of make without a value, which splits words.
+_EMPTY = re.compile(r"^([A-Za-z_]\w{0,40})[ \t]*:{0,2}=[ \t]*$", re.MULTILINE)
+_MOST_EMPTY: Final = 16
+
+
 def _made(text: str) -> str:
     """A makefile as a shell would see its recipes: ``$@`` and ``$<``, ``$(NAME)``; what it includes, it runs."""
+    for empty in _EMPTY.findall(text)[:_MOST_EMPTY]:
+        text = text.replace(f"$({empty})", "").replace(f"${{{empty}}}", "")
     lines = text.split("\n")
     target = first = ""
     for number, line in enumerate(lines):

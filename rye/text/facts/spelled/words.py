@@ -29,7 +29,7 @@ LONGEST: Final = 200
 """How long a value can be that takes the place of its name."""
 
 WORDS = re.compile(r"[\"'`]([^\"'`\n]{0,80})[\"'`]")
-_MOST_LINES: Final = 256
+_MOST_LINES: Final = 1_024
 LINE: Final = 2_000
 MOST_VALUES: Final = 256
 
@@ -50,12 +50,41 @@ SPELLED = re.compile(
     r"\.[a-z]\w{2,20}(?:/\w{2,20}){0,2}|id_\w{2,8}|credentials|Login Data|__\w{3,20}__"
 )
 
+HIDDEN: Final = word_set(
+    "curl wget bash powershell pwsh certutil bitsadmin mshta regsvr32 rundll32 wscript cscript osascript netcat ncat socat "
+    "base64 aria2c "
+    "eval exec execsync execfile execfilesync execve execvp popen system subprocess spawnsync child_process builtins "
+    "__builtins__ "
+    "__import__ __globals__ import_module importlib getattr compile instance_eval class_eval module_eval public_send loadstring "
+    "load loadfile dofile iex invoke expression restmethod webrequest irm iwr downloadstring downloadfile frombase64string "
+    "shell_exec passthru proc_open create_function base64_decode gzinflate str_rot13 fromcharcode atob b64decode urlopen marshal "
+    "runinthiscontext runtime processbuilder getruntime"
+)
+"""Programs and functions that fetch, decode or run. Nobody has an honest reason to put the name of one together."""
+FRAGMENTS: Final = (
+    frozenset(
+        word[begin:end]
+        for word in (*HIDDEN, "sh", "zsh")
+        for begin in range(len(word))
+        for end in range(begin + 1, len(word) + 1)
+        if end - begin < len(word)
+    )
+    - HIDDEN
+    - word_set(
+        "sh zsh run time get file import module string process open code from send public class instance base do in on web "
+        "request method child builder port 64 sub create char this context function down expression rest spawn sync proc gets "
+        "to it is as at or an url text tex pass end global min ins os cat shell"
+    )
+)
+"""The parts of these names."""
+
 INSTALL: Final = word_set("npx uvx bunx pnpx pipx pip pip3 npm pnpm yarn dlx")
 """In a line with one of these, any name can be the one of a package."""
 INSTALL_WORDS: Final = triggers(INSTALL)
 WORDS_OF_LINE = re.compile(r"[a-z_][a-z0-9_]+")
 MATTERS: Final = (
-    fetchers.PROGRAMS
+    HIDDEN
+    | fetchers.PROGRAMS
     | decoders.PROGRAMS
     | interpreters.SHELLS
     | interpreters.LANGUAGES
@@ -83,7 +112,7 @@ def may_matter(value: str) -> bool:
     return any(word in MATTERS for word in WORDS_OF_LINE.findall(value.lower()))
 
 
-def lines_with(text: str, marks: Sequence[str]) -> list[int]:
+def lines_with(text: str, marks: Iterable[str]) -> list[int]:
     """The numbers of the lines that have one of these marks, in order; at most ``_MOST_LINES``."""
     places: list[int] = []
     for mark in marks:

@@ -1,0 +1,246 @@
+"""Both ends of ``pipe-to-shell`` and ``decode-and-run`` where nobody follows what lies between.
+
+A file that receives text from elsewhere and, close to that, hands text to what runs it, is reported though the way from the one
+to the other is not read: ``@exec`` above a function that fetches, ``reduce(…, (urlopen, …, exec))``, ``memfd_create`` and
+``/proc/self/fd``, Perl's ``s/…/…/ees``. The table has ends that do nothing else than run what they are given, and that have no
+argument which could be read. Where an end has one, :mod:`rye.text.facts.calls` and :mod:`rye.text.facts.computed_code` read it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Final
+
+from rye.text.facts import calls, fetchers, shell
+from rye.text.facts.calls.resolved import resolved
+from rye.text.facts.fact import DECODE_AND_RUN, PIPE_TO_SHELL
+from rye.text.facts.source import RuleMatch, Source
+from rye.text.facts.tables import triggers, word_set
+
+_PYTHON: Final = word_set("py pyw ipynb python python3")
+_RUBY: Final = word_set("rb ruby gemspec rake rakefile gemfile podfile fastfile brewfile vagrantfile")
+_PERL: Final = word_set("pl pm perl t cgi")
+_PHP: Final = word_set("php phtml inc php5 phar")
+_SCRIPT: Final = word_set("js mjs cjs ts mts cts jsx tsx javascript typescript node vue svelte html htm")
+_LISP: Final = word_set("el lisp lsp cl clj cljs cljc edn scm rkt ss fnl janet hy elisp clojure scheme racket")
+_VIM: Final = word_set("vim vimrc")
+_SHELL: Final = word_set("sh bash zsh ksh shell console bats")
+_POWERSHELL: Final = word_set("ps1 psm1 powershell pwsh")
+_EVALUATOR: Final = r"(?:builtins\.|Kernel\.|window\.|globalThis\.)?(?:exec|eval)"
+#: What runs text or bytes that it is handed, by the languages in which it does (none: in all of them).
+_ENDS: Final[tuple[tuple[frozenset[str], str], ...]] = (
+    (_PYTHON, rf"(?m:^)[ \t]*@{_EVALUATOR}[ \t]*$"),
+    (_PYTHON, rf"(?:(?<=[\[(,{{:=])|(?m:^))[ \t]*{_EVALUATOR}[ \t]*(?=[,\])}}]|$)"),
+    (_PYTHON, r"\bmethodcaller\([ \t]*[\"'](?:exec|eval)|\b(?:ctypes\.)?(?:CFUNCTYPE|PYFUNCTYPE)\("),
+    (_SCRIPT, r"(?<=[\[,{:=])[ \t]*eval[ \t]*(?=[,\]};]|$)|\.(?:then|map|forEach)\([ \t]*(?:eval|Function)[ \t]*\)"),
+    (_PYTHON, r"\bdef[ \t]+(?:get_data|get_source|get_code|exec_module)\("),
+    (
+        _RUBY | _PHP | _PERL,
+        r"`[ \t]*(?:#\{[\w.@]{1,60}\}|\$\w{1,40})[ \t]*`|\bKernel\.(?:eval|load|system)[ \t]+[a-z@]",
+    ),
+    (_SHELL, r"\bread[ \t]+(?:-\w{1,3}[ \t]+){0,4}(\w{1,40})\b[^\n]{0,120}\bdo[ \t]+(?:eval[ \t]+)?[\"']?\$\{?\1\b"),
+    (_POWERSHELL, r"(?i:\[scriptblock\]::create\([ \t]*\$|\.InvokeScript\([ \t]*\$)"),
+    (
+        _SCRIPT,
+        r"\bscript\w{0,10}\.(?:text|textContent|innerHTML|innerText)[ \t]*=|\bprocess\.dlopen\(",
+    ),
+    (
+        _RUBY,
+        (
+            r"\b(?:public_|__)?send(?:__)?[( ][ \t]*[:\"'](?:\w{0,10}eval|system|exec|spawn|load|`)|"
+            r"\bmethod\([ \t]*:(?:\w{0,10}eval|system|exec|load)"
+        ),
+    ),
+    (
+        _RUBY,
+        r"\.(?:instance|class|module)_(?:eval|exec)\b[( ][ \t]*(?=[a-z@$])|\bInstructionSequence\b|\bTOPLEVEL_BINDING\b",
+    ),
+    (
+        _PERL,
+        (
+            r"=~[ \t]*s([^\w\s]).{0,200}?[^\w\s][a-df-z]{0,4}e[a-df-z]{0,3}e\w{0,4}[ \t]*(?=[;)},]|$)|"
+            r"\bdo[ \t]+\\|\bopen\b[^\n]{0,60}\\\$\w+[^\n]{0,40}\bdo\b"
+        ),
+    ),
+    (
+        _PHP,
+        (
+            r"\bpreg_replace\([ \t]*[\"'](.).{0,200}?\1\w{0,6}e\w{0,4}[\"']|"
+            r"\b(?:array_map|call_user_func\w{0,6}|usort|array_filter|register_shutdown_function)\([ \t]*"
+            r"[\"'](?:assert|system|exec|eval|passthru|shell_exec)[\"']"
+        ),
+    ),
+    (
+        word_set("lua"),
+        r"\bpackage\.loadlib[ \t]*\(|\bnvim_exec2?[ \t]*\(|\bvim\.cmd[ \t]*\([ \t]*(?=[a-z_])|\bloadfile[ \t]*\(",
+    ),
+    (
+        _LISP,
+        r"\((?:eval|load-string|eval-buffer|eval-region|load-reader|eval-string|compile)[ \t]+(?=[(a-z*])|\(eval-buffer\)",
+    ),
+    (_VIM, r"\bexe(?:cute)?[ \t]+(?:system|join|readfile|[a-z]:)|\bcall[ \t]+execute\("),
+    (word_set("r rmd rprofile"), r"\beval\([ \t]*(?:parse|str2lang|str2expression)\("),
+    (word_set("jl julia"), r"\beval\([ \t]*Meta\.parse|\binclude_string\("),
+    (
+        word_set("ex exs erl hrl elixir erlang"),
+        r"\bCode\.(?:eval|compile)_\w{4,8}|\berl_(?:eval|scan)\b|\bcode:load_binary\b",
+    ),
+    (word_set("tcl tk exp"), r"\b(?:uplevel|subst|eval)[ \t]+[^\n]{0,20}\$"),
+    (word_set("applescript scpt"), r"\brun script\b|\bdo shell script[ \t]+[a-z(]"),
+    (
+        word_set("java kt kts groovy scala gradle"),
+        r"\bdefineClass\(|\bGroovyShell\(|\bgetEngineByName\(|\bURLClassLoader\b|\bevaluate\(",
+    ),
+    (
+        word_set("cs csx vb fs fsx"),
+        r"\bCSharpScript\.\w{3,20}|\bAssembly\.Load\w{0,8}\(|\bDynamicMethod\(|\bCodeDomProvider\b",
+    ),
+    (word_set("vbs vba vbscript bas hta asp wsf"), r"\bScriptControl\b|\.(?:AddCode|ExecuteStatement)\b"),
+    (
+        word_set("go golang"),
+        r"\bplugin\.Open\(|\binterp\.New\(|\bgoja\.New\(|\botto\.New\(|\bstarlark\.ExecFile|\bMemfdCreate\b",
+    ),
+    (word_set("rs rust"), r"\blibloading::|\bLibrary::new\(|\brhai::Engine|\bmlua::Lua|\bmemfd_create\b"),
+    (word_set("dart"), r"\bspawnUri\("),
+)
+_IN_ALL: Final = (
+    frozenset[str](),
+    re.compile(
+        r"\bmemfd_create\b|/proc/(?:self|\d{1,6}|\$\$)/fd/(?=[\"'{$%])|\bfexecve\(|\bPROT_EXEC\b|\bPAGE_EXECUTE_READWRITE\b|\bVirtualAlloc(?:Ex)?\("
+    ),
+)
+"""The memory of a process, whatever language fills it."""
+_ANYWHERE: Final = triggers("memfd_create proc fexecve prot_exec page_execute_readwrite virtualalloc virtualallocex")
+_PATTERNS: Final = tuple((languages, re.compile(pattern)) for languages, pattern in _ENDS)
+#: A shell that gets nothing but one name: a command that somebody else wrote, if a connection brings messages close to it.
+_OBEYS: Final = re.compile(
+    r"(?:\bos\.(?:system|popen)|\bcreate_subprocess_shell|\bsubprocess\.(?:getoutput|getstatusoutput|run|call|Popen|check_output)|"
+    r"\b(?:child_process|cp)\.exec(?:Sync)?|(?<![\w.>:$])(?:shell_exec|passthru|popen|system|execSync))\(\s*(?:await\s)?"
+    r"\$?[A-Za-z_][\w.$]{0,60}(?:\[[\w\"']{1,20}\])?(?:(?:\.\w{1,20})?\((?:[\"'][\w-]{0,12}[\"'])?\)){0,3}\s*(?:,|\))"
+)
+_MESSAGES: Final = re.compile(
+    r"\.recv\(|\bopen_connection\(|\bcreate_connection\(|\bwss?://|\bWebSocket\b|\bmqtt\b|\bTelegramClient\(|\bTeleBot\(|\bdiscord\.Client\(|\bTelegraf\(|"
+    r"\.b[lr]pop\(|\bpubsub\(|\bbasic_consume\(|\bKafkaConsumer\(|\bimaplib\b|\bpoplib\b|\bTCPSocket\b|\bfsockopen\(|\bstream_socket_client\(|\bIO::Socket|"
+    r"\bnet\.(?:connect|createConnection)\(|\bio(?:\.connect)?\(\s*[\"'`]https?:|\bresolveTxt\(|\bdns\.resolver\b|\bzmq\.|\bslack_bolt\b|\bnew\s+Pusher\("
+)
+_OBEY_WORDS: Final = triggers(
+    "system popen create_subprocess_shell subprocess exec child_process shell_exec passthru execsync getoutput"
+)
+_WORDS: Final = triggers(
+    "get_data get_source get_code exec_module kernel read scriptblock then foreach map "
+    "exec eval methodcaller cfunctype pyfunctype function text textcontent innerhtml innertext dlopen send "
+    "public_send __send__ method instance_eval class_eval module_eval instance_exec class_exec module_exec instructionsequence "
+    "toplevel_binding do preg_replace array_map call_user_func call_user_func_array usort array_filter "
+    "register_shutdown_function "
+    "package nvim_exec nvim_exec2 vim loadfile string buffer region compile execute exe include_string code erl_eval erl_scan "
+    "uplevel subst run defineclass groovyshell getenginebyname urlclassloader evaluate csharpscript assembly dynamicmethod "
+    "codedomprovider scriptcontrol addcode executestatement plugin interp goja otto starlark memfdcreate libloading library rhai "
+    "mlua spawnuri memfd_create proc fexecve prot_exec page_execute_readwrite virtualalloc virtualallocex"
+)
+#: Ends that have no word of their own: Perl's substitution that runs its right side, and a command that is a name.
+_WITHOUT_WORDS: Final = (
+    ("ee", re.compile(r"=~[ \t]*s[^\w\s][^\n]{0,400}ee")),
+    ("`", re.compile(r"`[ \t]*(?:#\{|\$\w)")),
+)
+
+
+def find(source: Source) -> Iterator[RuleMatch]:
+    """Yield every such end that has something which receives text close to it."""
+    source = resolved(source)
+    yield from _obeying(source)
+    languages = {block[0] for block in source.blocks} if source.markdown else {source.language(0)}
+    patterns = [row for row in _PATTERNS if not languages.isdisjoint(row[0])]
+    numbers = set(source.lines_with(_WORDS if patterns else _ANYWHERE))
+    if patterns:
+        for mark, pattern in _WITHOUT_WORDS:
+            if mark in source.text:
+                numbers.update(source.line_at(match.start()) for match in pattern.finditer(source.text))
+    if not numbers:
+        return
+    near = Near(source)
+    text, starts = source.text, source.text_starts
+    for number in sorted(numbers):
+        if number in source.run_lines or not source.is_code(number):
+            continue
+        language = source.language(number)
+        for some, pattern in (*patterns, _IN_ALL):
+            if some and language not in some:
+                continue
+            match = pattern.search(text, starts[number], starts[number + 1] - 1)
+            fact = near.fact(number, after=True) if match is not None else ""
+            if fact and match is not None:
+                value = shell.shown(shell.plain(source.lines[number].strip()))
+                yield RuleMatch(fact, value, number, match.start() - starts[number])
+                break
+
+
+def _obeying(source: Source) -> Iterator[RuleMatch]:
+    """Yield every shell that runs whatever a connection brings: the command is a name, and messages arrive close to it."""
+    if not source.has(_OBEY_WORDS) or source.markdown:
+        return
+    messages = [source.line_at(match.start()) for match in _MESSAGES.finditer(source.text)]
+    for match in _OBEYS.finditer(source.text) if messages else ():
+        number = source.line_at(match.start())
+        is_shell = "subprocess." not in match[0] or "shell=True" in calls.window_of(source.text, match.start(0))
+        if number not in source.run_lines and is_shell and _any_between(messages, number - _LINES, number + _LINES):
+            value = shell.shown(shell.plain(source.lines[number].strip()))
+            yield RuleMatch(PIPE_TO_SHELL, value, number, match.start() - source.text_starts[number])
+
+
+class Near:
+    """The lines of a file that fetch or decode something, found once: many lines of one file can ask."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    @cached_property
+    def _calls(self) -> tuple[tuple[str, list[int]], ...]:
+        line_at = self._source.line_at
+        kinds = ((calls.FETCHED, PIPE_TO_SHELL), (calls.DECODED, DECODE_AND_RUN))
+        return tuple((fact, [line_at(at) for at in calls.sources_in(self._source, kind)]) for kind, fact in kinds)
+
+    @cached_property
+    def _commands(self) -> list[int]:
+        source = self._source
+        lines = [source.logical(source.line_at(match.start())) for match in _FETCHES.finditer(source.text)]
+        return [
+            line.first
+            for line in dict.fromkeys(lines)
+            if any(
+                command.words and fetchers.fetcher_of(command) is not None
+                for commands in source.commands(line)
+                for command, _ in commands
+            )
+        ]
+
+    def fact(self, number: int, *, after: bool = False) -> str:
+        """The fact that a line amounts to where the same code fetches or decodes something not long before; empty if it does not.
+        ``after``: or not long behind it.
+
+        How the one comes to the other is not known. On the public collections, code that does both has so far meant it.
+        """
+        first = last = number
+        while first > 0 and number - first < _LINES and self._source.is_code(first - 1):
+            first -= 1
+        while (
+            after and last < len(self._source.lines) - 1 and last - number < _LINES and self._source.is_code(last + 1)
+        ):
+            last += 1
+        for fact, lines in self._calls:
+            if _any_between(lines, first, last):
+                return fact
+        first = self._source.logical(first).first
+        return PIPE_TO_SHELL if _any_between(self._commands, first, last) else ""
+
+
+def _any_between(numbers: Sequence[int], first: int, last: int) -> bool:
+    at = bisect_left(numbers, first)
+    return at < len(numbers) and numbers[at] <= last
+
+
+_LINES: Final = 40
+"""How many lines can lie between something that runs a computed text and what brings it in."""
+_FETCHES = re.compile(r"\b(?:curl|wget|iwr|irm|aria2c|nc|dig|ztcp|Invoke-\w{3,14})\b", re.IGNORECASE)
