@@ -50,7 +50,7 @@ def find(source: Source) -> Iterator[RuleMatch]:
 
 def _assembled(source: Source) -> dict[int, tuple[bytes, str]]:
     """The lines in which such a word is put together, each with the word and the line as it is meant."""
-    found: dict[int, tuple[bytes, str]] = {}
+    lines_of_words: dict[int, tuple[bytes, str]] = {}
     other = spelled(source)
     for form in (source, other):
         for word, numbers in form.disguised(_WORDS):
@@ -62,7 +62,7 @@ def _assembled(source: Source) -> dict[int, tuple[bytes, str]]:
                         and _CONTINUED.search(raw) is None
                         and not _has(raw.replace("_", " "), word)
                     ):
-                        found.setdefault(number, (word, form.logical(number).text))
+                        lines_of_words.setdefault(number, (word, form.logical(number).text))
     if other is not source and len(other.lines) == len(source.lines):
         for word in _WORDS & other.written - template_words(source):
             if word in source.written and _named_whole(source, word):
@@ -75,8 +75,8 @@ def _assembled(source: Source) -> dict[int, tuple[bytes, str]]:
                     and not _has(raw, word)
                     and _has(line, word)
                 ):
-                    found.setdefault(number, (word, line))
-    return found
+                    lines_of_words.setdefault(number, (word, line))
+    return lines_of_words
 
 
 #: A word that goes on in the next line is only wrapped.
