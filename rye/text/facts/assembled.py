@@ -64,7 +64,7 @@ def _assembled(source: Source) -> dict[int, tuple[bytes, str]]:
                     ):
                         lines_of_words.setdefault(number, (word, form.logical(number).text))
     if other is not source and len(other.lines) == len(source.lines):
-        for word in _WORDS & other.written - template_words(source):
+        for word in sorted(_WORDS & other.written - template_words(source)):
             if word in source.written and _named_whole(source, word):
                 continue
             for number in other.lines_with(frozenset((word,))):

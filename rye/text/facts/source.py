@@ -298,7 +298,7 @@ class Source:
 
     def disguised(self, some: frozenset[bytes]) -> Iterator[tuple[bytes, list[int]]]:
         """Yield those of these words that lines contain only once their disguise is removed, each with those lines (from 0)."""
-        for word in some & self._hidden.keys():
+        for word in sorted(some & self._hidden.keys()):
             yield word, self._hidden[word]
 
     def lines_of_bytes(self, mark: bytes) -> Iterator[int]:

