@@ -106,6 +106,13 @@ _BODY: Final = 32
 """How many commands of a group are searched for what it brings in."""
 _UNPACKED_LINES: Final = 10
 """A relative path that runs within this many lines of an unpacked archive counts as coming out of it."""
+_PROJECT_FOLDER = re.compile(r"(?:\./)?(?!\.)[\w.-]{1,80}(?:/(?!\.)[\w.-]{1,80}){0,8}/?")
+_LEAVES_FOLDER = re.compile(
+    r"\b(?:cd|chdir|pushd|sl|set-location|push-location|mv|cp|ln|install|rsync|move|copy|xcopy|robocopy|mklink|(?:move|copy)-item)\b|"
+    r"path=|--(?:absolute-names|transform|xform|chdir)\b|(?:\btar\s+|\s-)(?-i:[a-z]*P)",
+    re.IGNORECASE,
+)
+"""How a file of the folder that an archive was unpacked into runs by another path: a command goes there or moves it."""
 
 Outputs = dict[int, "Origin | None"]
 
@@ -131,6 +138,8 @@ class Flow:
         self.names: dict[str, Origin] = {}
         self.ready: set[str] = set()
         self.unpacked: tuple[Origin, int] | None = None
+        self.unpacked_into = ""
+        """The folder of the project that the last archive was unpacked into, if the command names one."""
         self.folders: dict[str, Origin] = {}
         """Folders that something foreign was unpacked into, as the commands write them."""
         self.filled_folders: dict[str, Origin] = {}
@@ -617,7 +626,10 @@ class Flow:
         origin = brought or next((found for found in saved if found is not None), None)
         if origin is not None:
             self.unpacked = (origin, line.first + line.text.count(BREAK))
-            folder = _folder(command.texts()[first + 1 :])
+            arguments = command.texts()[first + 1 :]
+            into = _destination(arguments)
+            self.unpacked_into = into.removeprefix("./").rstrip("/") if _PROJECT_FOLDER.fullmatch(into) else ""
+            folder = _folder(arguments)
             if folder and len(self.folders) < FACTS.saved_files:
                 self.folders.setdefault(folder, origin)
 
@@ -651,8 +663,24 @@ class Flow:
         if self.unpacked is None or not line.code or not 0 <= line.first - self.unpacked[1] <= _UNPACKED_LINES:
             return
         relative = "/" in text and not text.startswith(("/", "~", "http", "-"))
-        if (text.startswith("./") or (relative and text.endswith(_SCRIPT_SUFFIXES))) and not self._is_attached(text):
+        if not (text.startswith("./") or (relative and text.endswith(_SCRIPT_SUFFIXES))) or self._is_attached(text):
+            return
+        if not self._is_beside_unpacked(text, command, line):
             self._report(self.unpacked[0], command, line)
+
+    def _is_beside_unpacked(self, text: str, command: shell.Command, line: Line) -> bool:
+        """Whether a path of the project lies outside the folder that the archive was unpacked into, and the command gets only
+        data from there: ``tar xz -C data`` and then ``python scripts/plot.py data/births.csv``."""
+        folder = self.unpacked_into
+        if not folder or self.unpacked is None or ".." in text or "$" in text or "*" in text:
+            return False
+        for word in command.texts():
+            inside = word.removeprefix("./").startswith(f"{folder}/")
+            if inside and (word == text or not is_data(_file_name(word))):
+                return False
+        begin = max(0, self.unpacked[1] - 1)
+        since = "\n".join(self.source.lines[begin : line.first + line.text.count(BREAK) + 1])
+        return _LEAVES_FOLDER.search(since) is None
 
     def _is_attached(self, text: str) -> bool:
         """Whether the item itself contains this file, so that it does not have to come from an archive."""
@@ -703,16 +731,20 @@ def child_origin(word: shell.Word, outputs: Outputs) -> Origin | None:
 
 
 def _folder(arguments: list[str]) -> str:
-    """Where an archive is unpacked: the word after ``-d``, ``-C`` or ``-DestinationPath``, or the end of ``-o…``. A folder of
-    the project is none: what it holds beside cannot be told apart."""
+    """Where an archive is unpacked. A folder of the project is none: what it holds beside cannot be told apart."""
+    folder = _destination(arguments).rstrip("/")
+    return folder if "/" in folder.lstrip("/") or folder.startswith(("$", "%", "~")) or folder in _UNPACKED_INTO else ""
+
+
+def _destination(arguments: list[str]) -> str:
+    """The word after ``-d``, ``-C`` or ``-DestinationPath``, or the end of ``-o…``; empty if there is none."""
     folder = ""
     for option, after in pairwise([*arguments, ""]):
         if option.lower() in _INTO_FOLDER or _INTO_SHORT.fullmatch(option):
             folder = after
         elif option.startswith("-o") and len(option) > len("-o"):
             folder = option[len("-o") :]
-    folder = folder.rstrip("/")
-    return folder if "/" in folder.lstrip("/") or folder.startswith(("$", "%", "~")) or folder in _UNPACKED_INTO else ""
+    return folder
 
 
 def _text(command: shell.Command, line: Line) -> str:

@@ -15,7 +15,7 @@ from typing import Final
 from rye.text.facts import interpreters
 from rye.text.facts.calls import arguments
 from rye.text.facts.calls.following import NAMES, ContentOrigin, Followed, base
-from rye.text.facts.calls.kinds import DECODED, FETCHED, Kind
+from rye.text.facts.calls.kinds import DECODED, FETCHED, OWN_FILE, Kind
 from rye.text.facts.calls.resolved import resolved
 from rye.text.facts.calls.running import PASSED, TIMER, evaluating, run_words, running_calls, started_window, window_of
 from rye.text.facts.shell import plain, shown
@@ -182,7 +182,8 @@ _FIRST_NAME = re.compile(r"\s*(?:url\(\s*)?([A-Za-z_$][\w$]{0,60})\b")
 
 def _evaluated(window: str, followed: Followed, match: re.Match[str]) -> ContentOrigin | None:
     """The origin of what an evaluating call is given by name or through a file it opens."""
-    words = NAMES.findall(window)
+    own = _OWN_FILE.match(window)
+    words = NAMES.findall(window, own.end() if own is not None else 0)
     if TIMER.search(match[0]) is not None:  # its other arguments are numbers, and a function of the program is no text
         words = [name for name in words[:1] if name not in followed.functions]
     for name in words if followed.names else ():
@@ -193,6 +194,9 @@ def _evaluated(window: str, followed: Followed, match: re.Match[str]) -> Content
         if text in followed.files:
             return followed.files[text]
     return None
+
+
+_OWN_FILE = re.compile(rf"\s*new\s+URL\({OWN_FILE}")
 
 
 def _is_parameter(name: str, match: re.Match[str]) -> bool:

@@ -23,6 +23,8 @@ STARTED: Final = (
 )
 """Calls that start a program."""
 _FETCHERS: Final = r"(?:curl|wget|aria2c|lwp-request|lwp-download|xh|https?)"
+OWN_FILE: Final = r"\s*(?P<own>[\"'])\.{1,2}/[\w./@-]{1,200}(?P=own)\s*,\s*import\.meta\.url\s*\)"
+"""The address of a file beside the program's own: ``new URL("./worker.mjs", import.meta.url)``."""
 FETCHED: Final = Kind(
     re.compile(
         r"requests\.(?:get|post|request|Session)|\bsession\.get\(|urlopen\s*\(|urlretrieve\s*\(|httpx\.|"
@@ -38,7 +40,8 @@ FETCHED: Final = Kind(
         r"new\s+EventSource\(|ftplib|create_connection\(|\bnet\.(?:connect|createConnection|Socket)\b|\btls\.connect\(|"
         r"resolveTxt\(|dns\.resolver|\.resolve\([^()\n]{1,80},\s?[\"']TXT|HTTP::Tiny|WWW::Mechanize|fsockopen\(|stream_socket_client\(|"
         r"\w:receive\(|TCPSocket\.|IO::Socket|\bhttp\.Get\(|HttpClient\b|\bsocket\.http|readLines\(\s*(?:url\(\s*)?[\"']https?:|\burl\(\s*[\"']https?:|"
-        r"\bnew\s+(?:java\.net\.)?UR[LI]\(|\bopenStream\(|HttpURLConnection|\breqwest::|\bureq::|:httpc\b|\bURLSession\b|\bDownloads\.download\(|MSXML2|WinHttpRequest|XMLHTTP|DownloadString|DownloadData|Invoke-(?:WebRequest|RestMethod)|\bremotes::|\bimaplib|\bpaste\.get|"
+        rf"\bnew\s+(?:java\.net\.)?UR[LI]\((?!{OWN_FILE})|"
+        r"\bopenStream\(|HttpURLConnection|\breqwest::|\bureq::|:httpc\b|\bURLSession\b|\bDownloads\.download\(|MSXML2|WinHttpRequest|XMLHTTP|DownloadString|DownloadData|Invoke-(?:WebRequest|RestMethod)|\bremotes::|\bimaplib|\bpaste\.get|"
         # connections that bring messages, and ledgers that anybody can read
         r"\bio(?:\.connect)?\(\s*[\"'`](?:https?|wss?):|\bsocketio\.|\bwebsockets?\.(?:connect|create_connection|WebSocketApp)|\bsignalR\b|\bHubConnectionBuilder\b|"
         r"\b(?:amqp|mqtt)\.connect\(|\bredis\.(?:Redis|StrictRedis|from_url|createClient)\(|\bMongoClient\(|\bpsycopg2?\.connect\(|\bpymysql\.connect\(|"

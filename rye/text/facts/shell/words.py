@@ -44,6 +44,8 @@ _FILTER = re.compile(
 _QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 #: A line end as a word of its own, which ends no command: ``xargs -d '\\n'``.
 _LINE_END_WORD = re.compile(r"(?<![\w\"'])\$?([\"'])(?:\\[nrt0]){1,2}\1(?![\w\"'])")
+#: The line end of a format, behind which ``printf`` gets its words: ``printf '%s %s\\n' "$a" "$b"``.
+_FORMAT_END = re.compile(r"(\bprintf[ \t]+(?:--[ \t]+)?(['\"])[^'\"\n%]{0,100}%[^'\"\n]{0,100}?)(?:\\[nrt]){1,4}(?=\2)")
 _IFS = re.compile(r"\$(?:\{IFS[^}]{0,20}\}|IFS(?:\$\d)?)")
 _NOTHING = re.compile(r"\$[@*]|(?<=[A-Za-z])\^(?=[A-Za-z])")
 _BACKSLASH_WORD = re.compile(r"[^\s\\]{0,200}\\\S{0,200}")
@@ -101,6 +103,8 @@ def _without_escapes(text: str) -> str:
     if "\\x" in text or "\\0" in text or "\\1" in text:
         text = _ESCAPE.sub(_unescaped, text)
     if "\\n" in text:
+        if "printf" in text:
+            text = _FORMAT_END.sub(r"\1", text)
         text = _LINE_END_WORD.sub("newline", text)
     return text.replace("\\n", " ; ").replace('\\"', '"').replace("\\'", "'").replace("\\|", "|")
 
