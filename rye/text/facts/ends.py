@@ -30,25 +30,40 @@ _VIM: Final = word_set("vim vimrc")
 _SHELL: Final = word_set("sh bash zsh ksh shell console bats")
 _POWERSHELL: Final = word_set("ps1 psm1 powershell pwsh")
 _EVALUATOR: Final = r"(?:builtins\.|Kernel\.|window\.|globalThis\.)?(?:exec|eval)"
-#: What runs text or bytes that it is handed, by the languages in which it does (none: in all of them).
-_ENDS: Final[tuple[tuple[frozenset[str], str], ...]] = (
-    (_PYTHON, rf"(?m:^)[ \t]*@{_EVALUATOR}[ \t]*$"),
-    (_PYTHON, rf"(?:(?<=[\[(,{{:=])|(?m:^))[ \t]*{_EVALUATOR}[ \t]*(?=[,\])}}]|$)"),
-    (_PYTHON, r"\bmethodcaller\([ \t]*[\"'](?:exec|eval)|\b(?:ctypes\.)?(?:CFUNCTYPE|PYFUNCTYPE)\("),
-    (_SCRIPT, r"(?<=[\[,{:=])[ \t]*eval[ \t]*(?=[,\]};]|$)|\.(?:then|map|forEach)\([ \t]*(?:eval|Function)[ \t]*\)"),
-    (_PYTHON, r"\bdef[ \t]+(?:get_data|get_source|get_code|exec_module)\("),
+#: What runs text or bytes that it is handed: the languages in which it does, words of which a line with it has one, and its form.
+_ENDS: Final[tuple[tuple[frozenset[str], str, str], ...]] = (
+    (_PYTHON, "exec eval", rf"(?m:^)[ \t]*@{_EVALUATOR}[ \t]*$"),
+    (_PYTHON, "exec eval", rf"(?:(?<=[\[(,{{:=])|(?m:^))[ \t]*{_EVALUATOR}[ \t]*(?=[,\])}}]|$)"),
     (
-        _RUBY | _PHP | _PERL,
-        r"`[ \t]*(?:#\{[\w.@]{1,60}\}|\$\w{1,40})[ \t]*`|\bKernel\.(?:eval|load|system)[ \t]+[a-z@]",
+        _PYTHON,
+        "methodcaller cfunctype pyfunctype",
+        r"\bmethodcaller\([ \t]*[\"'](?:exec|eval)|\b(?:ctypes\.)?(?:CFUNCTYPE|PYFUNCTYPE)\(",
     ),
-    (_SHELL, r"\bread[ \t]+(?:-\w{1,3}[ \t]+){0,4}(\w{1,40})\b[^\n]{0,120}\bdo[ \t]+(?:eval[ \t]+)?[\"']?\$\{?\1\b"),
-    (_POWERSHELL, r"(?i:\[scriptblock\]::create\([ \t]*\$|\.InvokeScript\([ \t]*\$)"),
     (
         _SCRIPT,
+        "eval then map foreach function",
+        r"(?<=[\[,{:=])[ \t]*eval[ \t]*(?=[,\]};]|$)|\.(?:then|map|forEach)\([ \t]*(?:eval|Function)[ \t]*\)",
+    ),
+    (_PYTHON, "get_data get_source get_code exec_module", r"\bdef[ \t]+(?:get_data|get_source|get_code|exec_module)\("),
+    (
+        _RUBY | _PHP | _PERL,
+        "kernel",
+        r"`[ \t]*(?:#\{[\w.@]{1,60}\}|\$\w{1,40})[ \t]*`|\bKernel\.(?:eval|load|system)[ \t]+[a-z@]",
+    ),
+    (
+        _SHELL,
+        "read",
+        r"\bread[ \t]+(?:-\w{1,3}[ \t]+){0,4}(\w{1,40})\b[^\n]{0,120}\bdo[ \t]+(?:eval[ \t]+)?[\"']?\$\{?\1\b",
+    ),
+    (_POWERSHELL, "scriptblock invokescript", r"(?i:\[scriptblock\]::create\([ \t]*\$|\.InvokeScript\([ \t]*\$)"),
+    (
+        _SCRIPT,
+        "text textcontent innerhtml innertext dlopen",
         r"\bscript\w{0,10}\.(?:text|textContent|innerHTML|innerText)[ \t]*=|\bprocess\.dlopen\(",
     ),
     (
         _RUBY,
+        "send public_send __send__ method",
         (
             r"\b(?:public_|__)?send(?:__)?[( ][ \t]*[:\"'](?:\w{0,10}eval|system|exec|spawn|load|`)|"
             r"\bmethod\([ \t]*:(?:\w{0,10}eval|system|exec|load)"
@@ -56,10 +71,12 @@ _ENDS: Final[tuple[tuple[frozenset[str], str], ...]] = (
     ),
     (
         _RUBY,
+        "instance_eval class_eval module_eval instance_exec class_exec module_exec instructionsequence toplevel_binding",
         r"\.(?:instance|class|module)_(?:eval|exec)\b[( ][ \t]*(?=[a-z@$])|\bInstructionSequence\b|\bTOPLEVEL_BINDING\b",
     ),
     (
         _PERL,
+        "do",
         (
             r"=~[ \t]*s([^\w\s]).{0,200}?[^\w\s][a-df-z]{0,4}e[a-df-z]{0,3}e\w{0,4}[ \t]*(?=[;)},]|$)|"
             r"\bdo[ \t]+\\|\bopen\b[^\n]{0,60}\\\$\w+[^\n]{0,40}\bdo\b"
@@ -67,6 +84,7 @@ _ENDS: Final[tuple[tuple[frozenset[str], str], ...]] = (
     ),
     (
         _PHP,
+        "preg_replace array_map call_user_func call_user_func_array usort array_filter register_shutdown_function",
         (
             r"\bpreg_replace\([ \t]*[\"'](.).{0,200}?\1\w{0,6}e\w{0,4}[\"']|"
             r"\b(?:array_map|call_user_func\w{0,6}|usort|array_filter|register_shutdown_function)\([ \t]*"
@@ -75,46 +93,60 @@ _ENDS: Final[tuple[tuple[frozenset[str], str], ...]] = (
     ),
     (
         word_set("lua"),
+        "package nvim_exec nvim_exec2 vim loadfile",
         r"\bpackage\.loadlib[ \t]*\(|\bnvim_exec2?[ \t]*\(|\bvim\.cmd[ \t]*\([ \t]*(?=[a-z_])|\bloadfile[ \t]*\(",
     ),
     (
         _LISP,
+        "eval string buffer region reader compile",
         r"\((?:eval|load-string|eval-buffer|eval-region|load-reader|eval-string|compile)[ \t]+(?=[(a-z*])|\(eval-buffer\)",
     ),
-    (_VIM, r"\bexe(?:cute)?[ \t]+(?:system|join|readfile|[a-z]:)|\bcall[ \t]+execute\("),
-    (word_set("r rmd rprofile"), r"\beval\([ \t]*(?:parse|str2lang|str2expression)\("),
-    (word_set("jl julia"), r"\beval\([ \t]*Meta\.parse|\binclude_string\("),
+    (_VIM, "exe execute", r"\bexe(?:cute)?[ \t]+(?:system|join|readfile|[a-z]:)|\bcall[ \t]+execute\("),
+    (word_set("r rmd rprofile"), "eval", r"\beval\([ \t]*(?:parse|str2lang|str2expression)\("),
+    (word_set("jl julia"), "eval include_string", r"\beval\([ \t]*Meta\.parse|\binclude_string\("),
     (
         word_set("ex exs erl hrl elixir erlang"),
+        "code erl_eval erl_scan",
         r"\bCode\.(?:eval|compile)_\w{4,8}|\berl_(?:eval|scan)\b|\bcode:load_binary\b",
     ),
-    (word_set("tcl tk exp"), r"\b(?:uplevel|subst|eval)[ \t]+[^\n]{0,20}\$"),
-    (word_set("applescript scpt"), r"\brun script\b|\bdo shell script[ \t]+[a-z(]"),
+    (word_set("tcl tk exp"), "uplevel subst eval", r"\b(?:uplevel|subst|eval)[ \t]+[^\n]{0,20}\$"),
+    (word_set("applescript scpt"), "run do", r"\brun script\b|\bdo shell script[ \t]+[a-z(]"),
     (
         word_set("java kt kts groovy scala gradle"),
+        "defineclass groovyshell getenginebyname urlclassloader evaluate",
         r"\bdefineClass\(|\bGroovyShell\(|\bgetEngineByName\(|\bURLClassLoader\b|\bevaluate\(",
     ),
     (
         word_set("cs csx vb fs fsx"),
+        "csharpscript assembly dynamicmethod codedomprovider",
         r"\bCSharpScript\.\w{3,20}|\bAssembly\.Load\w{0,8}\(|\bDynamicMethod\(|\bCodeDomProvider\b",
     ),
-    (word_set("vbs vba vbscript bas hta asp wsf"), r"\bScriptControl\b|\.(?:AddCode|ExecuteStatement)\b"),
+    (
+        word_set("vbs vba vbscript bas hta asp wsf"),
+        "scriptcontrol addcode executestatement",
+        r"\bScriptControl\b|\.(?:AddCode|ExecuteStatement)\b",
+    ),
     (
         word_set("go golang"),
+        "plugin interp goja otto starlark memfdcreate",
         r"\bplugin\.Open\(|\binterp\.New\(|\bgoja\.New\(|\botto\.New\(|\bstarlark\.ExecFile|\bMemfdCreate\b",
     ),
-    (word_set("rs rust"), r"\blibloading::|\bLibrary::new\(|\brhai::Engine|\bmlua::Lua|\bmemfd_create\b"),
-    (word_set("dart"), r"\bspawnUri\("),
+    (
+        word_set("rs rust"),
+        "libloading library rhai mlua memfd_create",
+        r"\blibloading::|\bLibrary::new\(|\brhai::Engine|\bmlua::Lua|\bmemfd_create\b",
+    ),
+    (word_set("dart"), "spawnuri", r"\bspawnUri\("),
 )
 _IN_ALL: Final = (
     frozenset[str](),
+    triggers("memfd_create proc fexecve prot_exec page_execute_readwrite virtualalloc virtualallocex"),
     re.compile(
         r"\bmemfd_create\b|/proc/(?:self|\d{1,6}|\$\$)/fd/(?=[\"'{$%])|\bfexecve\(|\bPROT_EXEC\b|\bPAGE_EXECUTE_READWRITE\b|\bVirtualAlloc(?:Ex)?\("
     ),
 )
 """The memory of a process, whatever language fills it."""
-_ANYWHERE: Final = triggers("memfd_create proc fexecve prot_exec page_execute_readwrite virtualalloc virtualallocex")
-_PATTERNS: Final = tuple((languages, re.compile(pattern)) for languages, pattern in _ENDS)
+_PATTERNS: Final = tuple((languages, triggers(words), re.compile(pattern)) for languages, words, pattern in _ENDS)
 #: A shell that gets nothing but one name: a command that somebody else wrote, if a connection brings messages close to it.
 _OBEYS: Final = re.compile(
     r"(?:\bos\.(?:system|popen)|\bcreate_subprocess_shell|\bsubprocess\.(?:getoutput|getstatusoutput|run|call|Popen|check_output)|"
@@ -129,17 +161,6 @@ _MESSAGES: Final = re.compile(
 _OBEY_WORDS: Final = triggers(
     "system popen create_subprocess_shell subprocess exec child_process shell_exec passthru execsync getoutput"
 )
-_WORDS: Final = triggers(
-    "get_data get_source get_code exec_module kernel read scriptblock then foreach map "
-    "exec eval methodcaller cfunctype pyfunctype function text textcontent innerhtml innertext dlopen send "
-    "public_send __send__ method instance_eval class_eval module_eval instance_exec class_exec module_exec instructionsequence "
-    "toplevel_binding do preg_replace array_map call_user_func call_user_func_array usort array_filter "
-    "register_shutdown_function "
-    "package nvim_exec nvim_exec2 vim loadfile string buffer region compile execute exe include_string code erl_eval erl_scan "
-    "uplevel subst run defineclass groovyshell getenginebyname urlclassloader evaluate csharpscript assembly dynamicmethod "
-    "codedomprovider scriptcontrol addcode executestatement plugin interp goja otto starlark memfdcreate libloading library rhai "
-    "mlua spawnuri memfd_create proc fexecve prot_exec page_execute_readwrite virtualalloc virtualallocex"
-)
 #: Ends that have no word of their own: Perl's substitution that runs its right side, and a command that is a name.
 _WITHOUT_WORDS: Final = (
     ("ee", re.compile(r"=~[ \t]*s[^\w\s][^\n]{0,400}ee")),
@@ -153,7 +174,7 @@ def find(source: Source) -> Iterator[RuleMatch]:
     yield from _obeying(source)
     languages = {block[0] for block in source.blocks} if source.markdown else {source.language(0)}
     patterns = [row for row in _PATTERNS if not languages.isdisjoint(row[0])]
-    numbers = set(source.lines_with(_WORDS if patterns else _ANYWHERE))
+    numbers = set(source.lines_with(_IN_ALL[1].union(*(words for _, words, _ in patterns))))
     if patterns:
         for mark, pattern in _WITHOUT_WORDS:
             if mark in source.text:
@@ -166,7 +187,7 @@ def find(source: Source) -> Iterator[RuleMatch]:
         if number in source.run_lines or not source.is_code(number):
             continue
         language = source.language(number)
-        for some, pattern in (*patterns, _IN_ALL):
+        for some, _, pattern in (*patterns, _IN_ALL):
             if some and language not in some:
                 continue
             match = pattern.search(text, starts[number], starts[number + 1] - 1)

@@ -43,6 +43,11 @@ _NAMING: Final = re.compile(
     r"import|require\(|fetch;|child_process|promisify|partial\(|\.constructor|\} ?=|[.\[]e(?:val|xec)|[:,] e(?:val|xec)|"
     r"=[ ]?(?:eval|exec|Function|os\b|builtins|importlib|subprocess|requests\.)"
 )
+_NAMING_MARKS: Final = (
+    *("import", "require(", "fetch;", "child_process", "promisify", "partial(", ".constructor", "} =", "}="),
+    *("eval", "exec", "Function", "= os", "=os", "builtins", "subprocess", "requests."),
+)
+"""What each of these has, found faster."""
 _PROPERTY = re.compile(rf"(?:\[(?<=[\w)\]]\[)|\?\.\[(?<=[\w)\]]\?\.\[))\s?[\"'`]({PROPERTIES})[\"'`]\s?\]")
 _ATTRIBUTE = re.compile(
     rf"getattr\(\s*({_NAME}(?:\.{_NAME}){{0,3}})\s*,\s*[rbu]?[\"']({_NAME})[\"']\s*(?:,[^()\n]{{0,40}})?\)"
@@ -116,8 +121,11 @@ def _resolved(source: Source) -> str:
     lines = source.lines_with(_ALIAS_WORDS)
     if not lines and text is source.text:
         return text
-    kept = map(source.lines.__getitem__, lines) if text is source.text else text.split("\n")
-    naming = [line for line in kept if _NAMING.search(line) is not None]
+    kept = "\n".join(map(source.lines.__getitem__, lines)) if text is source.text else text
+    marks = [mark for mark in _NAMING_MARKS if mark in kept]
+    naming = [
+        line for line in kept.split("\n") if any(mark in line for mark in marks) and _NAMING.search(line) is not None
+    ]
     aliases = _aliases("\n".join(naming)) if naming else {}
     for match in list(_CONTAINER.finditer("\n".join(naming)))[:_MOST_ALIASES] if naming else ():
         text = re.sub(rf"(?<![\w.$]){re.escape(match[1])}\[[^\[\]\n]{{1,40}}\](?=\s?\()", match[2], text)

@@ -28,18 +28,36 @@ _SEPARATES: Final = re.compile(
 )
 #: Where two strings can meet.
 _MEETS: Final = re.compile(rf"[\"'`]\)?[ \t]{{0,40}}{OPERATOR}[ \t]{{0,40}}\(?{_PREFIX}[\"'`]")
-#: The same, found fast: what joins begins or ends with one of a few characters.
-_BESIDE_STRING: Final = re.compile(
-    r"[+&~<.|](?:(?<=[+&~])\+?|(?<=<)>|(?<=\.)\.(?!\.)|(?<=\|)\||(?<=[ \t\"'`]\.)(?=[ \t$\"'`]))"
-    r"(?:(?=[ \t]{0,40}\(?[rbufRBUFLs@$]{0,2}[\"'`])|(?<=[\"'`].)|(?<=[\"'`][ \t].)|(?<=[\"'`]..)|(?<=[\"'`][ \t]..))"
+_QUOTE: Final = "[\"'`]"
+_BESIDE_QUOTE: Final = (
+    rf"(?:(?=[ \t]{{0,40}}\(?[rbufRBUFLs@$]{{0,2}}{_QUOTE})|"
+    rf"(?<={_QUOTE}.)|(?<={_QUOTE}[ \t].)|(?<={_QUOTE}..)|(?<={_QUOTE}[ \t]..))"
 )
-#: A string that is joined with one in the next line.
-_BREAKS: Final = re.compile(
-    r"[\"'`][ \t]{0,40}(?:[+&~.|>]{1,2}[ \t]{0,40}\\?\n[ \t]{0,80}|"
-    r"\\?\n[ \t]{0,80}[+&~<.|]{1,2}[ \t]{0,40})[rbufRBUFLs@$]{0,2}[\"'`]"
+#: The same for each operator, found fast: what joins begins or ends with it. Three dots are an ellipsis.
+_BESIDE_STRING: Final = tuple(
+    (mark, re.compile(operator + _BESIDE_QUOTE))
+    for mark, operator in (
+        ("+", r"\+\+?"),
+        ("&", r"&\+?"),
+        ("~", r"~\+?"),
+        ("<>", "<>"),
+        ("||", r"\|\|"),
+        (".", r"\.(?:(?<!\.\.)\.(?!\.)|(?<=[ \t\"'`]\.)(?=[ \t$\"'`]))"),
+    )
 )
-#: The same in languages in which strings that stand side by side are one.
-_STANDS_BELOW: Final = re.compile(
+#: A line that goes on with a string, and how the line before ends then; in languages in which strings that stand side by side are
+#: one, no operator is needed.
+_GOES_ON: Final = re.compile(
+    rf"\n(?<=[\"'`+&~.|>\\ \t]\n)[ \t]{{0,80}}(?P<operator>[+&~<.|]{{1,2}}[ \t]{{0,40}})?[rbufRBUFLs@$]{{0,2}}{_QUOTE}"
+)
+_ENDS_BEFORE: Final = re.compile(rf"{_QUOTE}[ \t]{{0,40}}(?P<operator>[+&~.|>]{{1,2}}[ \t]{{0,40}})?\\?$")
+_GOES_ON_BESIDE: Final = re.compile(
+    r"\n(?<=[\"'+&\\ \t]\n)[ \t]{0,80}(?:[+&][ \t]{0,40})?[rbufRBUFLs@$]{0,2}[\"'](?![\"'])"
+)
+_ENDS_BEFORE_BESIDE: Final = re.compile(r"(?<![\"'])[\"'][ \t]{0,40}[+&]?[ \t]{0,40}\\?$")
+_END: Final = 90
+"""How many characters before the end of a line tell how it ends."""
+_BELOW: Final = re.compile(
     r"(?<![\"'])[\"'][ \t]{0,40}[+&]?[ \t]{0,40}\\?\n[ \t]{0,80}[+&]?[ \t]{0,40}[rbufRBUFLs@$]{0,2}[\"'](?![\"'])"
 )
 _BELOW: Final = re.compile(
@@ -91,14 +109,32 @@ _MOST_BELOW: Final = 24
 
 def _sums_in(text: str) -> list[int]:
     """The numbers of the lines in which something that joins stands next to a string."""
-    return lines_of((match.start() for match in _BESIDE_STRING.finditer(text)), text)
+    places = [match.start() for mark, beside in _BESIDE_STRING if mark in text for match in beside.finditer(text)]
+    return lines_of(sorted(places), text)
+
+
+def _breaks_in(text: str, beside: bool) -> list[int]:
+    """The numbers of the lines that end with a string which the next line goes on."""
+    if beside:
+        places = [
+            match.start()
+            for match in _GOES_ON_BESIDE.finditer(text)
+            if _ENDS_BEFORE_BESIDE.search(text, max(0, match.start() - _END), match.start()) is not None
+        ]
+        return lines_of(places, text)
+    places = []
+    for match in _GOES_ON.finditer(text):
+        before = _ENDS_BEFORE.search(text, max(0, match.start() - _END), match.start())
+        if before is not None and (before["operator"] or match["operator"]):
+            places.append(match.start())
+    return lines_of(places, text)
 
 
 def with_joined(text: str, path: str, words: frozenset[bytes]) -> tuple[str, list[int]]:
     """The text with strings that an operator joins as one, also those in the lines below, and the lines that have an operator
     beside a string. No line is added or removed."""
     beside = path.lower().endswith(_SIDE_BY_SIDE)
-    breaks = lines_of((match.start() for match in (_STANDS_BELOW if beside else _BREAKS).finditer(text)), text)
+    breaks = _breaks_in(text, beside)
     if breaks:
         text = _raised(text, breaks, beside)
     sums = _sums_in(text)
