@@ -58,9 +58,6 @@ _ENDS_BEFORE_BESIDE: Final = re.compile(r"(?<![\"'])[\"'][ \t]{0,40}[+&]?[ \t]{0
 _END: Final = 90
 """How many characters before the end of a line tell how it ends."""
 _BELOW: Final = re.compile(
-    r"(?<![\"'])[\"'][ \t]{0,40}[+&]?[ \t]{0,40}\\?\n[ \t]{0,80}[+&]?[ \t]{0,40}[rbufRBUFLs@$]{0,2}[\"'](?![\"'])"
-)
-_BELOW: Final = re.compile(
     rf"[ \t]{{0,80}}(?P<operator>{OPERATOR}[ \t]{{0,40}})?{_PREFIX}(?P<string>{STRING})(?P<rest>[^\n]*)"
 )
 _ENDS_WITH: Final = re.compile(rf"(?P<string>[\"'`])[ \t]{{0,40}}(?P<operator>{OPERATOR})?[ \t]{{0,40}}\\?$")
