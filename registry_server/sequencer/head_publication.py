@@ -9,17 +9,19 @@ Rules:
 3. ``/head`` is replaced only if it is still the one that was compared.
 4. A missing or damaged head or checkpoint shows nothing; it is written again.
 5. With witnesses, both show what :mod:`registry_server.sequencer.cosigned_head` makes of the newest head and the cosigned one.
-   ``/checkpoint`` never becomes smaller.
+   ``/checkpoint`` never becomes smaller, even if this process knows less of the witnesses than the one that showed it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 from registry_server.sequencer.cosigned_head import read_cosigned, shown_files, size_of
 from registry_server.sequencer.ledger import Ledger, Published
 from registry_server.storage.objects import Objects
+from registry_server.storage.store_seam import ABSENT
 from rye.errors import RyeError
 from rye.registry.protocol import merkle, notes, wire
 from rye.registry.protocol.note_text import note_text
@@ -84,51 +86,69 @@ def _root_at(ledger: Ledger, size: int, published: Published | None) -> bytes:
     return tree.root()
 
 
+class _Seen(NamedTuple):
+    """What a file was when this process read or wrote it last."""
+
+    tag: str
+    checkpoint: Checkpoint | None
+    """What it shows; None: it is missing or damaged."""
+
+
 class HeadPublication:
     """What the store shows, as last seen by this object's owner: the writer, or a single check."""
 
     def __init__(self, public: Objects) -> None:
         self._public = public
-        self._tags: dict[str, str] = {}
-        self._shown: Checkpoint | None = None
-        """What ``/head`` showed last."""
+        self._seen: dict[str, _Seen] = {}
+        """``head`` and ``checkpoint``; one is missing if nobody knows what the store shows there."""
         self.cosigned: bytes | None = None
         """The head that witnesses cosigned, as last learned; the newest one's files are written with it."""
         self.written: bytes | None = None
         """The one that the last head was written with."""
-        self._covered = 0
-        """The entries that ``/checkpoint`` covered last."""
 
     def check(self, ledger: Ledger, *, thorough: bool = False) -> Checkpoint | None:
-        """Compare ``/head`` with the database, and ``/checkpoint`` if ``thorough``.
+        """Compare ``/head`` with the database, and ``/checkpoint`` if ``thorough`` or if it has not been seen.
 
         Returns what the head shows. Raises RyeError.
         """
         shown = self._look(ledger, "head")
-        if thorough or shown is None:
-            self._look(ledger, "checkpoint")
+        if thorough or shown is None or "checkpoint" not in self._seen:
+            self.check_checkpoint(ledger)
         return shown
 
+    def check_checkpoint(self, ledger: Ledger) -> None:
+        """Compare ``/checkpoint`` with the database. Raises RyeError."""
+        self._look(ledger, "checkpoint")
+
     def check_beside(self, published: Published | None) -> tuple[Checkpoint, Callable[[], bool]] | None:
-        """Begin to check that ``/head`` is still the one that this object wrote, if that is the newest; otherwise None.
+        """Begin to check that ``/head`` is still as this object saw it, if that is the newest head; otherwise None.
 
         Returns what it shows then, and a function that waits for the answer: whether it is still that one. A store that shows
         anything else is compared by :meth:`check`. The function raises RyeError.
         """
-        tag, shown = self._tags.get("head"), self._shown
-        if self._public.is_local or published is None or tag is None or shown is None:
+        seen = self._seen.get("head")
+        if self._public.is_local or published is None or seen is None or "checkpoint" not in self._seen:
             return None
-        if shown != shown_checkpoint("checkpoint", published.checkpoint):
+        tag, shown = seen
+        if shown is None or tag == ABSENT or shown != shown_checkpoint("checkpoint", published.checkpoint):
             return None
         answer = self._public.get_tagged_soon("head")
 
         def is_same() -> bool:
             if answer()[1] == tag:
                 return True
-            self._tags.pop("head", None)
+            self._seen.pop("head", None)
             return False
 
         return shown, is_same
+
+    def is_behind(self, published: Published) -> bool:
+        """Whether either file, as last seen, shows less than this head's."""
+        for path, size in (("checkpoint", _covered(published, self.cosigned)), ("head", published.size)):
+            shown = self._seen[path].checkpoint if path in self._seen else None
+            if shown is None or shown.size < size:
+                return True
+        return False
 
     def replace(
         self, ledger: Callable[[], Ledger], published: Published, step: Callable[[str], None] = lambda _step: None
@@ -143,8 +163,7 @@ class HeadPublication:
         """
         cosigned = self.cosigned
         files = shown_files(published.document, published.checkpoint, cosigned)
-        covered = published.size if cosigned is None else size_of(cosigned)
-        first = {"checkpoint": (files["checkpoint"], covered)} if covered >= self._covered else {}
+        first = {"checkpoint": (files["checkpoint"], _covered(published, cosigned))}
         last = {"head": (files["head"], published.size)}
         if self._public.is_local:
             self._put(ledger, first)
@@ -153,10 +172,8 @@ class HeadPublication:
         else:
             done = self._put(ledger, first | last)
             step("checkpoint")
-        self._covered = max(covered, self._covered)
         if "head" not in done:
             return False
-        self._shown = shown_checkpoint("checkpoint", published.checkpoint)
         self.written = cosigned
         step("shown")
         return True
@@ -166,16 +183,16 @@ class HeadPublication:
         done: set[str] = set()
         left = dict(wanted)
         for _ in range(_ATTEMPTS):
-            for path in [path for path in left if path not in self._tags]:
-                shown = self._look(ledger(), path)
+            for path in list(left):
+                shown = self._seen[path].checkpoint if path in self._seen else self._look(ledger(), path)
                 if shown is not None and shown.size > left[path][1]:
                     del left[path]
             tags = self._public.replace_all(
-                [(path, content, self._tags.pop(path)) for path, (content, _) in left.items()]
-            )  # an error leaves them without tags: nobody knows what the store shows then
+                [(path, content, self._seen.pop(path).tag) for path, (content, _) in left.items()]
+            )  # an error leaves them unseen: nobody knows what the store shows then
             for path, tag in zip(list(left), tags, strict=True):
                 if tag is not None:
-                    self._tags[path] = tag
+                    self._seen[path] = _Seen(tag, shown_checkpoint(path, left[path][0]))
                     done.add(path)
                     del left[path]
             if not left:
@@ -195,15 +212,18 @@ class HeadPublication:
 
     def _compared(self, ledger: Ledger, path: str) -> tuple[bytes | None, Checkpoint | None]:
         """Return the content at this path, after checking that the database contains its checkpoint."""
-        self._tags.pop(path, None)
+        self._seen.pop(path, None)
         data, tag = self._public.get_tagged(path)
         shown = shown_checkpoint(path, data)
         if shown is not None:
             check_contained(ledger, shown)
-        self._tags[path] = tag
-        if path == "head":
-            self._shown = shown
+        self._seen[path] = _Seen(tag, shown)
         return data, shown
+
+
+def _covered(published: Published, cosigned: bytes | None) -> int:
+    """The entries that ``/checkpoint`` covers beside this head."""
+    return published.size if cosigned is None else size_of(cosigned)
 
 
 def _is_head(data: bytes | None, published: Published) -> bool:

@@ -226,7 +226,7 @@ class Sequencer:
         """``beside``: the store may be asked for its head while the batch is computed. Raises _ShownElse if it shows another."""
         outcomes: list[Outcome] = []
         sealed: Sealed | None = None
-        with self._writing(beside=beside) as (ledger, shown):
+        with self._writing(beside=beside) as (ledger, _):
             newest = ledger.published()
             before = ledger.size
             now = self._now(newest)
@@ -247,7 +247,7 @@ class Sequencer:
                 newest = sealed.published
         if sealed is not None:
             self._finish(sealed)
-        elif newest is not None and (shown is None or shown.size < newest.size):
+        elif newest is not None and self._publication.is_behind(newest):
             self._show(newest)
         size = newest.size if newest else 0
         return [Receipt(outcome.results, size) if isinstance(outcome, Receipt) else outcome for outcome in outcomes]
@@ -264,19 +264,14 @@ class Sequencer:
             ledger = Ledger(connection)
             published = ledger.published()
             self._check_clock(ledger)
-            shown = self._publication.check(ledger)
+            self._publication.check(ledger)
         if not self._is_recovered:
             self._recover()
             self._is_recovered = True
             return False
         if published is not None and self.clock.now() - published.time < age:
             cosigned = self._publication.cosigned is not self._publication.written
-            if (
-                shown is None
-                or shown.size < published.size
-                or cosigned
-                or (self.trouble is not None and self._has_room())
-            ):
+            if self._is_behind(published) or cosigned or (self.trouble is not None and self._has_room()):
                 self.show()  # after an error, only a write can tell whether writing works again
             return False
         with self._writing() as (ledger, _):
@@ -287,6 +282,15 @@ class Sequencer:
         self._finish(sealed)
         self.tidy()
         return True
+
+    def _is_behind(self, published: Published) -> bool:
+        """Whether the store shows less than this head. Raises RyeError."""
+        if not self._publication.is_behind(published):
+            return False
+        with self._noticing(), database.reader(self.engine) as connection:
+            # Another process may have shown it since this one looked at `/checkpoint`.
+            self._publication.check_checkpoint(Ledger(connection))
+        return self._publication.is_behind(published)
 
     def show(self) -> None:
         """Bring the store up to the newest head: first the files that it needs, then the head itself."""

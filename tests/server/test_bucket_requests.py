@@ -15,6 +15,7 @@ import pytest
 from registry_server.accounts import registry_keys
 from registry_server.migrations import opening
 from registry_server.sequencer.acceptance import Candidate
+from registry_server.sequencer.head_publication import shown_checkpoint
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings, load
@@ -261,6 +262,79 @@ def test_an_older_database_under_a_running_writer_is_noticed_before_it_forks_the
             sequencer.append([[candidate]])
         assert refused.value.code == "database-behind"
         assert fake.objects == before
+
+
+@pytest.mark.parametrize("half", ["head", "checkpoint"])
+def test_an_older_database_under_a_head_that_was_shown_by_half_is_noticed_before_it_forks_the_log(
+    service: tuple[FakeBucket, str], tmp_path: Path, half: str
+) -> None:
+    fake, address = service
+    acme = Publisher("acme")
+    refused = {"PUT": 412, "GET": 403} if half == "head" else {"PUT": 403}
+    other = "rye/registry/public/" + ("checkpoint" if half == "head" else "head")
+    with sequencer_in(address, tmp_path / "data") as sequencer:
+        sequencer.append([[acme.claim_candidate()]])
+        with sqlite3.connect(tmp_path / "data" / "registry.db") as live, sqlite3.connect(tmp_path / "old.db") as kept:
+            live.backup(kept)
+        first, second = (uploaded(sequencer, acme, number) for number in range(2))
+        fake.fault = lambda one: refused.get(one.method) if one.key == other else None
+        with pytest.raises(RyeError):
+            sequencer.append([[first]])
+        fake.fault = lambda _one: None
+        assert shown_sizes(sequencer) == {half: 6, "head" if half == "checkpoint" else "checkpoint": 4}
+        with sqlite3.connect(tmp_path / "old.db") as kept, sqlite3.connect(tmp_path / "data" / "registry.db") as live:
+            kept.backup(live)
+        before = dict(fake.objects)
+        with pytest.raises(RyeError) as found:
+            sequencer.append([[second]])
+        assert found.value.code == "database-behind"
+        assert fake.objects == before
+        with database.reader(sequencer.engine) as connection:
+            assert Ledger(connection).size == 4
+
+
+@pytest.mark.parametrize("how", ["heartbeat", "again"])
+def test_another_server_shows_the_half_that_a_dead_one_left(
+    service: tuple[FakeBucket, str], tmp_path: Path, how: str
+) -> None:
+    fake, address = service
+    acme = Publisher("acme")
+    with sequencer_in(address, tmp_path / "data") as dead, sequencer_in(address, tmp_path / "data") as other:
+        dead.append([[acme.claim_candidate()]])
+        candidate = uploaded(dead, acme, 1)
+        fake.fault = lambda one: 403 if one.method == "PUT" and one.key == "rye/registry/public/checkpoint" else None
+        with pytest.raises(RyeError):
+            dead.append([[candidate]])
+        fake.fault = lambda _one: None
+        assert shown_sizes(other) == {"head": 6, "checkpoint": 4}
+        if how == "heartbeat":
+            other.heartbeat()
+        else:
+            other.append([[candidate]])
+        assert shown_sizes(other) == {"head": 6, "checkpoint": 6}
+
+
+def test_a_checkpoint_never_becomes_smaller_whatever_each_server_knows_of_the_witnesses(
+    service: tuple[FakeBucket, str], tmp_path: Path
+) -> None:
+    _, address = service
+    acme = Publisher("acme")
+    with sequencer_in(address, tmp_path / "data") as one, sequencer_in(address, tmp_path / "data") as other:
+        one.append([[acme.claim_candidate()]])
+        older = one.public.get("head")
+        one.append([[uploaded(one, acme, 0)]])
+        one.learn_cosigned(one.public.get("head"))
+        other.learn_cosigned(older)
+        sizes = []
+        for number, server in enumerate((one, other, other, one, other), 1):
+            server.append([[uploaded(server, acme, number)]])
+            sizes.append(shown_sizes(server)["checkpoint"])
+        assert sizes == [6] * 5
+
+
+def shown_sizes(sequencer: Sequencer) -> dict[str, int]:
+    shown = {path: shown_checkpoint(path, sequencer.public.get(path)) for path in ("head", "checkpoint")}
+    return {path: checkpoint.size for path, checkpoint in shown.items() if checkpoint is not None}
 
 
 def test_trouble_ends_with_the_next_heartbeat_once_writing_works_again(

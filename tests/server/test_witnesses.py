@@ -313,6 +313,22 @@ def test_a_slow_answer_does_not_replace_a_larger_head_of_another_server(
     other.engine.dispose()
 
 
+def test_a_command_that_knows_no_witnesses_does_not_make_the_checkpoint_smaller_later(scene: Scene) -> None:
+    scene.add("http://a", A)
+    scene.publish("acme")
+    scene.round()
+    keys = registry_keys.in_folder(scene.settings.keys, "log")
+    command = Sequencer(scene.engine, scene.public, Folder(scene.settings.uploads), keys, scene.settings)
+    command.append([[Publisher("beta").claim_candidate()]])
+    _, covered, _ = scene.sizes()
+    for namespace in ("gamma", "delta", "epsilon"):
+        scene.publish(namespace)
+        assert scene.sizes()[1] == covered
+    scene.round()
+    newest, covered, _ = scene.sizes()
+    assert covered == newest
+
+
 def test_the_process_that_appends_under_load_shows_the_cosigned_head_as_well(scene: Scene) -> None:
     scene.add("http://a", A)
     scene.round()
