@@ -20,6 +20,8 @@ from registry_server.api import delegating
 from registry_server.api.delegating import DelegatingSequencer, WriterProcess
 from registry_server.api.writer import Ask, WriterAnswer
 from registry_server.migrations import opening
+from registry_server.search import documents
+from registry_server.sequencer import sequencer as sequencer_module
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.clock import Told, steady_seconds
 from registry_server.sequencer.ledger import Ledger
@@ -282,6 +284,25 @@ def test_a_single_publisher_is_served_by_the_thread_again(data: Path) -> None:
         assert leader(sequencer) != here
         assert is_sound(sequencer)
     assert process.returncode == 0
+
+
+def test_settling_here_gives_way_to_a_batch_of_the_process(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settling = threading.Event()
+
+    def endless(_engine: object) -> bool:
+        settling.set()
+        return True
+
+    with opened(data) as sequencer:
+        monkeypatch.setattr(documents, "settle_index", endless)
+        monkeypatch.setattr(sequencer_module, "_SETTLING_SECONDS", 60.0)
+        here = leader(sequencer)
+        handed_over(sequencer)
+        sequencer._settle_soon()  # as a heartbeat does while there is a single publisher
+        assert settling.wait(5)
+        sequencer.submit([Publisher("acme").claim_candidate()]).result(20)
+        assert leader(sequencer) != here
+        sequencer._behind.submit(lambda: None).result(5)
 
 
 def test_a_process_that_never_comes_up_is_ended(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
