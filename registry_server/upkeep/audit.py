@@ -359,7 +359,7 @@ def export(public: Objects, origin: str, target: Path, taken_down: Iterable[str]
             destination.put(path, data)
             yield path
     destination.put("config.json", wire.encode_config(wire.Config(wire.PROTOCOL_VERSION, origin, None)))
-    if destination.get("head") != head:
+    if (destination.get("head"), destination.get("checkpoint")) != (head, checkpoint):  # a bucket may show one first
         destination.put("checkpoint", checkpoint)
         destination.put("head", head)
         yield "head"

@@ -314,6 +314,26 @@ def test_another_server_shows_the_half_that_a_dead_one_left(
         assert shown_sizes(other) == {"head": 6, "checkpoint": 6}
 
 
+def test_an_export_is_given_the_checkpoint_that_followed_its_head(
+    service: tuple[FakeBucket, str], tmp_path: Path
+) -> None:
+    fake, address = service
+    acme = Publisher("acme")
+    with sequencer_in(address, tmp_path / "data") as sequencer:
+        sequencer.append([[acme.claim_candidate()]])
+        candidate = uploaded(sequencer, acme, 1)
+        fake.fault = lambda one: 403 if one.method == "PUT" and one.key == "rye/registry/public/checkpoint" else None
+        with pytest.raises(RyeError):
+            sequencer.append([[candidate]])
+        fake.fault = lambda _one: None
+        assert "head" in list(audit.export(sequencer.public, ORIGIN, tmp_path / "export"))
+        sequencer.show()
+        assert "head" in list(audit.export(sequencer.public, ORIGIN, tmp_path / "export"))
+        assert list(audit.export(sequencer.public, ORIGIN, tmp_path / "export")) == []
+        for path in ("head", "checkpoint"):
+            assert (tmp_path / "export" / path).read_bytes() == sequencer.public.get(path)
+
+
 def test_a_checkpoint_never_becomes_smaller_whatever_each_server_knows_of_the_witnesses(
     service: tuple[FakeBucket, str], tmp_path: Path
 ) -> None:
