@@ -24,8 +24,8 @@ from registry_server.storage.objects import Objects
 from registry_server.storage.store_seam import ABSENT
 from rye.errors import RyeError
 from rye.registry.protocol import merkle, notes, wire
-from rye.registry.protocol.note_text import note_text
 from rye.registry.protocol.statements import Checkpoint
+from rye.registry.trust.keysets import log_keys
 
 _ATTEMPTS = 8
 """How often an attempt to replace the head is repeated when other processes replace it meanwhile."""
@@ -201,11 +201,9 @@ class HeadPublication:
 
     def shows(self, ledger: Ledger, published: Published) -> bool:
         """Whether the store shows exactly this head. Raises RyeError like :meth:`check`."""
-        cosigned = read_cosigned(ledger.connection)
-        plain = shown_files(published.document, published.checkpoint, None)
-        wanted = shown_files(published.document, published.checkpoint, cosigned)
-        shown = {path: self._compared(ledger, path)[0] for path in wanted}
-        return shown in (wanted, plain) or (cosigned is not None and _is_head(shown["head"], published))
+        return not outdated(
+            ledger, published, {path: self._compared(ledger, path)[0] for path in ("checkpoint", "head")}
+        )
 
     def _look(self, ledger: Ledger, path: str) -> Checkpoint | None:
         return self._compared(ledger, path)[1]
@@ -226,13 +224,46 @@ def _covered(published: Published, cosigned: bytes | None) -> int:
     return published.size if cosigned is None else size_of(cosigned)
 
 
+def outdated(ledger: Ledger, published: Published, shown: Mapping[str, bytes | None]) -> list[str]:
+    """Return which of ``checkpoint`` and ``head``, given with their contents, do not show this head (rule 5).
+
+    With witnesses, ``/head`` may have or lack any of their lines, because servers learn of them one after the other, and
+    ``/checkpoint`` may be any of this log from the cosigned one on.
+    """
+    plain = shown_files(published.document, published.checkpoint, None)
+    wrong = [path for path in plain if shown[path] != plain[path]]
+    cosigned = read_cosigned(ledger.connection)
+    if not wrong or cosigned is None:
+        return wrong
+    wanted = shown_files(published.document, published.checkpoint, cosigned)
+    is_good = {
+        "checkpoint": lambda data: _is_checkpoint(ledger, data, size_of(cosigned)),
+        "head": lambda data: _is_head(data, published),
+    }
+    return [path for path in wrong if shown[path] != wanted[path] and not is_good[path](shown[path])]
+
+
+def _is_checkpoint(ledger: Ledger, data: bytes | None, least: int) -> bool:
+    """Whether a stored checkpoint is a signed one of this log that covers at least so many entries."""
+    shown = shown_checkpoint("checkpoint", data)
+    if data is None or shown is None or shown.size < least:
+        return False
+    try:
+        check_contained(ledger, shown)
+        notes.verify(notes.parse(data), [key for root in ledger.roots() for key in log_keys(root)])
+    except RyeError:
+        return False
+    return True
+
+
 def _is_head(data: bytes | None, published: Published) -> bool:
     """Whether a stored head is the newest one, whatever cosignatures it has or lacks."""
     if data is None:
         return False
     try:
         head, newest = wire.decode_head(data), wire.decode_head(published.document)
+        note, signed = notes.parse(head.checkpoint), notes.parse(newest.checkpoint)
     except RyeError:
         return False
-    same = note_text(head.checkpoint) == note_text(newest.checkpoint)
-    return same and (head.snapshot, head.map) == (newest.snapshot, newest.map)
+    same = note.text == signed.text and set(signed.signatures) <= set(note.signatures)
+    return same and (head.snapshot, head.proof, head.map) == (newest.snapshot, newest.proof, newest.map)

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from registry_server.accounts import audit_events
 from registry_server.search.documents import refill
 from registry_server.sequencer import search_offers
-from registry_server.sequencer.head_publication import check_contained, shown_checkpoint
+from registry_server.sequencer.head_publication import check_contained, outdated, shown_checkpoint
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.tree import Edge
 from registry_server.storage import database
@@ -229,11 +229,9 @@ def verify(
         if public.get(wire.blob_path(sha256)) is not None:
             problems.append(f"/{wire.blob_path(sha256)} still exists, although it was taken down.")
     after = look(public)
-    for path, wanted, data in [
-        ("checkpoint", published.checkpoint, after.checkpoint),
-        ("head", published.document, after.head),
-    ]:
-        if data != wanted and not (seen is not None and _is_later(data, path, recomputed.size, contained_now)):
+    shown_now = {"checkpoint": after.checkpoint, "head": after.head}
+    for path in outdated(ledger, published, shown_now):
+        if not (seen is not None and _is_later(shown_now[path], path, recomputed.size, contained_now)):
             problems.append(f"/{path} is missing or out of date.")
     return problems
 

@@ -15,10 +15,12 @@ from registry_server.accounts import registry_keys
 from registry_server.api import writer
 from registry_server.migrations import opening
 from registry_server.sequencer.cosigned_head import read_cosigned, size_of
+from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Sequencer
 from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.objects import Folder
+from registry_server.upkeep import audit
 from registry_server.witnesses import asking, records
 from registry_server.witnesses.asking import WitnessAnswer
 from registry_server.witnesses.collecting import Collector
@@ -27,7 +29,7 @@ from registry_server.witnesses.quorum import quorum_of
 from rye.errors import RyeError
 from rye.registry.protocol import add_checkpoint, notes, wire
 from rye.registry.protocol.cosignatures import Cosigner, cosign, read_cosignatures
-from rye.registry.protocol.notes import NoteSignature
+from rye.registry.protocol.notes import NoteSignature, SignedNote
 from rye.registry.protocol.statements import Checkpoint
 from rye.registry.transport import guarded
 from tests.registry.witness_keys import ed25519, ml_dsa
@@ -324,9 +326,46 @@ def test_a_command_that_knows_no_witnesses_does_not_make_the_checkpoint_smaller_
     for namespace in ("gamma", "delta", "epsilon"):
         scene.publish(namespace)
         assert scene.sizes()[1] == covered
+        assert problems(scene) == []
     scene.round()
     newest, covered, _ = scene.sizes()
     assert covered == newest
+
+
+def problems(scene: Scene) -> list[str]:
+    with database.reader(scene.engine) as connection:
+        return audit.verify(Ledger(connection), scene.public)
+
+
+def test_verify_knows_what_witnesses_hold_back_and_nothing_else(scene: Scene) -> None:
+    playing = scene.add("http://a", A)
+    scene.publish("acme")
+    scene.round()
+    assert problems(scene) == []
+    older = {path: scene.public.get(path) or b"" for path in ("checkpoint", "head")}
+    scene.publish("beta")
+    assert problems(scene) == []
+    scene.round()
+    playing.trouble = RyeError("witness-silent", "It is down.", None)
+    scene.publish("gamma")
+    assert scene.sizes() == (8, 6, 6)
+    assert problems(scene) == [], "the newest head waits"
+    for path in ("checkpoint", "head"):
+        good = scene.public.get(path) or b""
+        unsigned = SignedNote(notes.parse(older["checkpoint"]).text, ()).text.encode() + b"\n"
+        ours = wire.decode_head(good).checkpoint if path == "head" else good.decode()
+        line = next(line for line in ours.splitlines() if line.startswith("\N{EM DASH} registry.example.org "))
+        forged = good.replace(
+            line.encode(), (line[:-8] + ("AAAAAAA=" if line[-8:] != "AAAAAAA=" else "BBBBBBB=")).encode()
+        )
+        for bad in (older[path], unsigned, forged, b""):
+            assert bad != good
+            scene.public.put(path, bad)
+            assert problems(scene) == [f"/{path} is missing or out of date."]
+            assert not scene.log.is_shown()
+        scene.public.put(path, good)
+    assert problems(scene) == []
+    assert scene.log.is_shown()
 
 
 def test_the_process_that_appends_under_load_shows_the_cosigned_head_as_well(scene: Scene) -> None:
