@@ -133,6 +133,8 @@ class Sequencer:
         """Batches that have begun."""
         self._is_settling_due = False
         """Whether the search index waits for :attr:`_behind`."""
+        self._unsettled = ""
+        """Why the search index was not settled the last time."""
         self._ends = threading.Event()
         self._is_recovered = True
         self._elsewhere = [name for upstream in settings.upstream for name in upstream.namespaces]
@@ -572,8 +574,11 @@ class Sequencer:
                 self._copy_log()
                 if self._ends.wait(_PAUSE_SECONDS):
                     break
+            self._unsettled = ""
         except RyeError as error:
-            _log.warning("the search index was not settled and will be at the next heartbeat: %s", error)
+            if str(error) != self._unsettled:  # it is tried after each batch
+                _log.warning("the search index was not settled and will be at the next heartbeat: %s", error)
+            self._unsettled = str(error)
 
     def _tidy(self, blobs: set[str], files: Sequence[str]) -> None:
         try:

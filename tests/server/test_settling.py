@@ -164,9 +164,10 @@ def test_what_fails_is_told_and_tried_again(
         raise RyeError("storage-full", "The database's disk is full.", "Free some space.")
 
     monkeypatch.setattr(documents, "settle_index", full)
-    sequencer.heartbeat()
-    assert idle(sequencer)
-    assert "will be at the next heartbeat" in caplog.text
+    for _ in range(3):
+        sequencer.heartbeat()
+        assert idle(sequencer)
+    assert caplog.text.count("will be at the next heartbeat") == 1
     monkeypatch.setattr(documents, "settle_index", lambda _engine: 1 // 0)
     sequencer.heartbeat()
     assert idle(sequencer)
