@@ -67,7 +67,10 @@ _EXPIRY_SECONDS = 600.0
 _SETTLING_SECONDS = 10.0
 """How long the search index is settled after each heartbeat's check, at most: a million items' takes some minutes."""
 _PAUSE_SECONDS = 0.02
-"""Between two steps, for others who write."""
+"""Between two steps, for others who write; at least."""
+_PAUSE_STEPS = 2.0
+"""The same in times of the step before: SQLite wakes nobody who waits for its lock, so others could miss a short pause again and
+again after long steps."""
 _COPIED_SECONDS = 4.0
 """How often SQLite's write-ahead log is copied while batches follow each other: some 45 MB of it."""
 
@@ -570,11 +573,16 @@ class Sequencer:
         self._is_settling_due = False
         begun, until = self._begun, time.monotonic() + _SETTLING_SECONDS
         try:
-            while search.settle_index(self.engine) and begun == self._begun and time.monotonic() < until:
-                self._copy_log()
-                if self._ends.wait(_PAUSE_SECONDS):
+            while True:
+                started = time.monotonic()
+                is_more = search.settle_index(self.engine)
+                ended = time.monotonic()
+                self._unsettled = ""
+                if not is_more or begun != self._begun or ended >= until:
                     break
-            self._unsettled = ""
+                self._copy_log()
+                if self._ends.wait(max(_PAUSE_SECONDS, _PAUSE_STEPS * (ended - started))):
+                    break
         except RyeError as error:
             if str(error) != self._unsettled:  # it is tried after each batch
                 _log.warning("the search index was not settled and will be at the next heartbeat: %s", error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,23 @@ def test_it_ends_by_itself_after_a_while(sequencer: Sequencer, monkeypatch: pyte
     sequencer.heartbeat()
     assert idle(sequencer)
     assert 1 < endless.steps < 20
+
+
+@pytest.mark.processes
+def test_after_a_long_step_others_have_longer_to_write(sequencer: Sequencer, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[float] = []
+
+    def slow(_engine: sa.Engine) -> bool:
+        steps.append(time.monotonic())
+        time.sleep(0.1)
+        return True
+
+    monkeypatch.setattr(documents, "settle_index", slow)
+    monkeypatch.setattr(sequencer_module, "_SETTLING_SECONDS", 1.0)
+    sequencer.heartbeat()
+    assert idle(sequencer)
+    assert len(steps) > 1
+    assert min(after - before for before, after in pairwise(steps)) > 0.25
 
 
 @pytest.mark.processes
