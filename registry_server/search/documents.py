@@ -104,10 +104,10 @@ def settle_index(engine: sa.Engine) -> bool:
     On SQLite two parts of the index become one. Each batch adds a part, each word of a search is looked up in every part, and the
     batches themselves only merge four of a size. A step is short, because it holds SQLite's lock for writing.
     """
-    if engine.dialect.name == "postgresql":
-        database.ask(engine, _SETTLE)
-        return False
-    with database.change(engine) as connection:
+    with database.change(engine) as connection:  # which waits for a lock no longer than it may
+        if connection.dialect.name == "postgresql":
+            _SETTLE.rows(connection)
+            return False
         driver: Any = connection.connection.driver_connection
         if driver.execute(_LEAST_PARTS).fetchone() != (_PARTS,):
             driver.execute(_MERGE, ("usermerge", _PARTS))

@@ -73,6 +73,20 @@ def test_new_items_are_found_at_once_and_leave_the_list_of_the_index_behind_the_
         assert pages > 0, "rows do wait"
 
 
+def test_settling_waits_for_a_locked_index_no_longer_than_for_any_lock(empty: str) -> None:
+    opening.connect(empty).dispose()
+    engine, other = database.engine_of(empty, wait_seconds=0.3), sa.create_engine(empty)
+    with other.connect() as connection:
+        connection.execution_options(isolation_level="READ COMMITTED")
+        with connection.begin():
+            connection.exec_driver_sql("DROP INDEX documents_fts_tokens")  # as `rebuild` does, for minutes
+            with pytest.raises(RyeError) as refused:
+                documents.settle_index(engine)
+    assert refused.value.code == "database-busy"
+    engine.dispose()
+    other.dispose()
+
+
 def searched(engine: sa.Engine, query: str) -> tuple[finding.Hit, ...]:
     with database.reader(engine) as connection:
         return find(connection, query).hits
