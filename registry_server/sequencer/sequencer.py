@@ -66,6 +66,8 @@ _EXPIRY_SECONDS = 600.0
 
 _SETTLING_SECONDS = 10.0
 """How long the search index is settled after each heartbeat's check, at most: a million items' takes some minutes."""
+_UNSETTLED_SECONDS = 60.0
+"""How long SQLite's index waits for a heartbeat: a registry that publishes all the time has none, and settles after a batch."""
 _PAUSE_SECONDS = 0.02
 """Between two steps, for others who write; at least."""
 _PAUSE_STEPS = 2.0
@@ -136,6 +138,8 @@ class Sequencer:
         """Batches that have begun."""
         self._is_settling_due = False
         """Whether the search index waits for :attr:`_behind`."""
+        self._settled = time.monotonic()
+        """When it was settled last."""
         self._unsettled = ""
         """Why the search index was not settled the last time."""
         self._ends = threading.Event()
@@ -540,7 +544,7 @@ class Sequencer:
             self._later(partial(self._tidy, blobs, files))
         if self._is_copy_due():
             self._later(self._copy_log)
-        if self.engine.dialect.name == "postgresql":
+        if self.engine.dialect.name == "postgresql" or time.monotonic() - self._settled > _UNSETTLED_SECONDS:
             self._settle_soon()
 
     def _later(self, work: Callable[[], None]) -> None:
@@ -571,6 +575,7 @@ class Sequencer:
     def _settle_search(self) -> None:
         """Settle the search index, as long as no batch begins, but no longer than some seconds at a time."""
         self._is_settling_due = False
+        self._settled = time.monotonic()
         begun, until = self._begun, time.monotonic() + _SETTLING_SECONDS
         try:
             while True:

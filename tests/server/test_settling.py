@@ -148,6 +148,24 @@ def test_settling_gives_way_to_a_batch_and_to_the_end(sequencer: Sequencer, monk
 
 
 @pytest.mark.processes
+def test_a_registry_that_never_rests_settles_after_a_batch_now_and_then(
+    sequencer: Sequencer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endless = Endless()
+    monkeypatch.setattr(documents, "settle_index", endless)
+    monkeypatch.setattr(sequencer_module, "_SETTLING_SECONDS", 0.0)
+    sequencer.start()
+    sequencer.submit([Publisher("acme").claim_candidate()]).result(20)
+    assert idle(sequencer)
+    assert endless.steps == 0
+    monkeypatch.setattr(sequencer_module, "_UNSETTLED_SECONDS", -1.0)
+    sequencer.submit([Publisher("beta").claim_candidate()]).result(20)
+    assert endless.working.wait(5)
+    assert sequencer.stop(5)
+    assert endless.steps == 1
+
+
+@pytest.mark.processes
 def test_it_ends_by_itself_after_a_while(sequencer: Sequencer, monkeypatch: pytest.MonkeyPatch) -> None:
     endless = Endless()
     monkeypatch.setattr(documents, "settle_index", endless)
