@@ -122,7 +122,7 @@ _MERGE = "INSERT INTO documents_fts(documents_fts, rank) VALUES (?, ?)"
 _PARTS = 2
 """Parts of a size from which on a step merges them (https://www.sqlite.org/fts5.html, 6.8)."""
 _MERGED_PAGES = 64
-"""What a step writes: 4 kB each, some 15 ms."""
+"""What a step writes: 4 kB each, 15 to 40 ms."""
 
 
 def put(connection: sa.Connection, document: SearchDocument) -> None:
