@@ -156,7 +156,7 @@ class DelegatingSequencer(Sequencer):
         """Have the other process append the batch, or append it here."""
         self._alone = self._alone + 1 if len(requests) == 1 else 0
         if self._take_over():
-            self._begun += 1  # what is done behind the batches here gives way to the other process's as well
+            self._behind.give_way()
             sent = [[Sent.of(candidate) for candidate in request] for request in requests]
             blobs = {blob for request in requests for candidate in request for blob in blobs_of(candidate.statement)}
             uploads = self.uploads.remembered(sorted(blobs))

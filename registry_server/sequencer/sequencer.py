@@ -25,11 +25,10 @@ suspended and continues (:mod:`registry_server.sequencer.leadership`).
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from itertools import chain
@@ -37,10 +36,10 @@ from itertools import chain
 import sqlalchemy as sa
 
 from registry_server.accounts.registry_keys import PrivateKey
-from registry_server.search import documents as search
 from registry_server.sequencer.acceptance import Candidate, blobs_of
 from registry_server.sequencer.admission import admit
 from registry_server.sequencer.batching import TROUBLE, Batches, Expected, Outcome, Receipt, Sender, is_trouble
+from registry_server.sequencer.behind import Behind
 from registry_server.sequencer.catching_up import catch_up, move_blobs, put_back
 from registry_server.sequencer.clock import CLOCK_ERRORS, Clock
 from registry_server.sequencer.cosigned_head import shown_files
@@ -63,18 +62,6 @@ _log = logging.getLogger("rye.registry")
 
 _EXPIRY_SECONDS = 600.0
 """An upload that expires sooner does not become public: it could be deleted before that."""
-
-_SETTLING_SECONDS = 10.0
-"""How long the search index is settled after each heartbeat's check, at most: a million items' takes some minutes."""
-_UNSETTLED_SECONDS = 60.0
-"""How long SQLite's index waits for a heartbeat: a registry that publishes all the time has none, and settles after a batch."""
-_PAUSE_SECONDS = 0.02
-"""Between two steps, for others who write; at least."""
-_PAUSE_STEPS = 2.0
-"""The same in times of the step before: SQLite wakes nobody who waits for its lock, so others could miss a short pause again and
-again after long steps."""
-_COPIED_SECONDS = 4.0
-"""How often SQLite's write-ahead log is copied while batches follow each other: some 45 MB of it."""
 
 #: Called with the name of each finished step. A test raises in it or ends the process, to see what a crash leaves.
 Fault = Callable[[str], None]
@@ -130,19 +117,8 @@ class Sequencer:
             self, settings.batch_statements, settings.heartbeat_check_seconds, settings.batch_interval_seconds
         )
         self._beside = ThreadPoolExecutor(1, "settling")
-        self._behind = ThreadPoolExecutor(1, "behind")
+        self._behind = Behind(engine)
         """Does what no batch waits for."""
-        self._copied = time.monotonic()
-        """When SQLite's write-ahead log was last copied into the database's file."""
-        self._begun = 0
-        """Batches that have begun."""
-        self._is_settling_due = False
-        """Whether the search index waits for :attr:`_behind`."""
-        self._settled = time.monotonic()
-        """When it was settled last."""
-        self._unsettled = ""
-        """Why the search index was not settled the last time."""
-        self._ends = threading.Event()
         self._is_recovered = True
         self._elsewhere = [name for upstream in settings.upstream for name in upstream.namespaces]
         self._published_blobs: set[str] = set()
@@ -152,7 +128,7 @@ class Sequencer:
 
     def start(self) -> None:
         """Start to accept requests. Call :meth:`recover` first."""
-        self._ends.clear()
+        self._behind.start()
         self._queue.start()
 
     def stop(self, seconds: float | None = None) -> bool:
@@ -160,11 +136,10 @@ class Sequencer:
 
         Unfinished work is then as after a crash.
         """
-        self._ends.set()
+        self._behind.stop()
         if not self._queue.stop(seconds):
             return False
-        with suppress(TimeoutError):
-            self._behind.submit(lambda: None).result(seconds)
+        self._behind.finish(seconds)
         return True
 
     def submit(
@@ -223,7 +198,7 @@ class Sequencer:
     def work(self, requests: Sequence[Sequence[Candidate]], senders: Sequence[Sender | None] | None) -> list[Outcome]:
         """The part of :meth:`append` that an answer has to wait for."""
         self._taken(len(requests), sum(map(len, requests)))
-        self._begun += 1
+        self._behind.give_way()
         try:
             return self._work(requests, senders, beside=True)
         except _ShownElse:
@@ -267,8 +242,8 @@ class Sequencer:
         Also shows a head that is not shown yet.
         """
         age = timedelta(seconds=self.settings.heartbeat_seconds)
-        self._later(self._ask_store)
-        self._settle_soon()
+        self._behind.later(self._ask_store)
+        self._behind.settle()
         with self._noticing(), database.reader(self.engine) as connection:
             ledger = Ledger(connection)
             published = ledger.published()
@@ -541,57 +516,8 @@ class Sequencer:
         blobs, files = self._published_blobs, self._old_files
         self._published_blobs, self._old_files = set(), []
         if blobs or files:
-            self._later(partial(self._tidy, blobs, files))
-        if self._is_copy_due():
-            self._later(self._copy_log)
-        if self.engine.dialect.name == "postgresql" or time.monotonic() - self._settled > _UNSETTLED_SECONDS:
-            self._settle_soon()
-
-    def _later(self, work: Callable[[], None]) -> None:
-        """Do something that no batch waits for. A mistake in the program is logged: nobody asks for the result."""
-
-        def done() -> None:
-            try:
-                work()
-            except Exception:  # the next work must not suffer from it
-                _log.exception("something behind the batches failed")
-
-        self._behind.submit(done)
-
-    def _is_copy_due(self) -> bool:
-        return time.monotonic() - self._copied > _COPIED_SECONDS
-
-    def _copy_log(self) -> None:
-        """Copy SQLite's write-ahead log, if it is time: otherwise some commit would have to do it."""
-        if self._is_copy_due():
-            self._copied = time.monotonic()
-            database.checkpoint(self.engine)
-
-    def _settle_soon(self) -> None:
-        if not self._is_settling_due:
-            self._is_settling_due = True
-            self._later(self._settle_search)
-
-    def _settle_search(self) -> None:
-        """Settle the search index, as long as no batch begins, but no longer than some seconds at a time."""
-        self._is_settling_due = False
-        self._settled = time.monotonic()
-        begun, until = self._begun, time.monotonic() + _SETTLING_SECONDS
-        try:
-            while True:
-                started = time.monotonic()
-                is_more = search.settle_index(self.engine)
-                ended = time.monotonic()
-                self._unsettled = ""
-                if not is_more or begun != self._begun or ended >= until:
-                    break
-                self._copy_log()
-                if self._ends.wait(max(_PAUSE_SECONDS, _PAUSE_STEPS * (ended - started))):
-                    break
-        except RyeError as error:
-            if str(error) != self._unsettled:  # it is tried after each batch
-                _log.warning("the search index was not settled and will be at the next heartbeat: %s", error)
-            self._unsettled = str(error)
+            self._behind.later(partial(self._tidy, blobs, files))
+        self._behind.after_batch()
 
     def _tidy(self, blobs: set[str], files: Sequence[str]) -> None:
         try:

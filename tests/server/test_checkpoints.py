@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from registry_server.accounts import registry_keys
 from registry_server.migrations import opening
-from registry_server.sequencer import sequencer as sequencer_module
+from registry_server.sequencer import behind
 from registry_server.sequencer.sequencer import Sequencer
 from registry_server.settings import Settings
 from registry_server.storage import database
@@ -84,7 +84,7 @@ def test_a_batch_that_was_answered_is_followed_by_it_and_the_locks_stay(
     uploads = Folder(settings.uploads)
     uploads.put(SHA256, b"x")
     sequencer = Sequencer(engine, Folder(settings.public), uploads, log_keys, settings)
-    monkeypatch.setattr(sequencer_module, "_COPIED_SECONDS", -1.0)
+    monkeypatch.setattr(behind, "_COPIED_SECONDS", -1.0)
     with database.reader(engine):
         assert is_held(settings.database_file)
     acme = Publisher("acme")

@@ -21,7 +21,7 @@ from registry_server.api.delegating import DelegatingSequencer, WriterProcess
 from registry_server.api.writer import Ask, WriterAnswer
 from registry_server.migrations import opening
 from registry_server.search import documents
-from registry_server.sequencer import sequencer as sequencer_module
+from registry_server.sequencer import behind
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.clock import Told, steady_seconds
 from registry_server.sequencer.ledger import Ledger
@@ -295,14 +295,14 @@ def test_settling_here_gives_way_to_a_batch_of_the_process(data: Path, monkeypat
 
     with opened(data) as sequencer:
         monkeypatch.setattr(documents, "settle_index", endless)
-        monkeypatch.setattr(sequencer_module, "_SETTLING_SECONDS", 60.0)
+        monkeypatch.setattr(behind, "_SETTLING_SECONDS", 60.0)
         here = leader(sequencer)
         handed_over(sequencer)
-        sequencer._settle_soon()  # as a heartbeat does while there is a single publisher
+        sequencer._behind.settle()  # as a heartbeat does while there is a single publisher
         assert settling.wait(5)
         sequencer.submit([Publisher("acme").claim_candidate()]).result(20)
         assert leader(sequencer) != here
-        sequencer._behind.submit(lambda: None).result(5)
+        assert sequencer._behind.finish(5)
 
 
 def test_a_process_that_never_comes_up_is_ended(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,13 +57,13 @@ def test_new_items_are_found_at_once_and_leave_the_list_of_the_index_behind_the_
     with LocalRegistry(tmp_path / "data", make=False) as local:
         token, acme = local.token(), local.owner("acme")
         sequencer = local.service.sequencer
-        sequencer._behind.submit(lambda: None).result(10)
+        assert sequencer._behind.finish(10)
         database.ask(sequencer.engine, waiting)
         with database.writer(sequencer.engine) as connection:
             documents.put(connection, SearchDocument("tool", "acme/by-itself", "1.0.0", "Added by no batch"))
         assert [hit.id for hit in searched(sequencer.engine, "itself")] == ["acme/by-itself"]
         assert local.publish(acme, "a/one", token).status_code == 200
-        sequencer._behind.submit(lambda: None).result(10)
+        assert sequencer._behind.finish(10)
         ((pages,),) = database.ask(sequencer.engine, waiting)
         assert pages == 0, "the batch took its own row and the one before out of the list"
         assert [hit.id for hit in searched(sequencer.engine, "one")] == ["acme/a/one"]

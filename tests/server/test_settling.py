@@ -16,7 +16,7 @@ from registry_server.migrations import opening
 from registry_server.search import documents
 from registry_server.search.documents import SearchDocument
 from registry_server.search.finding import SearchResults, find
-from registry_server.sequencer import sequencer as sequencer_module
+from registry_server.sequencer import behind
 from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import load
 from registry_server.storage import database
@@ -121,19 +121,14 @@ class Endless:
 
 def idle(sequencer: Sequencer) -> bool:
     """Whether nothing goes on behind the answers, within a moment."""
-    done = sequencer._behind.submit(lambda: None)
-    try:
-        done.result(2)
-    except TimeoutError:
-        return False
-    return True
+    return sequencer._behind.finish(2)
 
 
 @pytest.mark.processes
 def test_settling_gives_way_to_a_batch_and_to_the_end(sequencer: Sequencer, monkeypatch: pytest.MonkeyPatch) -> None:
     endless = Endless()
     monkeypatch.setattr(documents, "settle_index", endless)
-    monkeypatch.setattr(sequencer_module, "_SETTLING_SECONDS", 60.0)
+    monkeypatch.setattr(behind, "_SETTLING_SECONDS", 60.0)
     sequencer.start()
     sequencer.heartbeat()
     assert endless.working.wait(5)
@@ -153,12 +148,12 @@ def test_a_registry_that_never_rests_settles_after_a_batch_now_and_then(
 ) -> None:
     endless = Endless()
     monkeypatch.setattr(documents, "settle_index", endless)
-    monkeypatch.setattr(sequencer_module, "_SETTLING_SECONDS", 0.0)
+    monkeypatch.setattr(behind, "_SETTLING_SECONDS", 0.0)
     sequencer.start()
     sequencer.submit([Publisher("acme").claim_candidate()]).result(20)
     assert idle(sequencer)
     assert endless.steps == 0
-    monkeypatch.setattr(sequencer_module, "_UNSETTLED_SECONDS", -1.0)
+    monkeypatch.setattr(behind, "_UNSETTLED_SECONDS", -1.0)
     sequencer.submit([Publisher("beta").claim_candidate()]).result(20)
     assert endless.working.wait(5)
     assert sequencer.stop(5)
@@ -169,7 +164,7 @@ def test_a_registry_that_never_rests_settles_after_a_batch_now_and_then(
 def test_it_ends_by_itself_after_a_while(sequencer: Sequencer, monkeypatch: pytest.MonkeyPatch) -> None:
     endless = Endless()
     monkeypatch.setattr(documents, "settle_index", endless)
-    monkeypatch.setattr(sequencer_module, "_SETTLING_SECONDS", 0.1)
+    monkeypatch.setattr(behind, "_SETTLING_SECONDS", 0.1)
     sequencer.heartbeat()
     assert idle(sequencer)
     assert 1 < endless.steps < 20
@@ -185,7 +180,7 @@ def test_after_a_long_step_others_have_longer_to_write(sequencer: Sequencer, mon
         return True
 
     monkeypatch.setattr(documents, "settle_index", slow)
-    monkeypatch.setattr(sequencer_module, "_SETTLING_SECONDS", 1.0)
+    monkeypatch.setattr(behind, "_SETTLING_SECONDS", 1.0)
     sequencer.heartbeat()
     assert idle(sequencer)
     assert len(steps) > 1
@@ -211,7 +206,7 @@ def test_what_fails_is_told_and_tried_again(
     assert "ZeroDivisionError" in caplog.text
     endless = Endless()
     monkeypatch.setattr(documents, "settle_index", endless)
-    monkeypatch.setattr(sequencer_module, "_SETTLING_SECONDS", 0.0)
+    monkeypatch.setattr(behind, "_SETTLING_SECONDS", 0.0)
     sequencer.heartbeat()
     assert idle(sequencer)
     assert endless.steps == 1
