@@ -429,6 +429,7 @@ class TestStaticFiles:
         assert httpx.post(server.client.url + "/head").status_code == 405
 
     def test_health_and_metrics(self, server: Server) -> None:
+        server.client.publish(server.acme, "metrics/counted").raise_for_status()
         assert server.client.get("/readyz").json()["status"] == "ok"
         text = server.client.get("/metrics").text
         assert "rye_log_size " in text
