@@ -163,13 +163,13 @@ def _make_words(parts: set[str]) -> bool:
 
 def _strings(parts: list[str]) -> set[str]:
     """Those of the parts between quotes that are short strings, and not what stands between two of them."""
-    found = set()
+    strings = set()
     inside = True
     for part in parts:
         inside = not (inside and 0 < len(part) <= _SHORT and "\n" not in part)
         if not inside:
-            found.add(part.strip(_AROUND))
-    return found
+            strings.add(part.strip(_AROUND))
+    return strings
 
 
 def with_values(text: str, sums: list[int], path: str, words: frozenset[bytes]) -> str:
