@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rye.errors import RyeError
+from rye.items.kinds import KINDS
 from rye.limits import PROJECT
 from rye.project.agent_programs import is_attributes_file, is_deploy_place
 from rye.project.layout import Project, read_project_file
@@ -44,6 +45,8 @@ else:
 
 _PLACE = r"rye\.(?:lock|toml)|(?:[^/\\\x00.][^/\\\x00]*/)+rye\.toml|\.ai/(?:packages|\.rye)(?:/[^/\\\x00]+)+"
 """The paths that an installation writes. Those of a deploy: :func:`rye.project.agent_programs.is_deploy_place`."""
+_OWN_ITEM = r"\.ai/(?:{})(?:/[^/\\\x00]+)+"
+"""The paths of the project's own items, which the update of a fork merges into."""
 LOCK_SECONDS = 60.0
 """How long a run waits for another one to finish."""
 
@@ -390,7 +393,12 @@ def _row_of(row: dict[str, object]) -> _JournalRow:
 
 def _is_also_others(path: str) -> bool:
     """Whether people keep files of their own at such a path."""
-    return is_deploy_place(path) or is_attributes_file(path)
+    return is_deploy_place(path) or is_attributes_file(path) or _is_own_item(path)
+
+
+def _is_own_item(path: str) -> bool:
+    folders = "|".join(sorted({re.escape(kind.folder) for kind in KINDS.values()}))
+    return re.fullmatch(_OWN_ITEM.format(folders), path) is not None and not {".", ".."} & set(path.split("/"))
 
 
 def _require_written(row: _JournalRow, target: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -171,11 +172,42 @@ def test_undoing_puts_back_every_place_that_a_change_may_write(tmp_path: Path, p
     assert (tmp_path / path).read_text() == "as it was"
 
 
+def test_an_own_item_is_put_back_if_it_is_what_the_interrupted_run_wrote(tmp_path: Path) -> None:
+    """The update of a fork merges into the project's own files."""
+    folder = ".ai/skills/forms"
+    project = at(tmp_path, {f"{folder}/SKILL.md": "merged", f"{folder}/new.md": "new"})
+    work = interrupted(project, [], old={0: "mine", 1: "mine too"})
+    rows = [
+        (f"{folder}/SKILL.md", True, b"merged"),
+        (f"{folder}/guide.md", True, None),
+        (f"{folder}/new.md", False, b"new"),
+    ]
+    journal = [
+        {"path": path, "existed": existed, **({"sha256": hashlib.sha256(data).hexdigest()} if data is not None else {})}
+        for path, existed, data in rows
+    ]
+    (work / "journal").write_text(json.dumps(journal))
+    undo(project)
+    assert tree(tmp_path) == {f"{folder}/SKILL.md": "mine", f"{folder}/guide.md": "mine too"}
+
+
+@pytest.mark.parametrize("existed", [True, False])
+def test_a_journal_of_somebody_else_changes_no_own_item(tmp_path: Path, existed: bool) -> None:
+    project = at(tmp_path, {".ai/skills/forms/SKILL.md": "mine"})
+    interrupted(project, [(".ai/skills/forms/SKILL.md", existed)], old={0: "evil"} if existed else {})
+    with pytest.raises(TransactionError, match="not what that run wrote") as raised:
+        undo(project)
+    assert raised.value.code == "journal-damaged"
+    assert tree(tmp_path) == {".ai/skills/forms/SKILL.md": "mine"}
+
+
 @pytest.mark.parametrize(
     "path",
     [
         "rye.locks", "xrye.lock", "ryeXlock", "rye.tom", ".ai/packages", ".ai/packages/", ".ai/packages//a", ".ai/packages/a/",
-        ".ai/tools/a", "xai/packages/a", ".ai/packages/a\\b", ".ai/packages/a\0b", ".ai/packages/..", ".ai/packages/a/../../../b",
+
+        ".ai/tools", ".ai/tools/../a", ".ai/tools/./a", ".ai/others/a",
+        "xai/packages/a", ".ai/packages/a\\b", ".ai/packages/a\0b", ".ai/packages/..", ".ai/packages/a/../../../b",
         "a/.ai/packages/b", "", "README.md", ".ai/packages/a\n/../b", "rye.lock\n",
     ],
 )  # fmt: skip
