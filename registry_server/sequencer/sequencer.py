@@ -14,12 +14,13 @@ batch is one database transaction under the writer's lock, with steps between wh
 6. The requests are answered.
 
 The database is the source of truth, and files are a function of it. A crash before step 3 leaves nothing. After a later
-crash, the next writer finds that the store shows less than the database has, and first writes the missing files.
-So a head is shown only when every file that it needs exists, and no file ever belongs to a batch that was not
-committed. The signed checkpoint is part of the transaction, and what the store shows is compared with the database
-before step 1 and replaced conditionally in step 5 (:mod:`registry_server.sequencer.head_publication`). So no client can ever see
-two different signed trees of one size: not after a crash, not after restoring an old backup, not from a leader that was
-suspended and continues (:mod:`registry_server.sequencer.leadership`).
+crash, the next writer finds that the store shows less than the database has, and first writes the missing files. So a
+head is shown only when every file that it needs exists, and no file ever belongs to a batch that was not committed. The
+signed checkpoint is part of the transaction, and what the store shows is compared with the database before step 1 (a
+bucket's, if this process showed it: beside steps 1 and 2, and before step 3) and replaced conditionally in step 5
+(:mod:`registry_server.sequencer.head_publication`). So no client can ever see two different signed trees of one size:
+not after a crash, not after restoring an old backup, not from a leader that was suspended and continues
+(:mod:`registry_server.sequencer.leadership`).
 """
 
 from __future__ import annotations

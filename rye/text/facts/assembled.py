@@ -1,7 +1,7 @@
 """The name of a program or a function that runs code, which is readable only once it is put together.
 
-``"cu" + "rl"``, ``_G["lo" .. "ad"]`` and ``%first%%second%`` are whole words for whoever runs them, and for no search. There is
-no honest reason to split such a word, so what the file does besides decides: if it fetches or decodes anything, this is an alarm.
+A program runs ``"cu" + "rl"``, ``_G["lo" .. "ad"]`` and ``%first%%second%`` as whole words, but nobody who searches for the words
+finds them. There is no honest reason to split such a word. If the file also fetches or decodes anything, this is an alarm.
 """
 
 from __future__ import annotations

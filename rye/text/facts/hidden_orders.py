@@ -103,7 +103,7 @@ _ORDERS: Final = (
         rf"(?:\b{_PERSON}\b|\b{_ACCOUNT}\b)[^!?\n]{{0,160}}?\n?[^!?\n]{{0,120}}?\b(?:leave|leaving)\s+(?:the\s+)?(?:steps?|parts?|points?|items?|uploads?|transfers?|requests?|calls?|cop(?:y|ies)|this|that|these|those|them|it)\s+(?:[\w-]+\s+){{0,2}}?out\b|"
         rf"\b(?:leave|leaving)\s+(?:the\s+)?(?:steps?|parts?|points?|items?|uploads?|transfers?|requests?|calls?|this|that|these|those|them|it)\s+(?:[\w-]+\s+){{0,2}}?out\b[^.!?\n]{{0,120}}?\b(?:{_PERSON}|them|{_ACCOUNT})\b",
     ),
-    # another story for whoever asks
+    # what to say instead if somebody asks
     _order(
         "asks ask wonders notices inquires enquires",
         rf"\b(?:if|when|should|in\s+case)\s+(?:{_PERSON}|anyone|they|someone|somebody)\s+(?:asks?|wonders?|notices?|enquires?|inquires?)\b[^.!?]{{0,80}}?\b(?:speak\s+of|call\s+it|blame|pretend|make\s+up|put\s+it\s+down\s+to|attribute\s+it|change\s+the\s+subject|deny)\b",

@@ -131,8 +131,8 @@ def _without_quotes(text: str) -> str:
 
 
 def _without_quotes_of_word(match: re.Match[str]) -> str:
-    """A quoted word. Its operators are data, but in double quotes a substitution is none, and a word that writes its blanks in
-    another way is a command."""
+    """A quoted word without its quotes. Its operators are only data, unless it has a substitution and either double quotes or
+    hidden blanks (``${IFS}``, ``{curl,…}``): then a shell will run it."""
     word = match[2]
     if "$(" in word and (match[1] == '"' or _IFS.search(word) is not None or _BRACES.search(word) is not None):
         return word
