@@ -189,7 +189,7 @@ class Settings:
     answer_seconds: float = 60.0
     """How long a publish waits for its entries to be in a signed, durable checkpoint."""
     examiners: int = 8
-    """Extra processes that check requests under load: at most one fewer than the machine has cores. 0: none."""
+    """Extra processes that check requests under load: at most as many as the machine has cores. 0: none."""
     writer_process: bool = True
     """Whether an extra process appends to the log under load, where the machine has several cores."""
     concurrent_writes: int = 64

@@ -72,7 +72,7 @@ class Examiners:
         self._analysing = BoundedThreads("rye-analyses", 1, LATER, "Too many releases wait for their analysis.")
         self._origin = origin
         self._settings = settings
-        self._most = min(settings.examiners, max((os.cpu_count() or 1) - 1, 1))
+        self._most = min(settings.examiners, os.cpu_count() or 1)
         self._workers: list[_Worker] = []
         self._starting: asyncio.Task[None] | None = None
         self._started = -AGAIN_SECONDS

@@ -55,8 +55,9 @@ LINGER_SECONDS = 0.03
 """The longest wait for requests that are being examined."""
 PAUSE_SECONDS = 0.003
 """A gap between arrivals after which publishers that were just answered are not expected back soon."""
-ENOUGH = 20
-"""Requests that share the fixed cost of a batch: it is about that of this many publishes."""
+ENOUGH = 12
+"""Requests that share the fixed cost of a batch, which is about that of twenty publishes. Waiting for more would leave the
+process that examines requests idle while a batch is appended, and the one that appends idle while the next is examined."""
 
 
 @dataclass(frozen=True, slots=True)

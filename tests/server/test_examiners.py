@@ -9,6 +9,7 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,7 @@ def release(settings: Settings) -> str:
 @asynccontextmanager
 async def with_worker(examination: Examination, settings: Settings) -> AsyncIterator[Examiners]:
     """Examiners with one worker, which does everything."""
-    pool = Examiners(examination, ORIGIN, settings)
+    pool = Examiners(examination, ORIGIN, replace(settings, examiners=1))
     pool._under_way = examiners.BUSY + 1
     pool._choose()
     pool._under_way = 0
@@ -83,7 +84,6 @@ def test_a_worker_finds_and_refuses_what_this_process_does_and_may_end_at_any_ti
     examination: Examination, settings: Settings, release: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(examiners, "ALONE", 0)
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     here = examination.look_into(ANYONE, examination.read([release]))
     assert here[0].signer
 
@@ -116,7 +116,6 @@ def test_files_that_came_with_the_request_are_read_from_it_and_no_others(
     examination: Examination, settings: Settings, release: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(examiners, "ALONE", 0)
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     (name,) = [path for path, *_ in Folder(settings.uploads).listing()]
     data = Folder(settings.uploads).get(name)
     assert data is not None
@@ -160,7 +159,6 @@ def test_a_worker_that_is_stuck_is_ended_and_only_the_request_that_it_was_at_is_
     examination: Examination, settings: Settings, release: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(examiners, "ALONE", 0)
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     here = examination.look_into(ANYONE, examination.read([release]))
 
     async def ask() -> None:
@@ -181,9 +179,8 @@ def test_a_worker_that_is_stuck_is_ended_and_only_the_request_that_it_was_at_is_
 
 @pytest.mark.processes
 def test_one_request_by_itself_is_examined_here_although_there_is_a_worker(
-    examination: Examination, settings: Settings, release: str, monkeypatch: pytest.MonkeyPatch
+    examination: Examination, settings: Settings, release: str
 ) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     here = examination.look_into(ANYONE, examination.read([release]))
 
     async def ask() -> None:
@@ -206,7 +203,6 @@ def test_files_are_kept_once_nothing_is_wrong_with_them(
     place: str, examination: Examination, settings: Settings, release: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(examiners, "ALONE", 0 if place == "in the worker" else 1)
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     uploads = Folder(settings.uploads)
     (name,) = [path for path, *_ in uploads.listing()]
     data = uploads.get(name)
@@ -230,7 +226,6 @@ def test_files_are_kept_once_nothing_is_wrong_with_them(
 def test_a_worker_that_never_comes_up_is_ended(
     examination: Examination, settings: Settings, release: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(examiners, "COMMAND", ("sleep", "600"))
     monkeypatch.setattr(examiners, "START_SECONDS", 0.1)
     started = []
