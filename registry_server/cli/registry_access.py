@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from registry_server.accounts import registry_keys
 from registry_server.migrations import opening
 from registry_server.sequencer.clock import steady_seconds
+from registry_server.sequencer.cosigned_head import read_cosigned
 from registry_server.sequencer.head_publication import check_contained
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Sequencer
@@ -53,7 +54,8 @@ def changing(data: Path) -> Iterator[sa.Connection]:
 
 @contextmanager
 def sequencer_of(settings: Settings, *, accept_clock: bool = False) -> Iterator[Sequencer]:
-    """A sequencer that can append to the log, with the log keys of the key folder.
+    """A sequencer that can append to the log, with the log keys of the key folder. What it shows has the witnesses' lines that
+    the database has now.
 
     ``accept_clock``: the operator vouches for this machine's clock.
     """
@@ -62,6 +64,8 @@ def sequencer_of(settings: Settings, *, accept_clock: bool = False) -> Iterator[
         stores = public_objects(settings), upload_objects(settings)
         sequencer = Sequencer(engine, *stores, log_keys, settings, steady=steady_seconds)
         sequencer.clock.accepted = accept_clock
+        with database.reader(engine) as connection:
+            sequencer.learn_cosigned(read_cosigned(connection))
         yield sequencer
 
 

@@ -24,6 +24,7 @@ from registry_server.accounts import audit_events
 from registry_server.accounts.scopes import DEFAULT_SCOPES
 from registry_server.sequencer import search_offers
 from registry_server.sequencer.acceptance import Candidate
+from registry_server.sequencer.cosigned_head import read_cosigned
 from registry_server.sequencer.head_publication import HeadPublication
 from registry_server.sequencer.leadership import confirm, holder_name, take
 from registry_server.sequencer.ledger import Ledger, Published
@@ -87,6 +88,7 @@ def restore(engine: sa.Engine, public: Objects, checked: CheckedSource) -> Resto
     with database.writer(engine) as connection:
         ledger = Ledger(connection)
         published = ledger.published()
+        publication.cosigned = read_cosigned(connection)
         if published is not None:
             publication.replace(lambda: ledger, published)
     for sha256 in checked.audit.taken_down:

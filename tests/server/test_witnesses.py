@@ -332,6 +332,27 @@ def test_a_command_that_knows_no_witnesses_does_not_make_the_checkpoint_smaller_
     assert covered == newest
 
 
+@pytest.mark.parametrize("command", ["root renew", "policy publish policy.toml", "rebuild", "restore --from backup"])
+def test_a_command_shows_what_witnesses_cosigned(
+    scene: Scene, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise clients who demand witnesses could not read what it shows until a server had shown it again."""
+    monkeypatch.chdir(tmp_path)
+    data = ("--data", str(scene.settings.data))
+    scene.add("http://a", A)
+    scene.round()
+    covered, _, _ = scene.sizes()
+    Path("policy.toml").write_text('[policy]\nexpires = "14d"\n')
+    if not command.startswith(("root", "policy")):  # it appends nothing, and shows what is there
+        scene.publish("acme")
+        run("backup", "backup", *data)
+        scene.public.delete("head")
+    run(*command.split(), *data)
+    assert scene.sizes() == (covered + 2, covered, covered)
+    assert scene.cosigners == {"a.example"}
+    assert problems(scene) == []
+
+
 def problems(scene: Scene) -> list[str]:
     with database.reader(scene.engine) as connection:
         return audit.verify(Ledger(connection), scene.public)
