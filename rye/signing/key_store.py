@@ -16,7 +16,7 @@ key that others can read is reported with the key, and with the command that fix
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import ModuleType
@@ -34,7 +34,8 @@ from rye.storage import private_files
 
 _DEFAULT = "default"
 _SUFFIXES = (".key", ".ssh-agent")
-_MAKE_HINT = "`rye keys generate` creates a key, `rye keys list` lists your keys."
+_NAMED = 10
+"""Keys that a hint names."""
 
 
 class StoredKey(Struct, frozen=True):
@@ -104,24 +105,35 @@ class KeyStore:
     def list(self) -> tuple[StoredKey, ...]:
         """Return all keys, sorted by name."""
         default = self.default_name()
+        return tuple(self._stored(name, default) for name in self._names())
+
+    def _names(self) -> Sequence[str]:
+        """The names of all keys, sorted; none of their files is read."""
         files = (path for suffix in _SUFFIXES for path in self.folder.glob(f"*{suffix}"))
-        names = sorted({path.stem for path in files if is_segment(path.stem)})
-        return tuple(self._stored(name, default) for name in names)
+        return sorted({path.stem for path in files if is_segment(path.stem)})
+
+    def _instead(self) -> str:
+        """The hint for somebody who named a key that is not here: which ones are."""
+        names = self._names()
+        if not names:
+            return "You have no keys yet, as `rye keys list` shows; `rye keys generate` creates one."
+        named = ", ".join(map(repr, names[:_NAMED]))
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        return f"Your keys: {named}{more}. `rye keys list` shows where each is and what accepts it."
 
     def get(self, name: str | None = None) -> StoredKey:
         """Return the key with this name or fingerprint (either form), or the default key. Raises RyeError ``no-key``."""
         default = self.default_name()
         wanted = name if name is not None else default
         if wanted is None:
-            raise RyeError("no-key", "There is no key to sign with.", _MAKE_HINT)
+            raise RyeError("no-key", "There is no key to sign with.", self._instead())
         if wanted.startswith("SHA256:"):
             stored = next((one for one in self.list() if wanted in one.public.names), None)
             if stored is None:
-                raise RyeError("no-key", f"None of your keys has the fingerprint {wanted!r}.", _MAKE_HINT)
+                raise RyeError("no-key", f"None of your keys has the fingerprint {wanted!r}.", self._instead())
             return stored
         if not is_segment(wanted) or not self._path(wanted).is_file():
-            hint = f"`rye keys generate --name {wanted}` creates it, `rye keys list` lists your keys."
-            raise RyeError("no-key", f"There is no key called {wanted!r}.", hint if is_segment(wanted) else _MAKE_HINT)
+            raise RyeError("no-key", f"There is no key called {wanted!r}.", self._instead())
         return self._stored(wanted, default)
 
     def private(self, name: str | None, passphrase: Callable[[], str]) -> PrivateKey:

@@ -162,3 +162,30 @@ def test_a_key_is_deleted_only_with_a_yes_and_the_default_one_last(tmp_path: Pat
     rye.ok("keys", "remove", "default", "--yes")
     assert rye.ok("keys", "list", "--json").json["keys"] == []
     assert rye.ok("keys", "generate", "--json").json["default"] is True
+
+
+@pytest.mark.parametrize(
+    "words", ["remove none --yes", "default none", "export none", "passphrase none", "remove ../none --yes"]
+)
+def test_a_name_that_is_no_key_here_is_answered_with_those_that_are(tmp_path: Path, words: str) -> None:
+    """Nobody who wants to remove a key wants to create it."""
+    rye = Person(tmp_path)
+    none = rye.run("keys", *words.split(), "--json").error
+    assert none["code"] == "no-key"
+    assert none["hint"] == "You have no keys yet, as `rye keys list` shows; `rye keys generate` creates one."
+    rye.ok("keys", "generate")
+    rye.ok("keys", "generate", "--name", "work")
+    some = rye.run("keys", *words.split(), "--json").error
+    assert some["hint"].startswith("Your keys: 'default', 'work'. `rye keys list` ")
+    assert "generate" not in some["hint"]
+
+
+def test_of_many_keys_a_hint_names_ten(tmp_path: Path) -> None:
+    rye = Person(tmp_path)
+    rye.ok("keys", "generate", "--name", "k00")
+    folder = Path(rye.ok("keys", "list", "--json").json["keys"][0]["path"]).parent
+    for number in range(1, 12):
+        (folder / f"k{number:02}.key").write_text("damaged: naming a key must not need its file")
+    hint = rye.run("keys", "remove", "none", "--yes", "--json").error["hint"]
+    assert hint.startswith("Your keys: 'k00', 'k01', 'k02', ")
+    assert "'k09' and 2 more. `rye keys list`" in hint
