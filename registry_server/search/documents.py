@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -20,8 +21,10 @@ from msgspec import Struct, structs
 from registry_server.search.words import beginnings_of, blocks_of, tokens_of
 from registry_server.storage import database
 from registry_server.storage.prepared import Among, Prepared
+from registry_server.storage.room import has_room_in
 from registry_server.storage.schema import documents, search_grams, search_words
 from registry_server.storage.statement_batch import RowChange, StatementBatch, deleting, inserting
+from rye.errors import RyeError
 from rye.text.ranking.mistakes import corrections_for, grams_of
 from rye.text.ranking.scoring import BEGINNING_LETTERS, Searched, terms_of
 from rye.text.ranking.words import LEAST_LETTERS
@@ -102,8 +105,12 @@ def settle_index(engine: sa.Engine) -> bool:
     adds to it, and when it vacuums.
 
     On SQLite two parts of the index become one. Each batch adds a part, each word of a search is looked up in every part, and the
-    batches themselves only merge four of a size. A step is short, because it holds SQLite's lock for writing.
+    batches themselves only merge four of a size. A step is short, because it holds SQLite's lock for writing. It takes no room
+    that the next batch may need.
     """
+    file = engine.url.database if engine.dialect.name == "sqlite" else None
+    if file and not has_room_in(Path(file).parent, _STEP_BYTES):
+        raise RyeError("storage-full", f"The disk of {file} has too little room for it.", "Free some space.")
     with database.change(engine) as connection:  # which waits for a lock no longer than it may
         if connection.dialect.name == "postgresql":
             _SETTLE.rows(connection)
@@ -123,6 +130,8 @@ _PARTS = 2
 """Parts of a size from which on a step merges them (https://www.sqlite.org/fts5.html, 6.8)."""
 _MERGED_PAGES = 64
 """What a step writes: 4 kB each, 15 to 40 ms."""
+_STEP_BYTES = 1_250_000
+"""The room that a step takes, before what it freed is used again: up to 0.6 MB in SQLite's write-ahead log, and in its file."""
 
 
 def put(connection: sa.Connection, document: SearchDocument) -> None:

@@ -45,7 +45,7 @@ class Behind:
         self._settled = time.monotonic()
         """When the text index was settled last."""
         self._unsettled = ""
-        """Why it was not, the last time."""
+        """Why it was not to the end, the last time."""
         self._ends = threading.Event()
 
     def start(self) -> None:
@@ -100,12 +100,12 @@ class Behind:
                 started = time.monotonic()
                 is_more = search.settle_index(self._engine)
                 ended = time.monotonic()
-                self._unsettled = ""
                 if not is_more or begun != self._begun or ended >= until:
                     break
                 self._copy_log()
                 if self._ends.wait(max(_PAUSE_SECONDS, _PAUSE_STEPS * (ended - started))):
                     break
+            self._unsettled = ""
         except RyeError as error:
             if str(error) != self._unsettled:  # it is tried after each batch
                 _log.warning("the search index was not settled and will be at the next heartbeat: %s", error)

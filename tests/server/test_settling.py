@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import cycle, pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
@@ -20,6 +22,7 @@ from registry_server.sequencer import behind
 from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import load
 from registry_server.storage import database
+from registry_server.storage.room import ROOM_BYTES
 from registry_server.storage.store_factory import public_objects, upload_objects
 from registry_server.upkeep.founding import found
 from rye.errors import RyeError
@@ -210,3 +213,46 @@ def test_what_fails_is_told_and_tried_again(
     sequencer.heartbeat()
     assert idle(sequencer)
     assert endless.steps == 1
+
+
+class Disk:
+    """A disk as :func:`shutil.disk_usage` shows it, with so many bytes free each time that it is asked."""
+
+    def __init__(self, *free: int) -> None:
+        self._free = cycle(free)
+        self.asked: list[Path] = []
+
+    def __call__(self, folder: Path) -> SimpleNamespace:
+        self.asked.append(Path(folder))
+        return SimpleNamespace(free=next(self._free))
+
+
+@pytest.mark.processes
+def test_on_a_full_disk_it_waits_for_room_and_says_so_once(
+    sequencer: Sequencer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Merging writes to a disk before it frees anything there: the room that is left is for batches."""
+    for first in range(0, 600, 200):
+        with database.writer(sequencer.engine) as connection:
+            documents.replace(connection, [], some(first, 200))
+    before = parts(sequencer.engine)
+    assert before > 2
+    full = Disk(ROOM_BYTES + 500_000)
+    monkeypatch.setattr(shutil, "disk_usage", full)
+    monkeypatch.setattr(documents, "_MERGED_PAGES", 1)
+    for _ in range(3):
+        sequencer.heartbeat()
+        assert idle(sequencer)
+    assert parts(sequencer.engine) == before
+    assert full.asked[-1] == sequencer.settings.data
+    assert caplog.text.count("too little room") == 1
+    monkeypatch.setattr(shutil, "disk_usage", Disk(3 * ROOM_BYTES, 0))
+    for _ in range(3):
+        sequencer.heartbeat()
+        assert idle(sequencer)
+    assert caplog.text.count("too little room") == 1, "it stopped again and again after a step, for the same reason"
+    monkeypatch.setattr(shutil, "disk_usage", Disk(3 * ROOM_BYTES))
+    sequencer.heartbeat()
+    assert idle(sequencer)
+    assert parts(sequencer.engine) == 1
+    assert caplog.text.count("not settled") == 1
