@@ -3,6 +3,11 @@
 A mirror (``rye mirror``), an export (``rye-registry export``), another server's address and the registry's own store
 contain the same static files. No source is trusted: its head must be signed by a log key of a root that follows from
 root 1, its entries must make the head's tree, and the whole log is audited before the first row is written.
+
+A crash can leave ``/head`` or ``/checkpoint`` the older one (:mod:`registry_server.sequencer.head_publication`), and witnesses
+keep ``/checkpoint`` behind on purpose. Whoever saw the newer one must see its log go on, so that one is restored: a
+``/checkpoint`` that ``/head`` has not reached becomes the head that belonged to it, whose other parts are in the log. If they
+are not, nothing older is restored in its place.
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
+from registry_server.sequencer.head_publication import shown_checkpoint
 from registry_server.settings import Settings
 from registry_server.storage import schema
 from registry_server.storage.objects import Objects
@@ -25,8 +31,9 @@ from registry_server.upkeep import backup_rows
 from rye.errors import RyeError
 from rye.limits import KIB, REGISTRY, RegistryLimits
 from rye.registry import mirroring
-from rye.registry.protocol import merkle, notes, wire
-from rye.registry.protocol.statements import Checkpoint, Root
+from rye.registry.protocol import merkle, notes, tiles, wire
+from rye.registry.protocol.statements import Checkpoint, Root, Snapshot
+from rye.registry.protocol.tiles import VerifiedTiles
 from rye.registry.protocol.wire import WireError
 from rye.registry.transport.factory import open_transport
 from rye.registry.transport.file import FileTransport
@@ -65,6 +72,10 @@ class RestoreSource(Protocol):
     head: bytes
     roots: list[bytes]
     """Signed notes, starting with root 1."""
+    noted: Checkpoint | None
+    """What its ``/checkpoint`` shows: a beginning of the head's log, or all of it. None: it has none."""
+    behind: str | None
+    """What is with its ``/head``, where :attr:`head` is the one of a newer ``/checkpoint``."""
 
     def entries(self, checkpoint: Checkpoint) -> Iterator[bytes]:
         """Yield all entries of the tree, in order."""
@@ -129,7 +140,7 @@ def open_source(name: str, settings: Settings, public: Objects) -> Iterator[Rest
             f"{name} is not a folder and not an address.",
             f"Give --from a mirror, an export, a backup, an https address, or {STORE} for the registry's own static files.",
         )
-    if "://" not in name and not (_static_folder(folder) / "head").is_file():
+    if "://" not in name and not _shows(_static_folder(folder)):
         if (folder / "database.db").is_file():
             raise RyeError(
                 "wrong-folder",
@@ -158,12 +169,24 @@ def check(source: RestoreSource, fingerprint: str | None) -> CheckedSource:
     for root in source.roots[1 : state.root_hint(source.head)]:  # a failed batch can have left a later one
         state = state.accept_root(root)
     # At the root's own time, which is never after its expiry: a log stays readable when its root has expired.
-    opened = state.open_head(source.head, state.root.time, _ANY_AGE)
+    try:
+        opened = state.open_head(source.head, state.root.time, _ANY_AGE)
+    except RyeError as error:
+        if source.noted is None or source.behind is None:
+            raise
+        raise _incomplete(source.noted, source.behind, error) from error
     state, head = state.accept_head(opened, {})
+    noted = source.noted or head.checkpoint
     auditor, leaves = Auditor(state.fingerprint), bytearray()
     for entry in source.entries(head.checkpoint):
         auditor.add(entry)
         leaves += merkle.leaf_hash(entry)
+        if auditor.size == noted.size and auditor.root_hash != noted.root_hash:
+            raise RyeError(
+                "source-damaged",
+                f"The source's /checkpoint shows {noted.size} log entries that differ from the first {noted.size} of its head.",
+                f"{_ANOTHER} Find out what wrote either file: a registry never shows two histories.",
+            )
     audit = auditor.finish()
     raise_first(audit, f"{_ANOTHER} If a newer rye-registry wrote this one, install that version.")
     if (audit.size, audit.root_hash) != (head.checkpoint.size, head.checkpoint.root_hash):
@@ -175,6 +198,15 @@ def check(source: RestoreSource, fingerprint: str | None) -> CheckedSource:
             "source-damaged", "The source's entries do not match the index that its head signs.", "Use another source."
         )
     return CheckedSource(source, state, head, audit, bytes(leaves))
+
+
+def _incomplete(noted: Checkpoint, behind: str, error: RyeError) -> RyeError:
+    return RyeError(
+        "source-damaged",
+        f"The source's /checkpoint shows {noted.size} log entries and {behind}, but they cannot be restored from here: {error}",
+        f"Put the missing file back from any copy, or restore from a mirror, an export or a backup with at least {noted.size} "
+        "entries. Nothing older is restored, because somebody may have seen these entries.",
+    )
 
 
 def _check_head(head: bytes) -> None:
@@ -206,7 +238,8 @@ class Copy:
     def __init__(self, transport: Transport, limits: RegistryLimits = REGISTRY) -> None:
         self._transport = transport
         self._check_protocol()
-        self.head = self._one(Request("head", limits.head_bytes))
+        self.behind: str | None = None
+        self.head, self.noted = self._newest(limits)
         self.roots: list[bytes] = []
         while len(self.roots) < limits.roots:
             (answer,) = transport.fetch_many([Request(f"root/{len(self.roots) + 1}", limits.root_bytes)])
@@ -242,15 +275,56 @@ class Copy:
         if isinstance(config, dict) and type(config.get("protocol")) is int:
             _check_version(wire.PROTOCOL_VERSION, config["protocol"])
 
-    def _one(self, request: Request) -> bytes:
-        (answer,) = self._transport.fetch_many([request])
-        if isinstance(answer, FetchError):
-            raise answer
-        return answer
+    def _newest(self, limits: RegistryLimits) -> tuple[bytes, Checkpoint | None]:
+        """Return the head, or the one that belonged to a newer ``/checkpoint``, and what ``/checkpoint`` shows.
+
+        Raises FetchError, RyeError ``source-damaged``.
+        """
+        head, checkpoint = self._transport.fetch_many(
+            [Request("head", limits.head_bytes), Request("checkpoint", limits.head_bytes)]
+        )
+        for answer in (head, checkpoint):
+            if isinstance(answer, FetchError) and answer.code != "fetch-not-found":
+                raise answer
+        note = checkpoint if isinstance(checkpoint, bytes) else None
+        noted = shown_checkpoint("checkpoint", note)
+        if isinstance(head, FetchError):
+            if note is None or noted is None or not noted.size:
+                raise head
+            self.behind = "there is no /head"
+            return self._head_of(note, noted, self.behind), noted
+        shown = shown_checkpoint("head", head)
+        if note is None or noted is None or shown is None or noted.size <= shown.size:
+            return head, noted
+        if noted.origin != shown.origin:
+            message = f"The source's /checkpoint is of {noted.origin}, but its /head of {shown.origin}."
+            raise RyeError("source-damaged", message, _ANOTHER)
+        self.behind = f"/head shows only {shown.size}"
+        return self._head_of(note, noted, self.behind), noted
+
+    def _head_of(self, note: bytes, noted: Checkpoint, behind: str) -> bytes:
+        """The head of this checkpoint: its snapshot is the last entry. Only the tree is checked here.
+
+        ``note``: its signed note. ``behind``: what is with ``/head``, for the error ``source-damaged``.
+        """
+        last = noted.size - 1
+        try:
+            *_, entry = mirroring.entries(self._transport, noted, first=last)
+            snapshot = Snapshot.parse(notes.parse(entry).text)
+            proving = mirroring.proved_tiles(self._transport, tiles.inclusion_tiles([last], noted.size), noted)
+            proof = merkle.inclusion_proof(last, noted.size, VerifiedTiles(proving, noted.size, noted.root_hash))
+        except RyeError as error:
+            raise _incomplete(noted, behind, error) from error
+        return wire.encode_head(
+            wire.Head(note.decode(), entry.decode(), [wire.encode_hash(node) for node in proof], snapshot.map)
+        )
 
 
 class Backup:
     """A backup that ``rye-registry backup`` wrote. Its database is read in one transaction: it does not change."""
+
+    noted: Checkpoint | None = None
+    behind: str | None = None
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -429,7 +503,12 @@ class _StoreTransport:
 
 def _static_folder(folder: Path) -> Path:
     """Return a copy's folder, or the ``public/`` in a registry's data folder."""
-    return folder / "public" if not (folder / "head").exists() and (folder / "public" / "head").exists() else folder
+    return folder / "public" if not _shows(folder) and _shows(folder / "public") else folder
+
+
+def _shows(folder: Path) -> bool:
+    """Whether a folder has ``/head`` or ``/checkpoint``."""
+    return (folder / "head").is_file() or (folder / "checkpoint").is_file()
 
 
 def _if_right(data: bytes, sha256: str, size: int) -> bytes | None:

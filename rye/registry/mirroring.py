@@ -99,7 +99,7 @@ def entries(
         level0 = [
             tiles.tile_at(0, index, size) for index in range(start, min(start + limits.entry_bundles_at_once, count))
         ]
-        hashes = _tiles(transport, level0, checkpoint, files)
+        hashes = proved_tiles(transport, level0, checkpoint, files)
         for tile, bundle in zip(level0, _entry_bundles(transport, level0, hashes, files), strict=True):
             files.write(tile.entries_path, tiles.encode_bundle(bundle))
             yield from bundle
@@ -305,10 +305,14 @@ class _Locked:
         return config.api is None and (self._root / "head").is_file()
 
 
-def _tiles(
-    transport: Transport, wanted: list[Tile], checkpoint: Checkpoint, files: MirrorFolder
+def proved_tiles(
+    transport: Transport, wanted: list[Tile], checkpoint: Checkpoint, folder: MirrorFolder | None = None
 ) -> Mapping[Tile, bytes]:
-    """Return these tiles with all that prove them, verified. Tiles in the folder that fail are fetched again."""
+    """Return these tiles with all that prove them, verified. Tiles in the folder that fail are fetched again.
+
+    Raises FetchError, TileError.
+    """
+    files = folder or MirrorFolder(None)
     needed = tiles.with_parents(wanted, checkpoint.size)
     known = {tile: data for tile in needed if (data := files.read(tile.path)) is not None and len(data) == tile.bytes}
     for cached in (known, {}):

@@ -353,6 +353,26 @@ def test_a_command_shows_what_witnesses_cosigned(
     assert problems(scene) == []
 
 
+@pytest.mark.parametrize("older", ["checkpoint", "head"])
+def test_a_lost_database_is_restored_from_the_newer_file(scene: Scene, older: str) -> None:
+    """Witnesses hold ``/checkpoint`` back; or it has their lines, and a crash left ``/head`` behind."""
+    scene.add("http://a", A)
+    scene.round()
+    head = scene.public.get("head") or b""
+    scene.publish("acme")
+    if older == "head":
+        scene.round()
+        scene.public.put("head", head)
+    scene.engine.dispose()
+    for suffix in ("", "-wal", "-shm"):
+        scene.settings.database_file.with_name(f"registry.db{suffix}").unlink(missing_ok=True)
+    assert scene.sizes()[:2] == ((4, 2) if older == "checkpoint" else (2, 4))
+    run("restore", "--from", "store", "--data", str(scene.settings.data))
+    assert scene.sizes()[:2] == (4, 4)
+    assert scene.log.is_shown()
+    assert problems(scene) == []
+
+
 def problems(scene: Scene) -> list[str]:
     with database.reader(scene.engine) as connection:
         return audit.verify(Ledger(connection), scene.public)
