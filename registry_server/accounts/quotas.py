@@ -35,7 +35,9 @@ class _Upload:
     token: str
     size: int
     writers: int = 0
-    """Requests that may still write it."""
+    """Requests that may still write it, or that came with it and are not answered."""
+    is_spare: bool = False
+    """Whether it came only with requests that were refused: nobody who waits, or uploaded it for later, needs it."""
 
 
 class Quotas:
@@ -105,27 +107,48 @@ class Quotas:
             self._add(token, sha256, size, earlier.writers + 1 if earlier is not None else 1)
             return True
 
-    def reserve(self, token: str, sizes: Mapping[str, int]) -> bool:
+    def reserve(
+        self, token: str, sizes: Mapping[str, int], exists: Callable[[str], bool] = lambda _sha256: False
+    ) -> bool:
         """Count uploads of a token that are about to be written, sizes by SHA-256. Those that are pending already stay
-        counted for their owner. False: the others do not fit, and nothing was counted."""
+        counted for their owner. False: the others do not fit, and nothing was counted.
+
+        ``exists``: whether one of the others was uploaded through another process, or before the start.
+        """
         with self._lock:
             new = [sha256 for sha256 in sizes if sha256 not in self._uploads]
             if not self._has_room(token, sum(sizes[sha256] for sha256 in new)):
                 return False
             for sha256 in new:
                 self._add(token, sha256, sizes[sha256], 0)
+                self._uploads[sha256].is_spare = not exists(sha256)
             for sha256 in sizes:
                 self._uploads[sha256].writers += 1
             return True
 
-    def settle(self, hashes: Iterable[str], exists: Callable[[str], bool]) -> None:
+    def settle(
+        self,
+        hashes: Iterable[str],
+        exists: Callable[[str], bool],
+        give_back: Callable[[str], None] | None = None,
+    ) -> None:
         """A request that :meth:`keep` or :meth:`reserve` was called for writes these no more. Those that do not exist count no
-        longer, unless another request may still write them."""
+        longer, unless another request may still write them.
+
+        ``give_back``: the request was refused; called for each that exists and that nobody needs any more, before anybody can
+        begin to need it.
+        """
         with self._lock:
             for sha256 in hashes:
-                self._uploads[sha256].writers -= 1
-                if not self._uploads[sha256].writers and not exists(sha256):
+                upload = self._uploads[sha256]
+                upload.writers -= 1
+                upload.is_spare &= give_back is not None
+                if upload.writers:
+                    continue
+                if not exists(sha256):
                     self._drop(sha256)
+                elif upload.is_spare and give_back is not None:
+                    give_back(sha256)
 
     def forget(self, hashes: Iterable[str]) -> None:
         """Count these uploads no longer: they were published. Those that a request may write again stay until it has."""

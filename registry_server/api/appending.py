@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from litestar import Request
@@ -12,7 +13,9 @@ from litestar.datastructures import State
 from registry_server.accounts.tokens import Account
 from registry_server.api.forwarded import client_address
 from registry_server.api.requests import service_of
+from registry_server.api.service import Service
 from registry_server.sequencer.acceptance import Candidate
+from registry_server.sequencer.batching import is_trouble
 from registry_server.sequencer.sequencer import Receipt, Sender
 from registry_server.settings import Settings
 from rye.errors import RyeError
@@ -21,6 +24,9 @@ from rye.registry.protocol.statements import OwnerProof
 
 _HASHED_HERE = MIB // 4
 """Bytes of files that are hashed on the event loop; more take longer than a thread's start."""
+
+_TIMEOUT = "publish-timeout"
+"""The code of a request that may still get into the log."""
 
 
 async def append(
@@ -43,26 +49,40 @@ async def append(
             reserved = service.reserve(account, files)
         else:
             reserved = await asyncio.to_thread(service.reserve, account, files)
-        if reserved is not None:
-            try:
-                candidates = await service.examiners.examine(account, texts, files, keeps=bool(files))
-            finally:
-                service.settle(reserved)
-        else:
-            examining = service.examiners.examine(account, texts, files)
-            keeping = asyncio.to_thread(service.keep_uploads, account, files)
-            kept, examined = await asyncio.gather(keeping, examining, return_exceptions=True)
-            candidates = _unless_failed(kept, examined)
-        future = service.sequencer.submit(candidates, sender, expected)
+        is_refused = False
+        try:
+            candidates = await _examine(service, account, texts, files, is_reserved=reserved is not None)
+            future = service.sequencer.submit(candidates, sender, expected)
+            return await _answer(service, future), candidates
+        except RyeError as error:
+            is_refused = error.code != _TIMEOUT and not is_trouble(error)
+            raise
+        finally:
+            if reserved is not None:
+                service.settle(reserved, is_refused=is_refused)
+
+
+async def _examine(
+    service: Service, account: Account, texts: Sequence[str], files: Sequence[bytes], *, is_reserved: bool
+) -> list[Candidate]:
+    """Examine the statements of a request, and keep its files. ``is_reserved``: whoever examines the files keeps them."""
+    examining = service.examiners.examine(account, texts, files, keeps=is_reserved and bool(files))
+    if is_reserved:
+        return await examining
+    keeping = asyncio.to_thread(service.keep_uploads, account, files)
+    kept, examined = await asyncio.gather(keeping, examining, return_exceptions=True)
+    return _unless_failed(kept, examined)
+
+
+async def _answer(service: Service, future: Future[Receipt]) -> Receipt:
     try:
-        receipt = await service.answers.wait(future, service.settings.answer_seconds)
+        return await service.answers.wait(future, service.settings.answer_seconds)
     except TimeoutError:
         raise RyeError(
-            "publish-timeout",
+            _TIMEOUT,
             "The statements are not in a signed checkpoint yet.",
             "Send the same request again: statements accepted in the meantime count as duplicates and succeed.",
         ) from None
-    return receipt, candidates
 
 
 def _unless_failed(kept: BaseException | None, examined: list[Candidate] | BaseException) -> list[Candidate]:

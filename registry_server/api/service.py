@@ -54,7 +54,7 @@ from registry_server.search.search_pool import SearchPool, search_engine
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.clock import steady_seconds
 from registry_server.sequencer.ledger import Ledger
-from registry_server.sequencer.sequencer import Receipt, Sequencer
+from registry_server.sequencer.sequencer import Receipt, Sequencer, expiring_since
 from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.objects import Folder
@@ -347,20 +347,33 @@ class Service:
         """Count files that came with statements as this account's uploads; the process that examines them writes
         them.
 
-        Returns their hashes, for :meth:`settle` once they are examined. None: :meth:`keep_uploads` is to keep them, because it
-        takes a look at the store. Raises RyeError.
+        Returns their hashes, for :meth:`settle` once the request is answered. None: :meth:`keep_uploads` is to keep them, because
+        it takes a look at the store. Raises RyeError.
         """
         self._check_sizes(contents)
         if not self.uploads.is_local or self._is_sweep_due():
             return None
         sizes = {sha256: len(content) for sha256, content in by_hash(contents).items()}
-        return list(sizes) if self.quotas.reserve(account.owner, sizes) else None
+        return list(sizes) if self.quotas.reserve(account.owner, sizes, self._is_uploaded) else None
 
-    def settle(self, hashes: Sequence[str]) -> None:
-        """These uploads are written, or are not going to be: those that do not exist count no longer."""
+    def settle(self, hashes: Sequence[str], *, is_refused: bool = False) -> None:
+        """These uploads are written, or are not going to be: those that do not exist count no longer.
+
+        ``is_refused``: neither they nor the statements that came with them are in the log. Those that no other request needs
+        expire in some minutes, and count until then. They are not deleted at once: a batch, of any server, may have found one a
+        moment ago, and takes nothing that expires as soon as that (:func:`registry_server.sequencer.sequencer.expiring_since`).
+        """
         self.quotas.settle(
-            hashes, lambda sha256: not self.uploads.is_local or self.uploads.modified(sha256) is not None
+            hashes,
+            lambda sha256: not self.uploads.is_local or self._is_uploaded(sha256),
+            self._expire_soon if is_refused else None,
         )
+
+    def _is_uploaded(self, sha256: str) -> bool:
+        return self.uploads.modified(sha256) is not None
+
+    def _expire_soon(self, sha256: str) -> None:
+        self.uploads.make_older(sha256, expiring_since(self.settings))
 
     def _check_sizes(self, contents: Sequence[bytes]) -> None:
         if any(len(content) > self.settings.blob_bytes for content in contents):

@@ -475,8 +475,7 @@ class Sequencer:
             for blob in blobs_of(candidate.statement)
         }
         rest = sorted(wanted - ledger.taken_down(wanted).keys())  # a replayed release does not bring them back
-        kept = self.settings.uploads_hours * 3600.0
-        oldest = time.time() - kept + min(_EXPIRY_SECONDS, kept / 2)
+        oldest = expiring_since(self.settings)
         times = dict(zip(rest, self.uploads.modified_all(rest), strict=True))
         uploaded = {sha256 for sha256, modified in times.items() if modified is not None and modified > oldest}
         others = [sha256 for sha256 in rest if sha256 not in uploaded]
@@ -548,6 +547,12 @@ class Sequencer:
                 locked()
             self._publication.replace(lambda: Ledger(locked()), published, self._fault)
         self.trouble = None
+
+
+def expiring_since(settings: Settings) -> float:
+    """The time of modification from which on back an upload does not become public: it is soon deleted."""
+    kept = settings.uploads_hours * 3600.0
+    return time.time() - kept + min(_EXPIRY_SECONDS, kept / 2)
 
 
 def _is_current(published: Published) -> bool:

@@ -230,6 +230,10 @@ class Bucket:
         """Ask for the objects concurrently."""
         return self._each(self.modified, paths)
 
+    def make_older(self, path: str, modified: float) -> None:
+        """Do nothing: a bucket sets all times itself."""
+        del path, modified
+
     def modified(self, path: str) -> float | None:
         """The service's modification time, or this process's own for what it has just uploaded."""
         recent = self._recent.get(path)

@@ -15,7 +15,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -112,6 +112,9 @@ class Objects(Protocol):
 
     def modified_all(self, paths: Sequence[str]) -> list[float | None]:
         """Return the same for several objects, asked concurrently where that is faster."""
+
+    def make_older(self, path: str, modified: float) -> None:
+        """Give the object an earlier time of modification, if it exists. A bucket sets all times itself, and keeps it."""
 
 
 class Folder:
@@ -253,6 +256,11 @@ class Folder:
     def modified_all(self, paths: Sequence[str]) -> list[float | None]:
         """Ask for the files one after the other."""
         return [self.modified(path) for path in paths]
+
+    def make_older(self, path: str, modified: float) -> None:
+        """Set the file's time. One that is gone or somebody else's keeps it."""
+        with suppress(OSError):
+            os.utime(self.root / path, (modified, modified))
 
     def remove_leftovers(self, older_than_seconds: float = 3600) -> None:
         """Delete temporary files that a killed process left."""

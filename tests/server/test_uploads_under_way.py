@@ -6,7 +6,9 @@ import asyncio
 import base64
 import hashlib
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,11 @@ import httpx
 import pytest
 
 from registry_server.api.examination import Examination
+from registry_server.api.examiners import NOBODY
+from registry_server.sequencer.sequencer import Receipt
 from registry_server.storage.objects import Folder
 from rye.errors import RyeError
+from rye.registry.protocol import wire
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.publisher import Publisher, error_code
 
@@ -164,3 +169,129 @@ def test_a_publish_that_is_sent_again_leaves_no_upload(local: LocalRegistry, acm
     local.service.sequencer.stop()
     assert kept(local) == []
     assert counted(local) == 0
+
+
+class TestRefused:
+    """A request that the log refuses after its files were kept gives their room back: they expire in some minutes."""
+
+    @pytest.fixture
+    def other(self, local: LocalRegistry, acme: Publisher) -> dict[str, list[str]]:
+        """A request that passes every examination, of a version that is in the log with other bytes."""
+        assert local.publish(acme, "a/good", local.token()).status_code == 200
+        self.rest(local)
+        data = acme.file("a/good", text="Other work")
+        return body(acme.note(acme.release("a/good", data)), data)
+
+    @staticmethod
+    def rest(local: LocalRegistry) -> None:
+        local.service.sequencer.stop()  # its clean-up comes after the answer
+        local.service.sequencer.start()
+
+    @staticmethod
+    def sweep(local: LocalRegistry, monkeypatch: pytest.MonkeyPatch, seconds: float = 630) -> None:
+        """Look for expired uploads as after so many seconds."""
+        now = time.time
+        with monkeypatch.context() as moved:
+            moved.setattr(time, "time", lambda: now() + seconds)
+            local.service._sweep(always=True)
+
+    @staticmethod
+    def at_once(local: LocalRegistry, *bodies: dict[str, list[str]]) -> list[httpx.Response]:
+        """Send requests of several tokens that become one batch."""
+        headers = [{"Authorization": f"Bearer {local.token()}"} for _ in bodies]
+        local.service.sequencer.stop()
+
+        async def ask() -> list[httpx.Response]:
+            asked = []
+            for number, (header, one) in enumerate(zip(headers, bodies, strict=True), 1):
+                posted = local.client.post("/api/v1/statements", headers=header, json=one)
+                asked.append(asyncio.create_task(posted))
+                while local.service.sequencer.waiting < number:
+                    await asyncio.sleep(0.01)
+            local.service.sequencer.start()
+            return await asyncio.gather(*asked)
+
+        return local.loop.run_until_complete(ask())
+
+    def test_its_files_and_their_count_go(
+        self, local: LocalRegistry, other: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        refused = local.post("/api/v1/statements", local.token(), json=other)
+        assert error_code(refused) == "version-exists"
+        assert len(kept(local)) == 1, "a batch may have found it a moment ago"
+        assert counted(local) > 0, "what is there counts"
+        self.sweep(local, monkeypatch)
+        assert (kept(local), counted(local)) == ([], 0)
+
+    def test_no_batch_takes_what_is_about_to_go(self, local: LocalRegistry, acme: Publisher) -> None:
+        """Else it could be deleted after the commit and before it is public."""
+        assert local.publish(acme, "a/one", local.token()).status_code == 200
+        two, one = acme.file("a/two"), acme.file("a/one", text="Other work")
+        both = body(acme.note(acme.release("a/two", two)), two, one)
+        both["notes"].append(acme.note(acme.release("a/one", one)))
+        assert error_code(local.post("/api/v1/statements", local.token(), json=both)) == "version-exists"
+        alone = body(acme.note(acme.release("a/two", two)))
+        assert error_code(local.post("/api/v1/statements", local.token(), json=alone)) == "blob-missing"
+        again = body(acme.note(acme.release("a/two", two)), two)
+        assert local.post("/api/v1/statements", local.token(), json=again).status_code == 200
+
+    @pytest.mark.parametrize("first", ["refused", "accepted"])
+    def test_what_another_request_of_the_batch_brought_as_well_is_published(
+        self, local: LocalRegistry, acme: Publisher, other: dict[str, list[str]], first: str
+    ) -> None:
+        data = acme.file("a/shared")
+        good = body(acme.note(acme.release("a/shared", data)), data)
+        bad = {name: other[name] + good[name] for name in other}
+        bodies = [bad, good] if first == "refused" else [good, bad]
+        codes = sorted(answer.status_code for answer in self.at_once(local, *bodies))
+        assert codes == [200, 409]
+        assert local.get(f"/{wire.blob_path(hashlib.sha256(data).hexdigest())}").content == data
+
+    def test_of_two_refused_requests_the_last_gives_back(
+        self, local: LocalRegistry, other: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert [answer.status_code for answer in self.at_once(local, other, other)] == [409, 409]
+        self.sweep(local, monkeypatch)
+        assert (kept(local), counted(local)) == ([], 0)
+
+    @pytest.mark.parametrize("way", ["by itself", "meanwhile", "before the start"])
+    def test_what_somebody_uploaded_for_later_stays(
+        self, local: LocalRegistry, other: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch, way: str
+    ) -> None:
+        other["blobs"].append(base64.b64encode(OTHER).decode())
+        submit = local.service.sequencer.submit
+
+        def uploading(*values: Any) -> Future[Receipt]:
+            local.service.keep_upload(NOBODY, SHA256, OTHER)
+            return submit(*values)
+
+        if way == "meanwhile":
+            monkeypatch.setattr(local.service.sequencer, "submit", uploading)
+        elif way == "before the start":
+            local.service.uploads.put_soon(SHA256, OTHER)
+        else:
+            assert local.blob(OTHER, local.token()).status_code == 201
+        assert error_code(local.post("/api/v1/statements", local.token(), json=other)) == "version-exists"
+        self.sweep(local, monkeypatch)
+        assert kept(local) == [SHA256]
+
+    @pytest.mark.parametrize("code", ["publish-timeout", "storage-full", "writer-silent"])
+    def test_files_of_a_request_that_may_be_in_the_log_stay(
+        self, local: LocalRegistry, acme: Publisher, monkeypatch: pytest.MonkeyPatch, code: str
+    ) -> None:
+        """It may have been committed, and nothing of it be public yet."""
+        data = acme.file("a/good")
+
+        async def wait(future: Future[Any], _seconds: float) -> None:
+            future.cancel()
+            if code == "publish-timeout":
+                raise TimeoutError
+            raise RyeError(code, "It failed.", "Try again.")
+
+        monkeypatch.setattr(local.service.sequencer, "submit", lambda *_values: Future())
+        monkeypatch.setattr(local.service.answers, "wait", wait)
+        sent = body(acme.note(acme.release("a/good", data)), data)
+        assert error_code(local.post("/api/v1/statements", local.token(), json=sent)) == code
+        self.sweep(local, monkeypatch)
+        assert len(kept(local)) == 1
+        assert counted(local) == len(data)
