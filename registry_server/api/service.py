@@ -7,7 +7,7 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -53,6 +53,7 @@ from registry_server.pages.page_cache import PageCache
 from registry_server.search.search_pool import SearchPool, search_engine
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.clock import steady_seconds
+from registry_server.sequencer.derived_files import owed_since
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Receipt, Sequencer, expiring_since
 from registry_server.settings import Settings
@@ -84,6 +85,8 @@ _NOTED_TOKENS = 10_000
 _FOREIGN_SECONDS = 5.0
 """How long a namespace that another registry has counts as not claimed here."""
 _SWEEP_SECONDS = 60.0
+_LEFT_BATCHES = 2
+"""Full batches whose uploads a start looks for: that being committed, and the one that was being cleaned up after."""
 _NOTING_SECONDS = 0.25
 """How long a request waits for its token's use to be recorded."""
 
@@ -185,7 +188,7 @@ class Service:
                 wire.Config(wire.PROTOCOL_VERSION, self.origin, self.settings.api, self.suggested_policy)
             ),
         )
-        self._sweep()
+        self._sweep(left=self._newest_blobs())
         self.staging.sweep()
         self.sequencer.start()
         if self.settings.webhooks:
@@ -468,8 +471,21 @@ class Service:
         with database.reader(self.engine) as connection:
             return lags(records.listing(connection), size, time.time())
 
-    def _sweep(self, *, always: bool = False) -> None:
-        """Delete expired uploads that nothing refers to and count the rest, unless that was done a moment ago."""
+    def _newest_blobs(self) -> Set[str]:
+        """The files of the newest releases. A server that was killed between a batch's commit and its clean-up left their
+        uploads."""
+        with database.reader(self.engine) as connection:
+            ledger = Ledger(connection)
+            published = ledger.published()
+            size = published.size if published is not None else 0
+            return owed_since(ledger, max(size - _LEFT_BATCHES * self.settings.batch_statements, 0), size).blobs
+
+    def _sweep(self, *, always: bool = False, left: Set[str] = frozenset()) -> None:
+        """Delete expired uploads that nothing refers to and count the rest, unless that was done a moment ago.
+
+        ``left``: files of releases, which are public once the store shows the newest head. Their uploads are deleted as well, as
+        after each batch: one that found such an upload finds the public file instead.
+        """
         with self._sweeping:
             if not always and not self._is_sweep_due():
                 return
@@ -479,7 +495,8 @@ class Service:
             present: dict[str, int] = {}
             expired = []
             for path, size, modified in list(self.uploads.listing()):
-                if may_expire and modified < time.time() - self.settings.uploads_hours * 3600:
+                is_over = path in left or modified < time.time() - self.settings.uploads_hours * 3600
+                if may_expire and is_over:
                     expired.append(path)
                 else:
                     present[path] = size

@@ -15,10 +15,14 @@ from typing import Any
 import httpx
 import pytest
 
+from registry_server.accounts import registry_keys
 from registry_server.api.examination import Examination
 from registry_server.api.examiners import NOBODY
-from registry_server.sequencer.sequencer import Receipt
+from registry_server.sequencer.ledger import Ledger
+from registry_server.sequencer.sequencer import Receipt, Sequencer
+from registry_server.storage import database
 from registry_server.storage.objects import Folder
+from registry_server.upkeep import audit
 from rye.errors import RyeError
 from rye.registry.protocol import wire
 from tests.scenes.local_registry import LocalRegistry
@@ -28,6 +32,7 @@ pytestmark = pytest.mark.processes
 
 OTHER = b"a file that no statement refers to"
 SHA256 = hashlib.sha256(OTHER).hexdigest()
+ONE = hashlib.sha256(b"1").hexdigest()
 
 
 @pytest.fixture
@@ -295,3 +300,60 @@ class TestRefused:
         self.sweep(local, monkeypatch)
         assert len(kept(local)) == 1
         assert counted(local) == len(data)
+
+
+class TestKilled:
+    """A server that is killed between a batch's commit and its clean-up leaves uploads of public files. The next start deletes
+    them, and nothing else."""
+
+    @staticmethod
+    def killed(data: Path) -> Publisher:
+        """Publish one release, and end before the clean-up; another upload waits."""
+        acme = Publisher("acme")
+        with LocalRegistry(data) as local:
+            sequencer = local.service.sequencer
+            sequencer.append([[acme.claim_candidate()]])
+            local.service.uploads.put_soon(ONE, b"1")
+            local.service.uploads.put_soon(SHA256, OTHER)
+            (receipt,) = sequencer.work([[acme.candidate("a/one", sha256=ONE)]], None)
+            assert isinstance(receipt, Receipt)
+            assert kept(local) == sorted([ONE, SHA256])
+        return acme
+
+    def test_a_start_deletes_what_is_public(self, tmp_path: Path) -> None:
+        self.killed(tmp_path / "data")
+        with LocalRegistry(tmp_path / "data", make=False) as local:
+            assert kept(local) == [SHA256]
+            assert local.service.quotas.kept_bytes == len(OTHER)
+            assert local.get(f"/{wire.blob_path(ONE)}").content == b"1"
+
+    def test_while_the_store_shows_less_nothing_is_deleted(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.killed(tmp_path / "data")
+        monkeypatch.setattr(Sequencer, "is_shown", lambda _sequencer: False)
+        with LocalRegistry(tmp_path / "data", make=False) as local:
+            assert kept(local) == sorted([ONE, SHA256])
+
+    @pytest.mark.parametrize("step", ["begun", "appended", "committed"])
+    def test_a_batch_of_another_server_keeps_its_file(self, tmp_path: Path, step: str) -> None:
+        """Another release of the same bytes, whose batch may have found the upload already."""
+        acme = self.killed(tmp_path / "data")
+        with LocalRegistry(tmp_path / "data", make=False) as local:
+            service = local.service
+            service.uploads.put_soon(ONE, b"1")
+
+            def starting(now: str) -> None:
+                if now == step:
+                    assert service._newest_blobs() == {ONE}
+                    service._sweep(always=True, left=frozenset({ONE}))
+                    assert kept(local) == ([SHA256] if step != "committed" else sorted([ONE, SHA256]))
+
+            keys = registry_keys.in_folder(service.settings.keys, "log")
+            stores = Folder(service.settings.public), Folder(service.settings.uploads)
+            other = Sequencer(service.engine, *stores, keys, service.settings, fault=starting)
+            (receipt,) = other.append([[acme.candidate("a/two", sha256=ONE)]])
+            assert isinstance(receipt, Receipt)
+            assert local.get(f"/{wire.blob_path(ONE)}").content == b"1"
+            with database.reader(service.engine) as connection:
+                assert audit.verify(Ledger(connection), service.public) == []
