@@ -241,7 +241,7 @@ def _named(connection: sa.Connection, within: _Within, question: Question) -> li
     if not item_id or (within.namespaces is not None and item_id.partition("/")[0] not in within.namespaces):
         return []
     kinds = KINDS if within.kind is None else [within.kind]
-    return list(connection.scalars(_EXACT, {"names": [f"{kind}:{item_id}" for kind in kinds]}))
+    return [number for (number,) in _EXACT.rows(connection, {"some": [f"{kind}:{item_id}" for kind in kinds]})]
 
 
 def _newest(within: _Within, shares: list[float]) -> int | None:
@@ -302,7 +302,7 @@ def _numbers(
 
 
 _LARGEST = Prepared(sa.text("SELECT max(number) FROM documents"))
-_EXACT = sa.text("SELECT number FROM documents WHERE name IN :names").bindparams(sa.bindparam("names", expanding=True))
+_EXACT = Prepared(sa.select(documents.c.number).where(Among(documents.c.name)))
 
 
 class _Document(NamedTuple):
@@ -409,28 +409,55 @@ def _meant(connection: sa.Connection, within: _Within, word: str) -> list[str]:
     """Return corrections of ``word``: words of ids in the visible namespaces."""
     if not allowed_mistakes(word):
         return []
-    grams = grams_of(word)[:GRAMS]
     values: dict[str, object] = {
         "least": len(word) - allowed_mistakes(word),
         "most": len(word) + allowed_mistakes(word),
     }
-    allowed = ""
     if within.visible is not None:
         values["visible"] = within.visible
-        mine = _is_visible(within.is_sqlite, "namespace")
-        count = f"SELECT count(*) FROM (SELECT 1 FROM search_words WHERE {mine} LIMIT {_VISIBLE_WORDS + 1}) AS w"
-        if connection.scalar(sa.text(count), {"visible": values["visible"]}) <= _VISIBLE_WORDS:
-            fitting = f"SELECT DISTINCT word FROM search_words WHERE {mine} AND length(word) BETWEEN :least AND :most"
-            return meant(word, connection.scalars(sa.text(fitting), values))
-        allowed = f"WHERE EXISTS (SELECT 1 FROM search_words WHERE word = near.word AND {mine}) "
+        some = {"visible": within.visible, "counted": _VISIBLE_WORDS + 1}
+        ((count,),) = _own_words(within.is_sqlite).rows(connection, some)
+        if count <= _VISIBLE_WORDS:
+            return meant(word, (own for (own,) in _own_fitting(within.is_sqlite).rows(connection, values)))
+    grams = grams_of(word)[:GRAMS]
+    values |= {f"gram{at}": gram for at, gram in enumerate(grams)} | {"of_a_gram": _WORDS_OF_A_GRAM}
+    near = _near(within.is_sqlite, len(grams), within.visible is not None).rows(connection, values)
+    return nearest(word, (other for (other,) in near if other != word), CORRECTIONS)
+
+
+@cache
+def _own_words(is_sqlite: bool) -> Prepared:
+    """Return the statement for how many words the visible namespaces have, of which at most ``counted`` are counted."""
+    mine = _is_visible(is_sqlite, "namespace")
+    return Prepared(sa.text(f"SELECT count(*) FROM (SELECT 1 FROM search_words WHERE {mine} LIMIT :counted) AS w"))
+
+
+@cache
+def _own_fitting(is_sqlite: bool) -> Prepared:
+    """Return the statement for the words of the visible namespaces that have ``least`` to ``most`` letters."""
+    mine = _is_visible(is_sqlite, "namespace")
+    return Prepared(
+        sa.text(f"SELECT DISTINCT word FROM search_words WHERE {mine} AND length(word) BETWEEN :least AND :most")
+    )
+
+
+@cache
+def _near(is_sqlite: bool, grams: int, is_limited: bool) -> Prepared:
+    """Return the statement for the words that share the most of the trigrams ``gram0``, ``gram1``, ...; of a trigram it
+    looks at ``of_a_gram`` words."""
     parts = (
         f"SELECT * FROM (SELECT word FROM search_grams WHERE gram = :gram{at} AND letters BETWEEN :least AND :most "
-        f"ORDER BY letters, word LIMIT {_WORDS_OF_A_GRAM}) AS g{at}"
-        for at in range(len(grams))
+        f"ORDER BY letters, word LIMIT :of_a_gram) AS g{at}"
+        for at in range(grams)
     )
-    text = sa.text(
-        f"SELECT word FROM (SELECT word, count(*) AS shared FROM ({' UNION ALL '.join(parts)}) AS every GROUP BY word) "
-        f"AS near {allowed}ORDER BY shared DESC, word LIMIT {COMPARED}"
+    allowed = (
+        f"WHERE EXISTS (SELECT 1 FROM search_words WHERE word = near.word AND {_is_visible(is_sqlite, 'namespace')}) "
+        if is_limited
+        else ""
     )
-    values |= {f"gram{at}": gram for at, gram in enumerate(grams)}
-    return nearest(word, (other for other in connection.scalars(text, values) if other != word), CORRECTIONS)
+    return Prepared(
+        sa.text(
+            f"SELECT word FROM (SELECT word, count(*) AS shared FROM ({' UNION ALL '.join(parts)}) AS every GROUP BY word) "
+            f"AS near {allowed}ORDER BY shared DESC, word LIMIT {COMPARED}"
+        )
+    )

@@ -68,6 +68,11 @@ def mistakes_between(word: str, other: str, most: int) -> int:
     """
     if abs(len(word) - len(other)) > most:
         return most + 1
+    if len(set(word).difference(other)) > most or len(set(other).difference(word)) > most:
+        return most + 1  # a mistake brings or removes one letter at most
+    word, other = _where_they_differ(word, other)
+    if not word or not other:
+        return len(word) + len(other)
     before: list[int] = []
     above = list(range(len(other) + 1))
     for row, letter in enumerate(word, 1):
@@ -81,3 +86,14 @@ def mistakes_between(word: str, other: str, most: int) -> int:
             return most + 1
         before, above = above, line
     return min(above[-1], most + 1)
+
+
+def _where_they_differ(word: str, other: str) -> tuple[str, str]:
+    """Return two words without the beginning and the end that they share: these add no mistakes."""
+    start, least = 0, min(len(word), len(other))
+    while start < least and word[start] == other[start]:
+        start += 1
+    end = 0
+    while end < least - start and word[-1 - end] == other[-1 - end]:
+        end += 1
+    return word[start : len(word) - end], other[start : len(other) - end]

@@ -13,9 +13,10 @@ other item can change it, and items that a reader may not see leave no trace in 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
@@ -247,78 +248,73 @@ def _id_like() -> re.Pattern[str]:
     return re.compile(r"[a-z0-9/_-]{1,1100}")
 
 
-def score(question: Question, item_id: str, terms: str) -> float:
-    """Return how well an item answers a question: 0 (not at all) to 1 (the question is its whole id).
+def scores(question: Question, ids: Sequence[str], terms: Sequence[str]) -> list[float]:
+    """Return how well each item answers a question: 0 (not at all) to 1 (the question is its whole id).
 
-    ``terms``: :func:`terms_of` the item.
+    ``terms``: :func:`terms_of` each of the items ``ids``. They are read as one text: most of what a word may stand for is in none
+    of the items, and is then looked for once and not in each. This is the innermost loop of a search.
     """
-    return _score(question, _needles(question), item_id, terms)
-
-
-_Needles = list[tuple[float, list[tuple[float, str, int]], list[tuple[float, list[str]]]]]
-"""For each clause its share of the whole, what is looked for in the terms of an item with the factor and the place of the
-strength behind it (0: behind the next colon), and the alternatives of several words. The greatest factors come first."""
-
-
-def _needles(question: Question) -> _Needles:
-    """Prepare a question for many items: this is the innermost loop of a search."""
+    read = _Read(terms)
+    shares = [0.0] * len(ids)
     possible = sum(clause.weight for clause in question.clauses)
-    found: _Needles = []
     for clause in question.clauses:
-        ones: list[tuple[float, str, int]] = []
-        several: list[tuple[float, list[str]]] = []
-        for each in sorted(clause.alternatives, key=lambda each: -each.factor):
-            needles = [f" {word}" if each.is_beginning else f" {word}:" for word in each.stems]
-            if len(needles) > 1:
-                several.append((each.factor, needles))
-            else:
-                ones.append((each.factor / _LEVELS, needles[0], 0 if each.is_beginning else len(needles[0])))
-        found.append((clause.weight / possible, ones, several))
-    return found
+        part = clause.weight / possible
+        for at, strength in _best(clause, read).items():
+            shares[at] += part * strength
+    name, typed = question.name, question.typed
+    for at, item_id in enumerate(ids):
+        if name and item_id.endswith(name[-1]) and joined(item_id.rpartition("/")[2]) == name:
+            shares[at] = WHOLE_NAME + (1 - WHOLE_NAME) * shares[at]
+        elif "/" in typed and item_id.startswith(typed):
+            shares[at] = WHOLE_NAME * shares[at] + (1 - WHOLE_NAME)
+    points = [round(share * HIGHEST, 4) if share else 0.0 for share in shares]
+    return [1.0 if item_id == typed else each for item_id, each in zip(ids, points, strict=True)] if typed else points
 
 
-def _present(needles: _Needles, terms: str) -> _Needles:
-    """Leave out what none of the items has, given by all their terms: most of what a word may stand for, so that it is looked for
-    once and not in each of them."""
-    return [
-        (
-            weight,
-            [one for one in ones if one[1] in terms],
-            [words for words in several if all(map(terms.__contains__, words[1]))],
-        )
-        for weight, ones, several in needles
-    ]
+def _best(clause: Clause, read: _Read) -> dict[int, float]:
+    """Return what the best match of a word counts in each item that has one, by the item's place."""
+    best: dict[int, float] = {}
+    for each in clause.alternatives:
+        if len(each.stems) == 1:
+            factor = each.factor / _LEVELS
+            counts = {at: factor * level for at, level in read.levels(each.stems[0], each.is_beginning).items()}
+        else:
+            every = [read.levels(word, False) for word in each.stems]
+            both = set(every[0]).intersection(*every[1:])
+            counts = {at: each.factor * (min(levels[at] for levels in every) / _LEVELS) for at in both}
+        if best:
+            counts = {at: count for at, count in counts.items() if count > best.get(at, 0.0)}
+        best.update(counts)
+    return best
 
 
-def _score(question: Question, needles: _Needles, item_id: str, terms: str) -> float:
-    if question.typed == item_id:
-        return 1.0
-    share, find = 0.0, terms.find
-    for weight, ones, several in needles:
-        best = 0.0
-        for factor, needle, behind in ones:
-            if factor * _LEVELS <= best:
-                break
-            at = find(needle)
-            if at >= 0:
-                strength = factor * (ord(terms[at + behind if behind else find(":", at) + 1]) - _FIRST)
-                if strength > best:
-                    best = strength
-        for factor, words in several:
-            if factor > best and all(map(terms.__contains__, words)):
-                best = max(best, factor * min(_strength(each, terms) for each in words))
-        share += weight * best
-    name = question.name
-    if name and item_id.endswith(name[-1]) and joined(item_id.rpartition("/")[2]) == name:
-        share = WHOLE_NAME + (1 - WHOLE_NAME) * share
-    elif "/" in question.typed and item_id.startswith(question.typed):
-        share = WHOLE_NAME * share + (1 - WHOLE_NAME)
-    return round(share * HIGHEST, 4)
+class _Read:
+    """The terms of some items as one text. What was looked for is remembered: neighbouring words may stand for the same."""
 
+    def __init__(self, terms: Sequence[str]) -> None:
+        self._text = "".join(terms)
+        self._starts = list(accumulate(map(len, terms), initial=0))
+        self._known: dict[tuple[str, bool], dict[int, int]] = {}
 
-def _strength(needle: str, terms: str) -> float:
-    """Return the strength of a stem that an item has."""
-    return (ord(terms[terms.find(needle) + len(needle)]) - _FIRST) / _LEVELS
+    def levels(self, word: str, is_beginning: bool) -> dict[int, int]:
+        """Return the level of a stem, or of the first stem that begins with it, in each item that has it, by the item's place."""
+        levels = self._known.get((word, is_beginning))
+        if levels is None:
+            levels = self._known[word, is_beginning] = self._look(
+                f" {word}" if is_beginning else f" {word}:", is_beginning
+            )
+        return levels
+
+    def _look(self, needle: str, is_beginning: bool) -> dict[int, int]:
+        text, starts, find, length = self._text, self._starts, self._text.find, len(needle)
+        levels: dict[int, int] = {}
+        found, following = find(needle), 0
+        while found >= 0:
+            following = bisect_right(starts, found, following)
+            behind = find(":", found) + 1 if is_beginning else found + length
+            levels[following - 1] = ord(text[behind]) - _FIRST
+            found = find(needle, starts[following])
+        return levels
 
 
 class Rankable(Protocol):
@@ -351,8 +347,8 @@ def ranked(question: Question, items: Iterable[_Item], *, weak: bool = False) ->
     unless the question is their id.
     """
     every = list(items)
-    needles = _present(_needles(question), "".join([item.terms for item in every]))
-    scored = [(points, item) for item in every if (points := _score(question, needles, item.id, item.terms)) > 0]
+    points_of = scores(question, [item.id for item in every], [item.terms for item in every])
+    scored = [(points, item) for points, item in zip(points_of, every, strict=True) if points > 0]
     least = 0.0 if weak else LEAST_SHARE * min(max((points for points, _ in scored), default=0.0), HIGHEST)
     kept = [
         (points / DEPRECATED if item.deprecated and points < 1 else points, item)
