@@ -73,15 +73,25 @@ def commonest_word(question: Question) -> AllOf:
 def occurrence(clause: Clause) -> AllOf:
     """Return the query for a word itself, or a word that begins with it."""
     own = [other for other in clause.alternatives[1:] if other.is_beginning]
-    return (tuple(map(_term, (clause.alternatives[0], *own))),)
+    return (_distinct(map(_term, (clause.alternatives[0], *own))),)
 
 
 def _any(clauses: Iterable[Clause]) -> AnyOf:
-    return tuple(dict.fromkeys(term for clause in clauses for term in _terms(clause)))
+    return _distinct(term for clause in clauses for term in _terms(clause))
 
 
 def _terms(clause: Clause, mark: str = "") -> AnyOf:
-    return tuple(dict.fromkeys(_term(each, mark) for each in clause.alternatives))
+    return _distinct(_term(each, mark) for each in clause.alternatives)
+
+
+def _distinct(terms: Iterable[Term]) -> AnyOf:
+    """Return each term once, without those that a beginning among them finds as well: each costs a look-up, and a step for each
+    of its items."""
+    every = dict.fromkeys(terms)
+    beginnings = [term for term in every if term.is_prefix]
+    return tuple(
+        term for term in every if not any(term.token.startswith(each.token) and term != each for each in beginnings)
+    )
 
 
 def _term(alternative: Alternative, mark: str = "") -> Term:

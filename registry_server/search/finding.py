@@ -225,10 +225,9 @@ def _candidates(connection: sa.Connection, within: _Within, question: Question) 
     named = _named(connection, within, question)
     best = dict.fromkeys(named)
     steps = asking.steps(question, wanted, is_answered=bool(named))
-    shares = _shares(connection, within, steps)
+    shares = _Shares(connection, within, steps)
     for step in steps:
-        newest = _newest(within, [shares.get(part, 0.0) for part in (*step.asked, *within.facets())])
-        best.update(dict.fromkeys(_numbers(connection, within, step.asked, step.most, newest)))
+        best.update(dict.fromkeys(_in_step(connection, within, step, shares)))
         if len(best) >= wanted:
             break
     in_turn = list(dict.fromkeys([*best, *every]))[:CANDIDATES]
@@ -244,43 +243,82 @@ def _named(connection: sa.Connection, within: _Within, question: Question) -> li
     return [number for (number,) in _EXACT.rows(connection, {"some": [f"{kind}:{item_id}" for kind in kinds]})]
 
 
-def _newest(within: _Within, shares: list[float]) -> int | None:
-    """Return how many blocks a query for all of some parts is about, given the parts' shares; None: it is about all documents."""
-    read = sum(shares)
-    if len(shares) < 2 or not all(shares) or within.largest * read <= READ:
-        return None
-    return max(sum(block.size * read <= READ for block in within.blocks), 1)
+def _in_step(connection: sa.Connection, within: _Within, step: IndexQuery, shares: _Shares) -> list[int]:
+    """Return the documents that one step finds. On PostgreSQL the newest small block often has enough, and then nothing has to be
+    known about the parts."""
+    parts = (*step.asked, *within.facets())
+    if not shares.can_limit(parts):
+        return _numbers(connection, within, step.asked, step.most)
+    if not within.is_sqlite:
+        first = _numbers(connection, within, step.asked, step.most, 1)
+        if len(first) == step.most:
+            return first
+    newest = shares.newest(parts)
+    if within.is_sqlite:
+        return _numbers(connection, within, step.asked, step.most, newest)
+    if newest == 1:
+        return []
+    found = _numbers(connection, within, step.asked, step.most, newest, looked_in=1)
+    return found if newest is None or len(found) == step.most else []
 
 
-def _shares(connection: sa.Connection, within: _Within, steps: list[IndexQuery]) -> dict[AnyOf, float]:
-    """Return which share of the newest documents has each part of the queries for several, asked for at once: 0 if few have it.
-    Empty if it need not be known.
+class _Shares:
+    """Which share of the newest documents has each part of the queries for several: 0 if few have it. Each is asked for once,
+    when it is needed.
 
     On SQLite it is estimated from the :data:`_PROBED` newest documents that have the part, on PostgreSQL from the newest small
     block.
     """
-    every = (part for step in steps for part in (*step.asked, *within.facets()) if len(step.asked) > 1)
-    parts = list(dict.fromkeys(every))
-    if within.is_many or not within.blocks or not parts:
-        return {}
-    token, size = within.blocks[0]
-    values: dict[str, object] = {"behind": _PROBED - 1} if within.is_sqlite else {"block": f"'{token}'"}
-    for at, part in enumerate(parts):
-        values[f"asked{at}"] = asking.fts5((part,)) if within.is_sqlite else asking.tsqueries((part,))[0]
-    (found,) = _probe(within.is_sqlite, len(parts)).rows(connection, values)
-    if within.is_sqlite:
-        shares = [0.0 if oldest is None else _PROBED / (within.largest + 1 - oldest) for oldest in found]
-    else:
-        shares = [count / size if count >= _PROBED else 0.0 for count in found]
-    return dict(zip(parts, shares, strict=True))
+
+    def __init__(self, connection: sa.Connection, within: _Within, steps: list[IndexQuery]) -> None:
+        self._connection, self._within = connection, within
+        asked = [part for step in steps if len(step.asked) > 1 for part in (*step.asked, *within.facets())]
+        self._askable = frozenset(asked if within.blocks and not within.is_many else ())
+        self._known: dict[AnyOf, float] = {}
+
+    def can_limit(self, parts: AllOf) -> bool:
+        """Whether a query for all of the parts may be about the newest blocks only."""
+        return len(parts) > 1 and self._askable.issuperset(parts)
+
+    def newest(self, parts: AllOf) -> int | None:
+        """Return how many blocks a query for all of the parts is about; None: it is about all documents."""
+        self._ask([part for part in dict.fromkeys(parts) if part not in self._known])
+        shares = [self._known[part] for part in parts]
+        read = sum(shares)
+        if not all(shares) or self._within.largest * read <= READ:
+            return None
+        return max(sum(block.size * read <= READ for block in self._within.blocks), 1)
+
+    def _ask(self, parts: list[AnyOf]) -> None:
+        if not parts:
+            return
+        within = self._within
+        token, size = within.blocks[0]
+        values: dict[str, object] = {"behind": _PROBED - 1} if within.is_sqlite else {"block": f"'{token}'"}
+        for at, part in enumerate(parts):
+            values[f"asked{at}"] = asking.fts5((part,)) if within.is_sqlite else asking.tsqueries((part,))[0]
+        (found,) = _probe(within.is_sqlite, len(parts)).rows(self._connection, values)
+        for part, oldest_or_count in zip(parts, found, strict=True):
+            if within.is_sqlite:
+                share = 0.0 if oldest_or_count is None else _PROBED / (within.largest + 1 - oldest_or_count)
+            else:
+                share = oldest_or_count / size if oldest_or_count >= _PROBED else 0.0
+            self._known[part] = share
 
 
 def _numbers(
-    connection: sa.Connection, within: _Within, asked: AllOf, most: int, newest: int | None = None
+    connection: sa.Connection,
+    within: _Within,
+    asked: AllOf,
+    most: int,
+    newest: int | None = None,
+    looked_in: int = 0,
 ) -> list[int]:
-    """Return the numbers of at most ``most`` documents, among all of them or those of the ``newest`` smallest blocks."""
+    """Return the numbers of at most ``most`` documents, among all of them or those of the ``newest`` smallest blocks.
+
+    ``looked_in``: so many blocks do not have enough. PostgreSQL does not look in them again."""
     every = (*asked, *within.facets())
-    blocks = within.blocks[:newest]
+    blocks = within.blocks[looked_in:newest]
     if within.is_sqlite:
         if newest is not None:
             every = (*every, (Term(blocks[-1].token),))
@@ -354,6 +392,8 @@ def _statement(shape: _Shape) -> Prepared:
         table = "documents_fts f" + (" JOIN documents d ON d.number = f.rowid" if shape.is_limited else "")
         where = f"documents_fts MATCH :asked0{_allowed(shape)}"
         return Prepared(sa.text(f"SELECT f.rowid FROM {table} WHERE {where} ORDER BY f.rowid DESC LIMIT :most"))
+    if shape.is_recent and shape.blocks == 1:
+        return Prepared(sa.text(_matching(shape, [], "block0")))
     sources: dict[str, str] = {}
     tried: list[str] = []
     needed: list[str] = []
@@ -378,14 +418,14 @@ def _probe(is_sqlite: bool, parts: int) -> Prepared:
         "(SELECT f.rowid FROM documents_fts f WHERE documents_fts MATCH :asked{} ORDER BY f.rowid DESC LIMIT 1 OFFSET :behind)"
         if is_sqlite
         else "(SELECT count(*) FROM documents_fts d "
-        "WHERE d.tokens @@ CAST(:block AS tsquery) AND d.tokens @@ CAST(:asked{} AS tsquery))"
+        "WHERE d.tokens @@ CAST(:asked{} AS tsquery) AND d.tokens @@ CAST(:block AS tsquery))"
     )
     return Prepared(sa.text(f"SELECT {', '.join(one.format(at) for at in range(parts))}"))
 
 
 def _matching(shape: _Shape, needed: list[str], block: str = "") -> str:
     """Return the query of PostgreSQL. ``needed``: what must be true, or nothing is read."""
-    asked = [*([block] if block else []), *(f"asked{at}" for at in range(shape.conditions))]
+    asked = [*(f"asked{at}" for at in range(shape.conditions)), *([block] if block else [])]
     where = " AND ".join(f"d.tokens @@ CAST(:{parameter} AS tsquery)" for parameter in asked)
     limit = f"(CASE WHEN {' AND '.join(needed)} THEN :most ELSE 0 END)" if needed else ":most"
     return f"SELECT d.number FROM documents_fts d WHERE {where}{_allowed(shape)} LIMIT {limit}"

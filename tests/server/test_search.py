@@ -85,6 +85,14 @@ class TestWhatIsFound:
         assert ids(connection, very_long) == [f"acme/{very_long}"]
         assert ids(connection, f"acme/{very_long[:-2]}")[0] == f"acme/{very_long}"  # as a prefix of an id
 
+    def test_what_a_beginning_finds_as_well_is_not_looked_up_again(self) -> None:
+        """The whole word, and itself joined to the next one, begin with it."""
+        red, *_ = asking.steps(question_of("red green"), 1)[2].asked  # type: ignore[arg-type]
+        assert red == (asking.Term("red", is_prefix=True),)
+        (name,) = asking.steps(question_of("merging"), 1)[0].asked  # type: ignore[arg-type]
+        assert {asking.Term("/merg"), asking.Term("/merging", is_prefix=True)} <= set(name)
+        assert asking.occurrence(question_of("red").clauses[0]) == ((asking.Term("red", is_prefix=True),),)  # type: ignore[union-attr]
+
     def test_sqlite_has_an_index_of_every_beginning_that_is_asked_for(self, connection: sa.Connection) -> None:
         (made,) = connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE name = 'documents_fts'").one()
         indexed = {int(letters) for letters in re.findall(r"prefix='([\d ]+)'", made)[0].split()}
