@@ -262,19 +262,24 @@ def scores(question: Question, ids: Sequence[str], terms: Sequence[str]) -> list
         for at, strength in _best(clause, read).items():
             shares[at] += part * strength
     name, typed = question.name, question.typed
-    for at, item_id in enumerate(ids):
-        if name and item_id.endswith(name[-1]) and joined(item_id.rpartition("/")[2]) == name:
-            shares[at] = WHOLE_NAME + (1 - WHOLE_NAME) * shares[at]
-        elif "/" in typed and item_id.startswith(typed):
-            shares[at] = WHOLE_NAME * shares[at] + (1 - WHOLE_NAME)
+    named = [at for at, item_id in enumerate(ids) if _is_named(item_id, name)] if name else []
+    begun = [at for at, item_id in enumerate(ids) if item_id.startswith(typed)] if "/" in typed else []
+    for at in named:
+        shares[at] = WHOLE_NAME + (1 - WHOLE_NAME) * shares[at]
+    for at in set(begun).difference(named):
+        shares[at] = WHOLE_NAME * shares[at] + (1 - WHOLE_NAME)
     points = [round(share * HIGHEST, 4) if share else 0.0 for share in shares]
     return [1.0 if item_id == typed else each for item_id, each in zip(ids, points, strict=True)] if typed else points
+
+
+def _is_named(item_id: str, name: str) -> bool:
+    return item_id.endswith(name[-1]) and joined(item_id.rpartition("/")[2]) == name
 
 
 def _best(clause: Clause, read: _Read) -> dict[int, float]:
     """Return what the best match of a word counts in each item that has one, by the item's place."""
     best: dict[int, float] = {}
-    for each in clause.alternatives:
+    for each in reversed(clause.alternatives):  # a beginning before the word itself, which is found with it
         if len(each.stems) == 1:
             factor = each.factor / _LEVELS
             counts = {at: factor * level for at, level in read.levels(each.stems[0], each.is_beginning).items()}
@@ -298,23 +303,31 @@ class _Read:
 
     def levels(self, word: str, is_beginning: bool) -> dict[int, int]:
         """Return the level of a stem, or of the first stem that begins with it, in each item that has it, by the item's place."""
-        levels = self._known.get((word, is_beginning))
-        if levels is None:
-            levels = self._known[word, is_beginning] = self._look(
-                f" {word}" if is_beginning else f" {word}:", is_beginning
-            )
-        return levels
+        if (word, is_beginning) not in self._known:
+            self._look(word, is_beginning)
+        return self._known[word, is_beginning]
 
-    def _look(self, needle: str, is_beginning: bool) -> dict[int, int]:
+    def _look(self, word: str, is_beginning: bool) -> None:
+        """Remember what is behind the first place in each item. Stems are sorted, so a word is before those that begin with
+        it: who looks for a beginning has found the word, too."""
+        needle = f" {word}" if is_beginning else f" {word}:"
         text, starts, find, length = self._text, self._starts, self._text.find, len(needle)
         levels: dict[int, int] = {}
+        whole: dict[int, int] = {}
         found, following = find(needle), 0
         while found >= 0:
             following = bisect_right(starts, found, following)
-            behind = find(":", found) + 1 if is_beginning else found + length
-            levels[following - 1] = ord(text[behind]) - _FIRST
+            behind = found + length
+            if not is_beginning:
+                levels[following - 1] = ord(text[behind]) - _FIRST
+            elif text[behind] == ":":
+                levels[following - 1] = whole[following - 1] = ord(text[behind + 1]) - _FIRST
+            else:
+                levels[following - 1] = ord(text[find(":", behind) + 1]) - _FIRST
             found = find(needle, starts[following])
-        return levels
+        self._known[word, is_beginning] = levels
+        if is_beginning:
+            self._known[word, False] = whole
 
 
 class Rankable(Protocol):
@@ -348,12 +361,11 @@ def ranked(question: Question, items: Iterable[_Item], *, weak: bool = False) ->
     """
     every = list(items)
     points_of = scores(question, [item.id for item in every], [item.terms for item in every])
-    scored = [(points, item) for points, item in zip(points_of, every, strict=True) if points > 0]
-    least = 0.0 if weak else LEAST_SHARE * min(max((points for points, _ in scored), default=0.0), HIGHEST)
+    least = 0.0 if weak else LEAST_SHARE * min(max(points_of, default=0.0), HIGHEST)
     kept = [
         (points / DEPRECATED if item.deprecated and points < 1 else points, item)
-        for points, item in scored
-        if points >= least
+        for points, item in zip(points_of, every, strict=True)
+        if points > 0 and points >= least
     ]
     return sorted(kept, key=lambda each: (-each[0], each[1].id, each[1].kind))
 
