@@ -2,6 +2,7 @@
 publishers.
 
     python benchmarks/pages.py [--items 200] [--readers 16] [--searchers 32] [--rounds 3] [--each 2000]
+                               [--publishers 2] [--beside]
 
 A page is requested as a browser requests it, over a connection that stays open. Four kinds of pages are measured:
 
@@ -10,9 +11,9 @@ A page is requested as a browser requests it, over a connection that stays open.
 * *first*: built before, requested for the first time after a publish changed the head;
 * *kept*: already requested since the head changed.
 
-Then two publishers publish, alone and while the readers read, in turns, and the same with searches. The median of the rounds
-counts. Each figure comes with its bound and with pages per second of the server's processor time, which other programs on the
-machine affect less.
+Then two publishers, or as many as are given, publish alone and while the readers read, in turns, and the same with searches.
+The median of the rounds counts. ``--beside`` measures only that. Each figure comes with its bound and with pages per second of
+the server's processor time, which other programs on the machine affect less.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ BOUND_PAGES = 500
 BOUND_BYTES = 50_000
 BOUND_BESIDE = 1.5
 """The maximum ratio by which readers may slow down a publish."""
-PUBLISHERS, PUBLISHES = 2, 20
+PUBLISHES = 20
+"""By each publisher in a round."""
 SEARCHES = [f"/api/v1/search?q={words}" for words in ("benchmark", "item+publishes", "benchmark+item", "publ")]
 MOST_SECONDS = 60
 """Time limit for the readers next to the publishers."""
@@ -51,6 +53,8 @@ def main() -> None:
     parser.add_argument("--searchers", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--each", type=int, default=2000, help="pages in a round, over all readers")
+    parser.add_argument("--publishers", type=int, default=2)
+    parser.add_argument("--beside", action="store_true", help="measure only publishing beside readers and searches")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="rye-bench-") as folder, ExitStack() as stack:
         registry = Registry("rye", Path(folder, "rye"), stack, 16, {})
@@ -58,24 +62,29 @@ def main() -> None:
         paths = _paths(registry, "p", options.items)
         _sizes(registry.url, paths)
         _read(registry.url, paths, options.readers, len(paths))
-        found: dict[str, list[tuple[float, float]]] = {"unread": [], "new": [], "first": [], "kept": []}
-        for number in range(options.rounds):
-            new, unread = (_published(registry, f"{words}{letters(number)}", options.items) for words in ("n", "u"))
-            found["unread"].append(_timed(registry, unread, options.readers, len(unread)))
-            _wait_for_analyses(registry.data, options.items * (2 * number + 3))
-            found["first"].append(_timed(registry, paths, options.readers, len(paths)))
-            found["kept"].append(_timed(registry, paths, options.readers, options.each))
-            registry.restart()
-            _read(registry.url, paths, options.readers, len(paths))  # load what every page needs
-            found["new"].append(_timed(registry, new, options.readers, len(new)))
-        for words, rates in found.items():
-            rate, by_cpu = (statistics.median(each) for each in zip(*rates, strict=True))
-            print(
-                f"item pages, {words:<6} {rate:>7.0f}/s   {rate / BOUND_PAGES:>6.2f} of the bound of {BOUND_PAGES}/s"
-                f"   {by_cpu:>7.0f} per second of processor time"
-            )
-        _beside(registry, "page readers", paths, options.readers, options.rounds)
-        _beside(registry, "searches", SEARCHES, options.searchers, options.rounds)
+        if not options.beside:
+            _rates(registry, paths, options)
+        _beside(registry, "page readers", paths, options.readers, options)
+        _beside(registry, "searches", SEARCHES, options.searchers, options)
+
+
+def _rates(registry: Registry, paths: list[str], options: argparse.Namespace) -> None:
+    found: dict[str, list[tuple[float, float]]] = {"unread": [], "new": [], "first": [], "kept": []}
+    for number in range(options.rounds):
+        new, unread = (_published(registry, f"{words}{letters(number)}", options.items) for words in ("n", "u"))
+        found["unread"].append(_timed(registry, unread, options.readers, len(unread)))
+        _wait_for_analyses(registry.data, options.items * (2 * number + 3))
+        found["first"].append(_timed(registry, paths, options.readers, len(paths)))
+        found["kept"].append(_timed(registry, paths, options.readers, options.each))
+        registry.restart()
+        _read(registry.url, paths, options.readers, len(paths))  # load what every page needs
+        found["new"].append(_timed(registry, new, options.readers, len(new)))
+    for words, rates in found.items():
+        rate, by_cpu = (statistics.median(each) for each in zip(*rates, strict=True))
+        print(
+            f"item pages, {words:<6} {rate:>7.0f}/s   {rate / BOUND_PAGES:>6.2f} of the bound of {BOUND_PAGES}/s"
+            f"   {by_cpu:>7.0f} per second of processor time"
+        )
 
 
 def _published(registry: Registry, label: str, count: int) -> list[str]:
@@ -149,15 +158,15 @@ def _read(url: str, paths: list[str], readers: int, count: int) -> float:
     return each * readers / float(json.loads(done.stdout)["seconds"])
 
 
-def _beside(registry: Registry, who: str, paths: list[str], readers: int, rounds: int) -> None:
+def _beside(registry: Registry, who: str, paths: list[str], readers: int, options: argparse.Namespace) -> None:
     alone: list[Measured] = []
     beside: list[Measured] = []
-    for number in range(rounds):
-        alone.append(measure(registry, f"alone{who[0]}{letters(number)}", PUBLISHERS, PUBLISHES))
+    for number in range(options.rounds):
+        alone.append(measure(registry, f"alone{who[0]}{letters(number)}", options.publishers, PUBLISHES))
         with _reading(registry.url, paths, readers):
-            beside.append(measure(registry, f"beside{who[0]}{letters(number)}", PUBLISHERS, PUBLISHES))
+            beside.append(measure(registry, f"beside{who[0]}{letters(number)}", options.publishers, PUBLISHES))
     p50 = [statistics.median(one.p50 for one in found) * 1000 for found in (alone, beside)]
-    print(f"publishing alone                 p50 {p50[0]:>6.1f} ms")
+    print(f"publishing by {options.publishers:>2} alone           p50 {p50[0]:>6.1f} ms")
     ratio = p50[1] / p50[0]
     print(
         f"publishing with {readers:>2} {who:<12}   p50 {p50[1]:>6.1f} ms   {ratio:>6.2f} times as long, "

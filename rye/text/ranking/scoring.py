@@ -308,7 +308,7 @@ class _Read:
         return self._known[word, is_beginning]
 
     def _look(self, word: str, is_beginning: bool) -> None:
-        """Remember what is behind the first place in each item. Stems are sorted, so a word is before those that begin with
+        """Remember the level at the word's first place in each item. Stems are sorted, so a word is before those that begin with
         it: who looks for a beginning has found the word, too."""
         needle = f" {word}" if is_beginning else f" {word}:"
         text, starts, find, length = self._text, self._starts, self._text.find, len(needle)
