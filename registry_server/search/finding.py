@@ -249,17 +249,13 @@ def _in_step(connection: sa.Connection, within: _Within, step: IndexQuery, share
     parts = (*step.asked, *within.facets())
     if not shares.can_limit(parts):
         return _numbers(connection, within, step.asked, step.most)
-    if not within.is_sqlite:
-        first = _numbers(connection, within, step.asked, step.most, 1)
-        if len(first) == step.most:
-            return first
-    newest = shares.newest(parts)
     if within.is_sqlite:
-        return _numbers(connection, within, step.asked, step.most, newest)
-    if newest == 1:
-        return []
-    found = _numbers(connection, within, step.asked, step.most, newest, looked_in=1)
-    return found if newest is None or len(found) == step.most else []
+        return _numbers(connection, within, step.asked, step.most, shares.newest(parts))
+    first = _numbers(connection, within, step.asked, step.most, newest=1)
+    if len(first) == step.most:
+        return first
+    newest = shares.newest(parts)
+    return first if newest == 1 else _numbers(connection, within, step.asked, step.most, newest, looked_in=1)
 
 
 class _Shares:
@@ -318,10 +314,11 @@ def _numbers(
 
     ``looked_in``: so many blocks do not have enough. PostgreSQL does not look in them again."""
     every = (*asked, *within.facets())
-    blocks = within.blocks[looked_in:newest]
+    # The largest of the newest blocks contains the smaller ones.
+    blocks = within.blocks[looked_in:] if newest is None else within.blocks[newest - 1 : newest]
     if within.is_sqlite:
         if newest is not None:
-            every = (*every, (Term(blocks[-1].token),))
+            every = (*every, (Term(blocks[0].token),))
         conditions, blocks = [asking.fts5(every)], ()
     else:
         conditions = asking.tsqueries(every)
@@ -375,7 +372,7 @@ class _Shape(Struct, frozen=True, kw_only=True):
     is_limited: bool = False
     """Only the namespaces in the parameter ``visible`` may be found."""
     is_recent: bool = False
-    """Only those in the blocks are asked for. On SQLite that is one of the conditions."""
+    """Only those in a block are asked for: ``block0``. On SQLite that is one of the conditions."""
     blocks: int = 0
     """Blocks that are searched first, in this order: ``block0``, ``block1``, ..."""
 
@@ -392,7 +389,7 @@ def _statement(shape: _Shape) -> Prepared:
         table = "documents_fts f" + (" JOIN documents d ON d.number = f.rowid" if shape.is_limited else "")
         where = f"documents_fts MATCH :asked0{_allowed(shape)}"
         return Prepared(sa.text(f"SELECT f.rowid FROM {table} WHERE {where} ORDER BY f.rowid DESC LIMIT :most"))
-    if shape.is_recent and shape.blocks == 1:
+    if shape.is_recent:
         return Prepared(sa.text(_matching(shape, [], "block0")))
     sources: dict[str, str] = {}
     tried: list[str] = []
@@ -403,8 +400,7 @@ def _statement(shape: _Shape) -> Prepared:
         is_full = f"(SELECT count(*) FROM {source}) >= :most"
         tried.append(f"SELECT number FROM {source} WHERE {is_full}")
         needed.append(f"NOT {is_full}")
-    if not shape.is_recent:
-        tried.append(f"SELECT number FROM ({_matching(shape, needed)}) AS every")
+    tried.append(f"SELECT number FROM ({_matching(shape, needed)}) AS every")
     every = " UNION ALL ".join(tried)
     ctes = ", ".join(f"{name} AS MATERIALIZED ({sql})" for name, sql in sources.items())
     return Prepared(sa.text(f"WITH {ctes} {every}" if ctes else every))

@@ -116,6 +116,26 @@ def test_an_old_item_is_found_by_its_whole_name_although_every_word_is_common(
                 assert find(connection, query, limit=1).hits[0].id == "acme/alpha-beta", (address, query)
 
 
+def test_an_item_with_all_of_several_common_words_is_first_although_few_of_the_newest_have_them(
+    empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the newest items, half have one word in their descriptions, half the other. One has both: fewer than are ranked."""
+    monkeypatch.setattr(words, "BLOCK_ITEMS", (4, 16))
+    monkeypatch.setattr(finding, "CANDIDATES", 12)
+    monkeypatch.setattr(finding, "RANKED", 4)
+    monkeypatch.setattr(finding, "READ", 40)
+    monkeypatch.setattr(finding, "_PROBED", 2)
+    some = [
+        SearchDocument("tool", f"other/item{number:02}", "1.0.0", "beta" if number % 2 else "alpha")
+        for number in range(80)
+    ]
+    some.insert(73, SearchDocument("tool", "acme/both", "1.0.0", "alpha beta"))
+    for address in (empty, f"sqlite:///{tmp_path / 'registry.db'}"):
+        with filled(address, tmp_path, some, [], []) as connection:
+            for query in ("alpha beta", "tool:alpha beta"):
+                assert find(connection, query, limit=1).hits[0].id == "acme/both", (address, query)
+
+
 def some_document(draw: random.Random) -> SearchDocument:
     segments = [
         (draw.choice(SEGMENTS) + draw.choice(["", "", f"-{draw.choice(SEGMENTS)}"]))[:64]
