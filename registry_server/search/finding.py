@@ -420,8 +420,13 @@ def _probe(is_sqlite: bool, parts: int) -> Prepared:
 
 
 def _matching(shape: _Shape, needed: list[str], block: str = "") -> str:
-    """Return the query of PostgreSQL. ``needed``: what must be true, or nothing is read."""
-    asked = [*(f"asked{at}" for at in range(shape.conditions)), *([block] if block else [])]
+    """Return the query of PostgreSQL. ``needed``: what must be true, or nothing is read.
+
+    The block is the second condition: the index goes from the oldest item of the first one to those of the block. If the block
+    were the last one, it would look for old items that the other parts agree on; if it were the first one, for many of its own.
+    """
+    first, *others = (f"asked{at}" for at in range(shape.conditions))
+    asked = [first, *([block] if block else []), *others]
     where = " AND ".join(f"d.tokens @@ CAST(:{parameter} AS tsquery)" for parameter in asked)
     limit = f"(CASE WHEN {' AND '.join(needed)} THEN :most ELSE 0 END)" if needed else ":most"
     return f"SELECT d.number FROM documents_fts d WHERE {where}{_allowed(shape)} LIMIT {limit}"
