@@ -30,7 +30,7 @@ from registry_server.pages.source_parts import part_of_line
 from registry_server.pages.version_order import in_order
 from rye.describing.description import RUN_ORDER, Description, counted_document
 from rye.describing.right_words import right_words, tool_words
-from rye.describing.words import FACT_WORDS, RUN_WORDS, Said, ShortMark, said, warning_counts
+from rye.describing.words import RUN_WORDS, Said, ShortMark, fact_words, said, warning_counts
 from rye.items.agent_tools import shown
 from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
@@ -561,7 +561,7 @@ def _fact(fact: Fact, pages: Pages | None) -> FactRow:
         path=fact.path,
         line=fact.line,
         column=fact.column,
-        words=FACT_WORDS[fact.fact],
+        words=fact_words(fact.fact, fact.level),
         page=pages.of_line(fact.path, fact.line) if pages is not None else None,
     )
 

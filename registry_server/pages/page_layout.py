@@ -50,7 +50,7 @@ from registry_server.pages.meanings import MEANINGS
 from registry_server.pages.negotiation import Form
 from registry_server.pages.page_context import Now, Site
 from rye import __version__
-from rye.describing.words import FACT_WORDS, NOT_DECLARED, byte_count
+from rye.describing.words import NOT_DECLARED, byte_count, fact_words
 from rye.registry.protocol.lines import write_time
 
 _FOLDER = Path(__file__).parent
@@ -268,7 +268,7 @@ def environment() -> Environment:
     )
     made.globals["limits"] = PAGES
     made.globals["not_declared"] = NOT_DECLARED
-    made.globals["fact_words"] = FACT_WORDS
+    made.globals["fact_words"] = fact_words
     made.globals["meanings"] = MEANINGS
     made.filters.update(
         marked=escaped_text.marked,

@@ -128,6 +128,13 @@ FACT_WORDS = {
     "allowed-secret": "contains a secret that was allowed",
 }
 """What a fact says of the words that follow (:mod:`rye.text.facts.fact`)."""
+_ALARM_WORDS = {"secret-path": "sends secrets"}
+"""The same where an alarm says something else than a caution."""
+
+
+def fact_words(fact: str, level: str) -> str:
+    """What a fact of this level says of the words that follow."""
+    return _ALARM_WORDS.get(fact, FACT_WORDS[fact]) if level == "alarm" else FACT_WORDS[fact]
 
 
 def run_words(run: Run) -> str:

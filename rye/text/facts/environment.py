@@ -1,8 +1,8 @@
-"""``secret-path`` without a path: the whole environment, where a text sends it. Keys and tokens are in it.
+"""``secret-path`` without a path: the whole environment. Keys and tokens are in it.
 
-One variable that is read, and an environment that is handed to a child, are none. On command lines the dump is followed through
-pipes, files and names (:mod:`rye.text.facts.flow`) until a program sends it. In a program the dump and a call that sends or
-serializes it stand together, or a name joins the two.
+One variable that is read, and an environment that is handed to a child, are none. In a program the dump and a call that sends or
+serializes it stand together, or a name joins the two; sent it is an alarm, written out a caution. What commands print of it is
+followed by :mod:`rye.text.facts.exfiltration`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from rye.text.facts import fetchers, shell
+from rye.text.facts import shell
 from rye.text.facts.calls import window_of
-from rye.text.facts.fact import SECRET_PATH
-from rye.text.facts.flow import Flow, Outputs, child_origin
-from rye.text.facts.source import Line, Origin, RuleMatch, Source
+from rye.text.facts.fact import ALARM, SECRET_PATH
+from rye.text.facts.source import Origin, RuleMatch, Source
 from rye.text.facts.tables import triggers, word_set
 
 VALUE: Final = "environment"
@@ -47,9 +46,6 @@ _ALONE: Final = word_set("env printenv set export declare typeset")
 _OPENINGS: Final = word_set("{ ( do then else ! $ time sudo")
 _DUMPS = re.compile(r"^(?:-[0pxe]{1,3}|--null|-[0-9])$")
 _LISTS: Final = word_set("get-childitem gci dir ls get-item")
-_SENDERS: Final = fetchers.PROGRAMS | word_set(
-    "mail mailx sendmail mutt telnet websocat curl.exe send-mailmessage host ping"
-)
 _WORDS = triggers("environ env getenv environment")
 _WHOLE = re.compile(
     r"(?:(?<![\w.])(?:os\.)?environ\b(?!\s{0,3}[\[.=(]|\w|\s+import|[\"'])|(?<![\w.])(?:os\.)?environ\.(?:items|copy|values|keys)\(|\bos\.environb\b|\bprocess\.env\b(?!\s{0,3}(?:[.\[]|\?\.)|\w)|\bDeno\.env\.toObject\(|\bBun\.env\b(?!\s*[.\[])|"
@@ -59,7 +55,7 @@ _HANDS_ON = re.compile(r"\benv[\"']?\s{0,3}[=:]\s{0,3}(?:\{\s{0,8}|dict\(|Object
 _SERIALIZES = re.compile(
     r"\bJSON\.stringify\(|\bjson\.dumps?\(|\burlencode\(|\bto_json\b|\bjson_encode\(|\bencode_json\b|\brepr\(|\bstr\(|\bb64encode\(|\bbtoa\(|\bpprint\(|\bstringify\(|ConvertTo-Json|\bMarshal\("
 )
-_SENDS = re.compile(
+SENDS = re.compile(
     r"\b(?:requests|httpx|session|axios|client|http|https|got|needle|superagent|urllib3|aiohttp|\$http|ky)\.(?:post|put|patch|request|get|send)\(|\burlopen\(|(?<!\w)Request\(|(?<![\w.])fetch\(|"
     r"\bsendBeacon\(|\.send(?:all|to|_message|mail)?\(|\bHTTPS?Connection\(|\bNet::HTTP\.\w{3,20}|\bhttp\.Post|\bHttpClient\b|\bcurl_setopt|file_get_contents\(\s*[\"']https?|\bXMLHttpRequest\b|\bcreate_connection\(|\bnet\.connect\(|"
     r"Invoke-(?:RestMethod|WebRequest)|\bresolve\w{0,6}\(|gethostbyname\("
@@ -81,60 +77,26 @@ _MARKS: Final = (
 _LOOPS = re.compile(
     r"\bfor\s+(?:\(?\w+\s?,\s?\w+\)?\s+in|\(?\s?(?:const|let|var)\s+\[[\w\s,]{1,40}\]\s+of|\w+\s+in)\s+(?:Object\.\w+\(|sorted\(|list\()?(?=(?:os\.)?environ|process\.env|Deno\.env|Bun\.env|ENV\b)"
 )
-_CONNECTIONS: Final = ("/dev/tcp/", "/dev/udp/", "/inet/")
 _LEAD: Final = 240
 """How many characters before a dump can hold the call that takes it."""
 
 
 def find(source: Source) -> Iterator[RuleMatch]:
-    """Yield every place where the whole environment is sent."""
-    lowered = source.lowered
-    words = frozenset(
-        word for word in _COMMAND_WORDS & source.words if any(mark in lowered for mark in _SPELLINGS[word])
-    )
-    if words:
-        yield from _Sent(source, SECRET_PATH, words, _dumps).run()
+    """Yield every place where a program writes the whole environment out or sends it."""
     if any(mark in source.text for mark in _MARKS):
         yield from _in_programs(source)
 
 
-class _Sent(Flow):
-    """Follows a dump until a program that talks to the network gets it, or a connection of the shell."""
-
-    def run(self) -> list[RuleMatch]:
-        """Return every place where a dump leaves."""
-        self.sockets: set[str] = set()
-        self.words |= triggers(("tcp", "udp"))
-        return super().run()
-
-    def _runs(self, command: shell.Command, line: Line, incoming: Origin | None, outputs: Outputs) -> None:
-        if command.words[0].text == "exec" and any(target.startswith(_CONNECTIONS) for target in command.writes):
-            self.sockets.add(f"&{command.words[-1].text.strip('{}')}")
-        if any(target.startswith(_CONNECTIONS) or target in self.sockets for target in command.writes):
-            own = incoming or _dumps(command, line.text) or self._handed_on(command, outputs)
-            if own is not None:
-                self.found.append(
-                    RuleMatch(
-                        SECRET_PATH, VALUE, *self.source.place(line, command.words[0].start, command.words[0].text)
-                    )
-                )
-        index = shell.head(command)
-        if index < 0 or shell.program(command.words[index].text) not in _SENDERS:
-            return
-        found = incoming
-        for word in command.words[index + 1 :]:
-            found = (
-                found
-                or child_origin(word, outputs)
-                or self._named(word.text)
-                or self._saved(word.text.rpartition("@")[2])
-            )
-        if found is not None:
-            number, column = self.source.place(line, command.words[index].start, command.words[index].text)
-            self.found.append(RuleMatch(SECRET_PATH, VALUE, number, column))
+def dumps_in(source: Source) -> frozenset[bytes]:
+    """The words of commands that print the environment, if the text has such a command."""
+    lowered = source.lowered
+    return frozenset(
+        word for word in _COMMAND_WORDS & source.words if any(mark in lowered for mark in _SPELLINGS[word])
+    )
 
 
-def _dumps(command: shell.Command, _: str) -> Origin | None:
+def dumps(command: shell.Command) -> Origin | None:
+    """The whole environment, if the command prints it."""
     texts = command.texts()
     while len(texts) > 1 and (texts[0] in _OPENINGS or texts[1] == "="):
         texts = texts[2 if texts[1] == "=" and len(texts) > 2 else 1 :]
@@ -166,20 +128,22 @@ def _in_programs(source: Source) -> Iterator[RuleMatch]:
             lead = text[max(0, match.start() - _LEAD) : match.start()]
             if _HANDS_ON.search(lead) is not None and not _is_open(lead, _SERIALIZES):
                 continue
-            if _is_open(lead, _SERIALIZES) or _is_open(lead, _SENDS):
+            if _is_open(lead, SENDS):
+                yield RuleMatch(SECRET_PATH, VALUE, number, match.start() - starts[number], ALARM)
+            elif _is_open(lead, _SERIALIZES):
                 yield RuleMatch(SECRET_PATH, VALUE, number, match.start() - starts[number])
             dumps.append(match.start())
-    if not dumps or _SENDS.search(text) is None:
+    if not dumps or SENDS.search(text) is None:
         return
     for match in _LOOPS.finditer(text):
         if match.end() in dumps:
             line = source.line_at(match.start())
             yield RuleMatch(SECRET_PATH, VALUE, line, match.start() - starts[line])
     used = _used(_names(source, dumps))
-    for match in _SENDS.finditer(text) if used is not None else ():
+    for match in SENDS.finditer(text) if used is not None else ():
         if used is not None and used.search(window_of(text, match.end())) is not None:
             line = source.line_at(match.start())
-            yield RuleMatch(SECRET_PATH, VALUE, line, match.start() - starts[line])
+            yield RuleMatch(SECRET_PATH, VALUE, line, match.start() - starts[line], ALARM)
 
 
 def _names(source: Source, dumps: list[int]) -> set[str]:

@@ -16,6 +16,7 @@ from rye.text.facts import (
     decode_and_run,
     ends,
     environment,
+    exfiltration,
     hidden_orders,
     hosts,
     persistence,
@@ -44,6 +45,7 @@ RULES: Final[tuple[Callable[[Source], Iterator[RuleMatch]], ...]] = (
     remote_instructions.find,
     secret_paths.find,
     environment.find,
+    exfiltration.find,
     secret_names.find,
     persistence.find,
     safety_off.find,
@@ -65,8 +67,8 @@ AGAIN: Final[tuple[tuple[Callable[[Source], Source], tuple[Callable[[Source], It
             hosts.find,
         ),
     ),
-    (resolved, (secret_paths.find, persistence.find)),
-    (filled, (secret_paths.find, persistence.find, safety_off.find, hosts.find)),
+    (resolved, (secret_paths.find, exfiltration.find, persistence.find)),
+    (filled, (secret_paths.find, exfiltration.find, persistence.find, safety_off.find, hosts.find)),
 )
 """Other ways to write a file out, each with the rules that read it again. They add only facts that the file as it stands does not
 show."""

@@ -21,6 +21,16 @@ class SecretPlace(NamedTuple):
 
     words: frozenset[bytes]
     pattern: re.Pattern[str]
+    holds: str
+    """``STORE``, ``SETTINGS`` or ``ONE``."""
+
+
+STORE: Final = "store"
+"""No program but its owner has a reason to read it: keys, wallets, keychains, browser profiles."""
+SETTINGS: Final = "settings"
+"""Programs take what they need out of it. Read as a whole it is a store."""
+ONE: Final = "one"
+"""One secret, which is made to be handed to a service, or a place that is only named."""
 
 
 _REST = r"(?:/[\w.@*{}-]{1,80}){0,4}"
@@ -30,8 +40,8 @@ _HOME: Final = re.compile(
 _PREFIX = r"(?<![\w.])(?:(?:~|\$\{?\w{1,30}\}?|%\w{1,30}%|/(?:home|Users)/[\w.$*{}-]{1,60}|/root)/)?"
 
 
-def _place(words: str, pattern: str) -> SecretPlace:
-    return SecretPlace(triggers(words.split()), re.compile(pattern, re.IGNORECASE))
+def _place(words: str, pattern: str, holds: str = STORE) -> SecretPlace:
+    return SecretPlace(triggers(words.split()), re.compile(pattern, re.IGNORECASE), holds)
 
 
 _PLACES: Final = (
@@ -43,20 +53,23 @@ _PLACES: Final = (
         "env envrc",
         r"(?<![\w)\]}.$*])(?:~/|\./|[\w$./{}-]{1,80}/)?\.env(?:rc)?(?:\.(?!example|sample|template|dist|"
         r"schema|test\b)[a-z]{2,20})?(?![\w.=(\[-]|\.?(?:example|sample|template))",
+        SETTINGS,
     ),
     _place("aws credentials", rf"{_PREFIX}\.aws(?![\w.-]){_REST}|(?<![\w-])aws[/_-]credentials\b"),
     _place(
         "gcloud application_default_credentials azure accesstokens",
         rf"{_PREFIX}\.config/gcloud\b{_REST}|application_default_credentials(?:\.json)?|"
         rf"{_PREFIX}\.azure(?![\w.-]){_REST}|AppData/Roaming/gcloud",
+        SETTINGS,
     ),
-    _place("kube kubeconfig", rf"{_PREFIX}\.kube(?![\w.-]){_REST}|/etc/kubernetes/admin\.conf"),
-    _place("docker", rf"{_PREFIX}\.docker/config\.json"),
+    _place("kube kubeconfig", rf"{_PREFIX}\.kube(?![\w.-]){_REST}|/etc/kubernetes/admin\.conf", SETTINGS),
+    _place("docker", rf"{_PREFIX}\.docker/config\.json", SETTINGS),
     _place(
         "netrc _netrc npmrc pypirc git pgpass my cargo gem terraform credentials vault htpasswd",
         rf"{_PREFIX}(?:\.netrc|_netrc|\.npmrc|\.pypirc|\.git-credentials|\.pgpass|\.my\.cnf|"
         rf"\.cargo/credentials(?:\.toml)?|\.gem/credentials|\.vault-token|\.terraform\.d/credentials\.tfrc\.json|"
         rf"\.htpasswd)(?![\w-])",
+        SETTINGS,
     ),
     _place("gnupg password", rf"{_PREFIX}\.(?:gnupg|password-store)(?![\w-]){_REST}"),
     _place("shadow gshadow sudoers master", r"(?<![\w])/etc/(?:g?shadow|sudoers|master\.passwd|ssl/private)(?![\w-])"),
@@ -74,6 +87,7 @@ _PLACES: Final = (
     _place(
         "cmdkey vaultcmd lsass dpapi sam mimikatz",
         r"\bcmdkey\s+/list|\bvaultcmd\s+/list|\blsass\b|\bmimikatz\b|\\config\\SAM\b|\bCryptUnprotectData\b",
+        ONE,
     ),
     _place(
         "wallet wallets electrum ethereum keystore bitcoin solana exodus metamask phantom ledger monero coinbase "
@@ -108,22 +122,26 @@ _PLACES: Final = (
         rf"{_PREFIX}\.claude/\.?credentials(?:\.json)?|{_PREFIX}\.codex/auth\.json|"
         rf"{_PREFIX}\.config/(?:gh/hosts\.yml|hub)\b|{_PREFIX}\.(?:openclaw|clawdbot)/(?:\.env|credentials|"
         rf"config\.json|openclaw\.json)[\w./]{{0,40}}|{_PREFIX}\.gemini/oauth_creds\.json",
+        SETTINGS,
     ),
     _place(
         "credentials serviceaccount service service_account client_secret token secrets",
         r"(?<![\w.-])(?:credentials|client_secrets?|service[_-]account(?:[_-]key)?)\.json\b|"
         r"/(?:var/)?run/secrets/[\w./-]{1,80}",
+        ONE,
     ),
     _place("bash_history zsh_history history", rf"{_PREFIX}\.(?:bash|zsh|python|psql|mysql|node_repl)_history\b"),
     _place(
         "auth gcloud configure op",
         r"\bgh\s+auth\s+token\b|\bgcloud\s+auth\s+(?:application-default\s+)?print-(?:access|identity)-token\b|"
         r"\baws\s+configure\s+export-credentials\b|\bop\s+(?:read|item\s+get)\s+[\"']?[\w:/-]{2,80}",
+        ONE,
     ),
     _place(
         "pem p12 pfx ppk jks",
         r"(?<![\w.])(?:~/|/|\./)?[\w./-]{0,80}?\b(?:private|server|client|key|id|tls|deploy)[\w-]{0,20}\.(?:pem|"
         r"p12|pfx|ppk|jks)\b",
+        ONE,
     ),
     _place(
         "rclone pulumi kaggle huggingface wandb s3cfg boto oci aliyun tccli fly doctl heroku stripe vercel netlify "
@@ -135,6 +153,7 @@ _PLACES: Final = (
         rf"\.(?:cache/)?huggingface/token|\.s3cfg|\.boto|\.oci/config|\.aliyun|\.tccli|\.fly/config\.yml|\.vercel/auth\.json|\.netlify/config\.json|\.railway/config\.json|\.composer/auth\.json|"
         rf"\.subversion/auth|\.nuget/NuGet\.Config|\.terraformrc|\.m2/settings(?:-security)?\.xml|\.gradle/gradle\.properties|\.snowflake/\w{{1,20}}|\.databrickscfg|\.dbt/profiles\.yml|\.jfrog)(?![\w-]){_REST}|"
         rf"\bsitemanager\.xml\b|\brecentservers\.xml\b|\bSimonTatham\b|/etc/krb5\.keytab\b|/tmp/krb5cc_\w{{0,20}}|\.local/share/com\.vercel\.cli\b",
+        SETTINGS,
     ),
     _place(
         "tdata discord leveldb signal kdbx keepass bitwarden telegram slack",
@@ -146,15 +165,32 @@ _PLACES: Final = (
         "credential bw lpass gopass az kubectl aws pass kwallet",
         r"\bgit\s+credential\s+fill\b|\bbw\s+(?:get|export|list)\s+\w|\blpass\s+(?:show|export)\b|\bgopass\s+(?:show|cat)\b|\baz\s+account\s+get-access-token\b|"
         r"\bkubectl\s+config\s+view\s[^\n]{0,40}--raw\b|\bkubectl\s+get\s+secrets?\s[^\n;|&]{0,80}-o\s?(?:yaml|json)|\baws\s+configure\s+get\s+aws_secret\w{0,20}|\bpass\s+show\b|\bkwallet-query\b",
+        ONE,
     ),
     _place(
         "metadata google internal",
         r"\bmetadata\.google\.internal\b|\bmetadata\.goog\b|\binstance-data\.ec2\.internal\b",
+        ONE,
     ),
 )
 _METADATA: Final = frozenset(("169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200", "fd00:ec2::254"))
+_LINES: Final = "lines of places"
+_PARTS = re.compile(r"[a-z0-9_]+")
 _BY_WORD: Final = ByWord(place.words for place in _PLACES)
 _JOINED = re.compile(r"[\"']\s*(?:/|,)\s*[\"']")
+
+
+def lines_of(source: Source, *holds: str) -> set[int]:
+    """The lines (from 0) that name a place of these sorts. :func:`find` has read the file before."""
+    known: dict[str, set[int]] = source.kept.get(_LINES, {})
+    return {number for sort in holds for number in known.get(sort, ())}
+
+
+def places_in(raw: str, *holds: str) -> Iterator[tuple[int, str]]:
+    """Yield where a line names a place of these sorts: the offset, and the place as written."""
+    for place in _PLACES:
+        if place.holds in holds:
+            yield from _named(place, raw)
 
 
 def find(source: Source) -> Iterator[RuleMatch]:
@@ -165,20 +201,34 @@ def find(source: Source) -> Iterator[RuleMatch]:
 
 
 def _paths(source: Source) -> Iterator[RuleMatch]:
-    for index in _BY_WORD.rows(source.words):
+    lines: dict[str, set[int]] = {}
+    source.kept[_LINES] = lines
+    numbers = {index: set(source.lines_with(_PLACES[index].words)) for index in _BY_WORD.rows(source.words)}
+    if "\\" in source.text:
+        for number, raw in enumerate(source.lines):
+            if "\\" in raw:  # a path of Windows: what is between its backslashes is no word of the text
+                parts = frozenset(part.encode() for part in _PARTS.findall(raw.lower()))
+                for index in _BY_WORD.rows(parts):
+                    numbers.setdefault(index, set()).add(number)
+    for index in sorted(numbers):
         place = _PLACES[index]
-        for number in source.lines_with(place.words):
-            raw = source.lines[number]
-            joined = _JOINED.search(raw) is not None
-            text = _JOINED.sub("/", raw) if joined else raw
-            if "\\" in text:
-                text = text.replace("\\\\", "/").replace("\\", "/")
+        for number in sorted(numbers[index]):
             seen: set[str] = set()
-            for match in place.pattern.finditer(text):
-                value = _HOME.sub("~", shown(match[0])).rstrip("/.,")
+            for start, written in _named(place, source.lines[number]):
+                value = _HOME.sub("~", shown(written)).rstrip("/.,")
                 if value and value not in seen:
                     seen.add(value)
-                    yield RuleMatch(SECRET_PATH, value, number, 0 if joined else match.start())
+                    lines.setdefault(place.holds, set()).add(number)
+                    yield RuleMatch(SECRET_PATH, value, number, start)
+
+
+def _named(place: SecretPlace, raw: str) -> Iterator[tuple[int, str]]:
+    joined = _JOINED.search(raw) is not None
+    text = _JOINED.sub("/", raw) if joined else raw
+    if "\\" in text:
+        text = text.replace("\\\\", "/").replace("\\", "/")
+    for match in place.pattern.finditer(text):
+        yield 0 if joined else match.start(), match[0]
 
 
 def _metadata(source: Source) -> Iterator[RuleMatch]:

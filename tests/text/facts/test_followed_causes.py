@@ -180,9 +180,11 @@ KEPT = {
 
 
 @pytest.mark.parametrize("name", SENT)
-def test_an_environment_that_is_sent_is_a_caution(name: str) -> None:
+def test_an_environment_that_is_sent_is_an_alarm(name: str) -> None:
     path, text = SENT[name]
-    assert ("secret-path", "environment") in {(found.fact, found.value) for found in find_facts({path: text})}
+    sent = [found.value for found in find_facts({path: text}) if (found.fact, found.level) == ("secret-path", ALARM)]
+    assert sent
+    assert all(value.startswith("environment") for value in sent)
 
 
 @pytest.mark.parametrize("name", KEPT)

@@ -17,7 +17,7 @@ NAMES: Final = re.compile(rf"(?<![\w$.]){NAME}")
 _NAME: Final = NAME
 _ASSIGNED = re.compile(
     rf"(?:^|[;{{(,\s]|(?<==>))({_NAME})(?:\s*:\s*[\w.\[\]]{{1,40}})?\s*(?:\+|:|\|\|)?=(?![=>])\s*|\bas\s+({_NAME})\s*:|\bimport\s+(?:[\w.]{{1,60}}\s+as\s+(?={_NAME})|(?=(?:get|post)\b))({_NAME})"
-    rf"|\bfor\s+(?:await\s)?\(?\s*(?:(?:const|let|var)\s)?\s*({_NAME})(?:\s*,\s*\w{{1,40}})?\s+(?:in|of)\b"
+    rf"|\bfor\s+(?:await\s)?\(?\s*(?:(?:const|let|var)\s)?\s*({_NAME})(?:\s*,\s*\w{{1,40}}){{0,2}}\s+(?:in|of)\b"
     rf"|[(,=]\s*(?:async\s*)?\(?\s*({_NAME})\s*\)?\s*=>|\bfunction\s*\w{{0,40}}\(\s*({_NAME})"
     rf"|[(,=]\s*\(?\s*\{{\s*(?:\w{{1,40}}\s*:\s*)?({_NAME})\s*\}}\s*\)?\s*=>|\{{\s*(?:\w{{1,40}}\s*:\s*)?({_NAME})\s*\}}\s*=(?![=>])"
 )
@@ -75,8 +75,10 @@ _BEGINS_FUNCTION = re.compile(
 )
 _RETURNS = re.compile(r"^\s*(?:return|yield)\b|\breturn\s|=>\s*(?!\{)")
 _STRINGS = re.compile(r"[\"'`]([^\"'`\n]{1,300})[\"'`]")
-#: What gathers parts: ``chunks.push(part)``.
-_GATHERS = re.compile(rf"(?<![\w$.])({_NAME})\.(?:push|append|extend|concat)\(")
+#: What gathers parts: ``chunks.push(part)``, ``files[path] = part``.
+_GATHERS = re.compile(
+    rf"(?<![\w$.])({_NAME})(?:\.(?:push|append|extend|concat|update)\(|\[[^\[\]\n]{{1,60}}\]\s{{0,4}}\+?=(?!=))"
+)
 #: Several names that are taken out of an object: ``const { cmd, args } = …``.
 _BRACES = re.compile(r"\{([\w$:, \t]{1,200})\}\s*=(?![=>])")
 _UNPACKS = re.compile(
