@@ -186,6 +186,20 @@ def _encoded_after_shell(text: str) -> Iterator[re.Match[str]]:
     yield from _AFTER_SHELL.finditer(text, start)
 
 
+def _around(text: str, match: re.Match[str], code: bool) -> str:
+    """What can run escapes: the text on both sides; in a sentence, only the rest of their code span."""
+    first, last = max(0, match.start() - _SIDE), min(len(text), match.end() + _SIDE)
+    if not code:
+        opens, closes = text.rfind("`", first, match.start()), text.find("`", match.end(), last)
+        if opens >= 0 and closes >= 0:
+            first, last = opens + 1, closes
+    return text[first:last]
+
+
+_SIDE: Final = 400
+"""How far from escapes something that runs them can stand: a line of packed code has thousands of characters."""
+
+
 def _escapes(source: Source) -> Iterator[RuleMatch]:
     """A run of hex, octal or Unicode escapes on a line that runs text."""
     for number, raw in enumerate(source.lines):
@@ -193,8 +207,15 @@ def _escapes(source: Source) -> Iterator[RuleMatch]:
             continue
         for text, offset in shell.pieces(raw):
             match = _ESCAPED.search(text)
-            if match is not None and any(_spelled(escaped[0]) in _EVALUATORS for escaped in _ESCAPED.finditer(text)):
+            named = match is not None and source.is_code(
+                number
+            )  # a sentence that spells a function's name runs nothing
+            if (
+                match is not None
+                and named
+                and any(_spelled(escaped[0]) in _EVALUATORS for escaped in _ESCAPED.finditer(text))
+            ):
                 yield RuleMatch(DECODE_AND_RUN, shown(match[0]), number, offset + match.start())
                 continue
-            if match is not None and _ESCAPED_RUNS.search(text):
+            if match is not None and _ESCAPED_RUNS.search(_around(text, match, source.is_code(number))):
                 yield RuleMatch(DECODE_AND_RUN, shown(match[0]), number, offset + match.start())

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Final
 
+from rye.limits import FACTS
 from rye.text.facts import calls, fetchers, shell
 from rye.text.facts.calls.resolved import resolved
 from rye.text.facts.fact import DECODE_AND_RUN, PIPE_TO_SHELL
@@ -220,8 +221,9 @@ class Near:
     @cached_property
     def _calls(self) -> tuple[tuple[str, list[int]], ...]:
         line_at = self._source.line_at
-        kinds = ((calls.FETCHED, PIPE_TO_SHELL), (calls.DECODED, DECODE_AND_RUN))
-        return tuple((fact, [line_at(at) for at in calls.sources_in(self._source, kind)]) for kind, fact in kinds)
+        fetched = [line_at(at) for at in calls.sources_in(self._source, calls.FETCHED)]
+        decoded = [line_at(at) for at in calls.sources_in(self._source, calls.DECODED)]
+        return (PIPE_TO_SHELL, fetched), (DECODE_AND_RUN, [line for line in decoded if not self._is_dropped(line)])
 
     @cached_property
     def _commands(self) -> list[int]:
@@ -237,6 +239,24 @@ class Near:
             )
         ]
 
+    def _closer(self, edge: int, number: int, step: int) -> int:
+        """The line towards ``edge`` up to which there are ``_CHARACTERS`` from line ``number``, not counting what is encoded.
+
+        Packed code has thousands of characters in a line.
+        """
+        left = _CHARACTERS
+        while number != edge and left > 0:
+            number += step
+            left -= len(_ENCODED.sub("", self._source.lines[number]))
+        return number if left > 0 else number - step
+
+    def _is_dropped(self, number: int) -> bool:
+        """Whether a line does nothing but decode, and nothing takes the result: ``marshal.loads(data)`` in a list of calls."""
+        source = self._source
+        line = source.lines[number]
+        match = _DROPS.fullmatch(line[: FACTS.piece_characters]) if len(line) < FACTS.piece_characters else None
+        return match is not None and (number == 0 or _GOES_ON.search(source.lines[number - 1]) is None)
+
     def fact(self, number: int, *, after: bool = False) -> str:
         """The fact that a line amounts to where the same code fetches or decodes something not long before; empty if it does not.
         ``after``: or not long behind it.
@@ -250,6 +270,8 @@ class Near:
             after and last < len(self._source.lines) - 1 and last - number < _LINES and self._source.is_code(last + 1)
         ):
             last += 1
+        if self._source.text_starts[last] - self._source.text_starts[first] > _CHARACTERS:
+            first, last = self._closer(first, number, -1), self._closer(last, number, 1)
         for fact, lines in self._calls:
             if _any_between(lines, first, last):
                 return fact
@@ -262,6 +284,11 @@ def _any_between(numbers: Sequence[int], first: int, last: int) -> bool:
     return at < len(numbers) and numbers[at] <= last
 
 
+#: A call whose value nothing takes, and the end of a line that the next one belongs to.
+_DROPS = re.compile(r"[ \t]*(?:\w{1,30}\.){1,3}\w{1,30}\([^()\n]{0,80}\);?[ \t]*(?:(?:#|//)[^\n]*)?")
+_GOES_ON = re.compile(r"(?:[\[({,=+.?:&|>\\]|\breturn|\byield|\bawait)[ \t]*$")
 _LINES: Final = 40
 """How many lines can lie between something that runs a computed text and what brings it in."""
+_CHARACTERS: Final = 8_000
+_ENCODED = re.compile(r"[A-Za-z0-9+/=\\_-]{120,}")
 _FETCHES = re.compile(r"\b(?:curl|wget|iwr|irm|aria2c|nc|dig|ztcp|Invoke-\w{3,14})\b", re.IGNORECASE)

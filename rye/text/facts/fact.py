@@ -28,7 +28,7 @@ PERSISTENCE: Final = "persistence"
 SAFETY_OFF: Final = "safety-off"
 ALLOWED_SECRET: Final = "allowed-secret"
 
-RULES_VERSION: Final = 6
+RULES_VERSION: Final = 7
 """Raise it when the rules find a new caution or alarm, or write a value differently. rye.lock records which version each approval
 was given under, so that an approval under older rules does not turn into a refusal (a test checks this)."""
 FACTS: Final[dict[str, str]] = {

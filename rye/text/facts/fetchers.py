@@ -39,6 +39,11 @@ def _last(arguments: list[str]) -> tuple[str, ...]:
     return () if arguments[-1:] == ["-"] else tuple(arguments[-1:])
 
 
+def _added(arguments: list[str]) -> tuple[str, ...]:
+    """The last argument of ``ADD``, without a comment behind it."""
+    return _last(arguments[: arguments.index("#")] if "#" in arguments else arguments)
+
+
 def _copied(arguments: list[str]) -> tuple[str, ...]:
     """The last argument; in a folder, the names of what is copied there."""
     folder = arguments[-1] if arguments else ""
@@ -117,6 +122,8 @@ class Fetcher(NamedTuple):
     saves: Saves = _named
     spelled: str = ""
     """How the program must be written, where other spellings are everyday words."""
+    only_asks: str = ""
+    """The option with which it brings nothing, and only asks whether something is there."""
 
 
 _URL: Final = re.compile("://")
@@ -126,14 +133,14 @@ _FETCHERS: Final = (
         word_set("nc ncat netcat"), re.compile(r"(?:^| )-[a-z]*l[a-z]*(?:$| )|[$%/.:{@]|(?:^| )\w[\w-]* \d{2,5}(?:$| )")
     ),
     Fetcher(word_set("socat dig nslookup drill rclone ztcp")),
-    Fetcher(word_set("wget wget2"), saves=_wget),
+    Fetcher(word_set("wget wget2"), saves=_wget, only_asks="--spider"),
     Fetcher(word_set("aria2c axel lwp-download"), saves=_named_or_address),
     Fetcher(word_set("bitsadmin start-bitstransfer tftp"), saves=_others),
     Fetcher(word_set("certutil"), re.compile("urlcache", re.IGNORECASE), _others),
     Fetcher(word_set("fetch http https get lynx w3m links elinks ftp mshta regsvr32 msiexec rundll32"), _URL),
     Fetcher(word_set("webclient httpclient"), _URL),
     Fetcher(word_set("finger"), re.compile("@")),
-    Fetcher(word_set("add"), re.compile(r"^(?:--\S+ )*https?://"), _last, spelled="ADD"),
+    Fetcher(word_set("add"), re.compile(r"^(?:--\S+ )*https?://"), _added, spelled="ADD"),
     Fetcher(
         word_set("git"),
         re.compile(r"(?:^| )(?:show|cat-file)\b.*(?:FETCH_HEAD|origin/|upstream/|remotes/)|(?:^| )archive\b.*--remote"),
@@ -216,6 +223,8 @@ def fetcher_of(command: Command) -> tuple[int, str, tuple[str, ...]] | None:
             continue
         looked_at += 1
         arguments = [other.text for other in words[index + 1 :]]
+        if fetcher.only_asks and fetcher.only_asks in arguments:
+            continue
         if fetcher.when is _CODE:
             arguments = [f"{other.text}{_parentheses(other)}" for other in words[index + 1 :]]
         if fetcher.when is None or fetcher.when.search(" ".join(arguments)):

@@ -44,6 +44,7 @@ _PLAIN_BACKQUOTES: Final = word_set(
     "go golang rs rust c h cc cpp hpp java kt kotlin swift scala cs csharp sql yar yara md markdown ps1 psm1 powershell pwsh"
 )
 _POWERSHELL: Final = word_set("ps1 psm1 powershell pwsh")
+_BATCH: Final = word_set("bat cmd batch")
 #: Languages in which a function that runs a file can stand before the line that fetches it.
 _HAS_FUNCTIONS: Final = word_set(
     "sh bash zsh ksh fish bats ps1 psm1 bat cmd py js mjs cjs ts mts cts jsx tsx rb pl php lua go rs java kt kts cs vbs groovy "
@@ -52,6 +53,17 @@ _HAS_FUNCTIONS: Final = word_set(
 _CLOSES: Final = frozenset(("}", "done", "fi"))
 _COMPARES: Final = word_set("!= == = =~ -eq -ne -lt -gt -le -ge < >")
 _MEDIA_TYPE = re.compile(r"(?:application|text|image|audio|video|multipart|font|model|message)/[\w.+-]{1,60}$")
+#: What a sentence has before a path that it only names (``cached at `/tmp/x` ``), and before one that somebody starts.
+_PLACE = re.compile(
+    r"(?:\b(?:at|in|into|inside|under|from|to|within|file|path|folder|directory|location)|[-*][ \t]\w{1,20}:)[ \t]*`?$",
+    re.IGNORECASE,
+)
+#: What follows a program's name in the first line of its help: ``tool - what it does``.
+_TITLE = re.compile(r"[-\u2013\u2014] [A-Z]")
+_TELLS_TO_START = re.compile(
+    r"\b(?:run|runs|running|execut\w*|launch\w*|start\w*|open|opens|install\w*|use|invoke|call|usage|command|double-click|trigger)\b",
+    re.IGNORECASE,
+)
 _CALLERS: Final = word_set("call start")
 _LOOP_VARIABLE = re.compile(r"%{1,2}~?[A-Za-z]{1,6}")
 _CLOSES_BLOCK = re.compile(r"[ \t]*(?:[})]|done\b|fi\b|esac\b)[ \t]*(?:\||>|\d>|&>)")
@@ -100,6 +112,8 @@ _BACKWARDS = re.compile(
     re.MULTILINE,
 )
 _CONFIGURED_OUTPUT = re.compile(r"^[ \t]*-{0,2}o(?:utput)?[ \t]*[=: ][ \t]*[\"']?([^\s\"']{1,200})", re.MULTILINE)
+#: The last element of a list in a string: ``X="[\"$a\",\"$b\"]"``.
+_ENDS_LIST = re.compile(r"\$[\w{}]{1,80}\]")
 _DESCRIPTOR = re.compile(r"(?:&|/dev/fd/|/proc/self/fd/)\$?\{?(\w{1,40})\}?")
 _UNPACKED_INTO: Final = frozenset(("/tmp", "/opt", "/srv", "/var", "/home", "/mnt"))
 _BODY: Final = 32
@@ -215,7 +229,7 @@ class Flow:
     def _command(self, command: shell.Command, group: shell.Group, line: Line, outputs: Outputs) -> Origin | None:
         """Process one command. Return the foreign content that it passes on, if any."""
         incoming = self._incoming(command, group, outputs, line)
-        self.in_text = group.opened == "(" and group.owner is not None and group.owner.words[0].children[-1:] != [group]
+        self.in_text = interpreters.stands_in_text(group)
         own = self._origin(command, line)
         self._runs(command, line, incoming, outputs)
         if self.functions:
@@ -385,10 +399,14 @@ class Flow:
         if index < 0:
             return
         word = command.words[index]
+        if self.in_text and self.source.language(line.first) not in _POWERSHELL | _BATCH:
+            return
         opened = word.children[0].opened if word.children else ""
+        if line.text[: command.start].endswith("((") and word.text.startswith("$"):
+            return  # arithmetic: its value is a number
         if word.text != "$()" or not (opened == "$(" or (opened == "`" and self._substitutes(line))):
             self._starts(command, index, line)
-        elif line.code and not line.text[: command.start].endswith("(("):  # arithmetic: its value is a number
+        elif line.code:
             self._report(child_origin(word, outputs), command, line)
 
     def _runs_looped(self, command: shell.Command, line: Line, origin: Origin) -> None:
@@ -447,9 +465,12 @@ class Flow:
             self._report_unpacked(script.text, command, line)
 
     def _is_named_only(self, command: shell.Command, line: Line) -> bool:
-        """Whether a path is only named: alone in the cell of a table, or a type of content (``application/json``)."""
+        """Whether a path is only named: alone in the cell of a table, as a place, or a type of content (``application/json``)."""
         if _MEDIA_TYPE.match(command.words[0].text) is not None:
             return True
+        before = line.text[: command.words[0].start]
+        if not line.code and len(command.words) == 1 and _PLACE.search(before) is not None:
+            return _TELLS_TO_START.search(before) is None
         return not line.code and len(command.words) == 1 and line.text.lstrip().startswith("|")
 
     def _each(self, command: shell.Command, line: Line) -> None:
@@ -475,7 +496,7 @@ class Flow:
         """Report a file started by its path, through a variable, by ``start`` or ``open``, or by PowerShell's ``&``."""
         word = command.words[index]
         name = shell.program(word.text)
-        if "://" in word.text and not _DRIVE.match(word.text):
+        if ("://" in word.text and not _DRIVE.match(word.text)) or _ENDS_LIST.fullmatch(word.text) is not None:
             return
         by_name = (
             word.text.startswith("$")
@@ -495,7 +516,7 @@ class Flow:
                 self._report_start(other.text, command, line)
                 if "/" in other.text and not is_data(_file_name(other.text)):
                     self._report(self._in_folder(other.text), command, line)
-        elif self._is_named_only(command, line):
+        elif self._is_named_only(command, line) or _TITLE.match(" ".join(command.texts()[index + 1 : index + 3])):
             return
         elif "/" in word.text or word.text.lower().endswith(_PROGRAM_SUFFIXES) or name in self.ready or by_name:
             self._report_start(word.text, command, line)

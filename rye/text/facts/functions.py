@@ -93,7 +93,7 @@ def _read(source: Source, first: int, last: int, find_source: Sources) -> Functi
         opened = line.text.find("{") if line.first <= first else -1
         body_of_line = [list(shell.walk(shell.read(line.text[opened + 1 :])))] if opened >= 0 else source.commands(line)
         for commands in body_of_line:
-            for command, _ in commands:
+            for command, group in commands:
                 if not command.words:
                     continue
                 here, command.here = (
@@ -112,7 +112,8 @@ def _read(source: Source, first: int, last: int, find_source: Sources) -> Functi
                         else [numbered[name] for name in _NAME.findall(target.replace("{", "")) if name in numbered]
                     )
                 runs_input = runs_input or _runs_input(command, kept)
-                runs_parameters = runs_parameters or _runs_parameter(command, taken)
+                if not interpreters.stands_in_text(group):
+                    runs_parameters = runs_parameters or _runs_parameter(command, taken)
         number = max(number, line.first + line.text.count(shell.BREAK)) + 1
     return Function(first, last, prints, runs_input, runs_parameters, tuple(sorted(saves)))
 

@@ -26,10 +26,28 @@ _NUMERIC = re.compile(
 )
 _LEAD: Final = 100
 """How many characters before four numbers tell whether they are an address."""
+_BEHIND: Final = 16
+"""How many characters behind a resolver tell whether it is asked for names."""
 _MOST_SECTIONS: Final = 30
 """Four numbers up to this are more likely a section or a version than an address."""
-_RESOLVERS: Final = frozenset(("8.8.8.8", "8.8.4.4", "9.9.9.9"))
-"""Public resolvers: addresses wherever somebody writes them. ``1.1.1.1`` is also the number of an enzyme or a section."""
+_RESOLVERS: Final = word_set(
+    "8.8.8.8 8.8.4.4 1.1.1.1 1.0.0.1 1.1.1.2 1.0.0.2 1.1.1.3 1.0.0.3 9.9.9.9 9.9.9.10 149.112.112.112 208.67.222.222 "
+    "208.67.220.220 94.140.14.14 94.140.15.15 76.76.2.0 76.76.10.0 223.5.5.5 223.6.6.6 119.29.29.29 114.114.114.114 "
+    "4.2.2.1 4.2.2.2 2606:4700:4700::1111 2606:4700:4700::1001 2001:4860:4860::8888 2001:4860:4860::8844 2620:fe::fe"
+)
+"""Public resolvers. Everybody knows whose they are, so asking them for a name is a caution; sending them anything else is not."""
+_ASKS = word_set("ping")
+_ASKED = re.compile(r"/(?:dns-query|resolve)\b")
+"""The path under which a resolver answers over HTTPS."""
+_ASKED_PORTS: Final = word_set("53 853")
+_NEVER_SECTIONS: Final = word_set("8.8.8.8 8.8.4.4 9.9.9.9")
+"""``1.1.1.1`` is also the number of an enzyme or a section; these are addresses wherever somebody writes them."""
+#: Somebody asks what follows for names, or only tries to reach it.
+_NAMES_RESOLVER = re.compile(
+    r"(?<![A-Za-z])(?:dns\w*|resolv\w*|nameservers?|nslookup|dig|ping|hosts|upstreams?|(?<!_)connections?)(?![A-Za-z(])[^\n]{0,60}$|"
+    r"\bhost[ \t]+(?:-\w+[ \t]+)*[\w.-]+[ \t]+$",
+    re.IGNORECASE,
+)
 _PREFIX = re.compile(r"/(?:3[0-2]|[12]?\d)(?![\w/.])")
 #: Somebody is told to reach what follows, or it is a value: in quotes, after ``=``.
 _REACHED = re.compile(
@@ -57,16 +75,22 @@ def find(source: Source) -> Iterator[RuleMatch]:
                     number, column = source.place(logical, at, value.partition(":")[0])
                     if (value, number) not in seen:
                         seen.add((value, number))
-                        yield _found(host, value, number, column)
+                        found = _found(host, value, number, column)
+                        asks = host in _RESOLVERS and shell.program(command.words[0].text) in _ASKS
+                        yield found._replace(level=CAUTION) if found.level and asks else found
     for address in source.addresses:
         line = source.line_at(address.start)
         key = (address.value, line)
         if key not in seen:
             seen.add(key)
             found = _found(address.host, address.value, line, address.start - starts[line])
-            if address.bare and found.level:
-                before = text[max(starts[line], address.start - _LEAD) : address.start]
+            before = text[max(starts[line], address.start - _LEAD) : address.start]
+            if found.level and _is_asked(address, before, text[address.end : address.end + _BEHIND]):
+                found = found._replace(level=CAUTION)
+            elif address.bare and found.level:
                 found = found._replace(level=_bare_level(address.host, before, text[address.end : address.end + 4]))
+                if address.host in _RESOLVERS and found.level and before.endswith("`") and not source.is_code(line):
+                    found = found._replace(level=CAUTION)
             yield found
     for line in source.lines_of_bytes(b"@"):
         for match in _SCP.finditer(text, starts[line], starts[line + 1]):
@@ -89,9 +113,18 @@ def _bare_level(host: str, before: str, after: str) -> str:
     return ALARM
 
 
+def _is_asked(address: addresses.Address, before: str, after: str) -> bool:
+    """Whether a public resolver is only named, or asked for names."""
+    if address.host not in _RESOLVERS or address.text.startswith("/dev/"):
+        return False
+    if address.bare:
+        return _NAMES_RESOLVER.search(before) is not None
+    return address.port in _ASKED_PORTS or (not address.port and _ASKED.match(after) is not None)
+
+
 def _counts(host: str) -> bool:
     """Whether four numbers could as well count sections or versions: ``"3.2.17.0"`` in quotes is rarely an address."""
-    return host not in _RESOLVERS and all(int(part) <= _MOST_SECTIONS for part in host.split("."))
+    return host not in _NEVER_SECTIONS and all(int(part) <= _MOST_SECTIONS for part in host.split("."))
 
 
 def _found(host: str, value: str, line: int, column: int) -> RuleMatch:

@@ -45,6 +45,12 @@ _ON_REQUEST: Final = {
     "crontab": re.compile(r"^(?:-u \w+ )?-$"),
     **dict.fromkeys(("docker", "podman", "buildah"), re.compile(r"^(?:buildx )?(?:build|bud)\b.* -(?: |$)")),
 }
+#: Functions that run what they are given, by the last part of their name.
+_RUNS_ARGUMENTS = re.compile(
+    r"(?:system|popen\d?|exec\w*|eval|run|call|spawn\w*|check_\w{4,6}|source|shell_exec|passthru|startfile|load|include|require|"
+    r"import\w*|command|start|sh|bash|shell|launch|invoke\w*)$",
+    re.IGNORECASE,
+)
 _SENTENCE: Final = ".,;:!?)*_\u2026\u3002\u201d\u00bb"
 _FILE = re.compile(r"[\w~$%{}./:@+-]*[./][\w$}]")
 
@@ -182,3 +188,14 @@ def code_words(command: shell.Command) -> list[shell.Word]:
         if text.startswith("-") and _CODE_OPTION.fullmatch(text):
             return words[index + 1 :]
     return []
+
+
+def stands_in_text(group: shell.Group) -> bool:
+    """Whether parentheses begin no command: they stand behind words, or hold the arguments of a function that runs none of them
+    (``open('/tmp/x')``)."""
+    if group.opened != "(" or group.owner is None:
+        return False
+    first = group.owner.words[0]
+    if first.children[-1:] != [group]:
+        return True
+    return first.text[:1].isalpha() and _RUNS_ARGUMENTS.search(first.text.removesuffix("$()")) is None

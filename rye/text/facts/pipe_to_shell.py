@@ -166,7 +166,7 @@ _SELF_RUNNING = re.compile(
     r"|\b(?:rundll32|regsvr32|mshta|msiexec|cscript|wscript|start|installutil|control|"
     r"cmd(?:\.exe)?\s/c)(?:\.exe)?[ \t\x1f](?:[-/\"]\S{0,20}\s){0,4}[\"']?(?:\\\\|"
     r"//)[\w.-]{1,80}(?:@\w{1,5}){0,2}[\\/][^\s`|]{1,200}"
-    r"|\b(?:cmstp|ieexec|presentationhost|odbcconf|pcalua|hh|julia|Rscript|emacs)(?:\.exe)?[ \t\x1f](?:[-/]\S{1,60}\s){0,4}[^\s]{0,40}https?://[^\s`|]{3,300}|\bms-appinstaller:\?source=https?://\S{3,300}"
+    r"|\b(?:cmstp|ieexec|presentationhost|odbcconf|pcalua|(?<!-\w )(?<!-\w\w )hh|julia|Rscript|emacs)(?:\.exe)?[ \t\x1f](?:[-/]\S{1,60}\s){0,4}[^\s]{0,40}https?://[^\s`|]{3,300}|\bms-appinstaller:\?source=https?://\S{3,300}"
     r"|\bapply\s+from:\s{0,4}[\"']?https?://[^\s\"'`]{3,300}|\bimport\s{0,4}\(\s{0,4}(?:builtins\.)?fetch(?:Tarball|url|Git)\b[^\n]{0,200}"
     r"|\brundll32(?:\.exe)?[ \t\x1f][^\n\x1e]{0,400}?https?://[^\s`|]{1,300}"
     r"|\bn?vim?\s(?:-\S{1,20}\s){0,6}(?:\S{1,60}\s){0,3}?(?:-c|--cmd|\+)\s{0,2}:?(?:source|so|e|edit|r|read)\s[^\s]{0,4}https?://[^\s`;|)]{1,300}"

@@ -121,6 +121,8 @@ def _answers(command: shell.Command) -> bool:
     if before is None or not before.words or (before.before is None and not before.reads):
         return False
     at = interpreters.position(before)
+    if any(interpreters.takes_code(word.text) for word in before.words[at + 1 :]):
+        return False  # ``xargs sh -c "echo | nc host {}"``: the code is what the shell runs
     return at >= 0 and shell.program(before.words[at].text) in _SHELLS and interpreters.runs_stdin(before)
 
 

@@ -8,7 +8,7 @@ source and a call that runs it.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -70,11 +70,15 @@ def find(source: Source, kind: Kind, fact: str) -> Iterator[RuleMatch]:
             window = source.text[begin : match.end()] + window
         direct = _is_direct(kind, sources, begin, window) or (kind is FETCHED and _is_address(source, match, window))
         origin = None if direct else _in_scope(source, _evaluated(window, followed, match), match)
+        if origin is not None and _is_parameter_of_example(source, origin, match, window):
+            origin = None
         if direct or origin is not None:
             reported.add(match.start())
             yield _found(source, fact, match, window, origin)
     for match in started:
         window = started_window(source.text, match)
+        if _LOADS_PACKAGE.match(match[0] + window[:_LOOKED_AT]) is not None:
+            continue
         origin = _in_scope(source, _started(window, followed), match)
         if match.start() not in reported and (origin is not None or _starts_source(kind, window)):
             reported.add(match.start())
@@ -157,6 +161,11 @@ def sources_in(source: Source, kind: Kind) -> list[int]:
     return known
 
 
+#: A package by its name, where a file would need a folder or a suffix: ``require('path')`` in a file that has a name ``path``.
+_LOADS_PACKAGE = re.compile(r"\s*(?:require|import)\s*\(\s*([\"'`])(?:node:)?[a-z][\w-]{0,60}\1\s*\)")
+_LOOKED_AT: Final = 120
+
+
 def _is_definition(text: str, start: int) -> bool:
     return text[max(0, start - 12) : start].endswith(_DEFINED)
 
@@ -183,7 +192,7 @@ _FIRST_NAME = re.compile(r"\s*(?:url\(\s*)?([A-Za-z_$][\w$]{0,60})\b")
 def _evaluated(window: str, followed: Followed, match: re.Match[str]) -> ContentOrigin | None:
     """The origin of what an evaluating call is given by name or through a file it opens."""
     own = _OWN_FILE.match(window)
-    words = NAMES.findall(window, own.end() if own is not None else 0)
+    words = NAMES.findall(_SENTENCE.sub(_holes, window), own.end() if own is not None else 0)
     if TIMER.search(match[0]) is not None:  # its other arguments are numbers, and a function of the program is no text
         words = [name for name in words[:1] if name not in followed.functions]
     for name in words if followed.names else ():
@@ -194,6 +203,16 @@ def _evaluated(window: str, followed: Followed, match: re.Match[str]) -> Content
         if text in followed.files:
             return followed.files[text]
     return None
+
+
+#: A string of several words, and the names that are put into it.
+_SENTENCE = re.compile(r"[rRbBfFuU]{0,2}([\"'])(?=[^\"'\n]{1,100} )(?:(?!\1)[^\n]){1,400}\1")
+_HOLE = re.compile(r"[$#]?\{[^{}\n]{1,80}\}|\$[A-Za-z_]\w{0,60}")
+
+
+def _holes(match: re.Match[str]) -> str:
+    """What a string of words has that is no text: ``"curl {url} | sh"`` becomes ``{url}``."""
+    return " ".join(_HOLE.findall(match[0])).ljust(len(match[0]))
 
 
 _OWN_FILE = re.compile(rf"\s*new\s+URL\({OWN_FILE}")
@@ -219,6 +238,28 @@ def _in_scope(source: Source, origin: ContentOrigin | None, match: re.Match[str]
     if origin is None or source.language(source.line_at(match.start())) not in _RECORDS:
         return origin
     return origin if source.line_at(origin.offset) == source.line_at(match.start()) else None
+
+
+def _is_parameter_of_example(source: Source, origin: ContentOrigin, match: re.Match[str], window: str) -> bool:
+    """Whether a page runs, in one of its examples, a parameter of a function there, and the origin is another example: the same
+    name means something else. (The function's own calls are judged where they are.)"""
+    name = NAMES.match(window.lstrip())
+    if not source.markdown or name is None:
+        return False
+    at = bisect_right(source.blocks, source.line_at(match.start()), key=lambda block: block[1]) - 1
+    begin = source.text_starts[source.blocks[at][1]] if at >= 0 else 0
+    if at < 0 or origin.offset >= begin:
+        return False
+    before = source.text[max(begin, match.start() - _BEFORE_END) : match.start()]
+    definition = re.search(_PARAMETER.format(re.escape(name[0])), before)
+    return definition is not None and _AT_MARGIN.search(before, definition.end()) is None
+
+
+_BEFORE_END: Final = 2_000
+"""How far before a call the function that it stands in is looked for in an example."""
+_AT_MARGIN = re.compile(r"\n\S")
+"""A line that is not indented, behind which a function of the outermost level has ended."""
+_PARAMETER: Final = r"\b(?:def|function)\b[^()\n]{{0,80}}\((?:[^()\n]{{0,120}}[\s,])?{}\b[^()\n]{{0,120}}\)"
 
 
 def _started(window: str, followed: Followed) -> ContentOrigin | None:

@@ -89,6 +89,12 @@ _SOCKET: Final = triggers(("recv_into",))
 _MOST_HANDLES: Final = 64
 
 
+_PACKED: Final = 1_000
+"""A line of code that is longer holds many statements."""
+_SHORT: Final = 2
+_STATEMENT = re.compile(r"[^;]{1,2000};?")
+
+
 class ContentOrigin(NamedTuple):
     """Where foreign content came from: its text, and the line."""
 
@@ -99,7 +105,7 @@ class ContentOrigin(NamedTuple):
 
     def holds_at(self, offset: int) -> bool:
         """Whether the name still means this at an offset."""
-        return not self.until or offset <= self.until
+        return not self.until or self.offset <= offset <= self.until
 
 
 class Followed:
@@ -141,10 +147,25 @@ class Followed:
                 )
             )
             if here or self.names or self.files or self._handles or opens:
-                self._read(raw[: FACTS.piece_characters], offset, here)
+                if len(raw) <= _PACKED:
+                    self._read(raw, offset, here)
+                else:
+                    self._read_packed(raw[: FACTS.piece_characters], offset, sources)
         self._name_files(source.values)
         if self.files:
             self._hand_files_on(source.text)
+
+    def _read_packed(self, line: str, offset: int, sources: list[int]) -> None:
+        """Read a long line of packed code statement by statement: what stands in one says nothing about the others. A short name
+        means something else soon."""
+        for match in _STATEMENT.finditer(line):
+            start = offset + match.start()
+            at = bisect_left(sources, start)
+            before = self.names.copy()
+            self._read(match[0], start, at < len(sources) and sources[at] < offset + match.end())
+            for name, origin in self.names.items():
+                if len(name) <= _SHORT and before.get(name) != origin and not origin.until:
+                    self.names[name] = origin._replace(until=origin.offset + FACTS.window_characters)
 
     def _unpack(self, line: str, origin: ContentOrigin) -> None:
         """Keep the folder that an archive is unpacked into: a name, or a path."""

@@ -11,8 +11,10 @@ stay what they were but for the column.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Final
 
+from rye.limits import FACTS
 from rye.text.facts.source import Source
 from rye.text.facts.spelled import MODULES, PROPERTIES, spelled
 from rye.text.facts.tables import triggers, word_set
@@ -129,6 +131,8 @@ def _resolved(source: Source) -> str:
     aliases = _aliases("\n".join(naming)) if naming else {}
     for match in list(_CONTAINER.finditer("\n".join(naming)))[:_MOST_ALIASES] if naming else ():
         text = re.sub(rf"(?<![\w.$]){re.escape(match[1])}\[[^\[\]\n]{{1,40}}\](?=\s?\()", match[2], text)
+    for name in [name for name in aliases if len(name) <= _SHORT]:
+        text = _renamed_nearby(text, name, aliases)
     if aliases:
         names = "|".join(map(re.escape, sorted(aliases, key=len, reverse=True)))
         calls = re.compile(rf"(?<![\w.$\"'`/-])({names})(?=\s?[(.]|\s?`|\s?,\s?[\[\w]|\s?\))")
@@ -136,6 +140,30 @@ def _resolved(source: Source) -> str:
     return text
 
 
+def _renamed_nearby(text: str, name: str, aliases: dict[str, str]) -> str:
+    """The text with a short name resolved only behind the place that gives it its meaning, if other places give it others: packed
+    code uses each letter again and again. Then the name is dropped from ``aliases``."""
+    given = list(islice(re.finditer(rf"(?<![\w.$]){re.escape(name)}\s{{0,4}}=(?![=>])", text), _MOST_MEANINGS + 1))
+    if len(given) <= _MOST_MEANINGS:
+        return text
+    usual = aliases.pop(name)
+    last = usual.rpartition(".")[2]
+    calls = re.compile(rf"(?<![\w.$\"'`/-]){re.escape(name)}(?=\s?[(.]|\s?`|\s?\))")
+    for match in reversed(
+        list(
+            islice(
+                re.finditer(rf"(?<![\w.$]){re.escape(name)}\s{{0,4}}=[^=;,\n]{{0,60}}\b{last}\b", text), _MOST_ALIASES
+            )
+        )
+    ):
+        end = match.end() + FACTS.window_characters
+        text = text[: match.end()] + calls.sub(lambda _: usual, text[match.end() : end]) + text[end:]
+    return text
+
+
+_SHORT: Final = 2
+_MOST_MEANINGS: Final = 4
+"""A short name that is given more values than this means something else in each place."""
 _QUOTED_NAMES: Final = tuple(
     f"{quote}{name}{quote}"
     for name in (

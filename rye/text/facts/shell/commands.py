@@ -252,6 +252,8 @@ def head(command: Command) -> int:
             return index
         if text in _TESTS and index + 1 < len(words) and words[index + 1].text[:1] in ("-", "$", "!"):
             return index
+        if text == "[[" and any(word.text == "]]" for word in words[index + 1 :]):
+            return index
         if name in _WRAPPERS or text.lower() in _MARKS or (name in _MARKS and "/" not in text) or not name:
             index += 1
             while index < len(words) and words[index].text.startswith("-") and text not in ("-", "*"):

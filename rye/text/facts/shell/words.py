@@ -37,9 +37,11 @@ _CALL_OPERATOR = re.compile(r"(?<=[=(|])[ \t]?&[ \t](?=[$A-Za-z(])")
 _IEX_CALL = re.compile(r"\b(iex|invoke-expression)\(", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|0?([0-3][0-7]{2}))")
 #: Programs whose quoted arguments are expressions of their own language: an operator there is none of the shell.
-_FILTERS: Final = ("jq ", "yq ", "tr ", "sed ", "grep ")
+_FILTERS: Final = ("jq ", "yq ", "tr ", "sed ", "grep ", "bc", "dc")
 _FILTER = re.compile(
-    r"\b(?:go)?(?:jq|yq|tr|g?sed|[ef]?grep)(?:\s{1,4}(?:-[\w-]{1,40}|'[^'\n]{0,400}'|\"[^\"\n]{0,400}\")){1,8}"
+    r"\b(?:go)?(?:jq|yq|tr|g?sed|[ef]?grep)(?:\s{1,4}(?:--(?:arg|argjson|slurpfile|rawfile)\s{1,4}\w{1,40}|-[\w-]{1,40}|"
+    r"'[^'\n]{0,400}'|\"[^\"\n]{0,400}\")){1,8}"
+    r"|\becho\s{1,4}(?:-\w{1,3}\s{1,4})?(?:'[^'\n]{0,400}'|\"[^\"\n]{0,400}\")\s{0,4}\|\s{0,4}(?:bc|dc)\b"
 )
 _QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 #: A line end as a word of its own, which ends no command: ``xargs -d '\\n'``.
@@ -71,7 +73,7 @@ def plain(text: str, names: Names | None = None, *, code: bool = False, room: in
         text = text.replace("process.execPath", '"node"')
     if "'" in text or '"' in text:
         if any(name in text for name in _FILTERS):
-            text = _FILTER.sub(lambda match: _QUOTED.sub(lambda quoted: quoted[0].translate(_MASK), match[0]), text)
+            text = _FILTER.sub(lambda match: _QUOTED.sub(_masked, match[0]), text)
         text = _without_quotes(text)
     if "\\" in text:
         text = _BACKSLASH_WORD.sub(_without_backslashes, text)
@@ -92,6 +94,13 @@ def plain(text: str, names: Names | None = None, *, code: bool = False, room: in
     if known != text and "$(" in known and ("printf" in known or "echo" in known):
         known = _without_built_words(known, code)
     return known
+
+
+def _masked(quoted: re.Match[str]) -> str:
+    """A quoted expression without operators of the shell; in double quotes, a substitution is one all the same."""
+    if quoted[0].startswith('"') and ("$(" in quoted[0] or "`" in quoted[0]):
+        return quoted[0]
+    return quoted[0].translate(_MASK)
 
 
 def _without_built_words(text: str, code: bool) -> str:
