@@ -53,17 +53,27 @@ _HAS_FUNCTIONS: Final = word_set(
 _CLOSES: Final = frozenset(("}", "done", "fi"))
 _COMPARES: Final = word_set("!= == = =~ -eq -ne -lt -gt -le -ge < >")
 _MEDIA_TYPE = re.compile(r"(?:application|text|image|audio|video|multipart|font|model|message)/[\w.+-]{1,60}$")
-#: What a sentence has before a path that it only names (``cached at `/tmp/x` ``), and before one that somebody starts.
-_PLACE = re.compile(
-    r"(?:\b(?:at|in|into|inside|under|from|to|within|file|path|folder|directory|location)|[-*][ \t]\w{1,20}:)[ \t]*`?$",
-    re.IGNORECASE,
-)
+#: Words of a sentence before a path: it only names the path (``cached at `/tmp/x` ``), unless one of them tells to start it.
+_SENTENCE = re.compile(r"[A-Za-z]{2,}[^\w\n&|;`]{1,4}`$")
+_EXPLAINED = re.compile(r"`[ \t]{0,3}[\u2013\u2014:-][ \t]")
+#: Only English words tell whether a sentence has somebody start a file.
+_FOREIGN_LETTER = re.compile(r"[^\W\d_a-zA-Z]")
+_TOLD: Final = 80
+"""How far before a path such a word can stand."""
 #: What follows a program's name in the first line of its help: ``tool - what it does``.
 _TITLE = re.compile(r"[-\u2013\u2014] [A-Z]")
 _TELLS_TO_START = re.compile(
     r"\b(?:run|runs|running|execut\w*|launch\w*|start\w*|open|opens|install\w*|use|invoke|call|usage|command|double-click|trigger)\b",
     re.IGNORECASE,
 )
+_SHELL_LANGUAGES: Final = word_set("sh bash zsh ksh shell console")
+#: A value in double quotes in which words stand before a substitution.
+_QUOTED_VALUE = re.compile(r"[ \t]*(?:export[ \t]+|local[ \t]+)?\w{1,60}=\"[^\"$`\n]{1,80}\$\(")
+#: Lines up to a mark are printed, and go nowhere else.
+_PRINTS_LINES = re.compile(r"[ \t]*cat[ \t]+<<-?[ \t]*[\"']?(\w{1,40})[\"']?[ \t]*")
+_PRINTED_LINES: Final = 60
+#: A line that does nothing but print one string, in which a redirection is a part of the text.
+_ECHOES = re.compile(r"[ \t]*echo[ \t]+(?:-\w{1,3}[ \t]+)?\"[^\"\n]*\"[ \t]*")
 _CALLERS: Final = word_set("call start")
 _LOOP_VARIABLE = re.compile(r"%{1,2}~?[A-Za-z]{1,6}")
 _CLOSES_BLOCK = re.compile(r"[ \t]*(?:[})]|done\b|fi\b|esac\b)[ \t]*(?:\||>|\d>|&>)")
@@ -77,6 +87,10 @@ _INSTALLERS: Final = word_set(
     "pip3 npm pnpm yarn gem apt apt-get dnf yum "
     "zypper pacman apk brew snap flatpak code docker adb luarocks add-appxpackage dotnet launchctl at ansible-playbook "
     "papermill snakemake jbang"
+)
+#: Of these, the ones that take a word without a folder or a suffix for the name of a package.
+_NAMES_PACKAGES: Final = word_set(
+    "pip pip3 npm pnpm yarn gem apt apt-get dnf yum zypper pacman apk brew snap flatpak luarocks dotnet"
 )
 #: Variables whose value a program runs or loads.
 _LOADED_BY_NAME = re.compile(
@@ -238,7 +252,8 @@ class Flow:
         first = shell.head(command)
         name = shell.program(command.words[first].text) if first >= 0 else ""
         if brought is not None:
-            self._save_output(command, name, brought, own)
+            if not command.writes or _ECHOES.fullmatch(self.source.lines[line.first]) is None:
+                self._save_output(command, name, brought, own)
             if own is not None and not own.saves and not command.writes and line.code:
                 self.blocks = [*self.blocks[-_BODY:], (line.first, brought)]
         self._assign(command, outputs)
@@ -406,8 +421,25 @@ class Flow:
             return  # arithmetic: its value is a number
         if word.text != "$()" or not (opened == "$(" or (opened == "`" and self._substitutes(line))):
             self._starts(command, index, line)
-        elif line.code:
+        elif line.code and not self._is_printed(line, word):
             self._report(child_origin(word, outputs), command, line)
+
+    def _is_printed(self, line: Line, word: shell.Word) -> bool:
+        """Whether a substitution or a variable is a part of a text: of a value in quotes (``X="Basic $(…)"``), behind a line
+        end in a string (``X="a\\n$x"``), or in lines that ``cat <<EOF`` prints."""
+        raw = self.source.lines[line.first]
+        if self.source.markdown and self.source.language(line.first) not in _SHELL_LANGUAGES:
+            return False
+        if word.text == "$()" and _QUOTED_VALUE.match(raw) is not None:
+            return True
+        if word.text != "$()" and f"\\n{word.text}" in raw:
+            return True
+        for number in range(line.first - 1, max(-1, line.first - _PRINTED_LINES), -1):
+            above = self.source.lines[number]
+            begun = _PRINTS_LINES.fullmatch(above) if "<<" in above else None
+            if begun is not None:
+                return begun[1] not in (text.strip() for text in self.source.lines[number + 1 : line.first])
+        return False
 
     def _runs_looped(self, command: shell.Command, line: Line, origin: Origin) -> None:
         """cmd: report a variable of a loop that is run as a program, or handed to one that runs it."""
@@ -441,6 +473,8 @@ class Flow:
         self, command: shell.Command, at: int, line: Line, incoming: Origin | None, outputs: Outputs
     ) -> None:
         """A shell, a language, ``eval`` or ``source``: report foreign input, code words, or the file it is given."""
+        if command.words[at].text == "Source":  # the first word of a sentence
+            return
         if incoming is not None and interpreters.runs_stdin(command):
             self._report(incoming, command, line)
         words = interpreters.code_words(command)
@@ -457,10 +491,13 @@ class Flow:
             if "*" in script.text.rpartition("/")[2]:
                 self._report(self.filled_folders.get(script.text.rpartition("/")[0]), command, line)
         elif interpreters.is_expression(command.words[at].text):
-            for word in command.words[at + 1 :]:
+            only = shell.program(command.words[at].text) == "source"  # its other words are arguments, or a sentence
+            for word in command.words[at + 1 : at + 2 if only else None]:
                 self._report_file(word.text, command, line)
+        language = shell.program(command.words[at].text) in interpreters.LANGUAGES
         for word in command.words[at + 1 :] if command.here else words:
-            self._report(child_origin(word, outputs) or self._named(word.text), command, line)
+            origin = _evaluated_origin(word, outputs) if language else child_origin(word, outputs)
+            self._report(origin or self._named(word.text), command, line)
         if script is not None:
             self._report_unpacked(script.text, command, line)
 
@@ -469,8 +506,13 @@ class Flow:
         if _MEDIA_TYPE.match(command.words[0].text) is not None:
             return True
         before = line.text[: command.words[0].start]
-        if not line.code and len(command.words) == 1 and _PLACE.search(before) is not None:
-            return _TELLS_TO_START.search(before) is None
+        if not line.code and len(command.words) == 1:
+            after = line.text[command.end : command.end + _TOLD]
+            if _EXPLAINED.match(after) is not None and not before.strip(" -*`\t"):
+                return _TELLS_TO_START.search(after) is None
+            if _SENTENCE.search(before) is None or _FOREIGN_LETTER.search(before) is not None:
+                return False
+            return _TELLS_TO_START.search(before[-_TOLD:]) is None
         return not line.code and len(command.words) == 1 and line.text.lstrip().startswith("|")
 
     def _each(self, command: shell.Command, line: Line) -> None:
@@ -519,6 +561,8 @@ class Flow:
         elif self._is_named_only(command, line) or _TITLE.match(" ".join(command.texts()[index + 1 : index + 3])):
             return
         elif "/" in word.text or word.text.lower().endswith(_PROGRAM_SUFFIXES) or name in self.ready or by_name:
+            if by_name and self._is_printed(line, word):
+                return
             self._report_start(word.text, command, line)
             if by_name and not (len(command.words) > index + 1 and command.words[index + 1].text in _COMPARES):
                 self._report(self._named(word.text), command, line)
@@ -531,8 +575,13 @@ class Flow:
             self._report_start(command.words[-1].text, command, line)
 
     def _installs(self, command: shell.Command, index: int, line: Line) -> None:
-        for other in command.words[index + 1 :]:
-            self._report_file(other.text.partition(",")[0], command, line)
+        name = shell.program(command.words[index].text)
+        texts = command.texts()
+        if name == "docker" and texts[index + 1 : index + 2] == ["cp"]:
+            return
+        for text in texts[index + 1 :]:
+            if name not in _NAMES_PACKAGES or "/" in text or "." in text or "$" in text:  # else a package of an index
+                self._report_file(text.partition(",")[0], command, line)
 
     # What is kept for later lines.
 
@@ -749,6 +798,23 @@ def child_origin(word: shell.Word, outputs: Outputs) -> Origin | None:
             for inner in command.words:
                 pending.extend(inner.children)
     return None
+
+
+def _evaluated_origin(word: shell.Word, outputs: Outputs) -> Origin | None:
+    """The foreign output that code of a language evaluates: a shell's substitutions, and the arguments of ``exec`` or ``eval``.
+    Other functions get data (``json.loads(b64decode(x))``)."""
+    for group in word.children:
+        if group.opened != "(" or _EVALUATOR.search(word.text) is not None:
+            return child_origin(word, outputs)
+        for command in group.commands:
+            for inner in command.words:
+                origin = _evaluated_origin(inner, outputs)
+                if origin is not None:
+                    return origin
+    return None
+
+
+_EVALUATOR = re.compile(r"(?:^|\W)(?:exec\w{0,4}|eval|compile|Function|loadstring|\w{3,9}_eval|iex)(?:\$\(\))?$")
 
 
 def _folder(arguments: list[str]) -> str:

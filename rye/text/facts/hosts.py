@@ -117,6 +117,8 @@ def _is_asked(address: addresses.Address, before: str, after: str) -> bool:
     """Whether a public resolver is only named, or asked for names."""
     if address.host not in _RESOLVERS or address.text.startswith("/dev/"):
         return False
+    if address.bare and not _RESOLVERS.isdisjoint((*before.split()[-1:], *after.split()[:1])):
+        return True  # one of several
     if address.bare:
         return _NAMES_RESOLVER.search(before) is not None
     return address.port in _ASKED_PORTS or (not address.port and _ASKED.match(after) is not None)
@@ -135,10 +137,12 @@ def _arguments(command: shell.Command) -> Iterator[tuple[str, str, int]]:
     """Hosts without a scheme among the arguments of network programs: value, host, and offset."""
     names = [shell.program(word.text).encode() for word in command.words]
     index = next((at for at, name in enumerate(names) if name in _NETWORK_WORDS), -1)
+    before = ""
     for word in command.words[index + 1 :] if index >= 0 else ():
+        label, before = before.endswith(":"), word.text
         text = word.text.strip("[](),\"'").rstrip(".,;:!?")
-        if "://" in text or text.startswith(("-", "/", ".", "$", "~")):
-            continue
+        if "://" in text or text.startswith(("-", "/", ".", "$", "~")) or (label and "." not in text):
+            continue  # ``{"chat_id": 123456789}`` has a number, not an address
         host, port = _named(text, names[index]) or _numbered(text)
         if host:
             yield (f"{host}:{port}" if port else host), host, word.start

@@ -83,7 +83,7 @@ DECODED: Final = Kind(
         r"\b\w*(?:b64|b32|b16|b85|a85)decode|\bfromhex\b|unhexlify|a2b_(?:base64|hex)|(?:zlib|gzip|bz2|lzma|"
         r"brotli|zstd)\.decompress|(?:gzip|bz2|lzma)\.open|"
         r"codecs\.decode|marshal\.loads?\b|rot_?13|\batob\b|Buffer\.from\([^)\n]{0,400},\s*[\"'](?:base64|hex|base64url)|"
-        r"fromCharCode|\bunescape\s*\(|decodeURIComponent|(?:gunzip|inflate|brotliDecompress|unzip)(?:Raw)?Sync|"
+        r"fromCharCode|\bunescape\s*\(|decodeURIComponent(?=\s*[()])|(?:gunzip|inflate|brotliDecompress|unzip)(?:Raw)?Sync|"
         r"decode64|decodebytes|"
         r"unpack1?\(\s*[\"'][mH]|decode_base64|base64_decode|gzinflate|gzuncompress|hex2bin|pack\(\s*[\"']H|"
         r"decode\(\s*[\"'](?:hex|base64|rot13|zlib)|join\([^)\n]{0,80}chr\b|map\(\s*chr\b|bytes\(\s*\[\s*\d|"

@@ -242,7 +242,9 @@ def running_calls(source: Source) -> tuple[list[re.Match[str]], list[re.Match[st
     if runners:
         calls = re.compile(rf"(?<![\w.$])(?:{'|'.join(map(re.escape, runners))})\s*\(")
         known_at = {match.end() for match in evaluates}
-        evaluates.extend(match for match in calls.finditer(source.text) if match.end() not in known_at)
+        for match in calls.finditer(source.text):
+            if match.end() not in known_at:  # a list is a program and its arguments, not code
+                (starts if _LIST.match(source.text, match.end()) is not None else evaluates).append(match)
     source.kept["calls"] = (evaluates, starts)
     return evaluates, starts
 
@@ -277,6 +279,7 @@ def _given(text: str, call: re.Match[str]) -> list[str]:
     return [name for name, is_file in arguments.runs(window) if not is_file]
 
 
+_LIST = re.compile(r"\s{0,40}\[\s{0,40}[rbfu]?[\"']")
 _MOST_DEFINITIONS: Final = 256
 _NO_RUNNERS: Final = word_set("constructor main if for while switch catch")
 _DEFINES: Final = ("def ", "function", "=>", "lambda ")
