@@ -38,6 +38,10 @@ class ReadOptions(Struct, frozen=True):
     (docs/how-to/sources.md)."""
 
 
+FOREIGN = ReadOptions(foreign=True)
+"""For the items of a git repository or a folder of others."""
+
+
 class Dependency(Struct, frozen=True):
     """A relation to another item: ``relation`` is depends_on, requires, conflicts_with, suggests, used_by or example_of."""
 

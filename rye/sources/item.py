@@ -17,7 +17,7 @@ from rye.items.agent import conversion
 from rye.items.agent.program_forms import BY_PROGRAM
 from rye.items.identity import Identity
 from rye.items.published import read_published
-from rye.items.reading import Metadata, ReadOptions
+from rye.items.reading import FOREIGN, Metadata
 from rye.limits import CONTENT
 from rye.resolution.versions import comparable
 from rye.signing.keys import PublicKey
@@ -25,7 +25,6 @@ from rye.signing.verification import verify
 from rye.sources.finding import FoundItem
 from rye.text.content import decode
 
-_FOREIGN = ReadOptions(foreign=True)
 _BROKEN = frozenset({"modified", "bad-signature", "revoked", "partial"})
 
 
@@ -51,6 +50,8 @@ class Judged(Struct, frozen=True, kw_only=True):
     """Of a converted agent: its program's keys that are kept without effect."""
     converted_from: str | None = None
     """The title of the program in whose form the agent was."""
+    by_lines: bool = False
+    """Whether the agent's frontmatter is not YAML and was read line by line."""
 
 
 class Keys(Struct, frozen=True):
@@ -82,6 +83,7 @@ def judge(
     decoded = decode(data)
     kept: tuple[str, ...] = ()
     program: str | None = None
+    by_lines = False
     if found.program is not None and decoded.text is not None and decoded.ok:
         title = BY_PROGRAM[found.program].title
         try:
@@ -93,9 +95,9 @@ def judge(
                 return (
                     f"it is in {title}'s form, and what is used in place cannot be converted; add it without --editable"
                 )
-            data, kept, program = converted.data, converted.kept, title
+            data, kept, program, by_lines = converted.data, converted.kept, title, converted.by_lines
             decoded = decode(data)
-    reading = read_published(identity, found.suffix, decoded, [file.path for file in attached], _FOREIGN)
+    reading = read_published(identity, found.suffix, decoded, [file.path for file in attached], FOREIGN)
     metadata = reading.metadata
     if metadata is None or not reading.ok:
         first = next((one.message for one in reading.diagnostics if one.severity == "error"), "it cannot be read")
@@ -119,6 +121,7 @@ def judge(
         signer=signer,
         kept=kept,
         converted_from=program,
+        by_lines=by_lines,
     )
 
 

@@ -147,6 +147,74 @@ def test_broken_yaml_is_read_by_lines_only_where_lines_are_all_there_is(yaml: st
         convert("claude", "x", f"---\n{yaml}\n---\nText.\n")
 
 
+_LONG = """description: Use it to learn: now. Examples:
+
+<example>
+Context: A question
+user: "How?"
+assistant: "I'll ask: so."
+<commentary>
+# Not a comment
+</commentary>
+</example>
+{text}
+tools: Read
+model: opus"""
+
+
+def test_a_description_goes_on_over_lines_until_the_next_key() -> None:
+    converted = convert("claude", "x", f"---\n{_LONG.format(text='')}\n---\nText.\n")
+    assert converted is not None
+    assert converted.by_lines
+    agent = read(converted.data)
+    assert agent.tools == {"allowed": ["Read"]}
+    assert agent.when_to_use.startswith("Use it to learn: now. Examples:\n\n<example>\nContext: A question\nuser:")
+    assert agent.when_to_use.endswith("# Not a comment\n</commentary>\n</example>")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tools: Bash",  # given twice
+        "'tools': Bash",
+        '"tools" : Bash',
+        "tools : Bash",
+        "Tools: Bash",
+        "  tools: Bash",
+        "? tools",
+        "- tools: Bash",
+        "{tools: Bash}",
+        "**Tools**: Bash",
+        "disallowed-tools: Bash",
+        "PermissionMode: plan",
+        "permission: deny",
+        "sandbox: strict",  # a key that only a later version has
+        "  network: none",
+        "<example>\nmodel: haiku\n</example>",
+        "<example>",  # never closed
+        "name: y\nMore text",
+        "note: |",
+    ],
+)
+def test_a_line_that_could_limit_an_agent_is_never_taken_for_text(text: str) -> None:
+    yaml = _LONG.format(text=text) if not text.startswith("?") else _LONG.format(text=f"{text}\n: Bash")
+    with pytest.raises(NotConvertible, match="not valid YAML"):
+        convert("claude", "x", f"---\n{yaml}\n---\nText.\n")
+
+
+@pytest.mark.parametrize("start", ['"Use: it', "'Use: it", "|", ">-", "[a", "{a: b", "&a Use: it", "!!str Use: it"])
+def test_only_a_plain_description_goes_on(start: str) -> None:
+    """Everything else has an end of its own, which these lines may not be before."""
+    with pytest.raises(NotConvertible):
+        convert("claude", "x", f"---\ndescription: {start}\nmore: text: here\nand so on\ntools: Read\n---\nText.\n")
+
+
+@pytest.mark.parametrize("program", ["copilot", "opencode", "gemini", "cursor"])
+def test_other_programs_descriptions_have_one_line(program: str) -> None:
+    with pytest.raises(NotConvertible):
+        convert(program, "x", f"---\n{_LONG.format(text='')}\n---\nText.\n")
+
+
 @pytest.mark.parametrize(
     ("stem", "name"),
     [

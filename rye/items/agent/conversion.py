@@ -49,6 +49,8 @@ class Converted(Struct, frozen=True):
     data: bytes
     kept: tuple[str, ...]
     """Keys of the program that are kept without effect, in the file's order."""
+    by_lines: bool = False
+    """Whether its frontmatter is not YAML and was read line by line."""
 
 
 class NotConvertible(ValueError):
@@ -66,7 +68,7 @@ def convert(program: str, name: str, text: str) -> Converted | None:
     ends. Raises NotConvertible.
     """
     form = BY_PROGRAM[program]
-    fields, body = _toml(text) if program == "codex" else _markdown(text)
+    fields, body, by_lines = _toml(text) if program == "codex" else _markdown(form, text)
     if any(key in fields for key in _OWN):
         return None
     described = fields.pop("description", None)
@@ -94,13 +96,14 @@ def convert(program: str, name: str, text: str) -> Converted | None:
     agent["metadata"] = {program: fields} if fields else {}
     agent["prompt"] = "body"
     lines = (f"{key}: {_json(value)}" for key, value in agent.items() if value != {})
-    return Converted("\n".join(["---", *lines, "---", "", body.strip("\n"), ""]).encode(), tuple(fields))
+    return Converted("\n".join(["---", *lines, "---", "", body.strip("\n"), ""]).encode(), tuple(fields), by_lines)
 
 
 # -- reading the program's file ----------------------------------------------------------------------------------------
 
 
-def _markdown(text: str) -> tuple[dict[str, Any], str]:
+def _markdown(form: ProgramForm, text: str) -> tuple[dict[str, Any], str, bool]:
+    by_lines = False
     try:
         parts = split(text)
     except FrontmatterError as error:
@@ -108,33 +111,95 @@ def _markdown(text: str) -> tuple[dict[str, Any], str]:
     try:
         fields = read_yaml(parts.yaml).value
     except YamlError as error:
-        fields = _lines(parts.yaml)
-        if fields is None:
-            raise NotConvertible(f"its frontmatter is not valid YAML: {error.message}") from None
+        by_lines = True
+        try:
+            fields = _lines(parts.yaml, form.program == "claude")
+        except _Unclear as unclear:
+            place = f"; line {parts.yaml_line + unclear.line} is not clear either" if unclear.line is not None else ""
+            raise NotConvertible(f"its frontmatter is not valid YAML: {error.message}{place}") from None
     if not isinstance(fields, dict):
         raise NotConvertible("its frontmatter has no keys")
-    return {str(key): value for key, value in fields.items()}, parts.body
+    return {str(key): value for key, value in fields.items()}, parts.body, by_lines
 
 
-def _lines(yaml: str) -> dict[str, Any] | None:
-    """Read keys with one line or a list each, as programs do with ``description: Use it when: …``, which is not YAML. None for
-    anything that this could read in another way than they do."""
+class _Unclear(Exception):
+    """A line that programs could read in another way. ``line``: its index."""
+
+    def __init__(self, line: int | None) -> None:
+        super().__init__(line)
+        self.line = line
+
+
+_LONG = "description"
+"""The only key whose value may go on over lines that are not indented."""
+_KEYS = frozenset(
+    (
+        *("name", "description", "tools", "disallowedTools", "model", "color", "permissionMode", "maxTurns", "skills"),
+        *("mcpServers", "hooks", "memory", "background", "effort", "isolation", "initialPrompt", "version", "category"),
+    )
+)
+"""What Claude Code's agents may say, and what collections add to it."""
+_QUOTING = tuple("\"'[{&*!|>%@`")
+"""What begins a value of several lines that YAML reads in a way of its own."""
+_SPOKEN = ("user", "assistant")
+"""Words before a colon in descriptions with examples, besides those with a capital letter: no program has such keys."""
+_LIMIT = re.compile(
+    r"[\s\"'`?{\[,*_-]*(?:tools|(?:dis)?allowed[-_]?tools|permission[-_]?(?:mode|s)?|mcp[-_]?servers|hooks|readonly|sandbox[-_]?mode)"
+    r"[\s\"'`*_]*[:=]|\s*[?:](?:\s|\Z)",
+    re.IGNORECASE,
+)
+"""A line that says what an agent may use, as YAML or a person could write it, and YAML's signs for a key and a value."""
+_TAG = re.compile(r"<(/?)(example|commentary|good-example|bad-example)>")
+
+
+def _lines(yaml: str, goes_on: bool) -> dict[str, Any]:
+    """Read keys with one line or a list each, as programs do with ``description: Use it when: …``, which is not YAML.
+
+    ``goes_on``: the description may have more lines, indented or not, as Claude Code's own documentation writes descriptions
+    with examples. It ends at a key that an agent may have. Raises _Unclear for anything that this could read in another way than
+    programs do: such a key inside an example, one given twice or written in another way, any other word with a colon that could
+    be a key, text after another key. So no line that could be a limit of its rights is ever taken for text.
+    """
     fields: dict[str, Any] = {}
     last = ""
-    for line in yaml.split("\n"):
-        if not line.strip() or line.startswith("#"):
+    opened: list[str] = []
+    """Tags that are open in the description."""
+    unquoted = False
+    for number, line in enumerate(yaml.split("\n")):
+        long = goes_on and last == _LONG and unquoted
+        if not line.strip() or (line.startswith("#") and not long):
+            if long:
+                fields[last] += "\n"
             continue
         plain, entry = _PLAIN_LINE.fullmatch(line), _LISTED.fullmatch(line)
-        if plain is not None and plain[1] not in fields:
+        worded = _PLAIN_LINE.fullmatch(line.strip())
+        is_text = worded is None or worded[1] in _SPOKEN or worded[1][0].isupper()
+        if long and (_LIMIT.match(line) if is_text else opened or plain is None):
+            raise _Unclear(number)
+        if long and is_text:
+            fields[last] += f"\n{line.rstrip()}"
+            _follow_tags(line, opened)
+        elif plain is not None and plain[1] not in fields and (not long or plain[1] in _KEYS):
             last = plain[1]
             fields[last] = _unquoted(plain[2].strip())
+            if last == _LONG and plain[2].strip()[:1] not in _QUOTING:
+                unquoted = True
+                _follow_tags(plain[2], opened)
         elif plain is None and entry is not None and last and (fields[last] == "" or isinstance(fields[last], list)):
             fields[last] = [*(fields[last] or ()), _unquoted((entry[1] or entry[2]).strip())]
         else:
-            return None
-    return (
-        None if any(value in ("|", ">", "|-", ">-") for value in fields.values() if isinstance(value, str)) else fields
-    )
+            raise _Unclear(number)
+    if opened or any(value in ("|", ">", "|-", ">-") for value in fields.values() if isinstance(value, str)):
+        raise _Unclear(None)
+    return fields
+
+
+def _follow_tags(line: str, opened: list[str]) -> None:
+    for closing, tag in _TAG.findall(line):
+        if not closing:
+            opened.append(tag)
+        elif opened[-1:] == [tag]:
+            opened.pop()
 
 
 def _unquoted(value: str) -> Any:
@@ -146,7 +211,7 @@ def _unquoted(value: str) -> Any:
     return value
 
 
-def _toml(text: str) -> tuple[dict[str, Any], str]:
+def _toml(text: str) -> tuple[dict[str, Any], str, bool]:
     try:
         fields = dict(read_toml(text).value)
     except TomlError as error:
@@ -154,7 +219,7 @@ def _toml(text: str) -> tuple[dict[str, Any], str]:
     body = fields.pop("developer_instructions", None)
     if not isinstance(body, str):
         raise NotConvertible("it has no developer_instructions")
-    return fields, body
+    return fields, body, False
 
 
 # -- what it may use ---------------------------------------------------------------------------------------------------

@@ -267,6 +267,13 @@ def _tell_converted(context: Context, opened: OpenSource, chosen: Sequence[Found
         more = f" and {len(counts) - _KEPT} more" if len(counts) > _KEPT else ""
         kept = f"; kept without effect, since rye has no counterpart: {listed}{more}" if counts else ""
         context.tell(f"{opened.source.origin}: {what}{kept}")
+    by_lines = [agent.identity for agent in converted if agent.by_lines]
+    if by_lines:
+        has = f"{by_lines[0]} has" if len(by_lines) == 1 else f"{len(by_lines)} agents, such as {by_lines[0]}, have"
+        context.warn(
+            f"{has} frontmatter that is not YAML (a colon in a description, or one of several lines), read line by line. "
+            f"Look at the tools that are shown for {'it' if len(by_lines) == 1 else 'them'}."
+        )
 
 
 def _one(opened: OpenSource, item: str) -> FoundItem:
