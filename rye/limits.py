@@ -296,8 +296,10 @@ class SourceLimits(Struct, frozen=True, kw_only=True):
     """Nesting of folders, from the repository's root."""
     skill_depth: int = 8
     """How deep a folder with skills is searched, from the source's own folder."""
-    items: int = 1_000
-    """Items of one source."""
+    items: int = 5_000
+    """Items of one source, and files of it that are read for their names."""
+    links: int = 5_000
+    """Links of one source that are looked at: whether they name a file of it."""
     listed_items: int = 40
     """Items of a source that a list on a terminal shows unasked, and names that an error lists."""
     name_bytes: int = 16 * KIB

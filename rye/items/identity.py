@@ -21,12 +21,21 @@ SEGMENT_CHARACTERS = 64
 MAX_SEGMENTS = 16
 
 _SEGMENT = lazy_pattern(SEGMENT_PATTERN)
+_NOT_IN_SEGMENT = lazy_pattern(r"[^a-z0-9_-]+")
 _ID = lazy_pattern(rf"(?:{SEGMENT_PATTERN}(?:/(?!\Z)|\Z)){{1,{MAX_SEGMENTS}}}")
 
 
 def is_segment(text: str) -> bool:
     """Whether ``text`` is valid as one part of an id. Windows device names are not."""
     return _SEGMENT.fullmatch(text) is not None
+
+
+def nearest_segment(text: str) -> str:
+    """Return the part of an id that stands for a name of others: lower case, other characters as ``-``, none at the ends. Empty:
+    nothing is left. A valid part stays as it is."""
+    if is_segment(text):
+        return text
+    return _NOT_IN_SEGMENT.sub("-", text.lower()).strip("-_")[:SEGMENT_CHARACTERS].rstrip("-_")
 
 
 def is_id(text: str) -> bool:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from rye.limits import SOURCES
 from rye.sources.git_cache import Objects
 from rye.sources.git_objects import FOLDER, require_object, too_large, tree_entries, tree_of
-from rye.sources.listing import Listing, TreeEntry, What, is_entered, is_name
+from rye.sources.listing import Listing, TreeEntry, What, is_entered, is_name, with_links
 from rye.sources.source_error import SourceError, shown
 
 _WHATS: Mapping[str, What] = {"file": "file", "executable": "executable", "link": "link", "submodule": "submodule"}
@@ -61,7 +61,16 @@ def read_snapshot(objects: Objects, commit: str, base: str) -> Snapshot:
             if len(files) > SOURCES.entries:
                 raise too_large(f"more than {SOURCES.entries:,} files")
         waiting = below
-    return Snapshot(root, files)
+    return Snapshot(root, with_links(files, _link_texts(objects, files)))
+
+
+def _link_texts(objects: Objects, files: Listing) -> dict[str, str]:
+    """Return what the first links say, by path; a text that is too long to be a path of the source is left out."""
+    links = [path for path in sorted(files) if files[path].what == "link"][: SOURCES.links]
+    sizes = objects.sizes(files[path].blob for path in links)
+    short = [path for path in links if 0 < sizes.get(files[path].blob, 0) <= SOURCES.path_characters]
+    data = read_blobs(objects, (files[path].blob for path in short), SOURCES.path_characters)
+    return {path: data[files[path].blob].decode("utf-8", "replace") for path in short}
 
 
 def read_blobs(objects: Objects, names: Iterable[str], most_bytes: int) -> dict[str, bytes]:

@@ -3,17 +3,21 @@
 Four layouts, in this order. If two items have the same identity, the first counts and the other is reported:
 
 1. a Rye project: ``.ai/<kind folder>/…`` (:mod:`rye.items.location`), without what it installed;
-2. a plugin marketplace: ``.claude-plugin/marketplace.json`` and the skills and agents of the plugins in the repository;
-   a plugin: the agents next to its ``.claude-plugin/plugin.json``;
+2. a plugin marketplace: ``.claude-plugin/marketplace.json`` and the plugins in the repository; a plugin: the folder of a
+   ``.claude-plugin/plugin.json``. Its skills and agents are in ``skills`` and ``agents``, and where the two files say;
 3. agent programs' folders: ``.claude/skills``, ``.agents/skills``; agents where a program reads them, at most eight folders deep
-   (:mod:`rye.items.agent.program_forms`), and those of a source's own folder that is called ``agents``;
+   (:mod:`rye.items.agent.program_forms`); Markdown files with a name and a description anywhere below a folder that is called
+   ``agents``, which collections have for people to copy; those of a source's own folder that is called so;
 4. folders of skills: every ``SKILL.md`` at most eight folders deep, hidden folders included. The source's own folder may be one
    skill.
 
-A skill is called what its ``SKILL.md`` says, whatever its folder is called: programs go by the declared name, too. A name that is
-invalid in an id, a link, a submodule or an unsafe path makes that item unusable, with a reason. The other items are not affected.
-An agent is called what its program calls it, with other characters than ids have replaced. What Rye has no kind for, such as
-prompts and hooks, is counted in a note.
+Within one of these, what is deeper counts less, and what lies in a folder of copies, translations or examples
+(:data:`_SET_ASIDE`) or is a link counts least.
+
+A skill is called what its ``SKILL.md`` says, whatever its folder is called: programs go by the declared name, too. Characters
+that ids do not have are replaced in both kinds. A name of which nothing is left, a link that leads to no file of the source, a
+submodule or an unsafe path makes that item unusable, with a reason. The other items are not affected. What Rye has no kind for,
+such as prompts and hooks, is counted in a note.
 """
 
 from __future__ import annotations
@@ -29,16 +33,21 @@ from msgspec import Struct
 from rye.items.agent.conversion import agent_id
 from rye.items.agent.program_forms import BY_PROGRAM, program_of
 from rye.items.attached import IGNORE_FILE, is_safe_path
-from rye.items.identity import is_id, is_segment
+from rye.items.identity import Identity, is_id, is_segment, nearest_segment
 from rye.items.ignore_patterns import IgnorePatterns, parse_ignore
 from rye.items.kinds import KINDS
 from rye.items.location import locate
+from rye.items.published import read_published
+from rye.items.reading import FOREIGN
 from rye.limits import CONTENT, SOURCES
 from rye.project.declared_sources import BadSource, inner_path
-from rye.sources.listing import Listing
+from rye.sources.listing import Listing, TreeEntry
 from rye.sources.source_error import shown
+from rye.text.content import decode
 from rye.text.json_reading import UNDECODABLE
 
+_PLAIN = "claude"
+"""The program whose form an agent has that lies where no program reads it."""
 MARKETPLACE = ".claude-plugin/marketplace.json"
 MANIFEST = "rye.toml"
 PLUGIN = ".claude-plugin/plugin.json"
@@ -54,10 +63,18 @@ _OTHERS = {
 }
 """What programs read, by the words for it: the files that are counted."""
 _FRONTMATTER = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
-_NAME = re.compile(r"^name:[ \t]+[\"']?([a-z0-9][a-z0-9-]{0,63})[\"']?[ \t]*$", re.MULTILINE)
-_TOML_NAME = re.compile(r"^name[ \t]*=[ \t]*[\"']([a-z0-9][a-z0-9-]{0,63})[\"'][ \t]*$", re.MULTILINE)
+_NAME = re.compile(r"^name:[ \t]+(?:\"([^\"\\\n]*)\"|'([^'\n]*)'|([^\"'#\n]+?))[ \t]*(?:[ \t]#.*)?$", re.MULTILINE)
+_TOML_NAME = re.compile(r"^name[ \t]*=[ \t]*(?:\"([^\"\\\n]*)\"|'([^'\n]*)')[ \t]*$", re.MULTILINE)
+_OF_AGENT = (re.compile(r"^name:[ \t]*\S", re.MULTILINE), re.compile(r"^description:[ \t]*\S", re.MULTILINE))
 _SKILLS = (".claude/skills", ".agents/skills")
 _README = "readme.md"
+_SET_ASIDE = re.compile(
+    r"(?:^|/)(?:backups?|archived?|archives|deprecated|legacy|old|docs?|i18n|translations?|locales?|templates?|examples?|fixtures|tests?)/",
+    re.IGNORECASE,
+)
+"""Folders whose items count only if no other has their name."""
+_ONE_BY_ONE = 3
+"""The most notes of one sort that are written out; more are counted, with one as an example."""
 
 
 class FoundItem(Struct, frozen=True, kw_only=True):
@@ -95,32 +112,96 @@ class Inventory(Struct, frozen=True):
     """What was skipped, and why."""
 
 
-def small_files(files: Listing) -> list[str]:
-    """Return the files to read before finding items: the marketplace, the manifest, the skills' and agents' own files, which
-    declare their names, and the skills' ignore files."""
-    skills = {path.rpartition("/")[0] for path in files if path.rpartition("/")[2] == _MAIN}
-    wanted = [MARKETPLACE, MANIFEST]
-    for folder in sorted(skills, key=lambda folder: (folder.count("/"), folder))[: 2 * SOURCES.items]:
+def manifests(files: Listing) -> list[str]:
+    """Return the files to read first: the marketplace, the manifest and the plugins' own files, which say where items are."""
+    plugins = sorted(filter(_is_plugin, files), key=_rank)[: SOURCES.plugins]
+    return [path for path in (MARKETPLACE, MANIFEST, *plugins) if path in files and files[path].is_file]
+
+
+def naming_files(files: Listing, own_name: str, texts: Mapping[str, bytes]) -> list[str]:
+    """Return the files to read before finding items: the skills' and agents' own files, which declare their names, and the
+    skills' ignore files. ``own_name``: the name of the source's own folder; ``texts``: the bytes of :func:`manifests`."""
+    wanted: list[str] = []
+    for folder in _skill_folders(files)[: 2 * SOURCES.items]:
         wanted += (f"{folder}/{name}".removeprefix("/") for name in (IGNORE_FILE, _MAIN))
-    wanted += [path for path in files if _is_named_agent(path)][: SOURCES.items]
+    places = {place for plugin in _plugins(texts)[0] for place in plugin.agents}
+    folders = tuple(f"{place}/" for place in places if place)
+    agents = (path for path in files if path in places or path.startswith(folders) or _is_named_agent(path, own_name))
+    wanted += sorted(filter(_is_text_of_agent, agents), key=_rank)[: SOURCES.items]
     return [path for path in wanted if path in files and files[path].is_file]
 
 
 def find_items(files: Listing, own_name: str, texts: Mapping[str, bytes], within: str = "") -> Inventory:
     """Find the items in a list of files. ``own_name``: the name of the source's own folder; ``texts``: the bytes of
-    :func:`small_files`; ``within``: the source's own folder, from the repository's root."""
+    :func:`manifests` and :func:`naming_files`; ``within``: the source's own folder, from the repository's root."""
     search = _Search(files, texts)
     search.project()
-    search.marketplace()
     search.plugins()
     search.programs()
     search.skills(own_name)
-    search.agents_of_programs(within)
+    search.agents_of_programs(within, own_name)
     search.others()
     items = sorted(search.found.values(), key=lambda item: (item.kind, item.local_id))
     if len(items) > SOURCES.items:
         search.notes.append(f"only the first {SOURCES.items:,} of {len(items):,} items are used")
-    return Inventory(tuple(items[: SOURCES.items]), tuple(search.notes))
+    return Inventory(tuple(items[: SOURCES.items]), (*search.notes, *search.summaries()))
+
+
+class _Plugin(Struct):
+    """A plugin of the repository: its folder, and the places of its skills and agents, from the source's own folder."""
+
+    folder: str
+    skills: list[str]
+    """Skills' folders, and folders of such folders."""
+    agents: list[str]
+    """Agents' files, and folders of them."""
+
+
+def _plugins(texts: Mapping[str, bytes]) -> tuple[list[_Plugin], list[str]]:
+    """Return the plugins that the marketplace and the plugins' own files tell of, and notes about what is wrong there."""
+    found: dict[str, _Plugin] = {}
+    notes: list[str] = []
+
+    def add(folder: str, declared: Mapping[str, object]) -> None:
+        place = f"{folder}/".removeprefix("/")
+        plugin = found.setdefault(folder, _Plugin(folder, [f"{place}skills"], [f"{place}{AGENTS}"]))
+        plugin.skills += _places(folder, declared.get("skills"))
+        plugin.agents += _places(folder, declared.get("agents"))
+
+    if MARKETPLACE in texts:
+        try:
+            listed = msgspec.json.decode(texts[MARKETPLACE])
+            rows = listed["plugins"][: SOURCES.plugins]
+            root = str((listed.get("metadata") or {}).get("pluginRoot", ""))
+        except (KeyError, TypeError, AttributeError, *UNDECODABLE):
+            notes.append(f"{MARKETPLACE} is not a list of plugins")
+            rows = []
+        for row in rows:
+            if isinstance(row, dict):
+                source = row.get("source")
+                folder = _inner(f"{root.rstrip('/')}/{source}" if root and isinstance(source, str) else source)
+                if folder is None:
+                    name = shown(str(row.get("name", "?")), 60)
+                    notes.append(f"the plugin {name} is outside this repository; add the repository that has it")
+                else:
+                    add(folder, row)
+    for path in sorted(filter(_is_plugin, texts), key=_rank):
+        folder = path.removesuffix(PLUGIN).rstrip("/")
+        if folder in found or not any(part.startswith(".") for part in folder.split("/")):
+            try:
+                declared = msgspec.json.decode(texts[path])
+            except UNDECODABLE:
+                declared = None
+            if not isinstance(declared, dict):
+                notes.append(f"{shown(path, 200)} is not a plugin's file")
+            add(folder, declared if isinstance(declared, dict) else {})
+    return list(found.values()), notes
+
+
+def _places(folder: str, declared: object) -> list[str]:
+    """Return the paths in ``folder`` that a plugin's key names: one or a list. What leads out of the plugin is left out."""
+    given = declared[: SOURCES.items] if isinstance(declared, list) else [declared]
+    return [f"{folder}/{inner}".strip("/") for inner in map(_inner, given) if inner is not None]
 
 
 class _Search:
@@ -130,13 +211,14 @@ class _Search:
         self.found: dict[tuple[str, str], FoundItem] = {}
         self.places: set[str] = set()
         self.notes: list[str] = []
+        self.renamed: list[str] = []
+        self.doubles: list[str] = []
+        self.usable: dict[str, bool] = {}
+        """By the places of skills whose name several have."""
         self.for_others: list[str] = []
         """Agents that were found in another program's form."""
         self.by_folder = _by_folder(files)
-        self.skill_folders = sorted(
-            (path.rpartition("/")[0] for path in files if path.rpartition("/")[2] == _MAIN),
-            key=lambda folder: (folder.count("/") if folder else -1, folder),
-        )
+        self.skill_folders = _skill_folders(files)
 
     def project(self) -> None:
         for path in sorted(self.files):
@@ -148,69 +230,56 @@ class _Search:
                 if path.split("/")[1] == kind.folder:
                     self.add(location.kind, location.local_id, path)
 
-    def marketplace(self) -> None:
-        data = self.texts.get(MARKETPLACE)
-        if data is None:
-            return
-        try:
-            listed = msgspec.json.decode(data)
-            plugins = listed["plugins"][: SOURCES.plugins]
-            root = str((listed.get("metadata") or {}).get("pluginRoot", ""))
-        except (KeyError, TypeError, AttributeError, *UNDECODABLE):
-            self.notes.append(f"{MARKETPLACE} is not a list of plugins")
-            return
+    def plugins(self) -> None:
+        plugins, notes = _plugins(self.texts)
+        self.notes += notes
         for plugin in plugins:
-            if isinstance(plugin, dict):
-                self.plugin(plugin, root)
-
-    def plugin(self, plugin: Mapping[str, object], root: str) -> None:
-        name, source = shown(str(plugin.get("name", "?")), 60), plugin.get("source")
-        joined = f"{root.rstrip('/')}/{source}" if root and isinstance(source, str) else source
-        folder = _inner(joined)
-        if folder is None:
-            self.notes.append(f"the plugin {name} is outside this repository; add the repository that has it")
-            return
-        named = plugin.get("skills")
-        folders = [f"{folder}/skills".removeprefix("/")]
-        if isinstance(named, list):
-            folders += [f"{folder}/{inner}".strip("/") for inner in map(_inner, named[: SOURCES.items]) if inner]
-        for skill in self.skill_folders:
-            if skill in folders or skill.rpartition("/")[0] in folders:
-                self.skill(skill)
-        self.agents(f"{folder}/{AGENTS}".removeprefix("/"))
-        given = plugin.get("agents")
-        for inner in map(_inner, given[: SOURCES.items] if isinstance(given, list) else [given]):
-            if inner is not None:
-                place = f"{folder}/{inner}".strip("/")
+            folders = set(plugin.skills)
+            for skill in self.skill_folders:
+                if skill in folders or skill.rpartition("/")[0] in folders:
+                    self.skill(skill)
+            for place in plugin.agents:
                 self.agents(place)
                 if place in self.files:
                     self.agent(place)
-
-    def plugins(self) -> None:
-        for path in sorted(self.files):
-            if path == PLUGIN or path.endswith(f"/{PLUGIN}"):
-                folder = path.removesuffix(PLUGIN).rstrip("/")
-                if not any(part.startswith(".") for part in folder.split("/")):
-                    self.agents(f"{folder}/{AGENTS}".removeprefix("/"))
 
     def programs(self) -> None:
         for skill in self.skill_folders:
             if skill.rpartition("/")[0] in _SKILLS:
                 self.skill(skill)
 
-    def agents_of_programs(self, within: str) -> None:
-        """Take the agents that programs would read, but not those in a skill, which are its files."""
+    def agents_of_programs(self, within: str, own_name: str) -> None:
+        """Take the agents that programs would read, and those that people would copy there, but not those in a skill, which are
+        its files."""
+        if within.rpartition("/")[2] == AGENTS:
+            self.agents("")
         inside = self.inside_skills()
         ranked = []
+        no_agents = []
         for path in self.files:
             if path.count("/") <= SOURCES.skill_depth and not path.startswith((".ai/", *inside)):
                 program = program_of(f"{within}/{path}")
                 if program is not None:
-                    ranked.append((list(BY_PROGRAM).index(program), path, program))
-        for _, path, program in sorted(ranked):
+                    ranked.append((list(BY_PROGRAM).index(program), _rank(path), path, program))
+                elif _is_below_agents(f"{own_name}/{path}") and path not in self.places:
+                    if self.describes_agent(path):
+                        ranked.append((len(BY_PROGRAM), _rank(path), path, _PLAIN))
+                    elif AGENTS in path.split("/"):
+                        no_agents.append(path)
+        for _, _, path, program in sorted(ranked):
             self.agent(path, program)
-        if within.rpartition("/")[2] == AGENTS:
-            self.agents("")
+        if no_agents:
+            self.notes.append(
+                f"{len(no_agents)} Markdown files in folders of agents have no name and description, so they are no agents: "
+                f"{shown(min(no_agents, key=_rank), 200)}, for example"
+                if len(no_agents) > 1
+                else f"{shown(no_agents[0], 200)} has no name and description, so it is no agent"
+            )
+
+    def describes_agent(self, path: str) -> bool:
+        """Whether a Markdown file has a name and a description in its frontmatter."""
+        opened = _FRONTMATTER.match(_head(self.texts.get(path, b"")))
+        return opened is not None and all(key.search(opened[1]) for key in _OF_AGENT)
 
     def inside_skills(self) -> tuple[str, ...]:
         return tuple(f"{item.folder}/" for item in self.found.values() if item.kind == "skill" and item.folder)
@@ -240,19 +309,36 @@ class _Search:
             listed = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
             self.notes.append(f"not installed, since Rye has no kind for them: {listed}")
 
+    def summaries(self) -> list[str]:
+        """Return the notes that there can be one of for each item, or how many there are."""
+        notes = list(self.renamed) if len(self.renamed) <= _ONE_BY_ONE else []
+        if not notes and self.renamed:
+            what = f"{len(self.renamed)} skills are called what their {_MAIN} says, not what their folders are called"
+            notes.append(f"{what}: {self.renamed[0]}, for example")
+        if len(self.doubles) <= _ONE_BY_ONE:
+            return [*notes, *self.doubles]
+        what = f"{len(self.doubles)} files are left out, since another item has their name"
+        return [*notes, f"{what}: {self.doubles[0]}, for example"]
+
     def skill(self, folder: str, own_name: str = "") -> None:
         place = f"{folder}/{_MAIN}".removeprefix("/")
         name = folder.rpartition("/")[2] or own_name
         declared = declared_name(self.texts.get(place, b""))
         if declared is not None and declared != name and place not in self.places:
-            self.notes.append(f"the skill in {shown(folder or '.', 200)} is called {declared}, as its {_MAIN} says")
+            self.renamed.append(f"the skill in {shown(folder or '.', 200)} is called {declared}, as its {_MAIN} says")
         self.add("skill", declared or name, place)
 
     def agents(self, folder: str) -> None:
+        """Take all Markdown files of a folder, and those below a folder of the source that say they are agents."""
         for path in self.by_folder.get(folder, ()):
             self.agent(path)
+        skills = set(self.skill_folders)
+        for path in sorted(self.below(folder), key=_rank) if folder else ():
+            inside = any(path[:cut] in skills for cut, letter in enumerate(path) if letter == "/")
+            if path not in self.places and not inside and _is_text_of_agent(path) and self.describes_agent(path):
+                self.agent(path)
 
-    def agent(self, path: str, program: str = "claude") -> None:
+    def agent(self, path: str, program: str = _PLAIN) -> None:
         """Take an agent's file. Plugins' agents are Claude Code's."""
         name = path.rpartition("/")[2]
         form = BY_PROGRAM[program]
@@ -272,17 +358,23 @@ class _Search:
             return
         self.places.add(place)
         key = (kind, local_id)
-        if key in self.found:
-            if self.is_copy(self.found[key].place, place):
+        first = self.found.get(key)
+        if first is not None:
+            if self.is_copy(first.place, place):
                 return
-            if program is not None and self.found[key].program not in (None, program):
+            if program is not None and first.program not in (None, program):
                 self.for_others.append(place)
                 return
-            note = (
-                f"{shown(place)} is another {kind} named {shown(local_id, 80)}; {self.found[key].place} is used instead"
+        item = self.item(kind, local_id, place, program)
+        if first is not None and not self.is_better(item, first):
+            first, item = item, first
+        if first is not None:
+            self.doubles.append(
+                f"{shown(first.place)} is another {kind} named {shown(local_id, 80)}; {item.place} is used instead"
             )
-            self.notes.append(note)
-            return
+        self.found[key] = item
+
+    def item(self, kind: str, local_id: str, place: str, program: str | None) -> FoundItem:
         row = KINDS[kind]
         suffix = row.main_file or next((end for end in row.suffixes if place.endswith(end) or program is not None), "")
         entry = self.files[place]
@@ -290,7 +382,7 @@ class _Search:
         if not is_id(local_id) or not all(map(is_segment, local_id.split("/"))):
             problem = f"{shown(local_id, 80)!r} is not a valid item name (a-z, 0-9, '-' and '_')"
         elif not entry.is_file:
-            problem = f"its file is a {entry.what}"
+            problem = f"its file is {_what(entry)}"
         elif (named := _unlockable(place)) is not None:
             problem = named
         elif not suffix or suffix not in row.endings:
@@ -298,7 +390,7 @@ class _Search:
         attached: tuple[str, ...] = ()
         if row.main_file is not None and problem is None:
             attached, problem = self.attached(place.rpartition("/")[0])
-        self.found[key] = FoundItem(
+        return FoundItem(
             kind=kind,
             local_id=local_id,
             suffix=suffix,
@@ -308,9 +400,31 @@ class _Search:
             program=program,
         )
 
+    def is_better(self, other: FoundItem, first: FoundItem) -> bool:
+        """Whether a skill is used instead of the first of its name: that cannot be used, or it alone is in a folder of the name
+        and they lie equally deep."""
+        if other.kind != "skill" or not self.is_usable(other):
+            return False
+        if not self.is_usable(first):
+            return True
+        ranks = [(_rank(item.place)[:2], item.folder.rpartition("/")[2] == item.local_id) for item in (other, first)]
+        return ranks[0][0] == ranks[1][0] and ranks[0][1] > ranks[1][1]
+
+    def is_usable(self, item: FoundItem) -> bool:
+        """Whether a skill's own file can be read. Only those are asked about whose name several have."""
+        if item.problem is not None or item.place not in self.texts:
+            return False
+        if item.place not in self.usable:
+            decoded = decode(self.texts[item.place])
+            identity = Identity(item.kind, f"x/{item.local_id}")
+            self.usable[item.place] = read_published(identity, item.suffix, decoded, item.attached, FOREIGN).ok
+        return self.usable[item.place]
+
     def is_copy(self, one: str, other: str) -> bool:
         """Whether both are the same object of the repository: collections keep a skill for each program."""
-        return bool(self.files[one].blob) and self.files[one].blob == self.files[other].blob
+        first, second = self.files[one], self.files[other]
+        same_bytes = bool(first.blob) and first.blob == second.blob
+        return same_bytes or (first.target or one) == (second.target or other)
 
     def attached(self, folder: str) -> tuple[tuple[str, ...], str | None]:
         """Return the files attached to a skill, by the rules of :func:`rye.items.attached.attached_files`, or a problem."""
@@ -324,7 +438,7 @@ class _Search:
                 continue
             entry = self.files[path]
             if not entry.is_file:
-                return (), f"{shown(relative, 80)!r} is a {entry.what}"
+                return (), f"{shown(relative, 80)!r} is {_what(entry)}"
             if not is_safe_path(relative):
                 return (), f"{shown(relative, 80)!r} is not a name that works on every system"
             key = unicodedata.normalize("NFC", relative).lower()
@@ -374,23 +488,62 @@ def _by_folder(files: Iterable[str]) -> _Folders:
 
 
 def declared_name(data: bytes) -> str | None:
-    """Return the name that a skill's or an agent's frontmatter declares, if it is valid in an id. It is compared with the whole
-    file before the item is used (:func:`rye.sources.item.judge`)."""
-    head = data[: SOURCES.name_bytes].decode("utf-8", "replace").replace("\r\n", "\n").removeprefix("\ufeff")
+    """Return the part of an id for the name that a skill's or an agent's frontmatter declares, if anything is left of it. It is
+    compared with the whole file before the item is used (:func:`rye.sources.item.judge`)."""
+    head = _head(data)
     opened = _FRONTMATTER.match(head)
     named = _NAME.search(opened[1]) if opened is not None else _TOML_NAME.search(head)
-    return named[1] if named is not None and is_segment(named[1]) else None
+    word = nearest_segment(next(filter(None, named.groups()), "")) if named is not None else ""
+    return word if is_segment(word) else None
 
 
-def _is_named_agent(path: str) -> bool:
+def _head(data: bytes) -> str:
+    return data[: SOURCES.name_bytes].decode("utf-8", "replace").replace("\r\n", "\n").removeprefix("\ufeff")
+
+
+def _skill_folders(files: Listing) -> list[str]:
+    """Return the folders with a SKILL.md, those first that count if several have a name."""
+    mains = [path for path in files if path.rpartition("/")[2] == _MAIN]
+    return [path.rpartition("/")[0] for path in sorted(mains, key=lambda path: (bool(files[path].target), _rank(path)))]
+
+
+def _rank(path: str) -> tuple[bool, int, str]:
+    """Return the order in which files count that would have the same name."""
+    return _SET_ASIDE.search(path) is not None, path.count("/"), path
+
+
+def _is_plugin(path: str) -> bool:
+    return path == PLUGIN or path.endswith(f"/{PLUGIN}")
+
+
+def _is_text_of_agent(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name.endswith((".md", ".toml")) and name != _MAIN and name.lower() != _README
+
+
+def _is_below_agents(path: str) -> bool:
+    """Whether it is a Markdown file of no hidden folder below one that is called ``agents``."""
+    folders = path.split("/")[:-1]
+    return (
+        AGENTS in folders
+        and path.endswith(".md")
+        and _is_text_of_agent(path)
+        and not any(folder.startswith(".") for folder in folders[folders.index(AGENTS) :])
+    )
+
+
+def _is_named_agent(path: str, own_name: str) -> bool:
     """Whether it can be an agent that is called what its file says."""
-    folder, _, name = path.rpartition("/")
-    if not name.endswith((".md", ".toml")) or name.lower() == _README:
+    if not _is_text_of_agent(path):
         return False
-    if folder.rpartition("/")[2] in ("", AGENTS):
+    if "/" not in path or _is_below_agents(f"{own_name}/{path}"):
         return True
     program = program_of(path)
     return program is not None and BY_PROGRAM[program].named_by == "name"
+
+
+def _what(entry: TreeEntry) -> str:
+    return "a link that leads to no file of this source" if entry.what == "link" else f"a {entry.what}"
 
 
 def _unlockable(place: str) -> str | None:

@@ -1,4 +1,5 @@
-"""Reading the files of a folder source in place (shell). Links below the source's folder are never followed or opened."""
+"""Reading the files of a folder source in place (shell). Links below the source's folder are never followed or opened: what
+stands for another file of the source is read at that file's own path."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from pathlib import Path
 from rye.limits import SOURCES
 from rye.project.declared_sources import PathSource
 from rye.sources.git_objects import too_large
-from rye.sources.listing import Listing, TreeEntry, is_entered, is_name
+from rye.sources.listing import Listing, TreeEntry, is_entered, is_name, with_links
 from rye.sources.source_error import SourceError, shown
 
 
@@ -41,9 +42,13 @@ def source_folder(project: Path, source: PathSource, hint: str = "Check [sources
     return place
 
 
-def read_folder(root: Path) -> Listing:
-    """List the files below a folder, links as links. Raises SourceError ``source-too-large``, ``unreadable``."""
+def read_folder(root: Path, *, links: bool = True) -> Listing:
+    """List the files below a folder. ``links``: whether a link to a file of the source stands for it.
+
+    Raises SourceError ``source-too-large``, ``unreadable``.
+    """
     files: dict[str, TreeEntry] = {}
+    texts: dict[str, str] = {}
     waiting, folders = [""], 0
     while waiting:
         relative = waiting.pop()
@@ -62,6 +67,8 @@ def read_folder(root: Path) -> Listing:
                     files[f"{relative}/{shown(repr(row.name))}".removeprefix("/")] = TreeEntry("special")
             elif row.is_symlink():
                 files[path] = TreeEntry("link")
+                if links and len(texts) < SOURCES.links:
+                    texts[path] = _link_text(root / path)
             elif row.is_dir(follow_symlinks=False):
                 if is_entered(path):
                     waiting.append(path)
@@ -70,7 +77,14 @@ def read_folder(root: Path) -> Listing:
                 files[path] = TreeEntry("executable" if executable else "file")
             else:
                 files[path] = TreeEntry("special")
-    return files
+    return with_links(files, texts)
+
+
+def _link_text(place: Path) -> str:
+    try:
+        return os.readlink(place)
+    except OSError:  # it changed since the folder was listed
+        return ""
 
 
 def sizes(root: Path, paths: Iterable[str]) -> dict[str, int]:

@@ -1,6 +1,7 @@
 """The files of a source as a list, in which items are found. Pure.
 
-Paths are relative to the source's own folder, with ``/``. Links and submodules are not followed: each is an entry.
+Paths are relative to the source's own folder, with ``/``. Links and submodules are entries; nothing on the disk is ever reached
+through them. A link that names a regular file of the same source stands for that file (:func:`with_links`).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.limits import SOURCES
 
@@ -42,6 +44,8 @@ class TreeEntry(Struct, frozen=True):
     what: What
     blob: str = ""
     """The git object name of the file; empty for a folder on disk."""
+    target: str = ""
+    """Of a link that stands for a regular file of the source: that file's path. The rest of the entry is the file's."""
 
     @property
     def is_file(self) -> bool:
@@ -51,6 +55,32 @@ class TreeEntry(Struct, frozen=True):
 
 Listing: TypeAlias = Mapping[str, TreeEntry]
 """By path."""
+
+
+def with_links(files: Listing, texts: Mapping[str, str]) -> Listing:
+    """Return the listing with each link that names a regular file of the source as that file. ``texts``: what the links say, by
+    path. A link to a folder, another link, an absolute path or anything outside the source's folder stays a link."""
+    found = {path: _named_by(path, text, files) for path, text in texts.items()}
+    return {**files, **{path: entry for path, entry in found.items() if entry is not None}}
+
+
+def _named_by(path: str, text: str, files: Listing) -> TreeEntry | None:
+    """Return the entry of the file that a link names, or None. Steps up come first: what lies on the way never matters."""
+    parts = path.split("/")[:-1]
+    below = False
+    for part in text.split("/"):
+        if part in (".", "..") and not below:
+            if part == ".." and not parts:
+                return None
+            parts = parts[:-1] if part == ".." else parts
+        elif is_name(part):
+            below = True
+            parts.append(part)
+        else:
+            return None
+    target = "/".join(parts)
+    entry = files.get(target)
+    return replace(entry, target=target) if entry is not None and entry.is_file and not entry.target else None
 
 
 def is_entered(path: str) -> bool:

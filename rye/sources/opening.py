@@ -18,7 +18,7 @@ from rye.project.declared_sources import HEAD, GitSource, PathSource, Source, is
 from rye.project.lock import LockedSource
 from rye.sources import folder
 from rye.sources.commit import read_blobs, read_snapshot
-from rye.sources.finding import MANIFEST, FoundItem, Inventory, find_items, small_files
+from rye.sources.finding import MANIFEST, FoundItem, Inventory, find_items, manifests, naming_files
 from rye.sources.git_cache import GitCache, Objects
 from rye.sources.item import Judged, Keys, SourceFile, commit_build, folder_build, judge
 from rye.sources.listing import Listing
@@ -47,13 +47,16 @@ class OpenSource:
         self._files = files
         self._keys = keys
         self._judged: dict[tuple[str, str], Judged | str] = {}
-        wanted = small_files(files)
-        known = self._reader.sizes(wanted)
-        texts = self._reader.read([path for path in wanted if known.get(path, 0) <= SOURCES.marketplace_bytes])
+        texts = self._small(manifests(files))
+        texts |= self._small(naming_files(files, _own_name(source), texts))
         self.manifest = texts.get(MANIFEST)
         """The repository's own rye.toml, as bytes."""
         self.inventory: Inventory = find_items(files, _own_name(source), texts, source.path)
         self.items = {(item.kind, item.local_id): item for item in self.inventory.items}
+
+    def _small(self, wanted: Sequence[str]) -> dict[str, bytes]:
+        known = self._reader.sizes(wanted)
+        return self._reader.read([path for path in wanted if known.get(path, 0) <= SOURCES.marketplace_bytes])
 
     def place_of(self, found: FoundItem) -> LockedSource:
         """Return the item's source as the lock records it."""
@@ -122,16 +125,23 @@ class _CommitFiles:
 
 
 class _FolderFiles:
-    """Reads files below a folder."""
+    """Reads files below a folder by their paths in a listing."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, files: Listing) -> None:
         self._root = root
+        self._files = files
 
     def sizes(self, paths: Sequence[str]) -> dict[str, int]:
-        return folder.sizes(self._root, paths)
+        known = folder.sizes(self._root, dict.fromkeys(map(self._own, paths)))
+        return {path: known[self._own(path)] for path in paths if self._own(path) in known}
 
     def read(self, paths: Sequence[str]) -> dict[str, bytes]:
-        return folder.read_files(self._root, paths, CONTENT.attached_bytes)
+        data = folder.read_files(self._root, dict.fromkeys(map(self._own, paths)), CONTENT.attached_bytes)
+        return {path: data[self._own(path)] for path in paths}
+
+    def _own(self, path: str) -> str:
+        """Return the path of the file that a path stands for."""
+        return self._files[path].target or path
 
 
 class Opener:
@@ -155,7 +165,8 @@ class Opener:
             keys = (
                 Keys() if source.editable else self._keys
             )  # a signature proves nothing about files that can change at any time
-            return OpenSource(source, state, folder.read_folder(root), _FolderFiles(root), keys)
+            files = folder.read_folder(root, links=not source.editable)
+            return OpenSource(source, state, files, _FolderFiles(root, files), keys)
         same = locked if locked is not None and locked.git == source.url else None
         if same is not None and not moves and (exact or _asks_for(source, same)):
             found = Target(same.ref or "", same.commit or "")

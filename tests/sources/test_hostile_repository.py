@@ -43,17 +43,30 @@ def evil(server: GitServer) -> Repository:
     return server.repository("evil")
 
 
-def test_a_link_is_never_followed_and_makes_its_item_unusable(
+_LEADING_OUT = (
+    *("/etc/passwd", "../../good/SKILL.md", "../../../../../../etc/passwd", "../good", "../.git/config", "a\nb"),
+    *(
+        "../good//SKILL.md",
+        "..\\good\\SKILL.md",
+        "notes.md",
+        "SKILL.md/../SKILL.md/.",
+        "../" * 400 + "x",
+        "../good/link.md",
+    ),
+)
+
+
+def test_a_link_that_leads_to_no_file_of_the_source_makes_its_item_unusable(
     server: GitServer, person: Person, evil: Repository
 ) -> None:
     files: dict[str, str | bytes | tuple[str, str]] = {**GOOD}
-    for number, target in enumerate(("/etc/passwd", "../../good/SKILL.md", "SKILL.md")):
+    for number, target in enumerate(_LEADING_OUT):
         link = evil.blob(target.encode())
         files |= {f"bad{number}/SKILL.md": skill(f"bad{number}"), f"bad{number}/notes.md": ("120000", link)}
         files[f"main{number}/SKILL.md"] = ("120000", link)
     evil.commit(files)
     said = left_out(add(person, server))
-    for number in range(3):
+    for number in range(len(_LEADING_OUT)):
         assert f"skill:bad{number} was left out: 'notes.md' is a link" in said
         assert f"skill:main{number} was left out: its file is a link" in said
     assert [path.name for path in person.path(".ai/packages/evil/skills").iterdir()] == ["good"]

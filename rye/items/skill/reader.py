@@ -30,7 +30,7 @@ from msgspec import Struct, field
 
 from rye.items.agent_tools import agent_tools
 from rye.items.declared import dependencies_of, version_of
-from rye.items.identity import is_segment
+from rye.items.identity import is_segment, nearest_segment
 from rye.items.reading import Metadata, Reading, ReadOptions, Source
 from rye.items.runs import FRONTMATTER_KEYS, frontmatter_runs, inline_runs
 from rye.text.diagnostics import Diagnostic, Severity, in_order
@@ -66,11 +66,11 @@ class Skill(Struct, frozen=True, kw_only=True):
 
 
 class _SkillChecks(YamlFindings):
-    def text(self, data: dict[str, Any], key: str, code: str) -> str | None:
+    def text(self, data: dict[str, Any], key: str, code: str, how: Severity) -> str | None:
         value = data.get(key)
         if key not in data or isinstance(value, str):
             return value
-        self.report("error", code, f"{key} must be a string.", key)
+        self.report(how, code, f"{key} must be a string.", key)
         return None
 
 
@@ -106,11 +106,12 @@ def read(source: Source, options: ReadOptions) -> Reading[Skill]:
             checks.report("warning", "S05", f"{key} is not a known key of a skill.", key, hint=hint)
     name = _name(data, source, options, checks)
     description = _description(data, options, checks)
-    compatibility = checks.text(data, "compatibility", "S04")
+    how_strict: Severity = "warning" if options.foreign else "error"
+    compatibility = checks.text(data, "compatibility", "S04", how_strict)
     if compatibility is not None and not 1 <= len(compatibility) <= _COMPATIBILITY_CHARACTERS:
         message = f"compatibility has {len(compatibility)} characters; it must have 1 to {_COMPATIBILITY_CHARACTERS}."
-        checks.report("error", "S04", message, "compatibility")
-    licence = checks.text(data, "license", "S04")
+        checks.report(how_strict, "S04", message, "compatibility")
+    licence = checks.text(data, "license", "S04", how_strict)
     allowed = _allowed_tools(data, checks)
     metadata = _metadata(data, checks)
     at = ("metadata", "version")
@@ -158,22 +159,23 @@ def _name(data: dict[str, Any], source: Source, options: ReadOptions, checks: _S
         checks.report("error", "S02", f"name {what}.", "name", hint="Use the folder's name.")
         return None
     name = unicodedata.normalize("NFKC", value.strip())
+    how: Severity = "warning" if options.foreign else "error"
     if len(name) > _NAME_CHARACTERS:
-        checks.report(
-            "error", "S02", f"name has {len(name)} characters; at most {_NAME_CHARACTERS} are allowed.", "name"
-        )
+        checks.report(how, "S02", f"name has {len(name)} characters; at most {_NAME_CHARACTERS} are allowed.", "name")
     if name != name.lower():
-        checks.report("error", "S02", f"name {name!r} must be lower case.", "name")
+        checks.report(how, "S02", f"name {name!r} must be lower case.", "name")
     if name.startswith("-") or name.endswith("-"):
-        checks.report("error", "S02", "name must not start or end with a hyphen.", "name")
+        checks.report(how, "S02", "name must not start or end with a hyphen.", "name")
     if "--" in name:
-        checks.report("error", "S02", "name must not have two hyphens in a row.", "name")
+        checks.report(how, "S02", "name must not have two hyphens in a row.", "name")
     if not all(character.isalnum() or character == "-" for character in name):
-        checks.report("error", "S02", f"name {name!r} can have only letters, digits and hyphens.", "name")
+        checks.report(how, "S02", f"name {name!r} can have only letters, digits and hyphens.", "name")
     elif not is_segment(name) and name == name.lower() and len(name) <= _NAME_CHARACTERS and name[0] != "-":
         severity: Severity = "error" if options.publishing else "warning"
         hint = "Registry names consist of a-z, 0-9 and hyphens, and cannot be Windows device names."
         checks.report(severity, "S02", f"name {name!r} cannot be published.", "name", hint=hint)
+    if options.foreign and source.name is not None and nearest_segment(name) in ("", source.name):
+        return source.name
     if source.name is not None and unicodedata.normalize("NFKC", source.name) != name:
         message = f"name {name!r} does not match the folder's name {source.name!r}."
         checks.report("error", "S02", message, "name", hint=f"Rename the folder to {name}.")

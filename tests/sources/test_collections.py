@@ -1,0 +1,230 @@
+"""Shapes that public collections of skills and agents have: all of it is found, or said (design/sources.md 1)."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from rye.items.identity import nearest_segment
+from rye.project.lock import parse_lock
+from tests.scenes.person import Person
+from tests.sources.git_server import GitServer
+from tests.sources.texts import skill
+
+pytestmark = pytest.mark.processes
+
+Files = dict[str, str | bytes | tuple[str, str]]
+
+
+def agent(name: str, more: str = "") -> str:
+    """An agent in Claude Code's form."""
+    return f"---\nname: {name}\ndescription: Does {name} work.\ntools: Read\n{more}---\n\nYou do {name} work.\n"
+
+
+def add(server: GitServer, person: Person, files: Files, name: str = "team") -> str:
+    """Add everything; return what was said. A target in place of a text is that of a link."""
+    repository = server.repository(name)
+    repository.commit(
+        {
+            path: ("120000", repository.blob(text[1].encode())) if isinstance(text, tuple) else text
+            for path, text in files.items()
+        }
+    )
+    return person.ok("add", f"git+{server.url(name)}", "--all", "-y", "--as", "team").stderr
+
+
+def places(person: Person) -> dict[str, str]:
+    """The place of each locked item in its source."""
+    rows = parse_lock(person.path("rye.lock").read_text()).items
+    return {f"{row.kind}:{row.identity.local_id}": row.source.place for row in rows if row.source is not None}
+
+
+def test_a_plugins_own_file_says_where_its_agents_and_skills_are(server: GitServer, person: Person) -> None:
+    plugin = {"name": "p", "agents": ["./api.md", "./more/", "../../out.md"], "skills": "./abilities"}
+    said = add(
+        server,
+        person,
+        {
+            ".claude-plugin/marketplace.json": json.dumps({"plugins": [{"name": "p", "source": "./parts/01-core"}]}),
+            "parts/01-core/.claude-plugin/plugin.json": json.dumps(plugin),
+            "parts/01-core/api.md": agent("api"),
+            "parts/01-core/README.md": "# Core\n",
+            "parts/01-core/more/deep/web.md": agent("web"),
+            "parts/01-core/abilities/pdf/SKILL.md": skill("pdf"),
+            "parts/02/.claude-plugin/plugin.json": json.dumps({"agents": "one.md"}),
+            "parts/02/one.md": agent("one"),
+            "parts/03/.claude-plugin/plugin.json": "[",
+            "out.md": agent("out"),
+        },
+    )
+    assert places(person) == {
+        "agent:api": "parts/01-core/api.md",
+        "agent:one": "parts/02/one.md",
+        "agent:web": "parts/01-core/more/deep/web.md",
+        "skill:pdf": "parts/01-core/abilities/pdf/SKILL.md",
+    }
+    assert "parts/03/.claude-plugin/plugin.json is not a plugin's file" in said
+    person.ok("ci")
+
+
+@pytest.mark.parametrize(("repository", "folder"), [("team", "agents/"), ("agents", "")])
+def test_agents_in_folders_by_subject_are_found_and_the_rest_is_counted(
+    server: GitServer, person: Person, repository: str, folder: str
+) -> None:
+    said = add(
+        server,
+        person,
+        {
+            "pdf/SKILL.md": skill("pdf"),
+            "pdf/agents/helper.md": agent("helper"),
+            f"{folder}data/sql.md": agent("sql"),
+            f"{folder}web/next/page.md": agent("page"),
+            f"{folder}web/README.md": agent("readme"),
+            f"{folder}web/notes.md": "# Notes\n",
+            f"{folder}web/rules.md": "---\ndescription: No name.\n---\nText.\n",
+            f"{folder}.cache/hidden.md": agent("hidden"),
+        },
+        repository,
+    )
+    assert list(places(person)) == ["agent:page", "agent:sql", "skill:pdf"]
+    if folder:
+        assert "2 Markdown files in folders of agents have no name and description, so they are no agents" in said
+
+
+def test_a_link_to_a_file_of_the_repository_stands_for_it(server: GitServer, person: Person) -> None:
+    def link(target: str) -> tuple[str, str]:
+        return "link", target
+
+    add(
+        server,
+        person,
+        {
+            "skills/pdf/SKILL.md": skill("pdf"),
+            "skills/pdf/AGENTS.md": "Read the pages.\n",
+            "skills/pdf/CLAUDE.md": link("AGENTS.md"),
+            "skills/pdf/sub/shared.md": link("./../../../shared/text.md"),
+            "shared/text.md": "Shared.\n",
+            ".gemini/skills/pdf/SKILL.md": link("../../../skills/pdf/SKILL.md"),
+            ".gemini/skills/word/SKILL.md": link("../../../shared/word.md"),
+            "shared/word.md": skill("word"),
+        },
+    )
+    assert places(person) == {"skill:pdf": "skills/pdf/SKILL.md", "skill:word": ".gemini/skills/word/SKILL.md"}
+    installed = person.path(".ai/packages/team/skills/pdf")
+    assert not (installed / "CLAUDE.md").is_symlink()
+    assert (installed / "CLAUDE.md").read_text() == "Read the pages.\n"
+    assert (installed / "sub/shared.md").read_text() == "Shared.\n"
+    for command in ("ci", "audit", "check"):
+        person.ok(command)
+
+
+def test_a_link_in_a_folder_is_read_at_the_file_that_it_names(person: Person, tmp_path: Path) -> None:
+    person.write("kit/pdf/SKILL.md", skill("pdf"))
+    person.write("kit/pdf/AGENTS.md", "Read the pages.\n")
+    person.path("kit/pdf/CLAUDE.md").symlink_to("AGENTS.md")
+    in_place = person.run("add", "./kit", "pdf", "--editable", "-y", "--json")
+    assert "'CLAUDE.md' is a link" in in_place.error["message"]
+    person.ok("add", "./kit", "pdf", "-y")
+    assert person.path(".ai/packages/kit/skills/pdf/CLAUDE.md").read_text() == "Read the pages.\n"
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    os.remove(person.path("kit/pdf/CLAUDE.md"))
+    person.path("kit/pdf/CLAUDE.md").symlink_to(secret)
+    assert person.run("install", "-y", "--json").code != 0
+    assert "secret" not in person.path(".ai/packages/kit/skills/pdf/CLAUDE.md").read_text()
+
+
+def test_copies_in_folders_of_backups_and_translations_count_less(server: GitServer, person: Person) -> None:
+    said = add(
+        server,
+        person,
+        {
+            "backups/p/.claude-plugin/plugin.json": "{}",
+            "backups/p/agents/api.md": agent("api", "color: red\n"),
+            "plugins/x/p/.claude-plugin/plugin.json": "{}",
+            "plugins/x/p/agents/api.md": agent("api"),
+            "docs/ja/pdf/SKILL.md": skill("pdf", body="Nihongo."),
+            "packages/office/skills/pdf/SKILL.md": skill("pdf"),
+            "docs/ja/only/SKILL.md": skill("only"),
+        },
+    )
+    assert places(person) == {
+        "agent:api": "plugins/x/p/agents/api.md",
+        "skill:only": "docs/ja/only/SKILL.md",
+        "skill:pdf": "packages/office/skills/pdf/SKILL.md",
+    }
+    assert "backups/p/agents/api.md is another agent named api; plugins/x/p/agents/api.md is used instead" in said
+
+
+def test_of_two_skills_of_a_name_the_usable_one_counts_and_that_in_a_folder_of_the_name(
+    server: GitServer, person: Person
+) -> None:
+    said = add(
+        server,
+        person,
+        {
+            "a/mail/SKILL.md": "---\nname: mail\ndescription: Broken: here\n---\n",
+            "b/c/mail/SKILL.md": skill("mail"),
+            "team/solana-v2/SKILL.md": skill("solana", body="Second."),
+            "team/solana/SKILL.md": skill("solana"),
+        },
+    )
+    assert places(person) == {"skill:mail": "b/c/mail/SKILL.md", "skill:solana": "team/solana/SKILL.md"}
+    assert "a/mail/SKILL.md is another skill named mail; b/c/mail/SKILL.md is used instead" in said
+    assert "team/solana-v2/SKILL.md is another skill named solana; team/solana/SKILL.md is used instead" in said
+
+
+def test_a_name_with_letters_that_ids_do_not_have_is_written_as_an_id(server: GitServer, person: Person) -> None:
+    names = {"ahrefs-automation": "Ahrefs Automation", "docker_hub": "docker_hub", "chinese": "工具"}
+    files: Files = {f"{folder}/SKILL.md": skill(name) for folder, name in names.items()}
+    files["risk/SKILL.md"] = skill("-21risk")
+    files["quoted/SKILL.md"] = skill("Quoted It").replace("name: Quoted It", 'name: "Quoted: It"  # so')
+    files["long/SKILL.md"] = skill("long", f"compatibility: {'x' * 600}")
+    files["mapped/SKILL.md"] = skill("mapped", "compatibility:\n  os: linux\n")
+    add(server, person, files)
+    ids = sorted(places(person))
+    assert ids == [
+        f"skill:{name}"
+        for name in ("21risk", "ahrefs-automation", "chinese", "docker_hub", "long", "mapped", "quoted-it")
+    ]
+    kept = person.path(".ai/packages/team/skills/ahrefs-automation/SKILL.md").read_text()
+    assert kept == files["ahrefs-automation/SKILL.md"]
+    for command in ("ci", "audit", "check", "list"):
+        person.ok(command)
+    person.ok("deploy", "--target", "claude", "-y")
+    assert person.path(".claude/skills/ahrefs-automation/SKILL.md").is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [("pdf", "pdf"), ("A b!C", "a-b-c"), ("--x--", "x"), ("工具", ""), ("x" * 80, "x" * 64), ("../etc", "etc")],
+)
+def test_the_part_of_an_id_for_a_name_of_others(name: str, part: str) -> None:
+    assert nearest_segment(name) == part
+
+
+def test_many_notes_of_one_sort_are_one_line_with_a_number(server: GitServer, person: Person) -> None:
+    files: Files = {}
+    for number in range(5):
+        files[f"a/folder{number}/SKILL.md"] = skill(f"name{number}")
+        files[f"z/y/name{number}/SKILL.md"] = skill(f"name{number}", body="Other.")
+    said = add(server, person, files)
+    assert "5 skills are called what their SKILL.md says, not what their folders are called: the skill in" in said
+    assert "5 files are left out, since another item has their name: " in said
+    assert said.count("another skill named") == 1
+
+
+def test_a_description_of_several_lines_is_read_and_said(server: GitServer, person: Person) -> None:
+    """Claude Code's own documentation writes agents like this, though YAML does not allow it."""
+    text = agent("mentor").replace(
+        "Does mentor work.",
+        'Use it to learn: now. Examples:\n\n<example>\nContext: New here\nuser: "How?"\nassistant: "So."\n</example>\n',
+    )
+    said = add(server, person, {".claude/agents/mentor.md": text})
+    assert "agent:team/mentor has frontmatter that is not YAML" in said
+    installed = person.path(".ai/packages/team/agents/mentor.md").read_text()
+    assert 'tools: {"allowed": ["Read"]}' in installed
+    assert 'Context: New here\\nuser: \\"How?\\"' in installed
