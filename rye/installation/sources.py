@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
-from rye.items.runs import attached_runs
 from rye.items.signed_release import Mention, SignedRelease
 from rye.permissions.policy import Policy, source_refusal
 from rye.project.lock import LockedFile, LockedItem, LockedSource
@@ -255,7 +254,6 @@ def source_item(
     """Return the item with its row for the lock. ``mentions``: its cautions and alarms; ``forced``: the range that
     ``[overrides]`` forces on it."""
     release, metadata = record.release, record.metadata
-    files = ((a.path, a.executable, a.sha256, record.attached[a.path]) for a in release.attached)
     row = LockedItem(
         kind=release.identity.kind,
         id=release.identity.id,
@@ -271,7 +269,7 @@ def source_item(
         capabilities=metadata.capabilities,
         agent_tools=metadata.agent_tools.names if metadata.agent_tools else (),
         agent_limits=metadata.agent_tools.limits if metadata.agent_tools else (),
-        runs=tuple(sorted({*metadata.runs, *attached_runs(files, record.data)})),
+        runs=record.runs,
         hooks=metadata.hooks,
         groups=groups,
         forced=forced,

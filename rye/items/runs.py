@@ -201,7 +201,8 @@ def _passed(paths: Iterable[str], texts: Iterable[bytes]) -> dict[str, str]:
         folded = text.casefold()
         if not any(name in folded for name in wanted):
             continue  # most texts name no file, and looking for interpreters takes most of the time of adding a collection
-        for by, word in {*_arguments(text), *_arguments(_TAG.sub(" ", text))}:
+        plain = _TAG.sub(" ", text)
+        for by, word in {*_arguments(text), *(_arguments(plain) if plain != text else ())}:
             for path in wanted.get(word.strip(_AROUND).replace("\\", "/").rpartition("/")[2].casefold(), ()):
                 action = f"{PASSED_TO}{by}"
                 found[path] = min(found.get(path, action), action)

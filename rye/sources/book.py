@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.items.reading import Metadata
+from rye.items.runs import attached_runs
 from rye.project.declared_sources import GitSource, Source
 from rye.project.lock import LockedItem, LockedSource
 from rye.project.manifest import parse_manifest
@@ -184,12 +185,14 @@ class SourceBook:
             hooks=lines.hooks,
         )
         files = {one.path: one.data for one in judged.attached}
+        attached = ((row.path, row.executable, row.sha256, files[row.path]) for row in release.attached)
         return SourceRecord(
             release=release,
             source=opened.place_of(found),
             metadata=metadata,
             data=judged.data,
             attached=files,
+            runs=tuple(sorted({*metadata.runs, *attached_runs(attached, judged.data)})),
             signer=judged.signer,
         )
 

@@ -159,12 +159,12 @@ class _Plugin(Struct):
 
 def _plugins(texts: Mapping[str, bytes]) -> tuple[list[_Plugin], list[str]]:
     """Return the plugins that the marketplace and the plugins' own files tell of, and notes about what is wrong there."""
-    found: dict[str, _Plugin] = {}
+    by_folder: dict[str, _Plugin] = {}
     notes: list[str] = []
 
     def add(folder: str, declared: Mapping[str, object]) -> None:
         place = f"{folder}/".removeprefix("/")
-        plugin = found.setdefault(folder, _Plugin(folder, [f"{place}skills"], [f"{place}{AGENTS}"]))
+        plugin = by_folder.setdefault(folder, _Plugin(folder, [f"{place}skills"], [f"{place}{AGENTS}"]))
         plugin.skills += _places(folder, declared.get("skills"))
         plugin.agents += _places(folder, declared.get("agents"))
 
@@ -187,7 +187,7 @@ def _plugins(texts: Mapping[str, bytes]) -> tuple[list[_Plugin], list[str]]:
                     add(folder, row)
     for path in sorted(filter(_is_plugin, texts), key=_rank):
         folder = path.removesuffix(PLUGIN).rstrip("/")
-        if folder in found or not any(part.startswith(".") for part in folder.split("/")):
+        if folder in by_folder or not any(part.startswith(".") for part in folder.split("/")):
             try:
                 declared = msgspec.json.decode(texts[path])
             except UNDECODABLE:
@@ -195,7 +195,7 @@ def _plugins(texts: Mapping[str, bytes]) -> tuple[list[_Plugin], list[str]]:
             if not isinstance(declared, dict):
                 notes.append(f"{shown(path, 200)} is not a plugin's file")
             add(folder, declared if isinstance(declared, dict) else {})
-    return list(found.values()), notes
+    return list(by_folder.values()), notes
 
 
 def _places(folder: str, declared: object) -> list[str]:

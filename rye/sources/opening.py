@@ -75,6 +75,8 @@ class OpenSource:
         """Return each item, or why it cannot be used. Reads all files in two batches."""
         keys = [(found.kind, found.local_id) for found in wanted]
         open_ones = [self.items[key] for key in dict.fromkeys(keys) if key not in self._judged]
+        if not open_ones:  # asking git for nothing would start it
+            return {key: self._judged[key] for key in keys}
         fitting = []
         sizes = self._reader.sizes([path for found in open_ones if found.problem is None for path in _paths(found)])
         for found in open_ones:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from rye.items.consented import Run
 from rye.items.identity import Identity
 from rye.items.reading import Metadata
 from rye.project.lock import LockedSource
@@ -24,6 +25,8 @@ class SourceRecord(Struct, frozen=True, kw_only=True):
     metadata: Metadata
     data: bytes
     attached: dict[str, bytes]
+    runs: tuple[Run, ...]
+    """What of it can run, attached files included."""
     signer: str | None
     """The fingerprint of the key in this user's trust store that signed all of it."""
     yank: Yank | None = None
