@@ -114,7 +114,7 @@ class Inventory(Struct, frozen=True):
 
 def manifests(files: Listing) -> list[str]:
     """Return the files to read first: the marketplace, the manifest and the plugins' own files, which say where items are."""
-    plugins = sorted(filter(_is_plugin, files), key=_rank)[: SOURCES.plugins]
+    plugins = sorted(filter(_is_plugin, files), key=rank)[: SOURCES.plugins]
     return [path for path in (MARKETPLACE, MANIFEST, *plugins) if path in files and files[path].is_file]
 
 
@@ -127,7 +127,7 @@ def naming_files(files: Listing, own_name: str, texts: Mapping[str, bytes]) -> l
     places = {place for plugin in _plugins(texts)[0] for place in plugin.agents}
     folders = tuple(f"{place}/" for place in places if place)
     agents = (path for path in files if path in places or path.startswith(folders) or _is_named_agent(path, own_name))
-    wanted += sorted(filter(_is_text_of_agent, agents), key=_rank)[: SOURCES.items]
+    wanted += sorted(filter(_is_text_of_agent, agents), key=rank)[: SOURCES.items]
     return [path for path in wanted if path in files and files[path].is_file]
 
 
@@ -185,7 +185,7 @@ def _plugins(texts: Mapping[str, bytes]) -> tuple[list[_Plugin], list[str]]:
                     notes.append(f"the plugin {name} is outside this repository; add the repository that has it")
                 else:
                     add(folder, row)
-    for path in sorted(filter(_is_plugin, texts), key=_rank):
+    for path in sorted(filter(_is_plugin, texts), key=rank):
         folder = path.removesuffix(PLUGIN).rstrip("/")
         if folder in by_folder or not any(part.startswith(".") for part in folder.split("/")):
             try:
@@ -260,10 +260,10 @@ class _Search:
             if path.count("/") <= SOURCES.skill_depth and not path.startswith((".ai/", *inside)):
                 program = program_of(f"{within}/{path}")
                 if program is not None:
-                    ranked.append((list(BY_PROGRAM).index(program), _rank(path), path, program))
+                    ranked.append((list(BY_PROGRAM).index(program), rank(path), path, program))
                 elif _is_below_agents(f"{own_name}/{path}") and path not in self.places:
                     if self.describes_agent(path):
-                        ranked.append((len(BY_PROGRAM), _rank(path), path, _PLAIN))
+                        ranked.append((len(BY_PROGRAM), rank(path), path, _PLAIN))
                     elif AGENTS in path.split("/"):
                         no_agents.append(path)
         for _, _, path, program in sorted(ranked):
@@ -271,7 +271,7 @@ class _Search:
         if no_agents:
             self.notes.append(
                 f"{len(no_agents)} Markdown files in folders of agents have no name and description, so they are no agents: "
-                f"{shown(min(no_agents, key=_rank), 200)}, for example"
+                f"{shown(min(no_agents, key=rank), 200)}, for example"
                 if len(no_agents) > 1
                 else f"{shown(no_agents[0], 200)} has no name and description, so it is no agent"
             )
@@ -333,7 +333,7 @@ class _Search:
         for path in self.by_folder.get(folder, ()):
             self.agent(path)
         skills = set(self.skill_folders)
-        for path in sorted(self.below(folder), key=_rank) if folder else ():
+        for path in sorted(self.below(folder), key=rank) if folder else ():
             inside = any(path[:cut] in skills for cut, letter in enumerate(path) if letter == "/")
             if path not in self.places and not inside and _is_text_of_agent(path) and self.describes_agent(path):
                 self.agent(path)
@@ -407,7 +407,7 @@ class _Search:
             return False
         if not self.is_usable(first):
             return True
-        ranks = [(_rank(item.place)[:2], item.folder.rpartition("/")[2] == item.local_id) for item in (other, first)]
+        ranks = [(rank(item.place)[:2], item.folder.rpartition("/")[2] == item.local_id) for item in (other, first)]
         return ranks[0][0] == ranks[1][0] and ranks[0][1] > ranks[1][1]
 
     def is_usable(self, item: FoundItem) -> bool:
@@ -504,11 +504,11 @@ def _head(data: bytes) -> str:
 def _skill_folders(files: Listing) -> list[str]:
     """Return the folders with a SKILL.md, those first that count if several have a name."""
     mains = [path for path in files if path.rpartition("/")[2] == _MAIN]
-    return [path.rpartition("/")[0] for path in sorted(mains, key=lambda path: (bool(files[path].target), _rank(path)))]
+    return [path.rpartition("/")[0] for path in sorted(mains, key=lambda path: (bool(files[path].target), rank(path)))]
 
 
-def _rank(path: str) -> tuple[bool, int, str]:
-    """Return the order in which files count that would have the same name."""
+def rank(path: str) -> tuple[bool, int, str]:
+    """Return the order in which files count that would have the same name, for ``rye adopt`` as well."""
     return _SET_ASIDE.search(path) is not None, path.count("/"), path
 
 

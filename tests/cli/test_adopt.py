@@ -136,6 +136,17 @@ def test_one_bad_skill_does_not_hold_up_the_others(rye: Person) -> None:
     assert sorted(path.name for path in rye.path(".ai/skills").iterdir()) == ["pdf-tools"]
 
 
+def test_of_copies_the_same_one_counts_as_for_adding(rye: Person) -> None:
+    put(rye, "far/backups/pdf-tools", "pdf-tools")
+    put(rye, "far/a/deep/pdf-tools", "pdf-tools")
+    status = {skill["path"]: skill["status"] for skill in rye.run("adopt", "far", "--json").json["skills"]}
+    assert status == {
+        "far/skills/pdf-tools": "adopted",
+        "far/a/deep/pdf-tools": "refused",
+        "far/backups/pdf-tools": "refused",
+    }
+
+
 def test_a_folder_called_otherwise_is_copied_under_the_skills_name(rye: Person) -> None:
     rye.path("far/skills/pdf-tools").rename(rye.path("checkout-main"))
     assert rye.ok("adopt", "checkout-main", "--json").json["skills"][0]["target"] == ".ai/skills/pdf-tools"

@@ -28,6 +28,7 @@ from rye.limits import CONTENT
 from rye.project.context import require_project, walk
 from rye.project.declared_sources import GIT_PREFIX, BadSource, git_address, is_on_disk
 from rye.publishing.working_tree import checkout_of, uncommitted
+from rye.sources.finding import rank
 from rye.storage.atomic import replace_file
 from rye.storage.safe_files import read_bytes, refuse_links
 from rye.text.diagnostics import has_errors
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from rye.workspace.named_file import NamedFile
 
 MAIN = "SKILL.md"
+_NO_SKILLS = "Name a folder that contains skills. Agents of agent programs are not adopted; `rye add` installs them."
 
 Status = Literal["adopted", "unchanged", "would-adopt", "refused", "newer", "updated", "would-update"]
 """``newer``: it changed where it comes from, and the copy here was left as it is."""
@@ -134,13 +136,11 @@ def _skills(folder: NamedFile) -> list[tuple[Path, str]]:
     if (root / MAIN).is_file():
         return [(root, folder.shown)]
     folders: list[Path] = []
-    for path in walk(root):
+    for path in sorted(walk(root), key=lambda path: rank(path.relative_to(root).as_posix())):
         if path.name == MAIN and not any(path.is_relative_to(other) for other in folders):
             folders.append(path.parent)
     if not folders:
-        raise RyeError(
-            "no-items", f"{folder.shown!r} contains no {MAIN}.", "Name a folder that contains skills.", what="skills"
-        )
+        raise RyeError("no-items", f"{folder.shown!r} contains no {MAIN}.", _NO_SKILLS, what="skills")
     return [(path, os.path.join(folder.shown, path.relative_to(root))) for path in folders]
 
 
