@@ -109,7 +109,9 @@ class Inventory(Struct, frozen=True):
     items: tuple[FoundItem, ...]
     """By kind and id."""
     notes: tuple[str, ...] = ()
-    """What was skipped, and why."""
+    """What was skipped, and why; of a sort that is long, the number and one as an example."""
+    details: tuple[str, ...] = ()
+    """The same one by one."""
 
 
 def manifests(files: Listing) -> list[str]:
@@ -144,7 +146,8 @@ def find_items(files: Listing, own_name: str, texts: Mapping[str, bytes], within
     items = sorted(search.found.values(), key=lambda item: (item.kind, item.local_id))
     if len(items) > SOURCES.items:
         search.notes.append(f"only the first {SOURCES.items:,} of {len(items):,} items are used")
-    return Inventory(tuple(items[: SOURCES.items]), (*search.notes, *search.summaries()))
+    details = (*search.notes, *search.renamed, *search.doubles)
+    return Inventory(tuple(items[: SOURCES.items]), (*search.notes, *search.summaries()), details)
 
 
 class _Plugin(Struct):
@@ -314,11 +317,11 @@ class _Search:
         notes = list(self.renamed) if len(self.renamed) <= _ONE_BY_ONE else []
         if not notes and self.renamed:
             what = f"{len(self.renamed)} skills are called what their {_MAIN} says, not what their folders are called"
-            notes.append(f"{what}: {self.renamed[0]}, for example")
+            notes.append(f"{what}: {self.renamed[0]}, for example (--list names all)")
         if len(self.doubles) <= _ONE_BY_ONE:
             return [*notes, *self.doubles]
         what = f"{len(self.doubles)} files are left out, since another item has their name"
-        return [*notes, f"{what}: {self.doubles[0]}, for example"]
+        return [*notes, f"{what}: {self.doubles[0]}, for example (--list names all)"]
 
     def skill(self, folder: str, own_name: str = "") -> None:
         place = f"{folder}/{_MAIN}".removeprefix("/")

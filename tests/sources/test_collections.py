@@ -215,6 +215,9 @@ def test_many_notes_of_one_sort_are_one_line_with_a_number(server: GitServer, pe
     assert "5 skills are called what their SKILL.md says, not what their folders are called: the skill in" in said
     assert "5 files are left out, since another item has their name: " in said
     assert said.count("another skill named") == 1
+    listed = person.ok("add", f"git+{server.url('team')}", "--list", "--json").json["notes"]
+    assert len(listed) == 10
+    assert f"{listed[5]}." in person.ok("add", f"git+{server.url('team')}", "--list").stderr
 
 
 def test_a_description_of_several_lines_is_read_and_said(server: GitServer, person: Person) -> None:

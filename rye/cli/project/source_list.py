@@ -34,6 +34,8 @@ def show_list(session: Session, found: SourceList) -> int:
     if len(rows) < len(found.items):
         more = len(found.items) - len(rows)
         console.say(f"{more} more: rye add {given} --list    WORDS after it show only what has them.")
+    for note in found.notes if found.whole or console.verbose else ():
+        console.say(f"{note}.", "dim")
     for item, why in found.unusable if found.whole or console.verbose else ():
         console.say(f"{item} cannot be used: {why}.", "dim")
     if found.unusable and not (found.whole or console.verbose):

@@ -308,7 +308,7 @@ def _nothing(opened: OpenSource, refused: Sequence[FoundItem], why: Sequence[str
     if not refused:
         hint = (
             "A source is a Rye project (.ai/…), a folder of skills, .claude/skills, .agents/skills, agents where a program reads "
-            "them, or a plugin marketplace."
+            "them or in folders called agents, or a plugin marketplace."
         )
         return RyeError("no-such-item", f"{opened.source.spec} has no items.", hint)
     listed = "\n".join(

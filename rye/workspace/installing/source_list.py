@@ -64,6 +64,8 @@ class SourceList(Struct, frozen=True, kw_only=True):
     """Whether a person asked for all of it."""
     unusable: tuple[tuple[str, str], ...] = ()
     """What cannot be used, and why."""
+    notes: tuple[str, ...] = ()
+    """What else was skipped or is called otherwise, one by one."""
 
     def as_json(self) -> dict[str, object]:
         """Return the one document of ``--json``."""
@@ -72,6 +74,7 @@ class SourceList(Struct, frozen=True, kw_only=True):
             "items": [item.as_json() for item in self.items],
             "total": self.total,
             "unusable": [{"item": item, "why": why} for item, why in self.unusable],
+            "notes": list(self.notes),
         }
 
 
@@ -91,6 +94,7 @@ def list_items(opened: OpenSource, given: str, words: Sequence[str], *, whole: b
         words=tuple(words),
         whole=whole,
         unusable=tuple((f"{kind}:{name}", why) for (kind, name), why in judged.items() if isinstance(why, str)),
+        notes=opened.inventory.details,
     )
 
 
