@@ -112,16 +112,25 @@ def _pipes_in(command: shell.Command, line: Line) -> bool:
 
 def _names_address(command: shell.Command) -> bool:
     """Whether a command of the pipeline before an interpreter is given an address: whatever the program is, it fetches."""
+    for word in command.words:
+        for group in word.children:
+            if any(_gets_address(inner) for inner in group.commands):
+                return True
     before = command.before
     for _ in range(_MOST_STAGES):
         if before is None or not before.words:
             break
-        if any("://" in word.text and "file://" not in word.text for word in before.words[1:]) and (
-            shell.program(before.words[max(0, shell.head(before))].text) not in _PRINTS_WORDS
-        ):
+        if _gets_address(before):
             return True
         before = before.before
     return False
+
+
+def _gets_address(command: shell.Command) -> bool:
+    """Whether a command is given an address and does more than print it."""
+    return any("://" in word.text and "file://" not in word.text for word in command.words[1:]) and (
+        shell.program(command.words[max(0, shell.head(command))].text) not in _PRINTS_WORDS
+    )
 
 
 _PRINTS_WORDS: Final = _PRINTS | word_set("grep sed awk jq sort tr cut head tail tee cat")

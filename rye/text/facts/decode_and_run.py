@@ -95,7 +95,27 @@ def find(source: Source) -> Iterator[RuleMatch]:
     yield from find_in_commands(source)
     if "\\x" in source.text or "\\1" in source.text or "\\u00" in source.text or "\\0" in source.text:
         yield from _escapes(source)
+    if "data:" in source.text or "php://" in source.text:
+        yield from _data_addresses(source)
     yield from calls.find(source, calls.DECODED, DECODE_AND_RUN)
+
+
+#: What runs the text of an address that holds its own text: an option that loads a module, PHP's settings, a runtime's program.
+_RUNS_DATA = re.compile(
+    r"(?:--(?:import|loader|experimental-loader|require|preload|eval)|(?<![\w-])-r)[= ][\"']?data:[^\s\"'`]{0,400}|"
+    r"\bauto_(?:prepend|append)_file[\"']?\s*[=:]\s*[\"']?(?:data:|php://)[^\s\"'`]{0,400}|"
+    r"\b(?:deno|bun)\s+(?:run\s+)?(?:-\S{1,60}\s){0,6}[\"']?data:[^\s\"'`]{0,400}|"
+    r"\b(?:import|from)\s+[\"']data:(?:text|application)/(?:java|type)script[^\"']{0,400}|"
+    r"<script\b[^<>\n]{0,200}?\bsrc\s?=\s?[\"']?data:[^\s\"'>]{0,400}|\bimportScripts\(\s*[\"'`]data:[^\"'`]{0,400}",
+    re.IGNORECASE,
+)
+
+
+def _data_addresses(source: Source) -> Iterator[RuleMatch]:
+    starts = source.text_starts
+    for number in sorted({*source.lines_of_bytes(b"data:"), *source.lines_of_bytes(b"php://")}):
+        for match in _RUNS_DATA.finditer(source.text, starts[number], starts[number + 1]):
+            yield RuleMatch(DECODE_AND_RUN, shown(match[0]), number, match.start() - starts[number])
 
 
 def find_in_commands(source: Source) -> Iterator[RuleMatch]:

@@ -101,6 +101,10 @@ _DECODERS: Final = (
         word_set("exiftool identify exiv2 zbarimg"),
         re.compile(r"(?:^|\x00)(?:-b|-p|-format|-pt|--raw|-q)(?:$|\x00)|%c"),
     ),
+    Decoder(
+        word_set("sqlite3 duckdb psql mysql mariadb clickhouse-client"),
+        re.compile(r"unhex|from_base64|\bdecode\b|base64decode", re.IGNORECASE),
+    ),
     Decoder(word_set("jq yq gojq jaq dasel"), re.compile(r"@base(?:64|32)d|implode|@urid")),
     Decoder(
         word_set("awk gawk mawk nawk"),

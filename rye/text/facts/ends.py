@@ -17,7 +17,7 @@ from typing import Final
 from rye.limits import FACTS
 from rye.text.facts import calls, fetchers, shell
 from rye.text.facts.calls.resolved import resolved
-from rye.text.facts.fact import DECODE_AND_RUN, PIPE_TO_SHELL
+from rye.text.facts.fact import CAUTION, DECODE_AND_RUN, PIPE_TO_SHELL
 from rye.text.facts.source import RuleMatch, Source
 from rye.text.facts.tables import triggers, word_set
 
@@ -138,6 +138,30 @@ _ENDS: Final[tuple[tuple[frozenset[str], str, str], ...]] = (
         r"\blibloading::|\bLibrary::new\(|\brhai::Engine|\bmlua::Lua|\bmemfd_create\b",
     ),
     (word_set("dart"), "spawnuri", r"\bspawnUri\("),
+    (
+        word_set("awk gawk mawk nawk"),
+        "print printf system getline",
+        r"\|&?[ \t]*(?:\"[ \t]*(?:/(?:usr/)?bin/)?(?:ba|z|da)?sh\b|ENVIRON\[\"SHELL\"\])|\bsystem\([ \t]*[a-z$]",
+    ),
+    (
+        word_set("r rmd rprofile"),
+        "eval",
+        r"\b[ls]apply\([^\n]{0,200}\bparse\([ \t]*text[^\n]{0,200},[ \t]*eval\b|\bdo\.call\([ \t]*[\"']?eval\b",
+    ),
+    # what describes machines: the command of a provisioner, of a task, of a step
+    (
+        word_set("tf hcl tofu"),
+        "command inline program user_data script",
+        r"\b(?:command|inline|program|user_data|script)[ \t]*=[ \t]*[\[\"$ {]*(?:base64(?:decode|gunzip)\(|data\.http\.)",
+    ),
+    (
+        word_set("yml yaml j2 jinja jinja2"),
+        "shell command raw cmd script run b64decode lookup b64dec win_shell",
+        (
+            r"\b(?:shell|command|raw|cmd|script|run|args)[\"']?:[^\n]{0,200}\{\{[^{}\n]{0,200}"
+            r"(?:\bb64dec(?:ode)?\b|\blookup\([ \t]*[\"'](?:ansible\.builtin\.)?url\b)"
+        ),
+    ),
 )
 _IN_ALL: Final = (
     frozenset[str](),
@@ -151,16 +175,24 @@ _PATTERNS: Final = tuple((languages, triggers(words), re.compile(pattern)) for l
 #: A shell that gets nothing but one name: a command that somebody else wrote, if a connection brings messages close to it.
 _OBEYS: Final = re.compile(
     r"(?:\bos\.(?:system|popen)|\bcreate_subprocess_shell|\bsubprocess\.(?:getoutput|getstatusoutput|run|call|Popen|check_output)|"
-    r"\b(?:child_process|cp)\.exec(?:Sync)?|(?<![\w.>:$])(?:shell_exec|passthru|popen|system|execSync))\(\s*(?:await\s)?"
-    r"\$?[A-Za-z_][\w.$]{0,60}(?:\[[\w\"']{1,20}\])?(?:(?:\.\w{1,20})?\((?:[\"'][\w-]{0,12}[\"'])?\)){0,3}\s*(?:,|\))"
+    r"\b(?:child_process|cp)\.exec(?:Sync)?|(?<![\w.>:$])(?:shell_exec|passthru|popen|system|execSync)|\bIO\.popen|\bio\.popen)\(\s*(?:await\s)?"
+    r"\$?[A-Za-z_][\w.$]{0,60}(?:\[[\w\"': -]{1,20}\]){0,4}(?:(?:\.\w{1,20})?\((?:[\"'][\w-]{0,12}[\"'])?\)){0,3}\s*(?:,|\))"
 )
 _MESSAGES: Final = re.compile(
-    r"\.recv\(|\bopen_connection\(|\bcreate_connection\(|\bwss?://|\bWebSocket\b|\bmqtt\b|\bTelegramClient\(|\bTeleBot\(|\bdiscord\.Client\(|\bTelegraf\(|"
+    r"\.recv\(|\bopen_connection\(|\bcreate_connection\(|\bwss?://|\bWebSocket\b|\bmqtt\b|\bTelegramClient\(|\bTeleBot\(|\bnew\s+TelegramBot\(|\bdiscord\.Client\(|\bTelegraf\(|"
     r"\.b[lr]pop\(|\bpubsub\(|\bbasic_consume\(|\bKafkaConsumer\(|\bimaplib\b|\bpoplib\b|\bTCPSocket\b|\bfsockopen\(|\bstream_socket_client\(|\bIO::Socket|"
     r"\bnet\.(?:connect|createConnection)\(|\bio(?:\.connect)?\(\s*[\"'`]https?:|\bresolveTxt\(|\bdns\.resolver\b|\bzmq\.|\bslack_bolt\b|\bnew\s+Pusher\("
 )
+#: A shell that gets what a request to the program brings.
+_SERVES: Final = re.compile(
+    r"(?:\bos\.(?:system|popen)|\bsubprocess\.(?:getoutput|getstatusoutput|run|call|Popen|check_output)|\bchild_process\.exec(?:Sync)?|"
+    r"(?<![\w.>:$])(?:shell_exec|passthru|popen|system|execSync|exec|eval|assert))\(\s*"
+    r"(?:\$_(?:GET|POST|REQUEST|COOKIE|SERVER)\b|(?:\w{1,10}\.)?request\.(?:args|form|json|data|values|get_json|query_params|GET|POST)\b|"
+    r"\w{1,10}\.(?:query|body|params)[.\[])"
+)
+_REQUEST_MARKS: Final = ("$_", "request.", ".query", ".body", ".params")
 _OBEY_WORDS: Final = triggers(
-    "system popen create_subprocess_shell subprocess exec child_process shell_exec passthru execsync getoutput"
+    "system popen create_subprocess_shell subprocess exec child_process shell_exec passthru execsync getoutput eval assert"
 )
 #: Ends that have no word of their own: Perl's substitution that runs its right side, and a command that is a name.
 _WITHOUT_WORDS: Final = (
@@ -203,15 +235,31 @@ def find(source: Source) -> Iterator[RuleMatch]:
 
 def _obeying(source: Source) -> Iterator[RuleMatch]:
     """Yield every shell that runs whatever a connection brings: the command is a name, and messages arrive close to it."""
-    if not source.has(_OBEY_WORDS) or source.markdown:
+    if not source.has(_OBEY_WORDS):
         return
-    messages = [source.line_at(match.start()) for match in _MESSAGES.finditer(source.text)]
-    for match in _OBEYS.finditer(source.text) if messages else ():
-        number = source.line_at(match.start())
-        is_shell = "subprocess." not in match[0] or "shell=True" in calls.window_of(source.text, match.start(0))
-        if number not in source.run_lines and is_shell and _any_between(messages, number - _LINES, number + _LINES):
-            value = shell.shown(shell.plain(source.lines[number].strip()))
-            yield RuleMatch(PIPE_TO_SHELL, value, number, match.start() - source.text_starts[number])
+    text, starts = source.text, source.text_starts
+    requests = any(mark in text for mark in _REQUEST_MARKS)
+    messages: list[int] | None = None
+    for number in source.lines_with(_OBEY_WORDS):
+        begin, end = starts[number], starts[number + 1]
+        obeys = list(_OBEYS.finditer(text, begin, end))
+        served = list(_SERVES.finditer(text, begin, end)) if requests else []
+        if not (obeys or served) or number in source.run_lines or not source.is_code(number):
+            continue
+        value = shell.shown(shell.plain(source.lines[number].strip()))
+        if served:
+            yield RuleMatch(PIPE_TO_SHELL, value, number, served[0].start() - begin, CAUTION)
+        for match in obeys:
+            if "subprocess." in match[0] and "shell=True" not in calls.window_of(text, match.start(0)):
+                continue
+            if source.markdown:  # a program on one line: what else a page holds is another one
+                near = _MESSAGES.search(text, begin, end) is not None
+            else:
+                if messages is None:
+                    messages = [source.line_at(found.start()) for found in _MESSAGES.finditer(text)]
+                near = _any_between(messages, number - _LINES, number + _LINES)
+            if near:
+                yield RuleMatch(PIPE_TO_SHELL, value, number, match.start() - begin)
 
 
 class Near:

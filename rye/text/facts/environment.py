@@ -43,13 +43,15 @@ _SPELLINGS: Final = {
 }
 _COMMAND_WORDS: Final = frozenset(_SPELLINGS)
 _ALONE: Final = word_set("env printenv set export declare typeset")
-_OPENINGS: Final = word_set("{ ( do then else ! $ time sudo")
+_OPENINGS: Final = word_set("{ ( do then else ! $ - * time sudo")
 _DUMPS = re.compile(r"^(?:-[0pxe]{1,3}|--null|-[0-9])$")
 _LISTS: Final = word_set("get-childitem gci dir ls get-item")
-_WORDS = triggers("environ env getenv environment")
+_WORDS = triggers("environ env getenv environment get_env envpairs")
 _WHOLE = re.compile(
     r"(?:(?<![\w.])(?:os\.)?environ\b(?!\s{0,3}[\[.=(]|\w|\s+import|[\"'])|(?<![\w.])(?:os\.)?environ\.(?:items|copy|values|keys)\(|\bos\.environb\b|\bprocess\.env\b(?!\s{0,3}(?:[.\[]|\?\.)|\w)|\bDeno\.env\.toObject\(|\bBun\.env\b(?!\s*[.\[])|"
-    r"\bENV\.(?:to_h|to_a|map|each|inspect|to_json)\b|%ENV\b|\$_ENV\b(?!\s*\[)|\bgetenv\(\s*\)|\bos\.Environ\(\)|GetEnvironmentVariables\(|\bstd::env::vars\(\)|\bENV\.to_hash\b)"
+    r"\bENV\.(?:to_h|to_a|map|each|inspect|to_json)\b|%ENV\b|\$_ENV\b(?!\s*\[)|\bgetenv\(\s*\)|\bos\.Environ\(\)|GetEnvironmentVariables\(|\benv::vars(?:_os)?\(\)|\bENV\.to_hash\b|\bprocessInfo\.environment\b(?!\s*\[)|"
+    r"\bPlatform\.environment\b(?!\s*\[)|\bSystem\.get_env\(\s*\)|\benvPairs\(\)|\bSys\.getenv\(\s*\)|\bUnix\.environment\b|"
+    r"\bos:getenv\(\s*\)|\bSystem/getenv\)|\bsys\.env\b(?!\s*[\[.(])|\barray get env\b)"
 )
 _HANDS_ON = re.compile(r"\benv[\"']?\s{0,3}[=:]\s{0,3}(?:\{\s{0,8}|dict\(|Object\.assign\(\{\},\s?)?(?:\.\.\.|\*\*)?$")
 _SERIALIZES = re.compile(
@@ -58,7 +60,8 @@ _SERIALIZES = re.compile(
 SENDS = re.compile(
     r"\b(?:requests|httpx|session|axios|client|http|https|got|needle|superagent|urllib3|aiohttp|\$http|ky)\.(?:post|put|patch|request|get|send)\(|\burlopen\(|(?<!\w)Request\(|(?<![\w.])fetch\(|"
     r"\bsendBeacon\(|\.send(?:all|to|_message|mail)?\(|\bHTTPS?Connection\(|\bNet::HTTP\.\w{3,20}|\bhttp\.Post|\bHttpClient\b|\bcurl_setopt|file_get_contents\(\s*[\"']https?|\bXMLHttpRequest\b|\bcreate_connection\(|\bnet\.connect\(|"
-    r"Invoke-(?:RestMethod|WebRequest)|\bresolve\w{0,6}\(|gethostbyname\("
+    r"Invoke-(?:RestMethod|WebRequest)|\b(?:ureq|reqwest|minreq|attohttpc|isahc)::(?:\w{1,20}::)?\w{2,12}\(|\.send_(?:string|json|bytes|form)\(|\b(?:HTTPoison|Req|Finch|HTTP|httr2?::)\.?(?:post|put|POST|PUT|request|get|GET)!?\(|"
+    r"\b(?:upload|data)Task\(|\bHttpRequest\b|\bnewHttpClient\(|\bresolve\w{0,6}\(|gethostbyname\("
 )
 _MARKS: Final = (
     "environ",
@@ -72,6 +75,16 @@ _MARKS: Final = (
     "os.Environ",
     "EnvironmentVariables(",
     "env::vars",
+    "processInfo.environment",
+    "Platform.environment",
+    "System.get_env()",
+    "envPairs()",
+    "Sys.getenv()",
+    "Unix.environment",
+    "os:getenv()",
+    "System/getenv)",
+    "sys.env",
+    "array get env",
 )
 #: Goes through all variables.
 _LOOPS = re.compile(
@@ -83,7 +96,7 @@ _LEAD: Final = 240
 
 def find(source: Source) -> Iterator[RuleMatch]:
     """Yield every place where a program writes the whole environment out or sends it."""
-    if any(mark in source.text for mark in _MARKS):
+    if source.has(_WORDS) and any(mark in source.text for mark in _MARKS):
         yield from _in_programs(source)
 
 
@@ -98,7 +111,7 @@ def dumps_in(source: Source) -> frozenset[bytes]:
 def dumps(command: shell.Command) -> Origin | None:
     """The whole environment, if the command prints it."""
     texts = command.texts()
-    while len(texts) > 1 and (texts[0] in _OPENINGS or texts[1] == "="):
+    while len(texts) > 1 and (texts[0] in _OPENINGS or texts[0].endswith(":") or texts[1] == "="):
         texts = texts[2 if texts[1] == "=" and len(texts) > 2 else 1 :]
     name = shell.program(texts[0])
     alone = (
@@ -175,10 +188,11 @@ def _used(names: set[str]) -> re.Pattern[str] | None:
 
 _ASSIGNED = re.compile(
     r"[ \t]*(?:(?:const|let|var|my|our|local|final|val)[ \t]+)?"
-    r"([$@%]?[A-Za-z_]\w{0,60})(?:[ \t]?:[ \t]?[\w\[\], .]{1,40})?[ \t]?(?::|\+|\.)?=(?![=>])(.*)"
+    r"(?!self\b|this\b)([$@%]?[A-Za-z_]\w{0,60})(?:\.(?![eE]nv)\w{1,40})?"
+    r"(?:[ \t]?:[ \t]?[\w\[\], .<>&:]{1,40})?[ \t]?(?::|\+|\.)?=(?![=>])(.*)"
 )
 _STARTS = re.compile(
-    r"\b(?:subprocess|Popen|run|spawn\w{0,4}|exec\w{0,8}|system|check_output|fork)\b|\benv[\"']?\s?[=:]"
+    r"\b(?:subprocess|Popen|run|spawn\w{0,4}|exec\w{0,8}|system|check_output|fork)\b|\benv[\"']?\s?[=:](?!:)"
 )
 _IMPORTED = re.compile(r"^[ \t]*from[ \t]+os[ \t]+import[ \t]+[^\n]*\benviron\b", re.MULTILINE)
 _WHOLE_METHODS: Final = (

@@ -58,6 +58,16 @@ def _named(arguments: list[str]) -> tuple[str, ...]:
     return saves or (_by_address(arguments) if any(map(_CURL_REMOTE_NAME.fullmatch, arguments)) else ())
 
 
+def _into_folder(arguments: list[str]) -> tuple[str, ...]:
+    """The argument of ``-o`` and similar, or the last one."""
+    return _after_output(arguments) or _last(arguments)
+
+
+def _released(arguments: list[str]) -> tuple[str, ...]:
+    """The argument of ``-O`` or ``--output``. What goes into a folder has no name here."""
+    return tuple(after for option, after in pairwise(arguments) if option in ("-O", "--output")) or _named(arguments)
+
+
 def _named_or_address(arguments: list[str]) -> tuple[str, ...]:
     """The argument of ``-o`` and similar, or the last part of each address."""
     return _after_output(arguments) or _by_address(arguments)
@@ -130,7 +140,8 @@ _URL: Final = re.compile("://")
 _FETCHERS: Final = (
     Fetcher(word_set("curl curlie xh iwr irm invoke-webrequest invoke-restmethod lwp-request")),
     Fetcher(
-        word_set("nc ncat netcat"), re.compile(r"(?:^| )-[a-z]*l[a-z]*(?:$| )|[$%/.:{@]|(?:^| )\w[\w-]* \d{2,5}(?:$| )")
+        word_set("nc ncat netcat telnet cryptcat"),
+        re.compile(r"(?:^| )-[a-z]*l[a-z]*(?:$| )|[$%/.:{@]|(?:^| )\w[\w-]* \d{2,5}(?:$| )"),
     ),
     Fetcher(word_set("socat dig nslookup drill rclone ztcp")),
     Fetcher(word_set("wget wget2"), saves=_wget, only_asks="--spider"),
@@ -184,13 +195,32 @@ _FETCHERS: Final = (
     Fetcher(word_set("sftp"), re.compile(":"), _copied),
     Fetcher(word_set("scp rsync"), re.compile(r"(?:^| )[\w.@${}-]{2,}:\S*(?: \S+)*? (?![\w.@${}-]{2,}:)\S+$"), _copied),
     Fetcher(word_set("ssh"), re.compile(r"(?:^| )(?!-)[\w.-]*[@.\w][\w.-]* (?!-)\S")),
-    Fetcher(word_set("gh"), re.compile(r"(?:^| )(?:api|gist view) |://")),
+    Fetcher(
+        word_set("gh"),
+        re.compile(r"(?:^| )(?:api|gist view|release download) |://"),
+        _released,
+    ),
+    Fetcher(word_set("oras crane"), re.compile(r"^(?:pull|copy|export|blob fetch|blob)\b"), _into_folder),
     Fetcher(word_set("perl php ruby python python3 node nodejs deno bun lua"), _CODE, _written_by_code),
 )
 _BY_PROGRAM: Final = {name: fetcher for fetcher in _FETCHERS for name in fetcher.programs}
 
 PROGRAMS: Final = frozenset(_BY_PROGRAM)
 """Every program that can fetch."""
+
+
+_FOLDER_OPTIONS: Final = word_set("-P --directory-prefix --output-dir -D --dir --destination-dir")
+_INTO_FOLDERS: Final = word_set("oras crane")
+
+
+def folders_of(command: Command) -> tuple[str, ...]:
+    """The folders that a command which fetches fills, as far as it names them."""
+    texts = command.texts()
+    folders = [after for option, after in pairwise(texts) if option in _FOLDER_OPTIONS]
+    programs = {program(text) for text in texts[:_MOST_PROGRAMS]}
+    if not programs.isdisjoint(_INTO_FOLDERS):
+        folders += _after_output(texts)
+    return tuple(folder.rstrip("/") for folder in folders if folder.rstrip("/"))
 
 
 def fetcher_of(command: Command) -> tuple[int, str, tuple[str, ...]] | None:

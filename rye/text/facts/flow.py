@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 from typing import Final
 
 from rye.limits import FACTS
-from rye.text.facts import interpreters, shell
+from rye.text.facts import fetchers, interpreters, shell
 from rye.text.facts.file_names import is_data
 from rye.text.facts.functions import Function, functions_in
 from rye.text.facts.shell import BREAK, shown
@@ -28,6 +28,9 @@ _ECHO: Final = word_set("echo printf cat print write-output type tee get-content
 _PRINTS_WORDS: Final = word_set("echo printf")
 #: Programs that write their input to the files that they are given.
 _WRITERS: Final = word_set("tee save sponge dd out-file set-content add-content sc")
+_RUNS_ITS_WORD: Final = word_set("iex invoke-expression")
+_EXPRESSION_WORDS: Final = triggers("iex expression")
+_READERS: Final = word_set("mapfile readarray")
 _OPENERS: Final = word_set("open start start-process xdg-open invoke-item ii")
 _MOVERS: Final = word_set("mv cp install ln move copy move-item copy-item")
 _UNPACKERS: Final = word_set("tar unzip 7z 7za unrar bsdtar expand-archive gunzip unxz")
@@ -174,6 +177,8 @@ class Flow:
         """Folders that a foreign file was saved in. What runs each file of such a folder runs it."""
         self.in_text = False
         """Whether the command stands in parentheses that begin no command: in a string."""
+        self.runs_words = not _EXPRESSION_WORDS.isdisjoint(source.words)
+        """Whether the file names PowerShell's command that runs the text it is given."""
         self.loops: list[str] = []
         """Variables that ``read`` gets from a loop's input, which stands behind the loop."""
         self.looped: tuple[Origin, int] | None = None
@@ -248,6 +253,7 @@ class Flow:
         self._runs(command, line, incoming, outputs)
         if self.functions:
             own = self._calls(command, line, incoming, outputs) or own
+            self._calls_back(command, line, incoming)
         brought = own or incoming or self._handed_on(command, outputs)
         first = shell.head(command)
         name = shell.program(command.words[first].text) if first >= 0 else ""
@@ -341,6 +347,14 @@ class Flow:
         text = f"{shown(_text(command, line))} {{ {function.prints.text} }}"
         return function.prints._replace(text=text, line=number, column=column, saves=())
 
+    def _calls_back(self, command: shell.Command, line: Line, incoming: Origin | None) -> None:
+        """``mapfile -C name``: report a function that is given each line of the input, if it runs its parameters."""
+        texts = command.texts()
+        if shell.program(texts[0]) in _READERS and "-C" in texts[:-1]:
+            function = self.functions.get(texts[texts.index("-C") + 1])
+            if function is not None and function.runs_parameters:
+                self._report(incoming, command, line)
+
     def _handed_on(self, command: shell.Command, outputs: Outputs) -> Origin | None:
         """The foreign content that a command prints: ``echo "$x"``, ``cat saved``, the words of a here-string."""
         first = shell.head(command)
@@ -394,8 +408,10 @@ class Flow:
     # What a command runs.
 
     def _runs(self, command: shell.Command, line: Line, incoming: Origin | None, outputs: Outputs) -> None:
-        for word in command.words:
+        for word, following in pairwise((*command.words, command.words[-1])):
             loaded = _LOADED_BY_NAME.match(word.text) if "=" in word.text else None
+            if loaded is not None and loaded[1].startswith("-") and self.files:  # NODE_OPTIONS="--require FILE"
+                self._report_file(following.text, command, line)
             if loaded is not None:
                 self._report(child_origin(word, outputs) or self._named(loaded[1]), command, line)
                 for part in re.split(r"[=:\s@]", loaded[1]) if self.files else ():
@@ -408,6 +424,11 @@ class Flow:
         if at >= 0:
             self._interprets(command, at, line, incoming, outputs)
             return
+        for word, following in pairwise((*command.words[1:], *command.words[-1:])) if self.runs_words else ():
+            if (
+                shell.program(word.text) in _RUNS_ITS_WORD and line.code
+            ):  # in a string: ``c = "powershell -c iex(irm …)"``
+                self._report(child_origin(word, outputs) or child_origin(following, outputs), command, line)
         if incoming is not None and interpreters.runs_stdin(command):
             self._report(incoming, command, line)
         index = shell.head(command)
@@ -588,6 +609,9 @@ class Flow:
     def _save_output(self, command: shell.Command, name: str, brought: Origin, own: Origin | None) -> None:
         for target in (*command.writes, *(own.saves if own else ())):
             self._save(target, brought)
+        for folder in fetchers.folders_of(command) if own is not None else ():
+            if folder not in _OWN_FOLDERS and len(self.folders) < FACTS.saved_files:
+                self.folders.setdefault(folder, brought)
         words = command.texts()
         if words[0] == "exec" and command.reads and len(words) > 1:
             self.files.setdefault(f"&{words[-1].strip('{}')}", brought)

@@ -97,10 +97,34 @@ _ORDERS: Final = (
         rf"\b(?:{_NOT}|without)\s+(?:\w+\s+)?(?:mention|say|speak|talk|admit|hint|refer)(?:ing)?\s+{_WORDS_BETWEEN}{{0,6}}?(?:to|with|in\s+front\s+of)\s+{_PERSON}\b",
         _NEGATIONS,
     ),
+    # what the reader itself does or has to do
+    _order(
+        "mention mentioning reveal revealing disclose disclosing admit admitting",
+        rf"\b(?:{_NOT}|without)\s+(?:\w+\s+)?(?:mention|reveal|disclos|admit)(?:e|ing)?\s+(?:the\s+fact\s+)?(?:that|why|how)\s+(?:you|the\s+(?:agent|assistant|tool|skill))\b"
+        r"(?!\s+(?:(?:are|were)\s+(?:not|unable|an?)\b|can|could|don|do\s+not|lack|have\s+no))",
+        _NEGATIONS,
+    ),
+    # a step or a thing that no place where people read may name
+    _order(
+        "mention mentioning refer referring",
+        rf"\b{_NOT}\s+(?:mention|refer\s+to)(?:ing)?\s+(?:any\s+of\s+)?(?:this|these|that|those|it|them)(?:\s+[\w-]+){{0,3}}?\s+in\s+"
+        r"(?:(?:your|the|any|a)\s+)?(?:\w+\s+)?(?:chat|commits?|commit\s+messages?|(?:code\s+)?reviews?|pull\s+requests?|PRs?|diffs?|changelogs?|release\s+notes|descriptions?|comments?)\b",
+        _NEGATIONS,
+    ),
+    # no trace where somebody could read it
+    _order(
+        "leave leaving",
+        rf"\bleav(?:e|ing)\s+(?:behind\s+)?no\s+(?:trace|sign|mention|record|hint)s?\b[^.!?\n]{{0,60}}?\b(?:{_ACCOUNT}|{_PERSON})",
+    ),
+    # it stays with the two who know
+    _order(
+        "stay stays keep",
+        r"\b(?:stays?|keep\s+(?:it|this|that|these|them))\s+(?:strictly\s+)?between\s+(?:you\s+and|us\b|the\s+two\s+of)",
+    ),
     # left out of what somebody reads
     _order(
         "leave leaving leaves",
-        rf"(?:\b{_PERSON}\b|\b{_ACCOUNT}\b)[^!?\n]{{0,160}}?\n?[^!?\n]{{0,120}}?\b(?:leave|leaving)\s+(?:the\s+)?(?:steps?|parts?|points?|items?|uploads?|transfers?|requests?|calls?|cop(?:y|ies)|this|that|these|those|them|it)\s+(?:[\w-]+\s+){{0,2}}?out\b|"
+        rf"(?:\b{_PERSON}\b|\b{_ACCOUNT}\b)[^!?\n]{{0,160}}?\n?[^!?\n]{{0,120}}?\b(?:leave|leaving)\s+(?:the\s+)?(?:(?:first|second|third|fourth|last|next|other|final)\s+)?(?:steps?|parts?|points?|items?|uploads?|transfers?|requests?|calls?|cop(?:y|ies)|this|that|these|those|them|it)\s+(?:[\w-]+\s+){{0,2}}?out\b|"
         rf"\b(?:leave|leaving)\s+(?:the\s+)?(?:steps?|parts?|points?|items?|uploads?|transfers?|requests?|calls?|this|that|these|those|them|it)\s+(?:[\w-]+\s+){{0,2}}?out\b[^.!?\n]{{0,120}}?\b(?:{_PERSON}|them|{_ACCOUNT})\b",
     ),
     # what to say instead if somebody asks
@@ -137,7 +161,7 @@ _ORDERS: Final = (
         "asks asked wonders complains notices deny",
         rf"\b(?:if|when|should|in\s+case)\s+(?:{_PERSON}|anyone|they|someone|somebody)\s+(?:asks?|wonders?|complains?|notices?|enquires?|inquires?)\b[^.!?\n]{{0,60}}?"
         r"\b(?:say|answer|tell\s+them|reply|claim|respond|pretend|insist)\s+(?:that\s+)?(?:nothing|no\s+[\w-]+|it|this|everything)\s+"
-        r"(?:(?:was|were|has\s+been|have\s+been|happened)\b|is\s+(?:normal|routine|standard|harmless|nothing)\b)|\bdeny\s+(?:that\s+(?:you|it|this|anything)|having|everything|any\s+(?:upload|access|transfer))\b",
+        r"(?:(?:was|were|has\s+been|have\s+been|happened|did|has|have)\b|is\s+(?:(?:an?|just|only|part\s+of|the)\s+){0,3}(?:normal|routine|standard|harmless|nothing|usual|regular|expected)\b)|\bdeny\s+(?:that\s+(?:you|it|this|anything)|having|everything|any\s+(?:upload|access|transfer))\b",
     ),
     _order(
         "leave omit exclude strip",
@@ -172,7 +196,7 @@ _ORDERS: Final = (
     ),
     _order(
         "prompts prompt permissions dialogs dialog warnings warning confirmations calls approvals permission",
-        r"\b(?:accept|approve|confirm|allow|(?:answer|say|reply)\s+[\"'“]?(?:yes|y|allow)[\"'”]?\s+(?:to|on|for)|click\s+[\"'“*]{0,2}(?:allow|yes|ok|accept)[\"'”*]{0,2}\s+(?:on|for|in))\s+(?:all|every|any|each|whatever)\s+(?:\w+\s+){0,2}?"
+        r"\b(?:accept|approve|confirm|allow|(?:answer|say|reply)\s+[\"'“]?(?:yes|y|allow)[\"'”]?\s+(?:to|on|for)|(?:click|choose|select|pick|press|hit)\s+[\"'“*`]{0,2}(?:allow|yes|ok|accept|approve|always)\b(?:[^\"”*`.!?\n]{0,40}[\"”*`]{1,2})?[\"'”*`]{0,2}\s+(?:to|at|on|for|in))\s+(?:all|every|any|each|whatever)\s+(?:\w+\s+){0,2}?"
         r"(?:prompts?|permissions?|dialogs?|warnings?|confirmations?|tool\s+calls?|approvals?)\b",
     ),
     _order(

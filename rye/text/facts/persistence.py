@@ -49,6 +49,9 @@ _TARGETS: Final = re.compile(
     r"(?:/[\w./@-]{1,80})?|/etc/(?:udev/rules\.d|pam\.d|update-motd\.d|apt/apt\.conf\.d|NetworkManager/dispatcher\.d|sysctl\.d|modules-load\.d|ld\.so\.conf\.d|logrotate\.d|sudoers|hosts|anacrontab|binfmt\.d|skel|acpi|dhcp)(?:/[\w./@-]{1,80})?"
     r"|\$\{?__fish_config_dir\}?/[\w./-]{1,60}|\.config/(?:nushell|environment\.d|git|direnv|powershell|alacritty|kitty|systemd)/[\w./-]{1,60}|\.pam_environment|\.pythonrc|\.zlogout|\.envrc"
     r"|\.local/share/(?:applications|systemd)/[\w./-]{1,60}|\.devcontainer/[\w./-]{1,40}|\.pre-commit-config\.yaml|\.(?:windsurf|kiro|roo|amazonq|qwen|trae|zed|cline|opencode|copilot)/[\w./-]{1,80}"
+    # a profile whose shell is a variable, and the folder of hooks that git is asked for
+    r"|(?:~|\$\{?HOME\}?|\{\{[^{}\n]{0,40}HOME[^{}\n]{0,20}\}\})/\.(?:\$\{[^{}\n]{1,40}\}|\$\([^()\n]{1,60}\)|\$\w{1,30}|\{\{[^{}\n]{1,80}\}\})(?:rc|env|_?profile|_login)?"
+    r"|\$\(git\s+rev-parse\s+--git-(?:common-)?(?:dir|path)[^()\n]{0,20}\)(?:/?hooks(?:/[\w-]{1,40})?)?"
     r"|\$PROFILE(?:\.\w{1,30})?\b|Microsoft\.PowerShell_profile\.ps1|[\w %:\\/.-]{0,80}(?:Start "
     r"Menu[\\/]Programs[\\/]Startup|shell:startup)[\w\\/.-]{0,60}"
     r")(?![\w-])",
@@ -83,6 +86,10 @@ _TARGET_WORDS: Final = {
     b"profile": (b".profile", b"$profile"),
     b"microsoft": (b"powershell_profile",),
     b"hooks": (b"hooks/", b"$hooks", b"${hooks"),
+    b"rev": (b"rev-parse --git-",),
+    b"home": (b"home/.$", b"home}/.$", b"}/.{{", b"home/.{{"),
+    b"shell": (b"~/.$",),
+    b"basename": (b"~/.$",),
     b"pre": (b".pre-commit-config",),
     b"__fish_config_dir": (b"__fish_config_dir",),
     b"local": (b".local/share/",),
@@ -98,7 +105,7 @@ _TARGET_WORDS: Final = {
 _WRITES: Final = re.compile(
     r"(?:^|[^\w<=|-])>{1,2}\|?\s*[\"']?[\w~$./{%]|\btee\b|\bcp\s|\bmv\s|\bln\s+-|\bsed\s+-i|\bprintf\b|"
     r"\bcat\s*<<|\binstall\s+-|\btouch\s|\bchmod\s|\bcurl\b[^\n]{0,200}\s-o\b|\bwget\b[^\n]{0,200}\s-O\b|"
-    r"\bopen\([^\n]{0,200},\s*(?:mode\s*=\s*)?[\"'][wax]|\.write(?:_text|_bytes|lines)?\(|write_?File|"
+    r"\bopen\([^\n]{0,200},\s*(?:mode\s*=\s*)?[\"'][wax]|\.open\(\s*(?:mode\s*=\s*)?[\"'][wax]|\blineinfile\b|\bblockinfile\b|\.write(?:_text|_bytes|lines)?\(|write_?File|"
     r"append_?File|copyFile|symlink|json\.dump\(|shutil\.(?:copy|move)|file_put_contents|Set-Content|"
     r"Add-Content|Out-File|New-Item|"
     r"(?<!\ba\s)(?<!\ban\s)(?<!\bthe\s)(?<!\bany\s)(?<!\bevery\s)\b(?:add|adds|added|adding|append|appends|appended|appending|write|writes|writing|written|edit|edits|"
@@ -129,7 +136,7 @@ _REGISTERS: Final = (
     (
         triggers(("currentversion", "runonce", "run")),
         re.compile(
-            r"^(?![^\n]{0,200}\b(?:reg(?:\.exe)?\s+query|Get-Item\w{0,12})\b)[^\n]{0,1000}?"
+            r"^(?![^\n]{0,200}\b(?:reg(?:\.exe)?\s+query|Get-Item\w{0,12}|printkey)\b|[^\n]{0,200}--key\s)[^\n]{0,1000}?"
             r"(CurrentVersion[\\/]{1,2}Run(?:Once)?)\b",
             re.IGNORECASE,
         ),
@@ -207,6 +214,28 @@ _REGISTERS: Final = (
         triggers("getusersitepackages getsitepackages"),
         re.compile(r"\bget(?:user)?sitepackages\([^\n]{0,80}\.pth\b|\bgetusersitepackages\("),
     ),
+    # components of Windows that register what runs later
+    (
+        triggers(
+            "schedule registertaskdefinition newtask taskservice specialfolders regwrite win32_scheduledjob getspecialfolder "
+            "specialfolder createshortcut"
+        ),
+        re.compile(
+            r"\bSchedule\.Service\b|\.RegisterTaskDefinition\(|\bTaskService\.Instance\b|\bnew\s+TaskService\(|"
+            r"\bSpecialFolders\(\s*[\"']Startup|\bSpecialFolder\.(?:Common)?Startup\b|\bWin32_ScheduledJob\b|"
+            r"\.RegWrite\b[^\n]{0,120}(?:\\Run|Winlogon)",
+            re.IGNORECASE,
+        ),
+    ),
+    # modules of Ansible that register, and the same in other tools that set machines up
+    (
+        triggers("cron authorized_key systemd systemd_service cron_d scheduled_task win_scheduled_task win_regedit"),
+        re.compile(
+            r"^[ \t]*(?:-[ \t]+)?(?:ansible\.(?:builtin|posix)\.|community\.windows\.)?"
+            r"(?:cron|authorized_key|win_scheduled_task):[ \t]*(?:$|\w+=)|"
+            r"^[ \t]*(?:cron|cron_d|scheduled_task|launchd|systemd_unit)[ \t]+[\"'{][^\n]{1,60}(?:\bdo\b|:)[ \t]*$"
+        ),
+    ),
     (triggers(("login",)), re.compile(r"\bmake\s+(?:new\s+)?login\s+item\b", re.IGNORECASE)),
     (triggers(("pm2",)), re.compile(r"\bpm2\s+(?:startup|save)\b")),
     (triggers(("at",)), re.compile(r"(?:\|\s*|^\s*)at\s+(?:now|midnight|noon|\d{1,2}:\d\d)\b", re.MULTILINE)),
@@ -216,7 +245,7 @@ _REGISTERS: Final = (
     ),
 )
 _REGISTERS_BY_WORD: Final = ByWord(words for words, _ in _REGISTERS)
-_PIECES = re.compile(r"[\"']\s*(?:/|,)\s*[\"']")
+_PIECES = re.compile(r"[\"']\s*[\])]?\s*(?:/|,)\s*[\"']")
 _HOME_VALUE = re.compile(r"^(?:\$\{?HOME\}?|/(?:home|Users)/[^/]{1,60}|/root|%USERPROFILE%)(?=/)", re.IGNORECASE)
 
 
@@ -252,7 +281,7 @@ def _written(source: Source) -> Iterator[RuleMatch]:
         for match in _TARGETS.finditer(text.replace("\\\\", "/") if "\\" in text else text):
             comment = raw.lstrip().startswith(_COMMENTS)
             if (
-                (writes_somewhere and not comment and _is_written_in_code(match[0]))
+                (writes_somewhere and not comment and (joined or _is_written_in_code(match[0])))
                 or _is_written(source, number)
                 or (writes_somewhere and not comment and _is_written_near(source, number, raw, match))
             ):
@@ -277,7 +306,7 @@ _WRITES_IN_CODE: Final = re.compile(
 
 def _is_written_in_code(path: str) -> bool:
     """Whether a program writes the path: there, the path and the call that writes are often far apart."""
-    return "/" in path or path.startswith((".", "~", "$"))
+    return "/" in path or path.startswith((".", "~", "$", "claude_desktop_config"))
 
 
 def _is_written(source: Source, number: int) -> bool:

@@ -43,7 +43,14 @@ _SPELLINGS: Final = (
         triggers(("http", "https")),
     ),
     ((b"get http",), triggers(("get",))),
-    ((b"gh api ", b"gh gist view"), triggers(("gh",))),
+    (
+        (
+            b"gh api ",
+            b"gh gist view",
+            b"gh release download",
+        ),
+        triggers(("gh",)),
+    ),
     ((b"aws s3 ",), triggers(("aws",))),
     ((b"links http", b"links -"), triggers(("links",))),
     ((b"deno run ", b"bun run ", b"deno install "), triggers(("deno", "bun"))),

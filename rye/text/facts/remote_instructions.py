@@ -22,7 +22,8 @@ _ORDER_WORDS = triggers(
     "act supersede supersedes override overrides treat do install use guidance orders playbook runbook "
     "checklist protocol policy obeyed followed executed authoritative open launch start double "
     "doing executing performing applying obeying work guidelines "
-    "against according newest task tasks next what whatever comply"
+    "against according newest task tasks next what whatever comply paste pasting copy win wins trump trumps beats prevail "
+    "prevails unpack extract unzip password pass behave"
 )
 _ADDRESS = re.compile(
     r"(?<![\w@])(?:https?|ftp|ipfs|wss?|hxxps?)://[^\s\"'`<>|\\)\]}]{3,600}|"
@@ -32,7 +33,8 @@ _ADDRESS = re.compile(
 )
 #: Precedes a domain with a path and no scheme: an image, a module or a repository, not a page.
 _NAMES_NO_PAGE = re.compile(
-    r"\b(?:docker|podman|nerdctl|oras|helm|skopeo|go\s+(?:run|install|get))\s[^\n]{0,120}$", re.IGNORECASE
+    r"\b(?:docker|podman|nerdctl|oras|helm|skopeo|crane|az\s+acr|go\s+(?:run|install|get))\s[^\n]{0,120}$",
+    re.IGNORECASE,
 )
 _DOMAIN_WORDS = triggers("com net org io dev sh ai app example test invalid xyz me co gg site page cloud")
 _LEAD: Final = 200
@@ -58,18 +60,21 @@ _ORDER = re.compile(
     rf"|\bcarry(?:ing)?\s+(?:it|them|that|these|those|each|all)\s+out\b"
     rf"|\bdo(?:ing)?\s+(?:exactly\s+)?(?:what(?:ever)?|everything|anything|as|all|each|every|precisely)\b"
     rf"|\b(?:run|execute|launch|start|open|double-click|eval(?:uate)?|paste|source|"
-    rf"install)\s+(?:\w+\s+){{0,2}}?(?:it|them|this|that|what(?:ever)?|the\s+(?:\w+\s+){{0,2}}?(?:commands?|"
+    rf"install)\s+(?:\w+\s+){{0,2}}?(?:it|them|this|that|what(?:ever)?|the\s+(?:[\w-]+\s+){{0,2}}?(?:commands?|"
     rf"scripts?|steps?|result|output|response|content|contents|code|file|program|binary|executable|installer|"
     rf"app|tool|package|prompt)|everything|anything|any\s+(?:commands?|code))\b"
+    rf"|\b(?:run|execute|launch|start|open|double-click)\s+(?:the\s+)?[`*\"']{{0,3}}[\w./\\-]{{1,40}}"
+    r"\.(?:exe|msi|dmg|pkg|app|command|scr|hta|appimage)\b"
+    rf"|\b(?:unpack|extract|unzip|decompress)(?:ing|ed)?\b[^.!?\n]{{0,60}}\bpass(?:word|code|phrase)?\b"
     rf"|\b(?:what|whatever)\s+(?:it|they|that|the\s+\w+|this\s+\w+)\s+(?:says?|tells?|lists?|asks?|"
     rf"instructs?|returns?|requires?|describes?)"
-    rf"|\bact\s+accordingly\b|\b(?:as|exactly)\s+(?:instructed|directed|described|told|specified)\b"
+    rf"|\bbehave\s+(?:\w+\s+)?(?:as|like)\s+(?:it|they|that|this|the\s+\w+)\b|\bact\s+accordingly\b|\b(?:as|exactly)\s+(?:instructed|directed|described|told|specified)\b"
     rf"|\b(?:instructions?|steps|rules|directives|commands|guidance|procedure|prompt|policy|text|page|"
     rf"contents?|file)\b[^.!?]{{0,60}}\b(?:supersedes?|overrides?|takes?\s+precedence|replaces?|"
     rf"must\s+be\s+(?:followed|obeyed|executed)|(?:is|are)\s+(?:authoritative|mandatory|binding))"
     rf"|\b(?:against|according\s+to)\s+(?:it|them|these|those|that|the\s+(?:fetched|retrieved|downloaded|loaded)\s+\w+)\b"
     rf"|\btreat\s+(?:\w+\s+){{0,6}}?(?:as|like)\s+(?:if|though)\b"
-    rf"|\btreat\s+(?:\w+\s+){{0,6}}?as\s+(?:\w+\s+){{0,4}}?{_TEXTS}"
+    rf"|\btreat\s+(?:\w+\s+){{0,6}}?as\s+(?:\w+\s+){{0,4}}?(?:{_TEXTS}|(?:this|the)\s+(?:skill|file|agent|prompt|document|message)\b)"
     rf"|\b(?:as|for|like)\s+(?:your|the|its|further|additional|updated|"
     rf"new)\s+(?:\w+\s+){{0,2}}?(?:instructions|orders|directives|system\s+prompt|rules)\b"
     rf"|\b(?:your|current|latest|up-to-date|remaining|further|next|updated|actual|real|full|"
@@ -87,7 +92,8 @@ _OVERRULES = re.compile(
     r"\b(?:supersedes?|overrides?|takes?\s+precedence|replaces?)\b"
     r"|\buse\s+(?:its|their|that|the\s+\w+[’']?s?)\s+(?:contents?|text|body)\b|\b(?:in\s+place|instead)\s+of\s+(?:this|the\s+(?:current|present))\s+(?:one|file|skill|text|document|page|agent|prompt)\b"
     r"|\breplac(?:e|es|ing)\s+this\s+(?:file|skill|text|document|page|agent|prompt)\b"
-    r"|\b(?:it|they|which|that\s+(?:file|page|document)|the\s+(?:page|site|website|address|link))\s+(?:always\s+)?(?:supersedes?|overrides?|takes?\s+precedence)\b",
+    r"|\b(?:it|they|which|that\s+(?:file|page|document)|the\s+(?:page|site|website|address|link))\s+(?:always\s+)?(?:supersedes?|overrides?|takes?\s+precedence)\b"
+    r"|\b(?:it|they|its|their|that|the\s+(?:page|site|address|link|answer|response|reply|fetched|current|remote))\s+(?:\w+\s+){0,2}?(?:wins?|trumps?|beats?|prevails?)\s+(?:over\s+)?(?:anything|everything|what|whatever|this|the)\b",
     re.IGNORECASE,
 )
 #: The reader's own rules are loaded from somewhere.
@@ -131,6 +137,33 @@ def find(source: Source) -> Iterator[RuleMatch]:
             if (address, line) not in seen:
                 seen.add((address, line))
                 yield RuleMatch(REMOTE_INSTRUCTIONS, address, line, start - source.text_starts[line])
+    if source.text.startswith("---\n"):
+        yield from _in_header(source)
+
+
+#: A field of the header whose value is an address, and how the text below names the header.
+_FIELD = re.compile(r"^[ \t]*([A-Za-z][\w-]{2,40}):[ \t]*[\"']?(https?://[^\s\"']{3,600})", re.MULTILINE)
+_NAMES_HEADER = re.compile(
+    r"\b(?:header|front[ -]?matter|metadata|preamble|top\s+of\s+(?:this|the)\s+(?:file|page))\b", re.IGNORECASE
+)
+
+
+def _in_header(source: Source) -> Iterator[RuleMatch]:
+    """Yield the addresses of the header that a sentence of the text below orders to be obeyed, by the name of their field."""
+    text = source.text
+    end = text.find("\n---", 3)
+    if end < 0 or _NAMES_HEADER.search(text, end) is None:
+        return
+    for field in _FIELD.finditer(text, 0, end):
+        name = re.compile(rf"\b{re.escape(field[1])}s?\b", re.IGNORECASE)
+        for named in _NAMES_HEADER.finditer(text, end):
+            begin = end + _last_end(text[end : named.start()])
+            stop = _SENTENCE_END.search(text, named.end())
+            sentence = text[begin : stop.start() if stop is not None else named.end() + FACTS.window_characters]
+            if _is_remote(field[2]) and name.search(sentence) and _FETCHES.search(sentence) and _ORDER.search(sentence):
+                line = source.line_at(field.start(2))
+                yield RuleMatch(REMOTE_INSTRUCTIONS, field[2], line, field.start(2) - source.text_starts[line])
+                break
 
 
 def _references(text: str) -> tuple[dict[str, str], set[int]]:
@@ -228,7 +261,7 @@ def _last_end(before: str) -> int:
 _REFERS_BACK = re.compile(
     r"\b(?:it|its|they|them|there|this|that(?!\s+(?:you|we)\b)|these|those|what(?:ever)?\s+\w+\s+says?|the\s+(?:page|file|document|"
     r"instructions?|steps?|rules|response|result|contents?|text|script|output|commands?|program|installer|"
-    r"archive|binary|app|tool)(?!\s+(?:that\s+)?(?:you|we)\b)|the\s+(?:fetched|retrieved|downloaded|loaded|returned)\s+\w+)\b",
+    r"archive|binary|app|tool|answer|reply)(?!\s+(?:that\s+)?(?:you|we)\b)|the\s+(?:fetched|retrieved|downloaded|loaded|returned)\s+\w+)\b",
     re.IGNORECASE,
 )
 _POINTS_AHEAD = re.compile(r"\b(?:following|below|this|these|here|at|from|next)\b|:\s*$", re.IGNORECASE)
@@ -236,6 +269,10 @@ _FETCHES = re.compile(
     r"\b(?:fetch|download|read|open|visit|load|get|retrieve|check|see|browse|go\s+to|consult|pull|access|"
     r"look\s+at|refer\s+to|request|ask|query|call|contact|webfetch|curl|wget|follow|at|from|in|on|under|via|reading|fetching|opening|loading|downloading)\b"
     r"|<a\s[^<>]{0,80}href",
+    re.IGNORECASE,
+)
+_FETCHES_IT = re.compile(
+    r"\b(?:download|fetch|open|get|read|load)\s+(?:it|them|(?:the|that)\s+(?:file|archive|installer|page|program))\b",
     re.IGNORECASE,
 )
 _DIRECT = re.compile(
@@ -260,4 +297,5 @@ def _obeys(sentence: str, at: int) -> bool:
         return True
     if _ORDER_AHEAD.search(before) and _ORDER.search(before):
         return True
-    return _FETCHES.search(before) is not None and _ORDER.search(sentence) is not None
+    fetches = _FETCHES.search(before) is not None or _FETCHES_IT.search(sentence, at) is not None
+    return fetches and _ORDER.search(sentence) is not None

@@ -21,12 +21,14 @@ from rye.text.facts.tables import triggers, word_set
 
 _SOCKET = re.compile(r"/(?:dev|inet\d?)/(?:tcp|udp)/[^\s/]{1,255}/[\w${}]{1,40}(?:/[\w${}]{1,40})?")
 _READS_SOCKET = re.compile(r"\b(?:sh|bash|zsh|exec|eval|cat|source|getline)\b")
+#: zsh's connections, and a shell that gets one as its input.
+_ZTCP = re.compile(r"\bztcp\s+(?:-\w\s+)?\S{1,100}\s+\d{1,5}\b[^\n]{0,200}\b(?:ba|z)?sh\b[^\n]{0,40}[<>]&\s?\$")
 #: A shell that opens a connection and does nothing with it, to see whether a port answers.
 _TRIES = re.compile(r"\b(?:ba|z|k)?sh\s+-l?c\s+(?:(?::|true|echo)\s*)?\d?[^\w\s/]{1,2}\s?(?=/dev/tcp/)")
 _CONNECTORS: Final = word_set("nc ncat netcat socat openssl telnet cryptcat pwncat websocat rlwrap")
 _SHELLS: Final = word_set("sh bash zsh dash ksh fish ash cmd powershell pwsh")
 _NC_RUNS = re.compile(r"-[a-z]*[ec]|--(?:sh-)?exec")
-_WORDS = triggers(("tcp", "udp", "nc", "ncat", "netcat", "socat", "openssl", "telnet", "cryptcat", "websocat"))
+_WORDS = triggers(("tcp", "udp", "nc", "ncat", "netcat", "socat", "openssl", "telnet", "cryptcat", "websocat", "ztcp"))
 _CONNECTION_WORDS = triggers(
     "socket net tls connect create_connection tcpsocket fsockopen stream_socket_client dial tcpstream "
     "tcpclient sockets websocket "
@@ -101,6 +103,10 @@ def _is_near(offsets: list[int], offset: int, near: int) -> bool:
 def _in_commands(source: Source) -> Iterator[RuleMatch]:
     for line in source.logical_lines(_WORDS):
         text = line.text
+        match = _ZTCP.search(text)
+        if match is not None:
+            yield RuleMatch(PIPE_TO_SHELL, shown(match[0]), *source.place(line, match.start(), "ztcp"))
+            continue
         match = _SOCKET.search(text)
         if match is not None and _READS_SOCKET.search(_TRIES.sub("", text)):
             yield RuleMatch(PIPE_TO_SHELL, match[0], *source.place(line, match.start(), match[0][:5]))

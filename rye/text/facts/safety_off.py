@@ -222,6 +222,20 @@ _GUARDS: Final = (
         r"\b(?:systemctl|service|launchctl|rc-service)\s+(?:--\w+\s+)?(?:stop|disable|mask|unload|bootout|kill)\s[^\n;|&]{0,60}\b(?:auditd|apparmor|firewalld|ufw|falcon|clam\w{0,12}|xprotect|osquery\w?|rsyslog|fail2ban|crowdsec|sentinel\w{0,8})\b|"
         r"\bservice\s+(?:auditd|apparmor|firewalld|ufw|rsyslog)\s+stop\b|\bauditctl\s+-(?:e\s*0|D)\b|\bSELINUX\s*=\s*(?:disabled|permissive)|/etc/selinux/config\b",
     ),
+    # what Windows watches and keeps
+    _guard(
+        "amsiutils amsiinitfailed amsiscanbuffer etweventwrite amsicontext",
+        r"\bamsi(?:Utils|InitFailed|ScanBuffer|Context)\b|\bEtwEventWrite\b",
+    ),
+    _guard(
+        "auditpol vssadmin wbadmin bcdedit deletejournal eventlog",
+        r"\bauditpol\s[^\n;|&]{0,120}:disable\b|\bvssadmin(?:\.exe)?\s+delete\s+shadows\b|\bwbadmin\s+delete\b|"
+        r"\bbcdedit\s[^\n;|&]{0,80}recoveryenabled\s+no\b|\bdeletejournal\b|\b(?:Clear|Remove)-EventLog\b",
+    ),
+    _guard(
+        "fodhelper computerdefaults ms",
+        r"\bms-settings\\{1,2}shell\\{1,2}open\\{1,2}command\b|\b(?:fodhelper|computerdefaults)(?:\.exe)?\b",
+    ),
     _guard("permission", r"--permission-mode[= ](?:bypassPermissions|dontAsk|acceptEdits)\b"),
 )
 #: A sandbox or the trust in folders, switched off in a file of settings; its parts can stand in several lines.

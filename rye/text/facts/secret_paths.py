@@ -167,6 +167,23 @@ _PLACES: Final = (
         r"\bkubectl\s+config\s+view\s[^\n]{0,40}--raw\b|\bkubectl\s+get\s+secrets?\s[^\n;|&]{0,80}-o\s?(?:yaml|json)|\baws\s+configure\s+get\s+aws_secret\w{0,20}|\bpass\s+show\b|\bkwallet-query\b",
         ONE,
     ),
+    # libraries and calls that read what browsers and keyrings keep
+    _place(
+        "browser_cookie3 browsercookie pycookiecheat rookiepy hackbrowserdata lazagne firefox_decrypt chainbreaker keytar "
+        "win32crypt secitemcopymatching protecteddata secretstorage getpassword findcredentials get_password keyring "
+        "chromecookies chrome-cookies-secure",
+        r"\b(?:browser_?cookie3?|pycookiecheat|rookiepy|hackbrowserdata|firefox_decrypt|chainbreaker)\b|\blazagne\b|"
+        r"\bkeytar\.(?:getPassword|findCredentials|findPassword)\(|\bkeyring\.get_(?:password|credential)\(|"
+        r"\bSecItemCopyMatching\b|\bwin32crypt\b|\bProtectedData\]?(?:::|\.)Unprotect\b|\bsecretstorage\.\w{3,40}\(|"
+        r"\bchrome-cookies-secure\b",
+    ),
+    # the passwords of networks
+    _place(
+        "wlan",
+        r"\bnetsh\s+wlan\s+(?:show\s+profiles?\s[^\n]{0,60}key=clear|export\s+profile\b)",
+    ),
+    # all secrets of a run at once
+    _place("secrets tojson", r"\$\{\{[^{}\n]{0,60}\btoJSON\(\s*secrets\s*\)[^{}\n]{0,60}\}\}"),
     _place(
         "metadata google internal",
         r"\bmetadata\.google\.internal\b|\bmetadata\.goog\b|\binstance-data\.ec2\.internal\b",
@@ -177,7 +194,7 @@ _METADATA: Final = frozenset(("169.254.169.254", "169.254.170.2", "169.254.170.2
 _LINES: Final = "lines of places"
 _PARTS = re.compile(r"[a-z0-9_]+")
 _BY_WORD: Final = ByWord(place.words for place in _PLACES)
-_JOINED = re.compile(r"[\"']\s*(?:/|,)\s*[\"']")
+_JOINED = re.compile(r"[\"']\s*[\])]?\s*(?:/|,)\s*[\"']")
 
 
 def lines_of(source: Source, *holds: str) -> set[int]:

@@ -46,6 +46,8 @@ _DROPPED = b"\"'\\^"
 _WORDS = bytes(code if (chr(code).isalnum() and code < 128) or code in b"_\n" else 32 for code in range(256))
 _EDGE = frozenset(code for code in range(256) if _WORDS[code] in b" \n")
 _WINDOWS_PATH = re.compile(rb"(?:[a-z]:|%\w{1,30}%|\\|~|\.|hk(?:cu|lm|ey_\w{1,20}))\\[^\s\"'`]{1,400}")
+#: A path of the registry without its root.
+_REGISTRY_PATH = re.compile(rb"(?<![\w\\])(?:software|microsoft)\\[^\s\"'`]{1,400}")
 #: It begins with the letter, not with what stands before it, so that the search skips other characters quickly.
 _FORMATTED = re.compile(rb"[rbfu](?:(?<=[(\[=,].)|(?<=[(=,] .))[rbfu]?(?=[\"'])")
 _BEFORE_BACKSLASH = frozenset(b":%~.")
@@ -527,6 +529,8 @@ def _lowered(text: str) -> bytes:
         raw = raw.replace(b"\\n", b"  ")
     if b"\\" in raw and _may_have_windows_paths(raw):
         raw = _WINDOWS_PATH.sub(lambda match: match[0].replace(b"\\", b"/"), raw)
+    if b"software\\" in raw or b"microsoft\\" in raw:
+        raw = _REGISTRY_PATH.sub(lambda match: match[0].replace(b"\\", b"/"), raw)
     if b'f"' in raw or b"f'" in raw:
         raw = _FORMATTED.sub(b"", raw)
     lowered = raw.translate(None, _DROPPED)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from rye.limits import FACTS
-from rye.text.facts import manifests, packages, shell
+from rye.text.facts import installing_calls, manifests, packages, shell
 from rye.text.facts.fact import UNPINNED_FETCH
 from rye.text.facts.packages.containers import is_open_image
 from rye.text.facts.packages.repositories import COMMIT
@@ -49,7 +49,7 @@ _VERB = re.compile(
     r"replace|upgrade|template|shell|develop|build|profile|extension)\b|easy_install|ansible-pull"
 )
 _MANIFEST_WORDS = triggers("dependencies devdependencies script src from import")
-_IMAGE_TRIGGERS = triggers(["image", "from", "uses"])
+_IMAGE_TRIGGERS = triggers(["image", "from", "uses", "rev", "git_url"])
 _YAML_IMAGE = re.compile(
     r"^[ \t]*(?:- )?image[ \t]*:[ \t]*[\"']?([\w./:@${}-]{2,200})[\"']?[ \t]*(?:#.*)?$", re.MULTILINE
 )
@@ -87,6 +87,7 @@ def find(source: Source) -> Iterator[RuleMatch]:
         yield from _files(source)
     if source.has(_MANIFEST_WORDS):
         yield from manifests.find(source)
+    yield from installing_calls.find(source)
 
 
 def _commands(source: Source, words: frozenset[bytes]) -> Iterator[RuleMatch]:
@@ -176,6 +177,9 @@ def _files(source: Source) -> Iterator[RuleMatch]:
         for match in _YAML_IMAGE.finditer(source.text):
             if is_open_image(match[1]) and ("/" in match[1] or ":" in match[1]):
                 yield _at(source, match, f"image {match[1]}")
+    if b"rev" in source.words or b"git_url" in source.words:
+        for match in _HOOKS_OF_BRANCH.finditer(source.text):
+            yield _at(source, match, f"hooks {match[1]}")
     if b"from" in source.words and (b"dockerfile" in source.lowered or "file" in source.path.lower()):
         yield from _dockerfile(source)
     if b"uses:" in source.lowered or b"uses :" in source.lowered:
@@ -185,6 +189,13 @@ def _files(source: Source) -> Iterator[RuleMatch]:
         for match in _USES_IMAGE.finditer(source.text):
             if is_open_image(match[1]):
                 yield _at(source, match, f"uses docker://{match[1]}")
+
+
+#: A repository of hooks that follows a branch.
+_HOOKS_OF_BRANCH = re.compile(
+    r"\b(?:repo|git_url):[ \t]*[\"']?([^\s\"']{3,200})[\"']?[ \t]*\n"
+    r"[ \t]*(?:rev|ref):[ \t]*[\"']?(?:main|master|HEAD|dev\w{0,10}|stable|latest|trunk|next)\b"
+)
 
 
 def _dockerfile(source: Source) -> Iterator[RuleMatch]:
@@ -205,6 +216,6 @@ def _is_dockerfile_block(source: Source, line: int) -> bool:
 
 
 def _at(source: Source, match: re.Match[str], value: str) -> RuleMatch:
-    start = match.start(1)
+    start = match.start(match.lastindex or 0)
     line = source.line_at(start)
     return RuleMatch(UNPINNED_FETCH, shown(value), line, start - source.text_starts[line])

@@ -42,7 +42,7 @@ _ADDRESSES: Final = ("'http", '"http', "`http")
 def find(source: Source, kind: Kind, fact: str) -> Iterator[RuleMatch]:
     """Yield every call that runs what a source of this kind brings in."""
     saved, source = source.saved[fact], resolved(source)
-    if not (source.has(kind.words) or any(mark in source.text for mark in kind.marks)):
+    if not (kind.words_in(source.text, source.words) or any(mark in source.text for mark in kind.marks)):
         return
     evaluates, started = running_calls(source)
     scripts = "createElement" in source.text and _SCRIPT_ELEMENT.search(source.text) is not None
@@ -134,13 +134,40 @@ def starts(source: Source, fact: str, files: Mapping[str, Origin]) -> Iterator[R
     source = resolved(source)
     if not source.has(run_words(source)):
         return
+    names = _named_files(source, files)
     for match in running_calls(source)[1]:
         window = started_window(source.text, match)
-        origin = next((files[base(name)] for name, _ in arguments.runs(window) if base(name) in files), None)
+        origin = next(
+            (
+                found
+                for name, is_file in arguments.runs(window)
+                if (found := files.get(base(name)) or (None if is_file else names.get(name))) is not None
+            ),
+            None,
+        )
         if origin is not None:
             line = source.line_at(match.start())
             value = f"{shown(plain(origin.text))} ; {shown(plain(match[0].lstrip() + window))}"
             yield RuleMatch(fact, value, line, match.start() - source.text_starts[line])
+
+
+def _named_files(source: Source, files: Mapping[str, Origin]) -> dict[str, Origin]:
+    """The names that a program gives to the paths of these files: ``TOOL = Path(__file__).parent / "bin" / "tool"``."""
+    names: dict[str, Origin] = {}
+    for match in _PATH_ASSIGNED.finditer(source.text):
+        texts = map(base, _STRING.findall(match[2]))
+        origin = next((files[text] for text in texts if text in files), None)
+        if origin is not None:
+            names.setdefault(match[1], origin)
+    return names
+
+
+_PATH_ASSIGNED = re.compile(
+    r"^[ \t]*(?:(?:const|let|var|val|static|final|auto|local|my|private|public)[ \t]+){0,3}"
+    r"(?:self\.|this\.)?([A-Za-z_$][\w$]{0,60})"
+    r"(?:[ \t]?:[ \t]?[\w.&\[\]]{1,40})?[ \t]?:?=(?![=>])([^\n]{0,400})",
+    re.MULTILINE,
+)
 
 
 def sources_in(source: Source, kind: Kind) -> list[int]:
@@ -148,7 +175,7 @@ def sources_in(source: Source, kind: Kind) -> list[int]:
     key = "decoded" if kind is DECODED else "fetched"
     known: list[int] | None = source.kept.get(key)
     if known is None:
-        lines = set(source.lines_with(kind.words))
+        lines = set(source.lines_with(kind.words_in(source.text, source.words)))
         for mark in kind.marks:
             if mark in source.text:
                 lines.update(number for number, raw in enumerate(source.lines) if mark in raw)
@@ -181,12 +208,13 @@ def _is_address(source: Source, match: re.Match[str], window: str) -> bool:
     """Whether a call that takes an address (``source(url(lib))``, ``import(base)``) gets a name whose value is one."""
     if not source.values or _TAKES_ADDRESS.search(match[0]) is None:
         return False
-    name = _FIRST_NAME.match(window)
-    return name is not None and source.values.get(name[1], "").startswith(("http://", "https://", "ftp://"))
+    names = NAMES.findall(window)[:_FIRST_NAMES]
+    return any(source.values.get(name, "").startswith(("http://", "https://", "ftp://")) for name in names)
 
 
 _TAKES_ADDRESS = re.compile(r"\b(?:source|import|importScripts|require|include|Worker)\s*\(")
-_FIRST_NAME = re.compile(r"\s*(?:url\(\s*)?([A-Za-z_$][\w$]{0,60})\b")
+_FIRST_NAMES: Final = 3
+"""How many names of an argument can hold the address: ``source(paste0(base, "/a.R"))``."""
 
 
 def _evaluated(window: str, followed: Followed, match: re.Match[str]) -> ContentOrigin | None:

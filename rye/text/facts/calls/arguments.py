@@ -33,12 +33,15 @@ _WRAPPERS: Final = word_set("sudo env nohup exec setsid nice time doas command s
 _OPENERS: Final = word_set("open start")
 _CONVERTS: Final = word_set(
     "str bytes repr quote String shlex Buffer path os fspath join resolve Path abspath File toString split encode decode format "
-    "string arrayOf listOf vec asList List of as_ref as_str to_string from_utf8_lossy unwrap StrPtr"
+    "string concat arrayOf listOf vec asList List of as_ref as_str to_string from_utf8 from_utf8_lossy unwrap StrPtr"
 )
 #: More words of the program after a comma: a string, a list, a name that is no option.
 _GOES_ON = re.compile(
-    rf"[\[\"'`]|{_NAME}(?:\.{_NAME}){{0,2}}\s*[,)\]]|\{{\s*args\s*:|&?(?:{'|'.join(sorted(_CONVERTS))})\("
+    rf"[\[\"'`]|{_NAME}(?:\.{_NAME}){{0,2}}\s*[,)\]]|\{{\s*args\s*:|String::\w|&?(?:{'|'.join(sorted(_CONVERTS))})\("
 )
+#: Rust's calls that make a string: ``concat!(env!("OUT_DIR"), "/x.rs")``.
+_MACRO = re.compile(r"\b(concat|format|vec)!\(")
+_VARIABLE_MACRO = re.compile(r"\b(?:option_)?env!\(\s*(\"[^\"\n]{0,80}\")\s*\)")
 _SELF: Final = "python3"
 _MOST_WORDS: Final = 60
 
@@ -122,6 +125,8 @@ def _commands(words: list[str]) -> list[tuple[list[str], bool]]:
 
 def _words(window: str) -> tuple[list[str], str]:
     """The first argument's words, names between ``_HOLE``, and the rest of the call. ``spawn("sh", ["-c", x])`` has its list."""
+    if "!(" in window:
+        window = _MACRO.sub(r"\1(", _VARIABLE_MACRO.sub(r"\1", window))
     words: list[str] = []
     depth = inside = skipped = 0
     joined = listed = False

@@ -20,10 +20,13 @@ _ASSIGNED = re.compile(
     rf"|\bfor\s+(?:await\s)?\(?\s*(?:(?:const|let|var)\s)?\s*({_NAME})(?:\s*,\s*\w{{1,40}}){{0,2}}\s+(?:in|of)\b"
     rf"|[(,=]\s*(?:async\s*)?\(?\s*({_NAME})\s*\)?\s*=>|\bfunction\s*\w{{0,40}}\(\s*({_NAME})"
     rf"|[(,=]\s*\(?\s*\{{\s*(?:\w{{1,40}}\s*:\s*)?({_NAME})\s*\}}\s*\)?\s*=>|\{{\s*(?:\w{{1,40}}\s*:\s*)?({_NAME})\s*\}}\s*=(?![=>])"
+    # what a pattern takes out of a result, and the parameters of blocks: Rust, Swift, Ruby, Kotlin
+    rf"|\b(?:Ok|Some)\(\s*(?:mut\s+|ref\s+)?({_NAME})\s*\)\s*=(?!=)|(?:[{{(,]|\bdo)\s*(?:move\s+)?\|\s*&?(?:mut\s+)?({_NAME})(?:\s*:[^|\n]{{1,40}})?\s*\||"
+    rf"\{{\s*\(?({_NAME})\)?\s*(?:->|in\b)"
 )
 #: The first of several names that a line assigns: ``path, headers = urlretrieve(…)``.
 _SEVERAL = re.compile(
-    rf"\s{{0,40}}(?:_\s?,\s?({_NAME})\s*(?:,[\w\s,*]{{1,60}})?|({_NAME})\s*,[\w\s,*]{{1,60}}):?=(?![=>])"
+    rf"(?:^|[;{{}}])\s{{0,40}}(?:(?:let|var|val|const)\s*)?\(?(?:_\s?,\s?({_NAME})\s*(?:,[\w\s,*]{{1,60}})?|({_NAME})\s*,[\w\s,*]{{1,60}})\)?\s{{0,4}}:?=(?![=>])"
 )
 _FIRST_PARAMETER: Final = 5
 _LAST_PARAMETER: Final = 7
@@ -44,11 +47,24 @@ _WRITES = re.compile(
     rf"\bos\.(?:WriteFile|OpenFile|Create)\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|\bioutil\.WriteFile\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
     rf"\b(?:fs::write|File::create)\(\s*&?(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
     rf"\b(?:FileOutputStream|FileWriter)\(\s*(?:new\s+File\()?(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|\bFiles\.(?:copy\(\s*[^,\n]{{1,160}},|write\w{{0,6}}\()\s*(?:Paths?\.(?:get|of)\()?\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
-    rf"\bWriteAll\w{{4,9}}\(\s*@?(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|\bDownloadFile\w{{0,12}}\([^,\n]{{1,400}},\s*@?(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
+    rf"\bWriteAll\w{{4,14}}\(\s*@?(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|\b[dD]ownloadFile\w{{0,12}}\([^,\n]{{1,400}},\s*@?(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
     rf"\bcopy_stream\([^,\n]{{1,200}},\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|\b(?:copy|getstore|mirror|wget\.download|download|download_file)\(\s*[^,()\n]{{1,300}},\s*(?:(?:out|dest|output|path|filename|file)\s*=\s*)?(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
     rf"\bopen\(\s*(?:my\s+)?\$\w{{1,30}}\s*,\s*[\"']>{{1,2}}[^\"']{{0,20}}[\"']\s*,\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))|"
-    rf"\b(?:writeTextFile|writeFile|outputFile|Deno\.writeFile)\(\s*(?:[\"'`]([^\"'`\n]{{1,300}})[\"'`]|({_NAME}))|\.write\(\s*to(?:File)?:\s*({_NAME})"
+    rf"\b(?:writeTextFile|writeFile|outputFile|Deno\.writeFile)\(\s*(?:[\"'`]([^\"'`\n]{{1,300}})[\"'`]|({_NAME}))|"
+    # Swift, Kotlin and Dart
+    rf"\.write\(\s*to(?:File)?:\s*(?:URL\(\s*(?:fileURLWithPath|filePath):\s*)?(?:\"([^\"\n]{{1,300}})\"|({_NAME}))|"
+    rf"({_NAME})\.(?:write(?:Bytes|Text)|outputStream|openWrite|writeAs(?:Bytes|String)(?:Sync)?)\(|"
+    rf"\bURLDownloadToFile\w?\(\s*\w{{1,20}}\s*,[^,\n]{{1,300}},\s*(?:L|TEXT\(|_T\()?(?:\"([^\"\n]{{1,300}})\"|({_NAME}))"
 )
+#: Calls that write the file which their first argument computes: ``fs::write(dir.join("x"), …)``.
+_WRITES_COMPUTED = re.compile(
+    r"(?:\bfs::write|\bFile::create|\bwrite(?:_?[fF]ile)?(?:Sync)?|\bcreateWriteStream|\bWriteAll\w{4,14}|\bos\.(?:WriteFile|Create)|"
+    r"\bfile_put_contents|\bFiles\.write\w{0,6})\((?=[^,\n]{0,200}[(/+])"
+)
+#: A program that unpacks, in a string or a list of words.
+_UNPACKERS: Final = word_set("tar unzip 7z 7za bsdtar unrar expand-archive")
+_UNPACKS_BY_PROGRAM = re.compile(r"\b(?:tar|unzip|7za?|bsdtar|unrar|Expand-Archive)\b")
+_WORDS_OF_CALL = re.compile(r"[^\s\"'`,\[\]()]{1,200}")
 _HANDLES = re.compile(
     rf"(?:open\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME}))\s*,\s*[\"'][wax]b?[\"'][^)\n]{{0,80}}\)\s*as\s+({_NAME})|"
     rf"({_NAME})\s*=\s*(?:fs\.)?createWriteStream\(\s*(?:[\"']([^\"'\n]{{1,300}})[\"']|({_NAME})))"
@@ -77,14 +93,16 @@ _RETURNS = re.compile(r"^\s*(?:return|yield)\b|\breturn\s|=>\s*(?!\{)")
 _STRINGS = re.compile(r"[\"'`]([^\"'`\n]{1,300})[\"'`]")
 #: What gathers parts: ``chunks.push(part)``, ``files[path] = part``.
 _GATHERS = re.compile(
-    rf"(?<![\w$.])({_NAME})(?:\.(?:push|append|extend|concat|update)\(|\[[^\[\]\n]{{1,60}}\]\s{{0,4}}\+?=(?!=))"
+    rf"(?<![\w$.])({_NAME})(?:\.(?:push|append|extend|concat|update)\(|\.Write[ \t]+(?=\w)|"
+    r"\[[^\[\]\n]{1,60}\]\s{0,4}\+?=(?!=))"
 )
 #: Several names that are taken out of an object: ``const { cmd, args } = …``.
-_BRACES = re.compile(r"\{([\w$:, \t]{1,200})\}\s*=(?![=>])")
+_BRACES = re.compile(r"\{([\w$:, \t]{1,200})\}{1,3}\s*=(?![=>])")
 _UNPACKS = re.compile(
-    rf"(?:\.extractall|\.extract_all|\.extractAllTo|unpack_archive|\.extractTo|\.extract|ExtractToDirectory|tar\.x)\(\s*(?:[^()\n]{{0,120}}?,\s*)?(?:(?:path|cwd|extract_dir)\s*[=:]\s*)?(?:[rf]?[\"'`]([^\"'`\n]{{1,300}})[\"'`]|(?:str\(|os\.fspath\()?({_NAME}))"
+    rf"(?:\.(?:extractall|extract_all|extractAllTo|extractTo)\(\s*|(?:unpack_archive|\.extract|ExtractToDirectory|tar\.x)\(\s*(?:[^()\n]{{0,120}}?,\s*)?)(?:(?:path|cwd|extract_dir)\s*[=:]\s*)?(?:[rf]?[\"'`]([^\"'`\n]{{1,300}})[\"'`]|(?:str\(|os\.fspath\()?({_NAME}))"
 )
 _METHODS = re.compile(rf"(?<=[\w)\]])(\.{_NAME})\(")
+_INTO: Final = word_set("-c -d --directory -destinationpath")
 _SOCKET: Final = triggers(("recv_into",))
 _MOST_HANDLES: Final = 64
 
@@ -177,6 +195,18 @@ class Followed:
                     if match[2]:
                         self.names.setdefault(folder, origin)
 
+    def _unpack_by_program(self, line: str) -> None:
+        """Keep the folder that a started program unpacks a saved archive into: ``execSync("tar -xf x.tgz -C /tmp")``."""
+        words = _WORDS_OF_CALL.findall(line)
+        at = next((at for at, word in enumerate(words) if base(word).lower() in _UNPACKERS), -1)
+        origin = next(
+            (found for word in words[at + 1 :] if (found := self.files.get(base(word)) or self.files.get(word))), None
+        )
+        if at >= 0 and origin is not None:
+            given = zip(words[at + 1 :], words[at + 2 :], strict=False)
+            folder = next((after for option, after in given if option.lower() in _INTO), ".")
+            self.folders.setdefault(folder.rstrip("/") or "/", origin)
+
     def _begin(self, line: str) -> None:
         """Keep the function that begins in this line."""
         if "def " in line or "function" in line or "=>" in line or "sub " in line or line.endswith("{"):
@@ -192,16 +222,18 @@ class Followed:
             if found is not None
             else self._carried(line, offset)
         )
+        if self.files and _UNPACKS_BY_PROGRAM.search(line) is not None:
+            self._unpack_by_program(line)
         if origin is not None:
             for braces in _BRACES.finditer(line) if "{" in line else ():
                 for name in NAMES.findall(braces[1]):
-                    if name not in _COMMON:
+                    if name not in _COMMON or name == "headers":
                         self.names.setdefault(name, origin)
             for gathered in _GATHERS.finditer(line):
                 if gathered[1] not in _COMMON:
                     self.names.setdefault(gathered[1], origin)
             self._unpack(line, origin)
-            several = _SEVERAL.match(line)
+            several = _SEVERAL.search(line) if "," in line and "=" in line else None
             name = (several[1] or several[2]) if several is not None else ""
             if name and name not in _COMMON:
                 self.names.setdefault(name, origin)
@@ -272,6 +304,10 @@ class Followed:
                     self.names[name] = origin._replace(until=until)
 
     def _write(self, line: str, origin: ContentOrigin) -> None:
+        for call in _WRITES_COMPUTED.finditer(line):
+            for text in _STRINGS.findall(_split(line[call.end() :])[0]):
+                if base(text):
+                    self.files.setdefault(base(text), origin)
         for match in _WRITES.finditer(line):
             for group in match.groups():
                 if group:

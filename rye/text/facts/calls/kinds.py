@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from rye.text.facts.tables import triggers
@@ -15,6 +17,16 @@ class Kind(NamedTuple):
     words: frozenset[bytes]
     marks: tuple[str, ...] = ()
     """Spellings that contain no word of their own."""
+    rare: Mapping[bytes, tuple[str, ...]] = MappingProxyType({})
+    """Very common words, each with the spellings of which the text must contain one for it to count."""
+
+    def words_in(self, text: str, words: frozenset[bytes]) -> frozenset[bytes]:
+        """The words of a text, whose words these are, that can belong to a source."""
+        found = self.words & words
+        for word in self.rare.keys() & words:
+            if any(mark in text for mark in self.rare[word]):
+                found |= {word}
+        return found
 
 
 STARTED: Final = (
@@ -55,7 +67,13 @@ FETCHED: Final = Kind(
         r"\bcopy\(\s*[\"']https?:|\bfopen\(\s*[\"']https?:|\bcurl_init\(|\bGuzzle|\bgetstore\(|\bREST::Client|\bMojo::UserAgent|\bopen-uri\b|\bopen_uri\b|\bExcon\.|\bRestClient\.|\bTyphoeus\.|"
         r"\bClient::new\(\)\.get|\bisahc::|\bcurl::easy|\battohttpc::|\bnet\.Dial\(|\bnet\.LookupTXT\(|\bresty\.|\bHttpRequest\.newBuilder|\bOkHttpClient\b|\bJsoup\.connect|\bRestTemplate\b|"
         r"\bhttpGet\(|\bURL\([^()\n]{1,80}\)\.(?:readText|readBytes|text|getText)|\.toURL\(\)\.(?:text|openStream)|\bHTTPoison\.|\bReq\.get|\bFinch\.|\bslurp\s+[\"']https?:|\bClient\(\)\.getContent|"
-        r"\bDns\.(?:Query|Resolve|GetTxt)|\bResolve-DnsName\b|\bdns_get_record\(|\bdnspython\b|\bgetaddrinfo\b.{0,40}TXT|\bLoadXml\b|\bStart-BitsTransfer\b|\bGetStringAsync\(|\bGetByteArrayAsync\(|\bDownloadStringAsync\(|\bGetAsync\(",
+        r"\bDns\.(?:Query|Resolve|GetTxt)|\bResolve-DnsName\b|\bdns_get_record\(|\bdnspython\b|\bgetaddrinfo\b.{0,40}TXT|\bLoadXml\b|\bStart-BitsTransfer\b|\bGetStringAsync\(|\bGetByteArrayAsync\(|\bDownloadStringAsync\(|\bGetAsync\(|"
+        # further languages, what a name server answers, awk's own connections, and infrastructure that is described
+        r"\b(?:Data|String)\(contentsOf:\s*(?:URL\(string:|\w{0,20}[uU][rR][lL]\b)|\bnewHttpClient\(|\b[dD]ownloadFile\(|\b(?:simpleHTTP|httpLBS|httpBS)\b|"
+        r"\bCohttp\w{0,20}|\bSource\.fromURL\(|\bhttp::geturl\b|\bhttpc:request\(|\bdownload\(\s*[\"']https?:|\bcurl_download\(|\bhttr2?::|\bTFPHTTPClient\b|\bURLDownloadToFile[AW]?\b|\bInternetOpenUrl[AW]?\b|"
+        r"\bWinHttpOpen\b|\bstd\.http\.Client\b|\bstd\.net\.curl\b|\bHTTP::Client\b|\bget-pure-port\b|"
+        r"\bgetaddrinfo\(|\bgethostbyname\w{0,3}\(|\bdns\.(?:promises\.)?(?:resolve\w{0,6}|lookup)\(|\bnet\.Lookup\w{2,6}\(|"
+        r"ctx\.download\w{0,12}\(|/inet\d?/(?:tcp|udp)/|\bdata\s+\"http\"|\bdata\.http\.|\blookup\(\s*[\"'](?:ansible\.builtin\.)?url[\"']",
     ),
     triggers(
         "requests session urlopen urlretrieve httpx urllib urllib2 urllib3 aiohttp fetch axios got https http "
@@ -74,9 +92,21 @@ FETCHED: Final = Kind(
         "socketio websockets signalr hubconnectionbuilder amqp redis mongoclient "
         "psycopg2 psycopg pymysql telegraf "
         "telegramclient pusher getsignaturesforaddress jsonrpcprovider web3 ethers vim ztcp "
-        "readbytes blpop brpop feedparser kafkaconsumer mqtt zmq pika telebot discord"
+        "readbytes blpop brpop feedparser kafkaconsumer mqtt zmq pika telebot discord "
+        "contentsof newhttpclient downloadfile simplehttp httplbs httpbs cohttp fromurl curl_download httr httr2 "
+        "tfphttpclient "
+        "urldownloadtofile urldownloadtofilea urldownloadtofilew internetopenurl internetopenurla internetopenurlw winhttpopen "
+        "getaddrinfo gethostbyname gethostbyname_ex lookuphost lookupip lookupaddr dns ctx rctx repository_ctx"
     ),
     ("io(", "io.connect(", "ws://", "wss://"),
+    {
+        b"inet": ("/inet/",),
+        b"data": ('data "http"', "data.http."),
+        b"lookup": ("lookup('", 'lookup("'),
+        b"std": ("std.http.Client", "std.net.curl"),
+        b"pure": ("get-pure-port",),
+        b"download": ('download("http', "download('http"),
+    },
 )
 DECODED: Final = Kind(
     re.compile(
@@ -85,14 +115,21 @@ DECODED: Final = Kind(
         r"codecs\.decode|marshal\.loads?\b|rot_?13|\batob\b|Buffer\.from\([^)\n]{0,400},\s*[\"'](?:base64|hex|base64url)|"
         r"fromCharCode|\bunescape\s*\(|decodeURIComponent(?=\s*[()])|(?:gunzip|inflate|brotliDecompress|unzip)(?:Raw)?Sync|"
         r"decode64|decodebytes|"
-        r"unpack1?\(\s*[\"'][mH]|decode_base64|base64_decode|gzinflate|gzuncompress|hex2bin|pack\(\s*[\"']H|"
+        r"unpack1?[\s(]\s*[\"'][mHu]|decode_base64|base64_decode|gzinflate|gzuncompress|hex2bin|pack\(\s*[\"']H|"
         r"decode\(\s*[\"'](?:hex|base64|rot13|zlib)|join\([^)\n]{0,80}chr\b|map\(\s*chr\b|bytes\(\s*\[\s*\d|"
         r"\bget(?:(?:incremental)?decoder|reader)\(|\bcodecs\.lookup\(|\bdecompressobj\b|LZMADecompressor|BZ2Decompressor|\bquopri\b|\buu\.decode|\bFernet\(|\.decryptor\(|"
         r"\bAES\.new\(|\bARC4\.new\(|\bcreateDecipher(?:iv)?\(|\bsubtle\.decrypt\(|CryptoJS\.\w{2,12}\.decrypt|\bSecretBox\(|\bmaketrans\(|\.translate\(\s*(?:str\.)?\w*[tT]able|"
         r"\bstrrev\(|\bconvert_uudecode\(|\bgzdecode\(|\bstr_rot13\(|\bopenssl_decrypt\(|\bsodium_crypto_\w{3,30}_open\(|\bZlib::|\.tr\(\s*[\"'][A-Za-z]-|\btr/[A-Za-z]|"
         r"DecodeString\(|\bbase64::|\bhex::decode|\bFromBase64String\b|\bFromHexString\b|\bUncompress\(|\bgzip\.NewReader|\bzlib\.NewReader|GZIPInputStream|InflaterInputStream|DeflateStream|GZipStream|"
         r"\bBase64\.(?:decode|url_decode|decode64)\b|\bPako\.|\bpako\.|\bLZString\.|\bfflate\.|\bDecompressionStream\(|\bsetpassword\(|,\s?pwd\s?=|\bpyzipper\b|\bpy7zr\b|\bUint8Array(?:\.(?:from|of))?\(\s*\[?\s*\d|\[array\]::[rR]everse|-bxor\b|fromBase64\(|\bfromHex\(|"
-        r"data:[\w/+.-]{1,40};base64,|Base64\.getDecoder|\[::-1\]|\.reverse\(\)\s*\.join|(?:\\x[0-9a-f]{2}){4}|(?:\\0?[0-3][0-7]{2}){4}",
+        r"data:[\w/+.-]{1,40};base64,|Base64\.getDecoder|"
+        # letters by their numbers, letters that nobody sees, and what pictures and sounds hold
+        r"\bintToUtf8\(|\brawToChar\(|\bchartr\(|\bstring\.char\(|\bString\(\s*UInt8\[|"
+        r"\b[nN]ew [sS]tring\(\s*(?:new (?:byte|char|int)|\(\w)|\bGetString\(\s*new byte|"
+        r"\bstring\(\[\](?:byte|rune)\{|\bbyteArrayOf\(|\bString\(bytes:|\bList\.to_string\(\s*\[|\.pack\(\s*[\"'][cCU]\*|\bChrW?\(\s*\d{2,3}\s*\)\s*&|"
+        r"0x(?:[fF][eE]00|[eE]01[0-9a-fA-F]{2}|200[bBcCdD])\b|\\u200[bcdBCD]|\bbase64(?:gunzip|decode)\b|\bb64dec(?:ode)?\b|\by/[A-Za-z]|"
+        r"\.getpixel\(|\.getdata\(\)|\bgetImageData\(|\blsb\.reveal\(|\bstegano\b|\.readframes\(|\bImageIO\.read\(|"
+        r"\[::-1\]|\.reverse\(\)\s*\.join|(?:\\x[0-9a-f]{2}){4}|(?:\\0?[0-3][0-7]{2}){4}",
     ),
     triggers(
         "b64decode urlsafe_b64decode standard_b64decode b32decode b16decode b85decode a85decode fromhex unhexlify "
@@ -104,7 +141,16 @@ DECODED: Final = Kind(
         "bz2decompressor quopri fernet decryptor aes arc4 createdecipheriv createdecipher decrypt secretbox maketrans strrev "
         "convert_uudecode gzdecode openssl_decrypt zlib tr decodestring hex frombase64string fromhexstring uncompress newreader "
         "gzipinputstream inflaterinputstream deflatestream gzipstream pako lzstring fflate decompressionstream frombase64 "
-        "sodium_crypto_secretbox_open setpassword pwd pyzipper py7zr uint8array array bxor"
+        "sodium_crypto_secretbox_open setpassword pwd pyzipper py7zr uint8array array bxor "
+        "inttoutf8 rawtochar chartr getstring bytearrayof chrw "
+        "0xfe00 0xe0100 0xe01ef 0x200b 0x200c 0x200d u200b u200c u200d base64decode base64gunzip b64dec getpixel "
+        "getdata getimagedata lsb stegano "
+        "readframes imageio"
     ),
     ("\\x", "[::-1]", "\\0", "\\1"),
+    {
+        b"string": ("string.char(", "tring(new ", "string([]", "String(bytes:", "String(UInt8["),
+        b"to_string": ("to_string([",),
+        b"y": (" y/",),
+    },
 )

@@ -120,6 +120,8 @@ def _resolved(source: Source) -> str:
         text = _with_attributes(text)
     if any(quoted in text for quoted in _QUOTED_NAMES):
         text = _by_string(text)
+    if any(_RENAMES[word] in text for word in _RENAMES.keys() & source.words):
+        text = _with_modules(text)
     lines = source.lines_with(_ALIAS_WORDS)
     if not lines and text is source.text:
         return text
@@ -164,6 +166,47 @@ def _renamed_nearby(text: str, name: str, aliases: dict[str, str]) -> str:
 _SHORT: Final = 2
 _MOST_MEANINGS: Final = 4
 """A short name that is given more values than this means something else in each place."""
+
+
+#: What a text has that gives a module or a class another name, by a word of it.
+_RENAMES: Final = {
+    b"std": "use std::",
+    b"use": "use function ",
+    b"system": "= System.",
+    b"java": "import java.",
+    b"kotlin": "import kotlin.",
+    b"exec": ' "os/exec"',
+    b"os": ' "os"',
+    b"http": ' "net/http"',
+    b"plugin": ' "plugin"',
+    b"syscall": ' "syscall"',
+}
+#: Other names for modules and classes: ``use std::env as e;``, ``e "os/exec"``, ``using P = System.Diagnostics.Process;``,
+#: ``use function system as s;``, ``import java.lang.ProcessBuilder as B``.
+_RENAMED = re.compile(
+    r"^[ \t]*(?:pub[ \t]+)?use[ \t]+(?:function[ \t]+)?"
+    rf"(?P<path>(?:std::|\\?)[\w:\\]{{2,80}})[ \t]+as[ \t]+(?P<a>{_NAME})[ \t]*;|"
+    rf"^[ \t]*(?:import[ \t]+)?(?P<b>{_NAME})[ \t]+\"(?P<go>os/exec|os|net/http|net|plugin|syscall)\"[ \t]*$|"
+    rf"^[ \t]*using[ \t]+(?P<c>{_NAME})[ \t]*=[ \t]*(?P<net>System\.[\w.]{{3,80}})[ \t]*;|"
+    rf"^[ \t]*import[ \t]+(?P<java>(?:java|kotlin)\.[\w.]{{3,80}})[ \t]+as[ \t]+(?P<d>{_NAME})[ \t]*;?$",
+    re.MULTILINE,
+)
+
+
+def _with_modules(text: str) -> str:
+    """The text with the usual names of modules and classes that compiled languages and PHP give others."""
+    usual: dict[str, str] = {}
+    for match in list(_RENAMED.finditer(text))[:_MOST_ALIASES]:
+        name = match["a"] or match["b"] or match["c"] or match["d"]
+        path = match["path"] or match["go"] or match["net"] or match["java"]
+        last = re.split(r"[:.\\/]", path)[-1]
+        usual[name] = path if path.startswith("std::") and last.islower() else last
+    if not usual:
+        return text
+    names = "|".join(map(re.escape, sorted(usual, key=len, reverse=True)))
+    return re.sub(rf"(?<![\w.:\"'])(?:{names})(?=::|\.|\()", lambda match: usual[match[0]], text)
+
+
 _QUOTED_NAMES: Final = tuple(
     f"{quote}{name}{quote}"
     for name in (

@@ -50,11 +50,13 @@ _EVALUATES: Final = (
     r"FunctionType\s*\(",
     r"\b(?:pickle|cPickle|dill|cloudpickle)\.loads\s*\(",
     r"\bjsonpickle\.decode\s*\(",
+    r"\b(?:joblib\.load|(?:pd|pandas)\.read_pickle)\s*\(",
     r"\byaml\.unsafe_load(?:_all)?\s*\(",
     # JavaScript
     r"(?<![\w.$])(?:new\s+)?Function\s*\(",
     r"(?<![\w.$])(?:new\s+)?(?:Async|Generator)Function\s*\(",
     r"(?:\beval|\bFunction)\.(?:call|apply)\s*\(",
+    r"\bFunction\.constructor\s*\)?\s*\(",
     r"\bReflect\.(?:apply|construct)\(\s*(?=(?:eval|Function)\b)",
     r"\(\s*(?:\d{1,3}|void 0|null|[A-Za-z_$][\w$]{0,40})\s*,\s*(?:(?:window|globalThis|global)\.)?(?:eval|Function)\s*\)\s*\(",
     r"\.constructor\s*\(",
@@ -102,14 +104,19 @@ _STARTS: Final = (
     r"\bimport_module",
     r"\bspec_from_file_location",
     r"\bctypes\.CDLL",
+    # OCaml, Elixir and Erlang
+    r"(?:Sys\.command|Unix\.(?:system|execv[pe]{0,2}|open_process_in)|System\.cmd|os:cmd)",
     # JavaScript
     r"(?<![\w.$:])(?:execSync|execFileSync|execFile|spawnSync|spawn|fork)",
     r"(?:\bcp|child_process[\"']?\)?|\bchild|\bshell)\.(?:exec|spawn|fork)\w*",
     r"(?<![\w.$])execa\w{0,10}",
     r"\bDeno\.(?:run|Command)",
     r"\bBun\.spawn(?:Sync)?",
-    # PHP and Perl, ``system`` and ``popen`` in other languages, too
-    r"(?<![\w.$:])(?:system|popen|shell_exec|passthru|proc_open)",
+    # PHP and Perl, ``system`` and ``popen`` in other languages, too; C and Windows; Nim and D
+    (
+        r"(?<![\w.$:])(?:system|popen|shell_exec|passthru|proc_open|execl[pe]?|execv[pe]{0,2}|_w?system|WinExec|ShellExecute(?:Ex)?[AW]?|"
+        r"CreateProcess[AW]?|startProcess|execCmd(?:Ex)?|execProcess|execShellCmd|spawnProcess|spawnShell|executeShell)"
+    ),
     # Ruby
     r"\bKernel\.(?:system|spawn|load)",
     r"\bIO\.popen",
@@ -120,16 +127,28 @@ _STARTS: Final = (
     r"\bgetRuntime\(\)\.exec",
     r"\bProcessBuilder",
     # Go
-    r"\bexec\.Command",
+    r"\b(?:exec\.Command|syscall\.Exec)",
     # Rust
     r"\bCommand::new",
-    # .NET and Crystal
-    r"\bProcess\.(?:Start|spawn)",
+    r"include!",
+    # Bazel
+    r"ctx\.execute",
+    # .NET, Dart and Crystal
+    r"\bProcess\.(?:[sS]tart|spawn|run(?:Sync)?)",
+    r"ProcessStartInfo",
 )
 STARTS: Final = re.compile(
     rf"(?:{'|'.join(_STARTS)})\s*\(|(?<![\w.$])(?:require|import)\s*\(\s*(?=[A-Za-z_$.\"'`])|"
     r"(?<![\w.$>-])(?:load|require_relative|require|require_once|include|include_once|dofile|do|commandLine|"
-    r"executable)[ \t]+(?=[\"'][\w./~-]{1,200}[\"']|\$\w)"
+    r"executable)[ \t]+(?=[\"'][\w./~-]{1,200}[\"']|\$\w)|"
+    # without parentheses: Perl and Ruby, Haskell, Tcl; what Swift's and Objective-C's processes are given; Julia's commands
+    r"(?<![\w.$>-])(?:system|exec|spawn|callCommand|callProcess)[ \t]+(?=\$\w|[a-z_]\w{0,40}[ \t]*;?[ \t]*$)|"
+    r"executableURL\s*=\s*(?:URL\(\s*(?:fileURLWithPath|filePath):\s*|(?=[a-z]))|(?:launchPath|FileName)\s*=\s*(?=[\w\"'])|"
+    r"(?<![\w.])run\(\s*(?=`)|"
+    # Scala's processes
+    r"Seq\s*\((?=[^\n()]{1,200}\)\s*\.!)|"
+    # the shell's objects of Windows
+    r"(?:[\"']W?[sS]cript\.Shell[\"']\s*\)|[sS]h(?:ell)?)\.(?:Run|Exec|ShellExecute)[ \t]*[;(]?[ \t]*(?=[\"'A-Za-z])"
 )
 """Calls that start a program or load a module."""
 #: Words of these calls. A file without any of them has no such call.
@@ -138,15 +157,18 @@ _RUN_WORDS = triggers(
     "class_eval create_function vm importlib _compile functiontype settimeout setinterval system popen "
     "startfile subprocess execsync execfilesync execfile spawnsync spawn shell_exec passthru proc_open runpy "
     "builtins __builtins__ pickle cpickle dill cloudpickle "
-    "unsafe_load unsafe_load_all jsonpickle urlclassloader include_string eval_string compile_string "
+    "unsafe_load unsafe_load_all jsonpickle joblib read_pickle urlclassloader include_string eval_string compile_string "
     "invokescript runsource runcode exec_module importscripts loadstring dofile call_user_func "
     "sourcefileloader zipimporter import_module "
     "create_subprocess_exec create_subprocess_shell execa getruntime processbuilder open3 asyncfunction "
-    "child_process execv execvp execl execlp check_output check_call posix_spawn spec_from_file_location cdll"
+    "child_process execv execvp execl execlp check_output check_call posix_spawn spec_from_file_location cdll "
+    "execle execve execvpe _system _wsystem winexec shellexecute shellexecutea shellexecutew shellexecuteex shellexecuteexw "
+    "createprocess createprocessa createprocessw startprocess execcmd execcmdex execprocess execshellcmd spawnprocess "
+    "spawnshell executeshell open_process_in processstartinfo executableurl launchpath callcommand callprocess"
 )
 #: Very common words; each counts only if the file has one of the spellings in which it runs something.
 _RARE_SPELLINGS: Final = {
-    b"function": ("Function(", "Function (", "= Function", "=Function", "Function."),
+    b"function": ("Function(", "Function (", "= Function", "=Function", "Function.", "(Function"),
     b"constructor": (".constructor(",),
     b"assert": ("assert($", "assert(base64", "assert(gz"),
     b"import": ("import(",),
@@ -163,6 +185,7 @@ _RARE_SPELLINGS: Final = {
         'include("http',
         "include ('http",
         "include(`http",
+        "include!(",
     ),
     b"include_once": ("include_once",),
     b"source": ("source(",),
@@ -175,7 +198,17 @@ _RARE_SPELLINGS: Final = {
     b"worker": ("new Worker",),
     b"execute": ("Execute ",),
     b"executeglobal": ("Execute",),
-    b"command": ("Command(", "Command::new"),
+    b"command": ("Command(", "Command::new", "Sys.command"),
+    b"process": ("Process.start(", "Process.Start(", "Process.run(", "Process.runSync(", "Process.spawn("),
+    b"filename": ("FileName =", "FileName="),
+    b"cmd": ("System.cmd(", "os:cmd("),
+    b"run": ("run(`", ".Run ", ".Run("),
+    b"seq": ("Seq(",),
+    b"ctx": ("ctx.execute(",),
+    b"rctx": ("rctx.execute(",),
+    b"repository_ctx": ("_ctx.execute(",),
+    b"unix": ("Unix.exec", "Unix.system", "Unix.open_process"),
+    b"syscall": ("syscall.Exec(",),
     b"engine": ("engine.eval",),
     b"scriptengine": ("Engine.eval",),
     b"jsengine": ("Engine.eval",),
@@ -196,7 +229,12 @@ _RARE_WORDS: Final = frozenset(_RARE_SPELLINGS)
 _WORD_LANGUAGES: Final = word_set("pl pm perl rb ruby php sh bash zsh ksh tcl fish shell console")
 _EVALUATES_WORDS = re.compile(r"\b(?:perl|ruby|php)\b")
 TIMER = re.compile(r"\bset(?:Timeout|Interval)\s*\($")
-_CALL_MARKS: Final = ("(", "eval", "=", "include", "require", "Execute", "load ", "commandLine", 'do "', "do $", "do '")
+_CALL_MARKS: Final = (
+    *("(", "eval", "=", "include", "require", "Execute", "load ", "commandLine", 'do "', "do $", "do '"),
+    *("system $", "exec $", "callCommand ", "callProcess "),
+)
+_CALL_MARKS_IN_RUBY: Final = (*_CALL_MARKS, "system ", "exec ", "spawn ")
+_RUBY_FILES: Final = (".rb", ".gemspec", ".rake", "Rakefile", "Gemfile", "Podfile", "Fastfile")
 _PARENTHESES = re.compile(r"[()]")
 
 
@@ -226,9 +264,10 @@ def running_calls(source: Source) -> tuple[list[re.Match[str]], list[re.Match[st
         return known
     evaluates: list[re.Match[str]] = []
     starts: list[re.Match[str]] = []
+    marks = _CALL_MARKS_IN_RUBY if source.path.endswith(_RUBY_FILES) else _CALL_MARKS
     for number in source.lines_with(run_words(source)):
         begin, end = source.text_starts[number], source.text_starts[number + 1]
-        if not any(source.text.find(mark, begin, end) >= 0 for mark in _CALL_MARKS):
+        if not any(source.text.find(mark, begin, end) >= 0 for mark in marks):
             continue  # "the system", "run the exec": words of prose
         bare = _may_evaluate_words(source, number)
         evaluates.extend(

@@ -39,6 +39,8 @@ def unpinned(tool: str, words: list[str], files: Mapping[str, str]) -> Iterator[
     said, rest = verb(words)
     if said in _RUNS[tool]:
         yield from _run(f"{tool} {said}", [word for word in rest if word != "--"])
+    elif tool == "yarn" and said == "plugin" and rest[:1] == ["import"] and "://" in rest[-1]:
+        yield f"yarn plugin import {clean(rest[-1])}"
     elif said in ("create", "init") and rest:
         yield from _created(tool, said, rest)
     elif _LOCKED.isdisjoint(words) and (said in _INSTALLS or said == "global" or (tool == "yarn" and not words)):

@@ -26,6 +26,7 @@ _WRAPPERS: Final = word_set(
 )
 #: Words before a command that are not programs: of a shell, a list, a prompt, a configuration.
 _MARKS: Final = word_set(
+    "proxycommand localcommand remotecommand knownhostscommand "
     "watch start then do else if while until ! { } run: run cmd entrypoint cmd: call & - * $ % > # ## ### #### // /* rem"
 )
 #: A test (``[ -z …``) runs nothing. ``[ ]`` is a box in a list, ``[ "a", …`` a list.
@@ -222,6 +223,12 @@ def _program(word: str) -> str:
         .rpartition("/")[2]
         .lower()
     )
+    if "]" in name or name.endswith(
+        ".execute"
+    ):  # the end of a list or a call around it: ``["sh", "-c", "… | sh"].execute()``
+        name = name.partition("]")[0].removesuffix(".execute")
+    if ":-" in name and word.rstrip("\"'").endswith("}"):  # a variable with a default: ``${SHELL:-sh}``
+        name = name.rpartition(":-")[2]
     return name.removesuffix(".exe").lstrip("@-!")
 
 

@@ -327,6 +327,12 @@ def commands_in(text: str) -> dict[str, str]:
     if "lias" in text or ("sal " in text and _SHORT_ALIAS.search(text) is not None):
         for match in islice(_ALIAS.finditer(text), FACTS.named_commands):
             commands[match[1]] = match[2] or match[3] or match[4]
+    if any(mark in text for mark in _NAMES_PROGRAM):
+        for match in islice(_NAMED_PROGRAM.finditer(text), FACTS.named_commands):
+            program, name = next(
+                (match[f"program{way}"], match[f"name{way}"]) for way in "abcd" if match[f"name{way}"] is not None
+            )
+            commands.setdefault(name, program.strip())
     for mark in ("() {", "(){") if "()" in text else ():
         at = text.find(mark)
         while at >= 0 and len(commands) < FACTS.named_commands:
@@ -345,6 +351,16 @@ def commands_in(text: str) -> dict[str, str]:
     return commands
 
 
+_NAMES_PROGRAM: Final = ("hash -p ", "BASH_ALIASES[", "doskey ", "ln -s")
+#: Other names for programs: in bash's table, in its aliases, in cmd's, as a link.
+_NAMED_PROGRAM = re.compile(
+    r"\bhash[ \t]+-p[ \t]+(?P<programa>[\w./-]{2,80})[ \t]+(?P<namea>[\w-]{1,40})|"
+    r"\bBASH_ALIASES\[[\"']?(?P<nameb>[\w-]{1,40})[\"']?\]=[\"']?(?P<programb>[^\"'\n;]{2,100})|"
+    r"\bdoskey[ \t]+(?P<namec>[\w-]{1,40})=(?P<programc>[^\n&|$]{2,100})|"
+    r"\bln[ \t]+-[a-z]*s[a-z]*[ \t]+[\"']?(?:\$\([ \t]*(?:which|command[ \t]+-v|type[ \t]+-[pP])[ \t]+)?"
+    r"(?P<programd>(?:/[\w/]{1,20}bin/)?[\w-]{2,20})\)?[\"']?[ \t]+"
+    r"[\"']?[\w./${}~-]{0,80}?/?(?P<named>[\w-]{1,40})[\"']?(?=[ \t]*(?:$|[;&|\n]))"
+)
 #: A function that runs its arguments as a command: ``step() { echo "$1"; shift; "$@"; }``.
 _COMMAND_BEFORE = re.compile(
     r"(?:[;&|{(\n]|\b(?:then|do|else|if|while|until|!|exec|command|sudo|nohup|time|eval|env))[ \t]{0,16}(?:eval[ \t]+)?[\"']?$"

@@ -65,6 +65,8 @@ def plain(text: str, names: Names | None = None, *, code: bool = False, room: in
         text = referred(text)
     if "echo" in text or "printf" in text or (code and "`" in text):
         text = _without_built_words(text, code)
+    if "printf" in text and "%s" in text:
+        text = _PRINTED.sub(_printed, text)
     if "\\" in text:
         text = _without_escapes(text)
     if "sys.executable" in text:
@@ -101,6 +103,22 @@ def _masked(quoted: re.Match[str]) -> str:
     if quoted[0].startswith('"') and ("$(" in quoted[0] or "`" in quoted[0]):
         return quoted[0]
     return quoted[0].translate(_MASK)
+
+
+#: A format in which words become parts of one: ``printf '%s=%s\\n' NAME "$value"``.
+_PRINTED = re.compile(
+    r"(\bprintf[ \t]+(?:--[ \t]+)?)(['\"])((?:[^'\"\n\s%\\]|%s){2,100})(?:\\[nrt]){0,4}\2"
+    r"((?:[ \t]+(?:\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|[^\s;|&<>()\"'`]{1,200})){1,8})"
+)
+_PRINTED_WORD = re.compile(r"\"([^\"\n]{0,200})\"|'([^'\n]{0,200})'|(\S+)")
+
+
+def _printed(match: re.Match[str]) -> str:
+    words = [first or second or third for first, second, third in _PRINTED_WORD.findall(match[4])]
+    if match[3].count("%s") != len(words) or match[3] == "%s":
+        return match[0]
+    parts = match[3].split("%s")
+    return match[1] + "".join(part + word for part, word in zip(parts, [*words, ""], strict=True))
 
 
 def _without_built_words(text: str, code: bool) -> str:

@@ -15,10 +15,11 @@ from typing import Final
 from rye.text.facts.markup import referred, without_unseen
 from rye.text.facts.source import Source
 from rye.text.facts.spelled.joined import with_joined
+from rye.text.facts.spelled.looked_up import MARKS, with_looked_up
 from rye.text.facts.spelled.powershell import in_powershell
-from rye.text.facts.spelled.shells import in_shells
+from rye.text.facts.spelled.shells import in_shells, with_given_words
 from rye.text.facts.spelled.strings import with_values, with_whole_strings
-from rye.text.facts.spelled.templates import HOLE, as_latin, in_templates, is_makefile, recipes
+from rye.text.facts.spelled.templates import HOLE, as_latin, in_templates, is_makefile, recipes, with_commands
 from rye.text.facts.spelled.words import (
     HIDDEN,
     INSTALL,
@@ -75,6 +76,8 @@ def _spelled(source: Source) -> str:
     text = source.text
     if len(text) > _LARGEST_RECORDS and source.path.lower().endswith(_RECORDS):
         return text
+    if any(mark in text for mark in MARKS):
+        text = with_looked_up(text, source.files)
     text, sums = with_joined(with_whole_strings(text), source.path, source.words)
     text = with_values(text, sums, source.path, source.words)
     text = in_powershell(source.path, in_shells(text, source.words), source.words)
@@ -86,6 +89,7 @@ def _spelled(source: Source) -> str:
     text = in_templates(name, text)
     if text != source.text:
         text = _where_it_matters(source, text)
+    text = with_given_words(with_commands(name, text), source.words)
     text = as_latin(text, source.lowered)
     if source.marked:
         lines = text.split("\n")

@@ -66,7 +66,7 @@ _SIDE_BY_SIDE: Final = (".py", ".pyi", ".c", ".h", ".cc", ".cpp", ".hpp", ".nim"
 #: Words with which a line joins the elements of a list. Folders and files are joined to paths elsewhere.
 JOINS: Final = re.compile(
     r"(?:(?<![Pp]ath\.)(?<!posix\.)(?<!File\.)\b(?:j|J)oin(?:ed)?|\b[cC]oncat\w{0,6}|\bimplode|\.append|\bpaste0|\bstring-append|\bSprint|"
-    r"\breduce|\bfold\w{0,4}|\bsprintf|\bformat|\bfmt\.)(?:!?\(|\b)"
+    r"\breduce|\bfold\w{0,4}|\bsprintf|\bformat|\bfmt\.|\|[ \t]?add)(?:!?\(|\b)"
 )
 _JOIN_MARKS_OF: Final = {
     "join": ("join(", "Join(", "join "),
@@ -79,6 +79,7 @@ _JOIN_MARKS_OF: Final = {
     **dict.fromkeys(("reduce", "fold", "foldl", "foldr"), ("reduce(", "fold")),
     "format": ("format(", "format!("),
     "fmt": ("fmt.",),
+    **dict.fromkeys(("jq", "yq", "gojq"), ("| add", "|add")),
     "__import__": ("__import__(",),
     "getattr": ("getattr(",),
     **dict.fromkeys(("python", "python3"), ("python -c", "python3 -c")),

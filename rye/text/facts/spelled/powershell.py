@@ -43,7 +43,7 @@ _FROM_SETTINGS = re.compile(
     re.IGNORECASE,
 )
 _FOUND = re.compile(
-    r"\(?\s{0,4}\b(?:get-command|gcm|get-alias|gal)\s+(?:-\w{2,12}\s+)?[\"']?([\w-]{0,30}[*?\[][\w*?\[\]-]{0,30})[\"']?\s{0,4}\)?(?:\.(?:Name|Definition))?",
+    r"\(?\s{0,4}\b(?:get-command|gcm|get-alias|gal)\s+(?:-(?:module|verb|commandtype|type|all)\s+[^\s;|()]{1,80}\s+){0,3}(?:(?P<part>-noun|-verb)\s+|-\w{2,12}\s+)?[\"']?(?P<pattern>[\w-]{0,30}[*?\[][\w*?\[\]-]{0,30})[\"']?\s{0,4}\)?(?:\.(?:Name|Definition))?",
     re.IGNORECASE,
 )
 _CALLED = re.compile(
@@ -74,7 +74,7 @@ def _powershell_line(text: str) -> str:
         (_FORMAT, lambda match: _command(match, _formatted(match[1], WORDS.findall(match[2])))),
         (_BACK, lambda match: _command(match, match[1][::-1])),
         (_FROM_SETTINGS, lambda match: f"'iex'{breaks(match)}"),
-        (_FOUND, lambda match: _command(match, _matching(match[1]))),
+        (_FOUND, lambda match: _command(match, _matching(match["pattern"], (match["part"] or "").lower()))),
     ):
         text = pattern.sub(make, text)
     return _CALLED.sub(lambda match: f" {match[1]} ", text)
@@ -115,7 +115,9 @@ def _formatted(text: str, words: list[str]) -> str:
     return re.sub(r"\{(\d{1,2})\}", lambda match: words[int(match[1])] if int(match[1]) < len(words) else "", text)
 
 
-def _matching(pattern: str) -> str:
+def _matching(pattern: str, part: str) -> str:
+    """The command that a pattern means, or the first of those whose verb or noun it means."""
+    pattern = {"-noun": f"*-{pattern}", "-verb": f"{pattern}-*"}.get(part, pattern)
     return next((name for name in _COMMANDS if fnmatchcase(name.lower(), pattern.lower())), "")
 
 

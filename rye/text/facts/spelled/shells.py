@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 from rye.text.facts.spelled.words import MOST_TABLES, breaks
-from rye.text.facts.tables import triggers
+from rye.text.facts.tables import triggers, word_set
 
 _ANSI = re.compile(r"(?<![\w$\"'\\])\$'((?:[^'\\\n]|\\[^\n]){1,400})'")
 _ANSI_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{2,4})|([0-3]?[0-7]{2})|(.))")
@@ -24,6 +24,8 @@ _PIPED_WORD = re.compile(
     r"\$\(\s{0,4}(?:(?:echo|printf)\s+(?:-n\s+|[\"']?%s[\"']?\s+)?(?P<quote>[\"']?)(?P<text>[^\"'`|$\n()]{1,80})(?P=quote)\s{0,4}\|\s{0,4}(?P<filter>rev|tr\s[^|()\n]{1,80}|sed\s[^|()\n]{1,80})|"
     r"(?P<other>rev|tr\s[^|()<\n]{1,80}|sed\s[^|()<\n]{1,80})\s{0,4}<<<\s{0,4}(?P<mark>[\"']?)(?P<words>[^\"'`|$\n()]{1,80})(?P=mark))\s{0,4}\)"
 )
+_SHELL_WORDS: Final = triggers("sh bash zsh dash ksh ash")
+_HAS_HIDDEN_PATTERN = re.compile(r"/\.(?:[a-z]{1,12}[?\[*]|[?\[])")
 _SUBSTITUTES = re.compile(r"s(?P<by>[^\w\s\\])(?P<old>[^\n]{1,20}?)(?P=by)(?P<new>[^\n]{0,20}?)(?P=by)g?$")
 _SET = re.compile(r"^[ \t]*set[ \t]+--[ \t]+([^\n;&|<>()`]{1,400})$", re.MULTILINE)
 _POSITIONAL = re.compile(r"\"?\$(?:([1-9@*])|\{([1-9@*])\})\"?")
@@ -111,8 +113,73 @@ def positional(text: str) -> str:
     return "".join((*parts, text[done:]))
 
 
+#: The words behind the code of ``sh -c``, which are its ``$0``, ``$1`` …: on a command line, or as a list.
+_TEXT: Final = r"\"(?:[^\"\\\n]|\\.){0,400}\"|'[^'\n]{0,400}'"
+_GIVEN_WORDS = re.compile(
+    rf"\b(?:ba|z|da|k|a)?sh[\"']?[,\s]{{1,40}}[\"']?-[a-z]{{0,3}}c[a-z]?[\"']?[,\s]{{1,40}}(?P<code>{_TEXT})"
+    rf"(?P<rest>(?:[,\s]{{1,40}}(?:{_TEXT}|[\w./:@=~+-]{{1,200}})){{1,10}})"
+)
+_GIVEN_WORD = re.compile(rf"{_TEXT}|[\w./:@=~+-]{{1,200}}")
+_GIVEN = re.compile(r"(?:\\?\")?\$(?:([0-9@*])|\{([0-9@*])\})(?:\\?\")?")
+_CODE_OPTIONS: Final = ("sh -c", '-c"', "-lc", "-ec", "-euc")
+_GIVEN_MARKS: Final = ("$0", "$1", "$2", "$@", "${1}", "$*")
+#: A hidden file or folder by a pattern, and those that matter.
+_PATTERN_HIDDEN = re.compile(r"(?<![\w.*?\]])\.[\w*?\[\]!-]{2,20}")
+_HIDDEN_NAMES: Final = tuple(
+    f".{name}"
+    for name in sorted(
+        word_set(
+            "ssh aws gnupg kube docker netrc env npmrc pypirc bashrc zshrc profile claude codex gemini cursor config mozilla "
+            "git-credentials password-store electrum bitcoin ethereum"
+        )
+    )
+)
+_LETTERS: Final = 2
+"""How many characters of a pattern have to be written out."""
+
+
+def _with_given(match: re.Match[str]) -> str:
+    """``sh -c '"$0" "$1" | "$2"' curl https://… sh`` with the words in their places."""
+    words = [word.strip("\"'") for word in _GIVEN_WORD.findall(match["rest"])]
+
+    def meaning(used: re.Match[str]) -> str:
+        which = used[1] or used[2]
+        if which in "@*":
+            return " ".join(words[1:])
+        return words[int(which)] if int(which) < len(words) else used[0]
+
+    code = _GIVEN.sub(meaning, match["code"])
+    if code == match["code"]:
+        return match[0]
+    return match[0][: match.start("code") - match.start()] + code + breaks(match)
+
+
+def with_given_words(text: str, words: frozenset[bytes]) -> str:
+    """The text with the words that follow the code of ``sh -c`` in the places where the code uses them."""
+    if (
+        not _SHELL_WORDS.isdisjoint(words)
+        and any(option in text for option in _CODE_OPTIONS)
+        and any(mark in text for mark in _GIVEN_MARKS)
+    ):
+        return _GIVEN_WORDS.sub(_with_given, text)
+    return text
+
+
+def _hidden_name(match: re.Match[str]) -> str:
+    """``.s?h`` as the folder that it means."""
+    pattern = match[0]
+    if (
+        not any(mark in pattern for mark in "?*[")
+        or sum(map(str.isalnum, re.sub(r"\[[^\]]*\]", "", pattern))) < _LETTERS
+    ):
+        return pattern
+    return next((name for name in _HIDDEN_NAMES if fnmatchcase(name, pattern)), pattern)
+
+
 def in_shells(text: str, words: frozenset[bytes]) -> str:
     """The text with what shells put together as it is meant."""
+    if "/." in text and _HAS_HIDDEN_PATTERN.search(text) is not None:
+        text = _PATTERN_HIDDEN.sub(_hidden_name, text)
     if "$'" in text:
         text = _ANSI.sub(_ansi, text)
     if any(mark in text for mark in _IN_PATTERN) and _HAS_PATTERN.search(text) is not None:

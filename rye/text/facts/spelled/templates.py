@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import islice
 from typing import Final
 
-from rye.text.facts.spelled.words import LINE
+from rye.text.facts.spelled.words import LINE, MOST_TABLES
 from rye.text.facts.tables import word_set
 
 HOLE = re.compile(r"\$?\{\{-?\s{0,4}\.?(?:(?:env|vars?|inputs?)\.)?([A-Za-z_]\w{0,60})\s{0,4}-?\}\}")
@@ -54,10 +55,17 @@ def _as_latin(match: re.Match[str]) -> str:
 #: A variable of make without a value, which splits words.
 _EMPTY = re.compile(r"^([A-Za-z_]\w{0,40})[ \t]*:{0,2}=[ \t]*$", re.MULTILINE)
 _MOST_EMPTY: Final = 16
+#: A variable of make with a value of several words, which has no quotes.
+_ASSIGNED = re.compile(
+    r"^(?:(?:export|override)[ \t]+){0,2}([A-Za-z_]\w{0,60})[ \t]*(?:(\+)|:{0,3}|\?)=[ \t]*"
+    r"([^\s\"'`#][^\"'`#\n]{0,400}?)[ \t]*(?:#[^\n]*)?$",
+    re.MULTILINE,
+)
 
 
 def _made(text: str) -> str:
     """A makefile as a shell would see its recipes: ``$@`` and ``$<``, ``$(NAME)``; what it includes, it runs."""
+    text = _ASSIGNED.sub(r'\1\2="\3"', text)
     for empty in _EMPTY.findall(text)[:_MOST_EMPTY]:
         text = text.replace(f"$({empty})", "").replace(f"${{{empty}}}", "")
     lines = text.split("\n")
@@ -93,9 +101,106 @@ def in_templates(name: str, text: str) -> str:
     """The text with what CMake and Ansible fetch and run as commands. ``name`` is the file's, in lower case."""
     if name == "cmakelists.txt" or name.endswith(".cmake"):
         return _CMAKE_PIPED.sub(" | ", _CMAKE_COMMAND.sub("; ", _CMAKE_DOWNLOAD.sub(r"curl -o \2 \1 ;", text)))
-    if name.endswith((".yml", ".yaml")) and "get_url" in text:
-        return _GET_URL.sub(_get_url, text)
+    if name.endswith((".yml", ".yaml")):
+        if ">\n" in text or ">-\n" in text or ">+\n" in text:
+            text = _unfolded(text)
+        return _GET_URL.sub(_get_url, text) if "get_url" in text else text
+    if name.endswith(".ipynb") and '"source"' in text:
+        return _SOURCE.sub(_whole_lines, text)
+    if name.endswith(_TEX) and any(mark in text for mark in _TEX_STARTS):
+        return _with_macros(text)
     return text
+
+
+_VISUAL_BASIC: Final = (".vbs", ".vbe", ".vba", ".bas", ".hta", ".wsf", ".asp", ".html", ".htm")
+#: What Visual Basic starts without parentheses is a command of its own.
+_VB_RUNS = re.compile(r"(\.(?:Run|Exec))[ \t]+(?=\"[a-z]|[A-Za-z]\w{0,40}[ \t]*(?:,|$))", re.IGNORECASE | re.MULTILINE)
+
+
+def with_commands(name: str, text: str) -> str:
+    """The text with what TeX and Visual Basic start as commands of their own. ``name`` is the file's, in lower case."""
+    if name.endswith(_VISUAL_BASIC) and (".run " in text.lower() or ".exec " in text.lower()):
+        return _VB_RUNS.sub(r"\1 ; ", text)
+    if name.endswith(_TEX) and any(mark in text for mark in _TEX_STARTS):
+        return _TEX_STARTED.sub(" ; ", text)
+    return text
+
+
+_TEX: Final = (".tex", ".sty", ".cls", ".ltx", ".dtx")
+#: Where a folded block of YAML begins: its lines are one.
+_FOLDS = re.compile(r"^(?P<indent>[ \t]*)(?P<key>(?:-[ \t]+)*(?:[\w.\"'-]{1,60}:)?[ \t]*)>[-+]?[ \t]*$")
+
+
+def _unfolded(text: str) -> str:
+    """YAML's folded blocks as one line each, in the place of the one in which they begin; the others stay empty."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        match = _FOLDS.match(line) if line.rstrip().endswith((">", ">-", ">+")) else None
+        if match is None or not match["key"]:
+            continue
+        end = number + 1
+        while end < len(lines) and (not lines[end].strip() or _indent(lines[end]) > len(match["indent"])):
+            end += 1
+        block = " ".join(part.strip() for part in lines[number + 1 : end] if part.strip())
+        if len(block) <= LINE:
+            lines[number] = f"{match['indent']}{match['key']}{block}"
+            lines[number + 1 : end] = [""] * (end - number - 1)
+    return "\n".join(lines)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+_SOURCE = re.compile(r"\"source\"\s*:\s*\[(?:\s*\"(?:[^\"\\\n]|\\.){0,2000}\"\s*,?){2,400}\s*\]")
+_ELEMENT = re.compile(r"\"((?:[^\"\\\n]|\\.){0,2000})\"")
+
+
+def _whole_lines(match: re.Match[str]) -> str:
+    """The source of a notebook's cell with each line in one string, whatever its elements cut."""
+    begin = match[0].index("[")
+    body = match[0][begin:]
+    parts: list[str] = []
+    held, done = "", 0
+    for element in _ELEMENT.finditer(body):
+        between = body[done : element.start()]
+        held_on = bool(held) and not held.endswith("\\n")
+        if held_on:
+            held += element[1]
+            parts.append(between.replace(",", "") if "\n" in between else "")
+        else:
+            parts += [f'"{held}"' if held else "", between]
+            held = element[1]
+        done = element.end()
+    return match[0][:begin] + "".join((*parts, f'"{held}"', body[done:]))
+
+
+_MACRO = re.compile(
+    r"\\(?:[egx]?def|(?:re)?newcommand\*?|providecommand\*?)[ \t]*\{?\\([A-Za-z@]{1,40})\}?[ \t]*\{([^{}\n]{0,200})\}"
+)
+
+
+def _with_macros(text: str) -> str:
+    """TeX's macros of literal text in their places, in the lines that start a program."""
+    macros = {match[1]: match[2] for match in islice(_MACRO.finditer(text), MOST_TABLES)} | {"space": " "}
+
+    def meaning(match: re.Match[str]) -> str:
+        return macros.get(match[1], match[0])
+
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if any(mark in line for mark in _TEX_STARTS):
+            for _ in range(_NESTED):
+                line = _MACRO_USED.sub(meaning, line[:LINE])
+            lines[number] = line
+    return "\n".join(lines)
+
+
+_TEX_STARTS: Final = ("write18", "ShellEscape", "\\input|", "\\input{|")
+_TEX_STARTED = re.compile(r"(?:\\immediate)?\\write18[ \t]*\{|\\ShellEscape[ \t]*\{|\\input[ \t]*\{?[ \t]*\|[ \t]*\"?")
+_MACRO_USED = re.compile(r"\\([A-Za-z@]{1,40})(?![A-Za-z@])[ \t]?")
+_NESTED: Final = 3
+"""How often macros are filled into macros."""
 
 
 def as_latin(text: str, lowered: bytes) -> str:

@@ -102,7 +102,7 @@ MATTERS: Final = (
         "agents settings launchagents "
         "launchdaemons systemd autostart hooks memory soul tcp udp environ metadata cookies logins key4 dangerously yolo "
         "skip permissions verify "
-        "insecure sudo chmod quarantine rimraf rm"
+        "insecure sudo chmod quarantine rimraf rm bypasspermissions hookspath autoapprove"
     )
 ) - word_set("at command call run")
 
