@@ -128,9 +128,19 @@ def _names_address(command: shell.Command) -> bool:
 
 def _gets_address(command: shell.Command) -> bool:
     """Whether a command is given an address and does more than print it."""
-    return any("://" in word.text and "file://" not in word.text for word in command.words[1:]) and (
-        shell.program(command.words[max(0, shell.head(command))].text) not in _PRINTS_WORDS
+    if not command.words:
+        return False
+    name = shell.program(command.words[max(0, shell.head(command))].text)
+    if name in _SERVICES and not _READS.isdisjoint(command.texts()):
+        return True
+    return name not in _PRINTS_WORDS and any(
+        "://" in word.text and "file://" not in word.text for word in command.words[1:]
     )
+
+
+_SERVICES: Final = word_set("gh glab")
+"""Programs that print what anybody can write at a service, if they are told to show it."""
+_READS: Final = word_set("view list get")
 
 
 _PRINTS_WORDS: Final = _PRINTS | word_set("grep sed awk jq sort tr cut head tail tee cat")

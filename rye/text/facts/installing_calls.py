@@ -83,6 +83,7 @@ _SPELLINGS: Final = {
     b"torch": ("torch.hub.load(",),
     b"trust_remote_code": ("trust_remote_code",),
 }
+_QUOTES: Final = "\"'"
 #: An argument: a string, or a name.
 _ARGUMENT = re.compile(r"[\"']([^\"'\n]{1,120})[\"']|([A-Za-z_]\w{0,60})")
 
@@ -102,7 +103,7 @@ def find(source: Source) -> Iterator[RuleMatch]:
         for match in pattern.finditer(text):
             number = source.line_at(match.start())
             if source.is_code(number) or "`" in source.lines[number]:
-                yield _at(source, match, f"{shown_as} {match[1]}")
+                yield _at(source, match, f"{shown_as} {match[1].strip(_QUOTES)}")
 
 
 def _at(source: Source, match: re.Match[str], value: str) -> RuleMatch:

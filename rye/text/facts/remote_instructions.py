@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from rye.limits import FACTS
@@ -60,7 +61,7 @@ _ORDER = re.compile(
     rf"|\bcarry(?:ing)?\s+(?:it|them|that|these|those|each|all)\s+out\b"
     rf"|\bdo(?:ing)?\s+(?:exactly\s+)?(?:what(?:ever)?|everything|anything|as|all|each|every|precisely)\b"
     rf"|\b(?:run|execute|launch|start|open|double-click|eval(?:uate)?|paste|source|"
-    rf"install)\s+(?:\w+\s+){{0,2}}?(?:it|them|this|that|what(?:ever)?|the\s+(?:[\w-]+\s+){{0,2}}?(?:commands?|"
+    rf"install)\s+(?:\w+\s+){{0,2}}?(?:it|them|this|that|what(?:ever)?|the\s+(?:(?:\w+|one-liner?|single-line)\s+){{0,2}}?(?:commands?|"
     rf"scripts?|steps?|result|output|response|content|contents|code|file|program|binary|executable|installer|"
     rf"app|tool|package|prompt)|everything|anything|any\s+(?:commands?|code))\b"
     rf"|\b(?:run|execute|launch|start|open|double-click)\s+(?:the\s+)?[`*\"']{{0,3}}[\w./\\-]{{1,40}}"
@@ -154,16 +155,23 @@ def _in_header(source: Source) -> Iterator[RuleMatch]:
     end = text.find("\n---", 3)
     if end < 0 or _NAMES_HEADER.search(text, end) is None:
         return
-    for field in _FIELD.finditer(text, 0, end):
-        name = re.compile(rf"\b{re.escape(field[1])}s?\b", re.IGNORECASE)
-        for named in _NAMES_HEADER.finditer(text, end):
-            begin = end + _last_end(text[end : named.start()])
-            stop = _SENTENCE_END.search(text, named.end())
-            sentence = text[begin : stop.start() if stop is not None else named.end() + FACTS.window_characters]
-            if _is_remote(field[2]) and name.search(sentence) and _FETCHES.search(sentence) and _ORDER.search(sentence):
+    fields = [field for field in islice(_FIELD.finditer(text, 0, end), _MOST_FIELDS) if _is_remote(field[2])]
+    for named in islice(_NAMES_HEADER.finditer(text, end), _MOST_MENTIONS) if fields else ():
+        before = text[max(end, named.start() - FACTS.window_characters) : named.start()]
+        after = text[named.end() : named.end() + FACTS.window_characters]
+        stop = _SENTENCE_END.search(after)
+        sentence = f"{before[_last_end(before) :]}{named[0]}{after[: stop.start()] if stop is not None else after}"
+        if _FETCHES.search(sentence) is None or _ORDER.search(sentence) is None:
+            continue
+        for field in fields:
+            if re.search(rf"\b{re.escape(field[1])}s?\b", sentence, re.IGNORECASE) is not None:
                 line = source.line_at(field.start(2))
                 yield RuleMatch(REMOTE_INSTRUCTIONS, field[2], line, field.start(2) - source.text_starts[line])
-                break
+
+
+_MOST_FIELDS: Final = 8
+_MOST_MENTIONS: Final = 32
+"""How many fields with an address, and how many places that name the header, are read."""
 
 
 def _references(text: str) -> tuple[dict[str, str], set[int]]:

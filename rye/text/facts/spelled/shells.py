@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Final
 
-from rye.text.facts.spelled.words import MOST_TABLES, breaks
+from rye.text.facts.spelled.words import LINE, MOST_TABLES, breaks
 from rye.text.facts.tables import triggers, word_set
 
 _ANSI = re.compile(r"(?<![\w$\"'\\])\$'((?:[^'\\\n]|\\[^\n]){1,400})'")
@@ -149,7 +149,7 @@ def _with_given(match: re.Match[str]) -> str:
         return words[int(which)] if int(which) < len(words) else used[0]
 
     code = _GIVEN.sub(meaning, match["code"])
-    if code == match["code"]:
+    if code == match["code"] or len(code) > LINE:
         return match[0]
     return match[0][: match.start("code") - match.start()] + code + breaks(match)
 

@@ -7,6 +7,7 @@ import unicodedata
 from itertools import islice
 from typing import Final
 
+from rye.limits import FACTS
 from rye.text.facts.spelled.words import LINE, MOST_TABLES
 from rye.text.facts.tables import word_set
 
@@ -128,22 +129,23 @@ def with_commands(name: str, text: str) -> str:
 
 _TEX: Final = (".tex", ".sty", ".cls", ".ltx", ".dtx")
 #: Where a folded block of YAML begins: its lines are one.
-_FOLDS = re.compile(r"^(?P<indent>[ \t]*)(?P<key>(?:-[ \t]+)*(?:[\w.\"'-]{1,60}:)?[ \t]*)>[-+]?[ \t]*$")
+_FOLDS = re.compile(r"(?P<key>(?:-[ \t]+)*(?:[\w.\"'-]{1,60}:)?[ \t]*)>[-+]?$")
 
 
 def _unfolded(text: str) -> str:
     """YAML's folded blocks as one line each, in the place of the one in which they begin; the others stay empty."""
     lines = text.split("\n")
     for number, line in enumerate(lines):
-        match = _FOLDS.match(line) if line.rstrip().endswith((">", ">-", ">+")) else None
+        match = _FOLDS.match(line.strip()) if len(line) <= LINE and line.rstrip().endswith((">", ">-", ">+")) else None
         if match is None or not match["key"]:
             continue
-        end = number + 1
-        while end < len(lines) and (not lines[end].strip() or _indent(lines[end]) > len(match["indent"])):
+        indent, end = _indent(line), number + 1
+        most = min(len(lines), number + FACTS.continued_lines)
+        while end < most and (not lines[end].strip() or _indent(lines[end]) > indent):
             end += 1
         block = " ".join(part.strip() for part in lines[number + 1 : end] if part.strip())
         if len(block) <= LINE:
-            lines[number] = f"{match['indent']}{match['key']}{block}"
+            lines[number] = f"{line[:indent]}{match['key']}{block}"
             lines[number + 1 : end] = [""] * (end - number - 1)
     return "\n".join(lines)
 
@@ -152,7 +154,10 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip(" "))
 
 
-_SOURCE = re.compile(r"\"source\"\s*:\s*\[(?:\s*\"(?:[^\"\\\n]|\\.){0,2000}\"\s*,?){2,400}\s*\]")
+_SOURCE = re.compile(
+    r"\"source\"\s{0,8}:\s{0,8}\[\s{0,80}\"(?:[^\"\\\n]|\\.){0,2000}\""
+    r"(?:\s{0,80},\s{0,80}\"(?:[^\"\\\n]|\\.){0,2000}\"){1,400}\s{0,80}\]"
+)
 _ELEMENT = re.compile(r"\"((?:[^\"\\\n]|\\.){0,2000})\"")
 
 
