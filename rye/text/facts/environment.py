@@ -1,4 +1,4 @@
-"""``secret-path`` without a path: the whole environment. Keys and tokens are in it.
+"""``secret-path`` without a path: the whole environment, or all that a browser stores for a page. Keys and tokens are in it.
 
 One variable that is read, and an environment that is handed to a child, are none. In a program the dump and a call that sends or
 serializes it stand together, or a name joins the two; sent it is an alarm, written out a caution. What commands print of it is
@@ -8,6 +8,7 @@ followed by :mod:`rye.text.facts.exfiltration`.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
@@ -98,6 +99,33 @@ def find(source: Source) -> Iterator[RuleMatch]:
     """Yield every place where a program writes the whole environment out or sends it."""
     if source.has(_WORDS) and any(mark in source.text for mark in _MARKS):
         yield from _in_programs(source)
+    if any(mark in source.text for mark in _STORED_MARKS) and "://" in source.text:
+        yield from _in_pages(source)
+
+
+#: All that a browser stores for a page: cookies, and each key of a storage.
+_STORED = re.compile(
+    r"\bdocument\.cookie\b(?!\s{0,3}=[^=])|\b(?:local|session)Storage\.key\(|\.\.\.(?:local|session)Storage\b|"
+    r"(?:JSON\.stringify|Object\.\w{4,8})\(\s*(?:window\.)?(?:local|session)Storage\b"
+)
+_STORED_MARKS: Final = ("document.cookie", "localStorage", "sessionStorage")
+_TO_ADDRESS = re.compile(
+    r"(?:\bfetch|\bsendBeacon|\.open|\baxios(?:\.post)?)\(\s*(?:[\"'](?:GET|POST|PUT)[\"']\s*,\s*)?[\"'`]https?://|"
+    r"\.(?:src|href)\s{0,3}=\s{0,3}[\"'`]https?://|\blocation\s{0,3}=\s{0,3}[\"'`]https?://"
+)
+_APART: Final = 1_500
+"""How many characters can lie between what is stored and the call that sends it."""
+
+
+def _in_pages(source: Source) -> Iterator[RuleMatch]:
+    """Cookies or a storage, near to a call that sends something to an address."""
+    sent = [match.start() for match in _TO_ADDRESS.finditer(source.text)]
+    for match in _STORED.finditer(source.text) if sent else ():
+        at = bisect_left(sent, match.start() - _APART)
+        if at < len(sent) and sent[at] <= match.end() + _APART:
+            line = source.line_at(match.start())
+            value = "cookies" if "cookie" in match[0] else "storage of the browser"
+            yield RuleMatch(SECRET_PATH, value, line, match.start() - source.text_starts[line])
 
 
 def dumps_in(source: Source) -> frozenset[bytes]:

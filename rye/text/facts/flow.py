@@ -527,13 +527,12 @@ class Flow:
         if _MEDIA_TYPE.match(command.words[0].text) is not None:
             return True
         before = line.text[: command.words[0].start]
-        if not line.code and len(command.words) == 1:
+        if not line.code and len(command.words) == 1 and not command.words[0].text.startswith("./"):
             after = line.text[command.end : command.end + _TOLD]
             if _EXPLAINED.match(after) is not None and not before.strip(" -*`\t"):
                 return _TELLS_TO_START.search(after) is None
-            if _SENTENCE.search(before) is None or _FOREIGN_LETTER.search(before) is not None:
-                return False
-            return _TELLS_TO_START.search(before[-_TOLD:]) is None
+            if _SENTENCE.search(before) is not None and _FOREIGN_LETTER.search(before) is None:
+                return _TELLS_TO_START.search(before[-_TOLD:]) is None
         return not line.code and len(command.words) == 1 and line.text.lstrip().startswith("|")
 
     def _each(self, command: shell.Command, line: Line) -> None:
