@@ -42,7 +42,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "rye add 'tool:acme/shell/docker@^1.2' --group dev",
     ),
     "import": ("rye import --dry-run", "rye import skills-lock.json --without left-pad"),
-    "remove": ("rye remove acme/workflows/deploy",),
+    "remove": ("rye remove acme/workflows/deploy", "rye remove --all superpowers"),
     "install": ("rye install", "rye install --locked", "rye install --approve acme/workflows/deploy@1.3.0"),
     "ci": ("rye ci", "rye ci --trust-lock --without dev"),
     "update": ("rye update", "rye update acme/workflows/deploy@1.2.0", "rye update --dry-run"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import tomlkit
 from tomlkit import TOMLDocument
@@ -161,17 +161,18 @@ def set_registry(text: str, address: str) -> str:
 
 def remove_dependency(text: str, key: str) -> tuple[str, list[str]]:
     """Return the manifest without ``key``, and the groups it was removed from (empty: it was not in the manifest)."""
+    return remove_dependencies(text, [key])
+
+
+def remove_dependencies(text: str, keys: Collection[str]) -> tuple[str, list[str]]:
+    """Return the manifest without ``keys``, and the groups that some were removed from."""
     mark, document = _mark(text), tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK))
     removed = []
-    main = document.get("dependencies")
-    if main is not None and key in main:
-        main.remove(key)
-        removed.append(MAIN_GROUP)
-    for group, table in (document.get("groups") or {}).items():
-        if key in table:
+    for group, table in ((MAIN_GROUP, document.get("dependencies")), *(document.get("groups") or {}).items()):
+        for key in [key for key in keys if table is not None and key in table]:
             table.remove(key)
             removed.append(group)
-    return mark + _with_line_ends_of(text, tomlkit.dumps(document)), removed
+    return mark + _with_line_ends_of(text, tomlkit.dumps(document)), list(dict.fromkeys(removed))
 
 
 def _mark(text: str) -> str:

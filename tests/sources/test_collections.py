@@ -231,3 +231,18 @@ def test_a_description_of_several_lines_is_read_and_said(server: GitServer, pers
     installed = person.path(".ai/packages/team/agents/mentor.md").read_text()
     assert 'tools: {"allowed": ["Read"]}' in installed
     assert 'Context: New here\\nuser: \\"How?\\"' in installed
+
+
+def test_a_whole_collection_is_removed_by_its_name(server: GitServer, person: Person) -> None:
+    add(server, person, {f"{name}/SKILL.md": skill(name) for name in ("a", "b", "c")})
+    person.write("kit/d/SKILL.md", skill("d"))
+    person.ok("add", "./kit", "d", "-y")
+    refused = person.run("remove", "--all", "temas", "--json")
+    assert refused.error["code"] == "not-a-dependency"
+    assert "kit, team" in refused.error["hint"]
+    assert places(person).keys() == {"skill:a", "skill:b", "skill:c", "skill:d"}
+    person.ok("remove", "--all", "team", "-y")
+    assert places(person).keys() == {"skill:d"}
+    assert "team" not in person.path("rye.toml").read_text()
+    assert not person.path(".ai/packages/team").exists()
+    person.ok("ci")

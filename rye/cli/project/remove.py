@@ -12,18 +12,25 @@ from rye.workspace.installing.removing import remove as remove_items
 
 
 @command("remove")
-@click.argument("items", nargs=-1, required=True, metavar="[KIND:]ID…")
+@click.argument("items", nargs=-1, required=True, metavar="[KIND:]ID… | --all NAMESPACE…")
+@click.option("--all", "everything", is_flag=True, help="Remove every item of these namespaces or sources.")
 @install_options("member", "dry_run", "discard")
 @click.pass_obj
 def remove(
-    session: Session, items: tuple[str, ...], member: str | None, dry_run: bool, discard_local_edits: bool
+    session: Session,
+    items: tuple[str, ...],
+    everything: bool,
+    member: str | None,
+    dry_run: bool,
+    discard_local_edits: bool,
 ) -> int:
     """Remove items from rye.toml, and dependencies that nothing else needs."""
     request = InstallRequest(
-        command=command_text("remove", items, member=member),
+        command=command_text("remove", (*(["--all"] if everything else []), *items), member=member),
         dry_run=dry_run,
         discard_local_edits=discard_local_edits,
         follow=deploy_after,
     )
-    outcome = remove_items(session, require_project(session.cwd), request, items, agreement(session), member)
+    project = require_project(session.cwd)
+    outcome = remove_items(session, project, request, items, agreement(session), member, everything=everything)
     return show_outcome(session, outcome, dry_run=dry_run)

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from rye.errors import RyeError, UsageError
 from rye.installation.completeness import similar
 from rye.items.identity import parse_reference
+from rye.limits import SOURCES
 from rye.project.layout import Project
 from rye.project.lock_file import Unlock
 from rye.project.manifest import Manifest, parse_manifest
-from rye.project.manifest_edit import remove_dependency, remove_source
+from rye.project.manifest_edit import remove_dependencies, remove_dependency, remove_source
 from rye.workspace.authoring.origins import followed_namespaces
 from rye.workspace.context import Context
 from rye.workspace.installing.adding import member_meant
@@ -28,9 +29,12 @@ def remove(
     names: Sequence[str],
     agree: Agree,
     member: str | None = None,
+    *,
+    everything: bool = False,
 ) -> InstallOutcome:
     """Remove items from rye.toml. ``member``: the workspace's member to remove them from, by folder or name; None means the one
-    around the working folder, or else the root.
+    around the working folder, or else the root. ``everything``: the names are namespaces, sources' among them, and all of their
+    items are removed.
 
     Raises RyeError ``not-a-dependency``, UsageError ``ambiguous`` or ``unknown-name``.
     """
@@ -41,8 +45,8 @@ def remove(
         asker = member_meant(context, project, session.manifest, member)
         text = session.text_of(asker)
         for name in names:
-            text = _without(text, name, session.manifest, asker)
-        namespaces = {parse_reference(name).id.partition("/")[0] for name in names}
+            text = _without_all(text, name) if everything else _without(text, name, session.manifest, asker)
+        namespaces = set(names) if everything else {parse_reference(name).id.partition("/")[0] for name in names}
         unused = namespaces - followed_namespaces(project)
         return run_attempt(_without_sources(session.with_manifest(text, asker), unused), Unlock.nothing())
 
@@ -57,6 +61,16 @@ def _without_sources(session: InstallSession, names: Iterable[str]) -> InstallSe
     return session
 
 
+def _without_all(text: str, namespace: str) -> str:
+    """The manifest without all items of a namespace."""
+    dependencies = parse_manifest(text).dependencies
+    keys = {line.key: None for line in dependencies if line.id.partition("/")[0] == namespace}
+    if not keys:
+        listed = ", ".join(sorted({line.id.partition("/")[0] for line in dependencies})) or "no items"
+        raise RyeError("not-a-dependency", f"rye.toml has no items of {namespace!r}.", f"It has those of: {listed}.")
+    return remove_dependencies(text, keys)[0]
+
+
 def _without(text: str, name: str, whole: Manifest, member: str) -> str:
     """The manifest without the named item. ``whole``: the workspace's manifest; ``member``: whose text it is."""
     wanted = parse_reference(name)
@@ -69,7 +83,8 @@ def _without(text: str, name: str, whole: Manifest, member: str) -> str:
         )
     if not keys:
         near = similar(wanted.id, (line.id for line in dependencies))
-        listed = ", ".join(line.key for line in dependencies) or "no items"
+        listed = ", ".join(line.key for line in dependencies[: SOURCES.listed_items]) or "no items"
+        listed += ", …" if len(dependencies) > SOURCES.listed_items else ""
         place = f" -p {member}" if member else ""
         meant_by = [f"`rye remove {line.key}{place}`" for each in near for line in dependencies if line.id == each]
         hint = f"Did you mean {' or '.join(meant_by[:3])}?" if meant_by else f"It has: {listed}."
