@@ -42,26 +42,35 @@ _READERS: Final = word_set(
 #: Programs that put several files or a folder into one, or copy them.
 _PACKERS: Final = word_set(
     "tar zip 7z 7za 7zr rar gpg gpg2 openssl age cpio ar bsdtar compress-archive cp copy copy-item install mv move xcopy "
-    "robocopy sqlite3 find"
+    "robocopy sqlite3 find ditto"
 )
 #: Commands that print what a store holds, with their first words.
 _PRINTS = re.compile(
     r"security (?:dump-keychain|find-(?:generic|internet)-password)\b|secret-tool search\b|"
-    r"kubectl get secrets?\b.*-o ?(?:yaml|json)|aws configure export-credentials\b|bw (?:export|list)\b|gh auth token\b|"
+    r"kubectl get secrets?\b.*-o ?(?:yaml|json)|aws configure export-credentials\b|"
+    r"bw (?:export|list)\b|op item (?:get|list)\b|gh auth token\b|"
     r"git credential fill\b|history\b|"
     r"gpg2? (?:\S+ )*--export-secret-keys\b|netsh wlan show profile\b.*key=clear"
 )
-_PRINTERS: Final = word_set("security secret-tool kubectl aws bw gh git history gpg gpg2 netsh")
+_PRINTERS: Final = word_set("security secret-tool kubectl aws bw op gh git history gpg gpg2 netsh")
 _PRINTER_MARKS: Final = (
     *(b"dump-keychain", b"find-generic-password", b"find-internet-password", b"secret-tool search", b"get secret"),
-    *(b"export-credentials", b"bw export", b"bw list", b"auth token", b"credential fill", b"export-secret-keys"),
+    *(
+        b"export-credentials",
+        b"bw export",
+        b"bw list",
+        b"op item ",
+        b"auth token",
+        b"credential fill",
+        b"export-secret-keys",
+    ),
     *(b"key=clear", b"history |", b"history|", b"history >"),
 )
 _OUTPUT_OPTIONS: Final = word_set(
     "-o --output -out --out -f -czf -cf -czvf -cvf -cjf -cJf -zcf -zcvf -jcf -destinationpath"
 )
 _TAR_FILE = re.compile(r"-?[A-Za-z]{0,8}f")
-_ONTO: Final = word_set("cp copy copy-item install mv move xcopy")
+_ONTO: Final = word_set("cp copy copy-item install mv move xcopy ditto")
 _ARCHIVERS: Final = word_set("zip 7z 7za 7zr rar compress-archive")
 _DATA_OPTIONS: Final = word_set(
     "-d --data --data-ascii --data-binary --data-raw --data-urlencode --json -F --form --form-string -T --upload-file "
@@ -80,7 +89,7 @@ _CURLS: Final = word_set(
     "curl curlie wget wget2 xh http https iwr irm invoke-webrequest invoke-restmethod uploadfile uploadstring uploaddata"
 )
 _TAKES_INPUT: Final = word_set("http https xh iwr irm invoke-webrequest invoke-restmethod")
-_PIPES: Final = word_set("nc ncat netcat socat telnet websocat tftp ftp openssl mosquitto_pub ntfy")
+_PIPES: Final = word_set("nc ncat netcat socat telnet websocat tftp ftp openssl mosquitto_pub ntfy ssh logger")
 _MAILERS: Final = word_set("mail mailx mutt neomutt sendmail msmtp swaks send-mailmessage")
 _RESOLVERS: Final = word_set("dig nslookup host drill ping kdig dog resolve-dnsname")
 _GITHUBS: Final = word_set("gh glab")
@@ -112,6 +121,8 @@ def find(source: Source) -> Iterator[RuleMatch]:
         yield from _Leak(source, SECRET_PATH, words | _SOCKET_WORDS, _opened).followed(places)
     if stores:
         yield from _in_programs(source, stores)
+    if "toJSON(" in source.text:
+        yield from _in_workflows(source)
     if places and source.has(_SENDING_WORDS):
         yield from _in_sentences(source, places)
 
@@ -185,9 +196,13 @@ class _Leak(Flow):
     def _loop(self, command: shell.Command) -> None:
         super()._loop(command)
         texts = command.texts()
-        if len(texts) > 3 and texts[2] == "in" and any(map(_places, texts[3:])):
+        if len(texts) > 3 and texts[2] == "in":
             # the variable is the name of a file: only what opens it has its content
-            self.files.setdefault(f"${texts[1]}", Origin(shown(" ".join(texts)), 0, 0))
+            origin = next((known for text in texts[3:] if (known := self._named(text)) is not None), None)
+            if origin is None and any(map(_places, texts[3:])):
+                origin = Origin(shown(" ".join(texts)), 0, 0)
+            if origin is not None:
+                self.files.setdefault(f"${texts[1]}", origin)
 
     def _runs(self, command: shell.Command, line: Line, incoming: Origin | None, outputs: Outputs) -> None:
         texts = command.texts()
@@ -265,7 +280,7 @@ class _Leak(Flow):
 def _senders(texts: Sequence[str]) -> Iterator[int]:
     """Which words of a command are programs that send."""
     for index, text in enumerate(texts[:16]):
-        if text and (text[0].isalpha() or text[0] in "/.\"'") and shell.program(text) in _SENDERS:
+        if text and (text[0].isalpha() or text[0] in "/.\"'") and "://" not in text and shell.program(text) in _SENDERS:
             yield index
 
 
@@ -312,7 +327,7 @@ def _takes_input(name: str, words: Sequence[shell.Word]) -> bool:
 _READS = re.compile(
     r"\bopen\((?![^()\n]{0,200},\s*[\"'][wax])|\.read_(?:text|bytes)\(|\bread(?:File|TextFile|Text|AllBytes|AllText|AllLines|Lines|_file|_to_string)(?:Sync)?\(|"
     r"\bfile_get_contents\(|\bFile\.(?:bin)?read\(|\bos\.ReadFile\(|\bioutil\.ReadFile\(|\bfs::read(?:_to_string)?\(|\bcreateReadStream\(|"
-    r"\bshutil\.(?:copy\w{0,8}|make_archive)\(|\b(?:zf?|zip\w{0,8}|archive|tar|tf)\.(?:write|add|file|directory)\(|\bsqlite3\.connect\(|"
+    r"\bshutil\.(?:copy\w{0,8}|make_archive)\(|\b(?:zf?|zip\w{0,8}|\w{0,20}archive|index|bundle|out|tar|tf)\.(?:write|add|file|directory)\(|\bsqlite3\.connect\(|"
     r"\bfopen\(|\bslurp\(|\bFileInputStream\(|\bFiles\.(?:readAllBytes|readString|lines)\(|\bBun\.file\(|\bcopyFile(?:Sync)?\(|\bcpSync\(|\bcat\s"
 )
 _READ_WORDS: Final = triggers(
@@ -334,7 +349,7 @@ _ARCHIVES = re.compile(
     r"|\bshutil\.copy\w{0,8}\([^\n]{1,300},\s*(?:[\"']([^\"'\n]{1,200})[\"']|([A-Za-z_]\w{0,60}))\s*\)"
     r"|\bcopyFile(?:Sync)?\([^\n]{1,300},\s*(?:[\"'`]([^\"'`\n]{1,200})[\"'`]|([A-Za-z_]\w{0,60}))"
 )
-_PUTS = re.compile(r"(?:shutil|zf?|zip\w{0,8}|archive|tar|tf|\w{0,20}archive)\.\w|copyFile|cpSync")
+_PUTS = re.compile(r"(?:shutil|zf?|zip\w{0,8}|\w{0,20}archive|index|bundle|out|tar|tf)\.\w|copyFile|cpSync")
 _HEADERS = re.compile(
     r"\b(?:headers|auth|cert|httpsAgent|cookies)[\"']?\s{0,4}[=:]\s{0,4}(?:\{[^{}]{0,600}\}|\([^()]{0,300}\)|[\w.]{1,80})"
 )
@@ -375,7 +390,7 @@ def _in_programs(source: Source, stores: set[int]) -> Iterator[RuleMatch]:
     for match in (*SENDS.finditer(text), *_WRITES.finditer(text), *_STARTS_SENDER.finditer(text)):
         window = _HEADERS.sub("", window_of(text, match.end()))
         begin = match.end()
-        direct = any(begin <= at < begin + len(window) for at in reads) or any(made in window for made in archives)
+        direct = any(begin <= at < begin + len(window) for at in reads) or any(made.search(window) for made in archives)
         origin = next((contents[name] for name in NAMES.findall(window) if name in contents), None)
         if direct or origin is not None:
             number = source.line_at(match.start())
@@ -401,12 +416,21 @@ def _in_started(source: Source, stores: set[int]) -> Iterator[RuleMatch]:
 _FILE_WORD = re.compile(r"@|-T\b|--upload-file|--post-file|--body-file|<")
 
 
-def _archives(text: str, reads: Sequence[int]) -> list[str]:
+def _archives(text: str, reads: Sequence[int]) -> list[re.Pattern[str]]:
     """The archives and copies that are made of what a program reads, as they are named where they are made."""
     if not any(_PUTS.match(text, at) for at in reads):
         return []
-    named = (next(filter(None, match.groups())) for match in _ARCHIVES.finditer(text))
-    return [name if "." in name or "/" in name else f"({name}" for name in islice(named, _MOST_READS)]
+    named = [next(filter(None, match.groups())) for match in islice(_ARCHIVES.finditer(text), _MOST_READS)]
+    opened = []
+    for name in named:
+        if name.isidentifier():
+            handle = re.search(
+                rf"(?:\b{name}\.open|\bopen)\([^\n]{{0,80}}\)\s+as\s+(\w{{1,40}})|(\w{{1,40}})\s*=\s*open\(\s*{name}\b",
+                text,
+            )
+            if handle is not None and name in handle[0]:
+                opened.append(handle[1] or handle[2])
+    return [re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)") for name in (*named, *opened)]
 
 
 def _with_openers(source: Source, offsets: Sequence[int]) -> list[int]:
@@ -432,6 +456,27 @@ _NEAR: Final = 300
 def _before(text: str, match: re.Match[str]) -> str:
     """What a method is called on: the path of ``path.read_text()``."""
     return text[max(0, match.start() - 60) : match.start()].rpartition("\n")[2] if match[0].startswith(".") else ""
+
+
+# -- workflows -----------------------------------------------------------------------------------------------------------
+
+_ALL_SECRETS = re.compile(r"\btoJSON\(\s{0,4}secrets\s{0,4}\)")
+_UPLOADS = re.compile(
+    r"\b(?:curl|wget)\b[^\n]{0,300}(?:\s-[dFT]|--(?:data|json|form|upload-file|post|body))|\bnc\s|/dev/tcp/"
+)
+_NEAR_LINES: Final = 12
+
+
+def _in_workflows(source: Source) -> Iterator[RuleMatch]:
+    """All secrets of a repository, in a step that sends something."""
+    for match in _ALL_SECRETS.finditer(source.text):
+        number = source.line_at(match.start())
+        for line in range(max(0, number - _NEAR_LINES), min(len(source.lines), number + _NEAR_LINES)):
+            sends = _UPLOADS.search(source.lines[line][:_LONGEST])
+            if sends is not None:
+                value = f"{match[0]} ; {shown(plain(source.lines[line].strip()))}"
+                yield RuleMatch(SECRET_PATH, value, line, sends.start(), ALARM)
+                break
 
 
 # -- sentences -----------------------------------------------------------------------------------------------------------

@@ -93,7 +93,7 @@ _RETURNS = re.compile(r"^\s*(?:return|yield)\b|\breturn\s|=>\s*(?!\{)")
 _STRINGS = re.compile(r"[\"'`]([^\"'`\n]{1,300})[\"'`]")
 #: What gathers parts: ``chunks.push(part)``, ``files[path] = part``.
 _GATHERS = re.compile(
-    rf"(?<![\w$.])({_NAME})(?:\.(?:push|append|extend|concat|update)\(|\.Write[ \t]+(?=\w)|"
+    rf"(?<![\w$.])({_NAME})(?:\.(?:push|append|extend|concat|update|attach|add_attachment)\(|\.Write[ \t]+(?=\w)|"
     r"\[[^\[\]\n]{1,60}\]\s{0,4}\+?=(?!=))"
 )
 #: Several names that are taken out of an object: ``const { cmd, args } = …``.
