@@ -99,11 +99,38 @@ def _term(alternative: Alternative, mark: str = "") -> Term:
     return Term(f"{mark}{max(alternative.stems, key=weight_of)}", alternative.is_beginning)
 
 
-def fts5(asked: AllOf) -> str:
-    """Return the query in SQLite's syntax. Tokens contain no quotes (:mod:`rye.text.ranking.words`)."""
-    return " AND ".join(
+def fts5(asked: AllOf, together: int = 0) -> str:
+    """Return the query in SQLite's syntax. Tokens contain no quotes (:mod:`rye.text.ranking.words`).
+
+    ``together``: so many of the first parts are intersected by themselves (:func:`rarest_together`), or none. SQLite takes an AND
+    within an AND as one, but not within a NOT: nothing has the token that is left out.
+    """
+    parts = [
         "(" + " OR ".join(f'"{term.token}"{"*" if term.is_prefix else ""}' for term in terms) + ")" for terms in asked
-    )
+    ]
+    if together:
+        parts = [f"(({' AND '.join(parts[:together])}) NOT {_NOWHERE})", *parts[together:]]
+    return " AND ".join(parts)
+
+
+_NOWHERE = '"!"'
+_A_PAGE = 2_000
+"""Items of a token that SQLite keeps in one page of its index, about."""
+
+
+def rarest_together(shares: Sequence[float]) -> int:
+    """Return how many of some parts to intersect before the others: those that hardly any item has together. 0: all at once.
+
+    ``shares``: which share of the items has each part, smallest first. SQLite takes the parts in turns, each to the next item
+    that it has after that of the one before, so it reads all their lists. If only the rarest take turns, and what they agree on
+    is rarer than the pages of the others' lists, most of these pages are not read.
+    """
+    has_all = shares[0]
+    for at in range(1, len(shares) - 1):
+        has_all *= shares[at]
+        if has_all < shares[at + 1] / _A_PAGE:
+            return at + 1
+    return 0
 
 
 def tsqueries(asked: AllOf) -> list[str]:

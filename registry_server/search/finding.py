@@ -250,7 +250,10 @@ def _in_step(connection: sa.Connection, within: _Within, step: IndexQuery, share
     if not shares.can_limit(parts):
         return _numbers(connection, within, step.asked, step.most)
     if within.is_sqlite:
-        return _numbers(connection, within, step.asked, step.most, shares.newest(parts))
+        newest = shares.newest(parts)
+        rarest_first = tuple(sorted(step.asked, key=shares.of))
+        together = asking.rarest_together([shares.of(part) for part in rarest_first])
+        return _numbers(connection, within, rarest_first, step.most, newest, together=together)
     first = _numbers(connection, within, step.asked, step.most, newest=1)
     if len(first) == step.most:
         return first
@@ -285,6 +288,10 @@ class _Shares:
             return None
         return max(sum(block.size * read <= READ for block in self._within.blocks), 1)
 
+    def of(self, part: AnyOf) -> float:
+        """Return the share of a part that was asked for."""
+        return self._known[part]
+
     def _ask(self, parts: list[AnyOf]) -> None:
         if not parts:
             return
@@ -309,17 +316,19 @@ def _numbers(
     most: int,
     newest: int | None = None,
     looked_in: int = 0,
+    together: int = 0,
 ) -> list[int]:
     """Return the numbers of at most ``most`` documents, among all of them or those of the ``newest`` smallest blocks.
 
-    ``looked_in``: so many blocks do not have enough. PostgreSQL does not look in them again."""
+    ``looked_in``: so many blocks do not have enough. PostgreSQL does not look in them again. ``together``: how many of the
+    first parts SQLite intersects before the others."""
     every = (*asked, *within.facets())
     # The largest of the newest blocks contains the smaller ones.
     blocks = within.blocks[looked_in:] if newest is None else within.blocks[newest - 1 : newest]
     if within.is_sqlite:
         if newest is not None:
             every = (*every, (Term(blocks[0].token),))
-        conditions, blocks = [asking.fts5(every)], ()
+        conditions, blocks = [asking.fts5(every, together)], ()
     else:
         conditions = asking.tsqueries(every)
     values: dict[str, object] = {f"asked{at}": condition for at, condition in enumerate(conditions)}

@@ -93,6 +93,26 @@ class TestWhatIsFound:
         assert {asking.Term("/merg"), asking.Term("/merging", is_prefix=True)} <= set(name)
         assert asking.occurrence(question_of("red").clauses[0]) == ((asking.Term("red", is_prefix=True),),)  # type: ignore[union-attr]
 
+    def test_the_rarest_parts_are_intersected_first_with_the_same_result(self, connection: sa.Connection) -> None:
+        some = [
+            SearchDocument(
+                "tool", f"acme/i{number}", "1.0.0", " ".join(f"w{by}" for by in (2, 3, 5, 7) if number % by == 0)
+            )
+            for number in range(212)
+        ]
+        documents.replace(connection, [], some)
+        asked = tuple((asking.Term(f"w{by}"), asking.Term("nowhere")) for by in (7, 5, 3, 2))
+        match = sa.text("SELECT rowid FROM documents_fts WHERE documents_fts MATCH :asked ORDER BY rowid DESC")
+        found = [connection.scalars(match, {"asked": asking.fts5(asked, first)}).all() for first in (0, 2, 3)]
+        assert found[0] == found[1] == found[2]
+        assert len(found[0]) == 2  # numbers 0 and 210
+
+    def test_parts_are_intersected_first_if_hardly_any_item_has_them_together(self) -> None:
+        assert asking.rarest_together([0.02, 0.02]) == 0
+        assert asking.rarest_together([0.02] * 8) == 3
+        assert asking.rarest_together([0.001, 0.005, 0.1, 0.3]) == 2
+        assert asking.rarest_together([0.3, 0.3, 0.4]) == 0
+
     def test_sqlite_has_an_index_of_every_beginning_that_is_asked_for(self, connection: sa.Connection) -> None:
         (made,) = connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE name = 'documents_fts'").one()
         indexed = {int(letters) for letters in re.findall(r"prefix='([\d ]+)'", made)[0].split()}
