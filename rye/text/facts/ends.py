@@ -192,8 +192,9 @@ _SERVES: Final = re.compile(
 )
 _REQUEST_MARKS: Final = ("$_", "request.", ".query", ".body", ".params")
 _OBEY_WORDS: Final = triggers(
-    "system popen create_subprocess_shell subprocess exec child_process shell_exec passthru execsync getoutput eval assert"
+    "system popen create_subprocess_shell subprocess exec child_process shell_exec passthru execsync getoutput"
 )
+_SERVE_WORDS: Final = _OBEY_WORDS | triggers("eval assert")
 #: Ends that have no word of their own: Perl's substitution that runs its right side, and a command that is a name.
 _WITHOUT_WORDS: Final = (
     ("ee", re.compile(r"=~[ \t]*s[^\w\s][^\n]{0,400}ee")),
@@ -235,12 +236,12 @@ def find(source: Source) -> Iterator[RuleMatch]:
 
 def _obeying(source: Source) -> Iterator[RuleMatch]:
     """Yield every shell that runs whatever a connection brings: the command is a name, and messages arrive close to it."""
-    if not source.has(_OBEY_WORDS):
+    if not source.has(_SERVE_WORDS):
         return
     text, starts = source.text, source.text_starts
     requests = any(mark in text for mark in _REQUEST_MARKS)
     messages: list[int] | None = None
-    for number in source.lines_with(_OBEY_WORDS):
+    for number in source.lines_with(_SERVE_WORDS if requests else _OBEY_WORDS):
         begin, end = starts[number], starts[number + 1]
         obeys = list(_OBEYS.finditer(text, begin, end))
         served = list(_SERVES.finditer(text, begin, end)) if requests else []

@@ -408,10 +408,11 @@ class Flow:
     # What a command runs.
 
     def _runs(self, command: shell.Command, line: Line, incoming: Origin | None, outputs: Outputs) -> None:
-        for word, following in pairwise((*command.words, command.words[-1])):
+        for word in command.words:
             loaded = _LOADED_BY_NAME.match(word.text) if "=" in word.text else None
             if loaded is not None and loaded[1].startswith("-") and self.files:  # NODE_OPTIONS="--require FILE"
-                self._report_file(following.text, command, line)
+                for following in command.words[command.words.index(word) + 1 :][:1]:
+                    self._report_file(following.text, command, line)
             if loaded is not None:
                 self._report(child_origin(word, outputs) or self._named(loaded[1]), command, line)
                 for part in re.split(r"[=:\s@]", loaded[1]) if self.files else ():

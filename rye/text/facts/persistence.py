@@ -87,7 +87,7 @@ _TARGET_WORDS: Final = {
     b"microsoft": (b"powershell_profile",),
     b"hooks": (b"hooks/", b"$hooks", b"${hooks"),
     b"rev": (b"rev-parse --git-",),
-    b"home": (b"home/.$", b"home}/.$", b"}/.{{", b"home/.{{"),
+    b"home": (b"home/.$", b"home}/.$", b"/.{{"),
     b"shell": (b"~/.$",),
     b"basename": (b"~/.$",),
     b"pre": (b".pre-commit-config",),

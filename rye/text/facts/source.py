@@ -529,7 +529,7 @@ def _lowered(text: str) -> bytes:
         raw = raw.replace(b"\\n", b"  ")
     if b"\\" in raw and _may_have_windows_paths(raw):
         raw = _WINDOWS_PATH.sub(lambda match: match[0].replace(b"\\", b"/"), raw)
-    if b"software\\" in raw or b"microsoft\\" in raw:
+    if b"\\" in raw and (b"software\\" in raw or b"microsoft\\" in raw):
         raw = _REGISTRY_PATH.sub(lambda match: match[0].replace(b"\\", b"/"), raw)
     if b'f"' in raw or b"f'" in raw:
         raw = _FORMATTED.sub(b"", raw)

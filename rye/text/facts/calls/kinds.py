@@ -149,7 +149,7 @@ DECODED: Final = Kind(
     ),
     ("\\x", "[::-1]", "\\0", "\\1"),
     {
-        b"string": ("string.char(", "tring(new ", "string([]", "String(bytes:", "String(UInt8["),
+        b"string": ("tring(", "string.char("),
         b"to_string": ("to_string([",),
         b"y": (" y/",),
     },

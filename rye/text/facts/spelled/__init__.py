@@ -15,7 +15,7 @@ from typing import Final
 from rye.text.facts.markup import referred, without_unseen
 from rye.text.facts.source import Source
 from rye.text.facts.spelled.joined import with_joined
-from rye.text.facts.spelled.looked_up import MARKS, with_looked_up
+from rye.text.facts.spelled.looked_up import asks, with_looked_up
 from rye.text.facts.spelled.powershell import in_powershell
 from rye.text.facts.spelled.shells import in_shells, with_given_words
 from rye.text.facts.spelled.strings import with_values, with_whole_strings
@@ -76,7 +76,7 @@ def _spelled(source: Source) -> str:
     text = source.text
     if len(text) > _LARGEST_RECORDS and source.path.lower().endswith(_RECORDS):
         return text
-    if any(mark in text for mark in MARKS):
+    if asks(text, source.words):
         text = with_looked_up(text, source.files)
     text, sums = with_joined(with_whole_strings(text), source.path, source.words)
     text = with_values(text, sums, source.path, source.words)

@@ -29,8 +29,17 @@ _GIT = re.compile(
 _QUERY = re.compile(
     r"\$\([ \t]*(?:jq|yq)[ \t]+(?:-\w{1,12}[ \t]+){0,3}[\"']?\.([\w.-]{1,80})[\"']?[ \t]+[\"']?([\w./-]{1,80})[\"']?[ \t]*\)"
 )
-MARKS: Final = ("${config:", "npm_package_", "git config ", "$(jq ", "$(yq ")
-"""A text without one of these asks nothing."""
+_ASKS: Final = {
+    b"config": ("${config:", "git config "),
+    b"jq": ("$(jq ",),
+    b"yq": ("$(yq ",),
+}
+"""What a text has that asks, by a word of it."""
+
+
+def asks(text: str, words: frozenset[bytes]) -> bool:
+    """Whether a text, whose words these are, asks for something."""
+    return "npm_package_" in text or any(mark in text for word in _ASKS.keys() & words for mark in _ASKS[word])
 
 
 def with_looked_up(text: str, files: Mapping[str, str]) -> str:

@@ -122,7 +122,7 @@ _GIVEN_WORDS = re.compile(
 _GIVEN_WORD = re.compile(rf"{_TEXT}|[\w./:@=~+-]{{1,200}}")
 _GIVEN = re.compile(r"(?:\\?\")?\$(?:([0-9@*])|\{([0-9@*])\})(?:\\?\")?")
 _CODE_OPTIONS: Final = ("sh -c", '-c"', "-lc", "-ec", "-euc")
-_GIVEN_MARKS: Final = ("$0", "$1", "$2", "$@", "${1}", "$*")
+_GIVEN_MARKS: Final = ("$0", "$1", "$@")
 #: A hidden file or folder by a pattern, and those that matter.
 _PATTERN_HIDDEN = re.compile(r"(?<![\w.*?\]])\.[\w*?\[\]!-]{2,20}")
 _HIDDEN_NAMES: Final = tuple(
@@ -158,8 +158,8 @@ def with_given_words(text: str, words: frozenset[bytes]) -> str:
     """The text with the words that follow the code of ``sh -c`` in the places where the code uses them."""
     if (
         not _SHELL_WORDS.isdisjoint(words)
-        and any(option in text for option in _CODE_OPTIONS)
         and any(mark in text for mark in _GIVEN_MARKS)
+        and any(option in text for option in _CODE_OPTIONS)
     ):
         return _GIVEN_WORDS.sub(_with_given, text)
     return text
