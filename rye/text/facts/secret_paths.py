@@ -33,6 +33,8 @@ ONE: Final = "one"
 """One secret, which is made to be handed to a service, or a place that is only named."""
 
 
+#: Parts of such places that are no secret.
+HARMLESS = re.compile(r"(?:\.pub|/known_hosts|\.(?:ssh|aws)/config|authorized_keys|/sudoers)[\"')]?$", re.IGNORECASE)
 _REST = r"(?:/[\w.@*{}-]{1,80}){0,4}"
 _HOME: Final = re.compile(
     r"^(?:\$\{?HOME\}?|/(?:home|Users)/[^/]{1,60}|/root|%USERPROFILE%|\$env:USERPROFILE)(?=/)", re.IGNORECASE
@@ -208,6 +210,11 @@ def places_in(raw: str, *holds: str) -> Iterator[tuple[int, str]]:
     for place in _PLACES:
         if place.holds in holds:
             yield from _named(place, raw)
+
+
+def holds_secrets(raw: str) -> bool:
+    """Whether a line names a store or a file of settings, and not only a part of one that is no secret."""
+    return any(HARMLESS.search(place) is None for _, place in places_in(raw, STORE, SETTINGS))
 
 
 def find(source: Source) -> Iterator[RuleMatch]:
