@@ -7,12 +7,18 @@ through them. A link that names a regular file of the same source stands for tha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.limits import SOURCES
+from rye.text.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from rye.text import secrets
+else:
+    secrets = lazy_module("rye.text.secrets")  # few sources have links: the others need not read its patterns
 
 What = Literal["file", "executable", "link", "submodule", "special"]
 _NEVER = frozenset(
@@ -59,7 +65,8 @@ Listing: TypeAlias = Mapping[str, TreeEntry]
 
 def with_links(files: Listing, texts: Mapping[str, str]) -> Listing:
     """Return the listing with each link that names a regular file of the source as that file. ``texts``: what the links say, by
-    path. A link to a folder, another link, an absolute path or anything outside the source's folder stays a link."""
+    path. A link to a folder, another link, an absolute path or anything outside the source's folder stays a link. So does one to
+    a file that holds secrets by its name: under another name nobody would refuse to publish it."""
     found = {path: _named_by(path, text, files) for path, text in texts.items()}
     return {**files, **{path: entry for path, entry in found.items() if entry is not None}}
 
@@ -80,7 +87,9 @@ def _named_by(path: str, text: str, files: Listing) -> TreeEntry | None:
             return None
     target = "/".join(parts)
     entry = files.get(target)
-    return replace(entry, target=target) if entry is not None and entry.is_file and not entry.target else None
+    if entry is None or not entry.is_file or entry.target or secrets.is_secret_file(target):
+        return None
+    return replace(entry, target=target)
 
 
 def is_entered(path: str) -> bool:

@@ -53,13 +53,14 @@ _LEADING_OUT = (
         "../" * 400 + "x",
         "../good/link.md",
     ),
+    *("../.env", "../deploy.key"),  # which are there: under the link's name nobody would refuse to publish them
 )
 
 
 def test_a_link_that_leads_to_no_file_of_the_source_makes_its_item_unusable(
     server: GitServer, person: Person, evil: Repository
 ) -> None:
-    files: dict[str, str | bytes | tuple[str, str]] = {**GOOD}
+    files: dict[str, str | bytes | tuple[str, str]] = {**GOOD, ".env": "A=b\n", "deploy.key": "k\n"}
     for number, target in enumerate(_LEADING_OUT):
         link = evil.blob(target.encode())
         files |= {f"bad{number}/SKILL.md": skill(f"bad{number}"), f"bad{number}/notes.md": ("120000", link)}
