@@ -8,6 +8,7 @@ files of an item.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from itertools import islice, pairwise
 from typing import Final
@@ -133,6 +134,8 @@ _CONFIGURED_OUTPUT = re.compile(r"^[ \t]*-{0,2}o(?:utput)?[ \t]*[=: ][ \t]*[\"']
 _ENDS_LIST = re.compile(r"\$[\w{}]{1,80}\]")
 _DESCRIPTOR = re.compile(r"(?:&|/dev/fd/|/proc/self/fd/)\$?\{?(\w{1,40})\}?")
 _UNPACKED_INTO: Final = frozenset(("/tmp", "/opt", "/srv", "/var", "/home", "/mnt"))
+_MOST_RUNS: Final = 3
+"""How many places are told of that run what one source brings in: a program that is downloaded once is used on many lines."""
 _BODY: Final = 32
 """How many commands of a group are searched for what it brings in."""
 _UNPACKED_LINES: Final = 10
@@ -187,6 +190,8 @@ class Flow:
         """What commands print that nothing takes, by line: it may go to what follows the end of their block."""
         self.functions = {**(functions or {}), **functions_in(source, find_source)}
         self.found: list[RuleMatch] = []
+        self.reported: Counter[tuple[str, int, int]] = Counter()
+        """How often what each source brings in was run."""
 
     def run(self) -> list[RuleMatch]:
         """Return every place where what the sources bring in is run."""
@@ -790,7 +795,9 @@ class Flow:
             place = self.source.place(line, command.words[0].start, command.words[0].text)
         else:
             place = (origin.line, origin.column)
-        self.found.append(RuleMatch(self.fact, value, *place))
+        self.reported[origin[:3]] += 1
+        if self.reported[origin[:3]] <= _MOST_RUNS:
+            self.found.append(RuleMatch(self.fact, value, *place))
 
 
 def _reads_owners_input(group: shell.Group) -> bool:
