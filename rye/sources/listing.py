@@ -17,8 +17,10 @@ from rye.text.lazy import lazy_module
 
 if TYPE_CHECKING:
     from rye.text import secrets
+    from rye.text.facts import secret_paths
 else:
-    secrets = lazy_module("rye.text.secrets")  # few sources have links: the others need not read its patterns
+    # few sources have links: the others need not read these patterns
+    secrets, secret_paths = lazy_module("rye.text.secrets"), lazy_module("rye.text.facts.secret_paths")
 
 What = Literal["file", "executable", "link", "submodule", "special"]
 _NEVER = frozenset(
@@ -87,7 +89,9 @@ def _named_by(path: str, text: str, files: Listing) -> TreeEntry | None:
             return None
     target = "/".join(parts)
     entry = files.get(target)
-    if entry is None or not entry.is_file or entry.target or secrets.is_secret_file(target):
+    if entry is None or not entry.is_file or entry.target:
+        return None
+    if secrets.is_secret_file(target) or secret_paths.holds_secrets(target):
         return None
     return replace(entry, target=target)
 

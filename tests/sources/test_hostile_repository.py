@@ -53,14 +53,22 @@ _LEADING_OUT = (
         "../" * 400 + "x",
         "../good/link.md",
     ),
-    *("../.env", "../deploy.key"),  # which are there: under the link's name nobody would refuse to publish them
+    *(
+        "../.env",
+        "../deploy.key",
+        "../.aws/credentials",
+        "../.git-credentials",
+        "../.vault-token",
+    ),  # which are there: under the link's name nobody would refuse to publish them
 )
 
 
 def test_a_link_that_leads_to_no_file_of_the_source_makes_its_item_unusable(
     server: GitServer, person: Person, evil: Repository
 ) -> None:
-    files: dict[str, str | bytes | tuple[str, str]] = {**GOOD, ".env": "A=b\n", "deploy.key": "k\n"}
+    files: dict[str, str | bytes | tuple[str, str]] = {**GOOD}
+    secret = (".env", "deploy.key", ".aws/credentials", ".git-credentials", ".vault-token")
+    files |= dict.fromkeys(secret, "A=b\n")
     for number, target in enumerate(_LEADING_OUT):
         link = evil.blob(target.encode())
         files |= {f"bad{number}/SKILL.md": skill(f"bad{number}"), f"bad{number}/notes.md": ("120000", link)}

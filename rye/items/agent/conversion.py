@@ -181,12 +181,12 @@ def _lines(yaml: str, goes_on: bool) -> dict[str, Any]:
             _follow_tags(line, opened)
         elif plain is not None and plain[1] not in fields and (not long or plain[1] in _KEYS):
             last = plain[1]
-            fields[last] = _unquoted(plain[2].strip())
+            fields[last] = _unquoted(plain[2].strip(), number, last)
             if last == _LONG and plain[2].strip()[:1] not in _QUOTING:
                 unquoted = True
                 _follow_tags(plain[2], opened)
         elif plain is None and entry is not None and last and (fields[last] == "" or isinstance(fields[last], list)):
-            fields[last] = [*(fields[last] or ()), _unquoted((entry[1] or entry[2]).strip())]
+            fields[last] = [*(fields[last] or ()), _unquoted((entry[1] or entry[2]).strip(), number, last)]
         else:
             raise _Unclear(number)
     if opened or any(value in ("|", ">", "|-", ">-") for value in fields.values() if isinstance(value, str)):
@@ -202,13 +202,21 @@ def _follow_tags(line: str, opened: list[str]) -> None:
             opened.pop()
 
 
-def _unquoted(value: str) -> Any:
+def _unquoted(value: str, number: int, key: str) -> Any:
+    """The value of one line. Raises _Unclear for one that YAML reads in another way than as it stands; a description may be."""
     if value[:1] in "[{\"'&*!" and value:
         try:
             return read_yaml(value).value
         except YamlError:
-            return value
+            if key != _LONG:
+                raise _Unclear(number) from None
+    if key != _LONG and (" #" in value or value[:1] in _SIGNS or value.startswith(("- ", "? "))):
+        raise _Unclear(number)
     return value
+
+
+_SIGNS = tuple("`@%|>,]}#")
+"""Characters with which no plain value begins (YAML 1.2.2 §7.3.3)."""
 
 
 def _toml(text: str) -> tuple[dict[str, Any], str, bool]:
@@ -239,6 +247,8 @@ def _tools(form: ProgramForm, fields: dict[str, Any]) -> dict[str, Any]:
     if listed is not None and EVERY not in listed:
         tools["allowed"] = _translated(form, listed)
     denied = _words(fields.get("disallowedTools"))
+    if denied is None and fields.get("disallowedTools") is not None and form.program == "claude":
+        raise NotConvertible("its disallowedTools are neither names nor a list of names")
     if denied is not None and form.program == "claude":
         fields.pop("disallowedTools")
         tools["blocked"] = _translated(form, denied)

@@ -44,7 +44,7 @@ _SPELLINGS: Final = {
 }
 _COMMAND_WORDS: Final = frozenset(_SPELLINGS)
 _ALONE: Final = word_set("env printenv set export declare typeset")
-_OPENINGS: Final = word_set("{ ( do then else ! $ - * time sudo")
+_OPENINGS: Final = word_set("RUN { ( do then else ! $ - * time sudo")
 _DUMPS = re.compile(r"^(?:-[0pxe]{1,3}|--null|-[0-9])$")
 _LISTS: Final = word_set("get-childitem gci dir ls get-item")
 _WORDS = triggers("environ env getenv environment get_env envpairs")
@@ -59,7 +59,7 @@ _SERIALIZES = re.compile(
     r"\bJSON\.stringify\(|\bjson\.dumps?\(|\burlencode\(|\bto_json\b|\bjson_encode\(|\bencode_json\b|\brepr\(|\bstr\(|\bb64encode\(|\bbtoa\(|\bpprint\(|\bstringify\(|ConvertTo-Json|\bMarshal\("
 )
 SENDS = re.compile(
-    r"\b(?:requests|httpx|session|axios|client|http|https|got|needle|superagent|urllib3|aiohttp|\$http|ky)\.(?:post|put|patch|request|get|send)\(|\burlopen\(|(?<!\w)Request\(|(?<![\w.])fetch\(|"
+    r"\b(?:requests|httpx|\w{0,20}session|axios|client|http|https|got|needle|superagent|urllib3|aiohttp|\$http|ky)\.(?:post|put|patch|request|get|send)\(|\burlopen\(|(?<!\w)Request\(|(?<![\w.])fetch\(|"
     r"\bsendBeacon\(|\.send(?:all|to|_message|mail)?\(|\bHTTPS?Connection\(|\bNet::HTTP\.\w{3,20}|\bhttp\.Post|\bHttpClient\b|\bcurl_setopt|file_get_contents\(\s*[\"']https?|\bXMLHttpRequest\b|\bcreate_connection\(|\bnet\.connect\(|"
     r"Invoke-(?:RestMethod|WebRequest)|\b(?:ureq|reqwest|minreq|attohttpc|isahc)::(?:\w{1,20}::)?\w{2,12}\(|\.send_(?:string|json|bytes|form)\(|\b(?:HTTPoison|Req|Finch|HTTP|httr2?::)\.?(?:post|put|POST|PUT|request|get|GET)!?\(|"
     r"\b(?:upload|data)Task\(|\bHttpRequest\b|\bnewHttpClient\(|\bresolve\w{0,6}\(|gethostbyname\("
@@ -167,7 +167,7 @@ def _in_programs(source: Source) -> Iterator[RuleMatch]:
             if match[0].startswith("environ") and _IMPORTED.search(text) is None:
                 continue  # a server's name for what a request brings
             lead = text[max(0, match.start() - _LEAD) : match.start()]
-            if _HANDS_ON.search(lead) is not None and not _is_open(lead, _SERIALIZES):
+            if _HANDS_ON.search(lead) is not None and not _is_open(lead, _SERIALIZES) and not _is_open(lead, SENDS):
                 continue
             if _is_open(lead, SENDS):
                 yield RuleMatch(SECRET_PATH, VALUE, number, match.start() - starts[number], ALARM)

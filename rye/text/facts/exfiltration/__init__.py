@@ -25,7 +25,7 @@ def find(source: Source) -> Iterator[RuleMatch]:
     yield from commands.find(source, places)
     if stores:
         yield from programs.find(source, stores)
-    if "toJSON(" in source.text:
+    if b"tojson" in source.words:
         yield from programs.find_in_workflows(source)
     if places:
         yield from sentences.find(source, places)

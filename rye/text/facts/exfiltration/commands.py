@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Final
 
 from rye.text.facts import fetchers, shell
@@ -12,7 +12,7 @@ from rye.text.facts.environment import VALUE as ENVIRONMENT
 from rye.text.facts.environment import dumps, dumps_in
 from rye.text.facts.fact import ALARM, SECRET_PATH
 from rye.text.facts.flow import Flow, Outputs, child_origin
-from rye.text.facts.secret_paths import holds_secrets
+from rye.text.facts.secret_paths import STORE, holds_secrets, places_in
 from rye.text.facts.shell import shown
 from rye.text.facts.source import Line, Origin, RuleMatch, Source
 from rye.text.facts.tables import triggers, word_set
@@ -29,15 +29,15 @@ _PACKERS: Final = word_set(
 )
 #: Commands that print what a store holds, with their first words.
 _PRINTS = re.compile(
-    r"security (?:dump-keychain|find-(?:generic|internet)-password)\b|secret-tool search\b|"
+    r"security dump-keychain\b|secret-tool search\b|"
     r"kubectl get secrets?\b.*-o ?(?:yaml|json)|aws configure export-credentials\b|"
-    r"bw (?:export|list)\b|op item (?:get|list)\b|gh auth token\b|"
-    r"git credential fill\b|history\b|"
+    r"bw (?:export|list)\b|op item list\b|gh auth token\b|"
+    r"git credential fill\b|kubectl config view\b.*--raw\b|history\b|"
     r"gpg2? (?:\S+ )*--export-secret-keys\b|netsh wlan show profile\b.*key=clear"
 )
 _PRINTERS: Final = word_set("security secret-tool kubectl aws bw op gh git history gpg gpg2 netsh")
 _PRINTER_MARKS: Final = (
-    *(b"dump-keychain", b"find-generic-password", b"find-internet-password", b"secret-tool search", b"get secret"),
+    *(b"dump-keychain", b"view --raw", b"--minify --raw", b"secret-tool search", b"get secret"),
     *(
         b"export-credentials",
         b"bw export",
@@ -49,6 +49,9 @@ _PRINTER_MARKS: Final = (
     ),
     *(b"key=clear", b"history |", b"history|", b"history >"),
 )
+#: What takes one setting out of a file of them, or looks for some.
+_CUTS: Final = word_set("cut awk gawk head tail wc")
+_SEARCHES: Final = word_set("grep egrep rg")
 _OUTPUT_OPTIONS: Final = word_set(
     "-o --output -out --out -f -czf -cf -czvf -cvf -cjf -cJf -zcf -zcvf -jcf -destinationpath"
 )
@@ -66,6 +69,7 @@ _OTHER_OPTIONS: Final = word_set(
     "--output -x --proxy --netrc-file -w --write-out -X --request -m --max-time -c --cookie-jar --oauth2-bearer -headers "
     "-credential -certificate -method -uri -outfile -contenttype --resolve --connect-to --retry --proxy-user -U"
 )
+_CLUSTERED = re.compile(r"-[fgikLnNpqsSv#]{0,6}([dFT])")
 #: Those whose value can be several words here, because a variable is in it.
 _HEADER_OPTIONS: Final = word_set("-h --header -headers -u --user")
 _CURLS: Final = word_set(
@@ -73,6 +77,9 @@ _CURLS: Final = word_set(
 )
 _TAKES_INPUT: Final = word_set("http https xh iwr irm invoke-webrequest invoke-restmethod")
 _PIPES: Final = word_set("nc ncat netcat socat telnet websocat tftp ftp openssl mosquitto_pub ntfy ssh logger")
+_OWN_MACHINES: Final = word_set("ssh logger")
+"""They mostly talk to machines of one's own: settings are what one deploys there."""
+_ATTACHES: Final = word_set("-a -A --attach -attachments")
 _MAILERS: Final = word_set("mail mailx mutt neomutt sendmail msmtp swaks send-mailmessage")
 _RESOLVERS: Final = word_set("dig nslookup host drill ping kdig dog resolve-dnsname")
 _GITHUBS: Final = word_set("gh glab")
@@ -103,6 +110,10 @@ def find(source: Source, places: set[int]) -> Iterator[RuleMatch]:
         yield from _Leak(source, SECRET_PATH, words | _SOCKET_WORDS, _opened).followed(places)
 
 
+def _is_store(text: str) -> bool:
+    return any(True for _ in places_in(text, STORE))
+
+
 def _opened(command: shell.Command, _: str) -> Origin | None:
     """What a command puts out of a place of secrets, or of the environment."""
     dumped = dumps(command)
@@ -115,11 +126,25 @@ def _opened(command: shell.Command, _: str) -> Origin | None:
     name = shell.program(texts[first])
     if name in _PRINTERS and _PRINTS.match(" ".join((name, *texts[first + 1 :]))) is not None:
         return Origin(shown(" ".join(texts)), 0, 0)
-    words = [*texts[first + 1 :], *(word.text for word in command.reads)]
+    words = [*_taken(texts[first + 1 :]), *(word.text for word in command.reads)]
     reads = name in _READERS or name in _PACKERS or bool(command.reads) or texts[0] == "$()"
     if not reads or not any("." in word or "/" in word for word in words) or not any(map(holds_secrets, words)):
         return None
     return Origin(shown(" ".join(texts)), 0, 0, _packed(name, texts[first + 1 :]))
+
+
+def _taken(arguments: Sequence[str]) -> Iterator[str]:
+    """The arguments without those that say what is left out."""
+    skip = False
+    for text, after in pairwise([*arguments, ""]):
+        if skip or text.startswith(("--exclude", "-xr!", "-x!")):
+            skip = text == "--exclude"
+        elif text in ("-x", "!", "-not"):
+            if text != "-x":
+                return
+            skip = True
+        elif after != "-prune":
+            yield text
 
 
 def _packed(name: str, arguments: Sequence[str]) -> tuple[str, ...]:
@@ -152,6 +177,16 @@ class _Leak(Flow):
                 self._pass(numbers)  # a function that sends can stand before the line that reads
         return self.found
 
+    def _incoming(self, command: shell.Command, group: shell.Group, outputs: Outputs, line: Line) -> Origin | None:
+        incoming = super()._incoming(command, group, outputs, line)
+        first = shell.head(command) if incoming is not None else -1
+        if incoming is None or first < 0:
+            return incoming
+        name, after = shell.program(command.words[first].text), [word.text for word in command.words[first + 1 :]]
+        counts = name == "wc" or (name in _SEARCHES and "-c" in after)
+        takes_one = name in _CUTS or (name in _SEARCHES and any(text.startswith("^") for text in after))
+        return None if counts or (takes_one and not _is_store(incoming.text)) else incoming
+
     def _origin(self, command: shell.Command, line: Line) -> Origin | None:
         own = super()._origin(command, line)
         if own is None and (self.files or self.names):
@@ -175,6 +210,11 @@ class _Leak(Flow):
                 origin = Origin(shown(" ".join(texts)), 0, 0)
             if origin is not None:
                 self.files.setdefault(f"${texts[1]}", origin)
+
+    def _assign(self, command: shell.Command, outputs: Outputs) -> None:
+        last = {id(word): _printed_by(word, outputs) for word in command.words if word.children}
+        if all(origin is not None for origin in last.values()):
+            super()._assign(command, outputs)
 
     def _runs(self, command: shell.Command, line: Line, incoming: Origin | None, outputs: Outputs) -> None:
         texts = command.texts()
@@ -205,33 +245,46 @@ class _Leak(Flow):
         texts = command.texts()
         name = shell.program(texts[index])
         arguments = command.words[index + 1 :]
-        if any(_LOCAL.match(word.text) or word.text.startswith(_OWN_HOSTS) for word in arguments):
+        addresses = [word.text for word in arguments if "://" in word.text]
+        if addresses and all(
+            _LOCAL.match(text) or text.partition("://")[2].startswith(_OWN_HOSTS) for text in addresses
+        ):
             return False
         taken: list[tuple[shell.Word, bool]] = []
         """Words that are sent, and whether each names a file whose content is."""
         if name in _CURLS:
             taken = _data_of(arguments, is_httpie=name in ("http", "https", "xh"))
-            incoming = incoming if _takes_input(name, command.words) else None
+            if _takes_input(name, command.words):
+                taken += [(word, True) for word in command.reads]
+            else:
+                incoming = None
         elif name in _PIPES:
             if name == "openssl" and "s_client" not in texts:
                 return False
             taken = [(word, True) for word in command.reads]
+            if name in _OWN_MACHINES:
+                taken = [entry for entry in taken if _is_store(entry[0].text)]
+                incoming = incoming if incoming is not None and _is_store(incoming.text) else None
             if name in ("mosquitto_pub", "ntfy"):
                 taken += [(word, False) for word in arguments]
         elif name in _MAILERS:
-            taken = [(word, True) for word in (*command.reads, *arguments)]
+            attached = [after for option, after in pairwise(arguments) if option.text in _ATTACHES]
+            taken = [(word, True) for word in (*command.reads, *attached)]
         elif name in _RESOLVERS:
             taken, incoming = [(word, False) for word in arguments], None
         elif name in _GITHUBS:
             if len(arguments) < 2 or arguments[0].text not in _GITHUB_SENDS:
                 return False
-            taken = [
-                (word, word.text.startswith(("@", "~", "/", ".", "$")) or "=@" in word.text) for word in arguments[1:]
-            ]
+            files = [after for option, after in pairwise(arguments) if option.text in ("-F", "--body-file")]
+            if texts[index + 1 : index + 3] == ["gist", "create"]:
+                files += takewhile(lambda word: not word.text.startswith("#"), arguments[2:])
+            files += [word for word in arguments if "=@" in word.text]
+            said = [after for option, after in pairwise(arguments) if option.text in ("-b", "--body", "-n", "--notes")]
+            taken = [*((word, True) for word in files if " " not in word.text), *((word, False) for word in said)]
             incoming = incoming if any(word.text == "-" or word.text.endswith("=-") for word in arguments) else None
         origin = incoming
         for word, is_file in taken:
-            origin = origin or child_origin(word, outputs) or self._named(word.text)
+            origin = origin or _printed_by(word, outputs) or self._named(word.text)
             if origin is None and is_file:
                 path = word.text.rpartition("@")[2].removeprefix("<").partition(";")[0]
                 origin = self._saved(path)
@@ -247,6 +300,16 @@ class _Leak(Flow):
         number, column = self.source.place(line, command.words[0].start, command.words[0].text)
         self.found.append(RuleMatch(SECRET_PATH, value, number, column, ALARM))
         return True
+
+
+def _printed_by(word: shell.Word, outputs: Outputs) -> Origin | None:
+    """What the substitutions of a word print: what the last command of each pipe does."""
+    for child in word.children:
+        read = {id(command.before) for command in child.commands}
+        for command in child.commands:
+            if id(command) not in read and outputs.get(id(command)) is not None:
+                return outputs[id(command)]
+    return child_origin(word, outputs) if any(len(child.commands) < 2 for child in word.children) else None
 
 
 def _senders(texts: Sequence[str]) -> Iterator[int]:
@@ -274,8 +337,10 @@ def _data_of(arguments: Sequence[shell.Word], *, is_httpie: bool) -> list[tuple[
             skip = word is after
         elif text in _OTHER_OPTIONS or text.lower() in _OTHER_OPTIONS:
             skip, in_header = True, text.lower() in _HEADER_OPTIONS
-        elif text[:2] in ("-d", "-F", "-T") and len(text) > 2 and not text.startswith("--"):
-            taken.append((word, "@" in text or text.startswith("-T")))
+        elif (clustered := _CLUSTERED.match(text)) is not None:
+            word = word if len(text) > clustered.end() else after
+            taken.append((word, clustered[1] == "T" or "@" in word.text))
+            skip = word is after
         elif "://" in text or "$" in text or word.children:
             taken.append((word, False))
         elif is_httpie and "@" in text:

@@ -152,7 +152,7 @@ def _before(text: str, match: re.Match[str]) -> str:
     return text[max(0, match.start() - 60) : match.start()].rpartition("\n")[2] if match[0].startswith(".") else ""
 
 
-_ALL_SECRETS = re.compile(r"\btoJSON\(\s{0,4}secrets\s{0,4}\)")
+_ALL_SECRETS = re.compile(r"\btoJSON\(\s{0,4}secrets\s{0,4}\)", re.IGNORECASE)
 _UPLOADS = re.compile(
     r"\b(?:curl|wget)\b[^\n]{0,300}(?:\s-[dFT]|--(?:data|json|form|upload-file|post|body))|\bnc\s|/dev/tcp/"
 )
