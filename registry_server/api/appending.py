@@ -65,7 +65,8 @@ async def append(
 async def _examine(
     service: Service, account: Account, texts: Sequence[str], files: Sequence[bytes], *, is_reserved: bool
 ) -> list[Candidate]:
-    """Examine the statements of a request, and keep its files. ``is_reserved``: whoever examines the files keeps them."""
+    """Examine the statements of a request, and keep its files. ``is_reserved``: there is room for them, and the process that
+    examines them writes them."""
     examining = service.examiners.examine(account, texts, files, keeps=is_reserved and bool(files))
     if is_reserved:
         return await examining

@@ -29,6 +29,7 @@ from registry_server.api.examination import Examination, require_scope
 from registry_server.sequencer.acceptance import check_read
 from registry_server.sequencer.admission import BACKDATING
 from registry_server.sequencer.ledger import Ledger
+from registry_server.sequencer.sequencer import expiring_since
 from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.objects import Objects
@@ -261,14 +262,16 @@ class Staging:
             )
 
     def _keep(self, releases: Sequence[Release]) -> None:
-        """Move the files to the store that only serves stages, and delete the uploads."""
+        """Copy the files to the store that only serves stages. Their uploads expire soon, but are not deleted here: a batch may
+        have found one a moment ago."""
         files = sorted({sha256 for release in releases for sha256 in stages.files_of(release)})
         for sha256 in files:
             data = self._examination.read_blob(sha256)
             if data is None:
                 raise RyeError("blob-missing", f"The blob {sha256} is gone.", "Upload it again.")
             self._staged.put(sha256, data)
-        self._uploads.delete_all(files)
+        for sha256 in files:
+            self._uploads.make_older(sha256, expiring_since(self._settings))
 
     def _bytes(self, sha256: str) -> bytes:
         with database.reader(self._engine) as connection:

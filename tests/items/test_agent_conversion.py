@@ -209,6 +209,24 @@ def test_only_a_plain_description_goes_on(start: str) -> None:
         convert("claude", "x", f"---\ndescription: {start}\nmore: text: here\nand so on\ntools: Read\n---\nText.\n")
 
 
+@pytest.mark.parametrize(
+    "denied",
+    [
+        *("Bash # no shell", "\n  - Bash # no shell", "!!str Bash", '"Bash"x', "[Bash", "- Bash", "`Bash`", "#Bash"),
+        "{Bash: true}",
+    ],
+)
+def test_a_line_that_yaml_reads_in_another_way_blocks_no_tool_by_half(denied: str) -> None:
+    with pytest.raises(NotConvertible):
+        convert("claude", "x", f"---\nname: x\ndescription: a: b\ndisallowedTools: {denied}\n---\nText.\n")
+
+
+@pytest.mark.parametrize("denied", ["{Bash: true}", "3"])
+def test_what_denies_no_tools_by_name_is_refused(denied: str) -> None:
+    with pytest.raises(NotConvertible):
+        convert("claude", "x", f"---\nname: x\ndescription: d\ndisallowedTools: {denied}\n---\nText.\n")
+
+
 @pytest.mark.parametrize("program", ["copilot", "opencode", "gemini", "cursor"])
 def test_other_programs_descriptions_have_one_line(program: str) -> None:
     with pytest.raises(NotConvertible):

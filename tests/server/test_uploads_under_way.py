@@ -357,3 +357,21 @@ class TestKilled:
             assert local.get(f"/{wire.blob_path(ONE)}").content == b"1"
             with database.reader(service.engine) as connection:
                 assert audit.verify(Ledger(connection), service.public) == []
+
+
+def test_staging_takes_no_upload_away_from_a_batch_that_has_found_it(
+    local: LocalRegistry, acme: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = acme.file("a/good")
+    release = acme.release("a/good", data)
+    uploaded = Sequencer._uploaded
+
+    def staged_meanwhile(sequencer: Sequencer, *values: Any) -> frozenset[str]:
+        found = uploaded(sequencer, *values)
+        local.service.staging._keep([release])
+        return found
+
+    monkeypatch.setattr(Sequencer, "_uploaded", staged_meanwhile)
+    answer = local.post("/api/v1/statements", local.token(), json=body(acme.note(release), data))
+    assert answer.status_code == 200
+    assert local.service.public.get(wire.blob_path(release.file.sha256)) == data

