@@ -66,8 +66,9 @@ def _without_all(text: str, namespace: str) -> str:
     dependencies = parse_manifest(text).dependencies
     keys = {line.key: None for line in dependencies if line.id.partition("/")[0] == namespace}
     if not keys:
-        listed = ", ".join(sorted({line.id.partition("/")[0] for line in dependencies})) or "no items"
-        raise RyeError("not-a-dependency", f"rye.toml has no items of {namespace!r}.", f"It has those of: {listed}.")
+        listed = ", ".join(sorted({line.id.partition("/")[0] for line in dependencies}))
+        hint = f"It has items of these: {listed}." if listed else "It lists no items yet; `rye add` adds some."
+        raise RyeError("not-a-dependency", f"rye.toml has no items of {namespace!r}.", hint)
     return remove_dependencies(text, keys)[0]
 
 
