@@ -105,6 +105,7 @@ class WitnessServer(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or the body of an answer waits 40 ms for word that its head arrived
     server_version, sys_version = "rye-witness", ""
     timeout = SILENT_SECONDS
     server: WitnessServer
