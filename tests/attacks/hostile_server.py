@@ -88,6 +88,7 @@ class Connection(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     wbufsize = 0
+    disable_nagle_algorithm = True  # or each answer's body waits 40 ms for the client's word that its head arrived
     server: _Server
 
     @property

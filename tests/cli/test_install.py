@@ -681,6 +681,7 @@ def counting_proxy(target: str, seen: list[tuple[float, str]]) -> ThreadingHTTPS
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # see tests.attacks.hostile_server
 
         def do_GET(self) -> None:
             seen.append((time.monotonic(), self.path))
@@ -698,7 +699,7 @@ def counting_proxy(target: str, seen: list[tuple[float, str]]) -> ThreadingHTTPS
             """Log nothing: the test reads ``seen``."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     return server
 
 

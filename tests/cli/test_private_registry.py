@@ -34,6 +34,7 @@ class Proxy:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # see tests.attacks.hostile_server
 
             def do_GET(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)

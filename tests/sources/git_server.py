@@ -118,6 +118,7 @@ class GitServer(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: GitServer
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # see tests.attacks.hostile_server
 
     def log_message(self, format: str, *args: object) -> None:
         return
