@@ -14,6 +14,7 @@ import pytest
 import registry_server
 import rye
 from rye.storage.verdicts import FACES
+from tests.house.trees import WITH_STATEMENTS, listed, statements
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,21 +40,6 @@ def imports(path: Path) -> tuple[tuple[int, str], ...]:
 def _read(source: str) -> tuple[tuple[int, str], ...]:
     """What :func:`imports` finds. The trees are not kept: they would fill 150 MB."""
     return tuple(_imports(ast.parse(source)))
-
-
-def statements(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and the statements in it, at any depth. No expression holds one, so none is searched."""
-    yield node
-    for child in (child for field in _WITH_STATEMENTS for child in _listed(node, field)):
-        yield from statements(child)
-
-
-_WITH_STATEMENTS = ("body", "handlers", "orelse", "finalbody", "cases")
-
-
-def _listed(node: ast.AST, field: str) -> list[ast.AST]:
-    found = getattr(node, field, None)
-    return found if isinstance(found, list) else []  # an expression may have one of these names: `a if b else c`
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -163,8 +149,8 @@ def names_imported(node: ast.AST) -> Iterator[str]:
         yield from (f"{node.module}.{alias.name}" for alias in node.names)
     elif isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
-    fields = ("orelse",) if isinstance(node, ast.If) and is_for_type_checking(node) else _WITH_STATEMENTS
-    for child in (child for field in fields for child in _listed(node, field)):
+    fields = ("orelse",) if isinstance(node, ast.If) and is_for_type_checking(node) else WITH_STATEMENTS
+    for child in (child for field in fields for child in listed(node, field)):
         yield from names_imported(child)
 
 
