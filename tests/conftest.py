@@ -130,10 +130,15 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown() -> Iterator[None]:
-    """Hints can be followed. Not a fixture: most tests take less time than one that each of them would have."""
+    """Hints can be followed, and no project is left around others. Not fixtures: most tests take less time than one that each
+    of them would have."""
     yield
     if _hints:
         _check_hints()
+    left = [path for path in _projects_of_all if os.path.lexists(path)]
+    for path in left:  # only this test is to blame
+        _projects_of_all.remove(path)
+    assert not left, f"made a project of {left[0].parent}"
 
 
 def _check_hints() -> None:
@@ -144,12 +149,3 @@ def _check_hints() -> None:
     _hints.clear()
     wrong = {command: why for hint in met for command in commands_in(hint) if (why := problem(command)) is not None}
     assert not wrong, wrong
-
-
-@pytest.fixture(autouse=True)
-def _no_project_is_left_around_others() -> Iterator[None]:
-    yield
-    left = [path for path in _projects_of_all if os.path.lexists(path)]
-    for path in left:  # only this test is to blame
-        _projects_of_all.remove(path)
-    assert not left, f"made a project of {left[0].parent}"
