@@ -9,7 +9,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from types import MappingProxyType
@@ -116,11 +118,24 @@ class CloneAttackRunner:
     def __init__(self, base: Path) -> None:
         self.base = base
         self.upstream = Upstream(base / "world")
+        self._made: list[Path] = []
         self._numbers = count()
         self._good: set[tuple[Posture, Words]] = set()
 
     def clone(self, posture: Posture = "given") -> Clone:
-        return Clone(self.upstream, self.base / f"clone{next(self._numbers)}", posture)
+        self._made.append(self.base / f"clone{next(self._numbers)}")
+        return Clone(self.upstream, self._made[-1], posture)
+
+    @contextmanager
+    def removed(self) -> Iterator[None]:
+        """Removes the clones that are made in it; each has hundreds of files."""
+        before, self._made = self._made, []
+        try:
+            yield
+        finally:
+            for base in self._made:
+                shutil.rmtree(base, ignore_errors=True)
+            self._made = before
 
     def agreed(self) -> Clone:
         """The clone of a reader who was shown on a terminal what the honest project contains, and agreed."""
