@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PREFIX ?= $(HOME)/.local
-.PHONY: demo install uninstall zipapp test test-fast test-fast-first test-fast-rest test-pythons test-clients test-outside outside-page test-browser screenshots screens format lint check bench faults fuzz mutate mutate-conformance requirements completion-table command-pages schemas rules-table error-pages dist release clean
+.PHONY: demo install uninstall zipapp test test-thorough test-fast test-fast-first test-fast-rest test-pythons test-clients test-outside outside-page test-browser screenshots screens format lint check bench faults fuzz mutate mutate-conformance requirements completion-table command-pages schemas rules-table error-pages dist release clean
 
 # A .venv whose Python is gone or too old, or that was moved, is made again.
 ifneq ($(wildcard $(VENV)),)
@@ -33,10 +33,15 @@ uninstall:
 	@$(PYTHON) making/install.py uninstall '$(PREFIX)'
 
 # Let Python write bytecode even if the environment forbids it: from the second run on, collecting the tests is three times as fast.
-test test-fast test-fast-first test-fast-rest: export PYTHONDONTWRITEBYTECODE =
+test test-thorough test-fast test-fast-first test-fast-rest: export PYTHONDONTWRITEBYTECODE =
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
+
+# What takes half a minute or more, where make test has faster tests that prove a part of it: releases and the one file, which
+# compile all of Rye, pages after all changes in any order, and the conformance suite for the client in JavaScript.
+test-thorough: $(VENV)/.dev
+	$(BIN)/python -m pytest -m thorough
 
 # For use while you work: takes under a minute on two cores and starts no processes. Two plain runs side by side, each of about half of
 # the work: sharing out single tests would cost as much as most of them take. Failures show no captured log, for the same reason.

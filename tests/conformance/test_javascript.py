@@ -9,7 +9,7 @@ from conformance.reports import read_expected
 from conformance.running import Process, run
 from tests.clients_js.node import CLIENT, command
 
-pytestmark = [pytest.mark.processes, pytest.mark.slow]
+pytestmark = [pytest.mark.processes, pytest.mark.thorough]
 
 LACKS = ("solving",)
 """A feature of clients that install: choosing versions."""

@@ -33,7 +33,7 @@ from tests.scenes.registry import Registry
 from tests.scenes.ssh_agents import OpenSshAgent, needs_sk_dummy, needs_ssh_agent, openssh_agent
 from tests.schemas.test_catalog import check
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.thorough]
 needs_ssh_keygen = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="OpenSSH is not installed")
 PAGE = (ROOT / "docs/how-to/verify-rye.md").read_text("utf-8")
 SOURCES = ("rye", "registry_server", ".ai", "docs", "making")

@@ -14,7 +14,7 @@ import pytest
 from making import zipapp
 from tests.packaging.test_wheel import ROOT, pinned_here
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.thorough]
 
 
 @pytest.fixture(scope="module")

@@ -316,6 +316,7 @@ def test_bytes_that_come_back_show_with_the_next_head(world: World) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("settings", ["", 'read = "namespaces"\n'], ids=["public", "private"])
 def test_in_any_order_nothing_stale_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str) -> None:
     world = World(tmp_path / "data", monkeypatch, settings)
