@@ -32,6 +32,8 @@ from rye.workspace.trusting.trusting_project import accept_project
 from tests.scenes.directive_text import directive
 
 _START = "from rye.cli.start import main; main()"
+QUIET_SECONDS = 0.05
+"""How long a program on a terminal has printed nothing when it is taken to wait for an answer."""
 _KEPT = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "VIRTUAL_ENV", "COVERAGE_PROCESS_START")
 
 
@@ -242,7 +244,7 @@ class Person:
         shown = b""
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
-            if not select.select([ours], [], [], 0.3)[0]:
+            if not select.select([ours], [], [], QUIET_SECONDS)[0]:
                 if running.poll() is not None:
                     break
                 if answer and shown.rstrip().endswith((b"]:", b":")):
