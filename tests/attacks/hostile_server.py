@@ -13,7 +13,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from tests.scenes.prompt_server import PromptServer
 
 Fault = Callable[["Connection"], None]
 """Answers one request its own way."""
@@ -29,7 +31,7 @@ class Seen:
     """Names in lower case."""
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(PromptServer):
     daemon_threads = True
     request_queue_size = 64
 
@@ -88,7 +90,6 @@ class Connection(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     wbufsize = 0
-    disable_nagle_algorithm = True  # or each answer's body waits 40 ms for the client's word that its head arrived
     server: _Server
 
     @property

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -25,6 +25,7 @@ from rye.storage.verdicts import VERDICTS
 from rye.workspace.installing import install_steps
 from tests.scenes.directive_text import SHELL
 from tests.scenes.person import Person
+from tests.scenes.prompt_server import PromptServer
 from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
@@ -675,13 +676,12 @@ class TestNetwork:
             proxy.shutdown()
 
 
-def counting_proxy(target: str, seen: list[tuple[float, str]]) -> ThreadingHTTPServer:
+def counting_proxy(target: str, seen: list[tuple[float, str]]) -> PromptServer:
     """Passes GETs on to a registry and records them."""
     where = urlsplit(target)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # see tests.attacks.hostile_server
 
         def do_GET(self) -> None:
             seen.append((time.monotonic(), self.path))
@@ -698,7 +698,7 @@ def counting_proxy(target: str, seen: list[tuple[float, str]]) -> ThreadingHTTPS
         def log_message(self, format: str, *args: object) -> None:
             """Log nothing: the test reads ``seen``."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = PromptServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     return server
 

@@ -6,13 +6,14 @@ import http.client
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from tests.scenes.person import Person
+from tests.scenes.prompt_server import PromptServer
 from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
@@ -29,12 +30,11 @@ class Proxy:
     """The redirect target of ``/head`` for a client with a valid token."""
     url: str = ""
 
-    def serve(self) -> ThreadingHTTPServer:
+    def serve(self) -> PromptServer:
         proxy = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True  # see tests.attacks.hostile_server
 
             def do_GET(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
@@ -71,7 +71,7 @@ class Proxy:
             def log_message(self, format: str, *arguments: object) -> None:
                 """Print nothing."""
 
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server = PromptServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         self.url = f"http://127.0.0.1:{server.server_port}"
         return server

@@ -11,8 +11,10 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+
+from tests.scenes.prompt_server import PromptServer
 
 _CLEAN = {
     "PATH": os.environ["PATH"],
@@ -92,7 +94,7 @@ class Repository:
         self.git("tag", "-f", *(["-a", "-m", name] if annotated else []), name, commit)
 
 
-class GitServer(ThreadingHTTPServer):
+class GitServer(PromptServer):
     """Serves the bare repositories of a folder as ``/NAME.git``. ``answer``: called with the path before git; its result is
     sent instead, as status and headers."""
 
@@ -118,7 +120,6 @@ class GitServer(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: GitServer
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # see tests.attacks.hostile_server
 
     def log_message(self, format: str, *args: object) -> None:
         return
