@@ -187,6 +187,39 @@ told(
     then=lambda r: r.advise("*", keyset="root", by=r.by_owners()),
     advisories=[["RYE-1"], ["RYE-1"]],
 )
+APART = "Neither of the two replaces or withdraws what the other stated, whatever its number."
+told(
+    "advisory-of-the-owners-withdrawn-by-the-namespace",
+    ADVISORY,
+    APART,
+    then=lambda r: (r.advise("*", keyset="root", by=r.by_owners()), r.advise("<0.0.0-0")),
+    advisories=[["RYE-1"], ["RYE-1"]],
+)
+told(
+    "advisory-of-the-namespace-withdrawn-by-the-owners",
+    ADVISORY,
+    APART,
+    then=lambda r: (r.advise("*"), r.advise("<0.0.0-0", keyset="root", by=r.by_owners())),
+    advisories=[["RYE-1"], ["RYE-1"]],
+)
+told(
+    "advisories-of-both-with-one-number",
+    ADVISORY,
+    APART,
+    then=lambda r: (r.advise("<1.1.0"), r.advise("*", keyset="root", by=r.by_owners())),
+    advisories=[["RYE-1"], ["RYE-1"]],
+)
+told(
+    "advisory-of-the-owners-withdrawn-by-them",
+    ADVISORY,
+    APART,
+    then=lambda r: (
+        r.advise("*", keyset="root", by=r.by_owners()),
+        r.advise("<1.1.0"),
+        r.advise("<0.0.0-0", keyset="root", by=r.by_owners()),
+    ),
+    advisories=[["RYE-1"], []],
+)
 told(
     "advisory-of-the-owners-by-one-owner",
     ADVISORY,

@@ -201,7 +201,7 @@ def _release(record: ReleaseRecord) -> dict[str, Any]:
         "yanked": record.yank is not None,
         "revoked": record.revoked,
         "taken_down": record.takedown is not None,
-        "advisories": [advisory.number for advisory in record.advisories],
+        "advisories": sorted({advisory.number for advisory in record.advisories}),
     }
 
 

@@ -31,9 +31,17 @@ def identifier(advisory: Advisory) -> str:
 
 
 def entries(history: ItemHistory, address: str) -> dict[str, bytes]:
-    """Return the entries of an item's advisories in force, by id."""
+    """Return the entries of an item's advisories in force, by id.
+
+    If the registry's owners and the namespace use one number, the owners' is told, unless they withdrew it.
+    """
     versions = [record.version for record in history.records]
-    return {identifier(advisory): entry(advisory, versions, address) for advisory in history.advisories}
+    told: dict[str, Advisory] = {}
+    for advisory in history.advisories:  # the owners' first
+        known = told.get(identifier(advisory))
+        if known is None or not any(concerns(known, version) for version in versions):
+            told[identifier(advisory)] = advisory
+    return {name: entry(advisory, versions, address) for name, advisory in told.items()}
 
 
 def entry(advisory: Advisory, versions: Iterable[str], address: str) -> bytes:

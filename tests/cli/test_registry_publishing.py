@@ -524,6 +524,29 @@ class TestOwnersStatements:
         (row,) = acme.ok("advisory", "list", "acme/state/reported", "--json").json["advisories"]
         assert (row["number"], row["by"]) == ("REG-1", "registry")
 
+    def test_a_publisher_neither_withdraws_nor_replaces_what_the_registry_s_owners_warn_of(
+        self, acme: Person, registry: Registry
+    ) -> None:
+        acme.release("state/denied")
+        words = ["advisory", "publish", "acme/state/denied", "--number", "REG-2"]
+        bad = [*words, "--severity", "critical", "--range", "*", "--title", "Exfiltrates"]
+        acme.ok(*bad, "--draft-for-registry-owners", "denied.txt")
+        (key,) = [path for path in (registry.data / "keys").iterdir() if path.name.startswith("root")]
+        operator("root", "sign", str(acme.path("denied.txt")), "--key", str(key))
+        acme.ok("advisory", "submit", "denied.txt")
+
+        told = acme.fails("advisory", "withdraw", "acme/state/denied", "REG-2", code="not-an-owner")
+        assert "only they can withdraw it" in told["message"]
+        acme.ok(*words, "--severity", "low", "--range", "<0.0.0-0", "--title", "All fine")
+        (kept,) = acme.ok("advisory", "list", "acme/state/denied", "--json").json["advisories"]
+        assert (kept["by"], kept["title"]) == ("registry", "Exfiltrates")
+
+        acme.ok(*words, "--severity", "low", "--range", "*", "--title", "All fine")
+        both = acme.ok("advisory", "list", "acme/state/denied", "--json").json["advisories"]
+        assert [(row["by"], row["severity"]) for row in both] == [("registry", "critical"), ("owner", "low")]
+        shown = acme.ok("info", "acme/state/denied", "--json").json["advisories"]
+        assert [row["title"] for row in shown] == ["Exfiltrates", "All fine"]
+
 
 class TestSearchAndInfo:
     def test_the_server_s_own_folder_is_a_registry_too(self, acme: Person, registry: Registry) -> None:

@@ -8,13 +8,16 @@ import re
 import zipfile
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from registry_server.interop import osv
 from rye.items.identity import Identity
 from rye.registry.protocol.statements import Advisory
+from rye.registry.trust.records import ItemHistory
 from tests.interop.unchecked_registry import UncheckedRegistry
 from tests.scenes.publisher import now
 from tests.scenes.registry_process import ORIGIN
@@ -164,6 +167,16 @@ class TestOsv:
     def test_a_hostile_title_stays_text(self, title: str) -> None:
         statement = Advisory(ORIGIN, Identity("skill", "acme/pdf"), "1", "*", "low", 1, now(), title)
         assert json.loads(osv.entry(statement, ["1.0.0"], "http://localhost"))["summary"] == title
+
+    def test_of_one_number_the_registry_s_owners_are_heard_unless_they_withdrew_it(self) -> None:
+        item = Identity("skill", "acme/pdf")
+        released: Any = SimpleNamespace(version="1.0.0")
+        ours = Advisory(ORIGIN, item, "R-1", "*", "critical", None, now(), "Exfiltrates")
+        theirs = Advisory(ORIGIN, item, "R-1", "*", "low", 1, now(), "All fine")
+        for first, title in ((ours, "Exfiltrates"), (replace(ours, range="<0.0.0-0"), "All fine")):
+            history = ItemHistory(item, (released,), None, (first, theirs))
+            (document,) = osv.entries(history, "http://localhost").values()
+            assert json.loads(document)["summary"] == title
 
     def test_versions_that_cannot_be_compared_are_affected(self) -> None:
         statement = Advisory(ORIGIN, Identity("skill", "acme/pdf"), "1", "<2", "low", 1, now(), "x")

@@ -53,10 +53,10 @@ export async function readHistory(entries, identity, keysets, owners) {
     } else if (signed?.revoked) continue; // its signers do not count any more
     else if (said.type === "rye.yank/v1") release.yanked = said.state === "yanked";
     else if (said.type === "rye.deprecation/v1") deprecation = said.state === "deprecated" ? said : null;
-    else advisories.set(said.number, said);
+    else advisories.set(`${said.number} ${signed === null}`, said); // neither owners nor namespace replace what the others said
   }
   const isCovered = (version) => ({ range }) => covers(parseRange(range), parseVersion(version));
-  const numbersOf = (version) => [...advisories.values()].filter(isCovered(version)).map((one) => one.number).sort();
+  const numbersOf = (version) => [...advisories.values()].filter(isCovered(version)).map((one) => one.number).filter((number, at, all) => all.indexOf(number) === at).sort();
   for (const [version, release] of releases) release.advisories = numbersOf(version);
   return { releases, deprecation, entries };
 }

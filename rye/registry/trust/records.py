@@ -7,8 +7,9 @@ Rules (docs/reference/statements.md); the log's order decides, never a statement
    (``advisory-signer``).
 2. A version is released once (``release-repeated``), before any other statement about it (``release-unknown``).
 3. Statements signed only with revoked keys do not count: a release is marked ``revoked``, other statements are dropped.
-4. The last yank of a version, the last deprecation, and the last advisory of each number apply. A text that was
-   already in the index has no effect when it is repeated, whatever signatures it carries: a replay changes nothing.
+4. The last yank of a version, the last deprecation, and the last advisory of each number apply, where the registry's owners and
+   the namespace have numbers of their own: neither replaces what the other said. A text that was already in the index has no
+   effect when it is repeated, whatever signatures it carries: a replay changes nothing.
 5. A takedown is signed by the root's owners (``takedown-signer``), about a release and its own files (``release-unknown``,
    ``takedown-foreign``), and permanent: the release stays in the history and is never installed
    (``release-taken-down``).
@@ -133,7 +134,7 @@ def judge(
     releases: dict[str, ReleaseRecord] = {}
     yanks: dict[str, Yank] = {}
     deprecation: Deprecation | None = None
-    advisories: dict[str, Advisory] = {}
+    advisories: dict[tuple[str, bool], Advisory] = {}
     takedowns: dict[str, Takedown] = {}
     number = 0
     said: set[str] = set()
@@ -146,7 +147,7 @@ def judge(
             if not owners.signed(entry.note, position):
                 message = f"The advisory {statement.number} about {identity} is not signed by the registry's owners."
                 raise TrustError("advisory-signer", message)
-            advisories[statement.number] = statement
+            advisories[_slot(statement)] = statement
             continue
         if isinstance(statement, Takedown):
             _check_takedown(statement, entry, releases, owners)
@@ -186,10 +187,16 @@ def judge(
         elif isinstance(statement, Deprecation):
             deprecation = statement if statement.deprecated else None
         else:
-            advisories[statement.number] = statement
-    in_force = tuple(advisories[number] for number in sorted(advisories))
+            advisories[_slot(statement)] = statement
+    in_force = tuple(advisories[slot] for slot in sorted(advisories))
     records = tuple(_fold(record, yanks, takedowns, deprecation, in_force) for record in releases.values())
     return ItemHistory(identity, records, deprecation, in_force)
+
+
+def _slot(advisory: Advisory) -> tuple[str, bool]:
+    """What a later advisory has to share to replace this one: the number, and whether the registry's owners or the namespace
+    state it. Owners sort first."""
+    return advisory.number, advisory.keyset is not None
 
 
 def encode_judged(judged: Judged) -> bytes:

@@ -83,11 +83,22 @@ def draft_advisory(context: Context, request: AdvisoryRequest) -> str:
 
 
 def withdraw_advisory(context: Context, keys: OwnKeys, reference: str, number: str, key: str | None) -> AdvisoryOutcome:
-    """Withdraw an advisory: publish it again with a range that matches no version. Raises RyeError ``no-such-entry``."""
+    """Withdraw an advisory of the namespace: publish it again with a range that matches no version.
+
+    Raises RyeError ``no-such-entry``, and ``not-an-owner`` for one of the registry's owners, who alone can withdraw it.
+    """
     with open_registry(context, registry_of(context, reference), writes=True) as client:
         identity, _ = published(client, reference)
-        known = {advisory.number: advisory for advisory in client.histories([identity])[identity].advisories}
-    if number not in known or is_withdrawn(known[number]):
+        in_force = [one for one in client.histories([identity])[identity].advisories if not is_withdrawn(one)]
+    known = {advisory.number: advisory for advisory in in_force if advisory.keyset is not None}
+    if number not in known and any(advisory.number == number for advisory in in_force):
+        raise RyeError(
+            "not-an-owner",
+            f"The registry's owners stated the advisory {number} about {identity}: only they can withdraw it.",
+            f"Ask them to sign one with an empty range: `rye advisory publish {identity} --number {number} "
+            f"--range '{_NO_VERSION}' … --draft-for-registry-owners FILE`.",
+        )
+    if number not in known:
         raise RyeError(
             "no-such-entry",
             f"{identity} has no advisory {number}.",
