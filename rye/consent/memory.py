@@ -5,8 +5,8 @@ user's file is named by the mark's hash, and its first line says where the mark 
 nanosecond. So agreement goes with a folder that is moved, and with nothing else:
 
 * No mark, or one that this user's Rye did not write here or there: nothing is agreed to, and a yes makes a new mark. A mark that
-  came with a repository, an archive or an image is never taken over, and knowing one is not enough, since neither git nor an
-  unpacked file brings its time.
+  came with a repository is never taken over, and knowing one is not enough, since git does not bring its time. An archive that
+  keeps times to the nanosecond moves a folder like anything else that does.
 * A mark that the recorded folder still has was copied: this checkout is another one. If that cannot be looked at, it counts as
   still there.
 * A mark behind a symbolic link, and one that belongs to another user, counts as none.
@@ -52,7 +52,7 @@ class Mark(Struct, frozen=True):
     text: str
     """64 random hex digits."""
     written: int
-    """When its file was written, in ns. A clone, an archive and an image do not bring it."""
+    """When its file was written, in ns. A clone does not bring it."""
 
 
 def read_mark(root: Path) -> Mark | None:

@@ -36,7 +36,7 @@ class Autorun(Struct, frozen=True):
 
 
 TABLE = (
-    Autorun("Rye itself", (".ai",)),
+    Autorun("Rye itself", (".ai", "rye.toml", "rye.lock")),
     Autorun("git, and every shell prompt that runs git", (".git", ".gitattributes", ".gitmodules", ".gitconfig")),
     Autorun("Mercurial, Jujutsu and Breezy, at every call", (".hg", ".jj", ".bzr")),
     Autorun(

@@ -27,6 +27,8 @@ def found(path: str, head: bytes = b"x", text: str = "", others: dict[str, bytes
 @pytest.mark.parametrize(
     ("path", "action"),
     [
+        ("rye.toml", "read by Rye itself"),
+        ("sub/Rye.Lock", "read by Rye itself"),
         ("CLAUDE.md", "read by Claude Code, as standing instructions"),
         ("references/Claude.MD", "read by Claude Code, as standing instructions"),
         ("AGENTS.md", "read by agent programs, as standing instructions"),

@@ -44,7 +44,7 @@ def test_a_folder_made_unlistable_shows_nothing_to_the_next_call(play: Player, p
         "mv old/x.json .mcp.json",
         "ln old/x.json opencode.json",
         "mkdir objects refs; echo 'ref: refs/heads/x' > HEAD; printf '[core]\\n fsmonitor=./x\\n' > config",
-        "for name in CLAUDE.md agents.md GEMINI.md .envrc; do echo x > $name; done",
+        "for name in CLAUDE.md agents.md GEMINI.md .envrc rye.toml Rye.lock; do echo x > $name; done",
         "mkdir -p x/.claude; echo 1 > x/.claude/settings.json; chmod 0500 x; mkdir .Vscode",
         "mkdir x; mkdir x/.claude; echo 1 > x/.claude/settings.json; chmod 0400 x; mkdir .vscode",
         "chmod 0755 closed; mkdir closed/.claude .vscode",
@@ -70,6 +70,8 @@ def test_what_programs_obey_is_renamed_whatever_was_done_to_hide_it(play: Player
         "agents.md",
         "gemini.md",
         ".envrc",
+        "rye.toml",
+        "rye.lock",
     }
     assert not left & (obeyed | {".vscode", ".husky", ".devcontainer", ".idea", "makefile", "evil.pth"})
 

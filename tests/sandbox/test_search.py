@@ -28,7 +28,18 @@ SCENES, STEPS, OPERATIONS = tries(2, 40), 3, 14
 SECRET = "hunter2"
 PLAIN = ("one", "two", "Lib", "x" * 80, "ключ")
 SECRETS = (".env", ".ENV.local", "id_rsa", "x.pem", ".npmrc")
-OBEYED = (".claude", ".Cursor", "CLAUDE.md", "package.json", ".git", "Makefile", "agents.md", ".vscode", "evil.pth")
+OBEYED = (
+    ".claude",
+    ".Cursor",
+    "CLAUDE.md",
+    "rye.toml",
+    "package.json",
+    ".git",
+    "Makefile",
+    "agents.md",
+    ".vscode",
+    "evil.pth",
+)
 SHAPES = ("HEAD", "objects", "refs", "config", "commondir")
 FOLDER_MODES = (0o755, 0o755, 0o755, 0o700, 0o711, 0o555, 0o311, 0o644, 0o000)
 TOOL = """
