@@ -110,8 +110,9 @@ def find(home: Home, reference: Reference, project: Project | None, namespace: s
     for _, present in entries(home, project, namespace):
         for match in (_is_id, _is_bare_name):
             hits = [entry for entry in present if _of_kind(entry, reference.kind) and match(entry, reference.id)]
-            if len(hits) == 1:
-                return hits[0]
+            exact = [entry for entry in hits if entry.id == reference.id]
+            if len(hits) == 1 or len(exact) == 1:
+                return (exact or hits)[0]
             if hits:
                 raise _ambiguous(reference, hits)
         known.extend(present)

@@ -87,6 +87,32 @@ def test_a_pinned_registrys_namespace_is_no_sources_name(server: GitServer, regi
     assert user.run("install", "-y", "--json").error["code"] == "source-name-taken"
 
 
+def test_names_that_only_hyphens_and_underlines_tell_apart_are_one(registry: Registry, acme: Person) -> None:
+    """A reference reads `-` and `_` alike, so both could not be named any more."""
+    user = registry.user()
+    for name in ("my-kit", "my_kit"):
+        user.write(f"../{name}/pdf/SKILL.md", skill("pdf"))
+    user.ok("add", "../my-kit", "pdf", "-y")
+    refused = user.run("add", "../my_kit", "pdf", "-y", "--json")
+    assert (refused.error["code"], "'my-kit'" in refused.error["message"]) == ("source-name-taken", True)
+    user.ok("add", "../my_kit", "pdf", "--as", "other", "-y")
+    user.ok("render", "skill:my-kit/pdf")
+
+    registry.owner("far-away").release("work/x")
+    user.ok("info", "far-away/work/x")
+    text = user.path("rye.toml").read_text()
+    user.path("rye.toml").write_text(text.replace("other", "far_away"))
+    refused = user.run("install", "-y", "--json")
+    assert (refused.error["code"], "read like 'far-away'" in refused.error["message"]) == ("source-name-taken", True)
+
+
+def test_an_exact_id_wins_over_one_that_is_only_read_alike(tmp_path: Path) -> None:
+    user = Person(tmp_path)
+    for name in ("my-kit", "my_kit"):
+        user.write(f".ai/skills/{name}/SKILL.md", skill(name))
+    assert "my-kit" in user.ok("render", "skill:my-kit").stdout
+
+
 def test_a_namespace_that_a_stranger_claims_later_stops_no_locked_project(
     server: GitServer, registry: Registry, acme: Person
 ) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
-from rye.items.identity import is_segment
+from rye.items.identity import is_segment, lookup_key
 from rye.project.declared_sources import (
     FILE,
     GIT_PREFIX,
@@ -125,16 +125,17 @@ def named(source: Source, manifest: Manifest, name: str | None) -> Source:
             address, _, rev = source.url.rpartition("@")
             hint = f"A tag, a branch or a commit follows a '#': {GIT_PREFIX}{address}#{rev}"
         raise UsageError("bad-argument", f"{chosen!a} is not a valid source name.", hint, what="source name")
-    taken = manifest.sources.get(chosen)
+    key = lookup_key(chosen)  # names that `-` and `_` alone tell apart are one in every reference
+    taken = next((one for one in manifest.sources.values() if lookup_key(one.name) == key), None)
     if isinstance(taken, PathSource) and isinstance(source, PathSource) and _only_other_way(taken, source):
         way = "is editable" if taken.editable else "is copied"
         message = f"The source {chosen!r} in rye.toml {way}, with all of its items."
         hint = "Change `editable` in [sources] of rye.toml, or give this source another name with --as NAME."
         raise RyeError("source-name-taken", message, hint)
     if taken is not None and _place(taken) != _place(source):
-        message = f"rye.toml already has a source {chosen!r}: {taken.spec}."
+        message = f"rye.toml already has a source {taken.name!r}: {taken.spec}."
         raise RyeError("source-name-taken", message, "Give this one another name with --as NAME.")
-    if chosen in manifest.registries or chosen == manifest.namespace:
+    if key in {lookup_key(name) for name in (*manifest.registries, manifest.namespace) if name is not None}:
         message = f"{chosen!r} is already a namespace of a registry or of this project."
         raise RyeError("source-name-taken", message, "Give the source another name with --as NAME.")
     return replace(source, name=chosen)
@@ -145,7 +146,8 @@ def _own_name(source: Source, manifest: Manifest) -> str:
     names = naming.own_names(source)
     if isinstance(source, PathSource):
         return names[0]
-    return next((name for name in names if name not in manifest.sources), names[-1])
+    taken = {lookup_key(name) for name in manifest.sources}
+    return next((name for name in names if lookup_key(name) not in taken), names[-1])
 
 
 def _place(source: Source) -> tuple[str, str]:

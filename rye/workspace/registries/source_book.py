@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from rye.errors import RyeError
+from rye.items.identity import lookup_key
 from rye.project.declared_sources import GIT_PREFIX, Source
 from rye.project.layout import Project
 from rye.project.lock import LockedFile, LockedItem
@@ -52,10 +53,14 @@ def _refuse_pinned(context: Context, sources: Mapping[str, Source], root: Path) 
     name is the source, it stays so: a project must not stop because a stranger registers its name.
     """
     pinned = pinned_namespaces(context.home)
-    clashing = sorted(sources.keys() & pinned.keys())
+    alike = {lookup_key(namespace): namespace for namespace in pinned}
+    clashing = {
+        name: name if name in pinned else alike[lookup_key(name)] for name in sources if lookup_key(name) in alike
+    }
     locked = _locked_sources(root) if clashing else frozenset()
-    for name in clashing:
-        message = f"[sources] {name!r} is also a namespace of the registry {pinned[name]}, which you pinned."
+    for name, namespace in sorted(clashing.items()):
+        also = "is also" if namespace == name else f"is read like {namespace!r},"
+        message = f"[sources] {name!r} {also} a namespace of the registry {pinned[namespace]}, which you pinned."
         hint = "Rename the source with --as NAME, or in [sources] and the dependencies of rye.toml."
         if (name, sources[name].origin) not in locked:
             raise RyeError("source-name-taken", message, hint)
