@@ -31,7 +31,7 @@ from rye.registry.marketplaces import (
     codex_marketplace,
     well_known,
 )
-from rye.registry.trust.records import find_locked
+from rye.registry.trust.records import ReleaseRecord, find_locked
 from rye.workspace.context import Context
 from rye.workspace.registries.registry_access import project_sources
 
@@ -42,8 +42,8 @@ class Exported(Struct, frozen=True):
     """The result of an export."""
 
     items: tuple[str, ...]
-    left_out: tuple[str, ...]
-    """Items whose release was withdrawn by its registry."""
+    left_out: Mapping[str, str]
+    """Items whose release is withdrawn, and why, as the end of a sentence."""
     refused: tuple[Refused, ...]
     changed: int
     """The number of files that were written or removed."""
@@ -67,7 +67,8 @@ def export(context: Context, project: Project, form: Form, folder: Path) -> Expo
     gone = withdrawn(context, read, rows)
     files, items, refused = exported(context, read, [row for row in rows if row.identity not in gone], form)
     changed = write_export(folder, files)
-    return Exported(tuple(items), tuple(sorted(map(str, gone))), tuple(refused), changed)
+    left_out = {str(identity): gone[identity] for identity in sorted(gone)}
+    return Exported(tuple(items), left_out, tuple(refused), changed)
 
 
 def target_of(form: Form) -> Target:
@@ -75,18 +76,29 @@ def target_of(form: Form) -> Target:
     return target("codex" if form == "well-known" else form)
 
 
-def withdrawn(context: Context, read: ReadProject, rows: Sequence[LockedItem]) -> set[Identity]:
-    """Return the items whose locked release was yanked or taken down, or whose signing key was revoked."""
+def withdrawn(context: Context, read: ReadProject, rows: Sequence[LockedItem]) -> dict[Identity, str]:
+    """Return the items whose locked release was yanked or taken down, or whose signing key was revoked, and which of these."""
     rows = [row for row in rows if row.source is None]
     if not rows:
-        return set()
+        return {}
     with project_sources(context, read.manifest, read.project.root) as sources:
         histories = sources.releases(row.identity for row in rows)
-        return {
-            row.identity
+        records = {
+            row.identity: find_locked(histories.get(row.identity), row.identity, row.version, row.sha256)
             for row in rows
-            if find_locked(histories.get(row.identity), row.identity, row.version, row.sha256).is_withdrawn
         }
+        return {identity: _why(record) for identity, record in records.items() if record.is_withdrawn}
+
+
+def _why(record: ReleaseRecord) -> str:
+    """Why a withdrawn release is one, as the end of a sentence."""
+    if record.takedown is not None:
+        return "the registry's owners took files of it down"
+    if record.yank is not None:
+        return "its release was yanked"
+    if record.revoked:
+        return "its signing key was revoked, by its owners or by you"
+    return record.held
 
 
 def exported(

@@ -40,7 +40,7 @@ def require(
     signed = verified_before(home, items)
     unknown = [item for item in items if item.identity not in signed]
     if unknown:
-        _refuse_distrusted(home, unknown)
+        refuse_distrusted(home, unknown)
         if verify is None:
             raise unverified(unknown, "no registry was asked.")
         signed.update(verify(unknown))
@@ -48,8 +48,8 @@ def require(
     return signed
 
 
-def _refuse_distrusted(home: Home, items: Sequence[LockedItem]) -> None:
-    """Say of a row whose key this user revoked that it was, whether or not a registry can be asked."""
+def refuse_distrusted(home: Home, items: Sequence[LockedItem]) -> None:
+    """Raise RyeError ``signer-revoked`` for a row whose key this user revoked, whether or not a registry can be asked."""
     distrusted = distrusted_keys(home)
     for item in items:
         if item.signer in distrusted:

@@ -89,6 +89,13 @@ def test_nothing_new_of_a_revoked_key_is_installed(user: Person, scene: tuple[Re
     assert "revoked" in refused.stdout + refused.stderr
 
 
+def test_a_bundle_has_nothing_of_a_revoked_key(user: Person) -> None:
+    user.ok("mirror", "--bundle", "before.zip")
+    user.ok("trust", "revoke", "acme", "--yes")
+    user.fails("mirror", "--bundle", "after.zip", code="signer-revoked")
+    assert not user.path("after.zip").exists()
+
+
 def test_a_key_that_is_trusted_again_counts_again(user: Person) -> None:
     user.ok("trust", "revoke", "acme", "--yes")
     assert states(user) == {"revoked"}

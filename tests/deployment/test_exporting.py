@@ -191,6 +191,13 @@ def test_what_was_yanked_leaves_every_export(registry: Registry, tmp_path: Path)
     done = user.ok("deploy", "export", "--for", "claude", "out", "--json").json
     assert (done["withdrawn"], done["items"]) == (["skill:acme/gone"], ["acme/kept"])
     assert not user.path("out/plugins/acme/skills/gone").exists()
+    assert (
+        "skill:acme/gone is not in the export: its release was yanked."
+        in user.ok("deploy", "export", "--for", "claude", "out").stderr
+    )
+    user.ok("trust", "revoke", author.fingerprint(), "--yes")
+    told = user.ok("deploy", "export", "--for", "claude", "out").stderr
+    assert "skill:acme/kept is not in the export: its signing key was revoked, by its owners or by you." in told
     run("export", "--plugins", str(plugins), "--data", str(registry.data))
     assert not (plugins / "plugins/acme/skills/gone").exists()
     index = json.loads((plugins / "acme/.well-known/agent-skills/index.json").read_text())

@@ -49,8 +49,8 @@ def export(session: Session, project: Project, form: Form, folder: Path) -> int:
     from rye.deployment.exporting import export as export_items  # asks registries, which a deploy does not
 
     done = export_items(session, project, form, folder)
-    for item in done.left_out:
-        session.console.warn(f"{item} was withdrawn from its registry, so it is not in the export.")
+    for item, why in done.left_out.items():
+        session.console.warn(f"{item} is not in the export: {why}.")
     for row in done.refused:
         session.console.warn(f"{row.code}: {row.item} is not in the export: {row.message}", row.hint)
     count = len(done.items)

@@ -16,6 +16,7 @@ from rye.registry.airgap import WantedPart, write_airgap
 from rye.registry.mirroring import Mirrored
 from rye.registry.store.state import StateStore
 from rye.registry.transport.factory import open_transport
+from rye.verified.require import refuse_distrusted
 from rye.workspace.registries.registry_access import configured, open_registry, reading_token
 
 if TYPE_CHECKING:
@@ -57,7 +58,10 @@ class AirgapOutcome(Struct, frozen=True):
 
 
 def write_airgap_file(context: Context, file: Path) -> AirgapOutcome:
-    """Write what the project's lock needs to one file. Raises RyeError ``offline``, ``empty-lock``, ``other-registry``."""
+    """Write what the project's lock needs to one file.
+
+    Raises RyeError ``offline``, ``empty-lock``, ``other-registry``, ``signer-revoked``.
+    """
     _refuse_offline(context)
     project = require_project(context.cwd)
     lock = read_lock(project)
@@ -72,6 +76,7 @@ def write_airgap_file(context: Context, file: Path) -> AirgapOutcome:
             f"The file contains only items from registries. It does not contain items from {', '.join(from_sources)}.",
             "The machine that installs from the file needs access to these repositories or folders, or a cached copy.",
         )
+    refuse_distrusted(context.home, lock.items)
     store = StateStore(context.home.registries)
     wanted = _wanted(context, lock)
 
