@@ -24,6 +24,7 @@ WORKERS = 16
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or each body waits 40 ms for word that its head arrived
 
     def do_GET(self) -> None:
         self.send_response(200)
