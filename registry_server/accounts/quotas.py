@@ -15,7 +15,7 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 
@@ -29,15 +29,28 @@ from rye.registry.protocol.statements import Release
 
 
 @dataclass(slots=True)
-class _Upload:
-    """A pending upload."""
+class _Hold:
+    """An owner's part in a pending upload, which counts for this owner."""
 
-    token: str
-    size: int
     writers: int = 0
     """Requests that may still write it, or that came with it and are not answered."""
-    is_spare: bool = False
-    """Whether it came only with requests that were refused: nobody who waits, or uploaded it for later, needs it."""
+    is_wanted: bool = False
+    """Whether the owner uploaded it for later, or with statements that may be in the log."""
+
+
+@dataclass(slots=True)
+class _Upload:
+    """A pending upload, which counts once for all of them together."""
+
+    size: int
+    is_older: bool = False
+    """Whether it came through another process, or before the start: nobody here knows who waits for it."""
+    holds: dict[str, _Hold] = field(default_factory=dict)
+    """By owner; one at least."""
+
+    @property
+    def is_needed(self) -> bool:
+        return self.is_older or any(hold.writers or hold.is_wanted for hold in self.holds.values())
 
 
 class Quotas:
@@ -57,7 +70,9 @@ class Quotas:
         self._uploads: dict[str, _Upload] = {}
         """By SHA-256."""
         self._kept: Counter[str] = Counter()
-        """Token → bytes of its pending uploads."""
+        """Owner → bytes of the pending uploads that count for it."""
+        self._here = 0
+        """Bytes of :attr:`_uploads`."""
         self._others = 0
         """Bytes of pending uploads that came through other processes, or before the start, as of the last listing."""
 
@@ -91,64 +106,74 @@ class Quotas:
                 if not counts[owner]:
                     del counts[owner]
 
-    def fits(self, token: str, size: int) -> bool:
-        """Whether the token may keep an upload of this size in addition to its others."""
+    def fits(self, owner: str, size: int) -> bool:
+        """Whether the owner may keep an upload of this size in addition to its others."""
         with self._lock:
-            return self._kept[token] + size <= self._uploads_bytes
+            return self._kept[owner] + size <= self._uploads_bytes
 
-    def keep(self, token: str, sha256: str, size: int) -> bool:
-        """Count an upload of a token that is about to be written, in place of an earlier upload of the same bytes. False: it
-        does not fit, and nothing was counted."""
+    def keep(self, owner: str, sha256: str, size: int) -> bool:
+        """Count an upload that is about to be written, which this owner wants to be there later. False: it does not fit, and
+        nothing was counted."""
         with self._lock:
-            if not self._has_room(token, size):
+            if not self._has_room(owner, {sha256: size}):
                 return False
-            earlier = self._uploads.get(sha256)
-            self._drop(sha256)
-            self._add(token, sha256, size, earlier.writers + 1 if earlier is not None else 1)
+            hold = self._hold(owner, sha256, size)
+            hold.writers += 1
+            hold.is_wanted = True
+            self._leave_to_others(sha256)
             return True
 
     def reserve(
-        self, token: str, sizes: Mapping[str, int], exists: Callable[[str], bool] = lambda _sha256: False
+        self, owner: str, sizes: Mapping[str, int], exists: Callable[[str], bool] = lambda _sha256: False
     ) -> bool:
-        """Count uploads of a token that are about to be written, sizes by SHA-256. Those that are pending already stay
-        counted for their owner. False: the others do not fit, and nothing was counted.
+        """Count uploads that are about to be written for statements of this owner, sizes by SHA-256. False: they do not fit,
+        and nothing was counted.
 
-        ``exists``: whether one of the others was uploaded through another process, or before the start.
+        ``exists``: whether one that is not pending was uploaded through another process, or before the start.
         """
         with self._lock:
-            new = [sha256 for sha256 in sizes if sha256 not in self._uploads]
-            if not self._has_room(token, sum(sizes[sha256] for sha256 in new)):
+            if not self._has_room(owner, sizes):
                 return False
-            for sha256 in new:
-                self._add(token, sha256, sizes[sha256], 0)
-                self._uploads[sha256].is_spare = not exists(sha256)
-            for sha256 in sizes:
-                self._uploads[sha256].writers += 1
+            for sha256, size in sizes.items():
+                is_new = sha256 not in self._uploads
+                self._hold(owner, sha256, size).writers += 1
+                if is_new:
+                    self._uploads[sha256].is_older = exists(sha256)
             return True
 
     def settle(
         self,
+        owner: str,
         hashes: Iterable[str],
         exists: Callable[[str], bool],
         give_back: Callable[[str], None] | None = None,
     ) -> None:
-        """A request that :meth:`keep` or :meth:`reserve` was called for writes these no more. Those that do not exist count no
-        longer, unless another request may still write them.
+        """A request of this owner that :meth:`keep` or :meth:`reserve` was called for writes these no more. Those that do not
+        exist count no longer, unless another request may still write them.
 
         ``give_back``: the request was refused; called for each that exists and that nobody needs any more, before anybody can
-        begin to need it.
+        begin to need it. It counts until it is gone.
         """
         with self._lock:
             for sha256 in hashes:
                 upload = self._uploads[sha256]
-                upload.writers -= 1
-                upload.is_spare &= give_back is not None
-                if upload.writers:
-                    continue
-                if not exists(sha256):
-                    self._drop(sha256)
-                elif upload.is_spare and give_back is not None:
-                    give_back(sha256)
+                hold = upload.holds[owner]
+                hold.writers -= 1
+                hold.is_wanted |= give_back is None
+                if not hold.writers and not exists(sha256):
+                    self._drop(sha256, owner)
+                else:
+                    self._give_back(sha256, give_back)
+
+    def let_go(self, owner: str, hashes: Iterable[str], give_back: Callable[[str], None]) -> None:
+        """This owner needs these uploads no more. ``give_back``: as for :meth:`settle`. Uploads that it has no part in are left
+        alone."""
+        with self._lock:
+            for sha256 in hashes:
+                upload = self._uploads.get(sha256)
+                if upload is not None and owner in upload.holds:
+                    upload.holds[owner].is_wanted = False
+                    self._give_back(sha256, give_back)
 
     def forget(self, hashes: Iterable[str]) -> None:
         """Count these uploads no longer: they were published. Those that a request may write again stay until it has."""
@@ -158,7 +183,11 @@ class Quotas:
     def written(self) -> Set[str]:
         """Return the pending uploads that no request writes now."""
         with self._lock:
-            return {sha256 for sha256, upload in self._uploads.items() if not upload.writers}
+            return {
+                sha256
+                for sha256, upload in self._uploads.items()
+                if not any(hold.writers for hold in upload.holds.values())
+            }
 
     def update(self, present: Mapping[str, int], written: Set[str]) -> None:
         """Update from a listing of the store, of sizes by SHA-256: uploads that are gone were published or have expired.
@@ -173,27 +202,54 @@ class Quotas:
     def kept_bytes(self) -> int:
         """Size of all pending uploads. Several processes on one store know of each other's from listings alone."""
         with self._lock:
-            return self._others + self._kept.total()
+            return self._others + self._here
 
-    def _has_room(self, token: str, size: int) -> bool:
-        everything = self._others + self._kept.total() + size
-        return self._kept[token] + size <= self._uploads_bytes and everything <= self._every_upload_bytes
+    def _has_room(self, owner: str, sizes: Mapping[str, int]) -> bool:
+        """Whether the uploads fit that do not count yet, for this owner and for all together."""
+        fresh = {sha256: size for sha256, size in sizes.items() if sha256 not in self._uploads}
+        own = sum(size for sha256, size in sizes.items() if sha256 in fresh or owner not in self._uploads[sha256].holds)
+        everything = self._others + self._here + sum(fresh.values())
+        return self._kept[owner] + own <= self._uploads_bytes and everything <= self._every_upload_bytes
 
-    def _add(self, token: str, sha256: str, size: int, writers: int) -> None:
-        self._uploads[sha256] = _Upload(token, size, writers)
-        self._kept[token] += size
+    def _hold(self, owner: str, sha256: str, size: int) -> _Hold:
+        """The owner's part in an upload, which counts from now on."""
+        upload = self._uploads.get(sha256)
+        if upload is None:
+            upload = self._uploads[sha256] = _Upload(size)
+            self._here += size
+        if owner not in upload.holds:
+            upload.holds[owner] = _Hold()
+            self._kept[owner] += upload.size
+        return upload.holds[owner]
+
+    def _give_back(self, sha256: str, give_back: Callable[[str], None] | None) -> None:
+        self._leave_to_others(sha256)
+        if give_back is not None and not self._uploads[sha256].is_needed:
+            give_back(sha256)
+
+    def _leave_to_others(self, sha256: str) -> None:
+        """Count an upload no longer for owners who need it no more, as long as it counts for another."""
+        holds = self._uploads[sha256].holds
+        for owner, hold in list(holds.items()):
+            if not hold.writers and not hold.is_wanted and len(holds) > 1:
+                self._drop(sha256, owner)
 
     def _forget(self, hashes: Iterable[str]) -> None:
         for sha256 in hashes:
-            if sha256 in self._uploads and not self._uploads[sha256].writers:
-                self._drop(sha256)
+            upload = self._uploads.get(sha256)
+            for owner, hold in list(upload.holds.items()) if upload is not None else ():
+                if not hold.writers:
+                    self._drop(sha256, owner)
 
-    def _drop(self, sha256: str) -> None:
-        upload = self._uploads.pop(sha256, None)
-        if upload is not None:
-            self._kept[upload.token] -= upload.size
-            if not self._kept[upload.token]:
-                del self._kept[upload.token]
+    def _drop(self, sha256: str, owner: str) -> None:
+        upload = self._uploads[sha256]
+        del upload.holds[owner]
+        self._kept[owner] -= upload.size
+        if not self._kept[owner]:
+            del self._kept[owner]
+        if not upload.holds:
+            del self._uploads[sha256]
+            self._here -= upload.size
 
 
 _QUOTA = re.compile(r"([a-z0-9_-]+)=([1-9][0-9]{0,17})")

@@ -59,7 +59,7 @@ async def append(
             raise
         finally:
             if reserved is not None:
-                service.settle(reserved, is_refused=is_refused)
+                service.settle(account, reserved, is_refused=is_refused)
 
 
 async def _examine(

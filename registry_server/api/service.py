@@ -7,7 +7,7 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -137,7 +137,7 @@ class Service:
         self.fill_lists = filling(self.public, analyses)
         analyst = Analyst(self._reading, self.public, analyses, self._is_busy)
         self.examiners = Examiners(examination, self.origin, settings, analyst)
-        self.staging = Staging(self.engine, self.origin, *stores, self.staged, examination, settings)
+        self.staging = Staging(self.engine, self.origin, *stores, self.staged, examination, settings, self.let_go)
         self.token_lookup = TokenLookup(self.engine)
         self.issuers = Issuers()
         self.sign_in = SignIn(self.issuers.get(settings.oidc_issuer) if settings.oidc_issuer else None, settings)
@@ -330,7 +330,7 @@ class Service:
         try:
             self.uploads.put_soon(sha256, content)  # durable before the batch that publishes it is committed
         finally:
-            self.settle([sha256])
+            self.settle(account, [sha256])
         self._sweep()
 
     def _full(self, account: Account, size: int) -> RyeError:
@@ -359,18 +359,23 @@ class Service:
         sizes = {sha256: len(content) for sha256, content in by_hash(contents).items()}
         return list(sizes) if self.quotas.reserve(account.owner, sizes, self._is_uploaded) else None
 
-    def settle(self, hashes: Sequence[str], *, is_refused: bool = False) -> None:
-        """These uploads are written, or are not going to be: those that do not exist count no longer.
+    def settle(self, account: Account, hashes: Sequence[str], *, is_refused: bool = False) -> None:
+        """These uploads of the account are written, or are not going to be: those that do not exist count no longer.
 
-        ``is_refused``: neither they nor the statements that came with them are in the log. Those that no other request needs
-        expire in some minutes, and count until then. They are not deleted at once: a batch, of any server, may have found one a
+        ``is_refused``: neither they nor the statements that came with them are in the log. Those that nobody else needs expire
+        in some minutes, and count until then. They are not deleted at once: a batch, of any server, may have found one a
         moment ago, and takes nothing that expires as soon as that (:func:`registry_server.sequencer.sequencer.expiring_since`).
         """
         self.quotas.settle(
+            account.owner,
             hashes,
             lambda sha256: not self.uploads.is_local or self._is_uploaded(sha256),
             self._expire_soon if is_refused else None,
         )
+
+    def let_go(self, account: Account, hashes: Iterable[str]) -> None:
+        """The account needs these uploads no more. They expire as in :meth:`settle`, unless somebody else needs them."""
+        self.quotas.let_go(account.owner, hashes, self._expire_soon)
 
     def _is_uploaded(self, sha256: str) -> bool:
         return self.uploads.modified(sha256) is not None

@@ -15,7 +15,7 @@ A token with the scope ``stage`` sees only what it staged itself. A hidden stage
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
@@ -29,7 +29,6 @@ from registry_server.api.examination import Examination, require_scope
 from registry_server.sequencer.acceptance import check_read
 from registry_server.sequencer.admission import BACKDATING
 from registry_server.sequencer.ledger import Ledger
-from registry_server.sequencer.sequencer import expiring_since
 from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.objects import Objects
@@ -56,7 +55,9 @@ class Staging:
         staged: Objects,
         examination: Examination,
         settings: Settings,
+        let_go: Callable[[Account, Iterable[str]], None],
     ) -> None:
+        """``let_go``: told of the files that an account has staged, and whose uploads it needs no more."""
         self._engine = engine
         self._origin = origin
         self._public = public
@@ -64,6 +65,7 @@ class Staging:
         self._staged = staged
         self._examination = examination
         self._settings = settings
+        self._let_go = let_go
         self._swept = time.monotonic()
 
     def add(self, account: Account, texts: Sequence[str], address: str) -> list[wire.StageRow]:
@@ -94,7 +96,7 @@ class Staging:
                     )
                 _refuse_taken_down(ledger, stages.files_of(release))
             self._check_shares(connection, account, releases)
-        self._keep(releases)
+        files = self._keep(releases)
         rows = []
         with database.change(self._engine) as connection:
             self._check_shares(connection, account, releases)
@@ -107,6 +109,7 @@ class Staging:
                     detail = {"release": f"{release.identity}@{release.version}", "sha256": release.file.sha256}
                     self._record(connection, moment, "stage.create", stage.id, account, address, detail)
                 rows.append(self._row(connection, stage))
+        self._let_go(account, files)
         return rows
 
     def listing(self, account: Account, *, everything: bool) -> list[wire.StageRow]:
@@ -261,17 +264,15 @@ class Staging:
                 "Try again later. The operator can raise `stages_bytes`.",
             )
 
-    def _keep(self, releases: Sequence[Release]) -> None:
-        """Copy the files to the store that only serves stages. Their uploads expire soon, but are not deleted here: a batch may
-        have found one a moment ago."""
+    def _keep(self, releases: Sequence[Release]) -> list[str]:
+        """Copy the files to the store that only serves stages. Return their SHA-256."""
         files = sorted({sha256 for release in releases for sha256 in stages.files_of(release)})
         for sha256 in files:
             data = self._examination.read_blob(sha256)
             if data is None:
                 raise RyeError("blob-missing", f"The blob {sha256} is gone.", "Upload it again.")
             self._staged.put(sha256, data)
-        for sha256 in files:
-            self._uploads.make_older(sha256, expiring_since(self._settings))
+        return files
 
     def _bytes(self, sha256: str) -> bytes:
         with database.reader(self._engine) as connection:

@@ -139,7 +139,7 @@ class TestMetrics:
     def test_uploads_of_other_processes_count_from_the_next_listing(self) -> None:
         quotas = Quotas(1, 100)
         quotas.keep("t", "a", 10)
-        quotas.settle(["a"], lambda _: True)
+        quotas.settle("t", ["a"], lambda _: True)
         quotas.update({"a": 10, "b": 7}, quotas.written())
         assert quotas.kept_bytes == 17
         quotas.forget(["a", "unknown"])

@@ -102,7 +102,7 @@ def test_a_share_is_given_back() -> None:
     with few.place("a"), few.place("b"), pytest.raises(RyeError, match="requests running"), few.place("a"):
         pass
     quotas.keep("a", "x", 80)
-    quotas.settle(["x"], lambda _: True)
+    quotas.settle("a", ["x"], lambda _: True)
     assert not quotas.fits("a", 30)
     assert quotas.fits("b", 30)
     quotas.update({}, quotas.written())
@@ -117,10 +117,73 @@ def test_an_upload_is_counted_and_refused_in_one_step() -> None:
     assert not quotas.keep("b", "z", 80)
     assert quotas.keep("b", "z", 70)
     assert not quotas.reserve("c", {"w": 1})
+    assert not quotas.reserve("b", {"x": 80})  # it counts for everybody who has a part in it
+    quotas.settle("b", ["z"], lambda _: False)
     assert quotas.reserve("b", {"x": 80})
-    quotas.settle(["x", "z"], lambda _: False)
+    assert quotas.kept_bytes == 80  # but once for all of them
+    quotas.settle("a", ["x"], lambda _: False)
     assert quotas.kept_bytes == 80  # one request may still write it
     quotas.forget(["x"])
     assert quotas.kept_bytes == 80
-    quotas.settle(["x"], lambda _: False)
+    quotas.settle("b", ["x"], lambda _: False)
     assert quotas.kept_bytes == 0
+
+
+class TestSeveralOwners:
+    """An upload that several brought is there until none of them needs it."""
+
+    def brought(self) -> tuple[Quotas, list[str]]:
+        quotas = Quotas(9, 100)
+        for owner in ("a", "b"):
+            assert quotas.keep(owner, "x", 80)
+            quotas.settle(owner, ["x"], lambda _: True)
+        return quotas, []
+
+    def test_the_last_one_gives_it_back(self) -> None:
+        quotas, given = self.brought()
+        quotas.let_go("stranger", ["x", "unknown"], given.append)
+        quotas.let_go("a", ["x"], given.append)
+        quotas.let_go("a", ["x"], given.append)
+        assert given == []
+        assert (quotas.fits("a", 100), quotas.fits("b", 21)) == (True, False)
+        quotas.let_go("b", ["x"], given.append)
+        assert given == ["x"]
+        assert not quotas.fits("b", 21), "it counts until it is gone"
+        quotas.update({}, quotas.written())
+        assert quotas.fits("b", 100)
+        assert quotas.kept_bytes == 0
+
+    def test_a_refused_request_gives_back_nothing_that_its_own_account_or_another_uploaded(self) -> None:
+        quotas, given = self.brought()
+        for owner in ("a", "c"):
+            assert quotas.reserve(owner, {"x": 80})
+            quotas.settle(owner, ["x"], lambda _: True, given.append)
+        quotas.let_go("a", ["x"], given.append)
+        assert given == []
+        assert quotas.fits("c", 100)
+
+    def test_a_request_under_way_needs_it(self) -> None:
+        quotas, given = self.brought()
+        assert quotas.reserve("c", {"x": 80})
+        for owner in ("a", "b"):
+            quotas.let_go(owner, ["x"], given.append)
+        assert given == []
+        quotas.settle("c", ["x"], lambda _: True, given.append)
+        assert given == ["x"]
+
+    def test_who_brings_it_once_more_needs_it_again(self) -> None:
+        quotas, given = self.brought()
+        for owner in ("a", "b"):
+            quotas.let_go(owner, ["x"], given.append)
+        assert quotas.keep("a", "x", 80)
+        assert quotas.fits("b", 100)
+        quotas.settle("a", ["x"], lambda _: True)
+        assert quotas.reserve("c", {"x": 80})
+        quotas.settle("c", ["x"], lambda _: True, given.append)
+        assert given == ["x"]
+
+    def test_the_same_upload_again_takes_no_more_room(self) -> None:
+        quotas, _ = self.brought()
+        assert quotas.keep("a", "x", 80)
+        quotas.settle("a", ["x"], lambda _: True)
+        assert (quotas.fits("a", 20), quotas.fits("a", 21), quotas.kept_bytes) == (True, False, 80)

@@ -14,19 +14,23 @@ from typing import Any
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
 from registry_server.accounts import registry_keys
 from registry_server.api.examination import Examination
 from registry_server.api.examiners import NOBODY
 from registry_server.sequencer.ledger import Ledger
-from registry_server.sequencer.sequencer import Receipt, Sequencer
+from registry_server.sequencer.sequencer import Receipt, Sequencer, expiring_since
 from registry_server.storage import database
 from registry_server.storage.objects import Folder
 from registry_server.upkeep import audit
 from rye.errors import RyeError
+from rye.items.identity import Identity
 from rye.registry.protocol import wire
+from rye.registry.protocol.statements import AttachedFile, Release
+from rye.signing.sign_item import sign
 from tests.scenes.local_registry import LocalRegistry
-from tests.scenes.publisher import Publisher, error_code
+from tests.scenes.publisher import Publisher, error_code, now
 
 pytestmark = pytest.mark.processes
 
@@ -280,6 +284,29 @@ class TestRefused:
         self.sweep(local, monkeypatch)
         assert kept(local) == [SHA256]
 
+    @pytest.mark.parametrize("is_local", [True, False], ids=["before a sweep", "bucket"])
+    def test_files_that_stay_for_a_day_count_for_who_sent_them_and_are_bounded(
+        self, local: LocalRegistry, other: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch, is_local: bool
+    ) -> None:
+        """In a bucket, and when a sweep is due, a refused request's files do not expire sooner than others."""
+        service, token = local.service, local.token()
+        monkeypatch.setattr(service.uploads, "is_local", is_local)
+        monkeypatch.setattr(service.quotas, "_uploads_bytes", 250_000)
+        if is_local:
+            monkeypatch.setattr(service, "_is_sweep_due", lambda: True)
+        codes, sizes = [], 0
+        for number in range(4):
+            more = bytes([number]) * 100_000
+            sent = {**other, "blobs": [*other["blobs"], base64.b64encode(more).decode()]}
+            codes.append(error_code(local.post("/api/v1/statements", token, json=sent)))
+            sizes = sum(size for _, size, _ in service.uploads.listing())
+            assert counted(local) == service.quotas.kept_bytes == sizes
+        assert codes == ["version-exists", "version-exists", "uploads-full", "uploads-full"]
+        assert 200_000 < sizes < 250_000
+        assert local.blob(b"another's", local.token()).status_code == 201
+        self.sweep(local, monkeypatch, seconds=25 * 3600)
+        assert (kept(local), counted(local), service.quotas.kept_bytes) == ([], 0, 0)
+
     @pytest.mark.parametrize("code", ["publish-timeout", "storage-full", "writer-silent"])
     def test_files_of_a_request_that_may_be_in_the_log_stay(
         self, local: LocalRegistry, acme: Publisher, monkeypatch: pytest.MonkeyPatch, code: str
@@ -362,16 +389,60 @@ class TestKilled:
 def test_staging_takes_no_upload_away_from_a_batch_that_has_found_it(
     local: LocalRegistry, acme: Publisher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = acme.file("a/good")
+    data, token = acme.file("a/good"), local.token()
     release = acme.release("a/good", data)
+    account = local.service.account(token)
+    assert account is not None
     uploaded = Sequencer._uploaded
 
     def staged_meanwhile(sequencer: Sequencer, *values: Any) -> frozenset[str]:
         found = uploaded(sequencer, *values)
-        local.service.staging._keep([release])
+        local.service.let_go(account, local.service.staging._keep([release]))
         return found
 
     monkeypatch.setattr(Sequencer, "_uploaded", staged_meanwhile)
-    answer = local.post("/api/v1/statements", local.token(), json=body(acme.note(release), data))
+    answer = local.post("/api/v1/statements", token, json=body(acme.note(release), data))
     assert answer.status_code == 200
     assert local.service.public.get(wire.blob_path(release.file.sha256)) == data
+
+
+class TestStaged:
+    """What is staged is kept elsewhere, so its upload expires soon, unless somebody else waits for it."""
+
+    @staticmethod
+    def skill(publisher: Publisher) -> tuple[bytes, Release]:
+        """A skill with an attached file."""
+        text = "---\nname: pdf\ndescription: Work\nmetadata:\n  version: 1.0.0\n---\n\n# pdf\n"
+        data = sign(text, "skill", "SKILL.md", publisher.key, now()).encode()
+        release = publisher.release("pdf", data, identity=Identity("skill", f"{publisher.namespace}/pdf"))
+        attached = AttachedFile("notes.txt", len(OTHER), SHA256)
+        return data, replace(
+            release, file=replace(release.file, suffix="SKILL.md"), attached=(attached,), capabilities=()
+        )
+
+    def stage(self, local: LocalRegistry, publisher: Publisher, token: str) -> None:
+        data, draft = self.skill(publisher)
+        assert local.blob(data, token).status_code == 201
+        answer = local.post("/api/v1/stages", token, json={"drafts": [draft.text()]})
+        assert answer.status_code == 201, answer.text
+
+    @pytest.mark.parametrize("uploaders", ["other", "other staging", "staging other"])
+    def test_what_another_waits_for_stays(self, local: LocalRegistry, acme: Publisher, uploaders: str) -> None:
+        """Attack: someone stages a release of their own with the file that another has just uploaded."""
+        tokens = {"other": local.token(), "staging": local.token("evil", scopes=["stage"])}
+        data, release = self.skill(acme)
+        assert local.blob(data, tokens["other"]).status_code == 201
+        for who in uploaders.split():
+            assert local.blob(OTHER, tokens[who]).status_code == 201
+        self.stage(local, local.owner("evil"), tokens["staging"])
+        published = local.statements(tokens["other"], acme.note(release))
+        assert published.status_code == 200, published.text
+        assert local.get(f"/{wire.blob_path(SHA256)}").content == OTHER
+
+    def test_what_nobody_else_waits_for_expires_soon(self, local: LocalRegistry, acme: Publisher) -> None:
+        token = local.token("acme", scopes=["stage"])
+        assert local.blob(OTHER, token).status_code == 201
+        self.stage(local, acme, token)
+        times = [local.service.uploads.modified(sha256) for sha256 in kept(local)]
+        assert len(times) == 2
+        assert all(time is not None and time <= expiring_since(local.service.settings) for time in times)
