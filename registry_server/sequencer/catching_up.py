@@ -4,6 +4,7 @@ it yet.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -65,7 +66,7 @@ def move_blobs(hashes: Iterable[str], public: Objects, uploads: Objects) -> Iter
 
 
 def blobs(hashes: Iterable[str], public: Objects, uploads: Objects) -> Iterator[tuple[str, bytes]]:
-    """Yield uploads with their public paths.
+    """Yield uploads with their public paths, without those that a power cut damaged.
 
     One that is missing from both stores is logged, and ``verify`` reports it.
     """
@@ -73,11 +74,13 @@ def blobs(hashes: Iterable[str], public: Objects, uploads: Objects) -> Iterator[
     for start in range(0, len(wanted), _BLOBS_AT_ONCE):
         some = wanted[start : start + _BLOBS_AT_ONCE]
         contents = uploads.get_all(some)
-        yield from (
-            (wire.blob_path(sha256), data) for sha256, data in zip(some, contents, strict=True) if data is not None
-        )
-        gone = [sha256 for sha256, data in zip(some, contents, strict=True) if data is None]
-        _report_missing(gone, public)
+        whole = {
+            sha256: data
+            for sha256, data in zip(some, contents, strict=True)
+            if data is not None and hashlib.sha256(data).hexdigest() == sha256
+        }
+        yield from ((wire.blob_path(sha256), data) for sha256, data in whole.items())
+        _report_missing([sha256 for sha256 in some if sha256 not in whole], public)
 
 
 def _report_missing(hashes: Sequence[str], public: Objects) -> None:

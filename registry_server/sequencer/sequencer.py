@@ -41,7 +41,7 @@ from registry_server.sequencer.acceptance import Candidate, blobs_of
 from registry_server.sequencer.admission import admit
 from registry_server.sequencer.batching import TROUBLE, Batches, Expected, Outcome, Receipt, Sender, is_trouble
 from registry_server.sequencer.behind import Behind
-from registry_server.sequencer.catching_up import catch_up, move_blobs, put_back
+from registry_server.sequencer.catching_up import blobs, catch_up, move_blobs, put_back
 from registry_server.sequencer.clock import CLOCK_ERRORS, Clock
 from registry_server.sequencer.cosigned_head import shown_files
 from registry_server.sequencer.head_publication import HeadPublication
@@ -230,6 +230,8 @@ class Sequencer:
                     if settled is not None:
                         settled.result()
                 newest = sealed.published
+            else:
+                self._bring_back(ledger, requests, outcomes)
         if sealed is not None:
             self._finish(sealed)
         elif newest is not None and self._publication.is_behind(newest):
@@ -467,18 +469,9 @@ class Sequencer:
 
         After the commit it would be too late to find one missing, so none of them may be about to expire.
         """
-        wanted = {
-            blob
-            for request, outcome in zip(requests, outcomes, strict=True)
-            if isinstance(outcome, Receipt)
-            for candidate in request
-            for blob in blobs_of(candidate.statement)
-        }
-        rest = sorted(wanted - ledger.taken_down(wanted).keys())  # a replayed release does not bring them back
-        oldest = expiring_since(self.settings)
-        times = dict(zip(rest, self.uploads.modified_all(rest), strict=True))
-        uploaded = {sha256 for sha256, modified in times.items() if modified is not None and modified > oldest}
-        others = [sha256 for sha256 in rest if sha256 not in uploaded]
+        wanted = _public_with(ledger, requests, outcomes)
+        uploaded = self._lasting(wanted)
+        others = [sha256 for sha256 in wanted if sha256 not in uploaded]
         present = self.public.modified_all([wire.blob_path(sha256) for sha256 in others])
         for sha256, modified in zip(others, present, strict=True):
             if modified is None:
@@ -486,6 +479,23 @@ class Sequencer:
                     "blob-missing", f"The uploaded blob {sha256} has expired.", "Upload it again: rye publish does."
                 )
         return frozenset(uploaded)
+
+    def _lasting(self, hashes: Sequence[str]) -> set[str]:
+        """Return those of the uploads that exist and are not about to expire."""
+        oldest = expiring_since(self.settings)
+        times = zip(hashes, self.uploads.modified_all(hashes), strict=True)
+        return {sha256 for sha256, modified in times if modified is not None and modified > oldest}
+
+    def _bring_back(self, ledger: Ledger, requests: Sequence[Sequence[Candidate]], outcomes: Sequence[Outcome]) -> None:
+        """Make the uploads public that came with nothing but duplicates, durably, and with the lock held, so that no takedown
+        comes between. Usually there are none: files of duplicates are kept only if the public ones are missing or damaged
+        (:mod:`registry_server.api.examination`), as after an incomplete restore."""
+        uploaded = self._lasting(_public_with(ledger, requests, outcomes))
+        if uploaded:
+            with self._noticing():
+                self.uploads.settle(sorted(uploaded))
+                self.public.put_all(blobs(uploaded, self.public, self.uploads))
+            self._published_blobs |= uploaded
 
     def _finish(self, sealed: Sealed) -> None:
         """After the commit: write files, then the head, then delete what is no longer needed."""
@@ -506,24 +516,24 @@ class Sequencer:
 
         Anything left after an error is cleaned up later, or does no harm.
         """
-        blobs, files = self._published_blobs, self._old_files
+        moved, files = self._published_blobs, self._old_files
         self._published_blobs, self._old_files = set(), []
-        self._tidy(blobs, files)
+        self._tidy(moved, files)
 
     def tidy_soon(self) -> None:
         """The same after a batch that has been answered, without the next one waiting for a disk, a bucket or the database's
         file."""
-        blobs, files = self._published_blobs, self._old_files
+        moved, files = self._published_blobs, self._old_files
         self._published_blobs, self._old_files = set(), []
-        if blobs or files:
-            self._behind.later(partial(self._tidy, blobs, files))
+        if moved or files:
+            self._behind.later(partial(self._tidy, moved, files))
         self._behind.after_batch()
 
-    def _tidy(self, blobs: set[str], files: Sequence[str]) -> None:
+    def _tidy(self, moved: set[str], files: Sequence[str]) -> None:
         try:
-            if blobs:
-                self.uploads.delete_all(blobs)
-                self._published(blobs)
+            if moved:
+                self.uploads.delete_all(moved)
+                self._published(moved)
             if files:
                 self.public.delete_all(files)
         except RyeError as error:
@@ -547,6 +557,18 @@ class Sequencer:
                 locked()
             self._publication.replace(lambda: Ledger(locked()), published, self._fault)
         self.trouble = None
+
+
+def _public_with(ledger: Ledger, requests: Sequence[Sequence[Candidate]], outcomes: Sequence[Outcome]) -> list[str]:
+    """Return the files that are public with the admitted requests: a replayed release does not bring back what was taken down."""
+    wanted = {
+        blob
+        for request, outcome in zip(requests, outcomes, strict=True)
+        if isinstance(outcome, Receipt)
+        for candidate in request
+        for blob in blobs_of(candidate.statement)
+    }
+    return sorted(wanted - ledger.taken_down(wanted).keys())
 
 
 def expiring_since(settings: Settings) -> float:

@@ -31,6 +31,7 @@ from rye.registry.protocol.statements import AttachedFile, Release
 from rye.signing.sign_item import sign
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.publisher import Publisher, error_code, now
+from tests.scenes.registry_process import run
 
 pytestmark = pytest.mark.processes
 
@@ -178,6 +179,82 @@ def test_a_publish_that_is_sent_again_leaves_no_upload(local: LocalRegistry, acm
     local.service.sequencer.stop()
     assert kept(local) == []
     assert counted(local) == 0
+
+
+class TestSentAgain:
+    """A publish that is sent again brings back public files that the store has lost, as after an incomplete restore."""
+
+    @pytest.fixture
+    def good(self, local: LocalRegistry, acme: Publisher) -> tuple[dict[str, list[str]], bytes, str]:
+        """A publish that is in the log: the request, its file, and the path at which it is public."""
+        data = acme.file("a/good")
+        sent = body(acme.note(acme.release("a/good", data)), data)
+        assert local.post("/api/v1/statements", local.token(), json=sent).status_code == 200
+        local.service.sequencer.stop()  # its clean-up comes after the answer
+        local.service.sequencer.start()
+        return sent, data, wire.blob_path(hashlib.sha256(data).hexdigest())
+
+    @staticmethod
+    def rest(local: LocalRegistry) -> None:
+        local.service.sequencer.stop()
+        assert (kept(local), counted(local)) == ([], 0)
+
+    @pytest.mark.parametrize("state", ["lost", "damaged", "whole"])
+    @pytest.mark.parametrize("way", ["with statements", "before a sweep", "put", "with others"])
+    def test_its_file_is_public_when_it_is_answered(
+        self,
+        local: LocalRegistry,
+        acme: Publisher,
+        good: tuple[dict[str, list[str]], bytes, str],
+        monkeypatch: pytest.MonkeyPatch,
+        state: str,
+        way: str,
+    ) -> None:
+        (sent, data, path), token, durable = good, local.token(), list[str]()
+        if state == "lost":
+            local.service.public.delete(path)
+        elif state == "damaged":
+            local.service.public.put(path, b"damaged")
+        put_all = Folder.put_all
+
+        def putting(store: Folder, objects: Any, ahead: Any = ()) -> None:
+            objects = list(objects)
+            put_all(store, objects, ahead)
+            durable.extend(path for path, _ in objects)
+
+        monkeypatch.setattr(Folder, "put_all", putting)
+        if way == "before a sweep":
+            monkeypatch.setattr(local.service, "_is_sweep_due", lambda: True)
+        elif way == "put":
+            assert local.blob(data, token).is_success
+            sent = {**sent, "blobs": []}
+        elif way == "with others":
+            other = acme.file("a/other")
+            more = body(acme.note(acme.release("a/other", other)), other)
+            sent = {name: sent[name] + more[name] for name in sent}
+        answer = local.post("/api/v1/statements", token, json=sent)
+        assert answer.json()["results"][0]["duplicate"], answer.text
+        assert local.get(f"/{path}").content == data
+        if way != "with others":  # that one links files of its batch
+            assert (path in durable) == (state != "whole")
+        self.rest(local)
+
+    def test_what_was_taken_down_does_not_come_back(
+        self, local: LocalRegistry, acme: Publisher, good: tuple[dict[str, list[str]], bytes, str]
+    ) -> None:
+        sent, data, path = good
+        run("takedown", hashlib.sha256(data).hexdigest(), "--reason", "A key.", "--data", str(local.data))
+        assert local.service.public.get(path) is None
+        local.post("/api/v1/statements", local.token(), json=sent)
+        assert local.service.public.get(path) is None
+
+    def test_an_upload_that_a_power_cut_damaged_replaces_nothing(
+        self, local: LocalRegistry, good: tuple[dict[str, list[str]], bytes, str]
+    ) -> None:
+        sent, data, path = good
+        local.service.uploads.put_soon(hashlib.sha256(data).hexdigest(), b"damaged")
+        assert local.post("/api/v1/statements", local.token(), json=sent).status_code == 200
+        assert local.service.public.get(path) == data
 
 
 class TestRefused:
