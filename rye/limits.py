@@ -298,6 +298,8 @@ class SourceLimits(Struct, frozen=True, kw_only=True):
     """How deep a folder with skills is searched, from the source's own folder."""
     items: int = 5_000
     """Items of one source, and files of it that are read for their names."""
+    contenders: int = 8
+    """Items of one name that are tried until one can be used."""
     links: int = 5_000
     """Links of one source that are looked at: whether they name a file of it."""
     listed_items: int = 40

@@ -1,6 +1,7 @@
 """Which items a source holds, found from the list of its files. Pure.
 
-Four layouts, in this order. If two items have the same identity, the first counts and the other is reported:
+Four layouts, in this order. If several items have the same identity, the first that can be used counts and the others are
+reported:
 
 1. a Rye project: ``.ai/<kind folder>/…`` (:mod:`rye.items.location`), without what it installed;
 2. a plugin marketplace: ``.claude-plugin/marketplace.json`` and the plugins in the repository; a plugin: the folder of a
@@ -24,8 +25,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -33,17 +35,14 @@ from msgspec import Struct
 from rye.items.agent.conversion import agent_id
 from rye.items.agent.program_forms import BY_PROGRAM, program_of
 from rye.items.attached import IGNORE_FILE, is_safe_path
-from rye.items.identity import Identity, is_id, is_segment, nearest_segment
+from rye.items.identity import is_id, is_segment, nearest_segment
 from rye.items.ignore_patterns import IgnorePatterns, parse_ignore
 from rye.items.kinds import KINDS
 from rye.items.location import locate
-from rye.items.published import read_published
-from rye.items.reading import FOREIGN
 from rye.limits import CONTENT, SOURCES
 from rye.project.declared_sources import BadSource, inner_path
 from rye.sources.listing import Listing, TreeEntry
 from rye.sources.source_error import shown
-from rye.text.content import decode
 from rye.text.json_reading import UNDECODABLE
 
 _PLAIN = "claude"
@@ -133,21 +132,48 @@ def naming_files(files: Listing, own_name: str, texts: Mapping[str, bytes]) -> l
     return [path for path in wanted if path in files and files[path].is_file]
 
 
-def find_items(files: Listing, own_name: str, texts: Mapping[str, bytes], within: str = "") -> Inventory:
+def find_items(
+    files: Listing,
+    own_name: str,
+    texts: Mapping[str, bytes],
+    within: str = "",
+    problems: Problems = lambda _items: {},
+) -> Inventory:
     """Find the items in a list of files. ``own_name``: the name of the source's own folder; ``texts``: the bytes of
-    :func:`manifests` and :func:`naming_files`; ``within``: the source's own folder, from the repository's root."""
+    :func:`manifests` and :func:`naming_files`; ``within``: the source's own folder, from the repository's root;
+    ``problems``: asked about items whose name several have."""
     search = _Search(files, texts)
     search.project()
     search.plugins()
     search.programs()
     search.skills(own_name)
     search.agents_of_programs(within, own_name)
+    found = search.settle(problems)
     search.others()
-    items = sorted(search.found.values(), key=lambda item: (item.kind, item.local_id))
+    items = sorted(found, key=lambda item: (item.kind, item.local_id))
     if len(items) > SOURCES.items:
         search.notes.append(f"only the first {SOURCES.items:,} of {len(items):,} items are used")
     details = (*search.notes, *search.renamed, *search.doubles)
     return Inventory(tuple(items[: SOURCES.items]), (*search.notes, *search.summaries()), details)
+
+
+Problems: TypeAlias = Callable[[Sequence[FoundItem]], Mapping[str, str]]
+"""Returns, by their places, why some of these items cannot be used, as the end of a sentence."""
+
+
+class _Contender(Struct, frozen=True):
+    """One of the files that would have the same name."""
+
+    place: str
+    program: str | None
+    is_copy: bool
+    """Whether it is the same object as the first."""
+    order: int
+    """How many were found before it, of any name."""
+
+    @property
+    def folder(self) -> str:
+        return self.place.rpartition("/")[0]
 
 
 class _Plugin(Struct):
@@ -211,13 +237,12 @@ class _Search:
     def __init__(self, files: Listing, texts: Mapping[str, bytes]) -> None:
         self.files = files
         self.texts = texts
-        self.found: dict[tuple[str, str], FoundItem] = {}
+        self.found: dict[tuple[str, str], list[_Contender]] = {}
+        """By kind and id, in the order in which they were found."""
         self.places: set[str] = set()
         self.notes: list[str] = []
         self.renamed: list[str] = []
         self.doubles: list[str] = []
-        self.usable: dict[str, bool] = {}
-        """By the places of skills whose name several have."""
         self.for_others: list[str] = []
         """Agents that were found in another program's form."""
         self.by_folder = _by_folder(files)
@@ -285,7 +310,8 @@ class _Search:
         return opened is not None and all(key.search(opened[1]) for key in _OF_AGENT)
 
     def inside_skills(self) -> tuple[str, ...]:
-        return tuple(f"{item.folder}/" for item in self.found.values() if item.kind == "skill" and item.folder)
+        folders = (_by_preference(key, some)[0].folder for key, some in self.found.items() if key[0] == "skill")
+        return tuple(f"{folder}/" for folder in folders if folder)
 
     def skills(self, own_name: str) -> None:
         taken: list[str] = []
@@ -359,26 +385,59 @@ class _Search:
     def add(self, kind: str, local_id: str, place: str, program: str | None = None) -> None:
         if place in self.places:
             return
+        some = self.found.setdefault((kind, local_id), [])
+        is_copy = bool(some) and self.is_copy(some[0].place, place)
+        some.append(_Contender(place, program, is_copy, len(self.places)))
         self.places.add(place)
-        key = (kind, local_id)
-        first = self.found.get(key)
-        if first is not None:
-            if self.is_copy(first.place, place):
-                return
-            if program is not None and first.program not in (None, program):
-                self.for_others.append(place)
-                return
-        item = self.item(kind, local_id, place, program)
-        if first is not None and not self.is_better(item, first):
-            first, item = item, first
-        if first is not None:
-            self.doubles.append(
-                f"{shown(first.place)} is another {kind} named {shown(local_id, 80)}; {item.place} is used instead"
-            )
-        self.found[key] = item
 
-    def item(self, kind: str, local_id: str, place: str, program: str | None) -> FoundItem:
-        row = KINDS[kind]
+    def settle(self, problems: Problems) -> list[FoundItem]:
+        """Return the item of each name: the first that can be used, or the first if none of the first few can. Say which are left
+        out, and why those that come before it are."""
+        waiting = {key: _by_preference(key, some) for key, some in self.found.items()}
+        items: dict[tuple[str, str], FoundItem] = {}
+        passed: dict[tuple[str, str], list[tuple[_Contender, FoundItem, str]]] = {}
+        while waiting:
+            tried = {key: self.item(*key, some[0]) for key, some in waiting.items()}
+            contested = [key for key, some in waiting.items() if len(some) > 1 or key in passed]
+            asked = [tried[key] for key in contested if tried[key].problem is None]
+            found = problems(asked) if asked else {}
+            for key in list(waiting):
+                item = tried[key]
+                problem = (item.problem or found.get(item.place)) if key in contested else None
+                if problem is None:
+                    items[key] = item
+                    del waiting[key]
+                    continue
+                passed.setdefault(key, []).append((waiting[key][0], item, problem))
+                waiting[key] = waiting[key][1:]
+                if not waiting[key] or len(passed[key]) == SOURCES.contenders:
+                    items[key] = passed.pop(key)[0][1]
+                    del waiting[key]
+        self.report(items, {place.place: why for some in passed.values() for place, _, why in some})
+        return list(items.values())
+
+    def report(self, items: Mapping[tuple[str, str], FoundItem], passed: Mapping[str, str]) -> None:
+        """Note what is left out. ``passed``: why those cannot be used, by their places, that come before the one that is used."""
+        left = [
+            (other, key)
+            for key, some in self.found.items()
+            for other in some
+            if other.place != items[key].place and (other.place in passed or not other.is_copy)
+        ]
+        for other, key in sorted(left, key=lambda entry: entry[0].order):
+            used = items[key]
+            what = f"{shown(other.place)} is another {key[0]} named {shown(key[1], 80)}"
+            if other.place in passed:
+                self.doubles.append(
+                    f"{what}, which cannot be used ({passed[other.place]}); {used.place} is used instead"
+                )
+            elif other.program is not None and used.program not in (None, other.program):
+                self.for_others.append(other.place)
+            elif not self.is_copy(used.place, other.place):
+                self.doubles.append(f"{what}; {used.place} is used instead")
+
+    def item(self, kind: str, local_id: str, one: _Contender) -> FoundItem:
+        row, place, program = KINDS[kind], one.place, one.program
         suffix = row.main_file or next((end for end in row.suffixes if place.endswith(end) or program is not None), "")
         entry = self.files[place]
         problem = None
@@ -402,26 +461,6 @@ class _Search:
             problem=problem,
             program=program,
         )
-
-    def is_better(self, other: FoundItem, first: FoundItem) -> bool:
-        """Whether a skill is used instead of the first of its name: that cannot be used, or it alone is in a folder of the name
-        and they lie equally deep."""
-        if other.kind != "skill" or not self.is_usable(other):
-            return False
-        if not self.is_usable(first):
-            return True
-        ranks = [(rank(item.place)[:2], item.folder.rpartition("/")[2] == item.local_id) for item in (other, first)]
-        return ranks[0][0] == ranks[1][0] and ranks[0][1] > ranks[1][1]
-
-    def is_usable(self, item: FoundItem) -> bool:
-        """Whether a skill's own file can be read. Only those are asked about whose name several have."""
-        if item.problem is not None or item.place not in self.texts:
-            return False
-        if item.place not in self.usable:
-            decoded = decode(self.texts[item.place])
-            identity = Identity(item.kind, f"x/{item.local_id}")
-            self.usable[item.place] = read_published(identity, item.suffix, decoded, item.attached, FOREIGN).ok
-        return self.usable[item.place]
 
     def is_copy(self, one: str, other: str) -> bool:
         """Whether both are the same object of the repository: collections keep a skill for each program."""
@@ -508,6 +547,20 @@ def _skill_folders(files: Listing) -> list[str]:
     """Return the folders with a SKILL.md, those first that count if several have a name."""
     mains = [path for path in files if path.rpartition("/")[2] == _MAIN]
     return [path.rpartition("/")[0] for path in sorted(mains, key=lambda path: (bool(files[path].target), rank(path)))]
+
+
+def _by_preference(key: tuple[str, str], some: Sequence[_Contender]) -> list[_Contender]:
+    """Return those of a name in the order in which they count: as they were found, but of skills that lie equally deep, one that
+    is in a folder of the name first."""
+    if key[0] != "skill" or len(some) < 2:
+        return list(some)
+    ranks = [rank(one.place)[:2] for one in some]
+    first = {found: at for at, found in reversed(list(enumerate(ranks)))}
+    order = sorted(
+        range(len(some)),
+        key=lambda at: (first[ranks[at]], some[at].folder.rpartition("/")[2] != key[1], at),
+    )
+    return [some[at] for at in order]
 
 
 def rank(path: str) -> tuple[bool, int, str]:

@@ -51,7 +51,7 @@ class OpenSource:
         texts |= self._small(naming_files(files, _own_name(source), texts))
         self.manifest = texts.get(MANIFEST)
         """The repository's own rye.toml, as bytes."""
-        self.inventory: Inventory = find_items(files, _own_name(source), texts, source.path)
+        self.inventory: Inventory = find_items(files, _own_name(source), texts, source.path, self._problems)
         self.items = {(item.kind, item.local_id): item for item in self.inventory.items}
 
     def _small(self, wanted: Sequence[str]) -> dict[str, bytes]:
@@ -91,17 +91,33 @@ class OpenSource:
                 SourceFile(path, data[found.path_of(path)], self._files[found.path_of(path)].what == "executable")
                 for path in found.attached
             ]
-            build = self._build(data[found.place], attached)
-            self._judged[(found.kind, found.local_id)] = judge(
-                self.source.name,
-                found,
-                data[found.place],
-                attached,
-                self._keys,
-                build,
-                in_place=self.state.editable,
-            )
+            self._judged[(found.kind, found.local_id)] = self._judge(found, data[found.place], attached)
         return {key: self._judged[key] for key in keys}
+
+    def _problems(self, wanted: Sequence[FoundItem]) -> dict[str, str]:
+        """Return, by their places, why some of these items cannot be used, as :meth:`judge` would. It is the files' sizes and the
+        items' own files that say so: nothing else is read."""
+        sizes = self._reader.sizes([path for found in wanted for path in _paths(found)])
+        problems = {found.place: why for found in wanted if (why := _too_large(found, sizes)) is not None}
+        fitting = [found for found in wanted if found.place not in problems]
+        data = self._reader.read([found.place for found in fitting]) if fitting else {}
+        for found in fitting:
+            unread = [SourceFile(path, b"", executable=False) for path in found.attached]
+            judged = self._judge(found, data[found.place], unread)
+            if isinstance(judged, str):
+                problems[found.place] = judged
+        return problems
+
+    def _judge(self, found: FoundItem, data: bytes, attached: Sequence[SourceFile]) -> Judged | str:
+        return judge(
+            self.source.name,
+            found,
+            data,
+            attached,
+            self._keys,
+            self._build(data, attached),
+            in_place=self.state.editable,
+        )
 
     def _build(self, data: bytes, attached: Sequence[SourceFile]) -> str:
         if self.state.commit is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rye.items.identity import nearest_segment
+from rye.limits import CONTENT
 from rye.project.lock import parse_lock
 from tests.scenes.person import Person
 from tests.sources.git_server import GitServer
@@ -173,8 +174,68 @@ def test_of_two_skills_of_a_name_the_usable_one_counts_and_that_in_a_folder_of_t
         },
     )
     assert places(person) == {"skill:mail": "b/c/mail/SKILL.md", "skill:solana": "team/solana/SKILL.md"}
-    assert "a/mail/SKILL.md is another skill named mail; b/c/mail/SKILL.md is used instead" in said
+    assert "a/mail/SKILL.md is another skill named mail, which cannot be used (" in said
+    assert "); b/c/mail/SKILL.md is used instead" in said
     assert "team/solana-v2/SKILL.md is another skill named solana; team/solana/SKILL.md is used instead" in said
+
+
+TOOL = "#!/bin/sh\n__version__=1.0.0\n__tool_description__='Goes'\n"
+TOO_MUCH = b"x" * (CONTENT.attached_bytes + 1)
+BROKEN: dict[str, tuple[Files, str, str]] = {
+    "an agent that cannot be read": (
+        {"agents/api.md": "\ufeff---\nname: api\ndescription: x\n---\n\x07\n", "more/agents/api.md": agent("api")},
+        "agent:api",
+        "more/agents/api.md",
+    ),
+    "an agent in another program's form": (
+        {".claude/agents/api.md": "Nothing.\n", ".github/agents/api.agent.md": "---\ndescription: Work\n---\n\nDo.\n"},
+        "agent:api",
+        ".github/agents/api.agent.md",
+    ),
+    "a skill with too much attached": (
+        {"a/pdf/SKILL.md": skill("pdf", body="First."), "a/pdf/big.bin": TOO_MUCH, "b/c/pdf/SKILL.md": skill("pdf")},
+        "skill:pdf",
+        "b/c/pdf/SKILL.md",
+    ),
+    "a skill with too much attached, and its copy without": (
+        {"a/pdf/SKILL.md": skill("pdf"), "a/pdf/big.bin": TOO_MUCH, "b/c/pdf/SKILL.md": skill("pdf")},
+        "skill:pdf",
+        "b/c/pdf/SKILL.md",
+    ),
+    "a skill with a link out, in a folder of the name": (
+        {
+            "a/pdf/SKILL.md": skill("pdf", body="First."),
+            "a/pdf/out": ("link", "../../../secret"),
+            "a/pdf-2/SKILL.md": skill("pdf"),
+        },
+        "skill:pdf",
+        "a/pdf-2/SKILL.md",
+    ),
+    "a tool in another language": (
+        {".ai/tools/work/go.py": '__tool_description__ = "\x07"\n', ".ai/tools/work/go.sh": TOOL},
+        "tool:work/go",
+        ".ai/tools/work/go.sh",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_what_cannot_be_used_takes_no_name_from_what_can(server: GitServer, person: Person, what: str) -> None:
+    """Attack or accident: a broken item lies where it would count first."""
+    files, identity, place = BROKEN[what]
+    said = add(server, person, files)
+    assert places(person) == {identity: place}
+    first = next(iter(files))
+    assert f"{first} is another {identity.replace(':', ' named ')}, which cannot be used (" in said
+    assert f"; {place} is used instead" in said
+
+
+def test_if_none_of_a_name_can_be_used_the_first_says_why(server: GitServer, person: Person) -> None:
+    broken = "---\nname: mail\ndescription: Broken: here\n---\n"
+    files: Files = {"ok/SKILL.md": skill("ok"), "a/mail/SKILL.md": broken, "b/c/mail/SKILL.md": f"{broken}More\n"}
+    said = add(server, person, files)
+    assert places(person) == {"skill:ok": "ok/SKILL.md"}
+    assert "b/c/mail/SKILL.md is another skill named mail; a/mail/SKILL.md is used instead" in said
 
 
 def test_a_name_with_letters_that_ids_do_not_have_is_written_as_an_id(server: GitServer, person: Person) -> None:
