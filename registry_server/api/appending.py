@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any
 
 from litestar import Request
@@ -12,7 +13,7 @@ from litestar.datastructures import State
 
 from registry_server.accounts.tokens import Account
 from registry_server.api.forwarded import client_address
-from registry_server.api.requests import service_of
+from registry_server.api.requests import service_of, to_the_end
 from registry_server.api.service import Service
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.batching import is_trouble
@@ -45,21 +46,39 @@ async def append(
     if stated:  # first and by themselves: no batch waits for a place on the internet to answer
         await service.proving.require(await service.examiners.examine(account, stated), address)
     with service.sequencer.expecting() as expected:
-        if sum(map(len, files)) <= _HASHED_HERE:
-            reserved = service.reserve(account, files)
-        else:
-            reserved = await asyncio.to_thread(service.reserve, account, files)
+        room = _Room(service, account)
         is_refused = False
         try:
-            candidates = await _examine(service, account, texts, files, is_reserved=reserved is not None)
+            if sum(map(len, files)) <= _HASHED_HERE:
+                room.reserve(files)
+            else:
+                await to_the_end(asyncio.to_thread(room.reserve, files))
+            examining = _examine(service, account, texts, files, is_reserved=room.hashes is not None)
+            candidates = await (to_the_end(examining) if files else examining)
             future = service.sequencer.submit(candidates, sender, expected)
             return await _answer(service, future), candidates
         except RyeError as error:
             is_refused = error.code != _TIMEOUT and not is_trouble(error)
             raise
         finally:
-            if reserved is not None:
-                service.settle(account, reserved, is_refused=is_refused)
+            room.settle(is_refused=is_refused)
+
+
+@dataclass(slots=True)
+class _Room:
+    """The room for the files of a request. Whatever ends the request, it is settled."""
+
+    service: Service
+    account: Account
+    hashes: Sequence[str] | None = None
+    """What was reserved; None: nothing."""
+
+    def reserve(self, files: Sequence[bytes]) -> None:
+        self.hashes = self.service.reserve(self.account, files)
+
+    def settle(self, *, is_refused: bool) -> None:
+        if self.hashes is not None:
+            self.service.settle(self.account, self.hashes, is_refused=is_refused)
 
 
 async def _examine(

@@ -70,6 +70,7 @@ from registry_server.api.requests import (
     page_answer,
     reader_of,
     service_of,
+    to_the_end,
 )
 from registry_server.api.role_pages import ROLE_ROUTES
 from registry_server.api.service import Service
@@ -283,7 +284,7 @@ async def _blobs(request: Request[Any, Any, State], sha256: FromPath[str]) -> Re
     with service.quotas.request(account.owner):
         content = await body_of(request, service.settings.blob_bytes)
         with service.writing(account):
-            is_new = await asyncio.to_thread(service.keep_upload, account, sha256, content)
+            is_new = await to_the_end(asyncio.to_thread(service.keep_upload, account, sha256, content))
     body = wire.encode_json(wire.BlobAnswer(sha256, len(content), not is_new))
     return json_answer(body, 201 if is_new else 200)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 from litestar import Request, Response
@@ -101,6 +102,21 @@ async def read_body(receive: Callable[[], Awaitable[Any]], declared: str, most: 
             "request-timeout", "The request took too long to arrive.", "Try again on a faster connection."
         ) from None
     return b"".join(parts)
+
+
+async def to_the_end(work: Awaitable[_T]) -> _T:
+    """Return the result of work in a thread or another process. If this request is cancelled meanwhile, that takes effect once
+    the work is over: nothing can stop it, and what is held for it must not be given back before.
+    """
+    doing = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(doing)
+    finally:
+        while not doing.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait({doing})
+        if not doing.cancelled():
+            doing.exception()  # seen: a cancelled request has nobody to tell
 
 
 def decode_request(body: bytes, kind: type[_T]) -> _T:

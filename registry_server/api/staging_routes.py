@@ -15,7 +15,15 @@ from registry_server.api.appending import append, check_count
 from registry_server.api.examination import require_scope
 from registry_server.api.forwarded import client_address
 from registry_server.api.operations import SHA256, Parameter, described
-from registry_server.api.requests import SAFE_HEADERS, account_of, body_of, decode_request, json_answer, service_of
+from registry_server.api.requests import (
+    SAFE_HEADERS,
+    account_of,
+    body_of,
+    decode_request,
+    json_answer,
+    service_of,
+    to_the_end,
+)
 from rye.errors import RyeError
 from rye.registry.protocol import wire
 
@@ -58,7 +66,7 @@ async def _add(request: Request[Any, Any, State]) -> Response[bytes]:
         check_count(service.settings, len(wanted.drafts))
         with service.writing(account):
             address = client_address(request.scope, service.settings.trusted_proxies)
-            rows = await asyncio.to_thread(service.staging.add, account, wanted.drafts, address)
+            rows = await to_the_end(asyncio.to_thread(service.staging.add, account, wanted.drafts, address))
     return json_answer(wire.encode_json(wire.StagesAnswer(rows)), 201)
 
 
@@ -111,7 +119,8 @@ async def _approve(request: Request[Any, Any, State], stage: FromPath[str]) -> R
         wanted = decode_request(body, wire.ApprovalRequest)
         address = client_address(request.scope, service.settings.trusted_proxies)
         with service.writing(account):
-            approved, note = await asyncio.to_thread(service.staging.sign, account, stage, wanted.note, address)
+            signing = asyncio.to_thread(service.staging.sign, account, stage, wanted.note, address)
+            approved, note = await to_the_end(signing)
             if note is not None:
                 receipt, candidates = await append(request, account, [note.encode()])
                 position = receipt.results[0].position

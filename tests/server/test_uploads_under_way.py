@@ -17,6 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from registry_server.accounts import registry_keys
+from registry_server.accounts.quotas import Quotas
 from registry_server.api.examination import Examination
 from registry_server.api.examiners import NOBODY
 from registry_server.sequencer.ledger import Ledger
@@ -26,6 +27,7 @@ from registry_server.storage.objects import Folder
 from registry_server.upkeep import audit
 from rye.errors import RyeError
 from rye.items.identity import Identity
+from rye.limits import MIB
 from rye.registry.protocol import wire
 from rye.registry.protocol.statements import AttachedFile, Release
 from rye.signing.sign_item import sign
@@ -65,19 +67,33 @@ def counted(local: LocalRegistry) -> int:
 
 
 class Held:
-    """Holds the first examination until told to go on."""
+    """Holds the first call, before or after its work, until told to go on: unless said otherwise, the first examination."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        kind: type = Examination,
+        name: str = "look_into",
+        *,
+        before: bool = True,
+    ) -> None:
         self.begun, self.end = threading.Event(), threading.Event()
-        look_into = Examination.look_into
+        work = getattr(kind, name)
 
-        def slowly(examination: Examination, *values: Any, **options: Any) -> Any:
-            if not self.begun.is_set():
-                self.begun.set()
-                assert self.end.wait(20)
-            return look_into(examination, *values, **options)
+        def slowly(*values: Any, **options: Any) -> Any:
+            if before:
+                self.wait()
+            result = work(*values, **options)
+            if not before:
+                self.wait()
+            return result
 
-        monkeypatch.setattr(Examination, "look_into", slowly)
+        monkeypatch.setattr(kind, name, slowly)
+
+    def wait(self) -> None:
+        if not self.begun.is_set():
+            self.begun.set()
+            assert self.end.wait(20)
 
 
 @pytest.mark.parametrize("way", ["put", "with statements"])
@@ -179,6 +195,56 @@ def test_a_publish_that_is_sent_again_leaves_no_upload(local: LocalRegistry, acm
     local.service.sequencer.stop()
     assert kept(local) == []
     assert counted(local) == 0
+
+
+class TestCancelled:
+    """A request that ends because its client has left. Nothing stops a thread: what is held for it is held until it is over."""
+
+    @staticmethod
+    def cancel(local: LocalRegistry, held: Held, method: str, path: str, **options: Any) -> None:
+        """Cancel a request at the moment that ``held`` is for, then let its thread go on."""
+        headers = {"Authorization": f"Bearer {local.token()}"}
+
+        async def ask() -> None:
+            asked = asyncio.create_task(local.client.request(method, path, headers=headers, **options))
+            assert await asyncio.to_thread(held.begun.wait, 20)
+            asked.cancel()
+            await asyncio.sleep(0.05)
+            asked.cancel()
+            await asyncio.sleep(0.05)
+            assert local.service._writing == 1, "its slot is taken as long as it writes"
+            held.end.set()
+            with pytest.raises(asyncio.CancelledError):
+                await asked
+
+        local.loop.run_until_complete(ask())
+        assert local.service._writing == 0
+        assert local.service.quotas._at_work == {}
+
+    @pytest.mark.parametrize("way", ["reserving", "examining", "sweeping"])
+    def test_files_with_statements(
+        self, local: LocalRegistry, acme: Publisher, monkeypatch: pytest.MonkeyPatch, way: str
+    ) -> None:
+        data, large = acme.file("a/good"), bytes(MIB)
+        sent = body(acme.note(acme.release("a/good", data)), data, large)
+        if way == "reserving":
+            held = Held(monkeypatch, Quotas, "reserve", before=False)
+        elif way == "examining":
+            held = Held(monkeypatch)
+        else:
+            monkeypatch.setattr(local.service, "_is_sweep_due", lambda: True)
+            held = Held(monkeypatch, Quotas, "keep", before=False)
+        self.cancel(local, held, "POST", "/api/v1/statements", json=sent)
+        assert counted(local) == sum(size for _, size, _ in local.service.uploads.listing())
+        assert local.service.quotas.written() == set(kept(local)), "no request writes any of them"
+        local.service.uploads.delete_all(kept(local))
+        local.service._sweep(always=True)
+        assert (counted(local), local.service.quotas.kept_bytes) == (0, 0)
+
+    def test_an_upload(self, local: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.cancel(local, Held(monkeypatch, Folder, "put_soon"), "PUT", f"/api/v1/blobs/{SHA256}", content=OTHER)
+        assert kept(local) == [SHA256]
+        assert counted(local) == len(OTHER)
 
 
 class TestSentAgain:
