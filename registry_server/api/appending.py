@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -31,12 +31,17 @@ _TIMEOUT = "publish-timeout"
 
 
 async def append(
-    request: Request[Any, Any, State], account: Account, texts: Sequence[str], files: Sequence[bytes] = ()
+    request: Request[Any, Any, State],
+    account: Account,
+    texts: Sequence[str],
+    files: Sequence[bytes] = (),
+    kept: Iterable[str] = (),
 ) -> tuple[Receipt, list[Candidate]]:
     """Examine the statements of a request and wait for them to be in a signed checkpoint. Raises RyeError.
 
     ``files``: those that came with it. In a bucket, which answers late, they are stored while they are examined; in a folder
-    the process that examined them stores them.
+    the process that examined them stores them. ``kept``: uploads of the account for these statements alone, which it needs no
+    more if they are refused.
     """
     service = service_of(request)
     check_count(service.settings, len(texts))
@@ -62,6 +67,8 @@ async def append(
             raise
         finally:
             room.settle(is_refused=is_refused)
+            if is_refused:
+                service.let_go(account, kept)
 
 
 @dataclass(slots=True)

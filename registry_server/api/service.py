@@ -137,7 +137,9 @@ class Service:
         self.fill_lists = filling(self.public, analyses)
         analyst = Analyst(self._reading, self.public, analyses, self._is_busy)
         self.examiners = Examiners(examination, self.origin, settings, analyst)
-        self.staging = Staging(self.engine, self.origin, *stores, self.staged, examination, settings, self.let_go)
+        self.staging = Staging(
+            self.engine, self.origin, self.public, self.staged, examination, settings, self.keep_upload, self.let_go
+        )
         self.token_lookup = TokenLookup(self.engine)
         self.issuers = Issuers()
         self.sign_in = SignIn(self.issuers.get(settings.oidc_issuer) if settings.oidc_issuer else None, settings)

@@ -51,20 +51,21 @@ class Staging:
         engine: sa.Engine,
         origin: str,
         public: Objects,
-        uploads: Objects,
         staged: Objects,
         examination: Examination,
         settings: Settings,
+        keep: Callable[[Account, str, bytes], object],
         let_go: Callable[[Account, Iterable[str]], None],
     ) -> None:
-        """``let_go``: told of the files that an account has staged, and whose uploads it needs no more."""
+        """``keep``: keeps a file as an account's upload, by its SHA-256. ``let_go``: told of files whose uploads an account needs
+        no more."""
         self._engine = engine
         self._origin = origin
         self._public = public
-        self._uploads = uploads
         self._staged = staged
         self._examination = examination
         self._settings = settings
+        self._keep_upload = keep
         self._let_go = let_go
         self._swept = time.monotonic()
 
@@ -165,8 +166,8 @@ class Staging:
         return row
 
     def sign(self, account: Account, identifier: str, text: str, address: str) -> tuple[Stage, SignedNote | None]:
-        """Add a maintainer's signature. Return the stage, and its note if it has enough signatures and can be
-        published.
+        """Add a maintainer's signature. Return the stage, and its note if it has enough signatures and can be published: then its
+        files are uploads of this account, like any others.
 
         Raises RyeError.
         """
@@ -207,8 +208,14 @@ class Staging:
             self._record(connection, now_text(), SIGNED, stage.id, account, address, detail)
         if len(notes.verify(merged, link.keys)) < link.keyset.release_threshold:
             return stage, None
-        for sha256 in stages.files_of(stage.draft):
-            self._uploads.put(sha256, self._bytes(sha256))
+        kept: list[str] = []
+        try:
+            for sha256 in stages.files_of(stage.draft):
+                self._keep_upload(account, sha256, self._bytes(sha256))
+                kept.append(sha256)
+        except RyeError:
+            self._let_go(account, kept)
+            raise
         return stage, merged
 
     def approved(self, account: Account, identifier: str, position: int, address: str) -> None:

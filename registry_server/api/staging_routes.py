@@ -10,6 +10,7 @@ from litestar import HttpMethod, Request, Response, get, route
 from litestar.datastructures import State
 from litestar.params import FromPath
 
+from registry_server.accounts.stages import files_of
 from registry_server.accounts.tokens import Account
 from registry_server.api.appending import append, check_count
 from registry_server.api.examination import require_scope
@@ -122,7 +123,8 @@ async def _approve(request: Request[Any, Any, State], stage: FromPath[str]) -> R
             signing = asyncio.to_thread(service.staging.sign, account, stage, wanted.note, address)
             approved, note = await to_the_end(signing)
             if note is not None:
-                receipt, candidates = await append(request, account, [note.encode()])
+                files = files_of(approved.draft)
+                receipt, candidates = await append(request, account, [note.encode()], kept=files)
                 position = receipt.results[0].position
                 await asyncio.to_thread(service.staging.approved, account, approved.id, position, address)
                 service.counted(candidates, receipt)

@@ -589,3 +589,62 @@ class TestStaged:
         times = [local.service.uploads.modified(sha256) for sha256 in kept(local)]
         assert len(times) == 2
         assert all(time is not None and time <= expiring_since(local.service.settings) for time in times)
+
+    def approve(self, local: LocalRegistry, acme: Publisher, token: str) -> httpx.Response:
+        """Stage a skill with another token, and approve it with this one."""
+        ci = local.token("acme", scopes=["stage"])
+        assert local.blob(OTHER, ci).status_code == 201
+        self.stage(local, acme, ci)
+        (row,) = local.get("/api/v1/stages", ci).json()["stages"]
+        _, draft = self.skill(acme)
+        note = acme.note(replace(draft, time=now()))
+        return local.post(f"/api/v1/stages/{row['id']}/approvals", token, json={"note": note})
+
+    def test_what_is_approved_counts_until_it_is_public(
+        self, local: LocalRegistry, acme: Publisher, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        token, counts = local.token("acme"), list[int]()
+        account = local.service.account(token)
+        assert account is not None
+        submit = local.service.sequencer.submit
+
+        def counting(*values: Any) -> Future[Receipt]:
+            counts.append(local.service.quotas._kept[account.owner])
+            return submit(*values)
+
+        monkeypatch.setattr(local.service.sequencer, "submit", counting)
+        assert self.approve(local, acme, token).status_code == 200
+        assert counts == [len(self.skill(acme)[0]) + len(OTHER)]
+        local.service.sequencer.stop()  # its clean-up comes after the answer
+        assert (kept(local), counted(local)) == ([], 0)
+
+    def test_approving_does_not_exceed_the_account_s_share(
+        self, local: LocalRegistry, acme: Publisher, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        token = local.token("acme")
+        assert local.blob(bytes(1000), token).status_code == 201
+        monkeypatch.setattr(local.service.quotas, "_uploads_bytes", 1100)
+        refused = self.approve(local, acme, token)
+        assert (refused.status_code, error_code(refused)) == (507, "uploads-full")
+        monkeypatch.undo()
+        assert self.approve_again(local, acme, token).status_code == 200
+
+    def approve_again(self, local: LocalRegistry, acme: Publisher, token: str) -> httpx.Response:
+        (row,) = local.get("/api/v1/stages", token).json()["stages"]
+        _, draft = self.skill(acme)
+        note = acme.note(replace(draft, time=now()))
+        return local.post(f"/api/v1/stages/{row['id']}/approvals", token, json={"note": note})
+
+    def test_what_the_log_refuses_after_its_approval_expires_soon(
+        self, local: LocalRegistry, acme: Publisher, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refusing(*_values: Any) -> Future[Receipt]:
+            future: Future[Receipt] = Future()
+            future.set_exception(RyeError("version-exists", "It is published.", "Raise the version."))
+            return future
+
+        monkeypatch.setattr(local.service.sequencer, "submit", refusing)
+        assert error_code(self.approve(local, acme, local.token("acme"))) == "version-exists"
+        times = [local.service.uploads.modified(sha256) for sha256 in kept(local)]
+        assert times
+        assert all(time is not None and time <= expiring_since(local.service.settings) for time in times)
