@@ -247,6 +247,11 @@ class _Search:
         """Agents that were found in another program's form."""
         self.by_folder = _by_folder(files)
         self.skill_folders = _skill_folders(files)
+        self.skill_set = frozenset(self.skill_folders)
+        self.patterns: dict[str, IgnorePatterns] = {}
+        """What skills ignore, by the beginning of their files' paths."""
+        self.withheld: dict[str, str] = {}
+        """Links that skills leave out: what they lead to, by their paths."""
 
     def project(self) -> None:
         for path in sorted(self.files):
@@ -334,6 +339,14 @@ class _Search:
                 f"{len(self.for_others)} agents are here for several programs, and taken once: "
                 f"{shown(self.for_others[0])} is left out, for example"
             )
+        if self.withheld:
+            path, target = min(self.withheld.items())
+            more = len(self.withheld) - 1
+            others = f", and {more} other link{'s' * (more > 1)}" if more else ""
+            self.notes.append(
+                f"{shown(path, 200)} is left out{others}: it is a link to {shown(target, 200)}, "
+                f"which the {IGNORE_FILE} of its skill leaves out"
+            )
         if any(counts.values()):
             listed = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
             self.notes.append(f"not installed, since Rye has no kind for them: {listed}")
@@ -361,7 +374,7 @@ class _Search:
         """Take all Markdown files of a folder, and those below a folder of the source that say they are agents."""
         for path in self.by_folder.get(folder, ()):
             self.agent(path)
-        skills = set(self.skill_folders)
+        skills = self.skill_set
         for path in sorted(self.below(folder), key=rank) if folder else ():
             inside = any(path[:cut] in skills for cut, letter in enumerate(path) if letter == "/")
             if path not in self.places and not inside and _is_text_of_agent(path) and self.describes_agent(path):
@@ -445,6 +458,10 @@ class _Search:
             problem = f"{shown(local_id, 80)!r} is not a valid item name (a-z, 0-9, '-' and '_')"
         elif not entry.is_file:
             problem = f"its file is {_what(entry)}"
+        elif self.is_withheld(place):
+            problem = (
+                f"its file is a link to {shown(entry.target, 80)}, which the {IGNORE_FILE} of its skill leaves out"
+            )
         elif (named := _unlockable(place)) is not None:
             problem = named
         elif not suffix or suffix not in row.endings:
@@ -479,6 +496,9 @@ class _Search:
             if relative == _MAIN or _is_left_out(relative, ignored):
                 continue
             entry = self.files[path]
+            if self.is_withheld(path):
+                self.withheld[path] = entry.target
+                continue
             if not entry.is_file:
                 return (), f"{shown(relative, 80)!r} is {_what(entry)}"
             if not is_safe_path(relative):
@@ -493,9 +513,21 @@ class _Search:
                 return (), f"it has more than {CONTENT.attached_files} attached files"
         return tuple(sorted(paths)), None
 
+    def is_withheld(self, path: str) -> bool:
+        """Whether it is a link to a file that the ignore file of the skill around it leaves out: under another name nobody would
+        know."""
+        target = self.files[path].target
+        if not target:
+            return False
+        above = ("", *(target[:cut] for cut, letter in enumerate(target) if letter == "/"))
+        prefixes = [f"{folder}/" if folder else "" for folder in above if folder in self.skill_set]
+        return bool(prefixes) and _is_ignored(target.removeprefix(prefixes[-1]), self.ignored(prefixes[-1]))
+
     def ignored(self, prefix: str) -> IgnorePatterns:
-        data = self.texts.get(f"{prefix}{IGNORE_FILE}", b"")
-        return parse_ignore(data[: CONTENT.ignore_file_bytes].decode("utf-8", "replace"))
+        if prefix not in self.patterns:
+            data = self.texts.get(f"{prefix}{IGNORE_FILE}", b"")
+            self.patterns[prefix] = parse_ignore(data[: CONTENT.ignore_file_bytes].decode("utf-8", "replace"))
+        return self.patterns[prefix]
 
     def below(self, folder: str) -> Iterator[str]:
         waiting = [folder]
@@ -613,9 +645,12 @@ def _unlockable(place: str) -> str | None:
 
 def _is_left_out(relative: str, ignored: IgnorePatterns) -> bool:
     """Whether a path is hidden or ignored by the skill, itself or through a parent folder."""
+    return any(part.startswith(".") for part in relative.split("/")) or _is_ignored(relative, ignored)
+
+
+def _is_ignored(relative: str, ignored: IgnorePatterns) -> bool:
+    """Whether a path is ignored by the skill, itself or through a parent folder."""
     parts = relative.split("/")
-    if any(part.startswith(".") for part in parts):
-        return True
     return any(
         ignored.ignores("/".join(parts[:count]), folder=count < len(parts)) for count in range(1, len(parts) + 1)
     )

@@ -138,6 +138,47 @@ def test_a_link_in_a_folder_is_read_at_the_file_that_it_names(person: Person, tm
     assert "secret" not in person.path(".ai/packages/kit/skills/pdf/CLAUDE.md").read_text()
 
 
+@pytest.mark.parametrize("is_folder", [False, True], ids=["repository", "folder"])
+def test_a_link_brings_in_nothing_that_a_skill_s_ignore_file_leaves_out(
+    server: GitServer, person: Person, is_folder: bool
+) -> None:
+    files: Files = {
+        "pdf/SKILL.md": skill("pdf"),
+        "pdf/.ryeignore": "private/\n*.draft.md\n",
+        "pdf/private/notes.md": "Ours alone.\n",
+        "pdf/old.draft.md": skill("old"),
+        "pdf/notes.md": ("link", "private/notes.md"),
+        "pdf/open.md": "For everybody.\n",
+        "pdf/again.md": ("link", "open.md"),
+        "word/SKILL.md": skill("word"),
+        "word/sub/notes.md": ("link", "../../pdf/private/notes.md"),
+        "word/open.md": ("link", "../pdf/open.md"),
+        "old/SKILL.md": ("link", "../pdf/old.draft.md"),
+        "agents/old.md": ("link", "../pdf/old.draft.md"),
+    }
+    if is_folder:
+        for path, text in files.items():
+            place = person.path(f"team/{path}")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if isinstance(text, tuple):
+                place.symlink_to(text[1])
+            else:
+                place.write_text(str(text))
+        said = person.ok("add", "./team", "--all", "-y").stderr
+    else:
+        said = add(server, person, files)
+    installed = person.path(".ai/packages/team")
+    assert {path.relative_to(installed).as_posix() for path in installed.rglob("*") if path.is_file()} == {
+        "skills/pdf/SKILL.md",
+        "skills/pdf/open.md",
+        "skills/pdf/again.md",
+        "skills/word/SKILL.md",
+        "skills/word/open.md",
+    }
+    assert "pdf/notes.md is left out, and 1 other link: it is a link to pdf/private/notes.md, which" in said
+    assert said.count("its file is a link to pdf/old.draft.md, which the .ryeignore of its skill leaves out") == 2
+
+
 def test_copies_in_folders_of_backups_and_translations_count_less(server: GitServer, person: Person) -> None:
     said = add(
         server,
