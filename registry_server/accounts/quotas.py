@@ -106,22 +106,17 @@ class Quotas:
                 if not counts[owner]:
                     del counts[owner]
 
-    def fits(self, owner: str, size: int) -> bool:
-        """Whether the owner may keep an upload of this size in addition to its others."""
+    def keep(self, owner: str, sha256: str, size: int) -> None:
+        """Count an upload that is about to be written, which this owner wants to be there later. Raises RyeError
+        ``uploads-full``: it does not fit, and nothing was counted."""
         with self._lock:
-            return self._kept[owner] + size <= self._uploads_bytes
-
-    def keep(self, owner: str, sha256: str, size: int) -> bool:
-        """Count an upload that is about to be written, which this owner wants to be there later. False: it does not fit, and
-        nothing was counted."""
-        with self._lock:
-            if not self._has_room(owner, {sha256: size}):
-                return False
+            refusal = self._refusal(owner, {sha256: size})
+            if refusal is not None:
+                raise refusal
             hold = self._hold(owner, sha256, size)
             hold.writers += 1
             hold.is_wanted = True
             self._leave_to_others(sha256)
-            return True
 
     def reserve(
         self, owner: str, sizes: Mapping[str, int], exists: Callable[[str], bool] = lambda _sha256: False
@@ -132,7 +127,7 @@ class Quotas:
         ``exists``: whether one that is not pending was uploaded through another process, or before the start.
         """
         with self._lock:
-            if not self._has_room(owner, sizes):
+            if self._refusal(owner, sizes) is not None:
                 return False
             for sha256, size in sizes.items():
                 is_new = sha256 not in self._uploads
@@ -204,12 +199,23 @@ class Quotas:
         with self._lock:
             return self._others + self._here
 
-    def _has_room(self, owner: str, sizes: Mapping[str, int]) -> bool:
-        """Whether the uploads fit that do not count yet, for this owner and for all together."""
+    def _refusal(self, owner: str, sizes: Mapping[str, int]) -> RyeError | None:
+        """Why the uploads that do not count yet do not fit, for this owner or for all together; None: they do."""
         fresh = {sha256: size for sha256, size in sizes.items() if sha256 not in self._uploads}
         own = sum(size for sha256, size in sizes.items() if sha256 in fresh or owner not in self._uploads[sha256].holds)
-        everything = self._others + self._here + sum(fresh.values())
-        return self._kept[owner] + own <= self._uploads_bytes and everything <= self._every_upload_bytes
+        if self._kept[owner] + own > self._uploads_bytes:
+            return RyeError(
+                "uploads-full",
+                "This token has uploaded too many bytes that no statement refers to yet.",
+                "Publish what you uploaded. The operator can raise `account_uploads_bytes`.",
+            )
+        if self._others + self._here + sum(fresh.values()) > self._every_upload_bytes:
+            return RyeError(
+                "uploads-full",
+                "The registry has too many uploaded bytes that no statement refers to yet.",
+                "Publish what you uploaded, or try again tomorrow. The operator can raise `uploads_bytes`.",
+            )
+        return None
 
     def _hold(self, owner: str, sha256: str, size: int) -> _Hold:
         """The owner's part in an upload, which counts from now on."""

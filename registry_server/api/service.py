@@ -325,28 +325,20 @@ class Service:
         return True
 
     def _keep(self, account: Account, sha256: str, content: bytes) -> None:
-        if not self.quotas.keep(account.owner, sha256, len(content)):
+        try:
+            self.quotas.keep(account.owner, sha256, len(content))
+        except RyeError:
             self._sweep(always=True)
-            if not self.quotas.keep(account.owner, sha256, len(content)):
-                raise self._full(account, len(content))
+            self.quotas.keep(account.owner, sha256, len(content))
+        self._write(account, sha256, content)
+
+    def _write(self, account: Account, sha256: str, content: bytes) -> None:
+        """Write an upload that has been counted."""
         try:
             self.uploads.put_soon(sha256, content)  # durable before the batch that publishes it is committed
         finally:
             self.settle(account, [sha256])
         self._sweep()
-
-    def _full(self, account: Account, size: int) -> RyeError:
-        if not self.quotas.fits(account.owner, size):
-            return RyeError(
-                "uploads-full",
-                "This token has uploaded too many bytes that no statement refers to yet.",
-                "Publish what you uploaded. The operator can raise `account_uploads_bytes`.",
-            )
-        return RyeError(
-            "uploads-full",
-            "The registry has too many uploaded bytes that no statement refers to yet.",
-            "Publish what you uploaded, or try again tomorrow. The operator can raise `uploads_bytes`.",
-        )
 
     def reserve(self, account: Account, contents: Sequence[bytes]) -> list[str] | None:
         """Count files that came with statements as this account's uploads; the process that examines them writes
@@ -398,13 +390,18 @@ class Service:
         self._check_sizes(contents)
         for content in contents:
             sha256 = hashlib.sha256(content).hexdigest()
-            if self.public.is_local or not self._has_room(account, len(content)):
+            if self.public.is_local or not self._is_counted(account, sha256, len(content)):
                 self.keep_upload(account, sha256, content)
             else:  # in a bucket, writing the bytes again costs less than asking whether they are public
-                self._keep(account, sha256, content)
+                self._write(account, sha256, content)
 
-    def _has_room(self, account: Account, size: int) -> bool:
-        return self.quotas.fits(account.owner, size) and self.quotas.kept_bytes + size <= self.settings.uploads_bytes
+    def _is_counted(self, account: Account, sha256: str, size: int) -> bool:
+        """Count an upload, if it fits without a look at what has expired."""
+        try:
+            self.quotas.keep(account.owner, sha256, size)
+        except RyeError:
+            return False
+        return True
 
     def _may_refer(self, account: Account, sha256: str) -> bool:
         """Whether a release of this account may refer to published bytes; otherwise it must upload them."""
