@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -21,8 +22,11 @@ import sqlalchemy as sa
 
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.settings import Settings
+from registry_server.storage.schema import log_entries
 from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
+from rye.registry.protocol import notes, statements, wire
+from rye.registry.protocol.statements import Release
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from tests.scenes.publisher import Client, Publisher, error_code
@@ -60,13 +64,16 @@ class Pair:
 
 @contextmanager
 def pair(empty: str, folder: Path, **settings: float) -> Iterator[Pair]:
+    """Both servers have the same folders of files, as several servers need that share a folder instead of a bucket."""
     data, second = folder / "data", folder / "second"
     made = run("init", "--origin", ORIGIN, "--data", str(data), "--database", empty)
     with (data / "registry.toml").open("a") as file:
-        file.writelines(f"{name} = {value}\n" for name, value in settings.items())
+        file.writelines(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
     shutil.copytree(data, second)
-    shutil.rmtree(second / "public")
-    (second / "public").symlink_to(data / "public")
+    for shared in ("public", "uploads", "staged"):
+        (data / shared).mkdir(mode=0o700, exist_ok=True)
+        shutil.rmtree(second / shared, ignore_errors=True)
+        (second / shared).symlink_to(data / shared)
     engine = sa.create_engine(empty)
     started = [start_embedded(data), start_embedded(second)]
     secret = token(data)
@@ -163,6 +170,44 @@ def test_a_killed_leader_is_replaced_at_once(empty: str, tmp_path: Path) -> None
         began = time.monotonic()
         assert found.clients[1].publish(found.acme, "other/first").status_code == 200
         assert time.monotonic() - began < 20
+        found.follow(tmp_path / "memory", [*answered, "other/first"])
+        assert run("verify", "--data", str(found.data), check=False).returncode == 0
+
+
+def kill_before_its_files_are_public(found: Pair) -> None:
+    """End the first server after a batch's commit and before the files of its releases are public."""
+    process = found.processes[0]
+    deadline = time.monotonic() + 30
+    with found.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        while time.monotonic() < deadline:
+            if not connection.scalar(_HELD):
+                continue
+            os.kill(process.pid, signal.SIGSTOP)  # now and then while PostgreSQL commits
+            time.sleep(0.1)
+            if is_file_missing(found, connection):
+                process.kill()
+                return
+            os.kill(process.pid, signal.SIGCONT)
+    pytest.fail("the server was never seen with a release whose file is not public")
+
+
+def is_file_missing(found: Pair, connection: sa.Connection) -> bool:
+    """Whether a release among the newest entries of the log has a file that is not public."""
+    newest = sa.select(log_entries.c.leaf).order_by(log_entries.c.position.desc()).limit(20)
+    texts = [notes.parse(bytes(leaf)).text for leaf in connection.scalars(newest)]
+    releases = [statements.parse(text) for text in texts if text.startswith(Release.TITLE)]
+    return any(
+        isinstance(release, Release) and not (found.data / "public" / wire.blob_path(release.file.sha256)).exists()
+        for release in releases
+    )
+
+
+def test_who_replaces_a_killed_leader_makes_the_files_of_its_last_batch_public(empty: str, tmp_path: Path) -> None:
+    answered: list[str] = []
+    with pair(empty, tmp_path, writer_process=False) as found:
+        with busy(found, answered):
+            kill_before_its_files_are_public(found)
+        assert found.clients[1].publish(found.acme, "other/first").status_code == 200
         found.follow(tmp_path / "memory", [*answered, "other/first"])
         assert run("verify", "--data", str(found.data), check=False).returncode == 0
 
