@@ -303,7 +303,8 @@ class SourceLimits(Struct, frozen=True, kw_only=True):
     links: int = 5_000
     """Links of one source that are looked at: whether they name a file of it."""
     listed_items: int = 40
-    """Items of a source that a list on a terminal shows unasked, and names that an error lists."""
+    """Items of a source that a list on a terminal shows unasked, names that an error lists, and items that are named because
+    they cannot be used."""
     name_bytes: int = 16 * KIB
     """The beginning of a SKILL.md in which its name is looked for."""
     marketplace_bytes: int = 1 * MIB
@@ -427,6 +428,20 @@ class FactsLimits(Struct, frozen=True, kw_only=True):
 
 
 FACTS = FactsLimits()
+
+
+class ConsentLimits(Struct, frozen=True, kw_only=True):
+    """How much of a change is written out before it is made (DESIGN §7.1)."""
+
+    whole_items: int = 100
+    """Items of one change that are shown one by one where nobody is asked: of more, with ``--yes``, it is summed up."""
+    kinds: int = 4
+    """In such a sum, how many sorts of items have an example."""
+    reasons: int = 12
+    """Of many items that ``--yes`` does not let in, how many reasons are said."""
+
+
+CONSENT = ConsentLimits()
 
 
 class DescribingLimits(Struct, frozen=True):

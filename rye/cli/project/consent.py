@@ -3,7 +3,8 @@
 What counts cannot be pushed out of sight by more of the same. On a terminal, of more than ten things of one kind two are
 examples and the others a number; alarms stand last, in at most :data:`_ALARM_ROWS` rows directly above the question, below
 one line that counts everything. ``d`` at the question shows everything with the texts, ``f`` the attached files. Elsewhere
-nothing is left out.
+nothing is left out. Only where nobody is asked, because ``--yes`` was given and answers all that it may, a change of more than
+:attr:`~rye.limits.ConsentLimits.whole_items` items is summed up in a screen or two.
 """
 
 from __future__ import annotations
@@ -23,18 +24,22 @@ from rye.consent.sorts import SORTS, of_the_lock
 from rye.describing.right_words import right_words
 from rye.installation.plan import GatheredMention, ItemChange, Plan, by_tier, gather_mentions
 from rye.layout import Cell, cut, flow
+from rye.limits import CONSENT
 from rye.permissions.comparing import unified
 from rye.permissions.risk import Tier, tools_tier
 from rye.workspace.installing.install_request import Proposal, ProposedText
 
 
-def show_proposal(console: Console, proposal: Proposal, *, asks: bool = False) -> None:
+def show_proposal(console: Console, proposal: Proposal, *, asks: bool = False, is_agreed: bool = False) -> None:
     """Print what the user has not seen of the lock and the project, the plan, the warnings about it, and the alarms last.
 
-    ``asks``: whether a question follows that answers ``d`` with :func:`show_whole`.
+    ``asks``: whether a question follows that answers ``d`` with :func:`show_whole`. ``is_agreed``: whether nothing of it needs a
+    yes any more, with ``--yes``.
     """
     more = "`d` shows all" if asks else "-v shows all"
-    _show(Screen(console, folds=console.folds, more=more, answers_d=asks), proposal)
+    count = len(proposal.plan.effective) if proposal.plan is not None else 0
+    sums_up = is_agreed and not asks and not console.verbose and count > CONSENT.whole_items
+    _show(Screen(console, folds=console.folds, sums_up=sums_up, more=more, answers_d=asks), proposal)
 
 
 def show_whole(console: Console, proposal: Proposal) -> None:
@@ -124,7 +129,14 @@ def _show_cautions(screen: Screen, plan: Plan) -> None:
         _show_places(screen.console, f"{' ' * indent}{said}", "warning", (*kept, more) if more else kept)
 
     for same in screen.by_kind(gathered, lambda one: one.fact):
-        if screen.folds and len(same) > 1:
+        if screen.sums_up:
+            places = sum(len(one.places) for one in same)
+            example = f"   {_mentioned(same[0]).removeprefix(f'{same[0].fact}: ')}   {_places(same[0])[0]}"
+            line = cut(
+                f"    {same[0].fact}: {counted(places, 'place')}, for example{example}", screen.console.width - 1
+            )
+            screen.console.tell((line, "warning"), hang=8, wide=True)
+        elif screen.folds and len(same) > 1:
             screen.console.say(f"    {same[0].fact}:", "warning")
             screen.rows(same, partial(show, indent=6), same[0].fact, 6)
         else:

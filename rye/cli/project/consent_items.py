@@ -16,6 +16,7 @@ from rye.describing.right_words import tool_words
 from rye.installation.plan import ItemChange, Plan
 from rye.items.agent_tools import shown
 from rye.items.consented import Run
+from rye.limits import CONSENT
 from rye.permissions.risk import Tier, tools_tier
 
 if TYPE_CHECKING:
@@ -69,8 +70,19 @@ def show_items(screen: Screen, plan: Plan, time: datetime, changed: Mapping[Any,
         for change in others:
             show(change)
     else:
-        for same in screen.by_kind(others, _alike):
+        kinds = screen.by_kind(others, _alike)
+        if screen.sums_up:
+            kinds.sort(key=len, reverse=True)
+        for same in kinds[: CONSENT.kinds] if screen.sums_up else kinds:
             screen.rows(same, show, f"items {_ACTIONS[same[0].action]} in the same way", 2)
+        if screen.sums_up and len(kinds) > CONSENT.kinds:
+            screen.left_out(sum(map(len, kinds[CONSENT.kinds :])), "items that ask for something else", 2)
+    if screen.sums_up and len(groups) > CONSENT.kinds:
+        groups.sort(key=len, reverse=True)
+        for group in groups[: CONSENT.kinds]:
+            _show_plain(screen, group, seen)
+        screen.left_out(sum(map(len, groups[CONSENT.kinds :])), "items with nothing that can run", 2)
+        return
     for group in groups:
         _show_plain(screen, group, seen)
 

@@ -16,17 +16,26 @@ T = TypeVar("T")
 
 
 class Screen:
-    """Prints a proposal. ``folds``: whether many things of one kind become a number and two examples; ``more``: the words that
-    say where the others are; ``answers_d``: whether the question shows everything after a ``d``; ``whole``: whether changed
-    texts are shown to the end."""
+    """Prints a proposal. ``folds``: whether many things of one kind become a number and two examples; ``sums_up``: whether the
+    proposal is long and nobody is asked about it, so that each sort of things is about a line; ``more``: the words that say where
+    the others are; ``answers_d``: whether the question shows everything after a ``d``; ``whole``: whether changed texts are shown
+    to the end."""
 
     def __init__(
-        self, console: Console, *, folds: bool, more: str = "", answers_d: bool = False, whole: bool = False
+        self,
+        console: Console,
+        *,
+        folds: bool,
+        sums_up: bool = False,
+        more: str = "",
+        answers_d: bool = False,
+        whole: bool = False,
     ) -> None:
         self.console = console
         self.answers_d = answers_d
         self.whole = whole
-        self.folds = folds
+        self.folds = folds or sums_up
+        self.sums_up = sums_up
         self.has_folded = False
         self.several = False
         self.more = more
@@ -44,7 +53,7 @@ class Screen:
         if not self.folds or len(rows) <= MOST:
             return rows
         self.has_folded = True
-        return rows[:EXAMPLES]
+        return rows[: 1 if self.sums_up else EXAMPLES]
 
     def left_out(self, number: int, noun: str, indent: int) -> None:
         """Say how many things of one kind are not shown, and where they are."""

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from rye.cli.console import Choice, one_line
 from rye.cli.options import Session
 from rye.errors import UsageError
+from rye.limits import CONSENT
 from rye.project.context import load_manifest
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from rye.deployment.deploying import Deployed
     from rye.project.layout import Project
     from rye.workspace.context import Context
-    from rye.workspace.installing.install_outcome import InstallOutcome
+    from rye.workspace.installing.install_outcome import InstallOutcome, SetAside
     from rye.workspace.installing.install_request import Agree, Followed, Proposal
     from rye.workspace.registries.airgap_access import Airgap
 
@@ -153,7 +154,7 @@ def agreement(session: Session, proposed: ProposedDeploy | None = None) -> Agree
         console = session.console
         needs_yes = bool(proposal.waiting or proposal.unseen)
         asks = bool(needs_yes or programs) and session.interactive
-        consent.show_proposal(console, proposal, asks=asks)
+        consent.show_proposal(console, proposal, asks=asks, is_agreed=session.assume_yes and not needs_yes)
         if not asks:
             return False
         shown = "show what changes" if any(text.before is not None for text in proposal.texts) else "show the texts"
@@ -252,6 +253,9 @@ def _show_set_aside(session: Session, outcome: InstallOutcome, command: str) -> 
     if outcome.set_aside:
         count = len(outcome.set_aside)
         session.console.say(f"{count} item{'s' * (count != 1)} left out, for you to read first:", "warning")
+        if count > CONSENT.whole_items and not session.console.verbose:
+            _sum_up_set_aside(session, outcome)
+            return
         for one in outcome.set_aside:
             session.console.say(one_line(f"  {one.change.label} {one.why}"), "warning")
         session.console.say(
@@ -259,6 +263,25 @@ def _show_set_aside(session: Session, outcome: InstallOutcome, command: str) -> 
             f"{'it' if count == 1 else 'them'}: {_approving(outcome, command)}",
             "warning",
         )
+
+
+def _sum_up_set_aside(session: Session, outcome: InstallOutcome) -> None:
+    """Say why so many were left out, with an example of each sort of reason, and what shows them all with the command that lets
+    them in."""
+    by_reason: dict[str, list[SetAside]] = {}
+    for one in outcome.set_aside:
+        alarms = sorted({mention.fact for mention in one.change.mentions if mention.is_alarm})
+        sorts = sorted({ask.sort for ask in one.change.asks}) if one.change.stops else []
+        by_reason.setdefault(f"mention {', '.join(alarms)}" if alarms else " ".join(sorts), []).append(one)
+    rows = sorted(by_reason.items(), key=lambda row: len(row[1]), reverse=True)
+    for reason, some in rows[: CONSENT.reasons]:
+        count = f"{len(some):,} {reason}: " if reason.startswith("mention ") else ""
+        more = "" if len(some) == 1 else ", for example" if count else f", and {len(some) - 1:,} more are like it"
+        session.console.say(one_line(f"  {count}{some[0].change.label} {some[0].why}{more}"), "warning")
+    if len(rows) > CONSENT.reasons:
+        rest = sum(len(some) for _, some in rows[CONSENT.reasons :])
+        session.console.say(f"  and {rest:,} more for other reasons", "warning")
+    session.console.say("-v lists all of them, with the command that installs them once you have read them.", "warning")
 
 
 def _approving(outcome: InstallOutcome, command: str) -> str:

@@ -244,9 +244,14 @@ def _chosen(context: Context, opened: OpenSource, wanted: SourceRequest) -> list
     if not usable:
         raise _nothing(opened, refused, [str(judged[(one.kind, one.local_id)]) for one in refused])
     if wanted.everything:
-        for found in refused:
+        for found in refused[: SOURCES.listed_items]:
             why = judged[(found.kind, found.local_id)]
             context.warn(f"{found.kind}:{found.local_id} was left out: {why} ({opened.place_of(found).place}).")
+        if len(refused) > SOURCES.listed_items:
+            more = len(refused) - SOURCES.listed_items
+            context.warn(
+                f"{more:,} more were left out, since they cannot be used; `--list` names each with its reason."
+            )
         return usable
     if len(usable) == 1:
         return usable
