@@ -175,6 +175,13 @@ class Quotas:
         with self._lock:
             self._forget(hashes)
 
+    def unless_written(self, sha256: str, expire: Callable[[str], None]) -> None:
+        """Call ``expire``, unless a request may write the upload now, and before one can begin to."""
+        with self._lock:
+            upload = self._uploads.get(sha256)
+            if upload is None or not any(hold.writers for hold in upload.holds.values()):
+                expire(sha256)
+
     def written(self) -> Set[str]:
         """Return the pending uploads that no request writes now."""
         with self._lock:

@@ -497,14 +497,24 @@ class Service:
             may_expire = self._is_settled()
             written = self.quotas.written()
             present: dict[str, int] = {}
-            expired = []
+            expired: dict[str, int] = {}
+            limit = time.time() - self.settings.uploads_hours * 3600
             for path, size, modified in list(self.uploads.listing()):
-                is_over = path in left or modified < time.time() - self.settings.uploads_hours * 3600
-                if may_expire and is_over:
-                    expired.append(path)
+                is_over = may_expire and (path in left or modified < limit)
+                (expired if is_over else present)[path] = size
+
+            def expire(path: str) -> None:
+                modified = self.uploads.modified(path)
+                if modified is None or path in left or modified < limit:
+                    self.uploads.delete(path)
                 else:
-                    present[path] = size
-            self.uploads.delete_all(expired)
+                    present[path] = expired[path]
+
+            if self.uploads.is_local:  # somebody may have brought one again since it was listed
+                for path in expired:
+                    self.quotas.unless_written(path, expire)
+            else:
+                self.uploads.delete_all(expired)
             self.quotas.update(present, written)
 
     def _is_sweep_due(self) -> bool:

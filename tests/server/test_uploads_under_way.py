@@ -164,6 +164,37 @@ def test_a_listing_does_not_uncount_what_was_written_while_it_ran(
     assert counted(local) == len(OTHER)
 
 
+@pytest.mark.parametrize("when", ["listed", "under way"])
+def test_what_is_brought_again_while_a_sweep_runs_stays(
+    local: LocalRegistry, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """Else a batch that finds it in this moment would lose it."""
+    assert local.blob(OTHER, local.token()).status_code == 201
+    local.service.uploads.make_older(SHA256, 0)
+    listing, put_soon = Folder.listing, Folder.put_soon
+
+    def then_uploaded(store: Folder, prefix: str = "") -> Iterator[tuple[str, int, float]]:
+        found = list(listing(store, prefix))
+        local.service.quotas.keep(NOBODY.owner, SHA256, len(OTHER))
+        store.put_soon(SHA256, OTHER)
+        local.service.settle(NOBODY, [SHA256])
+        return iter(found)
+
+    def sweeping(store: Folder, path: str, content: bytes) -> None:
+        local.service._sweep(always=True)
+        assert store.get(path) == content, "a request is about to write it"
+        put_soon(store, path, content)
+
+    if when == "listed":
+        monkeypatch.setattr(Folder, "listing", then_uploaded)
+        local.service._sweep(always=True)
+    else:
+        monkeypatch.setattr(Folder, "put_soon", sweeping)
+        assert local.blob(OTHER, local.token()).status_code == 201
+    assert kept(local) == [SHA256]
+    assert counted(local) >= len(OTHER)
+
+
 def test_files_that_were_written_before_the_disk_was_full_count(
     local: LocalRegistry, acme: Publisher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
