@@ -59,10 +59,12 @@ _SERIALIZES = re.compile(
     r"\bJSON\.stringify\(|\bjson\.dumps?\(|\burlencode\(|\bto_json\b|\bjson_encode\(|\bencode_json\b|\brepr\(|\bstr\(|\bb64encode\(|\bbtoa\(|\bpprint\(|\bstringify\(|ConvertTo-Json|\bMarshal\("
 )
 SENDS = re.compile(
-    r"\b(?:requests|httpx|\w{0,20}session|axios|client|http|https|got|needle|superagent|urllib3|aiohttp|\$http|ky)\.(?:post|put|patch|request|get|send)\(|\burlopen\(|(?<!\w)Request\(|(?<![\w.])fetch\(|"
+    r"\b(?:requests|httpx|axios|client|http|https|got|needle|superagent|urllib3|aiohttp|\$http|ky)\.(?:post|put|patch|request|get|send)\(|[sS]ession\.(?:post|put|patch|request|get|send)\(|\burlopen\(|(?<!\w)Request\(|(?<![\w.])fetch\(|"
     r"\bsendBeacon\(|\.send(?:all|to|_message|mail)?\(|\bHTTPS?Connection\(|\bNet::HTTP\.\w{3,20}|\bhttp\.Post|\bHttpClient\b|\bcurl_setopt|file_get_contents\(\s*[\"']https?|\bXMLHttpRequest\b|\bcreate_connection\(|\bnet\.connect\(|"
     r"Invoke-(?:RestMethod|WebRequest)|\b(?:ureq|reqwest|minreq|attohttpc|isahc)::(?:\w{1,20}::)?\w{2,12}\(|\.send_(?:string|json|bytes|form)\(|\b(?:HTTPoison|Req|Finch|HTTP|httr2?::)\.?(?:post|put|POST|PUT|request|get|GET)!?\(|"
-    r"\b(?:upload|data)Task\(|\bHttpRequest\b|\bnewHttpClient\(|\bresolve\w{0,6}\(|gethostbyname\("
+    r"\b(?:upload|data)Task\(|\bHttpRequest\b|\bnewHttpClient\(|\bresolve\w{0,6}\(|gethostbyname\(|"
+    r"\bhttp\.NewRequest\w{0,12}\(|\b(?:HTTParty|RestClient|Faraday|Typhoeus|Excon)\.(?:post|put|patch|get)\b|\boctokit\.[\w.]{3,40}\(|"
+    r"\b(?:create_gist|create_issue|chat_postMessage|files_upload\w{0,4}|send_document|sendDocument|put_object|upload_fileobj|storbinary)\("
 )
 _MARKS: Final = (
     "environ",
@@ -180,15 +182,16 @@ def _in_programs(source: Source) -> Iterator[RuleMatch]:
         if match.end() in dumps:
             line = source.line_at(match.start())
             yield RuleMatch(SECRET_PATH, VALUE, line, match.start() - starts[line])
-    used = _used(_names(source, dumps))
+    used = used_as_a_whole(names_of(source, dumps))
     for match in SENDS.finditer(text) if used is not None else ():
         if used is not None and used.search(window_of(text, match.end())) is not None:
             line = source.line_at(match.start())
             yield RuleMatch(SECRET_PATH, VALUE, line, match.start() - starts[line], ALARM)
 
 
-def _names(source: Source, dumps: list[int]) -> set[str]:
-    """The names that get the environment, and those that are made of them. What a program prints that was handed it is not."""
+def names_of(source: Source, dumps: list[int], takes_one: re.Pattern[str] | None = None) -> set[str]:
+    """The names that get what is dumped at these offsets, and those that are made of them. What a program prints that was handed
+    it is not, nor what ``takes_one`` says takes a part out of it."""
     names: set[str] = set()
     used: re.Pattern[str] | None = None
     lines = {source.line_at(offset) for offset in dumps}
@@ -196,35 +199,40 @@ def _names(source: Source, dumps: list[int]) -> set[str]:
         raw = source.lines[number]
         if number not in lines and (used is None or used.search(raw) is None):
             continue
-        assigned = _ASSIGNED.match(raw[:_LONGEST])
+        assigned = _ASSIGNED.match(raw[:_LONGEST]) or _OPENED.match(raw[:_LONGEST])
         if assigned is None or len(names) >= _MOST or _STARTS.search(assigned[2]) is not None:
+            continue
+        if takes_one is not None and takes_one.search(assigned[2]) is not None:
             continue
         if number in lines or (used is not None and used.search(assigned[2]) is not None):
             names.add(assigned[1])
-            used = _used(names)
+            used = used_as_a_whole(names)
     return names
 
 
-def _used(names: set[str]) -> re.Pattern[str] | None:
+def used_as_a_whole(names: set[str]) -> re.Pattern[str] | None:
     """Finds a use of one of these names as a whole. One variable that is taken out of it is none."""
     if not names:
         return None
     return re.compile(
-        rf"(?<![\w.$])(?:{'|'.join(map(re.escape, sorted(names)))})(?![\w$]|\s?\[|\??\.(?!{_WHOLE_METHODS}\b))"
+        rf"(?<![\w.$])(?:{'|'.join(map(re.escape, sorted(names)))})(?![\w$\"']|\s?\[|\??\.(?!{_WHOLE_METHODS}\b))"
     )
 
 
 _ASSIGNED = re.compile(
     r"[ \t]*(?:(?:const|let|var|my|our|local|final|val)[ \t]+)?"
-    r"(?!self\b|this\b)([$@%]?[A-Za-z_]\w{0,60})(?:\.(?![eE]nv)\w{1,40})?"
+    r"(?!self\b|this\b|os\b|process\b)([$@%]?[A-Za-z_]\w{0,60})(?:\.(?![eE]nv)\w{1,40})?(?:\[[^\[\]\n]{1,40}\])?"
     r"(?:[ \t]?:[ \t]?[\w\[\], .<>&:]{1,40})?[ \t]?(?::|\+|\.)?=(?![=>])(.*)"
 )
+#: ``with open(path) as name``: the name comes last.
+_OPENED = re.compile(r"(?=[ \t]*(?:async[ \t]+)?with[ \t][^\n]{1,300}[ \t]as[ \t]+(\w{1,60})[ \t]*:)(.*)")
 _STARTS = re.compile(
     r"\b(?:subprocess|Popen|run|spawn\w{0,4}|exec\w{0,8}|system|check_output|fork)\b|\benv[\"']?\s?[=:](?!:)"
 )
 _IMPORTED = re.compile(r"^[ \t]*from[ \t]+os[ \t]+import[ \t]+[^\n]*\benviron\b", re.MULTILINE)
 _WHOLE_METHODS: Final = (
-    r"(?:items|copy|values|keys|encode|decode|entries|map|join|toString|to_json|to_s|to_h|inspect|replace|strip)"
+    r"(?:items|copy|values|keys|encode|decode|entries|map|join|toString|to_json|to_s|to_h|inspect|replace|strip|trim|"
+    r"read|readlines|read_text|read_bytes|text|splitlines)"
 )
 _LONGEST: Final = 2_000
 _MOST: Final = 16

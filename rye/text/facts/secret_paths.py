@@ -217,6 +217,11 @@ def holds_secrets(raw: str) -> bool:
     return any(HARMLESS.search(place) is None for _, place in places_in(raw, STORE, SETTINGS))
 
 
+def is_store(raw: str) -> bool:
+    """Whether a text names a store, and not only a part of one that is no secret."""
+    return any(HARMLESS.search(place) is None for _, place in places_in(raw, STORE))
+
+
 def find(source: Source) -> Iterator[RuleMatch]:
     """Yield every place of secrets, each once per line."""
     yield from _paths(source)

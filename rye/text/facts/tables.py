@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -28,3 +28,15 @@ class ByWord:
     def rows(self, words: frozenset[bytes]) -> list[int]:
         """The rows that any of these words belongs to, in order."""
         return sorted({index for word in self._words & words for index in self._rows[word]})
+
+
+class Spellings:
+    """Words, each with the spellings of which a text must have one for the word to matter."""
+
+    def __init__(self, table: Mapping[str, tuple[str, ...]]) -> None:
+        self._marks = {word.encode(): tuple(mark.encode() for mark in marks) for word, marks in table.items()}
+        self.words = frozenset(self._marks)
+
+    def marks_in(self, words: frozenset[bytes], lowered: bytes) -> list[bytes]:
+        """The spellings that a text has whose words and whose bytes in lower case these are."""
+        return [mark for word in self.words & words for mark in self._marks[word] if mark in lowered]

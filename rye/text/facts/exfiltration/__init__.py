@@ -21,11 +21,13 @@ from rye.text.facts.source import RuleMatch, Source
 def find(source: Source) -> Iterator[RuleMatch]:
     """Yield every place where secrets, or the whole environment, are sent. :func:`rye.text.facts.secret_paths.find` has read the
     file before."""
-    stores, places = lines_of(source, STORE), lines_of(source, STORE, SETTINGS)
+    stores, settings = lines_of(source, STORE), lines_of(source, SETTINGS)
+    places = stores | settings
     yield from commands.find(source, places)
-    if stores:
-        yield from programs.find(source, stores)
+    if b"dotenv_values" in source.words:
+        settings = settings | set(source.lines_with(frozenset((b"dotenv_values",))))
+    if stores or settings:
+        yield from programs.find(source, stores, settings)
     if b"tojson" in source.words:
         yield from programs.find_in_workflows(source)
-    if places:
-        yield from sentences.find(source, places)
+    yield from sentences.find(source, places)

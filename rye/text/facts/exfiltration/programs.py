@@ -8,26 +8,28 @@ from itertools import islice
 from typing import Final
 
 from rye.text.facts.calls import window_of
-from rye.text.facts.calls.following import NAMES, Followed
+from rye.text.facts.calls.following import NAMES, ContentOrigin, Followed
 from rye.text.facts.calls.kinds import STARTED, Kind
-from rye.text.facts.environment import SENDS
+from rye.text.facts.environment import SENDS, names_of, used_as_a_whole
+from rye.text.facts.exfiltration.own_functions import connections_in, functions_that_read, functions_that_send
 from rye.text.facts.fact import ALARM, SECRET_PATH
-from rye.text.facts.secret_paths import HARMLESS, STORE, holds_secrets, places_in
+from rye.text.facts.secret_paths import HARMLESS, SETTINGS, STORE, holds_secrets, is_store, places_in
 from rye.text.facts.shell import plain, shown
 from rye.text.facts.source import RuleMatch, Source
 from rye.text.facts.tables import triggers
 
 #: Calls that read a file, or put it into an archive.
 _READS = re.compile(
-    r"\bopen\((?![^()\n]{0,200},\s*[\"'][wax])|\.read_(?:text|bytes)\(|\bread(?:File|TextFile|Text|AllBytes|AllText|AllLines|Lines|_file|_to_string)(?:Sync)?\(|"
+    r"\bopen\((?![^()\n]{0,200},\s*[\"'][wax])|\.read_(?:text|bytes)\(|\b[rR]ead(?:File|TextFile|Text|AllBytes|AllText|AllLines|Lines|_file|_to_string)(?:Sync)?\(|"
     r"\bfile_get_contents\(|\bFile\.(?:bin)?read\(|\bos\.ReadFile\(|\bioutil\.ReadFile\(|\bfs::read(?:_to_string)?\(|\bcreateReadStream\(|"
     r"\bshutil\.(?:copy\w{0,8}|make_archive)\(|\b(?:zf?|zip\w{0,8}|\w{0,20}archive|index|bundle|out|tar|tf)\.(?:write|add|file|directory)\(|\bsqlite3\.connect\(|"
-    r"\bfopen\(|\bslurp\(|\bFileInputStream\(|\bFiles\.(?:readAllBytes|readString|lines)\(|\bBun\.file\(|\bcopyFile(?:Sync)?\(|\bcpSync\(|\bcat\s"
+    r"\bfopen\(|\bslurp\(|\bFileInputStream\(|\bFiles\.(?:readAllBytes|readString|lines)\(|\bBun\.file\(|\bcopyFile(?:Sync)?\(|\bcpSync\(|\bcat\s|\bGet-Content\s|\bgc\s(?=[\"'$~])"
 )
 _READ_WORDS: Final = triggers(
     "open read_text read_bytes readfile readfilesync readtextfile readtextfilesync readtext readallbytes readalltext "
     "readalllines readlines read_to_string file_get_contents read binread readstream createreadstream copy copy2 copyfile "
-    "copytree make_archive copyfilesync cpsync write add directory file connect fopen slurp fileinputstream readstring cat"
+    "copytree make_archive copyfilesync cpsync write add directory file connect fopen slurp fileinputstream readstring cat "
+    "content gc check_output popen subprocess execsync spawnsync execfilesync"
 )
 #: What is written to a request or a connection that the program opened.
 _WRITES = re.compile(
@@ -49,48 +51,179 @@ _HEADERS = re.compile(
 )
 #: The end of a line that begins a list or an object, not the body of a function.
 _OPENS = re.compile(r"(?:[=:(,\[]|\breturn)\s{0,4}[\[{(]\s{0,4}$")
-_READ: Final = Kind(re.compile(f"{_READS.pattern}|{_OPENS.pattern}"), _READ_WORDS)
+#: Programs that read, started with a list of words or a line of them.
+_STARTS_READER = re.compile(
+    rf"\b{STARTED}\(\s{{0,8}}[\[({{]?\s{{0,8}}[rfb]?[\"'`](?:/usr)?(?:/bin/)?(?:cat|base64|tar|zip|gpg|openssl|xxd|head|tail|sqlite3|type|7z|strings|od)\b"
+)
+_READ: Final = Kind(re.compile(f"{_READS.pattern}|{_STARTS_READER.pattern}|{_OPENS.pattern}"), _READ_WORDS)
 _PLACED: Final = Kind(re.compile(rf"[\"'`]|{_OPENS.pattern}"), frozenset())
 _MOST_READS: Final = 64
 _MOST_LINES: Final = 40
 
 
-def find(source: Source, stores: set[int]) -> Iterator[RuleMatch]:
-    """What a program reads from a store and gives to a call that sends it. ``stores``: the lines that name one."""
-    text, starts = source.text, source.text_starts
-    if SENDS.search(text) is None and _STARTS_SENDER.search(text) is None:
+def find(source: Source, stores: set[int], settings: set[int]) -> Iterator[RuleMatch]:
+    """What a program reads from a place of secrets and gives to a call that sends it. ``stores``, ``settings``: the lines that
+    name a place of these sorts; settings count only if they are sent as a whole."""
+    text = source.text
+    settings = {number for number in settings if _is_program(source, number)}
+    if settings and not any(mark in text for mark in _READ_MARKS):
+        settings = set()
+    if not stores and not settings:
         return
+    connections = connections_in(text)
+    sends = [
+        match
+        for pattern in (SENDS, _WRITES, _STARTS_SENDER, *([connections] if connections is not None else ()))
+        for match in pattern.finditer(text)
+        if not match[0].startswith("resolve") or text[: match.start()].endswith(_RESOLVERS)
+    ]
+    takes_path = list(_SENDS_FILE.finditer(text)) if stores else []
+    if not sends and not takes_path:
+        return
+    sends += functions_that_send(text, sends, _HEADERS)
+    if stores:
+        yield from _in_started(source, stores)
+        yield from _of_stores(source, stores, sends, takes_path)
+    if settings:
+        yield from _of_settings(source, settings, sends)
+
+
+def _of_stores(
+    source: Source, stores: set[int], sends: Sequence[re.Match[str]], takes_path: Sequence[re.Match[str]]
+) -> Iterator[RuleMatch]:
+    """What is read from a store, and whatever is made of it."""
+    text = source.text
+    reads, paths = _reads_of(source, stores, STORE)
+    for match in takes_path:
+        window = window_of(text, match.end())
+        number = source.line_at(match.start())
+        inside = not stores.isdisjoint(range(number, number + _LINES_OF_CALL)) and is_store(window[:_NEAR])
+        if inside or any(name in paths for name in NAMES.findall(window)):
+            yield _found(source, match, window, None)
+    if not reads:
+        return
+    contents = Followed(_without_signing(source), _READ, _with_openers(source, reads[:_MOST_READS]), False).names
+    archives = _archives(text, reads)
+    for match in sends:
+        whole = window_of(text, match.end())
+        window = _HEADERS.sub("", whole)
+        begin = match.end()
+        direct = any(begin <= at < begin + len(window) for at in reads) or any(made.search(window) for made in archives)
+        direct = direct or (text[: begin - len(match[0])].rstrip().endswith(".pipe(") and _reads_before(match, reads))
+        encoded = NAMES.findall(" ".join(_ENCODES.findall(whole))) if window is not whole else []
+        origin = next((contents[name] for name in (*NAMES.findall(window), *encoded) if name in contents), None)
+        if direct or origin is not None:
+            yield _found(source, match, window, origin)
+
+
+def _of_settings(source: Source, settings: set[int], sends: Sequence[re.Match[str]]) -> Iterator[RuleMatch]:
+    """A file of settings that a program reads and sends as a whole. Honest programs read them all the time, and take out what
+    they need."""
+    text = source.text
+    reads, _ = _reads_of(source, settings, SETTINGS)
+    reads = sorted({*reads, *(match.start() for match in _PARSED_SETTINGS.finditer(text))})
+    reads = [at for at in reads if _TAKEN_FROM.match(text, at) is None]
+    if not reads:
+        return
+    used = used_as_a_whole(names_of(source, reads, _TAKES_ONE))
+    for match in sends:
+        window = _HEADERS.sub("", window_of(text, match.end()))
+        begin = match.end()
+        direct = any(begin <= at < begin + len(window) for at in reads)
+        if direct or (used is not None and used.search(window) is not None):
+            yield _found(source, match, window, None)
+
+
+def _reads_of(source: Source, numbers: set[int], holds: str) -> tuple[list[int], dict[str, ContentOrigin]]:
+    """Where a program reads a place of this sort, and the names that hold its path."""
+    text, starts = source.text, source.text_starts
     named = [
         starts[number] + at
-        for number in sorted(stores)
-        for at, place in places_in(source.lines[number][:_LONGEST], STORE)
+        for number in sorted(numbers)
+        for at, place in places_in(source.lines[number][:_LONGEST], holds)
         if HARMLESS.search(place) is None
     ]
     if not named:
-        return
+        return [], {}
     lines = {source.line_at(offset) for offset in named}
     paths = Followed(source, _PLACED, _with_openers(source, named), False).names
+    calls = [*_READS.finditer(text), *_STARTS_READER.finditer(text)]
     reads = []
-    for match in _READS.finditer(text):
+    for match in (*calls, *functions_that_read(text, calls)):
         number = source.line_at(match.start())
         window = window_of(text, match.end())[:_NEAR]
         if number in lines or any(name in paths for name in NAMES.findall(_before(text, match) + window)):
             reads.append(match.start())
-    yield from _in_started(source, stores)
-    if not reads:
-        return
-    contents = Followed(source, _READ, _with_openers(source, reads[:_MOST_READS]), False).names
-    archives = _archives(text, reads)
-    for match in (*SENDS.finditer(text), *_WRITES.finditer(text), *_STARTS_SENDER.finditer(text)):
-        window = _HEADERS.sub("", window_of(text, match.end()))
-        begin = match.end()
-        direct = any(begin <= at < begin + len(window) for at in reads) or any(made.search(window) for made in archives)
-        origin = next((contents[name] for name in NAMES.findall(window) if name in contents), None)
-        if direct or origin is not None:
-            number = source.line_at(match.start())
-            call = shown(plain(match[0].lstrip() + window))
-            value = call if origin is None else f"{shown(plain(origin.text))} ; {call}"
-            yield RuleMatch(SECRET_PATH, value, number, match.start() - starts[number], ALARM)
+    return sorted(reads), paths
+
+
+def _without_signing(source: Source) -> Source:
+    """The file without the lines that only sign with a key: a signature, an account or a connection made with it is not it."""
+    text = _SIGNS.sub(lambda match: " " * len(match[0]), source.text)
+    return source if text == source.text else Source(source.path, text, source.files)
+
+
+_SIGNS = re.compile(
+    r"^[^\n]{0,300}(?:\bjwt\.(?:encode|sign)\(|\.sign\w{0,12}\(|\bcreateSign\(|[kK]ey[pP]air\.from|\bfrom_private_key|"
+    r"\bfromSecretKey\(|\bAccount\.from_key|\bprivateKeyTo\w{4,8}\(|\bload_pem_private_key\(|\bparsePrivateKey|"
+    r"\bParsePrivateKey)[^\n]{0,300}$",
+    re.MULTILINE,
+)
+
+
+def _is_program(source: Source, number: int) -> bool:
+    """Whether a line can be one of a program: it has a string, or reads settings without naming a file."""
+    raw = source.lines[number]
+    return ('"' in raw or "'" in raw or "dotenv_values(" in raw) and source.is_code(number)
+
+
+def _reads_before(match: re.Match[str], reads: Sequence[int]) -> bool:
+    """Whether what a stream is piped to a call was read right before it."""
+    return any(match.start() - _NEAR <= at < match.start() for at in reads)
+
+
+def _found(source: Source, match: re.Match[str], window: str, origin: ContentOrigin | None) -> RuleMatch:
+    number = source.line_at(match.start())
+    call = shown(plain(match[0].lstrip() + window))
+    value = call if origin is None else f"{shown(plain(origin.text))} ; {call}"
+    return RuleMatch(SECRET_PATH, value, number, match.start() - source.text_starts[number], ALARM)
+
+
+_RESOLVERS: Final = ("dns.", "dns.promises.", "dnsPromises.", "esolver.", "esolver().")
+#: Calls that send the file whose path they are given.
+_SENDS_FILE = re.compile(
+    r"\.(?:upload_file|upload_from_filename|fput_object|UploadFile(?:Async|TaskAsync)?|fastPut|putFile|sendMail|send_document|sendDocument)\(|"
+    r"\bsftp\w{0,8}\.put\("
+)
+_READ_MARKS: Final = (
+    *(
+        "open(",
+        "read_text(",
+        "read_bytes(",
+        "readFile",
+        "dotenv_values(",
+        "dotenv.parse(",
+        "readTextFile",
+        "File.read",
+        "ReadFile(",
+    ),
+    *("read_to_string", "file_get_contents(", "check_output(", "popen(", "ReadAll", "Bun.file(", "createReadStream("),
+)
+"""Of these, a program has one that reads a file of settings as a whole."""
+_PARSED_SETTINGS = re.compile(r"\bdotenv_values\(|\bdotenv\.parse\(")
+#: A read whose result is cut at once: ``dotenv_values()["KEY"]``.
+_TAKEN_FROM = re.compile(
+    r"[\w.]{1,60}\([^()\n]{0,200}(?:\([^()\n]{0,100}\)[^()\n]{0,100}){0,3}\)(?:\.\w{1,20}\([^()\n]{0,40}\)){0,3}\s?"
+    r"(?:\[|\.(?:get|match|split|find|search|includes|indexOf)\()"
+)
+#: What takes one setting out of a file of them, or uses it to sign something.
+_TAKES_ONE = re.compile(
+    r"\bre\.|\.(?:group|match|split|find|index|get|exec|startswith|startsWith|partition|includes|sign)\(|\bif\b|\bnext\(|\bjwt\b|"
+    r"\blen\(|\.length\b|\bin\s|==|\bbool\("
+)
+_ENCODES = re.compile(
+    r"(?:b64encode|b32encode|hexlify|btoa|quote\w{0,5}|encodeURIComponent|Buffer\.from)\(([^()\n]{1,120})"
+)
 
 
 def _in_started(source: Source, stores: set[int]) -> Iterator[RuleMatch]:
@@ -101,7 +234,7 @@ def _in_started(source: Source, stores: set[int]) -> Iterator[RuleMatch]:
         if (
             _FILE_WORD.search(window) is not None
             and holds_secrets(window)
-            and not stores.isdisjoint(range(number, number + 8))
+            and not stores.isdisjoint(range(number, number + _LINES_OF_CALL))
         ):
             call = shown(plain(match[0] + window))
             yield RuleMatch(SECRET_PATH, call, number, match.start() - source.text_starts[number], ALARM)
@@ -145,6 +278,7 @@ def _with_openers(source: Source, offsets: Sequence[int]) -> list[int]:
 
 _LONGEST: Final = 2_000
 _NEAR: Final = 300
+_LINES_OF_CALL: Final = 8
 
 
 def _before(text: str, match: re.Match[str]) -> str:

@@ -1,8 +1,13 @@
-"""A sentence that has secrets sent somewhere, or has them read where the next one has it sent."""
+"""A sentence that has secrets sent somewhere, or has them read where the next one has it sent.
+
+It names a place of secrets, or says without one which it wants: all of them, or those that nobody is ever to be given (*the
+user's private keys*). What a service is made to be given (*your token*, *the password*) is neither.
+"""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final
@@ -29,17 +34,57 @@ _SENDS = re.compile(
     + _OBJECT,
     re.IGNORECASE,
 )
-_READS = re.compile(rf"\b(?:read|collect|gather|copy|get|extract|cat|grab|fetch)\b{_OBJECT}", re.IGNORECASE)
+_READS = re.compile(
+    rf"\b(?:read|collect|gather|copy|get|extract|cat|grab|fetch|find|locate|dump|harvest|export|list)\b{_OBJECT}",
+    re.IGNORECASE,
+)
 #: After what is sent: ``KEY must be sent to …``.
 _IS_SENT = re.compile(
     r"\b(?:is|are|be|been|gets?)\s+(?:\w{2,12}\s+)?"
     r"(?:sent|uploaded|posted|forwarded|submitted|e-?mailed|shared)\b",
     re.IGNORECASE,
 )
+_MUST_BE_SENT = re.compile(
+    r"\b(?:must|should|shall|have\s+to|need\s+to)\s+(?:\w{2,12}\s+)?be\s+(?:\w{2,12}\s+)?(?:sent|uploaded|posted|forwarded|submitted|e-?mailed|shared)\b",
+    re.IGNORECASE,
+)
 _WHAT_WAS_READ = re.compile(
-    r"\b(?:send|upload|post|forward|submit|transmit|e-?mail|push|share)\s+"
+    r"\b(?:send|upload|post|forward|submit|transmit|e-?mail|push|share|append|include|pass|attach|report|relay|deliver|exfiltrate)\s+"
     r"(?:it|them|these|those|both|everything|all of (?:it|them)|"
     r"(?:the|its|their)\s+(?:\w+\s+)?(?:contents?|files?|archive|keys?))\b",
+    re.IGNORECASE,
+)
+#: Secrets that a sentence names without a path: as many as there are, or of a sort that no service is given.
+_ALL = r"(?:all|any|every|each|whatever|the\s+(?:full|entire|complete|whole))"
+_OWNER = (
+    r"(?:(?:the|this)\s+(?:\w{2,12}\s+)?(?:user|machine|computer|"
+    r"developer|owner|system|host|person|operator|customer)(?:'s|\u2019s|s')?|their|his|her)"
+)
+_SORTS = (
+    r"(?:(?:api|access|ssh|private|secret|signing|encryption|aws|gpg)\s+keys|keys(?=,?\s+(?:and|or|,)\s+(?:passwords|tokens|secrets))|"
+    r"(?:access|auth\w{0,12}|api|session|bearer|refresh|login|oauth)\s+tokens|tokens(?=,?\s+(?:and|or|,)\s+(?:passwords|keys|secrets))|"
+    r"passwords|passphrases|credentials?|secrets|cookies|wallets|(?:seed|recovery)\s+(?:phrases?|words)|"
+    r"environment\s+variables|env\s+vars?)"
+)
+_OWN_SORTS = (
+    r"(?:(?:ssh|gpg|pgp|signing|wallet)\s+(?:private\s+)?keys?|private\s+(?:ssh\s+|gpg\s+)?keys?|(?:seed|recovery)\s+(?:phrases?|words)|"
+    r"(?:browser|saved|stored|session|login)\s+(?:passwords|cookies|credentials|logins|sessions)|(?:aws|cloud|git|gcp|azure|database)\s+credentials|"
+    r"keychain|password\s+(?:vault|store|manager)|wallet\s+(?:files?|data)|shell\s+history)"
+)
+_BETWEEN = r"(?:(?!to\b|that\b|which\b|with\b|using\b|requests?\b|without\b)[\w,/&'()-]{1,20}\s+){0,7}?"
+_SPOKEN = re.compile(
+    rf"\b(?:{_ALL}\s+(?:of\s+)?{_BETWEEN}{_SORTS}\b|{_OWNER}\s+{_BETWEEN}{_OWN_SORTS}\b|"
+    rf"(?:the|its)\s+(?:private\s+(?:ssh\s+|gpg\s+|wallet\s+)?keys?|(?:seed|recovery)\s+phrase|(?:full|entire|whole|complete)\s+(?:process\s+|shell\s+)?environment)\b)(?!\s+(?:count|names?|usage|format|status))",
+    re.IGNORECASE,
+)
+_SPOKEN_WORDS: Final = triggers(
+    "keys key passwords passphrases credentials secrets tokens cookies wallet wallets phrase phrases variables keychain vault "
+    "environment history vars logins"
+)
+#: Where what a sentence only describes has to go: an address, not only a service.
+_ADDRESS = re.compile(
+    r"https?://(?!localhost|127\.)[\w.-]|\bwebhook\b|\b(?:paste(?:bin)?|gist)\b|\btelegram\b|"
+    r"\bour (?:server|endpoint|collector)\b|\b[\w.+-]{1,40}@[\w-]{1,40}\.[a-z]{2,10}\b",
     re.IGNORECASE,
 )
 _WHERE_TO = re.compile(
@@ -65,24 +110,89 @@ def find(source: Source, places: set[int]) -> Iterator[RuleMatch]:
     """A sentence that has the content of a place sent somewhere. ``places``: the lines that name one."""
     if not source.markdown or not source.has(_SENDING_WORDS):
         return
-    for number in sorted(places):
-        raw = source.lines[number][:_LONGEST]
+    spoken = _spoken_lines(source) if "://" in source.text or "@" in source.text or source.has(_WHERE_WORDS) else []
+    for number in sorted({*places, *spoken}):
         if source.is_code(number):
             continue
-        for sentence in _SENTENCE.finditer(raw):
+        for sentence in _SENTENCE.finditer(_paragraph(source, number)):
+            if sentence.start() >= len(source.lines[number]):
+                break  # it begins in the next line
             said = sentence[0]
-            at = next((at for at, place in places_in(said, STORE, SETTINGS) if HARMLESS.search(place) is None), None)
-            if at is None or _is_negated(said[:at]):
+            at = _named_at(said, number in places)
+            if (
+                at < 0
+                or _is_negated(said[:at])
+                or (number not in places and _ADDRESS.search(_near(source, number)) is None)
+            ):
                 continue
             before, after = said[:at], said[at:]
-            sends = _SENDS.search(before) is not None or _IS_SENT.search(after) is not None
+            is_sent = _IS_SENT if number in places else _MUST_BE_SENT
+            sends = _SENDS.search(before) is not None or is_sent.search(after) is not None
             reads = _READS.search(before) is not None
             if (
                 (sends and _WHERE_TO.search(after) is not None)
+                or _WHERE_TO_FIRST.search(before) is not None
                 or (reads and _WHAT_WAS_READ.search(after) is not None and _WHERE_TO.search(after) is not None)
                 or (reads and _is_sent_next(source, number, sentence.end()))
             ):
                 yield RuleMatch(SECRET_PATH, shown(plain(said)), number, sentence.start(), ALARM)
+                break
+
+
+def _spoken_lines(source: Source) -> list[int]:
+    """The lines that say which secrets they want, with something that sends in one of the next ones."""
+    numbers = source.lines_with(_SPOKEN_WORDS)
+    sends = source.lines_with(_SENDING_WORDS) if numbers else []
+    found = []
+    for number in numbers:
+        at = bisect_left(sends, number - _WRAPPED)
+        if (
+            at < len(sends)
+            and sends[at] <= number + _NEXT_LINES
+            and _SPOKEN.search(source.lines[number][:_LONGEST]) is not None
+        ):
+            found.append(number)
+    return found
+
+
+_WHERE_WORDS: Final = triggers("webhook telegram gist pastebin collector")
+
+
+def _named_at(said: str, names_place: bool) -> int:
+    """Where a sentence names a place of secrets, or says which it wants; -1 if it does neither."""
+    if names_place:
+        at = next((at for at, place in places_in(said, STORE, SETTINGS) if HARMLESS.search(place) is None), -1)
+        if at >= 0:
+            return at
+    spoken = _SPOKEN.search(said)
+    return spoken.start() if spoken is not None and _PUBLIC.search(spoken[0]) is None else -1
+
+
+def _near(source: Source, number: int) -> str:
+    return "\n".join(source.lines[number : number + _NEXT_LINES])
+
+
+def _paragraph(source: Source, number: int) -> str:
+    """A line, and the next ones if they go on with its sentence."""
+    lines = source.lines
+    text = lines[number][:_LONGEST]
+    for following in range(number + 1, min(number + _WRAPPED, len(lines))):
+        raw = lines[following].strip()
+        if not raw or _ENDS.search(text) is not None or _BEGINS.match(raw) is not None or source.is_code(following):
+            break
+        text = f"{text.rstrip()} {raw[:_LONGEST]}"
+    return text
+
+
+_ENDS = re.compile(r"[.!?:|>][\"'*`_)]{0,3}\s*$|^\s*#")
+_BEGINS = re.compile(r"[-*+#>|]|\d{1,3}[.)]\s|```")
+_WRAPPED: Final = 4
+"""How many lines a sentence can go over."""
+_PUBLIC = re.compile(r"\bpublic\b", re.IGNORECASE)
+_WHERE_TO_FIRST = re.compile(
+    r"\b(?:send|post|upload|forward|e-?mail|submit|transmit|deliver)\s+(?:to|at|via)\s+[`<(*]{0,2}(?:https?://(?!localhost|127\.)[\w.-]|[\w.+-]{1,40}@[\w-]{1,40}\.[a-z]{2,10}\b)",
+    re.IGNORECASE,
+)
 
 
 def _is_negated(said: str) -> bool:
