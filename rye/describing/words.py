@@ -126,9 +126,18 @@ FACT_WORDS = {
     "persistence": "makes something start by itself",
     "safety-off": "switches a safeguard off",
     "allowed-secret": "contains a secret that was allowed",
+    "surveillance": "watches what the user types, copies, sees or mails",
+    "destruction": "deletes or locks the user's files",
+    "diverted-payment": "names who else is paid",
 }
 """What a fact says of the words that follow (:mod:`rye.text.facts.fact`)."""
-_ALARM_WORDS = {"secret-path": "sends secrets"}
+_ALARM_WORDS = {
+    "secret-path": "sends secrets",
+    "persistence": "copies itself into other items",
+    "surveillance": "records and sends what the user types, copies, sees or mails",
+    "destruction": "locks the user's files",
+    "diverted-payment": "sends payments to somebody else",
+}
 """The same where an alarm says something else than a caution."""
 
 

@@ -27,6 +27,9 @@ SECRET_NAME: Final = "secret-name"
 PERSISTENCE: Final = "persistence"
 SAFETY_OFF: Final = "safety-off"
 ALLOWED_SECRET: Final = "allowed-secret"
+SURVEILLANCE: Final = "surveillance"
+DESTRUCTION: Final = "destruction"
+DIVERTED_PAYMENT: Final = "diverted-payment"
 
 RULES_VERSION: Final = 7
 """Raise it when the rules find a new caution or alarm, or write a value differently. rye.lock records which version each approval
@@ -43,6 +46,9 @@ FACTS: Final[dict[str, str]] = {
     PERSISTENCE: CAUTION,
     SAFETY_OFF: CAUTION,
     ALLOWED_SECRET: CAUTION,
+    SURVEILLANCE: CAUTION,
+    DESTRUCTION: CAUTION,
+    DIVERTED_PAYMENT: CAUTION,
 }
 """Every fact with its usual level. A public IP address is an alarm, and a caution where only its form says what it is. What runs
 is a caution if only the interpreter is known, not where its input comes from."""

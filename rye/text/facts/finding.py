@@ -13,7 +13,10 @@ from rye.text.facts import (
     assembled,
     commands,
     computed_code,
+    copies_of_itself,
     decode_and_run,
+    destruction,
+    diverted_payments,
     ends,
     environment,
     exfiltration,
@@ -27,6 +30,7 @@ from rye.text.facts import (
     safety_off,
     secret_names,
     secret_paths,
+    surveillance,
     unpinned_fetch,
 )
 from rye.text.facts.calls.resolved import resolved
@@ -52,6 +56,10 @@ RULES: Final[tuple[Callable[[Source], Iterator[RuleMatch]], ...]] = (
     persistence.find,
     safety_off.find,
     hidden_orders.find,
+    copies_of_itself.find,
+    surveillance.find,
+    destruction.find,
+    diverted_payments.find,
 )
 """Rules that look at one file at a time. ``computed_code`` comes after those whose alarms it would repeat."""
 NAMED: Final = frozenset((environment.find,))

@@ -1,0 +1,198 @@
+"""``surveillance``: what the user types, copies, sees or mails is recorded, and sent to somebody or copied to them.
+
+A listener for keys, or a rule that forwards mail, is a caution, and so is a program that sends the screen or the clipboard. It is
+an alarm if what a listener hears is sent, if a command sends the clipboard or the screen (the commands that send secrets,
+:mod:`rye.text.facts.exfiltration`), or if a sentence has every mail copied to an address. A picture that a test takes is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+from rye.text.facts import shell
+from rye.text.facts.calls import window_of
+from rye.text.facts.calls.following import NAMES, Followed
+from rye.text.facts.calls.kinds import Kind
+from rye.text.facts.environment import SENDS
+from rye.text.facts.exfiltration.commands import Leak
+from rye.text.facts.exfiltration.own_functions import connections_in
+from rye.text.facts.fact import ALARM, SURVEILLANCE
+from rye.text.facts.shell import plain, shown
+from rye.text.facts.source import Origin, RuleMatch, Source
+from rye.text.facts.tables import Spellings, triggers, word_set
+
+#: Programs that print the clipboard, or take a picture of the screen, of the camera or a sound.
+_PASTES: Final = word_set("pbpaste xclip xsel wl-paste get-clipboard")
+_CAPTURES: Final = word_set(
+    "screencapture scrot gnome-screenshot grim maim spectacle imagesnap fswebcam arecord import ffmpeg nircmd flameshot xwd"
+)
+_COMMANDS: Final = Spellings(
+    {
+        **{
+            word: (word,)
+            for word in ("pbpaste", "xclip", "xsel", "screencapture", "scrot", "maim", "imagesnap", "fswebcam")
+        },
+        **{word: (f"{word} ",) for word in ("grim", "spectacle", "arecord", "flameshot", "xwd")},
+        "paste": ("wl-paste",),
+        "clipboard": ("get-clipboard",),
+        "gnome": ("gnome-screenshot",),
+        "import": ("-window root",),
+        "nircmd": ("savescreenshot",),
+        "ffmpeg": ("x11grab", "avfoundation", "gdigrab", "dshow", "v4l2", "-f pulse", "-f alsa"),
+    }
+)
+_RECORDS = re.compile(r"\b(?:x11grab|avfoundation|gdigrab|dshow|v4l2|pulse|alsa)\b")
+_SENDING_WORDS: Final = triggers(
+    "curl wget nc ncat netcat requests fetch axios httpx urllib urlopen smtplib socket webhook post scp rclone "
+    "restmethod webrequest "
+    "sendbeacon mail http https websocket ws"
+)
+_CALL_WORDS: Final = triggers(
+    "pynput keyboard getasynckeystate setwindowshookex setwindowshookexa setwindowshookexw cgeventtapcreate evdev "
+    "iohook uiohook logkeys "
+    "imagegrab pyautogui mss copyfromscreen desktopcapturer pyperclip readtext clipboard keylogger xinput"
+)
+#: What hears every key, whichever program is in front.
+_LISTENS = re.compile(
+    r"\bpynput\.keyboard\b|\bfrom\s+pynput(?:\.keyboard)?\s+import\b[^\n]{0,60}\b(?:keyboard|Listener)\b|"
+    r"(?<![\w.])keyboard\.(?:on_press|on_release|hook|record|read_event|start_recording)\(|\bGetAsyncKeyState\b|"
+    r"\bSetWindowsHookEx[AW]?\b[^\n]{0,80}(?:WH_KEYBOARD|13\b)|\bCGEventTapCreate\b|/dev/input/event\w|\bInputDevice\([^\n]{0,60}/dev/input|"
+    r"\b(?:iohook|uiohook-napi|node-global-key-listener)\b|\blogkeys\s+(?:--start|-s)\b|\bxinput\s+test\b"
+)
+#: What takes a picture of the screen, or reads the clipboard.
+_TAKES: Final = Kind(
+    re.compile(
+        r"\bImageGrab\.grab\w{0,12}\(|\bpyautogui\.screenshot\(|\bmss\.mss\(|\.CopyFromScreen\(|\bdesktopCapturer\.getSources\(|"
+        r"\bpyperclip\.paste\(|\bclipboard\.readText\(|\bGet-Clipboard\b|\bclipboard\.paste\(|\bclipboardy\.read\w{0,5}\("
+    ),
+    frozenset(),
+)
+_EACH: Final = r"(?:every|each|all(?:\s+(?:of\s+)?(?:the|their|your|outgoing|incoming|sent|new))?|any|always)"
+_MAILS: Final = r"(?:e-?mails?|messages?|mails?|replies|reply|drafts?|correspondence|invoices?)"
+_TO: Final = r"[`\"'<*(]{0,3}[\w.+-]{1,60}@[\w-]{1,40}(?:\.[\w-]{1,40}){0,4}\.[a-z]{2,12}\b"
+#: A sentence that has every mail copied to an address.
+_COPIES_MAIL = re.compile(
+    rf"\b(?:bcc|blind[- ]?cop(?:y|ies)|blind\s+carbon\s+cop(?:y|ies))\b"
+    rf"(?=[^.\n]{{0,160}}\b{_EACH}\b|[^.\n]{{0,30}}{_TO})[^.\n]{{0,160}}?{_TO}|"
+    rf"\b{_EACH}\b[^.\n]{{0,120}}\b(?:bcc|blind[- ]?cop(?:y|ies))\b[^.\n]{{0,80}}?{_TO}|"
+    rf"\b{_TO}[^.\n]{{0,40}}\b(?:in|as|to)\s+(?:the\s+)?(?:bcc|blind[- ]copy)\b[^.\n]{{0,80}}\b{_EACH}\b|"
+    rf"\bforward\s+(?:a\s+copy\s+of\s+)?{_EACH}\s+(?:\w+\s+){{0,4}}?{_MAILS}\b[^.\n]{{0,60}}?\bto\s+{_TO}|"
+    rf"\b(?:create|add|set\s+up|enable|install)\s+(?:an?\s+)?(?:\w+\s+){{0,3}}?(?:forwarding|redirect)\s+(?:rule|filter|address)\b[^.\n]{{0,120}}?{_TO}",
+    re.IGNORECASE,
+)
+#: A rule of a mail server that forwards what arrives.
+_FORWARDS = re.compile(
+    r"\b(?:New|Set)-InboxRule\b[^\n]{0,200}-(?:ForwardTo|RedirectTo|ForwardAsAttachmentTo|BlindCopyTo)\s|"
+    r"\bSet-Mailbox\b[^\n]{0,200}-Forwarding(?:Smtp)?Address\s|\bNew-TransportRule\b[^\n]{0,200}-BlindCopyTo\s|"
+    r"\bupdateAutoForwarding\(|\bforwardingAddresses\(\)\.create\(",
+    re.IGNORECASE,
+)
+_FORWARD_WORDS: Final = triggers("inboxrule mailbox transportrule updateautoforwarding forwardingaddresses")
+_MAIL_WORDS: Final = triggers("bcc blind forward forwarding redirect")
+#: A sentence that has keys, the screen or the clipboard recorded and sent.
+_WATCHES = re.compile(
+    r"\b(?:log|record|capture|monitor|watch|collect|take|grab)(?:s|ing)?\b[^.\n]{0,60}?\b(?:keystrokes?|key\s?presses|every\s+key|screenshots?\s+of\s+the\s+(?:user|desktop|screen)[^.\n]{0,20}|"
+    r"clipboard(?:\s+(?:contents?|history))?|microphone|webcam)\b[^.\n]{0,120}?\b(?:send|upload|post|forward|transmit|e-?mail|submit)\b[^.\n]{0,60}?"
+    rf"(?:https?://(?!localhost|127\.)[\w.-]|{_TO})",
+    re.IGNORECASE,
+)
+_WATCH_WORDS: Final = triggers(
+    "keystroke keystrokes keypresses presses screenshot screenshots clipboard microphone webcam"
+)
+_NOT = re.compile(
+    r"\b(?:never|not|don't|doesn't|avoid|cannot|can't|attackers?|malicious|malware|adversar\w{1,5}|detect\w{0,4}|would|could|may|might|if\s+an?)\b",
+    re.IGNORECASE,
+)
+_LONGEST: Final = 1_000
+_MOST: Final = 64
+
+
+def find(source: Source) -> Iterator[RuleMatch]:
+    """Yield what records or copies what the user does, each once per line."""
+    if source.has(_CALL_WORDS):
+        yield from _in_programs(source)
+    if source.has(_SENDING_WORDS) and _COMMANDS.marks_in(source.words, source.lowered):
+        yield from Leak(source, SURVEILLANCE, _COMMANDS.words, _recorded).followed(set())
+    for number in source.lines_with(_FORWARD_WORDS):
+        match = _FORWARDS.search(source.lines[number][:_LONGEST])
+        if match is not None:
+            yield RuleMatch(SURVEILLANCE, shown(plain(match[0])), number, match.start())
+    if source.markdown and "@" in source.text:
+        yield from _said(source, _MAIL_WORDS, _COPIES_MAIL)
+    if source.markdown and source.has(_SENDING_WORDS):
+        yield from _said(source, _WATCH_WORDS, _WATCHES)
+
+
+def _said(source: Source, words: frozenset[bytes], pattern: re.Pattern[str]) -> Iterator[RuleMatch]:
+    for number in source.lines_with(words):
+        if source.is_code(number):
+            continue
+        raw = source.lines[number][:_LONGEST]
+        match = pattern.search(raw) if "@" in raw or "://" in raw else None
+        if match is not None and _NOT.search(source.lines[number][: match.end()].rpartition(". ")[2]) is None:
+            yield RuleMatch(SURVEILLANCE, shown(plain(match[0])), number, match.start(), ALARM)
+
+
+def _recorded(command: shell.Command, _: str) -> Origin | None:
+    """What a command takes of the clipboard, the screen, the camera or the microphone."""
+    first = shell.head(command)
+    if first < 0:
+        return None
+    texts = command.texts()
+    name = shell.program(texts[first])
+    arguments = texts[first + 1 :]
+    if name in _PASTES:
+        reads = name in ("pbpaste", "wl-paste", "get-clipboard") or any(
+            text.startswith(("-o", "--output", "-b", "--clipboard", "-selection")) for text in arguments
+        )
+        prints = any(text in ("-o", "-out", "--output", "-bo", "-ob") for text in arguments)
+        if name in ("xclip", "xsel") and not prints:
+            reads = False
+        return Origin(shown(" ".join(texts)), 0, 0) if reads and (command.before is None or name == "pbpaste") else None
+    if name not in _CAPTURES:
+        return None
+    said = " ".join(arguments)
+    if (name == "import" and "-window root" not in said) or (name == "ffmpeg" and _RECORDS.search(said) is None):
+        return None
+    after = [value for option, value in pairwise(arguments) if option in ("-f", "-o", "-out")]
+    files = [text for text in arguments if not text.startswith("-") and ("." in text or "/" in text or "$" in text)]
+    return Origin(shown(" ".join(texts)), 0, 0, tuple({*after, *files[-1:]}))
+
+
+def _in_programs(source: Source) -> Iterator[RuleMatch]:
+    text = source.text
+    sends = list(SENDS.finditer(text))
+    connections = connections_in(text)
+    if connections is not None:
+        sends += connections.finditer(text)
+    lines = {source.line_at(match.start()) for match in sends}
+    for match in _LISTENS.finditer(text):
+        number = source.line_at(match.start())
+        if source.is_code(number):
+            level = ALARM if _near(source, number, lines) else ""
+            yield RuleMatch(
+                SURVEILLANCE, shown(plain(match[0])), number, match.start() - source.text_starts[number], level
+            )
+    taken = [match.start() for match in _TAKES.pattern.finditer(text)][:_MOST] if sends else []
+    if not taken:
+        return
+    followed = Followed(source, _TAKES, taken, False)
+    for match in sends:
+        window = window_of(text, match.end())
+        inside = any(match.end() <= at < match.end() + len(window) for at in taken)
+        names = [name for name in NAMES.findall(window) if name in followed.names]
+        files = [file for file in followed.files if "." in file and file in window]
+        if inside or names or files:
+            number = source.line_at(match.start())
+            value = shown(plain(match[0].lstrip() + window))
+            yield RuleMatch(SURVEILLANCE, value, number, match.start() - source.text_starts[number])
+
+
+def _near(source: Source, number: int, lines: set[int]) -> bool:
+    """Whether something is sent in the same program: in the same block of a page, or the same file."""
+    if not source.markdown:
+        return bool(lines)
+    return any(begun <= number < end and begun <= line < end for _, begun, end in source.blocks for line in lines)
