@@ -46,7 +46,7 @@ _THROUGH = re.compile(
 #: Writes what this file is, or says.
 _WRITES_ITSELF = re.compile(
     r"\b(?:cp|install|rsync)\s+(?:-\w+\s+){0,3}[\"']?(?:\$0|\$\{?BASH_SOURCE\S{0,6}|SKILL\.md|\./SKILL\.md|\$\{?SELF\w{0,8}\}?|\$\{?(?:CLAUDE_)?SKILL_(?:DIR|PATH|ROOT)\}?\S{0,20})|"
-    r"\bcat\s+[\"']?(?:\$0|\$\{?BASH_SOURCE\S{0,6}|(?:\./)?SKILL\.md|\$\{?SELF\w{0,8}\}?)[\"']?\s*>>?|(?:copy\w{0,8}|copyFile(?:Sync)?|copytree)\(\s*(?:__file__|__filename|Path\(__file__\)|self\w{0,8}|SELF\w{0,8}|me\b)|"
+    r"\bcat\s+[\"']?(?:\$0|\$\{?BASH_SOURCE\S{0,6}|(?:\./)?SKILL\.md|\$\{?SELF\w{0,8}\}?)[\"']?\s*(?:>>?|\|\s*tee\b)|(?:copy\w{0,8}|copyFile(?:Sync)?|copytree)\(\s*(?:__file__|__filename|Path\(__file__\)|self\w{0,8}|SELF\w{0,8}|me\b)|"
     r"\btail\s+-\w+\s?\d{0,4}\s+[\"']?(?:\$0|SKILL\.md)[^\n]{0,20}>>|\bopen\(__file__|\bPath\(__file__\)\.(?:resolve\(\)\.)?read_text\(|\breadFileSync\(__filename|\bCopy-Item\s+[^\n]{0,20}\$(?:PSCommandPath|MyInvocation)"
 )
 #: What a line has that writes what this file is.

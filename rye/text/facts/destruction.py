@@ -57,7 +57,8 @@ _FILE_WORDS: Final = triggers(
     "find for walk rglob glob readdirsync childitem rm shred unlink unlinksync rmsync remove rename home expanduser homedir"
 )
 _WALKS = re.compile(
-    rf"\bfind\s+[\"']?(?:{_HOME}|/)(?:/[\w.*-]{{0,40}})?[\"']?\s|\bfor\s+\w{{1,20}}\s+in\s+[^\n]{{0,20}}{_HOME}|\bos\.walk\(|\.rglob\(|\bglob\.i?glob\(|\breaddirSync\(|\bwalkSync?\(|"
+    rf"\bfind\s+[\"']?(?:{_HOME}|/)(?:/[\w.*-]{{0,40}})?[\"']?\s|\bfor\s+\w{{1,20}}\s+in\s+[^\n]{{0,20}}{_HOME}|\bos\.walk\(|\.rglob\(|"
+    r"\bglob\.i?glob\(|\breaddirSync\(|\bwalk\w{0,8}\(|"
     r"\bGet-ChildItem\b[^\n]{0,120}-Recurse|\bfilepath\.Walk\w{0,4}\(|\bglob\w{0,5}\([^\n]{0,60}\*\*"
 )
 _LOSES = re.compile(
@@ -104,7 +105,18 @@ def find(source: Source) -> Iterator[RuleMatch]:
             else None
         )
         if match is not None and _NOT.search(raw[: match.start()]) is None:
-            yield RuleMatch(DESTRUCTION, shown(plain(match[0])), number, match.start())
+            is_ransom = (
+                match[0].lower().startswith("encrypt")
+                and _DEMAND.search("\n".join(source.lines[number : number + _NEXT])) is not None
+            )
+            yield RuleMatch(DESTRUCTION, shown(plain(match[0])), number, match.start(), ALARM if is_ransom else "")
+
+
+_DEMAND = re.compile(
+    r"\b(?:delete|remove|shred|wipe|erase)\b[^.\n]{0,40}\boriginals?\b|\bransom\b|\b(?:btc|bitcoin|monero|xmr)\b|\b(?:pay|payment)\b|\bnote\s+(?:that|which)\b",
+    re.IGNORECASE,
+)
+_NEXT: Final = 3
 
 
 def _deleted(source: Source, marks: list[bytes]) -> Iterator[RuleMatch]:

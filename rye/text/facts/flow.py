@@ -249,11 +249,11 @@ class Flow:
             for command, group in commands:
                 if command.words:
                     outputs[id(command)] = self._command(command, group, line, outputs)
-                elif command.reads:
-                    outputs[id(command)] = self._read_by_redirection(command)
+                elif command.reads or command.writes:
+                    outputs[id(command)] = self._redirected(command, group, outputs)
 
-    def _read_by_redirection(self, command: shell.Command) -> Origin | None:
-        """What a redirection alone puts out: ``$(< file)``."""
+    def _redirected(self, command: shell.Command, group: shell.Group, outputs: Outputs) -> Origin | None:
+        """What a redirection without a command puts out: ``$(< file)``."""
         return next((origin for word in command.reads if (origin := self._saved(word.text)) is not None), None)
 
     def _command(self, command: shell.Command, group: shell.Group, line: Line, outputs: Outputs) -> Origin | None:

@@ -19,13 +19,14 @@ from rye.text.facts.calls.kinds import Kind
 from rye.text.facts.environment import SENDS
 from rye.text.facts.exfiltration.commands import Leak
 from rye.text.facts.exfiltration.own_functions import connections_in
+from rye.text.facts.exfiltration.sentences import SENTENCE, is_negated
 from rye.text.facts.fact import ALARM, SURVEILLANCE
 from rye.text.facts.shell import plain, shown
 from rye.text.facts.source import Origin, RuleMatch, Source
 from rye.text.facts.tables import Spellings, triggers, word_set
 
 #: Programs that print the clipboard, or take a picture of the screen, of the camera or a sound.
-_PASTES: Final = word_set("pbpaste xclip xsel wl-paste get-clipboard")
+_PASTES: Final = word_set("pbpaste xclip xsel wl-paste get-clipboard osascript")
 _CAPTURES: Final = word_set(
     "screencapture scrot gnome-screenshot grim maim spectacle imagesnap fswebcam arecord import ffmpeg nircmd flameshot xwd"
 )
@@ -37,7 +38,7 @@ _COMMANDS: Final = Spellings(
         },
         **{word: (f"{word} ",) for word in ("grim", "spectacle", "arecord", "flameshot", "xwd")},
         "paste": ("wl-paste",),
-        "clipboard": ("get-clipboard",),
+        "clipboard": ("get-clipboard", "the clipboard"),
         "gnome": ("gnome-screenshot",),
         "import": ("-window root",),
         "nircmd": ("savescreenshot",),
@@ -53,7 +54,7 @@ _SENDING_WORDS: Final = triggers(
 _CALL_WORDS: Final = triggers(
     "pynput keyboard getasynckeystate setwindowshookex setwindowshookexa setwindowshookexw cgeventtapcreate evdev "
     "iohook uiohook logkeys "
-    "imagegrab pyautogui mss copyfromscreen desktopcapturer pyperclip readtext clipboard keylogger xinput"
+    "addeventlistener imagegrab pyautogui mss copyfromscreen desktopcapturer pyperclip readtext clipboard keylogger xinput"
 )
 #: What hears every key, whichever program is in front.
 _LISTENS = re.compile(
@@ -70,17 +71,17 @@ _TAKES: Final = Kind(
     ),
     frozenset(),
 )
-_EACH: Final = r"(?:every|each|all(?:\s+(?:of\s+)?(?:the|their|your|outgoing|incoming|sent|new))?|any|always)"
-_MAILS: Final = r"(?:e-?mails?|messages?|mails?|replies|reply|drafts?|correspondence|invoices?)"
-_TO: Final = r"[`\"'<*(]{0,3}[\w.+-]{1,60}@[\w-]{1,40}(?:\.[\w-]{1,40}){0,4}\.[a-z]{2,12}\b"
-#: A sentence that has every mail copied to an address.
+_EACH = re.compile(
+    r"\b(?:every|each|all|any|always|whenever|when(?:ever)?\s+(?:you|the)|before\s+(?:you|each)|outgoing|incoming|as\s+a\s+rule)\b",
+    re.IGNORECASE,
+)
+_ADDRESS = re.compile(r"[\w.+-]{1,60}@[\w-]{1,40}(?:\.[\w-]{1,40}){0,4}\.[a-z]{2,12}\b", re.IGNORECASE)
+#: A copy that the others do not see, and mail that goes on by itself.
 _COPIES_MAIL = re.compile(
-    rf"\b(?:bcc|blind[- ]?cop(?:y|ies)|blind\s+carbon\s+cop(?:y|ies))\b"
-    rf"(?=[^.\n]{{0,160}}\b{_EACH}\b|[^.\n]{{0,30}}{_TO})[^.\n]{{0,160}}?{_TO}|"
-    rf"\b{_EACH}\b[^.\n]{{0,120}}\b(?:bcc|blind[- ]?cop(?:y|ies))\b[^.\n]{{0,80}}?{_TO}|"
-    rf"\b{_TO}[^.\n]{{0,40}}\b(?:in|as|to)\s+(?:the\s+)?(?:bcc|blind[- ]copy)\b[^.\n]{{0,80}}\b{_EACH}\b|"
-    rf"\bforward\s+(?:a\s+copy\s+of\s+)?{_EACH}\s+(?:\w+\s+){{0,4}}?{_MAILS}\b[^.\n]{{0,60}}?\bto\s+{_TO}|"
-    rf"\b(?:create|add|set\s+up|enable|install)\s+(?:an?\s+)?(?:\w+\s+){{0,3}}?(?:forwarding|redirect)\s+(?:rule|filter|address)\b[^.\n]{{0,120}}?{_TO}",
+    r"\bbcc(?:'?ed)?\b|\b(?:blind|hidden|silent|secret)(?:ly)?[- ](?:carbon[- ])?cop(?:y|ies|ied)\b|"
+    r"\bforward(?:s|ing|ed)?\b[^.\n]{0,60}"
+    r"\b(?:e-?mails?|messages?|mails?|replies|invoices|inbox)\b|"
+    r"\b(?:forwarding|redirect)\s+(?:rule|filter|address)\b",
     re.IGNORECASE,
 )
 #: A rule of a mail server that forwards what arrives.
@@ -92,19 +93,17 @@ _FORWARDS = re.compile(
 )
 _FORWARD_WORDS: Final = triggers("inboxrule mailbox transportrule updateautoforwarding forwardingaddresses")
 _MAIL_WORDS: Final = triggers("bcc blind forward forwarding redirect")
-#: A sentence that has keys, the screen or the clipboard recorded and sent.
+#: A sentence that has keys, the screen, the clipboard or what the user writes recorded and sent.
 _WATCHES = re.compile(
-    r"\b(?:log|record|capture|monitor|watch|collect|take|grab)(?:s|ing)?\b[^.\n]{0,60}?\b(?:keystrokes?|key\s?presses|every\s+key|screenshots?\s+of\s+the\s+(?:user|desktop|screen)[^.\n]{0,20}|"
-    r"clipboard(?:\s+(?:contents?|history))?|microphone|webcam)\b[^.\n]{0,120}?\b(?:send|upload|post|forward|transmit|e-?mail|submit)\b[^.\n]{0,60}?"
-    rf"(?:https?://(?!localhost|127\.)[\w.-]|{_TO})",
+    r"\b(?:(?:log|record|capture|monitor|watch|collect|take|grab|save|store|keep|copy)(?:s|ing)?\b[^.\n]{0,60}?|(?:send|upload|post|forward|transmit|submit)\b[^.\n]{0,30}?)"
+    r"(?:\bkeystrokes?|\bkey\s?presses|\bevery\s+key|\bscreenshots?\s+of\s+the\s+(?:user|desktop|screen)|\bclipboard\b|\bmicrophone\b|\bwebcam\b|"
+    r"\b(?:whatever|everything|anything|what|all)\s+(?:that\s+)?the\s+user\s+(?:types?|writes?|says?|enters?|pastes?))"
+    r"[^\n]{0,160}?(?:\b(?:send|upload|post|forward|transmit|e-?mail|submit)(?:s|ing)?\b[^.\n]{0,60}?|\bto\s+[`<]?)"
+    r"(?:https?://(?!localhost|127\.)[\w.-]|[\w.+-]{1,60}@[\w-]{1,40}(?:\.[\w-]{1,40}){0,4}\.[a-z]{2,12}\b)",
     re.IGNORECASE,
 )
 _WATCH_WORDS: Final = triggers(
-    "keystroke keystrokes keypresses presses screenshot screenshots clipboard microphone webcam"
-)
-_NOT = re.compile(
-    r"\b(?:never|not|don't|doesn't|avoid|cannot|can't|attackers?|malicious|malware|adversar\w{1,5}|detect\w{0,4}|would|could|may|might|if\s+an?)\b",
-    re.IGNORECASE,
+    "keystroke keystrokes keypresses presses screenshot screenshots clipboard microphone webcam types writes"
 )
 _LONGEST: Final = 1_000
 _MOST: Final = 64
@@ -120,19 +119,48 @@ def find(source: Source) -> Iterator[RuleMatch]:
         match = _FORWARDS.search(source.lines[number][:_LONGEST])
         if match is not None:
             yield RuleMatch(SURVEILLANCE, shown(plain(match[0])), number, match.start())
-    if source.markdown and "@" in source.text:
-        yield from _said(source, _MAIL_WORDS, _COPIES_MAIL)
+    if "@" in source.text:
+        yield from _copied(source)
     if source.markdown and source.has(_SENDING_WORDS):
-        yield from _said(source, _WATCH_WORDS, _WATCHES)
+        yield from _said(source)
 
 
-def _said(source: Source, words: frozenset[bytes], pattern: re.Pattern[str]) -> Iterator[RuleMatch]:
-    for number in source.lines_with(words):
-        if source.is_code(number):
-            continue
+def _copied(source: Source) -> Iterator[RuleMatch]:
+    """A sentence that has each mail copied to an address, and a program that always does."""
+    for number in source.lines_with(_MAIL_WORDS):
         raw = source.lines[number][:_LONGEST]
-        match = pattern.search(raw) if "@" in raw or "://" in raw else None
-        if match is not None and _NOT.search(source.lines[number][: match.end()].rpartition(". ")[2]) is None:
+        if "@" not in raw:
+            continue
+        if source.is_code(number):
+            match = _BCC_IN_CODE.search(raw) if not source.markdown else None
+            if match is not None:
+                yield RuleMatch(SURVEILLANCE, shown(plain(raw.strip())), number, match.start())
+            continue
+        for sentence in SENTENCE.finditer(raw):
+            said = sentence[0]
+            if (
+                (match := _COPIES_MAIL.search(said)) is not None
+                and _EACH.search(said) is not None
+                and _ADDRESS.search(said) is not None
+                and not is_negated(said)
+            ):
+                yield RuleMatch(
+                    SURVEILLANCE, shown(plain(said.strip())), number, sentence.start() + match.start(), ALARM
+                )
+                break
+
+
+_BCC_IN_CODE = re.compile(r"\b[bB][cC][cC][\"']?\]?\s{0,4}[:=]\s{0,4}\[?\s{0,4}[\"'][\w.+-]{1,60}@")
+
+
+def _said(source: Source) -> Iterator[RuleMatch]:
+    """A sentence that has what the user does recorded and sent."""
+    for number in source.lines_with(_WATCH_WORDS):
+        raw = source.lines[number][:_LONGEST]
+        if ("@" not in raw and "://" not in raw) or source.is_code(number):
+            continue
+        match = _WATCHES.search(raw)
+        if match is not None and not is_negated(raw[: match.end()].rpartition(". ")[2]):
             yield RuleMatch(SURVEILLANCE, shown(plain(match[0])), number, match.start(), ALARM)
 
 
@@ -151,6 +179,8 @@ def _recorded(command: shell.Command, _: str) -> Origin | None:
         prints = any(text in ("-o", "-out", "--output", "-bo", "-ob") for text in arguments)
         if name in ("xclip", "xsel") and not prints:
             reads = False
+        if name == "osascript":
+            reads = "clipboard" in arguments and "set" not in arguments
         return Origin(shown(" ".join(texts)), 0, 0) if reads and (command.before is None or name == "pbpaste") else None
     if name not in _CAPTURES:
         return None
@@ -176,19 +206,43 @@ def _in_programs(source: Source) -> Iterator[RuleMatch]:
             yield RuleMatch(
                 SURVEILLANCE, shown(plain(match[0])), number, match.start() - source.text_starts[number], level
             )
+    for match in _KEY_EVENTS.finditer(text) if "addEventListener" in text and sends else ():
+        window = window_of(text, match.end())
+        number = source.line_at(match.start())
+        inside = any(match.end() <= sent.start() < match.end() + len(window) for sent in sends)
+        if inside and "://" in window and _KEY.search(window) is not None and source.is_code(number):
+            value = shown(plain(match[0] + window))
+            yield RuleMatch(SURVEILLANCE, value, number, match.start() - source.text_starts[number], ALARM)
     taken = [match.start() for match in _TAKES.pattern.finditer(text)][:_MOST] if sends else []
     if not taken:
         return
     followed = Followed(source, _TAKES, taken, False)
+    pictures = _pictures(source, set(followed.names), {source.line_at(at) for at in taken})
     for match in sends:
         window = window_of(text, match.end())
         inside = any(match.end() <= at < match.end() + len(window) for at in taken)
         names = [name for name in NAMES.findall(window) if name in followed.names]
-        files = [file for file in followed.files if "." in file and file in window]
+        files = [file for file in (*followed.files, *pictures) if "." in file and file in window]
         if inside or names or files:
             number = source.line_at(match.start())
             value = shown(plain(match[0].lstrip() + window))
             yield RuleMatch(SURVEILLANCE, value, number, match.start() - source.text_starts[number])
+
+
+_KEY_EVENTS = re.compile(r"\baddEventListener\(\s*[\"'`]key(?:down|press|up)[\"'`]")
+_KEY = re.compile(r"\.(?:key|code|keyCode|which)\b")
+
+
+def _pictures(source: Source, names: set[str], lines: set[int]) -> set[str]:
+    """The files of pictures that are named where a program takes one, or uses what it took."""
+    found: set[str] = set()
+    for number, raw in enumerate(source.lines):
+        if "." in raw and len(raw) < _LONGEST and (number in lines or not names.isdisjoint(NAMES.findall(raw))):
+            found.update(_PICTURE.findall(raw))
+    return found
+
+
+_PICTURE = re.compile(r"[\"'`]([^\"'`\n]{1,200}\.(?:png|jpe?g|webp|bmp|gif))[\"'`]")
 
 
 def _near(source: Source, number: int, lines: set[int]) -> bool:

@@ -77,6 +77,8 @@ class Leak(Flow):
         """Return where it leaves. ``places``: the lines that name one."""
         self.sockets: set[str] = set()
         numbers = places | set(self.source.lines_with(self.words))
+        if self.functions:
+            numbers.update(self.source.lines_with(triggers(name.lower().rpartition("-")[2] for name in self.functions)))
         if numbers:
             self._pass(numbers)
             if self.files or self.names:
@@ -87,12 +89,29 @@ class Leak(Flow):
     def _opened(self, command: shell.Command, _: str) -> Origin | None:
         return self.opened(command, self.folder)
 
-    def _read_by_redirection(self, command: shell.Command) -> Origin | None:
-        known = super()._read_by_redirection(command)
+    def _redirected(self, command: shell.Command, group: shell.Group, outputs: Outputs) -> Origin | None:
+        known = super()._redirected(command, group, outputs)
+        found = self._found_before(command, group, outputs) if command.writes else None
+        for target in command.writes if found is not None else ():
+            self._save(target, found)
         for word in command.reads if known is None else ():
             if holds_secrets(readers.within(word.text, self.folder) if self.folder else word.text):
                 return Origin(f"< {shown(word.text)}", 0, 0)
         return known
+
+    def _found_before(self, command: shell.Command, group: shell.Group, outputs: Outputs) -> Origin | None:
+        """What ``find … -exec cat {} \\;`` puts out: its semicolon is none of the shell."""
+        at = group.commands.index(command)
+        before = group.commands[max(0, at - 2) : at]
+        for other in reversed(before):
+            if other.words:
+                texts = other.texts()
+                return (
+                    outputs.get(id(other))
+                    if "find" in texts and any(text.startswith("-exec") for text in texts)
+                    else None
+                )
+        return None
 
     def _matters(self, number: int) -> bool:
         if self.folder:
@@ -109,6 +128,8 @@ class Leak(Flow):
 
     def _incoming(self, command: shell.Command, group: shell.Group, outputs: Outputs, line: Line) -> Origin | None:
         incoming = super()._incoming(command, group, outputs, line)
+        if incoming is None and command.before is None and line.text[: command.start].rstrip().endswith("|"):
+            incoming = self._found_before(command, group, outputs)
         first = shell.head(command) if incoming is not None else -1
         if incoming is None or first < 0:
             return incoming

@@ -20,7 +20,7 @@ from rye.text.facts.tables import triggers
 
 #: Calls that read a file, or put it into an archive.
 _READS = re.compile(
-    r"\bopen\((?![^()\n]{0,200},\s*[\"'][wax])|\.read_(?:text|bytes)\(|\b[rR]ead(?:File|TextFile|Text|AllBytes|AllText|AllLines|Lines|_file|_to_string)(?:Sync)?\(|"
+    r"\bopen\((?![^()\n]{0,200},\s*[\"'][wax]|\s*[\"'][wax]b?[\"'])|\.read_(?:text|bytes)\(|\b[rR]ead(?:File|TextFile|Text|AllBytes|AllText|AllLines|Lines|_file|_to_string)(?:Sync)?\(|"
     r"\bfile_get_contents\(|\bFile\.(?:bin)?read\(|\bos\.ReadFile\(|\bioutil\.ReadFile\(|\bfs::read(?:_to_string)?\(|\bcreateReadStream\(|"
     r"\bshutil\.(?:copy\w{0,8}|make_archive)\(|\b(?:zf?|zip\w{0,8}|\w{0,20}archive|index|bundle|out|tar|tf)\.(?:write|add|file|directory)\(|\bsqlite3\.connect\(|"
     r"\bfopen\(|\bslurp\(|\bFileInputStream\(|\bFiles\.(?:readAllBytes|readString|lines)\(|\bBun\.file\(|\bcopyFile(?:Sync)?\(|\bcpSync\(|\bcat\s|\bGet-Content\s|\bgc\s(?=[\"'$~])"
@@ -100,15 +100,20 @@ def _of_stores(
         inside = not stores.isdisjoint(range(number, number + _LINES_OF_CALL)) and is_store(window[:_NEAR])
         if inside or any(name in paths for name in NAMES.findall(window)):
             yield _found(source, match, window, None)
-    if not reads:
+    if not reads and not any(mark in text for mark in _ARCHIVE_MARKS):
         return
     contents = Followed(_without_signing(source), _READ, _with_openers(source, reads[:_MOST_READS]), False).names
     archives = _archives(text, reads)
+    added, packed = _added_to_archives(text, stores, source, paths)
+    reads, archives = sorted({*reads, *added}), archives + packed
     for match in sends:
         whole = window_of(text, match.end())
         window = _HEADERS.sub("", whole)
         begin = match.end()
         direct = any(begin <= at < begin + len(window) for at in reads) or any(made.search(window) for made in archives)
+        direct = direct or any(
+            begin <= at < begin + len(whole) and _ENCODED_READ.search(text[at - _BEFORE : at]) for at in reads
+        )
         direct = direct or (text[: begin - len(match[0])].rstrip().endswith(".pipe(") and _reads_before(match, reads))
         encoded = NAMES.findall(" ".join(_ENCODES.findall(whole))) if window is not whole else []
         origin = next((contents[name] for name in (*NAMES.findall(window), *encoded) if name in contents), None)
@@ -243,6 +248,40 @@ def _in_started(source: Source, stores: set[int]) -> Iterator[RuleMatch]:
 _FILE_WORD = re.compile(r"@|-T\b|--upload-file|--post-file|--body-file|<")
 
 
+def _added_to_archives(
+    text: str, stores: set[int], source: Source, paths: dict[str, ContentOrigin]
+) -> tuple[list[int], list[re.Pattern[str]]]:
+    """Where a place is put into an archive that a program holds under a name of its own, and the names of such archives."""
+    added: list[int] = []
+    names: list[str] = []
+    for made in (
+        islice(_HOLDS_ARCHIVE.finditer(text), _MOST_READS) if any(mark in text for mark in _ARCHIVE_MARKS) else ()
+    ):
+        handle = made["handle"] or made["name"]
+        for match in re.finditer(
+            rf"(?<![\w.]){re.escape(handle)}\.(?:add|write|addLocalF\w{{3,5}}|directory|file|append)\(", text
+        ):
+            window = window_of(text, match.end())[:_NEAR]
+            number = source.line_at(match.start())
+            if (number in stores and is_store(window)) or any(name in paths for name in NAMES.findall(window)):
+                added.append(match.start())
+                names += [handle, *filter(None, _ARCHIVE_INTO.findall(made[0]))]
+    return added, [re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)") for name in dict.fromkeys(names)]
+
+
+_ARCHIVE_MARKS: Final = ("tarfile.open(", "ZipFile(", "TarFile.open(", "AdmZip(", "archiver(", "JSZip(")
+_HOLDS_ARCHIVE = re.compile(
+    r"(?:tarfile\.open|TarFile\.open|ZipFile)\((?P<into>[^\n]{0,200})\)\s+as\s+(?P<handle>\w{1,60})|"
+    r"(?P<name>\w{1,60})\s{0,4}=\s{0,4}(?:new\s+)?(?:tarfile\.open|(?:zipfile\.)?ZipFile|AdmZip|archiver|JSZip)\([^\n]{0,200}"
+)
+#: What an archive is written to: the first argument, if it is a name, or ``fileobj``.
+_ARCHIVE_INTO = re.compile(r"(?:(?:open|File)\(\s*|fileobj\s*=\s*)([A-Za-z_]\w{0,60})\s*[,)]")
+_ENCODED_READ = re.compile(
+    r"(?:b64encode|b32encode|hexlify|btoa|Buffer\.from|encodeURIComponent|quote)\(\s*(?:await\s)?[\w.]{0,20}$"
+)
+_BEFORE: Final = 60
+
+
 def _archives(text: str, reads: Sequence[int]) -> list[re.Pattern[str]]:
     """The archives and copies that are made of what a program reads, as they are named where they are made."""
     if not any(_PUTS.match(text, at) for at in reads):
@@ -283,7 +322,9 @@ _LINES_OF_CALL: Final = 8
 
 def _before(text: str, match: re.Match[str]) -> str:
     """What a method is called on: the path of ``path.read_text()``."""
-    return text[max(0, match.start() - 60) : match.start()].rpartition("\n")[2] if match[0].startswith(".") else ""
+    if not match[0].startswith(".") and text[match.start() - 1 : match.start()] != ".":
+        return ""
+    return text[max(0, match.start() - _BEFORE) : match.start()].rpartition("\n")[2]
 
 
 _ALL_SECRETS = re.compile(r"\btoJSON\(\s{0,4}secrets\s{0,4}\)", re.IGNORECASE)

@@ -132,7 +132,8 @@ def _listed(command: shell.Command, first: int) -> Origin | None:
         return None
     if not any(map(is_store, named[at + 1 :])):
         return None
-    return Origin(shown(f"{' '.join(named)} | {' '.join(command.texts())}"), 0, 0)
+    texts = command.texts()
+    return Origin(shown(f"{' '.join(named)} | {' '.join(texts)}"), 0, 0, packed(name, texts[first + 1 :]))
 
 
 def within(text: str, folder: str) -> str:

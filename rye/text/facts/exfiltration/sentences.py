@@ -21,7 +21,7 @@ from rye.text.facts.tables import triggers
 _LONGEST: Final = 2_000
 _SENDING_WORDS: Final = triggers(
     "send sends sending sent upload uploads uploading uploaded post posts posting posted forward submit transmit exfiltrate "
-    "email mail attach include append deliver push share"
+    "email mail attach include append deliver push share pass put embed fetch call query request report contents"
 )
 #: The end of a text after which comes what is sent, or read: a verb, and no word that makes what follows a place.
 _OBJECT = (
@@ -49,7 +49,7 @@ _MUST_BE_SENT = re.compile(
     re.IGNORECASE,
 )
 _WHAT_WAS_READ = re.compile(
-    r"\b(?:send|upload|post|forward|submit|transmit|e-?mail|push|share|append|include|pass|attach|report|relay|deliver|exfiltrate)\s+"
+    r"\b(?:send|upload|post|forward|submit|transmit|e-?mail|push|share|append|include|pass|attach|put|embed|report|relay|deliver|exfiltrate)\s+"
     r"(?:it|them|these|those|both|everything|all of (?:it|them)|"
     r"(?:the|its|their)\s+(?:\w+\s+)?(?:contents?|files?|archive|keys?))\b",
     re.IGNORECASE,
@@ -69,6 +69,7 @@ _SORTS = (
 _OWN_SORTS = (
     r"(?:(?:ssh|gpg|pgp|signing|wallet)\s+(?:private\s+)?keys?|private\s+(?:ssh\s+|gpg\s+)?keys?|(?:seed|recovery)\s+(?:phrases?|words)|"
     r"(?:browser|saved|stored|session|login)\s+(?:passwords|cookies|credentials|logins|sessions)|(?:aws|cloud|git|gcp|azure|database)\s+credentials|"
+    r"(?:exchange|trading|broker\w{0,4})\s+(?:api\s+)?(?:keys?|secrets?|credentials)|"
     r"keychain|password\s+(?:vault|store|manager)|wallet\s+(?:files?|data)|shell\s+history)"
 )
 _BETWEEN = r"(?:(?!to\b|that\b|which\b|with\b|using\b|requests?\b|without\b)[\w,/&'()-]{1,20}\s+){0,7}?"
@@ -103,7 +104,7 @@ _NO_NEGATION = re.compile(
     r"\bwithout (?:asking|telling|mentioning|waiting)\b|\b(?:do not|don't|never) (?:forget|tell|mention|ask|wait)\b",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"[^.!?\n|]{1,400}(?:[.](?=\w)[^.!?\n|]{1,200}){0,12}")
+SENTENCE: Final = re.compile(r"[^.!?\n|]{1,400}(?:[.?](?=[\w=<{])[^.!?\n|]{1,200}){0,12}")
 
 
 def find(source: Source, places: set[int]) -> Iterator[RuleMatch]:
@@ -114,14 +115,14 @@ def find(source: Source, places: set[int]) -> Iterator[RuleMatch]:
     for number in sorted({*places, *spoken}):
         if source.is_code(number):
             continue
-        for sentence in _SENTENCE.finditer(_paragraph(source, number)):
+        for sentence in SENTENCE.finditer(_paragraph(source, number)):
             if sentence.start() >= len(source.lines[number]):
                 break  # it begins in the next line
             said = sentence[0]
             at = _named_at(said, number in places)
             if (
                 at < 0
-                or _is_negated(said[:at])
+                or is_negated(said[:at])
                 or (number not in places and _ADDRESS.search(_near(source, number)) is None)
             ):
                 continue
@@ -134,9 +135,38 @@ def find(source: Source, places: set[int]) -> Iterator[RuleMatch]:
                 or _WHERE_TO_FIRST.search(before) is not None
                 or (reads and _WHAT_WAS_READ.search(after) is not None and _WHERE_TO.search(after) is not None)
                 or (reads and _is_sent_next(source, number, sentence.end()))
+                or (number in places and _hands_content_on(said, at))
             ):
                 yield RuleMatch(SECRET_PATH, shown(plain(said)), number, sentence.start(), ALARM)
                 break
+
+
+def _hands_content_on(said: str, at: int) -> bool:
+    """Whether a sentence puts what a place holds into something that goes to an address, or into the address itself."""
+    if _IN_ADDRESS.search(said[:at]) is not None:
+        return True
+    return (
+        _CONTENT.search(said) is not None and _HANDS_ON.search(said) is not None and _LITERAL.search(said) is not None
+    )
+
+
+#: An address that goes on in a place to fill: ``https://…?d={contents of FILE}``.
+_IN_ADDRESS = re.compile(
+    r"https?://(?!localhost|127\.)[^\s()<>{}]{4,200}[?=/&#.][<{\[$(]{1,2}[^<>{}()\n]{0,40}$", re.IGNORECASE
+)
+_CONTENT = re.compile(
+    r"\bcontents?\b|\bwhat\s+(?:it|they)\s+(?:says?|holds?|contains?|has|have)\b|\bbase-?64\b|\b(?:url-?)?encod\w{1,4}\b|\bverbatim\b|\beverything\s+in\b|"
+    r"\b(?:put|pass|append|include|attach|embed|send|post)\s+(?:it|them)\b",
+    re.IGNORECASE,
+)
+_HANDS_ON = re.compile(
+    r"\b(?:send|post|pass|put|include|attach|append|embed|submit|upload|forward|transmit|fetch|request|call|e-?mail|mail|query)(?:s|ing)?\b",
+    re.IGNORECASE,
+)
+_LITERAL = re.compile(
+    r"https?://(?!localhost|127\.)[\w.-]|\b[\w.+-]{1,40}@[\w-]{1,40}(?:\.[\w-]{1,40}){0,3}\.[a-z]{2,10}\b",
+    re.IGNORECASE,
+)
 
 
 def _spoken_lines(source: Source) -> list[int]:
@@ -195,7 +225,8 @@ _WHERE_TO_FIRST = re.compile(
 )
 
 
-def _is_negated(said: str) -> bool:
+def is_negated(said: str) -> bool:
+    """Whether a text forbids what comes next, or says what somebody else might do."""
     return _NOT.search(_NO_NEGATION.sub(" ", said)) is not None
 
 
@@ -205,8 +236,8 @@ def _is_sent_next(source: Source, number: int, end: int) -> bool:
     return any(
         _WHAT_WAS_READ.search(sentence[0]) is not None
         and _WHERE_TO.search(sentence[0]) is not None
-        and not _is_negated(sentence[0])
-        for sentence in islice(_SENTENCE.finditer(following), _NEXT_SENTENCES)
+        and not is_negated(sentence[0])
+        for sentence in islice(SENTENCE.finditer(following), _NEXT_SENTENCES)
     )
 
 
