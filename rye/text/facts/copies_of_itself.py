@@ -24,12 +24,19 @@ _EVERY: Final = (
     r"installed|local|existing|new|user's|available|neighbou?ring))*"
 )
 _ITSELF: Final = (
-    r"(?:yourself|itself|this\s+(?:very\s+|whole\s+|entire\s+)?(?:skill|file|instruction|block|section|paragraph|text|prompt|rule|payload|directive)s?|these\s+(?:instructions|rules|lines|orders)|"
+    r"(?:yourself|itself|this\s+(?:very\s+|whole\s+|entire\s+)?(?:skill(?:'s\s+\w+)?|SKILL\.md|file|instruction|block|section|paragraph|text|prompt|rule|payload|directive)s?|these\s+(?:instructions|rules|lines|orders)|"
     r"a\s+copy\s+of\s+(?:this|itself|yourself)[\w\s]{0,24}|the\s+(?:text|contents?|instructions)\s+of\s+this\s+(?:skill|file)|`?\$0`?|the\s+(?:block|section|text|paragraph)\s+(?:above|below))"
 )
 _ORDERS = re.compile(
-    rf"\b(?:copy|append|add|write|insert|inject|replicate|propagate|spread|install|paste|prepend|embed|include)\s+{_ITSELF}[^.\n]{{0,60}}?\b(?:into|to|in|onto|across|at\s+the\s+(?:top|end|bottom)\s+of)\s+"
+    rf"\b(?:copy|append|add|write|insert|inject|replicate|propagate|spread|install|paste|prepend|embed|include)\s+{_ITSELF}(?:[^.\n]|\.(?=\w)){{0,60}}?\b(?:into|to|in|onto|across|of)\s+"
     rf"(?:{_EVERY}\s+{_ITEMS}|(?:the\s+)?other\s+{_ITEMS}|`?~/\.\w{{2,12}}/(?:skills|agents|commands)/\*)",
+    re.IGNORECASE,
+)
+#: A text that goes into whatever the reader works on next.
+_SPREADS_TEXT = re.compile(
+    r"\b(?:copy|append|add|write|insert|inject|paste|prepend|embed|put)\s+(?:the\s+)?(?:following|next|below|above)\s+"
+    r"(?:line|paragraph|text|instruction|block|section|sentence|rule)s?\b[^.\n]{0,80}?(?:\.md\b[^.\n]{0,40}?)?\b"
+    r"(?:any|every|each|all)\s+(?:other\s+)?(?:repositor(?:y|ies)|projects?|skills?)\s+(?:that\s+)?you\b",
     re.IGNORECASE,
 )
 _ORDER_WORDS: Final = triggers("copy append add write insert inject replicate propagate spread paste prepend embed")
@@ -45,7 +52,7 @@ _THROUGH = re.compile(
 )
 #: Writes what this file is, or says.
 _WRITES_ITSELF = re.compile(
-    r"\b(?:cp|install|rsync)\s+(?:-\w+\s+){0,3}[\"']?(?:\$0|\$\{?BASH_SOURCE\S{0,6}|SKILL\.md|\./SKILL\.md|\$\{?SELF\w{0,8}\}?|\$\{?(?:CLAUDE_)?SKILL_(?:DIR|PATH|ROOT)\}?\S{0,20})|"
+    r"\b(?:echo|printf)\s[^\n]{0,20}\$\{?(?:SELF|self|ME)\b|\b(?:cp|install|rsync)\s+(?:-\w+\s+){0,3}[\"']?(?:\$0|\$\{?BASH_SOURCE\S{0,6}|SKILL\.md|\./SKILL\.md|\$\{?SELF\w{0,8}\}?|\$\{?(?:CLAUDE_)?SKILL_(?:DIR|PATH|ROOT)\}?\S{0,20})|"
     r"\bcat\s+[\"']?(?:\$0|\$\{?BASH_SOURCE\S{0,6}|(?:\./)?SKILL\.md|\$\{?SELF\w{0,8}\}?)[\"']?\s*(?:>>?|\|\s*tee\b)|(?:copy\w{0,8}|copyFile(?:Sync)?|copytree)\(\s*(?:__file__|__filename|Path\(__file__\)|self\w{0,8}|SELF\w{0,8}|me\b)|"
     r"\btail\s+-\w+\s?\d{0,4}\s+[\"']?(?:\$0|SKILL\.md)[^\n]{0,20}>>|\bopen\(__file__|\bPath\(__file__\)\.(?:resolve\(\)\.)?read_text\(|\breadFileSync\(__filename|\bCopy-Item\s+[^\n]{0,20}\$(?:PSCommandPath|MyInvocation)"
 )
@@ -63,6 +70,11 @@ _EVERY_WORDS: Final = triggers("every each all any other")
 _ITEM_WORDS: Final = triggers(
     "skill skills claude agents repository repositories project projects plugins plugin cursorrules codex"
 )
+#: The item is copied into a folder of each project: ``for p in ~/code/*; do cp -r . "$p/.claude/skills/x"``.
+_INTO_EACH = re.compile(
+    r"\bfor\s+(\w{1,20})\s+in\s+[^\n;]{0,60}(?:~|\$\{?HOME\}?|/home|/Users|\$\(find)[^\n;]{0,60}(?:\*|\))[^\0]{0,300}?"
+    r"\b(?:cp|rsync|ln|install)\s[^\n]{0,80}\$\{?\1\}?/\.(?:claude|cursor|agents|codex|gemini)/"
+)
 _THROUGH_WORDS: Final = triggers("for find glob rglob listdir readdirsync walk iterdir scandir childitem tee")
 _NOT = re.compile(
     r"\b(?:never|not|don't|doesn't|avoid|cannot|can't|attackers?|malicious|malware|worms?|detect\w{0,4}|would|could|might)\b",
@@ -79,7 +91,7 @@ def find(source: Source) -> Iterator[RuleMatch]:
         lines = set(source.lines_with(_EVERY_WORDS)).intersection(source.lines_with(_ITEM_WORDS))
         for number in sorted(lines.intersection(source.lines_with(_ORDER_WORDS))):
             raw = source.lines[number][:_LONGEST]
-            match = _ORDERS.search(raw) if not source.is_code(number) else None
+            match = (_ORDERS.search(raw) or _SPREADS_TEXT.search(raw)) if not source.is_code(number) else None
             if match is not None and _NOT.search(raw[: match.start()]) is None:
                 yield RuleMatch(PERSISTENCE, shown(plain(match[0])), number, match.start(), ALARM)
     if source.has(_THROUGH_WORDS) and source.has(_ITEM_WORDS):
@@ -93,6 +105,10 @@ def _copied(source: Source) -> Iterator[RuleMatch]:
         for number in sorted(numbers)
         if source.is_code(number) and (match := _WRITES_ITSELF.search(source.lines[number][:_LONGEST])) is not None
     ]
+    for match in _INTO_EACH.finditer(source.text) if "/." in source.text and "for " in source.text else ():
+        number = source.line_at(match.end())
+        if source.is_code(number):
+            yield RuleMatch(PERSISTENCE, shown(plain(source.lines[number][:_LONGEST].strip())), number, 0, ALARM)
     if not found:
         return
     through = [source.line_at(match.start()) for match in _THROUGH.finditer(source.text)]

@@ -77,9 +77,16 @@ _DEMANDS = re.compile(
 _NEAR: Final = 40
 """How many lines can lie between what goes through files, what encrypts them and what loses the originals."""
 #: A sentence that has the files of the user encrypted or deleted.
+_THINGS = (
+    r"(?:files?|documents?(?:\s+folder)?|home\s+(?:folder|directory)|photos|pictures|backups?|repositor(?:y|ies)|hard\s+drive|disks?|"
+    r"data|databases?|folders?|projects?)"
+)
 _ORDERS = re.compile(
-    r"\b(?:encrypt|delete|wipe|erase|destroy|shred|overwrite|remove)\s+(?:all|every(?:thing)?|each)\b(?:\s+(?:of|the|files?|documents|data|and|folders?|photos|backups?|in|on|under|from|repositories|their|his|her|other)){0,8}?"
-    r"(?:\s+(?:the\s+)?(?:user(?:'s|\u2019s)?|victim(?:'s)?|machine|computer|disk|hard\s+drive|home\s+(?:folder|directory)|documents\s+folder)\b|\s+[`\"']?(?:~|\$HOME|/home|/Users|C:\\)(?:/(?:Documents|Desktop|Pictures|Projects|Downloads))?[`\"'/]?(?=[\s.,;:)`]|$))",
+    r"\b(?:encrypt|delete|wipe|erase|destroy|shred|overwrite|remove)\s+(?:(?:all|every(?:thing)?|each)\b"
+    rf"(?:\s+(?:of|the|{_THINGS}|and|in|on|under|from|their|his|her|other)){{0,8}}?"
+    r"(?:\s+(?:the\s+)?(?:user(?:'s|\u2019s)?|victim(?:'s)?|machine|computer|disk|hard\s+drive|home\s+(?:folder|directory)|documents\s+folder)\b|"
+    r"\s+[`\"']?(?:~|\$HOME|/home|/Users|C:\\)(?:/(?:Documents|Desktop|Pictures|Projects|Downloads))?[`\"'/]?(?=[\s.,;:)`]|$))|"
+    rf"(?:the\s+)?(?:user|victim|owner)(?:'s|\u2019s)\s+(?:\w+\s+)?{_THINGS}\b)",
     re.IGNORECASE,
 )
 _ORDER_WORDS: Final = triggers("encrypt delete wipe erase destroy shred overwrite")
@@ -101,7 +108,7 @@ def find(source: Source) -> Iterator[RuleMatch]:
         raw = source.lines[number][:_LONGEST]
         match = (
             _ORDERS.search(raw)
-            if ("all" in raw or "every" in raw or "each" in raw) and not source.is_code(number)
+            if any(word in raw for word in ("all", "every", "each", "user")) and not source.is_code(number)
             else None
         )
         if match is not None and _NOT.search(raw[: match.start()]) is None:
@@ -113,7 +120,7 @@ def find(source: Source) -> Iterator[RuleMatch]:
 
 
 _DEMAND = re.compile(
-    r"\b(?:delete|remove|shred|wipe|erase)\b[^.\n]{0,40}\boriginals?\b|\bransom\b|\b(?:btc|bitcoin|monero|xmr)\b|\b(?:pay|payment)\b|\bnote\s+(?:that|which)\b",
+    r"\b(?:delete|remove|shred|wipe|erase)\b[^.\n]{0,40}\b(?:originals?|unencrypted|plain)\b|\bransom\b|\b(?:btc|bitcoin|monero|xmr)\b|\b(?:pay|payment)\b|\bnote\s+(?:that|which)\b",
     re.IGNORECASE,
 )
 _NEXT: Final = 3

@@ -35,15 +35,23 @@ _SHARES = re.compile(
 _REPLACES = re.compile(
     r"\b(?:replace|change|swap|substitute|override|overwrite|set|update|rewrite)\b[^.\n]{0,60}?\b(?:recipient|payee|destination|beneficiary|payout|deposit|withdrawal|wallet|bank|receiving|payment|billing|payable|iban|remittance)\b"
     rf"[^.\n]{{0,60}}?\b(?:with|to|by|for)\s+[^\n]{{0,40}}?{_ACCOUNT}|"
-    rf"\buse\s+[^\n]{{0,20}}?{_ACCOUNT}[^.\n]{{0,60}}?\binstead\s+of\b[^.\n]{{0,60}}?\b(?:address|recipient|account|wallet|payee|iban)\b",
+    rf"\b(?:use|give|enter|insert|show|return)\s+[^\n]{{0,40}}?{_ACCOUNT}[^.\n]{{0,60}}?"
+    r"\b(?:instead\s+of|and\s+not|rather\s+than|not\s+the|in\s+place\s+of)\b|"
+    r"\b(?:all|every|each)\s+(?:\w+\s+){0,2}?(?:withdrawals?|payouts?|payments?|transfers?|proceeds|profits?|winnings|deposits?|earnings|refunds?)\b"
+    rf"[^.\n]{{0,40}}?\b(?:go|goes|sent|paid|routed|made|transferred|credited)\s+to\s+[^\n]{{0,30}}?{_ACCOUNT}|"
+    rf"\bclipboard\b[^\n]{{0,120}}?\breplace\b[^\n]{{0,40}}?{_ACCOUNT}",
     re.IGNORECASE,
 )
-_VERBS = re.compile(f"{_PAYS}|\\b(?:replace|change|swap|substitute|over|set|update|rewrite|use)", re.IGNORECASE)
+_VERBS = re.compile(
+    f"{_PAYS}|\\b(?:replace|change|swap|substitute|over|set|update|rewrite|use|give|enter|insert|show|return|go)",
+    re.IGNORECASE,
+)
 _MAY_BE_ACCOUNT = re.compile(
     r"0x[0-9a-fA-F]{3}|[0-9A-Za-z]{25}|\b[A-Z]{2}\d\d\s?[0-9A-Z]{4}|\.(?:eth|sol)\b|acct_|paypal\.me|\b(?:bc|tb|ltc|addr)1\w{8}"
 )
 _MONEY_WORDS: Final = triggers(
-    "wallet wallets address payment payments payout recipient payee iban fee percent transaction transactions invoice invoices "
+    "wallet wallets address addresses clipboard stripe withdrawals payouts proceeds profits donation payment "
+    "payments payout recipient payee iban fee percent transaction transactions invoice invoices "
     "bitcoin btc eth ethereum solana usdc "
     "usdt deposit withdrawal swap trade trades trading beneficiary remittance checkout donation commission bank"
 )
@@ -77,7 +85,7 @@ def find(source: Source) -> Iterator[RuleMatch]:
             continue
         for pattern, level in ((_REPLACES, ALARM), (_SHARES, "")):
             match = pattern.search(raw)
-            if match is not None and _NOT.search(raw[: match.end()]) is None:
+            if match is not None and _NOT.search(raw[: match.start()]) is None:
                 yield RuleMatch(DIVERTED_PAYMENT, shown(plain(match[0])), number, match.start(), level)
                 break
 

@@ -92,18 +92,25 @@ _FORWARDS = re.compile(
     re.IGNORECASE,
 )
 _FORWARD_WORDS: Final = triggers("inboxrule mailbox transportrule updateautoforwarding forwardingaddresses")
-_MAIL_WORDS: Final = triggers("bcc blind forward forwarding redirect")
+_MAIL_WORDS: Final = triggers("bcc blind forward forwards forwarding forwarded redirect hidden silent")
 #: A sentence that has keys, the screen, the clipboard or what the user writes recorded and sent.
 _WATCHES = re.compile(
     r"\b(?:(?:log|record|capture|monitor|watch|collect|take|grab|save|store|keep|copy)(?:s|ing)?\b[^.\n]{0,60}?|(?:send|upload|post|forward|transmit|submit)\b[^.\n]{0,30}?)"
     r"(?:\bkeystrokes?|\bkey\s?presses|\bevery\s+key|\bscreenshots?\s+of\s+the\s+(?:user|desktop|screen)|\bclipboard\b|\bmicrophone\b|\bwebcam\b|"
+    r"\b(?:this|our|the\s+user's)\s+(?:whole\s+|entire\s+|full\s+)?(?:conversation|chat|session)\b|"
     r"\b(?:whatever|everything|anything|what|all)\s+(?:that\s+)?the\s+user\s+(?:types?|writes?|says?|enters?|pastes?))"
     r"[^\n]{0,160}?(?:\b(?:send|upload|post|forward|transmit|e-?mail|submit)(?:s|ing)?\b[^.\n]{0,60}?|\bto\s+[`<]?)"
     r"(?:https?://(?!localhost|127\.)[\w.-]|[\w.+-]{1,60}@[\w-]{1,40}(?:\.[\w-]{1,40}){0,4}\.[a-z]{2,12}\b)",
     re.IGNORECASE,
 )
+_REPEATS = re.compile(
+    r"\bthe\s+user\s+(?:types?|writes?|says?|enters?|pastes?|sends?)\b[^.\n]{0,60}?\b(?:send|post|upload|forward|transmit|e-?mail|submit|copy)\s+(?:it|them|that|the\s+\w+|a\s+copy)\b"
+    r"[^.\n]{0,40}?\b(?:to|at)\s+[`<]?(?:https?://(?!localhost|127\.)[\w.-]|[\w.+-]{1,60}@[\w-]{1,40}(?:\.[\w-]{1,40}){0,4}\.[a-z]{2,12}\b)",
+    re.IGNORECASE,
+)
 _WATCH_WORDS: Final = triggers(
-    "keystroke keystrokes keypresses presses screenshot screenshots clipboard microphone webcam types writes"
+    "keystroke keystrokes keypresses presses screenshot screenshots clipboard microphone webcam types writes pastes "
+    "conversation chat session"
 )
 _LONGEST: Final = 1_000
 _MOST: Final = 64
@@ -159,7 +166,7 @@ def _said(source: Source) -> Iterator[RuleMatch]:
         raw = source.lines[number][:_LONGEST]
         if ("@" not in raw and "://" not in raw) or source.is_code(number):
             continue
-        match = _WATCHES.search(raw)
+        match = _WATCHES.search(raw) or _REPEATS.search(raw)
         if match is not None and not is_negated(raw[: match.end()].rpartition(". ")[2]):
             yield RuleMatch(SURVEILLANCE, shown(plain(match[0])), number, match.start(), ALARM)
 

@@ -222,7 +222,11 @@ class Leak(Flow):
         path = text.strip("\"'").removeprefix("./").rstrip("/")
         for target, origin in self.targets.items():
             here = not target.startswith(_ELSEWHERE) or (self.goes_to and target.startswith(f"{self.goes_to}/"))
-            if here and (text in _ADDS_ALL or target.rstrip("/") == path or target.startswith(f"{path}/")):
+            if here and (
+                text in _ADDS_ALL
+                or target.rstrip("/") in (path, f"{self.goes_to}/{path}")
+                or target.startswith(f"{path}/")
+            ):
                 return origin
         return None
 

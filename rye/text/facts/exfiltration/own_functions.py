@@ -117,7 +117,7 @@ def _calls_of_own(
             break
         names |= new
         pattern = re.compile(
-            rf"(?<![\w$.])(?<!def )(?<!function )(?:self\.|this\.|await\s)?(?:{'|'.join(map(re.escape, sorted(new)))})\("
+            rf"(?<![\w$])(?<!def )(?<!function )(?:self\.|this\.|await\s)?(?:{'|'.join(map(re.escape, sorted(new)))})\("
         )
         more = list(pattern.finditer(text))
         found += more

@@ -107,7 +107,7 @@ def _of_stores(
     added, packed = _added_to_archives(text, stores, source, paths)
     reads, archives = sorted({*reads, *added}), archives + packed
     for match in sends:
-        whole = window_of(text, match.end())
+        whole = _with_chain(text, match.end())
         window = _HEADERS.sub("", whole)
         begin = match.end()
         direct = any(begin <= at < begin + len(window) for at in reads) or any(made.search(window) for made in archives)
@@ -180,6 +180,25 @@ def _is_program(source: Source, number: int) -> bool:
     """Whether a line can be one of a program: it has a string, or reads settings without naming a file."""
     raw = source.lines[number]
     return ('"' in raw or "'" in raw or "dotenv_values(" in raw) and source.is_code(number)
+
+
+def _with_chain(text: str, start: int) -> str:
+    """The arguments of a call, and of the calls of its chain that get what is sent: ``post(url).body(key).send()``."""
+    window = window_of(text, start)
+    end = start + len(window)
+    for _ in range(_MOST_CHAINED):
+        chained = _CHAINED.match(text, end)
+        if chained is None:
+            break
+        more = window_of(text, chained.end())
+        window, end = f"{window} {more}", chained.end() + len(more)
+    return window
+
+
+_CHAINED = re.compile(
+    r"\s{0,60}\.(?:body|json|form|multipart|data|field|attach|query|send\w{0,8}|timeout|type|set|header|await)\("
+)
+_MOST_CHAINED: Final = 6
 
 
 def _reads_before(match: re.Match[str], reads: Sequence[int]) -> bool:

@@ -93,7 +93,7 @@ def opened(command: shell.Command, folder: str) -> Origin | None:
         first = command.words.index(code[0])
         name = shell.program(texts[first])
     if name in _PRINTERS and _PRINTS.match(" ".join((name, *texts[first + 1 :]))) is not None:
-        return Origin(shown(" ".join(texts)), 0, 0)
+        return Origin(shown(" ".join(texts)), 0, 0, packed(name, texts[first + 1 :]))
     holds = holds_secrets
     arguments = texts[first + 1 :]
     if name in _FILTERS:

@@ -21,7 +21,7 @@ from rye.text.facts.tables import triggers
 _LONGEST: Final = 2_000
 _SENDING_WORDS: Final = triggers(
     "send sends sending sent upload uploads uploading uploaded post posts posting posted forward submit transmit exfiltrate "
-    "email mail attach include append deliver push share pass put embed fetch call query request report contents"
+    "email mail attach include append deliver push share pass put embed fetch call query request report contents repeat issue"
 )
 #: The end of a text after which comes what is sent, or read: a verb, and no word that makes what follows a place.
 _OBJECT = (
@@ -35,7 +35,7 @@ _SENDS = re.compile(
     re.IGNORECASE,
 )
 _READS = re.compile(
-    rf"\b(?:read|collect|gather|copy|get|extract|cat|grab|fetch|find|locate|dump|harvest|export|list)\b{_OBJECT}",
+    rf"\b(?:read|collect|gather|copy|get|extract|cat|grab|fetch|find|locate|dump|harvest|export|list|run|open|summari[sz]e|retrieve|obtain|take|print)\b{_OBJECT}",
     re.IGNORECASE,
 )
 #: After what is sent: ``KEY must be sent to …``.
@@ -44,43 +44,51 @@ _IS_SENT = re.compile(
     r"(?:sent|uploaded|posted|forwarded|submitted|e-?mailed|shared)\b",
     re.IGNORECASE,
 )
+#: What is everyday unless it was read just for this.
+_IS_GIVEN = re.compile(r"(?:user|customer|person)\s", re.IGNORECASE)
+_ONLY_READ = re.compile(r"environment\s+variables\b|`|user\s|customer\s|person\s", re.IGNORECASE)
 _MUST_BE_SENT = re.compile(
     r"\b(?:must|should|shall|have\s+to|need\s+to)\s+(?:\w{2,12}\s+)?be\s+(?:\w{2,12}\s+)?(?:sent|uploaded|posted|forwarded|submitted|e-?mailed|shared)\b",
     re.IGNORECASE,
 )
 _WHAT_WAS_READ = re.compile(
-    r"\b(?:send|upload|post|forward|submit|transmit|e-?mail|push|share|append|include|pass|attach|put|embed|report|relay|deliver|exfiltrate)\s+"
-    r"(?:it|them|these|those|both|everything|all of (?:it|them)|"
-    r"(?:the|its|their)\s+(?:\w+\s+)?(?:contents?|files?|archive|keys?))\b",
+    r"\b(?:send|upload|post|forward|submit|transmit|e-?mail|push|share|append|include|pass|attach|put|embed|report|relay|deliver|exfiltrate|repeat|mail)\s+"
+    r"(?:it|them|these|those|both|everything|(?:all|each|every\s+one)\s+of\s+(?:it|them|these|those)|each\s+one|"
+    r"(?:the|its|their)\s+(?:\w+\s+)?(?:contents?|files?|archive|keys?|outputs?|results?|values?|lists?|text|copy|copies))\b|"
+    r"\bwith\s+(?:them|all\s+of\s+(?:it|them)|(?:the|its|their)\s+(?:contents?|outputs?|values?))\b",
     re.IGNORECASE,
 )
 #: Secrets that a sentence names without a path: as many as there are, or of a sort that no service is given.
 _ALL = r"(?:all|any|every|each|whatever|the\s+(?:full|entire|complete|whole))"
 _OWNER = (
-    r"(?:(?:the|this)\s+(?:\w{2,12}\s+)?(?:user|machine|computer|"
+    r"(?:(?:the|this)\s+(?:\w{2,12}\s+)?(?:user|machine|computer|wallet|server|team|company|client|"
     r"developer|owner|system|host|person|operator|customer)(?:'s|\u2019s|s')?|their|his|her)"
 )
 _SORTS = (
     r"(?:(?:api|access|ssh|private|secret|signing|encryption|aws|gpg)\s+keys|keys(?=,?\s+(?:and|or|,)\s+(?:passwords|tokens|secrets))|"
     r"(?:access|auth\w{0,12}|api|session|bearer|refresh|login|oauth)\s+tokens|tokens(?=,?\s+(?:and|or|,)\s+(?:passwords|keys|secrets))|"
-    r"passwords|passphrases|credentials?|secrets|cookies|wallets|(?:seed|recovery)\s+(?:phrases?|words)|"
+    r"(?:saved|stored)\s+password|passwords|passphrases|credentials?|secrets|cookies|wallets|(?:seed|recovery)\s+(?:phrases?|words)|"
     r"environment\s+variables|env\s+vars?)"
 )
 _OWN_SORTS = (
     r"(?:(?:ssh|gpg|pgp|signing|wallet)\s+(?:private\s+)?keys?|private\s+(?:ssh\s+|gpg\s+)?keys?|(?:seed|recovery)\s+(?:phrases?|words)|"
     r"(?:browser|saved|stored|session|login)\s+(?:passwords|cookies|credentials|logins|sessions)|(?:aws|cloud|git|gcp|azure|database)\s+credentials|"
     r"(?:exchange|trading|broker\w{0,4})\s+(?:api\s+)?(?:keys?|secrets?|credentials)|"
-    r"keychain|password\s+(?:vault|store|manager)|wallet\s+(?:files?|data)|shell\s+history)"
+    r"(?:saved|stored)\s+passwords?|keychain|password\s+(?:vault|store|manager)|wallet\s+(?:files?|data)|shell\s+history)"
 )
 _BETWEEN = r"(?:(?!to\b|that\b|which\b|with\b|using\b|requests?\b|without\b)[\w,/&'()-]{1,20}\s+){0,7}?"
 _SPOKEN = re.compile(
+    r"`(?:env|printenv|set|export\s-p|history)`|"
     rf"\b(?:{_ALL}\s+(?:of\s+)?{_BETWEEN}{_SORTS}\b|{_OWNER}\s+{_BETWEEN}{_OWN_SORTS}\b|"
+    rf"\b(?:the|this)\s+(?:machine|computer|host|system|server)(?:'s|\u2019s)\s+credentials\b|"
+    rf"\b(?:user|customer|person)\s+(?:gives|types|enters|shares|provides|pastes|tells)\s+(?:you\s+|in\s+)?(?:an?|their|any|the)\s+(?:\w+\s+){{0,2}}(?:password|api\s+key|token|secret|credential|card)s?\b|"
+    rf"\benvironment\s+variables\b|"
     rf"(?:the|its)\s+(?:private\s+(?:ssh\s+|gpg\s+|wallet\s+)?keys?|(?:seed|recovery)\s+phrase|(?:full|entire|whole|complete)\s+(?:process\s+|shell\s+)?environment)\b)(?!\s+(?:count|names?|usage|format|status))",
     re.IGNORECASE,
 )
 _SPOKEN_WORDS: Final = triggers(
     "keys key passwords passphrases credentials secrets tokens cookies wallet wallets phrase phrases variables keychain vault "
-    "environment history vars logins"
+    "environment history vars logins env printenv secret token password"
 )
 #: Where what a sentence only describes has to go: an address, not only a service.
 _ADDRESS = re.compile(
@@ -129,7 +137,8 @@ def find(source: Source, places: set[int]) -> Iterator[RuleMatch]:
             before, after = said[:at], said[at:]
             is_sent = _IS_SENT if number in places else _MUST_BE_SENT
             sends = _SENDS.search(before) is not None or is_sent.search(after) is not None
-            reads = _READS.search(before) is not None
+            sends = sends and _ONLY_READ.match(after) is None
+            reads = _READS.search(before) is not None or _IS_GIVEN.match(after) is not None
             if (
                 (sends and _WHERE_TO.search(after) is not None)
                 or _WHERE_TO_FIRST.search(before) is not None
