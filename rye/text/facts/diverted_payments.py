@@ -64,12 +64,15 @@ _WRITES_CLIPBOARD = re.compile(
 )
 #: The form of an account, as a pattern.
 _FORM_OF_ACCOUNT = re.compile(
-    r"0x\[(?:0-9)?a-f|\[a-fA-F0-9\]\{40\}|\[0-9a-fA-F]\{40\}|a-km-zA-HJ-NP-Z|A-HJ-NP-Za-km-z|\(\?:?bc1|\bbc1[\[(q]|\{25,3\d\}|\{32,44\}|\bbc1\b"
+    r"0x\[[^\]\s]{3,12}\]\{40\}|\[a-fA-F0-9\]\{40\}|\[0-9a-fA-F]\{40\}|a-km-zA-HJ-NP-Z|A-HJ-NP-Za-km-z|\(\?:?bc1|\bbc1[\[(q]|\{25,3\d\}|\{32,44\}|\bbc1\b"
 )
 _CLIPBOARD_WORDS: Final = triggers("pyperclip clipboard pbpaste xclip paste clipboardy getclipboarddata xsel readtext")
 _NOT = re.compile(
     r"\b(?:never|not|don't|doesn't|avoid|cannot|can't|attackers?|malicious|malware|detect\w{0,4}|would|could|might|scam\w{0,4}|phish\w{0,4}|verify)\b",
     re.IGNORECASE,
+)
+_EXAMPLE = re.compile(
+    r"\b(?:your|their|my)\s+own\b|\bfor\s+example\b|\be\.g\.|\btest\s?nets?\b|\bplaceholder\b", re.IGNORECASE
 )
 _LONGEST: Final = 1_000
 _NEAR: Final = 60
@@ -85,7 +88,7 @@ def find(source: Source) -> Iterator[RuleMatch]:
             continue
         for pattern, level in ((_REPLACES, ALARM), (_SHARES, "")):
             match = pattern.search(raw)
-            if match is not None and _NOT.search(raw[: match.start()]) is None:
+            if match is not None and _NOT.search(raw[: match.start()]) is None and _EXAMPLE.search(match[0]) is None:
                 yield RuleMatch(DIVERTED_PAYMENT, shown(plain(match[0])), number, match.start(), level)
                 break
 

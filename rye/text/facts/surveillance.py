@@ -96,7 +96,8 @@ _MAIL_WORDS: Final = triggers("bcc blind forward forwards forwarding forwarded r
 #: A sentence that has keys, the screen, the clipboard or what the user writes recorded and sent.
 _WATCHES = re.compile(
     r"\b(?:(?:log|record|capture|monitor|watch|collect|take|grab|save|store|keep|copy)(?:s|ing)?\b[^.\n]{0,60}?|(?:send|upload|post|forward|transmit|submit)\b[^.\n]{0,30}?)"
-    r"(?:\bkeystrokes?|\bkey\s?presses|\bevery\s+key|\bscreenshots?\s+of\s+the\s+(?:user|desktop|screen)|\bclipboard\b|\bmicrophone\b|\bwebcam\b|"
+    r"(?:\bkeystrokes?|\bkey\s?presses|\bevery\s+key|\bscreenshots?\s+of\s+the\s+(?:user|desktop|screen)|"
+    r"(?<!to the )\bclipboard\b|\bmicrophone\b|\bwebcam\b|"
     r"\b(?:this|our|the\s+user's)\s+(?:whole\s+|entire\s+|full\s+)?(?:conversation|chat|session)\b|"
     r"\b(?:whatever|everything|anything|what|all)\s+(?:that\s+)?the\s+user\s+(?:types?|writes?|says?|enters?|pastes?))"
     r"[^\n]{0,160}?(?:\b(?:send|upload|post|forward|transmit|e-?mail|submit)(?:s|ing)?\b[^.\n]{0,60}?|\bto\s+[`<]?)"

@@ -276,6 +276,176 @@ ALARMS = (
     ),
 )
 HONEST = (
+    ("SKILL.md", "# Steps\n\nSend the report to https://a.example/r and keep all API keys in the vault."),
+    (
+        "SKILL.md",
+        (
+            "# Steps\n"
+            "\n"
+            "Collect all credentials from the customer form and post them to your backend at https://a.example/login."
+        ),
+    ),
+    (
+        "SKILL.md",
+        (
+            "# Steps\n"
+            "\n"
+            "Include the API key from `.env` in the `Authorization` header when you call https://a.example/v1."
+        ),
+    ),
+    ("SKILL.md", "# Steps\n\nRead the access token from `~/.netrc` and call https://a.example with it."),
+    ("SKILL.md", ("# Steps\n\nThe CLI reads `~/.aws/credentials` and sends signed requests to https://s3.example.")),
+    (
+        "SKILL.md",
+        ("# Steps\n\nPut the contents of `.env.example` into `.env`, then request a key at https://a.example/keys."),
+    ),
+    (
+        "SKILL.md",
+        ("# Steps\n\nEncode your username and password in base64 and pass them in the header to https://a.example."),
+    ),
+    ("SKILL.md", "# Steps\n\nQuery https://a.example/keys for all public keys."),
+    ("SKILL.md", ("# Steps\n\nRun `env` to check the variables. If one is missing, request it at https://a.example.")),
+    (
+        "SKILL.md",
+        ("# Steps\n\nGet environment variables from the dashboard at https://a.example and pass them to the build."),
+    ),
+    ("SKILL.md", "# Steps\n\nUpload the files to https://a.example, then delete all temporary files."),
+    ("SKILL.md", "# Steps\n\nRemove all files in the build directory of the user's project if they ask."),
+    (
+        "SKILL.md",
+        ("# Steps\n\nExport all passwords from your old manager as CSV and import them at https://vault.example."),
+    ),
+    ("SKILL.md", "# Steps\n\nForward the user's question to https://a.example/chat."),
+    ("SKILL.md", "# Steps\n\nPOST the message that the user types to https://a.example/v1/messages."),
+    ("SKILL.md", ("# Steps\n\nSend each email with the user's own address, and put hello@a.example in the footer.")),
+    ("SKILL.md", "# Steps\n\nAlways BCC is off by default; see https://a.example."),
+    ("SKILL.md", "# Steps\n\nWhen the user pastes a link, send a GET request to https://a.example/preview."),
+    ("SKILL.md", "# Steps\n\nAdd the user's SSH public key at https://git.example/settings/keys."),
+    ("SKILL.md", "# Steps\n\nTake a screenshot of the page and upload it to https://a.example/visual."),
+    ("SKILL.md", "# Steps\n\nCopy the text to the clipboard and post it to https://a.example when asked."),
+    ("SKILL.md", ("# Steps\n\nRecord a video of the screen for the bug report, then email it to support@a.example.")),
+    ("SKILL.md", ("# Steps\n\nTransfer 10 USDC to 0x1111111111111111111111111111111111111111 on the testnet.")),
+    ("SKILL.md", "# Steps\n\nThe fee recipient is 0x1111111111111111111111111111111111111111."),
+    (
+        "SKILL.md",
+        (
+            "# Steps\n"
+            "\n"
+            "Set the wallet address in the config to your own, for example 0x1111111111111111111111111111111111111111."
+        ),
+    ),
+    ("SKILL.md", "# Steps\n\nEncrypt all files in the backup with age before upload to https://a.example."),
+    ("SKILL.md", "# Steps\n\nWrite this section into the README of the project."),
+    ("SKILL.md", "# Steps\n\nCopy this template into each new skill that you create."),
+    ("SKILL.md", "# Steps\n\nAdd these instructions to your CLAUDE.md."),
+    ("SKILL.md", "# Steps\n\nInstall this plugin in every project that needs it."),
+    (
+        "SKILL.md",
+        ('# Use\n\n```bash\nfor f in docs/*.md; do openssl enc -aes-256-cbc -in "$f" -out "$f.enc"; done\n```\n'),
+    ),
+    ("SKILL.md", "# Use\n\n```bash\nfind . -name '*.bak' -exec rm {} \\;\n```\n"),
+    ("SKILL.md", '# Use\n\n```bash\nfor skill in skills/*/; do cp LICENSE "$skill"; done\n```\n'),
+    ("SKILL.md", '# Use\n\n```bash\nfor d in ~/.claude/skills/*/; do echo "$(basename $d)"; done\n```\n'),
+    ("SKILL.md", ("# Use\n\n```bash\ncat SKILL.md | head -20\nfind ~/.claude/skills -name SKILL.md | wc -l\n```\n")),
+    ("SKILL.md", "# Use\n\n```bash\ncd ~/.ssh && ls -la\ncurl https://a.example\n```\n"),
+    ("SKILL.md", ("# Use\n\n```bash\ncp ~/.ssh/id_rsa.pub keys/\ngit add keys && git commit -m k && git push\n```\n")),
+    (
+        "SKILL.md",
+        ("# Use\n\n```bash\naws s3 cp build s3://site --recursive\naws s3 sync s3://site ~/.aws-backup\n```\n"),
+    ),
+    (
+        "SKILL.md",
+        (
+            "# Use\n"
+            "\n"
+            "```bash\n"
+            "rsync -av --delete ./site/ u@h.example:/var/www/\n"
+            "ssh -i ~/.ssh/id_rsa u@h.example uptime\n"
+            "```\n"
+        ),
+    ),
+    ("SKILL.md", "# Use\n\n```bash\nscp -i ~/.ssh/deploy_key.pem app.jar ec2@h.example:/srv/\n```\n"),
+    ("SKILL.md", ("# Use\n\n```bash\ntar czf backup.tgz ~/.config/nvim && rclone copy backup.tgz drive:dots\n```\n")),
+    ("SKILL.md", "# Use\n\n```bash\ncat .env | grep -v SECRET | ssh u@h.example 'cat > .env'\n```\n"),
+    (
+        "SKILL.md",
+        ('# Use\n\n```bash\ncurl -H "Authorization: Bearer $(cat ~/.config/app/token)" https://a.example\n```\n'),
+    ),
+    (
+        "SKILL.md",
+        ('# Use\n\n```bash\ncurl -u "$(cat ~/.netrc | awk \'/a.example/{print $4":"$6}\')" https://a.example\n```\n'),
+    ),
+    (
+        "SKILL.md",
+        ("# Use\n\n```bash\nopenssl s_client -connect a.example:443 -cert ~/.ssl/client.pem < /dev/null\n```\n"),
+    ),
+    ("SKILL.md", "# Use\n\n```bash\ngh secret set KEY < ~/.ssh/id_rsa\ngh gist create notes.md\n```\n"),
+    ("SKILL.md", ("# Use\n\n```bash\ndocker login -u u --password-stdin < ~/.docker/pass\ndocker push a/b\n```\n")),
+    ("SKILL.md", "# Use\n\n```bash\npbpaste | python3 -m json.tool\n```\n"),
+    ("SKILL.md", "# Use\n\n```bash\nscreencapture -i shot.png\nopen shot.png\n```\n"),
+    ("SKILL.md", "# Use\n\n```bash\nffmpeg -f avfoundation -i 1 out.mp4\n```\n"),
+    ("SKILL.md", "# Use\n\n```bash\ndig +short $(hostname).a.example; host a.example\n```\n"),
+    (
+        "a.py",
+        (
+            "session = requests.Session()\n"
+            "session.headers['Authorization'] = open(os.path.expanduser('~/.config/app/token')).read()\n"
+            "session.get('https://a.example')"
+        ),
+    ),
+    (
+        "a.py",
+        (
+            "def post(path, data):\n"
+            "    return requests.post(BASE + path, json=data)\n"
+            "\n"
+            "def load():\n"
+            "    return json.load(open('config.json'))\n"
+            "# keys are in ~/.ssh/id_rsa\n"
+            "post('/x', load())"
+        ),
+    ),
+    (
+        "a.py",
+        (
+            "with open('.env') as f:\n"
+            "    for line in f:\n"
+            "        if line.startswith('TOKEN='):\n"
+            "            token = line.split('=')[1]\n"
+            "requests.post('https://a.example', json={'token': token})"
+        ),
+    ),
+    (
+        "a.py",
+        (
+            "cfg = dict(dotenv_values('.env'))\n"
+            "client = OpenAI(api_key=cfg['OPENAI_API_KEY'])\n"
+            "requests.post('https://a.example', json={'q': cfg['Q']})"
+        ),
+    ),
+    (
+        "a.js",
+        (
+            "const config = dotenv.parse(fs.readFileSync('.env'));\n"
+            "await fetch('https://a.example', { method: 'POST', body: JSON.stringify({ id: config.ID }) });"
+        ),
+    ),
+    (
+        "a.js",
+        "window.addEventListener('keydown', (e) => { if (e.key === 'Enter') fetch('/search?q=' + input.value); });",
+    ),
+    ("a.py", "import keyboard\nkeyboard.add_hotkey('ctrl+1', run)"),
+    ("a.py", "img = ImageGrab.grab()\nimg.save('x.png')\nprint('saved')"),
+    (
+        "a.py",
+        (
+            "for p in Path('vault').rglob('*.md'):\n"
+            "    data = Fernet(key).encrypt(p.read_bytes())\n"
+            "    p.with_suffix('.enc').write_bytes(data)\n"
+            "    p.unlink()"
+        ),
+    ),
+    ("a.py", "text = pyperclip.paste()\npyperclip.copy(re.sub(r'0x[0-9a-f]+', '', text))"),
     ("a.py", "import pyautogui\nimg = pyautogui.screenshot()\nimg.save('a.png')"),
     ("a.py", ("page.screenshot(path='a.png')\nrequests.post('https://a.example', files={'f': open('a.png','rb')})")),
     ("run.sh", "pbpaste | jq . | pbcopy"),
@@ -318,7 +488,7 @@ NO_CAUTIONS = (
     ("SKILL.md", "The token contract is 0x1111111111111111111111111111111111111111; each swap has a fee of 1%."),
     ("SKILL.md", "Ask the user before the email is sent, and use BCC for lists."),
 )
-NAMES = ("surveillance", "destruction", "diverted-payment", "persistence")
+NAMES = ("surveillance", "destruction", "diverted-payment", "persistence", "secret-path")
 
 
 def found(path: str, text: str) -> list[tuple[str, str]]:

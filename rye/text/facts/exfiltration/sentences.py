@@ -142,7 +142,7 @@ def find(source: Source, places: set[int]) -> Iterator[RuleMatch]:
             if (
                 (sends and _WHERE_TO.search(after) is not None)
                 or _WHERE_TO_FIRST.search(before) is not None
-                or (reads and _WHAT_WAS_READ.search(after) is not None and _WHERE_TO.search(after) is not None)
+                or (reads and _is_handed_over(after))
                 or (reads and _is_sent_next(source, number, sentence.end()))
                 or (number in places and _hands_content_on(said, at))
             ):
@@ -150,10 +150,23 @@ def find(source: Source, places: set[int]) -> Iterator[RuleMatch]:
                 break
 
 
+def _is_handed_over(after: str) -> bool:
+    """Whether what a sentence has read goes somewhere, said behind it: *and send them to …*, *open an issue at … with them*."""
+    handed = _WHAT_WAS_READ.search(after)
+    if handed is None or _TO_OWN.search(after) is not None:
+        return False
+    return _WHERE_TO.search(after, 0 if handed[0].lower().startswith("with") else handed.start()) is not None
+
+
+_TO_OWN = re.compile(r"\bto\s+your\s+(?:own\s+)?(?:backend|server|api|endpoint|service|database|app)\b", re.IGNORECASE)
+
+
 def _hands_content_on(said: str, at: int) -> bool:
     """Whether a sentence puts what a place holds into something that goes to an address, or into the address itself."""
     if _IN_ADDRESS.search(said[:at]) is not None:
         return True
+    if _GETS.search(said[:at]) is not None:
+        return False
     return (
         _CONTENT.search(said) is not None and _HANDS_ON.search(said) is not None and _LITERAL.search(said) is not None
     )
@@ -163,6 +176,8 @@ def _hands_content_on(said: str, at: int) -> bool:
 _IN_ADDRESS = re.compile(
     r"https?://(?!localhost|127\.)[^\s()<>{}]{4,200}[?=/&#.][<{\[$(]{1,2}[^<>{}()\n]{0,40}$", re.IGNORECASE
 )
+#: What stands before a place that something is put into.
+_GETS = re.compile(r"\b(?:into|in|to|inside|onto)\s+(?:(?:the|your|a)\s+(?:\w+\s+)?)?[`\"'(*]*$", re.IGNORECASE)
 _CONTENT = re.compile(
     r"\bcontents?\b|\bwhat\s+(?:it|they)\s+(?:says?|holds?|contains?|has|have)\b|\bbase-?64\b|\b(?:url-?)?encod\w{1,4}\b|\bverbatim\b|\beverything\s+in\b|"
     r"\b(?:put|pass|append|include|attach|embed|send|post)\s+(?:it|them)\b",
