@@ -62,7 +62,7 @@ SENDS = re.compile(
     r"\b(?:requests|httpx|axios|client|http|https|got|needle|superagent|urllib3|aiohttp|\$http|ky)\.(?:post|put|patch|request|get|send)\(|[sS]ession\.(?:post|put|patch|request|get|send)\(|\burlopen\(|(?<!\w)Request\(|(?<![\w.])fetch\(|"
     r"\bsendBeacon\(|\.send(?:all|to|_message|mail)?\(|\bHTTPS?Connection\(|\bNet::HTTP\.\w{3,20}|\bhttp\.Post|\bHttpClient\b|\bcurl_setopt|file_get_contents\(\s*[\"']https?|\bXMLHttpRequest\b|\bcreate_connection\(|\bnet\.connect\(|"
     r"Invoke-(?:RestMethod|WebRequest)|\b(?:ureq|reqwest|minreq|attohttpc|isahc)::(?:\w{1,20}::)?\w{2,12}\(|\.send_(?:string|json|bytes|form)\(|\b(?:HTTPoison|Req|Finch|HTTP|httr2?::)\.?(?:post|put|POST|PUT|request|get|GET)!?\(|"
-    r"\b(?:upload|data)Task\(|\bHttpRequest\b|\bnewHttpClient\(|\bresolve\w{0,6}\(|gethostbyname\(|"
+    r"\b(?:upload|data)Task\(|\bHttpRequest\b|\bnewHttpClient\(|\bresolve\w{0,6}\(|gethostbyname\(|\bgetaddrinfo\(|"
     r"\bhttp\.NewRequest\w{0,12}\(|\b(?:HTTParty|RestClient|Faraday|Typhoeus|Excon)\.(?:post|put|patch|get)\b|\boctokit\.[\w.]{3,40}\(|"
     r"\b(?:create_gist|create_issue|chat_postMessage|files_upload\w{0,4}|send_document|sendDocument|put_object|upload_fileobj|storbinary)\("
 )

@@ -32,6 +32,8 @@ _SENDS_INPUT = re.compile(
     r"\s-[ce]\s.*(?:urlopen|requests\.p|fetch\(|https?\.request|Net::HTTP|socket).*(?:\bstdin\b|STDIN|\$<|readFileSync\(0)",
     re.DOTALL,
 )
+#: Programs that put what they are given as words into what they print.
+_FORMATTERS: Final = word_set("jq jo yq envsubst sed awk perl")
 _STAYS: Final = 12
 """How many lines a command can stand behind the one that went to a place of secrets, or behind the start of a transfer."""
 _ADDS_ALL: Final = word_set(". -A --all -u * ./ :/")
@@ -150,6 +152,14 @@ class Leak(Flow):
                     if known is not None:
                         return known._replace(saves=readers.packed(name, arguments))
         return own
+
+    def _handed_on(self, command: shell.Command, outputs: Outputs) -> Origin | None:
+        handed = super()._handed_on(command, outputs)
+        first = shell.head(command) if handed is None else -1
+        if first >= 0 and shell.program(command.words[first].text) in _FORMATTERS:
+            for word in command.words[first + 1 :]:
+                handed = handed or _printed_by(word, outputs) or self._named(word.text)
+        return handed
 
     def _loop(self, command: shell.Command) -> None:
         super()._loop(command)

@@ -106,6 +106,7 @@ def _calls_of_own(
             if name in names or not taken or len(names) + len(new) >= _MOST_NAMES:
                 continue
             end = min(match.end() + _BODY, _end_of(text, definitions, at))
+            taken |= _made_of(text[match.end() : end], taken)
             first = bisect_left(offsets, match.end())
             for call in known[first : first + _MOST_CALLS]:
                 if call.start() >= end:
@@ -123,6 +124,21 @@ def _calls_of_own(
         found += more
         known = sorted((*known, *more), key=re.Match.start)
     return found
+
+
+def _made_of(body: str, names: set[str]) -> set[str]:
+    """The names that a function makes of its parameters."""
+    found: set[str] = set()
+    for raw in body.split("\n"):
+        made = _MADE.match(raw)
+        if made is not None and not (names | found).isdisjoint(NAMES.findall(made[3])):
+            found.add(made[1] or made[2])
+    return found
+
+
+_MADE = re.compile(
+    r"[ \t]*(?:(?:const|let|var)\s+)?(?:for\s+\(?(?:const\s+|let\s+)?(\w{1,60})\s+(?:in|of)\s|(\w{1,60})\s?=(?!=))(.{1,300})"
+)
 
 
 def _end_of(text: str, definitions: Sequence[re.Match[str]], at: int) -> int:

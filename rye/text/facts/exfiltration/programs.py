@@ -55,7 +55,14 @@ _OPENS = re.compile(r"(?:[=:(,\[]|\breturn)\s{0,4}[\[{(]\s{0,4}$")
 _STARTS_READER = re.compile(
     rf"\b{STARTED}\(\s{{0,8}}[\[({{]?\s{{0,8}}[rfb]?[\"'`](?:/usr)?(?:/bin/)?(?:cat|base64|tar|zip|gpg|openssl|xxd|head|tail|sqlite3|type|7z|strings|od)\b"
 )
-_READ: Final = Kind(re.compile(f"{_READS.pattern}|{_STARTS_READER.pattern}|{_OPENS.pattern}"), _READ_WORDS)
+#: Calls that read a store as a whole without naming a file.
+_READS_STORE = re.compile(
+    r"\b(?:browser_?cookie3|rookiepy)\.\w{2,20}\(|\bchrome_cookies\(|\bkeytar\.findCredentials\(|\bSecItemCopyMatching\(|"
+    r"[\"']security[\"'],\s{0,4}[\"']dump-keychain|[\"'`]security dump-keychain"
+)
+_READ: Final = Kind(
+    re.compile(f"{_READS.pattern}|{_STARTS_READER.pattern}|{_READS_STORE.pattern}|{_OPENS.pattern}"), _READ_WORDS
+)
 _PLACED: Final = Kind(re.compile(rf"[\"'`]|{_OPENS.pattern}"), frozenset())
 _MOST_READS: Final = 64
 _MOST_LINES: Final = 40
@@ -153,13 +160,14 @@ def _reads_of(source: Source, numbers: set[int], holds: str) -> tuple[list[int],
     lines = {source.line_at(offset) for offset in named}
     paths = Followed(source, _PLACED, _with_openers(source, named), False).names
     calls = [*_READS.finditer(text), *_STARTS_READER.finditer(text)]
+    whole = [match.start() for match in _READS_STORE.finditer(text)] if holds == STORE else []
     reads = []
     for match in (*calls, *functions_that_read(text, calls)):
         number = source.line_at(match.start())
         window = window_of(text, match.end())[:_NEAR]
         if number in lines or any(name in paths for name in NAMES.findall(_before(text, match) + window)):
             reads.append(match.start())
-    return sorted(reads), paths
+    return sorted({*reads, *whole}), paths
 
 
 def _without_signing(source: Source) -> Source:
@@ -196,7 +204,7 @@ def _with_chain(text: str, start: int) -> str:
 
 
 _CHAINED = re.compile(
-    r"\s{0,60}\.(?:body|json|form|multipart|data|field|attach|query|send\w{0,8}|timeout|type|set|header|await)\("
+    r"\s{0,60}\.(?:body|json|form|multipart|data|field|attach|query|send\w{0,8}|timeout|type|set|header|end|write|await)\("
 )
 _MOST_CHAINED: Final = 6
 

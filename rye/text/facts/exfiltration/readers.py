@@ -119,7 +119,9 @@ def opened(command: shell.Command, folder: str) -> Origin | None:
 def _listed(command: shell.Command, first: int) -> Origin | None:
     """What ``xargs`` has a program read whose files the command before names: ``ls ~/.ssh/id_* | xargs cat``."""
     before = command.before
-    if before is None or not before.words or not any(word.text == "xargs" for word in command.words[:first]):
+    texts = command.texts()
+    takes_names = "xargs" in texts[:first] or ("-T" in texts and "-" in texts) or "--files-from=-" in texts
+    if before is None or not before.words or not takes_names:
         return None
     named = before.texts()
     at = shell.head(before)
@@ -132,7 +134,6 @@ def _listed(command: shell.Command, first: int) -> Origin | None:
         return None
     if not any(map(is_store, named[at + 1 :])):
         return None
-    texts = command.texts()
     return Origin(shown(f"{' '.join(named)} | {' '.join(texts)}"), 0, 0, packed(name, texts[first + 1 :]))
 
 

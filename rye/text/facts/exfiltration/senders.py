@@ -56,7 +56,7 @@ _ATTACHES: Final = word_set("-a -A --attach -attachments -i --file --image --doc
 _MAILERS: Final = word_set("mail mailx mutt neomutt sendmail msmtp swaks send-mailmessage telegram-send ssmtp himalaya")
 _RESOLVERS: Final = word_set("dig nslookup host drill ping kdig dog resolve-dnsname delv")
 _GITHUBS: Final = word_set("gh glab")
-_GITHUB_SENDS: Final = word_set("gist issue pr release snippet api mr")
+_GITHUB_SENDS: Final = word_set("gist issue pr release snippet api mr repo")
 _FTPS: Final = word_set("ftp sftp lftp psftp tnftp")
 _PUTS = re.compile(
     r"(?:^|[\s;\"'&|])(?:m?put|reput|mirror\s+(?:-\w+\s+){0,3}(?:-R|--reverse)(?:\s+-\w+){0,3})\s+(?:-\w+\s+){0,2}([^\s;\"']{1,300})"
@@ -93,6 +93,7 @@ _COPIERS: Final = {
     "rclone": _Copier(word_set("copy copyto sync move moveto rcat"), re.compile(r":?[\w.$@{}-]{1,60}:")),
     "mc": _Copier(word_set("cp mirror put mv"), re.compile(r"[\w$-]{1,40}/")),
     "b2": _Copier(word_set("upload-file sync upload"), None),
+    "start-bitstransfer": _Copier(frozenset(), re.compile("$^"), word_set("-source")),
     "ncftpput": _Copier(frozenset(), None),
     "wormhole": _Copier(word_set("send"), None),
     "wormhole-william": _Copier(word_set("send"), None),
@@ -213,6 +214,12 @@ def _given_to_github(texts: Sequence[str], index: int, arguments: Sequence[shell
     if texts[index + 1 : index + 3] in (["gist", "create"], ["release", "upload"], ["release", "create"]):
         files += takewhile(lambda word: not word.text.startswith("#"), arguments[2:])
     files += [word for word in arguments if "=@" in word.text]
+    if texts[index + 1 : index + 3] == ["repo", "create"]:
+        files = (
+            [after for option, after in pairwise(arguments) if option.text in ("--source", "-s")]
+            if "--push" in texts
+            else []
+        )
     said = [
         after
         for option, after in pairwise(arguments)
@@ -229,10 +236,12 @@ def _copied(name: str, arguments: Sequence[shell.Word], reads: list[Given]) -> S
     """The files that a copier sends somewhere else."""
     copier = _COPIERS[name]
     texts = [word.text for word in arguments]
+    if name == "start-bitstransfer" and "upload" not in (text.lower() for text in texts):
+        return None
     begin = next((at + 1 for at, text in enumerate(texts) if text in copier.verbs), -1) if copier.verbs else 0
     if begin < 0:
         return None
-    named = [after for option, after in pairwise(arguments) if option.text in copier.options]
+    named = [after for option, after in pairwise(arguments) if option.text.lower() in copier.options]
     files: list[shell.Word] = []
     skip = False
     for word in arguments[begin:]:

@@ -73,7 +73,7 @@ _SORTS = (
 _OWN_SORTS = (
     r"(?:(?:ssh|gpg|pgp|signing|wallet)\s+(?:private\s+)?keys?|private\s+(?:ssh\s+|gpg\s+)?keys?|(?:seed|recovery)\s+(?:phrases?|words)|"
     r"(?:browser|saved|stored|session|login)\s+(?:passwords|cookies|credentials|logins|sessions)|(?:aws|cloud|git|gcp|azure|database)\s+credentials|"
-    r"(?:exchange|trading|broker\w{0,4})\s+(?:api\s+)?(?:keys?|secrets?|credentials)|"
+    r"api\s+keys|(?:exchange|trading|broker\w{0,4})\s+(?:api\s+)?(?:keys?|secrets?|credentials)|"
     r"(?:saved|stored)\s+passwords?|keychain|password\s+(?:vault|store|manager)|wallet\s+(?:files?|data)|shell\s+history)"
 )
 _BETWEEN = r"(?:(?!to\b|that\b|which\b|with\b|using\b|requests?\b|without\b)[\w,/&'()-]{1,20}\s+){0,7}?"
@@ -123,11 +123,16 @@ def find(source: Source, places: set[int]) -> Iterator[RuleMatch]:
     for number in sorted({*places, *spoken}):
         if source.is_code(number):
             continue
-        for sentence in SENTENCE.finditer(_paragraph(source, number)):
-            if sentence.start() >= len(source.lines[number]):
+        paragraph, begin = _paragraph(source, number)
+        for sentence in SENTENCE.finditer(paragraph):
+            if sentence.start() >= begin + len(source.lines[number]):
                 break  # it begins in the next line
+            if sentence.end() <= begin:
+                continue  # it is about the list, and names nothing of it
             said = sentence[0]
             at = _named_at(said, number in places)
+            if at >= 0 and sentence.start() + at < begin:
+                continue  # the line that opens the list is looked at by itself
             if (
                 at < 0
                 or is_negated(said[:at])
@@ -143,10 +148,11 @@ def find(source: Source, places: set[int]) -> Iterator[RuleMatch]:
                 (sends and _WHERE_TO.search(after) is not None)
                 or _WHERE_TO_FIRST.search(before) is not None
                 or (reads and _is_handed_over(after))
-                or (reads and _is_sent_next(source, number, sentence.end()))
+                or (begin > 0 and _OF_LIST.search(before) is not None)
+                or (reads and _is_sent_next(source, number, max(0, sentence.end() - begin)))
                 or (number in places and _hands_content_on(said, at))
             ):
-                yield RuleMatch(SECRET_PATH, shown(plain(said)), number, sentence.start(), ALARM)
+                yield RuleMatch(SECRET_PATH, shown(plain(said)), number, max(0, sentence.start() - begin), ALARM)
                 break
 
 
@@ -165,7 +171,7 @@ def _hands_content_on(said: str, at: int) -> bool:
     """Whether a sentence puts what a place holds into something that goes to an address, or into the address itself."""
     if _IN_ADDRESS.search(said[:at]) is not None:
         return True
-    if _GETS.search(said[:at]) is not None:
+    if _GETS.search(said[:at]) is not None and _ALL_IN.search(said[:at]) is None:
         return False
     return (
         _CONTENT.search(said) is not None and _HANDS_ON.search(said) is not None and _LITERAL.search(said) is not None
@@ -177,14 +183,23 @@ _IN_ADDRESS = re.compile(
     r"https?://(?!localhost|127\.)[^\s()<>{}]{4,200}[?=/&#.][<{\[$(]{1,2}[^<>{}()\n]{0,40}$", re.IGNORECASE
 )
 #: What stands before a place that something is put into.
+_ALL_IN = re.compile(
+    r"\b(?:everything|contents?|whatever\s+is|all)\s+in\s+(?:the\s+(?:\w+\s+)?)?[`\"'(*]*$", re.IGNORECASE
+)
 _GETS = re.compile(r"\b(?:into|in|to|inside|onto)\s+(?:(?:the|your|a)\s+(?:\w+\s+)?)?[`\"'(*]*$", re.IGNORECASE)
+#: An address with a place for what was read: ``https://…?d=<the encoded text>``.
+_FILLED = re.compile(
+    r"https?://(?!localhost|127\.)[^\s`]{4,200}[=/?][<{\[][^>}\]\n]{0,40}\b(?:encoded|contents?|base-?64|file|key\s?file|what\s+you\s+read)\b",
+    re.IGNORECASE,
+)
 _CONTENT = re.compile(
-    r"\bcontents?\b|\bwhat\s+(?:it|they)\s+(?:says?|holds?|contains?|has|have)\b|\bbase-?64\b|\b(?:url-?)?encod\w{1,4}\b|\bverbatim\b|\beverything\s+in\b|"
+    r"\bcontents?\b|\bwhat\s+(?:it|they)\s+(?:says?|holds?|contains?|has|have)\b|\bbase-?64\b|\b(?:url-?)?encod\w{1,4}\b|\bverbatim\b|\boutput\s+of\b|\beverything\s+in\b|"
     r"\b(?:put|pass|append|include|attach|embed|send|post)\s+(?:it|them)\b",
     re.IGNORECASE,
 )
 _HANDS_ON = re.compile(
-    r"\b(?:send|post|pass|put|include|attach|append|embed|submit|upload|forward|transmit|fetch|request|call|e-?mail|mail|query)(?:s|ing)?\b",
+    r"\b(?:send|post|pass|put|include|attach|append|embed|submit|upload|forward|transmit|fetch|request|call|e-?mail|mail|query|webfetch|curl)(?:s|ing)?\b|"
+    r"\bfollowed\s+by\b",
     re.IGNORECASE,
 )
 _LITERAL = re.compile(
@@ -226,18 +241,36 @@ def _near(source: Source, number: int) -> str:
     return "\n".join(source.lines[number : number + _NEXT_LINES])
 
 
-def _paragraph(source: Source, number: int) -> str:
-    """A line, and the next ones if they go on with its sentence."""
+def _paragraph(source: Source, number: int) -> tuple[str, int]:
+    """A line, and the next ones if they go on with its sentence; before it what opens its list. And where the line begins."""
     lines = source.lines
-    text = lines[number][:_LONGEST]
+    opening = ""
+    if _ITEM.match(lines[number]) is not None:
+        for above in range(number - 1, max(-1, number - _LIST_LINES), -1):
+            raw = lines[above].strip()
+            if raw and _ITEM.match(lines[above]) is None:
+                opening = (
+                    f"{raw[:-1]} " if raw.endswith(":") and len(raw) < _LONGEST and not source.is_code(above) else ""
+                )
+                break
+    text = opening + lines[number][:_LONGEST]
     for following in range(number + 1, min(number + _WRAPPED, len(lines))):
         raw = lines[following].strip()
         if not raw or _ENDS.search(text) is not None or _BEGINS.match(raw) is not None or source.is_code(following):
             break
         text = f"{text.rstrip()} {raw[:_LONGEST]}"
-    return text
+    return text, len(opening)
 
 
+_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s")
+_LIST_LINES: Final = 12
+"""How far above an item the line can stand that opens its list."""
+#: A line that has what the list below names sent to an address.
+_OF_LIST = re.compile(
+    r"\b(?:send|post|upload|submit|forward|transmit|e-?mail|share|attach|include|deliver)\b[^.\n]{0,60}?\b(?:contents?|files?|following|them|these|each|below|paths?)\b"
+    r"[^\n]{0,80}?\b(?:to|at|with)\s+[`<(*]{0,2}(?:https?://(?!localhost|127\.)[\w.-]|[\w.+-]{1,60}@[\w-]{1,40}\.[a-z]{2,12})",
+    re.IGNORECASE,
+)
 _ENDS = re.compile(r"[.!?:|>][\"'*`_)]{0,3}\s*$|^\s*#")
 _BEGINS = re.compile(r"[-*+#>|]|\d{1,3}[.)]\s|```")
 _WRAPPED: Final = 4
@@ -258,8 +291,10 @@ def _is_sent_next(source: Source, number: int, end: int) -> bool:
     """Whether one of the next sentences has sent what this one has read."""
     following = "\n".join((source.lines[number][end:_LONGEST], *source.lines[number + 1 : number + _NEXT_LINES]))
     return any(
-        _WHAT_WAS_READ.search(sentence[0]) is not None
-        and _WHERE_TO.search(sentence[0]) is not None
+        (
+            (_WHAT_WAS_READ.search(sentence[0]) is not None and _WHERE_TO.search(sentence[0]) is not None)
+            or _FILLED.search(sentence[0]) is not None
+        )
         and not is_negated(sentence[0])
         for sentence in islice(SENTENCE.finditer(following), _NEXT_SENTENCES)
     )
