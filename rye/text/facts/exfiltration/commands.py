@@ -94,8 +94,9 @@ class Leak(Flow):
     def _redirected(self, command: shell.Command, group: shell.Group, outputs: Outputs) -> Origin | None:
         known = super()._redirected(command, group, outputs)
         found = self._found_before(command, group, outputs) if command.writes else None
-        for target in command.writes if found is not None else ():
-            self._save(target, found)
+        if found is not None:
+            for target in command.writes:
+                self._save(target, found)
         for word in command.reads if known is None else ():
             if holds_secrets(readers.within(word.text, self.folder) if self.folder else word.text):
                 return Origin(f"< {shown(word.text)}", 0, 0)

@@ -99,7 +99,7 @@ def _calls_of_own(
     names: set[str] = set()
     for _ in range(_ROUNDS if definitions else 0):
         offsets = [call.start() for call in known]
-        new = set()
+        new: set[str] = set()
         for at, match in enumerate(definitions):
             name, parameters = defined(match)
             taken = set(parameters) - ignored
