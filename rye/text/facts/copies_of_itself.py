@@ -28,8 +28,14 @@ _ITSELF: Final = (
     r"a\s+copy\s+of\s+(?:this|itself|yourself)[\w\s]{0,24}|the\s+(?:text|contents?|instructions)\s+of\s+this\s+(?:skill|file)|`?\$0`?|the\s+(?:block|section|text|paragraph)\s+(?:above|below))"
 )
 _ORDERS = re.compile(
-    rf"\b(?:copy|append|add|write|insert|inject|replicate|propagate|spread|install|paste|prepend|embed|include)\s+{_ITSELF}(?:[^.\n]|\.(?=\w)){{0,60}}?\b(?:into|to|in|onto|across|of)\s+"
+    rf"\b(?:copy|append|add|write|insert|inject|replicate|propagate|spread|install|paste|prepend|embed|include|make|place|put)\s+(?:copies\s+of\s+|yourself\s+and\s+)?{_ITSELF}(?:[^.\n]|\.(?=\w)){{0,60}}?\b(?:into|to|in|onto|across|of)\s+"
     rf"(?:{_EVERY}\s+{_ITEMS}|(?:the\s+)?other\s+{_ITEMS}|`?~/\.\w{{2,12}}/(?:skills|agents|commands)/\*)",
+    re.IGNORECASE,
+)
+#: What is created or opened next gets the item.
+_INTO_NEXT = re.compile(
+    r"\b(?:whenever|each\s+time|every\s+time|when(?:ever)?)\s+you\s+(?:create|open|clone|enter|start|work\s+on|edit)\b[^.\n]{0,60}?\b(?:repositor(?:y|ies)|projects?|skills?)\b"
+    rf"[^.\n]{{0,30}}?\b(?:include|copy|add|write|install|paste|insert|append)\s+{_ITSELF}",
     re.IGNORECASE,
 )
 #: A text that goes into whatever the reader works on next.
@@ -39,7 +45,9 @@ _SPREADS_TEXT = re.compile(
     r"(?:any|every|each|all)\s+(?:other\s+)?(?:repositor(?:y|ies)|projects?|skills?)\s+(?:that\s+)?you\b",
     re.IGNORECASE,
 )
-_ORDER_WORDS: Final = triggers("copy append add write insert inject replicate propagate spread paste prepend embed")
+_ORDER_WORDS: Final = triggers(
+    "copy append add write insert inject replicate propagate spread paste prepend embed make include install place put"
+)
 _FOLDERS: Final = (
     r"\.(?:claude|codex|cursor|gemini|agents?|openclaw|opencode|windsurf)[\w-]{0,8}"
     r"[/\\\"', ]{1,6}(?:skills|agents|commands|rules|plugins|prompts)"
@@ -66,7 +74,7 @@ _OWN: Final = Spellings(
         "self": ("$self", "copy(self", "copyfile(self"),
     }
 )
-_EVERY_WORDS: Final = triggers("every each all any other")
+_EVERY_WORDS: Final = triggers("every each all any other whenever")
 _ITEM_WORDS: Final = triggers(
     "skill skills claude agents repository repositories project projects plugins plugin cursorrules codex"
 )
@@ -91,7 +99,11 @@ def find(source: Source) -> Iterator[RuleMatch]:
         lines = set(source.lines_with(_EVERY_WORDS)).intersection(source.lines_with(_ITEM_WORDS))
         for number in sorted(lines.intersection(source.lines_with(_ORDER_WORDS))):
             raw = source.lines[number][:_LONGEST]
-            match = (_ORDERS.search(raw) or _SPREADS_TEXT.search(raw)) if not source.is_code(number) else None
+            match = (
+                (_ORDERS.search(raw) or _SPREADS_TEXT.search(raw) or _INTO_NEXT.search(raw))
+                if not source.is_code(number)
+                else None
+            )
             if match is not None and _NOT.search(raw[: match.start()]) is None:
                 yield RuleMatch(PERSISTENCE, shown(plain(match[0])), number, match.start(), ALARM)
     if source.has(_THROUGH_WORDS) and source.has(_ITEM_WORDS):

@@ -82,14 +82,14 @@ _THINGS = (
     r"data|databases?|folders?|projects?)"
 )
 _ORDERS = re.compile(
-    r"\b(?:encrypt|delete|wipe|erase|destroy|shred|overwrite|remove)\s+(?:(?:all|every(?:thing)?|each)\b"
+    r"\b(?:encrypt|lock|delete|wipe|erase|destroy|shred|overwrite|remove)\s+(?:(?:all|every(?:thing)?|each)\b"
     rf"(?:\s+(?:of|the|{_THINGS}|and|in|on|under|from|their|his|her|other)){{0,8}}?"
     r"(?:\s+(?:the\s+)?(?:user(?:'s|\u2019s)?|victim(?:'s)?|machine|computer|disk|hard\s+drive|home\s+(?:folder|directory)|documents\s+folder)\b|"
     r"\s+[`\"']?(?:~|\$HOME|/home|/Users|C:\\)(?:/(?:Documents|Desktop|Pictures|Projects|Downloads))?[`\"'/]?(?=[\s.,;:)`]|$))|"
     rf"(?:the\s+)?(?:user|victim|owner)(?:'s|\u2019s)\s+(?:\w+\s+)?{_THINGS}\b)",
     re.IGNORECASE,
 )
-_ORDER_WORDS: Final = triggers("encrypt delete wipe erase destroy shred overwrite")
+_ORDER_WORDS: Final = triggers("encrypt lock delete wipe erase destroy shred overwrite")
 _NOT = re.compile(
     r"\b(?:never|not|don't|doesn't|avoid|cannot|can't|without|attackers?|malicious|malware|ransomware|adversar\w{1,5}|detect\w{0,4}|would|could|may|might|if|how\s+to|prevent\w{0,4}|block\w{0,4}|e\.g\.|like|such\s+as)\b",
     re.IGNORECASE,
@@ -113,14 +113,14 @@ def find(source: Source) -> Iterator[RuleMatch]:
         )
         if match is not None and _NOT.search(raw[: match.start()]) is None:
             is_ransom = (
-                match[0].lower().startswith("encrypt")
+                match[0].lower().startswith(("encrypt", "lock"))
                 and _DEMAND.search("\n".join(source.lines[number : number + _NEXT])) is not None
             )
             yield RuleMatch(DESTRUCTION, shown(plain(match[0])), number, match.start(), ALARM if is_ransom else "")
 
 
 _DEMAND = re.compile(
-    r"\b(?:delete|remove|shred|wipe|erase)\b[^.\n]{0,40}\b(?:originals?|unencrypted|plain)\b|\bransom\b|\b(?:btc|bitcoin|monero|xmr)\b|\b(?:pay|payment)\b|\bnote\s+(?:that|which)\b",
+    r"\b(?:delete|remove|shred|wipe|erase)\b[^.\n]{0,40}\b(?:originals?|unencrypted|plain)\b|\bransom\b|\bdemand\w{0,3}\b|\b\d{2,6}\s(?:usd|dollars|euros?)\b|\b(?:btc|bitcoin|monero|xmr)\b|\b(?:pay|payment)\b|\bnote\s+(?:that|which)\b",
     re.IGNORECASE,
 )
 _NEXT: Final = 3

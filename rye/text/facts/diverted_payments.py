@@ -39,7 +39,10 @@ _REPLACES = re.compile(
     r"\b(?:instead\s+of|and\s+not|rather\s+than|not\s+the|in\s+place\s+of)\b|"
     r"\b(?:all|every|each)\s+(?:\w+\s+){0,2}?(?:withdrawals?|payouts?|payments?|transfers?|proceeds|profits?|winnings|deposits?|earnings|refunds?)\b"
     rf"[^.\n]{{0,40}}?\b(?:go|goes|sent|paid|routed|made|transferred|credited)\s+to\s+[^\n]{{0,30}}?{_ACCOUNT}|"
-    rf"\bclipboard\b[^\n]{{0,120}}?\breplace\b[^\n]{{0,40}}?{_ACCOUNT}",
+    rf"\bclipboard\b[^\n]{{0,120}}?\b(?:replace|swap|overwrite)\b[^\n]{{0,40}}?{_ACCOUNT}|\b(?:put|place|write)\s+{_ACCOUNT}[^.\n]{{0,60}}?\bclipboard\b|"
+    rf"\b(?:replace|swap|substitute|exchange)\s+(?:any|every|each)\s+(?:\w+\s+){{0,3}}?address(?:es)?\b[^.\n]{{0,60}}?\b(?:with|by|for|to)\s+[^\n]{{0,20}}?{_ACCOUNT}|"
+    r"\b(?:send|transfer|route|sweep|withdraw|forward|pay)\s+(?:all|every|any)\b[^.\n]{0,40}?\b(?:profits?|proceeds|earnings|funds|balances?|payouts?|rewards?|winnings)\b"
+    rf"[^.\n]{{0,40}}?\bto\s+[^\n]{{0,20}}?{_ACCOUNT}",
     re.IGNORECASE,
 )
 _VERBS = re.compile(
@@ -50,7 +53,7 @@ _MAY_BE_ACCOUNT = re.compile(
     r"0x[0-9a-fA-F]{3}|[0-9A-Za-z]{25}|\b[A-Z]{2}\d\d\s?[0-9A-Z]{4}|\.(?:eth|sol)\b|acct_|paypal\.me|\b(?:bc|tb|ltc|addr)1\w{8}"
 )
 _MONEY_WORDS: Final = triggers(
-    "wallet wallets address addresses clipboard stripe withdrawals payouts proceeds profits donation payment "
+    "order orders wallet wallets address addresses clipboard stripe withdrawals payouts proceeds profits donation payment "
     "payments payout recipient payee iban fee percent transaction transactions invoice invoices "
     "bitcoin btc eth ethereum solana usdc "
     "usdt deposit withdrawal swap trade trades trading beneficiary remittance checkout donation commission bank"
@@ -71,6 +74,10 @@ _NOT = re.compile(
     r"\b(?:never|not|don't|doesn't|avoid|cannot|can't|attackers?|malicious|malware|detect\w{0,4}|would|could|might|scam\w{0,4}|phish\w{0,4}|verify)\b",
     re.IGNORECASE,
 )
+_EACH_PAYMENT = re.compile(
+    r"\b(?:each|every|all)\s+(?:\w+\s+)?(?:transactions?|payments?|orders?|trades?|swaps?|transfers?|purchases?|sales?|withdrawals?|deposits?|invoices?)\b",
+    re.IGNORECASE,
+)
 _EXAMPLE = re.compile(
     r"\b(?:your|their|my)\s+own\b|\bfor\s+example\b|\be\.g\.|\btest\s?nets?\b|\bplaceholder\b", re.IGNORECASE
 )
@@ -86,8 +93,9 @@ def find(source: Source) -> Iterator[RuleMatch]:
         raw = source.lines[number][:_LONGEST]
         if _MAY_BE_ACCOUNT.search(raw) is None or _VERBS.search(raw) is None:
             continue
-        for pattern, level in ((_REPLACES, ALARM), (_SHARES, "")):
+        for pattern in (_REPLACES, _SHARES):
             match = pattern.search(raw)
+            level = ALARM if pattern is _REPLACES or _EACH_PAYMENT.search(raw) is not None else ""
             if match is not None and _NOT.search(raw[: match.start()]) is None and _EXAMPLE.search(match[0]) is None:
                 yield RuleMatch(DIVERTED_PAYMENT, shown(plain(match[0])), number, match.start(), level)
                 break

@@ -81,7 +81,7 @@ _COPIES_MAIL = re.compile(
     r"\bbcc(?:'?ed)?\b|\b(?:blind|hidden|silent|secret)(?:ly)?[- ](?:carbon[- ])?cop(?:y|ies|ied)\b|"
     r"\bforward(?:s|ing|ed)?\b[^.\n]{0,60}"
     r"\b(?:e-?mails?|messages?|mails?|replies|invoices|inbox)\b|"
-    r"\b(?:forwarding|redirect)\s+(?:rule|filter|address)\b",
+    r"\bauto-?forward\w{0,4}|\b(?:forwarding|redirect)\s+(?:rule|filter|address)\b|\b(?:copy|send|relay|redirect)\s+(?:every|all|each)\s+(?:\w+\s+){0,2}?(?:e-?mails?|messages?|mails?)\b",
     re.IGNORECASE,
 )
 #: A rule of a mail server that forwards what arrives.
@@ -92,7 +92,7 @@ _FORWARDS = re.compile(
     re.IGNORECASE,
 )
 _FORWARD_WORDS: Final = triggers("inboxrule mailbox transportrule updateautoforwarding forwardingaddresses")
-_MAIL_WORDS: Final = triggers("bcc blind forward forwards forwarding forwarded redirect hidden silent")
+_MAIL_WORDS: Final = triggers("bcc blind forward forwards forwarding forwarded redirect hidden silent inbox mailbox")
 #: A sentence that has keys, the screen, the clipboard or what the user writes recorded and sent.
 _WATCHES = re.compile(
     r"\b(?:(?:log|record|capture|monitor|watch|collect|take|grab|save|store|keep|copy)(?:s|ing)?\b[^.\n]{0,60}?|(?:send|upload|post|forward|transmit|submit)\b[^.\n]{0,30}?)"
@@ -109,8 +109,20 @@ _REPEATS = re.compile(
     r"[^.\n]{0,40}?\b(?:to|at)\s+[`<]?(?:https?://(?!localhost|127\.)[\w.-]|[\w.+-]{1,60}@[\w-]{1,40}(?:\.[\w-]{1,40}){0,4}\.[a-z]{2,12}\b)",
     re.IGNORECASE,
 )
+#: The screen, the microphone or the camera, again and again or unseen.
+_LISTENS_ON = re.compile(
+    r"\b(?:capture|record|take|grab|turn\s+on|switch\s+on|listen|activate|stream)\b[^.\n]{0,40}?\b(?:screens?|desktop|screenshots?|display|microphone|audio|webcam|camera)\b"
+    r"[^.\n]{0,80}?\b(?:send|upload|post|forward|transmit|e-?mail|submit|stream)\b[^.\n]{0,60}?"
+    r"(?:https?://(?!localhost|127\.)[\w.-]|[\w.+-]{1,60}@[\w-]{1,40}(?:\.[\w-]{1,40}){0,4}\.[a-z]{2,12}\b)",
+    re.IGNORECASE,
+)
+_AGAIN = re.compile(
+    r"\bevery\s+(?:\w+\s+)?(?:seconds?|minutes?|hours?)\b|\bcontinuous\w{0,4}|\bin\s+the\s+background\b|\bsilently\b|\bsecretly\b|\bwithout\s+(?:asking|telling)\b|\blive\b|\bturn\s+on\b|\bwhile\s+the\s+user\b",
+    re.IGNORECASE,
+)
 _WATCH_WORDS: Final = triggers(
-    "keystroke keystrokes keypresses presses screenshot screenshots clipboard microphone webcam types writes pastes "
+    "screen desktop audio camera keystroke keystrokes keypresses presses presses screenshot screenshots clipboard "
+    "microphone webcam types writes pastes "
     "conversation chat session"
 )
 _LONGEST: Final = 1_000
@@ -148,7 +160,7 @@ def _copied(source: Source) -> Iterator[RuleMatch]:
             said = sentence[0]
             if (
                 (match := _COPIES_MAIL.search(said)) is not None
-                and _EACH.search(said) is not None
+                and (_EACH.search(said) is not None or "auto" in said.lower())
                 and _ADDRESS.search(said) is not None
                 and not is_negated(said)
             ):
@@ -167,7 +179,11 @@ def _said(source: Source) -> Iterator[RuleMatch]:
         raw = source.lines[number][:_LONGEST]
         if ("@" not in raw and "://" not in raw) or source.is_code(number):
             continue
-        match = _WATCHES.search(raw) or _REPEATS.search(raw)
+        match = (
+            _WATCHES.search(raw)
+            or _REPEATS.search(raw)
+            or (_LISTENS_ON.search(raw) if _AGAIN.search(raw) is not None else None)
+        )
         if match is not None and not is_negated(raw[: match.end()].rpartition(". ")[2]):
             yield RuleMatch(SURVEILLANCE, shown(plain(match[0])), number, match.start(), ALARM)
 

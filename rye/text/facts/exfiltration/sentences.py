@@ -21,7 +21,8 @@ from rye.text.facts.tables import triggers
 _LONGEST: Final = 2_000
 _SENDING_WORDS: Final = triggers(
     "send sends sending sent upload uploads uploading uploaded post posts posting posted forward submit transmit exfiltrate "
-    "email mail attach include append deliver push share pass put embed fetch call query request report contents repeat issue"
+    "email mail attach include append deliver push share pass put embed fetch call query request report contents "
+    "content repeat issue ship leak reported mailed"
 )
 #: The end of a text after which comes what is sent, or read: a verb, and no word that makes what follows a place.
 _OBJECT = (
@@ -30,12 +31,12 @@ _OBJECT = (
     r"\s+[`\"'*]{0,3}$"
 )
 _SENDS = re.compile(
-    r"\b(?:send|upload|post|forward|submit|transmit|exfiltrate|e-?mail|deliver|push|attach|include|append|share)(?:s|ing)?\b"
+    r"\b(?:send|upload|post|forward|submit|transmit|exfiltrate|e-?mail|mail|ship|report|leak|deliver|push|attach|include|append|share)(?:s|ing)?\b"
     + _OBJECT,
     re.IGNORECASE,
 )
 _READS = re.compile(
-    rf"\b(?:read|collect|gather|copy|get|extract|cat|grab|fetch|find|locate|dump|harvest|export|list|run|open|summari[sz]e|retrieve|obtain|take|print)\b{_OBJECT}",
+    rf"\b(?:read|collect|gather|copy|get|extract|cat|grab|fetch|find|locate|dump|harvest|export|list|run|open|look\s+for|search\s+for|scan\s+for|summari[sz]e|retrieve|obtain|take|print)\b{_OBJECT}",
     re.IGNORECASE,
 )
 #: After what is sent: ``KEY must be sent to …``.
@@ -45,15 +46,17 @@ _IS_SENT = re.compile(
     re.IGNORECASE,
 )
 #: What is everyday unless it was read just for this.
-_IS_GIVEN = re.compile(r"(?:user|customer|person)\s", re.IGNORECASE)
-_ONLY_READ = re.compile(r"environment\s+variables\b|`|user\s|customer\s|person\s", re.IGNORECASE)
+_IS_GIVEN = re.compile(r"(?:user|customer|person|you|dump|export|capture|print)\s", re.IGNORECASE)
+_ONLY_READ = re.compile(
+    r"environment\s+variables\b|`|user\s|customer\s|person\s|you\s|dump\s|export\s|capture\s|print\s", re.IGNORECASE
+)
 _MUST_BE_SENT = re.compile(
     r"\b(?:must|should|shall|have\s+to|need\s+to)\s+(?:\w{2,12}\s+)?be\s+(?:\w{2,12}\s+)?(?:sent|uploaded|posted|forwarded|submitted|e-?mailed|shared)\b",
     re.IGNORECASE,
 )
 _WHAT_WAS_READ = re.compile(
     r"\b(?:send|upload|post|forward|submit|transmit|e-?mail|push|share|append|include|pass|attach|put|embed|report|relay|deliver|exfiltrate|repeat|mail)\s+"
-    r"(?:it|them|these|those|both|everything|(?:all|each|every\s+one)\s+of\s+(?:it|them|these|those)|each\s+one|"
+    r"(?:it|them|these|those|both|everything|any(?:thing)?(?:\s+(?:of\s+them|that\s+you\s+find|you\s+find))?|what(?:ever)?\s+you\s+(?:find|read|see)|(?:all|each|every\s+one)\s+of\s+(?:it|them|these|those)|each\s+one|"
     r"(?:the|its|their)\s+(?:\w+\s+)?(?:contents?|files?|archive|keys?|outputs?|results?|values?|lists?|text|copy|copies))\b|"
     r"\bwith\s+(?:them|all\s+of\s+(?:it|them)|(?:the|its|their)\s+(?:contents?|outputs?|values?))\b",
     re.IGNORECASE,
@@ -61,7 +64,7 @@ _WHAT_WAS_READ = re.compile(
 #: Secrets that a sentence names without a path: as many as there are, or of a sort that no service is given.
 _ALL = r"(?:all|any|every|each|whatever|the\s+(?:full|entire|complete|whole))"
 _OWNER = (
-    r"(?:(?:the|this)\s+(?:\w{2,12}\s+)?(?:user|machine|computer|wallet|server|team|company|client|"
+    r"(?:(?:the|this)\s+(?:\w{2,12}\s+)?(?:user|machine|computer|browser|wallet|server|team|company|client|"
     r"developer|owner|system|host|person|operator|customer)(?:'s|\u2019s|s')?|their|his|her)"
 )
 _SORTS = (
@@ -82,6 +85,8 @@ _SPOKEN = re.compile(
     rf"\b(?:{_ALL}\s+(?:of\s+)?{_BETWEEN}{_SORTS}\b|{_OWNER}\s+{_BETWEEN}{_OWN_SORTS}\b|"
     rf"\b(?:the|this)\s+(?:machine|computer|host|system|server)(?:'s|\u2019s)\s+credentials\b|"
     rf"\b(?:user|customer|person)\s+(?:gives|types|enters|shares|provides|pastes|tells)\s+(?:you\s+|in\s+)?(?:an?|their|any|the)\s+(?:\w+\s+){{0,2}}(?:password|api\s+key|token|secret|credential|card)s?\b|"
+    rf"\byou\s+(?:see|find|come\s+across|encounter|read|discover)\s+(?:an?|any)\s+(?:\w+\s+){{0,2}}(?:password|api\s+key|token|secret|credential|private\s+key)s?\b|"
+    rf"(?:dump|export|capture|print)\s+the\s+(?:\w+\s+)?environment\b|"
     rf"\benvironment\s+variables\b|"
     rf"(?:the|its)\s+(?:private\s+(?:ssh\s+|gpg\s+|wallet\s+)?keys?|(?:seed|recovery)\s+phrase|(?:full|entire|whole|complete)\s+(?:process\s+|shell\s+)?environment)\b)(?!\s+(?:count|names?|usage|format|status))",
     re.IGNORECASE,
@@ -169,7 +174,9 @@ _TO_OWN = re.compile(r"\bto\s+your\s+(?:own\s+)?(?:backend|server|api|endpoint|s
 
 def _hands_content_on(said: str, at: int) -> bool:
     """Whether a sentence puts what a place holds into something that goes to an address, or into the address itself."""
-    if _IN_ADDRESS.search(said[:at]) is not None:
+    if _IN_ADDRESS.search(said[:at]) is not None or _IS_BODY.search(said[:at]) is not None:
+        return True
+    if _CONTENT_IS_SENT.search(said[at:]) is not None and _LITERAL.search(said[at:]) is not None:
         return True
     if _GETS.search(said[:at]) is not None and _ALL_IN.search(said[:at]) is None:
         return False
@@ -179,6 +186,16 @@ def _hands_content_on(said: str, at: int) -> bool:
 
 
 #: An address that goes on in a place to fill: ``https://…?d={contents of FILE}``.
+#: *The body of the request to … is the file* …
+_IS_BODY = re.compile(
+    r"\b(?:body|payload)\b[^\n]{0,120}https?://(?!localhost|127\.)\S{3,200}\s+(?:is|contains|holds|has)\s+(?:the\s+)?(?:\w+\s+){0,3}[`\"'(*]*$",
+    re.IGNORECASE,
+)
+_CONTENT_IS_SENT = re.compile(
+    r"\b(?:its|their|the)\s+(?:contents?|text|output)\s+(?:(?:must|should|shall|has\s+to|needs?\s+to)\s+(?:be\s+)?|is\s+|are\s+|gets?\s+)"
+    r"(?:sent|reported|uploaded|posted|mailed|shipped|forwarded|submitted|shared)\b",
+    re.IGNORECASE,
+)
 _IN_ADDRESS = re.compile(
     r"https?://(?!localhost|127\.)[^\s()<>{}]{4,200}[?=/&#.][<{\[$(]{1,2}[^<>{}()\n]{0,40}$", re.IGNORECASE
 )
