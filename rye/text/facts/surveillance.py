@@ -259,11 +259,11 @@ _KEY = re.compile(r"\.(?:key|code|keyCode|which)\b")
 
 def _pictures(source: Source, names: set[str], lines: set[int]) -> set[str]:
     """The files of pictures that are named where a program takes one, or uses what it took."""
-    found: set[str] = set()
+    pictures: set[str] = set()
     for number, raw in enumerate(source.lines):
         if "." in raw and len(raw) < _LONGEST and (number in lines or not names.isdisjoint(NAMES.findall(raw))):
-            found.update(_PICTURE.findall(raw))
-    return found
+            pictures.update(_PICTURE.findall(raw))
+    return pictures
 
 
 _PICTURE = re.compile(r"[\"'`]([^\"'`\n]{1,200}\.(?:png|jpe?g|webp|bmp|gif))[\"'`]")

@@ -94,7 +94,7 @@ def _calls_of_own(
 ) -> list[re.Match[str]]:
     """The calls of functions that hand one of their parameters to one of ``calls``. ``given``: what a call is given."""
     definitions = list(islice(DEFINITION.finditer(text), _MOST_DEFINITIONS)) if calls else []
-    found: list[re.Match[str]] = []
+    own_calls: list[re.Match[str]] = []
     known = sorted(calls, key=re.Match.start)
     names: set[str] = set()
     for _ in range(_ROUNDS if definitions else 0):
@@ -121,19 +121,19 @@ def _calls_of_own(
             rf"(?<![\w$])(?<!def )(?<!function )(?:self\.|this\.|await\s)?(?:{'|'.join(map(re.escape, sorted(new)))})\("
         )
         more = list(pattern.finditer(text))
-        found += more
+        own_calls += more
         known = sorted((*known, *more), key=re.Match.start)
-    return found
+    return own_calls
 
 
 def _made_of(body: str, names: set[str]) -> set[str]:
     """The names that a function makes of its parameters."""
-    found: set[str] = set()
+    made_names: set[str] = set()
     for raw in body.split("\n"):
         made = _MADE.match(raw)
-        if made is not None and not (names | found).isdisjoint(NAMES.findall(made[3])):
-            found.add(made[1] or made[2])
-    return found
+        if made is not None and not (names | made_names).isdisjoint(NAMES.findall(made[3])):
+            made_names.add(made[1] or made[2])
+    return made_names
 
 
 _MADE = re.compile(

@@ -229,7 +229,7 @@ def _spoken_lines(source: Source) -> list[int]:
     """The lines that say which secrets they want, with something that sends in one of the next ones."""
     numbers = source.lines_with(_SPOKEN_WORDS)
     sends = source.lines_with(_SENDING_WORDS) if numbers else []
-    found = []
+    lines = []
     for number in numbers:
         at = bisect_left(sends, number - _WRAPPED)
         if (
@@ -237,8 +237,8 @@ def _spoken_lines(source: Source) -> list[int]:
             and sends[at] <= number + _NEXT_LINES
             and _SPOKEN.search(source.lines[number][:_LONGEST]) is not None
         ):
-            found.append(number)
-    return found
+            lines.append(number)
+    return lines
 
 
 _WHERE_WORDS: Final = triggers("webhook telegram gist pastebin collector")
