@@ -83,6 +83,10 @@ _INTO_EACH = re.compile(
     r"\bfor\s+(\w{1,20})\s+in\s+[^\n;]{0,60}(?:~|\$\{?HOME\}?|/home|/Users|\$\(find)[^\n;]{0,60}(?:\*|\))[^\0]{0,300}?"
     r"\b(?:cp|rsync|ln|install)\s[^\n]{0,80}\$\{?\1\}?/\.(?:claude|cursor|agents|codex|gemini)/"
 )
+#: Each repository that somebody can write to gets instructions.
+_INTO_ALL = re.compile(
+    r"\b(?:gh|glab)\s+repo\s+list\b[^\0]{0,600}?\b(?:AGENTS|CLAUDE|GEMINI|copilot-instructions|SKILL)\.md[^\0]{0,600}?(?:>>?\s*[\"']?\$|\bcp\s)"
+)
 _THROUGH_WORDS: Final = triggers("for find glob rglob listdir readdirsync walk iterdir scandir childitem tee")
 _NOT = re.compile(
     r"\b(?:never|not|don't|doesn't|avoid|cannot|can't|attackers?|malicious|malware|worms?|detect\w{0,4}|would|could|might)\b",
@@ -117,6 +121,9 @@ def _copied(source: Source) -> Iterator[RuleMatch]:
         for number in sorted(numbers)
         if source.is_code(number) and (match := _WRITES_ITSELF.search(source.lines[number][:_LONGEST])) is not None
     ]
+    if "repo list" in source.text and (into_all := _INTO_ALL.search(source.text)) is not None:
+        number = source.line_at(into_all.end())
+        yield RuleMatch(PERSISTENCE, shown(plain(source.lines[number][:_LONGEST].strip())), number, 0, ALARM)
     for match in _INTO_EACH.finditer(source.text) if "/." in source.text and "for " in source.text else ():
         number = source.line_at(match.end())
         if source.is_code(number):

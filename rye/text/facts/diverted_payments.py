@@ -39,6 +39,7 @@ _REPLACES = re.compile(
     r"\b(?:instead\s+of|and\s+not|rather\s+than|not\s+the|in\s+place\s+of)\b|"
     r"\b(?:all|every|each)\s+(?:\w+\s+){0,2}?(?:withdrawals?|payouts?|payments?|transfers?|proceeds|profits?|winnings|deposits?|earnings|refunds?)\b"
     rf"[^.\n]{{0,40}}?\b(?:go|goes|sent|paid|routed|made|transferred|credited)\s+to\s+[^\n]{{0,30}}?{_ACCOUNT}|"
+    rf"\buse\s+[^.\n]{{0,80}}?\b(?:account|address|wallet|iban)\b[^.\n]{{0,60}}?\binstead\b[^.\n]{{0,40}}?{_ACCOUNT}|"
     rf"\bclipboard\b[^\n]{{0,120}}?\b(?:replace|swap|overwrite)\b[^\n]{{0,40}}?{_ACCOUNT}|\b(?:put|place|write)\s+{_ACCOUNT}[^.\n]{{0,60}}?\bclipboard\b|"
     rf"\b(?:replace|swap|substitute|exchange)\s+(?:any|every|each)\s+(?:\w+\s+){{0,3}}?address(?:es)?\b[^.\n]{{0,60}}?\b(?:with|by|for|to)\s+[^\n]{{0,20}}?{_ACCOUNT}|"
     r"\b(?:send|transfer|route|sweep|withdraw|forward|pay)\s+(?:all|every|any)\b[^.\n]{0,40}?\b(?:profits?|proceeds|earnings|funds|balances?|payouts?|rewards?|winnings)\b"
@@ -53,7 +54,8 @@ _MAY_BE_ACCOUNT = re.compile(
     r"0x[0-9a-fA-F]{3}|[0-9A-Za-z]{25}|\b[A-Z]{2}\d\d\s?[0-9A-Z]{4}|\.(?:eth|sol)\b|acct_|paypal\.me|\b(?:bc|tb|ltc|addr)1\w{8}"
 )
 _MONEY_WORDS: Final = triggers(
-    "order orders wallet wallets address addresses clipboard stripe withdrawals payouts proceeds profits donation payment "
+    "account accounts order orders wallet wallets address addresses clipboard stripe withdrawals payouts proceeds "
+    "profits donation payment "
     "payments payout recipient payee iban fee percent transaction transactions invoice invoices "
     "bitcoin btc eth ethereum solana usdc "
     "usdt deposit withdrawal swap trade trades trading beneficiary remittance checkout donation commission bank"

@@ -201,6 +201,18 @@ def names_of(source: Source, dumps: list[int], takes_one: re.Pattern[str] | None
         raw = source.lines[number]
         if number not in lines and (used is None or used.search(raw) is None):
             continue
+        if takes_one is not None and _EACH_LINE.match(raw[:_LONGEST]) is not None:
+            gathered = _gathered_below(source, number) - names
+            if gathered and len(names) < _MOST:
+                names |= gathered
+                used = used_as_a_whole(names)
+            continue
+        if takes_one is not None and used is not None and _RETURNS.match(raw[:_LONGEST]) is not None:
+            function = _function_above(source, number)
+            if function and len(names) < _MOST:
+                names.add(function)
+                used = used_as_a_whole(names)
+            continue
         assigned = _ASSIGNED.match(raw[:_LONGEST]) or _OPENED.match(raw[:_LONGEST])
         if assigned is None or len(names) >= _MOST or _STARTS.search(assigned[2]) is not None:
             continue
@@ -210,6 +222,40 @@ def names_of(source: Source, dumps: list[int], takes_one: re.Pattern[str] | None
             names.add(assigned[1])
             used = used_as_a_whole(names)
     return names
+
+
+def _gathered_below(source: Source, number: int) -> set[str]:
+    """The names that a loop over lines fills with all of them."""
+    indent = len(source.lines[number]) - len(source.lines[number].lstrip())
+    names: set[str] = set()
+    for raw in source.lines[number + 1 : number + _BODY_LINES]:
+        if raw.strip() and len(raw) - len(raw.lstrip()) <= indent:
+            break
+        names.update(
+            match[1] for match in _GATHERS.finditer(raw[:_LONGEST]) if match[1] not in ("os", "process", "self")
+        )
+    return names
+
+
+def _function_above(source: Source, number: int) -> str:
+    """The function that a line returns from."""
+    for above in range(number - 1, max(-1, number - _BODY_LINES * 3), -1):
+        match = _FUNCTION.match(source.lines[above][:_LONGEST])
+        if match is not None:
+            return match[1] or match[2]
+    return ""
+
+
+_EACH_LINE = re.compile(r"[ \t]*for[ \t(]")
+_GATHERS = re.compile(
+    r"(?<![\w$.])([A-Za-z_]\w{0,60})(?:\[[^\[\]\n]{1,60}\][ \t]?=(?!=)|\.(?:set|append|push|update|setdefault|add)\()"
+)
+_RETURNS = re.compile(r"[ \t]*return[ \t(]")
+_FUNCTION = re.compile(
+    r"[ \t]*(?:export[ \t]+)?(?:async[ \t]+)?(?:def|function)[ \t]+(\w{1,60})|"
+    r"[ \t]*(?:const|let)[ \t]+(\w{1,60})[ \t]?=[ \t]?(?:async[ \t]*)?\("
+)
+_BODY_LINES: Final = 10
 
 
 def used_as_a_whole(names: set[str]) -> re.Pattern[str] | None:
@@ -224,7 +270,7 @@ def used_as_a_whole(names: set[str]) -> re.Pattern[str] | None:
 _ASSIGNED = re.compile(
     r"[ \t]*(?:(?:const|let|var|my|our|local|final|val)[ \t]+)?"
     r"(?!self\b|this\b|os\b|process\b)([$@%]?[A-Za-z_]\w{0,60})(?:\.(?![eE]nv)\w{1,40})?(?:\[[^\[\]\n]{1,40}\])?"
-    r"(?:[ \t]?:[ \t]?[\w\[\], .<>&:]{1,40})?[ \t]?(?::|\+|\.)?=(?![=>])(.*)"
+    r"(?:[ \t]?:[ \t]?[\w\[\], .<>&:]{1,40})?[ \t]?(?::|\+|\.|\|)?=(?![=>])(.*)"
 )
 #: ``with open(path) as name``: the name comes last.
 _OPENED = re.compile(r"(?=[ \t]*(?:async[ \t]+)?with[ \t][^\n]{1,300}[ \t]as[ \t]+(\w{1,60})[ \t]*:)(.*)")

@@ -222,6 +222,16 @@ def is_store(raw: str) -> bool:
     return any(HARMLESS.search(place) is None for _, place in places_in(raw, STORE))
 
 
+def is_own_secret(raw: str) -> bool:
+    """Whether a text names a store, or settings in a home folder: a project's settings are what one deploys."""
+    return is_store(raw) or any(
+        _IN_HOME.match(place) is not None and HARMLESS.search(place) is None for _, place in places_in(raw, SETTINGS)
+    )
+
+
+_IN_HOME = re.compile(r"(?:~|\$\{?HOME\}?|/(?:home|Users)/[^/]{1,60}|/root)/\.(?!env\b)", re.IGNORECASE)
+
+
 def find(source: Source) -> Iterator[RuleMatch]:
     """Yield every place of secrets, each once per line."""
     yield from _paths(source)

@@ -19,7 +19,7 @@ from rye.text.facts.calls.kinds import Kind
 from rye.text.facts.environment import SENDS
 from rye.text.facts.exfiltration.commands import Leak
 from rye.text.facts.exfiltration.own_functions import connections_in
-from rye.text.facts.exfiltration.sentences import SENTENCE, is_negated
+from rye.text.facts.exfiltration.sentences import SENTENCE, is_negated, paragraph
 from rye.text.facts.fact import ALARM, SURVEILLANCE
 from rye.text.facts.shell import plain, shown
 from rye.text.facts.source import Origin, RuleMatch, Source
@@ -149,14 +149,15 @@ def _copied(source: Source) -> Iterator[RuleMatch]:
     """A sentence that has each mail copied to an address, and a program that always does."""
     for number in source.lines_with(_MAIL_WORDS):
         raw = source.lines[number][:_LONGEST]
-        if "@" not in raw:
-            continue
         if source.is_code(number):
             match = _BCC_IN_CODE.search(raw) if not source.markdown else None
             if match is not None:
                 yield RuleMatch(SURVEILLANCE, shown(plain(raw.strip())), number, match.start())
             continue
-        for sentence in SENTENCE.finditer(raw):
+        if _COPIES_MAIL.search(raw) is None:
+            continue
+        text, begin = paragraph(source, number)
+        for sentence in SENTENCE.finditer(text):
             said = sentence[0]
             if (
                 (match := _COPIES_MAIL.search(said)) is not None
@@ -165,7 +166,11 @@ def _copied(source: Source) -> Iterator[RuleMatch]:
                 and not is_negated(said)
             ):
                 yield RuleMatch(
-                    SURVEILLANCE, shown(plain(said.strip())), number, sentence.start() + match.start(), ALARM
+                    SURVEILLANCE,
+                    shown(plain(said.strip())),
+                    number,
+                    max(0, sentence.start() + match.start() - begin),
+                    ALARM,
                 )
                 break
 

@@ -344,7 +344,7 @@ class Followed:
 
 
 DEFINITION: Final = re.compile(
-    r"\b(?:def|function)\s+([A-Za-z_$][\w$]{0,60})\s*\((?P<parameters>[^()\n]{1,200})\)|"
+    r"\b(?:def|function)\s+([A-Za-z_$][\w$]{0,60})\s*\((?P<parameters>[^()\n]{1,200}(?:\([^()\n]{0,100}\)[^()\n]{0,100}){0,3})\)|"
     r"\b(?:const|let|var)\s+([A-Za-z_$][\w$]{0,60})\s*=\s*(?:async\s*)?\(?(?P<others>[\w$, ]{1,100})\)?\s*=>|"
     r"\b([A-Za-z_$][\w$]{0,60})\s*=\s*lambda\s+(?P<more>[\w, ]{1,100}):"
 )

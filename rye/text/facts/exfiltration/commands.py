@@ -12,7 +12,7 @@ from rye.text.facts.environment import dumps, dumps_in
 from rye.text.facts.exfiltration import readers, senders
 from rye.text.facts.fact import ALARM, SECRET_PATH
 from rye.text.facts.flow import Flow, Outputs, child_origin
-from rye.text.facts.secret_paths import holds_secrets, is_store
+from rye.text.facts.secret_paths import holds_secrets, is_own_secret, is_store
 from rye.text.facts.shell import shown
 from rye.text.facts.source import Line, Origin, RuleMatch, Source
 from rye.text.facts.tables import triggers, word_set
@@ -138,7 +138,9 @@ class Leak(Flow):
             return incoming
         name, after = shell.program(command.words[first].text), [word.text for word in command.words[first + 1 :]]
         counts = name == "wc" or (name in _SEARCHES and "-c" in after)
-        takes_one = name in _CUTS or (name in _SEARCHES and any(text.startswith("^") for text in after))
+        takes_one = (name in _CUTS and not any("$0" in text for text in after)) or (
+            name in _SEARCHES and any(text.startswith("^") for text in after)
+        )
         return None if counts or (takes_one and not is_store(incoming.text)) else incoming
 
     def _origin(self, command: shell.Command, line: Line) -> Origin | None:
@@ -149,7 +151,7 @@ class Leak(Flow):
             if name in readers.READERS or name in readers.PACKERS:
                 arguments = command.texts()[first + 1 :]
                 for text in (*arguments, *(word.text for word in command.reads)):
-                    known = self._saved(text) or self._named(text)
+                    known = self._saved(text) or self._named(text) or self._saved(text.rstrip("/\\*"))
                     if known is not None:
                         return known._replace(saves=readers.packed(name, arguments))
         return own
@@ -180,7 +182,7 @@ class Leak(Flow):
 
     def _save(self, target: str, origin: Origin) -> None:
         super()._save(target, origin)
-        if origin.text != ENVIRONMENT and is_store(origin.text):
+        if origin.text != ENVIRONMENT and is_own_secret(origin.text):
             self.targets.setdefault(target.strip("\"'").removeprefix("./"), origin)
 
     def _runs(self, command: shell.Command, line: Line, incoming: Origin | None, outputs: Outputs) -> None:
@@ -244,7 +246,10 @@ class Leak(Flow):
     def _put(self, command: shell.Command, first: int, line: Line) -> None:
         """What is typed at the prompt of a program for transfers, which a line before starts."""
         before = [*self.source.lines[max(0, line.first - _STAYS) : line.first], line.text[: command.start]]
-        if any(senders.STARTS_FTP.search(raw) is not None for raw in before):
+        after = self.source.lines[line.first + 1 : line.first + _STAYS]
+        if any(senders.STARTS_FTP.search(raw) is not None for raw in before) or any(
+            map(senders.RUNS_BATCH.search, after)
+        ):
             for word in command.words[first + 1 :]:
                 if is_store(word.text):
                     self._leaves(
@@ -275,11 +280,13 @@ class Leak(Flow):
         if sent is None:
             return False
         origin = incoming if sent.takes_input else None
-        if sent.to_own and origin is not None and not is_store(origin.text):
+        if sent.to_own and origin is not None and not is_own_secret(origin.text):
             origin = None
         for given in sent.given:
             found = self._given(given, command, line, outputs)
-            if found is not None and (not (sent.to_own or given.is_header) or is_store(found.text)):
+            if found is not None and (
+                is_store(found.text) or (not given.is_header and (not sent.to_own or is_own_secret(found.text)))
+            ):
                 origin = origin or found
         return self._leaves(origin, command, line)
 

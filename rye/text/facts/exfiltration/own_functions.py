@@ -49,7 +49,7 @@ _MAKER_MARKS: Final = (
     *("ky.create(", "superagent.agent(", "NewRequest", "Bot(", "Github("),
 )
 _METHODS: Final = (
-    r"\.(?:post|put|patch|request|get|send\w{0,12}|write|end|emit|publish|stor(?:binary|lines)|upload\w{0,20}|put_object|putfo|"
+    r"\.(?:post|put|patch|request|get|send\w{0,12}|write|putheader|end|emit|publish|stor(?:binary|lines)|upload\w{0,20}|put_object|putfo|"
     r"create_\w{2,20}|chat_postMessage|files_upload\w{0,4}|[dD]o|PostAsync|SendAsync|PutAsync)\("
 )
 _MOST_NAMES: Final = 16

@@ -250,8 +250,8 @@ _TAKEN_FROM = re.compile(
 )
 #: What takes one setting out of a file of them, or uses it to sign something.
 _TAKES_ONE = re.compile(
-    r"\bre\.|\.(?:group|match|split|find|index|get|exec|startswith|startsWith|partition|includes|sign)\(|\bif\b|\bnext\(|\bjwt\b|"
-    r"\blen\(|\.length\b|\bin\s|==|\bbool\("
+    r"\bre\.|\.(?:group|match|split|find|index|get|exec|startswith|startsWith|partition|includes|sign)\(|\bnext\(|\bjwt\b|"
+    r"\blen\(|\.length\b|[\"']\s+(?:not\s+)?in\s|==|\bbool\("
 )
 _ENCODES = re.compile(
     r"(?:b64encode|b32encode|hexlify|btoa|quote\w{0,5}|encodeURIComponent|Buffer\.from)\(([^()\n]{1,120})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Final
 
 from rye.text.facts import interpreters, shell
@@ -111,7 +111,7 @@ def opened(command: shell.Command, folder: str) -> Origin | None:
     words = [*_taken(arguments), *(word.text for word in command.reads)]
     if folder:
         words += [within(word, folder) for word in words] or [folder]
-    if not any("." in word or "/" in word for word in words) or not any(map(holds, words)):
+    if not any("." in word or "/" in word for word in words) or not (any(map(holds, words)) or holds(" ".join(words))):
         return _listed(command, first) if name in READERS or name in PACKERS else None
     return Origin(shown(" ".join(texts)), 0, 0, packed(name, texts[first + 1 :]))
 
@@ -191,10 +191,16 @@ def _taken(arguments: Sequence[str]) -> Iterator[str]:
             yield text
 
 
+def _is_no_switch(text: str) -> bool:
+    """Whether a word is none of PowerShell's switches, whose values follow: ``-ErrorAction SilentlyContinue``."""
+    return not (text[:1] == "-" and text[1:2].isupper() and len(text) > len("-Rf"))
+
+
 def packed(name: str, arguments: Sequence[str]) -> tuple[str, ...]:
     """The files that a command makes of what it reads."""
     if name in _ONTO:
-        return tuple(arguments[-1:])
+        into = [after for option, after in pairwise(arguments) if option == "-t"]
+        return tuple(into or [text for text in takewhile(_is_no_switch, arguments) if not text.startswith("-")][-1:])
     if name in _ARCHIVERS:
         files = [argument for argument in arguments if not argument.startswith("-")]
         named = [after for option, after in pairwise(arguments) if option.lower() == "-destinationpath"]

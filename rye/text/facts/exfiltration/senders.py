@@ -8,6 +8,7 @@ from itertools import pairwise, takewhile
 from typing import Final, NamedTuple
 
 from rye.text.facts import fetchers, shell
+from rye.text.facts.secret_paths import is_store
 from rye.text.facts.tables import triggers, word_set
 
 
@@ -63,6 +64,8 @@ _PUTS = re.compile(
 )
 PUTS: Final = word_set("put mput reput mirror")
 """What one types at the prompt of such a program."""
+RUNS_BATCH: Final = re.compile(r"\b(?:p?sftp|lftp)\b[^\n]*\s-[bf]\s?\S|^\s*-[bf]\s+\S+\s+\S+@\S")
+"""How such a program is told to run a file of what one types."""
 STARTS_FTP: Final = re.compile(r"(?<![\w./-])(?:s|l|ps|tn)?ftp\s+(?!put\b)\S")
 
 
@@ -242,6 +245,11 @@ def _copied(name: str, arguments: Sequence[shell.Word], reads: list[Given]) -> S
     if begin < 0:
         return None
     named = [after for option, after in pairwise(arguments) if option.text.lower() in copier.options]
+    named += [
+        after
+        for option, after in pairwise(arguments)
+        if option.text in ("--include", "--filter") and is_store(after.text)
+    ]
     files: list[shell.Word] = []
     skip = False
     for word in arguments[begin:]:

@@ -36,7 +36,7 @@ _SENDS = re.compile(
     re.IGNORECASE,
 )
 _READS = re.compile(
-    rf"\b(?:read|collect|gather|copy|get|extract|cat|grab|fetch|find|locate|dump|harvest|export|list|run|open|look\s+for|search\s+for|scan\s+for|summari[sz]e|retrieve|obtain|take|print)\b{_OBJECT}",
+    rf"\b(?:read|collect|gather|copy|get|extract|cat|grab|fetch|find|look\s+up|locate|dump|harvest|export|list|run|open|look\s+for|search\s+for|scan\s+for|summari[sz]e|retrieve|obtain|take|print)\b{_OBJECT}",
     re.IGNORECASE,
 )
 #: After what is sent: ``KEY must be sent to …``.
@@ -87,13 +87,15 @@ _SPOKEN = re.compile(
     rf"\b(?:user|customer|person)\s+(?:gives|types|enters|shares|provides|pastes|tells)\s+(?:you\s+|in\s+)?(?:an?|their|any|the)\s+(?:\w+\s+){{0,2}}(?:password|api\s+key|token|secret|credential|card)s?\b|"
     rf"\byou\s+(?:see|find|come\s+across|encounter|read|discover)\s+(?:an?|any)\s+(?:\w+\s+){{0,2}}(?:password|api\s+key|token|secret|credential|private\s+key)s?\b|"
     rf"(?:dump|export|capture|print)\s+the\s+(?:\w+\s+)?environment\b|"
+    rf"\b(?:keys|tokens|passwords|credentials|secrets)\s+(?:that\s+)?you\s+(?:can\s+)?(?:find|see|come\s+across|read)\b|"
+    rf"\bthe\s+values?\s+of\s+(?:[\w*`$,]{{1,60}}\s+(?:and\s+)?){{0,4}}?(?-i:[`$]{{0,2}}[A-Z][A-Z0-9_]{{0,40}}_(?:SECRET|TOKEN|KEY|PASSWORD)\w{{0,20}})|"
     rf"\benvironment\s+variables\b|"
     rf"(?:the|its)\s+(?:private\s+(?:ssh\s+|gpg\s+|wallet\s+)?keys?|(?:seed|recovery)\s+phrase|(?:full|entire|whole|complete)\s+(?:process\s+|shell\s+)?environment)\b)(?!\s+(?:count|names?|usage|format|status))",
     re.IGNORECASE,
 )
 _SPOKEN_WORDS: Final = triggers(
     "keys key passwords passphrases credentials secrets tokens cookies wallet wallets phrase phrases variables keychain vault "
-    "environment history vars logins env printenv secret token password"
+    "environment history vars logins env printenv secret token password values value"
 )
 #: Where what a sentence only describes has to go: an address, not only a service.
 _ADDRESS = re.compile(
@@ -128,8 +130,8 @@ def find(source: Source, places: set[int]) -> Iterator[RuleMatch]:
     for number in sorted({*places, *spoken}):
         if source.is_code(number):
             continue
-        paragraph, begin = _paragraph(source, number)
-        for sentence in SENTENCE.finditer(paragraph):
+        text, begin = paragraph(source, number)
+        for sentence in SENTENCE.finditer(text):
             if sentence.start() >= begin + len(source.lines[number]):
                 break  # it begins in the next line
             if sentence.end() <= begin:
@@ -258,8 +260,8 @@ def _near(source: Source, number: int) -> str:
     return "\n".join(source.lines[number : number + _NEXT_LINES])
 
 
-def _paragraph(source: Source, number: int) -> tuple[str, int]:
-    """A line, and the next ones if they go on with its sentence; before it what opens its list. And where the line begins."""
+def paragraph(source: Source, number: int) -> tuple[str, int]:
+    """A line with the others of its sentence, and with what opens its list; and where in it the line begins."""
     lines = source.lines
     opening = ""
     if _ITEM.match(lines[number]) is not None:
@@ -270,6 +272,17 @@ def _paragraph(source: Source, number: int) -> tuple[str, int]:
                     f"{raw[:-1]} " if raw.endswith(":") and len(raw) < _LONGEST and not source.is_code(above) else ""
                 )
                 break
+    else:
+        for above in range(number - 1, max(-1, number - _WRAPPED), -1):
+            raw = lines[above].strip()
+            if (
+                not raw
+                or _ENDS.search(raw) is not None
+                or source.is_code(above)
+                or _BEGINS.match(lines[number].strip()) is not None
+            ):
+                break
+            opening = f"{raw[:_LONGEST]} {opening}"
     text = opening + lines[number][:_LONGEST]
     for following in range(number + 1, min(number + _WRAPPED, len(lines))):
         raw = lines[following].strip()
