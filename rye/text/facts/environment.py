@@ -59,7 +59,7 @@ _SERIALIZES = re.compile(
     r"\bJSON\.stringify\(|\bjson\.dumps?\(|\burlencode\(|\bto_json\b|\bjson_encode\(|\bencode_json\b|\brepr\(|\bstr\(|\bb64encode\(|\bbtoa\(|\bpprint\(|\bstringify\(|ConvertTo-Json|\bMarshal\("
 )
 SENDS = re.compile(
-    r"\b(?:requests|httpx|axios|client|http|https|got|needle|superagent|urllib3|aiohttp|\$http|ky)\.(?:post|put|patch|request|get|send)\(|[sS]ession\.(?:post|put|patch|request|get|send)\(|\burlopen\(|(?<!\w)Request\(|(?<![\w.])fetch\(|"
+    r"\b(?:requests|httpx|axios|client|http|https|got|needle|superagent|urllib3|aiohttp|\$http|ky)\.(?:post|put|patch|request|get|send)\(|\baxios\s{1,20}\.(?:post|put|patch|request|get)\(|[sS]ession\.(?:post|put|patch|request|get|send)\(|\burlopen\(|(?<!\w)Request\(|(?<![\w.])fetch\(|"
     r"\bsendBeacon\(|\.send(?:all|to|_message|mail)?\(|\bHTTPS?Connection\(|\bNet::HTTP\.\w{3,20}|\bhttp\.Post|\bHttpClient\b|\bcurl_setopt|file_get_contents\(\s*[\"']https?|\bXMLHttpRequest\b|\bcreate_connection\(|\bnet\.connect\(|"
     r"Invoke-(?:RestMethod|WebRequest)|\b(?:ureq|reqwest|minreq|attohttpc|isahc)::(?:\w{1,20}::)?\w{2,12}\(|\.send_(?:string|json|bytes|form)\(|\b(?:HTTPoison|Req|Finch|HTTP|httr2?::)\.?(?:post|put|POST|PUT|request|get|GET)!?\(|"
     r"\b(?:upload|data)Task\(|\bHttpRequest\b|\bnewHttpClient\(|\bresolve\w{0,6}\(|gethostbyname\(|\bgetaddrinfo\(|"
@@ -207,8 +207,8 @@ def names_of(source: Source, dumps: list[int], takes_one: re.Pattern[str] | None
                 names |= gathered
                 used = used_as_a_whole(names)
             continue
-        if takes_one is not None and used is not None and _RETURNS.match(raw[:_LONGEST]) is not None:
-            function = _function_above(source, number)
+        if takes_one is not None and _RETURNS.match(raw[:_LONGEST]) is not None:
+            function = _function_above(source, number) if takes_one.search(raw[:_LONGEST]) is None else ""
             if function and len(names) < _MOST:
                 names.add(function)
                 used = used_as_a_whole(names)

@@ -26,6 +26,7 @@ def find(source: Source) -> Iterator[RuleMatch]:
     yield from commands.find(source, places)
     if b"dotenv_values" in source.words:
         settings = settings | set(source.lines_with(frozenset((b"dotenv_values",))))
+    stores = stores | programs.reads_store(source)
     if stores or settings:
         yield from programs.find(source, stores, settings)
     if b"tojson" in source.words:

@@ -283,15 +283,22 @@ class Leak(Flow):
         if sent.to_own and origin is not None and not is_own_secret(origin.text):
             origin = None
         for given in sent.given:
-            found = self._given(given, command, line, outputs)
+            found = self._given(given, command, line, outputs, is_own_secret if sent.to_own else holds_secrets)
             if found is not None and (
                 is_store(found.text) or (not given.is_header and (not sent.to_own or is_own_secret(found.text)))
             ):
                 origin = origin or found
         return self._leaves(origin, command, line)
 
-    def _given(self, given: senders.Given, command: shell.Command, line: Line, outputs: Outputs) -> Origin | None:
-        """The content of a place of secrets that a word of a command has or names."""
+    def _given(
+        self,
+        given: senders.Given,
+        command: shell.Command,
+        line: Line,
+        outputs: Outputs,
+        holds: Callable[[str], bool],
+    ) -> Origin | None:
+        """The content of a place of secrets that a word of a command has or names. ``holds``: which paths count."""
         word = given.word
         origin = _printed_by(word, outputs) or self._named(word.text)
         if origin is not None or not given.is_file:
@@ -306,7 +313,7 @@ class Leak(Flow):
             if path == "{}"
             else [readers.within(path, self.folder) if self.folder else path]
         )
-        if not any(map(holds_secrets, names)):
+        if not any(map(holds, names)):
             return None
         said = line.text[command.words[0].start : command.end]
         if word.text not in said and command.before is not None:

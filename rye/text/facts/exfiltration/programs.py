@@ -58,7 +58,24 @@ _STARTS_READER = re.compile(
 #: Calls that read a store as a whole without naming a file.
 _READS_STORE = re.compile(
     r"\b(?:browser_?cookie3|rookiepy)\.\w{2,20}\(|\bchrome_cookies\(|\bkeytar\.findCredentials\(|\bSecItemCopyMatching\(|"
-    r"[\"']security[\"'],\s{0,4}[\"']dump-keychain|[\"'`]security dump-keychain"
+    r"[\"']security[\"'],\s{0,4}[\"']dump-keychain|[\"'`](?:security\s+dump-keychain|kubectl\s+config\s+view\b[^\"'`\n]{0,60}--raw|"
+    r"kubectl\s+get\s+secrets?\b[^\"'`\n]{0,80}-o\s?(?:yaml|json)|secret-tool\s+search|bw\s+(?:export|list)|op\s+item\s+list)"
+)
+_STORE_MARKS: Final = (
+    "cookie3",
+    "rookiepy",
+    "chrome_cookies(",
+    "findCredentials",
+    "SecItemCopyMatching",
+    "dump-keychain",
+)
+_STORE_COMMANDS: Final = (
+    "kubectl config view",
+    "kubectl get secret",
+    "secret-tool search",
+    "bw export",
+    "bw list",
+    "op item list",
 )
 _READ: Final = Kind(
     re.compile(f"{_READS.pattern}|{_STARTS_READER.pattern}|{_READS_STORE.pattern}|{_OPENS.pattern}"), _READ_WORDS
@@ -66,6 +83,13 @@ _READ: Final = Kind(
 _PLACED: Final = Kind(re.compile(rf"[\"'`]|{_OPENS.pattern}"), frozenset())
 _MOST_READS: Final = 64
 _MOST_LINES: Final = 40
+
+
+def reads_store(source: Source) -> set[int]:
+    """The lines with a call that reads a store as a whole without naming a file, or that has a command print one."""
+    if source.markdown or not any(mark in source.text for mark in (*_STORE_MARKS, *_STORE_COMMANDS)):
+        return set()
+    return {source.line_at(match.start()) for match in _READS_STORE.finditer(source.text)}
 
 
 def find(source: Source, stores: set[int], settings: set[int]) -> Iterator[RuleMatch]:
@@ -134,7 +158,7 @@ def _of_settings(source: Source, settings: set[int], sends: Sequence[re.Match[st
     text = source.text
     reads, _ = _reads_of(source, settings, SETTINGS)
     reads = sorted({*reads, *(match.start() for match in _PARSED_SETTINGS.finditer(text))})
-    reads = [at for at in reads if _TAKEN_FROM.match(text, at) is None]
+    reads = [at for at in reads if _TAKEN_FROM.match(text, at) is None or _is_loop(source, at)]
     if not reads:
         return
     used = used_as_a_whole(names_of(source, reads, _TAKES_ONE))
@@ -155,12 +179,12 @@ def _reads_of(source: Source, numbers: set[int], holds: str) -> tuple[list[int],
         for at, place in places_in(source.lines[number][:_LONGEST], holds)
         if HARMLESS.search(place) is None
     ]
+    whole = [match.start() for match in _READS_STORE.finditer(text)] if holds == STORE else []
     if not named:
-        return [], {}
+        return whole, {}
     lines = {source.line_at(offset) for offset in named}
     paths = Followed(source, _PLACED, _with_openers(source, named), False).names
     calls = [*_READS.finditer(text), *_STARTS_READER.finditer(text)]
-    whole = [match.start() for match in _READS_STORE.finditer(text)] if holds == STORE else []
     reads = []
     for match in (*calls, *functions_that_read(text, calls)):
         number = source.line_at(match.start())
@@ -182,6 +206,11 @@ _SIGNS = re.compile(
     r"\bParsePrivateKey)[^\n]{0,300}$",
     re.MULTILINE,
 )
+
+
+def _is_loop(source: Source, offset: int) -> bool:
+    """Whether a line goes through what it reads."""
+    return source.lines[source.line_at(offset)].lstrip().startswith(("for ", "for("))
 
 
 def _is_program(source: Source, number: int) -> bool:

@@ -204,7 +204,7 @@ def packed(name: str, arguments: Sequence[str]) -> tuple[str, ...]:
     if name in _ARCHIVERS:
         files = [argument for argument in arguments if not argument.startswith("-")]
         named = [after for option, after in pairwise(arguments) if option.lower() == "-destinationpath"]
-        return tuple(named or files[1 if files[:1] == ["a"] else 0 :][:1])
+        return tuple(named or files[1 if files[:1] == ["a"] or name == "compress-archive" else 0 :][:1])
     saves = []
     for option, after in pairwise([*arguments, ""]):
         if option.lower() in _OUTPUT_OPTIONS or (name in ("tar", "bsdtar") and _TAR_FILE.fullmatch(option)):

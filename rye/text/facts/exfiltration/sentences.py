@@ -237,7 +237,7 @@ def _spoken_lines(source: Source) -> list[int]:
         if (
             at < len(sends)
             and sends[at] <= number + _NEXT_LINES
-            and _SPOKEN.search(source.lines[number][:_LONGEST]) is not None
+            and _SPOKEN.search(" ".join(source.lines[number : number + 2])[:_LONGEST]) is not None
         ):
             lines.append(number)
     return lines
@@ -249,7 +249,7 @@ _WHERE_WORDS: Final = triggers("webhook telegram gist pastebin collector")
 def _named_at(said: str, names_place: bool) -> int:
     """Where a sentence names a place of secrets, or says which it wants; -1 if it does neither."""
     if names_place:
-        at = next((at for at, place in places_in(said, STORE, SETTINGS) if HARMLESS.search(place) is None), -1)
+        at = min((at for at, place in places_in(said, STORE, SETTINGS) if HARMLESS.search(place) is None), default=-1)
         if at >= 0:
             return at
     spoken = _SPOKEN.search(said)
