@@ -45,9 +45,6 @@ _SPREADS_TEXT = re.compile(
     r"(?:any|every|each|all)\s+(?:other\s+)?(?:repositor(?:y|ies)|projects?|skills?)\s+(?:that\s+)?you\b",
     re.IGNORECASE,
 )
-_ORDER_WORDS: Final = triggers(
-    "copy append add write insert inject replicate propagate spread paste prepend embed make include install place put"
-)
 _FOLDERS: Final = (
     r"\.(?:claude|codex|cursor|gemini|agents?|openclaw|opencode|windsurf)[\w-]{0,8}"
     r"[/\\\"', ]{1,6}(?:skills|agents|commands|rules|plugins|prompts)"
@@ -74,11 +71,14 @@ _OWN: Final = Spellings(
         "self": ("$self", "copy(self", "copyfile(self"),
     }
 )
+#: What a sentence has that is about the text itself.
+_MARKS: Final = ("his ", "self", "hese ", "following", "cop", "below", "above", "next", "$0")
 _EVERY_WORDS: Final = triggers("every each all any other whenever")
 _ITEM_WORDS: Final = triggers(
     "skill skills claude agents repository repositories project projects plugins plugin cursorrules codex"
 )
 #: The item is copied into a folder of each project: ``for p in ~/code/*; do cp -r . "$p/.claude/skills/x"``.
+_INTO_MARKS: Final = ("/.claude/", "/.cursor/", "/.agents/", "/.codex/", "/.gemini/")
 _INTO_EACH = re.compile(
     r"\bfor\s+(\w{1,20})\s+in\s+[^\n;]{0,60}(?:~|\$\{?HOME\}?|/home|/Users|\$\(find)[^\n;]{0,60}(?:\*|\))[^\0]{0,300}?"
     r"\b(?:cp|rsync|ln|install)\s[^\n]{0,80}\$\{?\1\}?/\.(?:claude|cursor|agents|codex|gemini)/"
@@ -100,9 +100,10 @@ _NEAR_IN_PROGRAM: Final = 40
 def find(source: Source) -> Iterator[RuleMatch]:
     """Yield where a text copies itself into other items, each once per line."""
     if source.markdown and source.has(_EVERY_WORDS) and source.has(_ITEM_WORDS):
-        lines = set(source.lines_with(_EVERY_WORDS)).intersection(source.lines_with(_ITEM_WORDS))
-        for number in sorted(lines.intersection(source.lines_with(_ORDER_WORDS))):
+        for number in source.lines_with(_ITEM_WORDS):
             raw = source.lines[number][:_LONGEST]
+            if not any(mark in raw for mark in _MARKS):
+                continue
             match = (
                 (_ORDERS.search(raw) or _SPREADS_TEXT.search(raw) or _INTO_NEXT.search(raw))
                 if not source.is_code(number)
@@ -124,7 +125,11 @@ def _copied(source: Source) -> Iterator[RuleMatch]:
     if "repo list" in source.text and (into_all := _INTO_ALL.search(source.text)) is not None:
         number = source.line_at(into_all.end())
         yield RuleMatch(PERSISTENCE, shown(plain(source.lines[number][:_LONGEST].strip())), number, 0, ALARM)
-    for match in _INTO_EACH.finditer(source.text) if "/." in source.text and "for " in source.text else ():
+    for match in (
+        _INTO_EACH.finditer(source.text)
+        if "for " in source.text and any(mark in source.text for mark in _INTO_MARKS)
+        else ()
+    ):
         number = source.line_at(match.end())
         if source.is_code(number):
             yield RuleMatch(PERSISTENCE, shown(plain(source.lines[number][:_LONGEST].strip())), number, 0, ALARM)

@@ -66,6 +66,63 @@ SENDS = re.compile(
     r"\bhttp\.NewRequest\w{0,12}\(|\b(?:HTTParty|RestClient|Faraday|Typhoeus|Excon)\.(?:post|put|patch|get)\b|\boctokit\.[\w.]{3,40}\(|"
     r"\b(?:create_gist|create_issue|chat_postMessage|files_upload\w{0,4}|send_document|sendDocument|put_object|upload_fileobj|storbinary)\("
 )
+_SEND_MARKS: Final = (
+    *(
+        ".post",
+        ".put",
+        ".patch",
+        ".request",
+        ".get",
+        ".send",
+        ".POST",
+        ".PUT",
+        ".GET",
+        "urlopen",
+        "Request(",
+        "fetch(",
+        "sendBeacon(",
+    ),
+    *(
+        "Connection(",
+        "Net::HTTP",
+        "http.Post",
+        "HttpClient",
+        "curl_setopt",
+        "file_get_contents(",
+        "XMLHttpRequest",
+        "Invoke-",
+        "::",
+    ),
+    *(
+        "create_connection(",
+        "net.connect(",
+        "Task(",
+        "HttpRequest",
+        "resolve",
+        "gethostbyname(",
+        "getaddrinfo(",
+        "NewRequest",
+    ),
+    *(
+        "HTTParty",
+        "RestClient",
+        "Faraday",
+        "Typhoeus",
+        "Excon",
+        "octokit.",
+        "create_gist(",
+        "create_issue(",
+        "chat_postMessage(",
+    ),
+    *("files_upload", "send_document(", "sendDocument(", "put_object(", "upload_fileobj(", "storbinary("),
+)
+
+
+def sends_in(text: str) -> list[re.Match[str]]:
+    """The calls of a program that send something, as far as their names say so."""
+    return list(SENDS.finditer(text)) if any(mark in text for mark in _SEND_MARKS) else []
+
+
 _MARKS: Final = (
     "environ",
     "process.env",

@@ -16,7 +16,7 @@ from rye.text.facts import shell
 from rye.text.facts.calls import window_of
 from rye.text.facts.calls.following import NAMES, Followed
 from rye.text.facts.calls.kinds import Kind
-from rye.text.facts.environment import SENDS
+from rye.text.facts.environment import sends_in
 from rye.text.facts.exfiltration.commands import Leak
 from rye.text.facts.exfiltration.own_functions import connections_in
 from rye.text.facts.exfiltration.sentences import SENTENCE, is_negated, paragraph
@@ -223,7 +223,7 @@ def _recorded(command: shell.Command, _: str) -> Origin | None:
 
 def _in_programs(source: Source) -> Iterator[RuleMatch]:
     text = source.text
-    sends = list(SENDS.finditer(text))
+    sends = sends_in(text)
     connections = connections_in(text)
     if connections is not None:
         sends += connections.finditer(text)

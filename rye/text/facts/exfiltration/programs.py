@@ -10,7 +10,7 @@ from typing import Final
 from rye.text.facts.calls import window_of
 from rye.text.facts.calls.following import NAMES, ContentOrigin, Followed
 from rye.text.facts.calls.kinds import STARTED, Kind
-from rye.text.facts.environment import SENDS, names_of, used_as_a_whole
+from rye.text.facts.environment import names_of, sends_in, used_as_a_whole
 from rye.text.facts.exfiltration.own_functions import connections_in, functions_that_read, functions_that_send
 from rye.text.facts.fact import ALARM, SECRET_PATH
 from rye.text.facts.secret_paths import HARMLESS, SETTINGS, STORE, holds_secrets, is_store, places_in
@@ -96,17 +96,22 @@ def find(source: Source, stores: set[int], settings: set[int]) -> Iterator[RuleM
     """What a program reads from a place of secrets and gives to a call that sends it. ``stores``, ``settings``: the lines that
     name a place of these sorts; settings count only if they are sent as a whole."""
     text = source.text
+    stores = {number for number in stores if source.is_code(number)} if source.markdown else stores
     settings = {number for number in settings if _is_program(source, number)}
     if settings and not any(mark in text for mark in _READ_MARKS):
         settings = set()
-    if not stores and not settings:
+    read = _settings_read(source, settings) if settings else []
+    if not stores and not read:
         return
     connections = connections_in(text)
     sends = [
-        match
-        for pattern in (SENDS, _WRITES, _STARTS_SENDER, *([connections] if connections is not None else ()))
-        for match in pattern.finditer(text)
-        if not match[0].startswith("resolve") or text[: match.start()].endswith(_RESOLVERS)
+        *(
+            match
+            for match in sends_in(text)
+            if not match[0].startswith("resolve") or text[: match.start()].endswith(_RESOLVERS)
+        ),
+        *(match for pattern in (_WRITES, _STARTS_SENDER) for match in pattern.finditer(text)),
+        *(connections.finditer(text) if connections is not None else ()),
     ]
     takes_path = list(_SENDS_FILE.finditer(text)) if stores else []
     if not sends and not takes_path:
@@ -115,8 +120,8 @@ def find(source: Source, stores: set[int], settings: set[int]) -> Iterator[RuleM
     if stores:
         yield from _in_started(source, stores)
         yield from _of_stores(source, stores, sends, takes_path)
-    if settings:
-        yield from _of_settings(source, settings, sends)
+    if read:
+        yield from _of_settings(source, read, sends)
 
 
 def _of_stores(
@@ -152,15 +157,18 @@ def _of_stores(
             yield _found(source, match, window, origin)
 
 
-def _of_settings(source: Source, settings: set[int], sends: Sequence[re.Match[str]]) -> Iterator[RuleMatch]:
-    """A file of settings that a program reads and sends as a whole. Honest programs read them all the time, and take out what
-    they need."""
+def _settings_read(source: Source, settings: set[int]) -> list[int]:
+    """Where a program reads a file of settings as a whole."""
     text = source.text
     reads, _ = _reads_of(source, settings, SETTINGS)
     reads = sorted({*reads, *(match.start() for match in _PARSED_SETTINGS.finditer(text))})
-    reads = [at for at in reads if _TAKEN_FROM.match(text, at) is None or _is_loop(source, at)]
-    if not reads:
-        return
+    return [at for at in reads if _TAKEN_FROM.match(text, at) is None or _is_loop(source, at)]
+
+
+def _of_settings(source: Source, reads: list[int], sends: Sequence[re.Match[str]]) -> Iterator[RuleMatch]:
+    """A file of settings that a program reads and sends as a whole. Honest programs read them all the time, and take out what
+    they need."""
+    text = source.text
     used = used_as_a_whole(names_of(source, reads, _TAKES_ONE))
     for match in sends:
         window = _HEADERS.sub("", window_of(text, match.end()))
@@ -184,7 +192,8 @@ def _reads_of(source: Source, numbers: set[int], holds: str) -> tuple[list[int],
         return whole, {}
     lines = {source.line_at(offset) for offset in named}
     paths = Followed(source, _PLACED, _with_openers(source, named), False).names
-    calls = [*_READS.finditer(text), *_STARTS_READER.finditer(text)]
+    calls = list(_READS.finditer(text)) if holds == STORE else _marked_reads(source)
+    calls += _STARTS_READER.finditer(text) if holds == STORE or "check_output(" in text else ()
     reads = []
     for match in (*calls, *functions_that_read(text, calls)):
         number = source.line_at(match.start())
@@ -192,6 +201,19 @@ def _reads_of(source: Source, numbers: set[int], holds: str) -> tuple[list[int],
         if number in lines or any(name in paths for name in NAMES.findall(_before(text, match) + window)):
             reads.append(match.start())
     return sorted({*reads, *whole}), paths
+
+
+def _marked_reads(source: Source) -> list[re.Match[str]]:
+    """The calls that read a file, on the lines that have one of the marks of such calls: settings are named in many texts."""
+    text, starts = source.text, source.text_starts
+    numbers: set[int] = set()
+    for mark in _READ_MARKS:
+        at = text.find(mark)
+        while at >= 0:
+            number = source.line_at(at)
+            numbers.add(number)
+            at = text.find(mark, starts[number + 1]) if number + 1 < len(starts) else -1
+    return [match for number in sorted(numbers) for match in _READS.finditer(text, starts[number], starts[number + 1])]
 
 
 def _without_signing(source: Source) -> Source:

@@ -95,7 +95,7 @@ _SPOKEN = re.compile(
 )
 _SPOKEN_WORDS: Final = triggers(
     "keys key passwords passphrases credentials secrets tokens cookies wallet wallets phrase phrases variables keychain vault "
-    "environment history vars logins env printenv secret token password values value"
+    "environment history vars logins env printenv secret token password values"
 )
 #: Where what a sentence only describes has to go: an address, not only a service.
 _ADDRESS = re.compile(
