@@ -84,7 +84,7 @@ _THINGS = (
 _ORDERS = re.compile(
     r"\b(?:encrypt|lock|delete|wipe|erase|destroy|shred|overwrite|remove)\s+(?:(?:all|every(?:thing)?|each)\b"
     rf"(?:\s+(?:of|the|{_THINGS}|and|in|on|under|from|their|his|her|other)){{0,8}}?"
-    r"(?:\s+(?:the\s+)?(?:user(?:'s|\u2019s)?|victim(?:'s)?|machine|computer|disk|hard\s+drive|home\s+(?:folder|directory)|documents\s+folder)\b|"
+    r"(?:\s+(?:the\s+)?(?:user(?:'s|\u2019s)?|victim(?:'s)?|machine|computer|disk|hard\s+drive|home\s+(?:folder|directory)|documents\s+folder)\b(?!-)|"
     r"\s+[`\"']?(?:~|\$HOME|/home|/Users|C:\\)(?:/(?:Documents|Desktop|Pictures|Projects|Downloads))?[`\"'/]?(?=[\s.,;:)`]|$))|"
     rf"(?:the\s+)?(?:user|victim|owner)(?:'s|\u2019s)\s+(?:\w+\s+)?{_THINGS}\b)",
     re.IGNORECASE,

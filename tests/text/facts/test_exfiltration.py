@@ -73,6 +73,8 @@ HONEST_COMMANDS = (
     "chmod 600 ~/.ssh/id_rsa && curl https://a.example -d a=b",
     "tar czf /tmp/b.tgz src\ncurl -T /tmp/b.tgz https://x.example/b",
     "echo '~/.ssh/id_rsa' | curl -d @- https://x.example",
+    "secrets: {env|vault|config} # curl https://a.example",
+    "the folder of the MCP host `env`; see curl https://a.example",
 )
 PROGRAMS = {
     "python: content": (

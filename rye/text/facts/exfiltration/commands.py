@@ -207,7 +207,7 @@ class Leak(Flow):
         for index in senders.senders(command):
             if self._sends(command, index, line, incoming, outputs):
                 return
-        if name in senders.ALL:
+        if name in senders.ALL and len(texts) > first + 1:
             self._sends_environment(command, first, line, incoming, outputs)
 
     def _go(self, name: str, arguments: list[str], line: Line) -> None:

@@ -161,6 +161,8 @@ def senders(command: shell.Command) -> Iterator[int]:
     for index, text in enumerate(texts[:_MOST_WORDS]):
         if not text or "://" in text:
             continue
+        if index != first and shell.program(text) in _EVERYDAY:
+            continue  # a word of a sentence
         starts = text[0].isalpha() or text[0] in "/.\"'"
         if (starts and shell.program(text) in _SENDERS) or (text[0] in "$([" and _UPLOADS.search(text) is not None):
             yield index
