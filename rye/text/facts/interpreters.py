@@ -193,7 +193,7 @@ def code_words(command: shell.Command) -> list[shell.Word]:
 def stands_in_text(group: shell.Group) -> bool:
     """Whether parentheses begin no command: they stand behind words, or hold the arguments of a function that runs none of them
     (``open('/tmp/x')``)."""
-    if group.opened != "(" or group.owner is None:
+    if group.opened != "(" or group.owner is None or not group.owner.words:
         return False
     first = group.owner.words[0]
     if first.children[-1:] != [group]:

