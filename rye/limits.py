@@ -404,6 +404,10 @@ class FactsLimits(Struct, frozen=True, kw_only=True):
     """Places listed for the same caution or alarm. Notes are listed once per file."""
     continued_lines: int = 40
     """Lines examined in each direction for one command or paragraph."""
+    parsed_characters: int = 256 * KIB
+    """A longer program is not parsed to tell its functions apart."""
+    meanings: int = 32
+    """Functions of one program in which the same name is tracked."""
     piece_characters: int = 32 * KIB
     """A longer line is read in overlapping pieces of this length."""
     piece_overlap: int = 4 * KIB

@@ -74,11 +74,14 @@ def _assembled(source: Source) -> dict[int, tuple[bytes, str]]:
                     and (source.is_code(number) or word in _PROGRAMS)
                     and not _has(raw, word)
                     and _has(line, word)
+                    and not any(_has(below, word) for below in source.lines[number + 1 : number + _FOLDED])
                 ):
                     lines_of_words.setdefault(number, (word, line))
     return lines_of_words
 
 
+_FOLDED: Final = 40
+"""How many lines below a word can stand that a format puts into the line above: it is only moved."""
 #: A word that goes on in the next line is only wrapped.
 _CONTINUED: Final = re.compile(r"\w\\$")
 

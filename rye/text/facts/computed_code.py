@@ -31,7 +31,7 @@ _PRINTERS: Final = word_set(
 _WHOLE_FILE: Final = word_set("cat type get-content gc")
 #: Programs that print settings of the shell, and the words with which others do.
 _SETTINGS_PROGRAMS: Final = word_set(
-    "ssh-agent gpg-agent path_helper dircolors resize register-python-argcomplete direnv fnm brew"
+    "ssh-agent gpg-agent lesspipe path_helper dircolors resize register-python-argcomplete direnv fnm brew"
 )
 _SETTINGS_WORDS: Final = word_set(
     "completion completions init hook shellenv env activate shell.bash shell.zsh shell-init hook-env shell setup docker-env "
@@ -203,9 +203,8 @@ def _prints_settings(word: shell.Word) -> bool:
         if index < 0 or "$" in texts[index].rpartition("/")[2] or interpreters.is_interpreter(texts[index]):
             return False
         named = shell.program(texts[index]) in _SETTINGS_PROGRAMS
-        if not named and _SETTINGS_WORDS.isdisjoint(
-            text.lstrip("-") for text in texts[index + 1 : index + 1 + _LOOKED_AT]
-        ):
+        words = [text.lstrip("-") for text in texts[index + 1 : index + 1 + _LOOKED_AT]]
+        if not named and _SETTINGS_WORDS.isdisjoint(words) and not any(word.endswith("-init") for word in words):
             return False
     return bool(word.children)
 

@@ -152,9 +152,14 @@ def _decodes(command: shell.Command, line: str) -> Origin | None:
     decoded = decoders.decoder_of(command)
     if decoded is not None:
         return _origin(command, *decoded)
-    if any(_DECODING_CALL.search(word.text) for word in command.words):
+    if any(_DECODING_CALL.search(word.text) and not _is_named_only(word) for word in command.words):
         return Origin(shown(line[command.words[0].start : command.end]), 0, 0)
     return None
+
+
+def _is_named_only(word: shell.Word) -> bool:
+    """Whether a call of .NET is a bare word: one of a pattern (``iex|frombase64string|…``)."""
+    return _FROM_BASE64.fullmatch(word.text) is not None
 
 
 def _origin(command: shell.Command, index: int, saves: tuple[str, ...]) -> Origin:
@@ -187,6 +192,8 @@ def _encoded_commands(source: Source) -> Iterator[RuleMatch]:
                 value = shown(f"-EncodedCommand {match['payload']}")
                 yield RuleMatch(DECODE_AND_RUN, value, *source.place(line, offset + match.start(), match[0].split()[0]))
             decoded = _FROM_BASE64.search(text)
+            if decoded is not None and text[decoded.end() : decoded.end() + 1] == "|":
+                continue  # one word of a pattern
             if decoded is not None and _POWERSHELL_RUNS.search(text):
                 start = max(0, decoded.start() - 200)
                 value = shown(text[start : decoded.end() + 2000])

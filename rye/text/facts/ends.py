@@ -66,8 +66,8 @@ _ENDS: Final[tuple[tuple[frozenset[str], str, str], ...]] = (
         _RUBY,
         "send public_send __send__ method",
         (
-            r"\b(?:public_|__)?send(?:__)?[( ][ \t]*[:\"'](?:\w{0,10}eval|system|exec|spawn|load|`)|"
-            r"\bmethod\([ \t]*:(?:\w{0,10}eval|system|exec|load)"
+            r"\b(?:public_|__)?send(?:__)?[( ][ \t]*[:\"'](?:(?:\w{0,10}eval|system|exec|spawn|load)(?![\w?!])|`)|"
+            r"\bmethod\([ \t]*:(?:\w{0,10}eval|system|exec|load)(?![\w?!])"
         ),
     ),
     (
@@ -227,11 +227,40 @@ def find(source: Source) -> Iterator[RuleMatch]:
             match = pattern.search(text, starts[number], starts[number + 1] - 1)
             if match is not None and "get_data" in match[0] and "oader" not in text:
                 continue  # an everyday name, unless the class is a loader of modules
+            if match is not None and match[0].startswith("script") and _is_data_element(source, number, match[0]):
+                continue
+            if (
+                match is not None
+                and match[0][0] == "`"
+                and _is_quoted(source.lines[number], match.start() - starts[number])
+            ):
+                continue  # a name in a message
             fact = near.fact(number, after=True) if match is not None else ""
             if fact and match is not None:
                 value = shell.shown(shell.plain(source.lines[number].strip()))
                 yield RuleMatch(fact, value, number, match.start() - starts[number])
                 break
+
+
+def _is_data_element(source: Source, number: int, assigned: str) -> bool:
+    """Whether the script element whose text is assigned holds data: its type, set close to it, says so."""
+    name = re.escape(assigned.partition(".")[0])
+    near = "\n".join(source.lines[max(0, number - _BESIDE) : number + _BESIDE])
+    return re.search(rf"\b{name}\.{_TYPED_AS_DATA}", near) is not None
+
+
+_TYPED_AS_DATA: Final = (
+    r"(?:type\s{0,3}=\s{0,3}|setAttribute\(\s{0,3}[\"']type[\"']\s?,\s?)[\"']application/(?:ld\+)?json"
+)
+_BESIDE: Final = 8
+
+
+def _is_quoted(line: str, column: int) -> bool:
+    """Whether a column of a line is inside a string in quotes, where backquotes run nothing."""
+    return any(match.start() < column < match.end() for match in _QUOTED.finditer(line[: FACTS.piece_characters], 0))
+
+
+_QUOTED: Final = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 
 
 def _obeying(source: Source) -> Iterator[RuleMatch]:

@@ -52,6 +52,20 @@ def _copied(arguments: list[str]) -> tuple[str, ...]:
     return _last(arguments)
 
 
+def _from_store(arguments: list[str]) -> tuple[str, ...]:
+    """The files that a copy out of a store writes: the words behind the first address, and its last part in a folder."""
+    first = next((at for at, argument in enumerate(arguments) if "://" in argument), len(arguments))
+    others = [
+        argument
+        for at, argument in enumerate(arguments[first + 1 :])
+        if not argument.startswith("-") and (at == 0 or "/" in argument or "." in argument)
+    ]
+    targets = [argument for argument in others if "://" not in argument]
+    if targets and (targets[0] in (".", "..", "~") or targets[0].endswith("/")):
+        targets.append(arguments[first].rpartition("/")[2])
+    return tuple(targets)
+
+
 def _named(arguments: list[str]) -> tuple[str, ...]:
     """The argument of ``-o`` and similar; with curl's ``-O``, the last part of each address."""
     saves = _after_output(arguments)
@@ -109,16 +123,19 @@ def _after_output(arguments: list[str]) -> tuple[str, ...]:
 
 
 def _by_address(arguments: list[str]) -> tuple[str, ...]:
-    return tuple(
+    bare = (
         argument.partition("?")[0].partition("#")[0].rstrip("/")
         for argument in arguments
         if "/" in argument and not argument.startswith("-")
     )
+    return tuple(address for address in bare if "/" in address.partition("://")[2] or "://" not in address)
 
 
 _FILE_IN_CODE = re.compile(
     r"(?:^|[\s,(])((?:[~.$]{0,2}[\w$-]{0,40}/){0,6}[\w-]{1,60}\.(?:sh|py|js|mjs|cjs|php|rb|pl|lua|exe|bin|ps1|bat|run|so|dll|dylib|jar)|/(?:tmp|var|dev/shm|opt|usr)/[\w./-]{1,80})(?=[\s,;)]|$)"
 )
+_HANDLES_FILES: Final = frozenset(("COPY", "cp", "mv", "ln", "rm", "ls", "chmod", "chown", "which", "hash", "test"))
+"""Programs that take another one for a file."""
 _MOST_PROGRAMS: Final = 8
 """How many words of a command are tried as the program that fetches."""
 
@@ -166,7 +183,11 @@ _FETCHERS: Final = (
     Fetcher(word_set("redis-cli"), re.compile(r"(?:^| )-[hu] .*\b(?:get|GET|LPOP|BLPOP|HGET)\b")),
     Fetcher(word_set("resolve-dnsname resolvectl host"), re.compile(r"(?i)\btxt\b")),
     Fetcher(word_set("openssl"), re.compile(r"://|(?:^| )s_client(?:$| )")),
-    Fetcher(word_set("gsutil s3cmd aws"), _URL, _last),
+    Fetcher(
+        word_set("gsutil s3cmd aws"),
+        re.compile(r"(?:^| )(?:cp|mv|sync|rsync|get|cat)\b.*://"),
+        _from_store,
+    ),
     #: What a service, a database, a registry or an image prints.
     Fetcher(word_set("consul etcdctl vault"), re.compile(r"(?:^| )(?:kv )?get\b"), _nothing),
     Fetcher(word_set("gcloud az mc"), re.compile(r"(?:^| )(?:storage )?(?:cat|cp|blob download|pipe)\b"), _last),
@@ -194,7 +215,7 @@ _FETCHERS: Final = (
     ),
     Fetcher(word_set("glab"), re.compile(r"(?:^| )(?:api|snippet) ")),
     Fetcher(word_set("sftp"), re.compile(":"), _copied),
-    Fetcher(word_set("scp rsync"), re.compile(r"(?:^| )[\w.@${}-]{2,}:\S*(?: \S+)*? (?![\w.@${}-]{2,}:)\S+$"), _copied),
+    Fetcher(word_set("scp rsync"), re.compile(r"(?:^| )[\w.@${}-]{2,}:\S+(?: \S+)*? (?![\w.@${}-]{2,}:)\S+$"), _copied),
     Fetcher(word_set("ssh"), re.compile(r"(?:^| )(?!-)[\w.-]*[@.\w][\w.-]* (?!-)\S")),
     Fetcher(
         word_set("gh"),
@@ -227,6 +248,8 @@ def folders_of(command: Command) -> tuple[str, ...]:
 def fetcher_of(command: Command) -> tuple[int, str, tuple[str, ...]] | None:
     """Return the index of the fetching word in ``command``, its arguments in parentheses, and the files that it writes."""
     words = command.words
+    if words and words[0].text in _HANDLES_FILES and not any(word.text == "PROGRAM" for word in words):
+        return None  # ``COPY --from=tools /bin/wget /usr/local/bin/`` fetches nothing
     given = command.before is not None and any(program(word.text) in ("xargs", "parallel") for word in words)
     last_address = max((at for at, word in enumerate(words) if word.children or _is_address(word.text)), default=-1)
     looked_at = 0

@@ -8,6 +8,7 @@ _DATA_SUFFIXES: Final = tuple(
     f".{suffix}"
     for suffix in (
         *("md", "mdx", "txt", "json", "jsonl", "yaml", "yml", "toml", "csv", "tsv", "xml", "html", "htm", "css", "ini"),
+        *("pfx", "p12", "pem", "crt", "cer"),
         *("png", "jpg", "jpeg", "gif", "svg", "webp", "pdf", "log", "lock", "conf", "cfg", "sql", "parquet", "ipynb"),
         *(
             "gz",

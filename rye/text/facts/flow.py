@@ -16,7 +16,7 @@ from typing import Final
 from rye.limits import FACTS
 from rye.text.facts import fetchers, interpreters, shell
 from rye.text.facts.file_names import is_data
-from rye.text.facts.functions import Function, functions_in
+from rye.text.facts.functions import Function, extents_in, functions_in
 from rye.text.facts.shell import BREAK, shown
 from rye.text.facts.source import Line, Origin, RuleMatch, Source, Sources
 from rye.text.facts.tables import triggers, word_set
@@ -39,6 +39,8 @@ _INTO_FOLDER: Final = word_set("-d --directory -destinationpath")
 _OWN_FOLDERS: Final = frozenset(("", ".", "..", "~", "/", "/dev", "$HOME", "$1", "$2"))
 _INTO_SHORT = re.compile(r"-[a-z]{0,6}C")
 _BIN = re.compile(r"(?:^|/)s?bin/[^/]*$")
+#: A mode of ``chmod`` that lets nobody execute the file.
+_NOT_EXECUTABLE = re.compile(r"0?[0246]{3}|[ugoa]*[+=][rw]+|[ugoa]*-[rwxst]+")
 _PROGRAM_SUFFIXES: Final = (".exe", ".bat", ".cmd", ".ps1", ".msi", ".hta", ".vbs")
 _SCRIPT_SUFFIXES: Final = (".sh", ".py", ".js", ".ps1", ".exe")
 _IGNORED_FILES: Final = frozenset(("-", "null", "stdin", "stdout", "stderr", ""))
@@ -73,6 +75,13 @@ _TELLS_TO_START = re.compile(
 _SHELL_LANGUAGES: Final = word_set("sh bash zsh ksh shell console")
 #: A value in double quotes in which words stand before a substitution.
 _QUOTED_VALUE = re.compile(r"[ \t]*(?:export[ \t]+|local[ \t]+)?\w{1,60}=\"[^\"$`\n]{1,80}\$\(")
+#: What a line prints, up to the end of its first string: the bars of a table in it are no pipes.
+_PRINTED_STRING = re.compile(
+    r"[ \t]*(?:\[{1,2}[^\[\]\n]{1,80}\]{1,2}[ \t]*(?:&&|\|\|)[ \t]*)?(?:echo|printf)[ \t]+(?:-\w{1,3}[ \t]+)?"
+    r"(\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*')"
+)
+#: Another command, or a substitution.
+_GOES_ON = re.compile(r"[|;&`(]")
 #: Lines up to a mark are printed, and go nowhere else.
 _PRINTS_LINES = re.compile(r"[ \t]*cat[ \t]+<<-?[ \t]*[\"']?(\w{1,40})[\"']?[ \t]*")
 _PRINTED_LINES: Final = 60
@@ -92,6 +101,8 @@ _INSTALLERS: Final = word_set(
     "zypper pacman apk brew snap flatpak code docker adb luarocks add-appxpackage dotnet launchctl at ansible-playbook "
     "papermill snakemake jbang"
 )
+_TAKES_ARCHIVE: Final = word_set("load import build")
+_STARTS_IN_CONTAINER: Final = word_set("exec run")
 #: Of these, the ones that take a word without a folder or a suffix for the name of a package.
 _NAMES_PACKAGES: Final = word_set(
     "pip pip3 npm pnpm yarn gem apt apt-get dnf yum zypper pacman apk brew snap flatpak luarocks dotnet"
@@ -118,6 +129,11 @@ _SHORT_OPTIONS: Final = {
     "tar": ("-I",),
     "zip": ("-TT",),
 }
+_ONLY_WITH_OPTION: Final = word_set("at enable")
+"""Of these, everyday words that take a file behind ``-f``."""
+_MULTIPLEXERS: Final = word_set("tmux screen")
+_OF_MULTIPLEXERS: Final = frozenset(("-L", "-S", "-c", "-f", "-T", "-e", "-h", "-s"))
+"""Their options that take a value."""
 _RUN_FILES: Final = word_set("systemd-run at crontab start-stop-daemon enable")
 """Programs that run the files, or load the libraries, that their arguments name."""
 _MOUNTERS: Final = word_set("hdiutil mount")
@@ -132,6 +148,7 @@ _BACKWARDS = re.compile(
 _CONFIGURED_OUTPUT = re.compile(r"^[ \t]*-{0,2}o(?:utput)?[ \t]*[=: ][ \t]*[\"']?([^\s\"']{1,200})", re.MULTILINE)
 #: The last element of a list in a string: ``X="[\"$a\",\"$b\"]"``.
 _ENDS_LIST = re.compile(r"\$[\w{}]{1,80}\]")
+_POSITIONAL = re.compile(r"\$\{?[0-9@*]\}?")
 _DESCRIPTOR = re.compile(r"(?:&|/dev/fd/|/proc/self/fd/)\$?\{?(\w{1,40})\}?")
 _UNPACKED_INTO: Final = frozenset(("/tmp", "/opt", "/srv", "/var", "/home", "/mnt"))
 _MOST_RUNS: Final = 3
@@ -178,6 +195,8 @@ class Flow:
         """Folders that something foreign was unpacked into, as the commands write them."""
         self.filled_folders: dict[str, Origin] = {}
         """Folders that a foreign file was saved in. What runs each file of such a folder runs it."""
+        self.at = 0
+        """The line (from 0) that is read."""
         self.in_text = False
         """Whether the command stands in parentheses that begin no command: in a string."""
         self.runs_words = not _EXPRESSION_WORDS.isdisjoint(source.words)
@@ -244,6 +263,7 @@ class Flow:
         return any(word.startswith("/dev/fd/") for word in raw.split())
 
     def _line(self, line: Line) -> None:
+        self.at = line.first
         for commands in self.source.commands(line):
             outputs: Outputs = {}
             for command, group in commands:
@@ -414,7 +434,19 @@ class Flow:
         descriptor = _DESCRIPTOR.fullmatch(text)
         if descriptor is not None:
             return self.files.get(f"&{descriptor[1]}")
-        return self.files.get(_file_name(text))
+        name = _file_name(text)
+        origin = self.files.get(name)
+        if origin is not None and _POSITIONAL.fullmatch(name) and not self._in_same_function(origin):
+            return None  # ``$1`` is another one in each function
+        return origin
+
+    def _in_same_function(self, origin: Origin) -> bool:
+        extents = extents_in(self.source).values()
+        here, there = (
+            next((extent for extent in extents if extent[0] <= line < extent[1]), None)
+            for line in (self.at, origin.line)
+        )
+        return here == there and not origin.elsewhere
 
     # What a command runs.
 
@@ -452,10 +484,35 @@ class Flow:
         opened = word.children[0].opened if word.children else ""
         if line.text[: command.start].endswith("((") and word.text.startswith("$"):
             return  # arithmetic: its value is a number
+        if self._is_given(command, word, line):
+            return
         if word.text != "$()" or not (opened == "$(" or (opened == "`" and self._substitutes(line))):
             self._starts(command, index, line)
-        elif line.code and not self._is_printed(line, word):
+        elif line.code and not self._is_printed(line, word) and not (opened == "`" and self._is_quoted(line)):
             self._report(child_origin(word, outputs), command, line)
+
+    def _is_given(self, command: shell.Command, word: shell.Word, line: Line) -> bool:
+        """Whether a word is what a command reads, or is given behind a string of several lines."""
+        if line.text[: word.start].rstrip(" \t'\"").endswith("<<<"):
+            return True
+        above, cut, own = line.text[: command.words[0].start].rpartition(BREAK)
+        return (
+            line.code and not own.strip() and self.source.begins_in_argument(line.first + above.count(BREAK) + len(cut))
+        )
+
+    def _is_behind_code(self, word: shell.Word, line: Line) -> bool:
+        """Whether a word is an argument of code in quotes that ends in the word's line: ``' "$code"`` behind ``python3 -c '``."""
+        above, cut, _ = line.text[: word.start].rpartition(BREAK)
+        number = line.first + above.count(BREAK) + len(cut)
+        if not cut or number >= len(self.source.lines):
+            return False
+        closes = self.source.lines[number].lstrip().startswith(("'", '"'))
+        return closes and self.source.begins_in_argument(number)
+
+    def _is_quoted(self, line: Line) -> bool:
+        """Whether backquotes only quote what they enclose: in a comment of a script, or escaped in a string."""
+        raw = self.source.lines[line.first]
+        return raw.lstrip().startswith("#") or ("\\`" in raw and "`" not in raw.replace("\\`", ""))
 
     def _is_printed(self, line: Line, word: shell.Word) -> bool:
         """Whether a substitution or a variable is a part of a text: of a value in quotes (``X="Basic $(…)"``), behind a line
@@ -467,6 +524,9 @@ class Flow:
             return True
         if word.text != "$()" and f"\\n{word.text}" in raw:
             return True
+        printed = _PRINTED_STRING.match(raw)
+        if printed is not None and _GOES_ON.search(raw, printed.end()) is None:
+            return not any(map(interpreters.is_interpreter, raw.split()))
         for number in range(line.first - 1, max(-1, line.first - _PRINTED_LINES), -1):
             above = self.source.lines[number]
             begun = _PRINTS_LINES.fullmatch(above) if "<<" in above else None
@@ -490,12 +550,16 @@ class Flow:
             return
         name = shell.program(command.words[first].text)
         if line.code and command.words[first].text in _RUN_FILES:
+            if name in _ONLY_WITH_OPTION and "-f" not in command.texts():
+                return
             for word in command.words[first + 1 :]:
                 self._report_file(word.text, command, line)
         short = _SHORT_OPTIONS.get(name, ())
         texts = [*command.texts(), "", ""]
         for index in range(first + 1, len(texts) - 2):
             text = texts[index]
+            if name in _MULTIPLEXERS and not text.startswith("-") and texts[index - 1] not in _OF_MULTIPLEXERS:
+                break  # a command of its own, which can tell ``-f`` to another program
             if text not in short and _RUNNING_OPTION.fullmatch(text) is None:
                 continue
             value = re.split(r"[=:]", text)[-1] if "=" in text or ":" in text else texts[index + 1]
@@ -524,11 +588,15 @@ class Flow:
             if "*" in script.text.rpartition("/")[2]:
                 self._report(self.filled_folders.get(script.text.rpartition("/")[0]), command, line)
         elif interpreters.is_expression(command.words[at].text):
-            only = shell.program(command.words[at].text) == "source"  # its other words are arguments, or a sentence
-            for word in command.words[at + 1 : at + 2 if only else None]:
-                self._report_file(word.text, command, line)
+            name = shell.program(command.words[at].text)
+            only = name == "source"  # its other words are arguments, or a sentence
+            for before, word in pairwise(command.words[at : at + 2 if only else None]):
+                if name != "eval" or before is command.words[at] or interpreters.is_interpreter(before.text):
+                    self._report_file(word.text, command, line)
         language = shell.program(command.words[at].text) in interpreters.LANGUAGES
         for word in command.words[at + 1 :] if command.here else words:
+            if not command.here and self._is_behind_code(word, line):
+                break
             origin = _evaluated_origin(word, outputs) if language else child_origin(word, outputs)
             self._report(origin or self._named(word.text), command, line)
         if script is not None:
@@ -587,6 +655,8 @@ class Flow:
                 self._each(command, line)
         elif any(shell.program(other.text) in _OPENERS for other in command.words[: index + 1]):
             for other in command.words[index:]:
+                if "://" in other.text and not _DRIVE.match(other.text):
+                    continue  # a page that is shown
                 self._report_start(other.text, command, line)
                 if "/" in other.text and not is_data(_file_name(other.text)):
                     self._report(self._in_folder(other.text), command, line)
@@ -609,8 +679,11 @@ class Flow:
     def _installs(self, command: shell.Command, index: int, line: Line) -> None:
         name = shell.program(command.words[index].text)
         texts = command.texts()
-        if name == "docker" and texts[index + 1 : index + 2] == ["cp"]:
-            return
+        if name == "docker" and _TAKES_ARCHIVE.isdisjoint(texts[index + 1 :]):
+            # other words name images and containers, but for the program that a container starts
+            starts = not _STARTS_IN_CONTAINER.isdisjoint(texts[index + 1 :])
+            texts = [text for text in texts if starts and "/" not in text and not is_data(text)]
+            index = -1
         for text in texts[index + 1 :]:
             if name not in _NAMES_PACKAGES or "/" in text or "." in text or "$" in text:  # else a package of an index
                 self._report_file(text.partition(",")[0], command, line)
@@ -710,7 +783,8 @@ class Flow:
             return
         arguments = [word.text for word in command.words[first + 1 :] if not word.text.startswith("-")]
         if name == "chmod":
-            self.ready.update(key for key in map(_file_name, arguments[1:]) if key in self.files)
+            executable = bool(arguments) and _NOT_EXECUTABLE.fullmatch(arguments[0]) is None
+            self.ready.update(key for key in map(_file_name, arguments[1:]) if executable and key in self.files)
         elif len(arguments) >= 2:
             target = arguments[-1]
             for argument in arguments[:-1]:
@@ -740,7 +814,7 @@ class Flow:
 
     def _save(self, target: str, origin: Origin) -> None:
         key = _file_name(target)
-        if key not in _IGNORED_FILES and not key.isdigit():
+        if key not in _IGNORED_FILES and not key.isdigit() and any(map(str.isalnum, key)):
             self.files.setdefault(key, origin)
             folder = target.strip("\"'").rpartition("/")[0]
             if folder not in _OWN_FOLDERS and len(self.filled_folders) < FACTS.saved_files:

@@ -45,15 +45,20 @@ class Function(NamedTuple):
 
 def functions_in(source: Source, find_source: Sources) -> dict[str, Function]:
     """The file's functions that print what they bring in, or run what they are given; at most ``FACTS.named_commands``."""
-    extents: dict[str, tuple[int, int]] | None = source.kept.get("functions")
-    if extents is None:
-        extents = source.kept["functions"] = _extents(source)
     found: dict[str, Function] = {}
-    for name, (first, last) in extents.items():
+    for name, (first, last) in extents_in(source).items():
         function = _read(source, first, last, find_source)
         if function.prints is not None or function.runs_input or function.runs_parameters or function.saves:
             found[name] = function
     return found
+
+
+def extents_in(source: Source) -> dict[str, tuple[int, int]]:
+    """The first line of each function, and the line after its last one. Computed once."""
+    extents: dict[str, tuple[int, int]] | None = source.kept.get("functions")
+    if extents is None:
+        extents = source.kept["functions"] = _extents(source)
+    return extents
 
 
 def _extents(source: Source) -> dict[str, tuple[int, int]]:
@@ -94,7 +99,7 @@ def _read(source: Source, first: int, last: int, find_source: Sources) -> Functi
         body_of_line = [list(shell.walk(shell.read(line.text[opened + 1 :])))] if opened >= 0 else source.commands(line)
         for commands in body_of_line:
             for command, group in commands:
-                if not command.words:
+                if not command.words or source.lines[line.first].lstrip().startswith("#"):
                     continue
                 here, command.here = (
                     command.here,
@@ -112,7 +117,8 @@ def _read(source: Source, first: int, last: int, find_source: Sources) -> Functi
                         else [numbered[name] for name in _NAME.findall(target.replace("{", "")) if name in numbered]
                     )
                 runs_input = runs_input or _runs_input(command, kept)
-                if not interpreters.stands_in_text(group):
+                closes = not line.text[: command.words[0].start].strip() and source.begins_in_argument(line.first)
+                if not closes and not interpreters.stands_in_text(group):
                     runs_parameters = runs_parameters or _runs_parameter(command, taken)
         number = max(number, line.first + line.text.count(shell.BREAK)) + 1
     return Function(first, last, prints, runs_input, runs_parameters, tuple(sorted(saves)))

@@ -174,5 +174,6 @@ def _without_link(match: re.Match[str]) -> str:
         return f"{END}{words}{END}{target}{END}{title}{END}"
     if "://" in words and " " not in words:
         return f" {target} "
-    stands_alone = " " in words or not match.string[max(0, match.start() - _BEFORE) : match.start()].strip(_LIST_MARKS)
+    before = match.string[max(0, match.start() - _BEFORE) : match.start()]
+    stands_alone = match[0].startswith("!") or " " in words or not before.strip(_LIST_MARKS)
     return f"{END}{words}{END}{target}{END}" if stands_alone else f" {words} {target} "

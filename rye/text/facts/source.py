@@ -32,7 +32,9 @@ from rye.text.facts.shell import (
     Command,
     Group,
     Names,
+    Opened,
     commands_in,
+    open_strings,
     pieces,
     plain,
     read,
@@ -70,6 +72,9 @@ _COMMAND_START = re.compile(
     r"(?:\$ )?(?:sudo|bash|sh|zsh|curl|wget|chmod|python3?|node|eval|echo|cd|source|export|tar|unzip|iex|git|npx|pip3?)\s"
     r"|\./|\$?\w+="
 )
+_SHELL_LANGUAGES = frozenset(("sh", "bash", "zsh", "ksh", "shell", "console", "bats"))
+#: A command that runs the string behind it.
+_RUNS_STRING = re.compile(r"(?:^|[\s;&|(\"'/])(?:eval|trap|ssh|su|watch|source|\w{0,12}sh)[\s\"']")
 _LIST_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 _FENCE = re.compile(r"[\s>]*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(`{3,}|~{3,})\s*([^\s`{]*)")
 _MARKDOWN = (".md", ".mdx", ".markdown", ".txt", ".rst")
@@ -134,6 +139,8 @@ class Source:
         self.path = path
         self.text = text
         self.files = files or {path: text}
+        self.original: Source = self
+        """The file as it is written, if this is another form of it with the same lines."""
         self.saved: defaultdict[str, dict[str, Origin]] = defaultdict(dict)
         """The foreign files that this file saves, by fact, which another file of the item may run. Filled by the rules."""
         self.kept: dict[str, Any] = {}
@@ -262,6 +269,31 @@ class Source:
         if self.markdown:
             return self.fences[number] or ""
         return self.path.lower().rpartition("/")[2].rpartition(".")[2]
+
+    @cached_property
+    def open_strings(self) -> dict[int, Opened]:
+        """The lines of scripts that begin inside a string, by number (from 0)."""
+        if self.original is not self and len(self.original.lines) == len(self.lines):
+            return self.original.open_strings
+        blocks = self.blocks if self.markdown else [(self.language(0), 0, len(self.lines))]
+        return {
+            begun + number: opened._replace(line=begun + opened.line)
+            for language, begun, end in blocks
+            if language in _SHELL_LANGUAGES
+            for number, opened in open_strings(self.lines[begun:end]).items()
+        }
+
+    def begins_in_argument(self, number: int) -> bool:
+        """Whether line ``number`` (from 0) of a script begins inside a string that a command is given, so that what stands first
+        is no command: ``' "$file"`` behind ``perl -ne '``, and the second line of ``x="$a`` and ``$b"``. A string that something
+        runs does begin with commands, and so does what stands behind a value (``x='`` and ``' command``)."""
+        opened = self.open_strings.get(number)
+        if opened is None:
+            return False
+        raw = self.lines[number].lstrip()
+        if raw.startswith(("'", '"')):
+            return raw[1:2] in ("", *" \t<>|&;)") and not opened.before.endswith(("=", "=$"))
+        return _RUNS_STRING.search(opened.before) is None
 
     def has(self, triggers: frozenset[bytes]) -> bool:
         """Whether the file contains any of these words at all."""

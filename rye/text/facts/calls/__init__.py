@@ -14,10 +14,11 @@ from typing import Final
 
 from rye.text.facts import interpreters
 from rye.text.facts.calls import arguments
-from rye.text.facts.calls.following import NAMES, ContentOrigin, Followed, base
+from rye.text.facts.calls.following import NAMES, ContentOrigin, Followed, base, first_argument
 from rye.text.facts.calls.kinds import DECODED, FETCHED, OWN_FILE, Kind
 from rye.text.facts.calls.resolved import resolved
 from rye.text.facts.calls.running import PASSED, TIMER, evaluating, run_words, running_calls, started_window, window_of
+from rye.text.facts.calls.scopes import by_language
 from rye.text.facts.shell import plain, shown
 from rye.text.facts.source import Origin, RuleMatch, Source
 from rye.text.facts.tables import word_set
@@ -42,13 +43,24 @@ _ADDRESSES: Final = ("'http", '"http', "`http")
 def find(source: Source, kind: Kind, fact: str) -> Iterator[RuleMatch]:
     """Yield every call that runs what a source of this kind brings in."""
     saved, source = source.saved[fact], resolved(source)
+    before = dict(saved)
+    parts = list(by_language(source))
+    for part in parts:
+        yield from _find(part, kind, fact, saved, runs_elsewhere=len(source.files) > 1 or len(parts) > 1)
+    files = {name: origin for name, origin in saved.items() if name not in before} if len(parts) > 1 else {}
+    if files:  # what an example in one language saves, an example in another one can run
+        yield from starts(source, fact, files)
+
+
+def _find(
+    source: Source, kind: Kind, fact: str, saved: dict[str, Origin], *, runs_elsewhere: bool
+) -> Iterator[RuleMatch]:
+    """The same for a file whose names mean the same in all of it. ``runs_elsewhere``: something else may run what it saves."""
     if not (kind.words_in(source.text, source.words) or any(mark in source.text for mark in kind.marks)):
         return
     evaluates, started = running_calls(source)
     scripts = "createElement" in source.text and _SCRIPT_ELEMENT.search(source.text) is not None
-    if (
-        not evaluates and not started and not scripts and len(source.files) == 1
-    ):  # another file may run what this one saves
+    if not evaluates and not started and not scripts and not runs_elsewhere:
         return
     sources = sources_in(source, kind)
     if not sources and not (
@@ -65,21 +77,26 @@ def find(source: Source, kind: Kind, fact: str) -> Iterator[RuleMatch]:
             continue
         window = window_of(source.text, match.end())
         begin = match.end()
+        if _is_word_of_list(source.text, match, window) or _is_argument(source, match):
+            continue
+        whole = window
+        if _MAKES_WORKER.search(match[0]) is not None:
+            window = first_argument(window)
         if _PASSED.match(window):
             begin = source.text_starts[source.line_at(match.start())]
-            window = source.text[begin : match.end()] + window
+            window = whole = source.text[begin : match.end()] + window
         direct = _is_direct(kind, sources, begin, window) or (kind is FETCHED and _is_address(source, match, window))
         origin = None if direct else _in_scope(source, _evaluated(window, followed, match), match)
         if origin is not None and _is_parameter_of_example(source, origin, match, window):
             origin = None
         if direct or origin is not None:
             reported.add(match.start())
-            yield _found(source, fact, match, window, origin)
+            yield _found(source, fact, match, whole, origin)
     for match in started:
         window = started_window(source.text, match)
-        if _LOADS_PACKAGE.match(match[0] + window[:_LOOKED_AT]) is not None:
+        if _LOADS_PACKAGE.match(match[0] + window[:_LOOKED_AT]) is not None or _is_condition(match, window):
             continue
-        origin = _in_scope(source, _started(window, followed), match)
+        origin = _in_scope(source, _started(window, followed, match.start()), match)
         if match.start() not in reported and (origin is not None or _starts_source(kind, window)):
             reported.add(match.start())
             yield _found(source, fact, match, window, origin)
@@ -94,7 +111,7 @@ def _scripts(source: Source, fact: str, followed: Followed) -> Iterator[RuleMatc
     """A script element whose text is foreign: ``s = document.createElement("script"); s.textContent = code``."""
     made = {match[1] for match in _SCRIPT_ELEMENT.finditer(source.text)}
     for match in _ELEMENT_TEXT.finditer(source.text) if made else ():
-        origin = followed.names.get(match[2])
+        origin = followed.names.at(match[2], match.start())
         if match[1] in made and origin is not None:
             yield _found(source, fact, match, "", origin)
 
@@ -112,7 +129,8 @@ def _fed(source: Source, fact: str, followed: Followed, sources: list[int]) -> I
         begin, end = source.text_starts[number], source.text_starts[number + 1]
         at = bisect_left(sources, begin)
         line = source.text[begin:end].strip()
-        origin = next((followed.names[name] for name in NAMES.findall(line) if name in followed.names), None)
+        held = (followed.names.at(name, begin) for name in NAMES.findall(line))
+        origin = next((known for known in held if known is not None), None)
         if origin is not None or (at < len(sources) and sources[at] < end):
             yield _found(source, fact, match, window_of(source.text, match.end()), origin)
 
@@ -193,6 +211,40 @@ _LOADS_PACKAGE = re.compile(r"\s*(?:require|import)\s*\(\s*([\"'`])(?:node:)?[a-
 _LOOKED_AT: Final = 120
 
 
+#: What a worker runs is its first argument; another one of the name takes a function behind the name of a queue.
+_MAKES_WORKER = re.compile(r"\bWorker\s*\($")
+#: A condition that a contract requires: ``require(a < b, "…")``.
+_CONDITION = re.compile(r"[^=!<>?|&]{1,120}(?:[<>]=?|[!=]==?)[^=>?|&]")
+_ENDS_QUOTE = re.compile(r"\s*[\"'`]\s*[,\])}]")
+#: What stands before a command of a shell. Its own ``eval`` is a word of another program elsewhere.
+_BEFORE_COMMAND = re.compile(
+    r"(?:^|[;&|(){}`\"'!=$]|\b(?:then|do|else|if|elif|while|until|time|sudo|command|builtin|exec|&&)|-\w{0,3}[ce]|#|>|\$|%)\s*$"
+)
+
+
+def _is_word_of_list(text: str, match: re.Match[str], window: str) -> bool:
+    """Whether the beginning of a call is a whole string among others: ``["eval(", "exec("]``."""
+    at = match.start() + len(match[0]) - len(match[0].lstrip())
+    return at > 0 and text[at - 1] in "\"'`" and window[:1] == text[at - 1] and _ENDS_QUOTE.match(window) is not None
+
+
+def _is_argument(source: Source, match: re.Match[str]) -> bool:
+    """Whether ``eval`` in a script is an argument of a program: ``browser eval "document.title"``."""
+    if not match[0].rstrip().endswith("eval"):
+        return False
+    number = source.line_at(match.start())
+    if source.language(number) not in _SHELL_LANGUAGES:
+        return False
+    return _BEFORE_COMMAND.search(source.text[source.text_starts[number] : match.start()]) is None
+
+
+_SHELL_LANGUAGES: Final = word_set("sh bash zsh ksh shell console bats")
+
+
+def _is_condition(match: re.Match[str], window: str) -> bool:
+    return match[0].lstrip().startswith("require") and _CONDITION.match(first_argument(window)) is not None
+
+
 def _is_definition(text: str, start: int) -> bool:
     return text[max(0, start - 12) : start].endswith(_DEFINED)
 
@@ -224,8 +276,8 @@ def _evaluated(window: str, followed: Followed, match: re.Match[str]) -> Content
     if TIMER.search(match[0]) is not None:  # its other arguments are numbers, and a function of the program is no text
         words = [name for name in words[:1] if name not in followed.functions]
     for name in words if followed.names else ():
-        known = followed.names.get(name)
-        if known is not None and known.holds_at(match.start()) and not _is_parameter(name, match):
+        known = followed.names.at(name, match.start())
+        if known is not None and not _is_parameter(name, match):
             return known
     for text in (*map(base, _STRING.findall(window)), *words) if followed.files else ():
         if text in followed.files:
@@ -233,8 +285,8 @@ def _evaluated(window: str, followed: Followed, match: re.Match[str]) -> Content
     return None
 
 
-#: A string of several words, and the names that are put into it.
-_SENTENCE = re.compile(r"[rRbBfFuU]{0,2}([\"'])(?=[^\"'\n]{1,100} )(?:(?!\1)[^\n]){1,400}\1")
+#: A string of several words or a path, and the names that are put into it.
+_SENTENCE = re.compile(r"[rRbBfFuU]{0,2}([\"'])(?=[^\"'\n]{1,100}[ /])(?:(?!\1)[^\n]){1,400}\1")
 _HOLE = re.compile(r"[$#]?\{[^{}\n]{1,80}\}|\$[A-Za-z_]\w{0,60}")
 
 
@@ -290,11 +342,11 @@ _AT_MARGIN = re.compile(r"\n\S")
 _PARAMETER: Final = r"\b(?:def|function)\b[^()\n]{{0,80}}\((?:[^()\n]{{0,120}}[\s,])?{}\b[^()\n]{{0,120}}\)"
 
 
-def _started(window: str, followed: Followed) -> ContentOrigin | None:
+def _started(window: str, followed: Followed, offset: int) -> ContentOrigin | None:
     """The origin of the first argument of a call that starts a program: a name, a file, or a script for an interpreter."""
     for name, is_file in arguments.runs(window):
         origin = (
-            (None if is_file else followed.names.get(name))
+            (None if is_file else followed.names.at(name, offset))
             or followed.files.get(base(name))
             or followed.files.get(f"{name}.py")
         )

@@ -19,7 +19,7 @@ _NAME: Final = r"[A-Za-z_$][\w$]{0,60}"
 #: A string, an interpreter's own path, or a name with its attributes, indices and calls without arguments.
 _TOKEN = re.compile(
     r"(?P<prefix>[rbufRBUF]{0,2})(?P<quote>\"\"\"|'''|[\"'`])(?P<string>.{0,600}?)(?P=quote)|(?P<self>sys\.executable|process\.execPath|process\.argv\[0\]|"
-    rf"os\.environ\.SHELL|process\.env\.SHELL)|(?P<name>{_NAME})(?:(?:\??\.(?P<last>{_NAME})|\[[^\[\]\n]{{0,40}}\])(?:\(\s{{0,3}}(?:[\"'][\w-]{{0,12}}[\"'])?\s{{0,3}}\))?){{0,4}}(?P<call>\()?|(?P<mark>[\[\](){{}},+%])",
+    rf"os\.environ\.SHELL|process\.env\.SHELL)|(?<!\w)(?P<name>{_NAME})(?:(?:\??\.(?P<last>{_NAME})|\[[^\[\]\n]{{0,40}}\])(?:\(\s{{0,3}}(?:[\"'][\w-]{{0,12}}[\"'])?\s{{0,3}}\))?){{0,4}}(?P<call>\()?|(?P<mark>[\[\](){{}},+%])",
     re.DOTALL,
 )
 #: A name inside a string: ``${body}``, ``{path!r}``, ``#{code}``, ``$file``.
@@ -154,6 +154,7 @@ def _words(window: str) -> tuple[list[str], str]:
                 skipped = arguments.end()
                 continue
             listed = listed or mark == "["
+            joined = joined and mark != "["  # ``cmd + [prompt]``: another word
             depth += 1
         elif mark in "])}":
             depth -= 1

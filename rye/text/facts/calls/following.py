@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from rye.limits import FACTS
 from rye.text.facts.calls.kinds import Kind
+from rye.text.facts.calls.scopes import Scopes
 from rye.text.facts.source import Source
 from rye.text.facts.tables import triggers, word_set
 
@@ -121,12 +122,38 @@ class ContentOrigin(NamedTuple):
 
     offset: int
     text: str
+    since: int = 0
     until: int = 0
-    """Up to which offset the name means this, if it is a function's parameter; 0 if it is not."""
+    """Between which offsets the name means this, if it belongs to a function or is its parameter; 0 if it means it everywhere."""
 
     def holds_at(self, offset: int) -> bool:
-        """Whether the name still means this at an offset."""
-        return not self.until or self.offset <= offset <= self.until
+        """Whether the name means this at an offset."""
+        return not self.until or self.since <= offset <= self.until
+
+
+class Meanings:
+    """What names hold, each by where it means that."""
+
+    def __init__(self) -> None:
+        self._origins: dict[str, list[ContentOrigin]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._origins)
+
+    def at(self, name: str, offset: int) -> ContentOrigin | None:
+        """What a name holds at an offset."""
+        return next((origin for origin in self._origins.get(name, ()) if origin.holds_at(offset)), None)
+
+    def keep(self, name: str, origin: ContentOrigin, offset: int) -> None:
+        """Keep what a name holds from a line at an offset on, unless that is known; what it means everywhere comes first."""
+        known = self._origins.setdefault(name, [])
+        here = next((other for other in known if other.holds_at(offset)), None)
+        if len(known) < FACTS.meanings and (here is None or (here.until and not origin.until)):
+            known.insert(len(known) if origin.until else 0, origin)
+
+    def replace(self, name: str, origin: ContentOrigin) -> None:
+        """Keep what a name holds from now on."""
+        self._origins.setdefault(name, []).insert(0, origin)
 
 
 class Followed:
@@ -134,7 +161,10 @@ class Followed:
 
     def __init__(self, source: Source, kind: Kind, sources: list[int], fetched: bool) -> None:
         self.kind = kind
-        self.names: dict[str, ContentOrigin] = {}
+        self.names = Meanings()
+        self._scopes = Scopes(source)
+        self._packed = False
+        """Whether the line that is read holds many statements."""
         self.files: dict[str, ContentOrigin] = {}
         self.folders: dict[str, ContentOrigin] = {}
         """Folders that an archive is unpacked into, by path or by name."""
@@ -145,7 +175,16 @@ class Followed:
         self._function = ""
         """The function that the lines being read belong to; a method's name begins with a dot."""
         if fetched and source.has(_SOCKET):
-            self.names["__socket__"] = ContentOrigin(0, "")
+            self.names.keep("__socket__", ContentOrigin(0, ""), 0)
+        self._handed_back = False
+        self._read_all(source, sources)
+        if self._handed_back:  # what a function above does with what it is given below
+            self._read_all(source, sources)
+        self._name_files(source.values)
+        if self.files:
+            self._hand_files_on(source.text)
+
+    def _read_all(self, source: Source, sources: list[int]) -> None:
         for raw, offset in zip(source.lines, source.text_starts, strict=False):
             at = bisect_left(sources, offset)
             here = at < len(sources) and sources[at] <= offset + len(raw)
@@ -172,9 +211,6 @@ class Followed:
                     self._read(raw, offset, here)
                 else:
                     self._read_packed(raw[: FACTS.piece_characters], offset, sources)
-        self._name_files(source.values)
-        if self.files:
-            self._hand_files_on(source.text)
 
     def _read_packed(self, line: str, offset: int, sources: list[int]) -> None:
         """Read a long line of packed code statement by statement: what stands in one says nothing about the others. A short name
@@ -182,13 +218,46 @@ class Followed:
         for match in _STATEMENT.finditer(line):
             start = offset + match.start()
             at = bisect_left(sources, start)
-            before = self.names.copy()
+            self._packed = True
             self._read(match[0], start, at < len(sources) and sources[at] < offset + match.end())
-            for name, origin in self.names.items():
-                if len(name) <= _SHORT and before.get(name) != origin and not origin.until:
-                    self.names[name] = origin._replace(until=origin.offset + FACTS.window_characters)
+            self._packed = False
 
-    def _unpack(self, line: str, origin: ContentOrigin) -> None:
+    def _keep(self, name: str, origin: ContentOrigin, offset: int) -> None:
+        """Keep what a name holds from a line at an offset on, in the function that the line belongs to."""
+        since = until = 0
+        if self._packed and len(name) <= _SHORT:
+            since, until = origin.offset, origin.offset + FACTS.window_characters
+        else:
+            scope = self._scopes.at(offset, name)
+            if scope is not None:
+                since, until = scope.first, scope.last
+        self.names.keep(name, origin._replace(since=since, until=until), offset)
+
+    def _hand_on(self, line: str, origin: ContentOrigin, offset: int) -> None:
+        """Keep what a function of the program is given: ``send(data)``, ``Thread(target=send, args=(data,))``."""
+        for match in islice(_MENTIONED.finditer(line), _MOST_DEFINITIONS):
+            for scope in self._scopes.by_name.get(match[1], ()) if not line.startswith(_DEFINES, match.start()) else ():
+                if scope.first <= offset < scope.last:
+                    continue
+                given = _split(line[match.end() :]) if match[2] else []
+                for at, parameter in enumerate(scope.parameters):
+                    if match[2] and not self._is_given(parameter, at, given, offset):
+                        continue
+                    if self.names.at(parameter, scope.first) is None:
+                        self._handed_back = self._handed_back or scope.first < offset
+                        self.names.keep(parameter, origin._replace(since=scope.first, until=scope.last), scope.first)
+
+    def _is_given(self, parameter: str, at: int, given: list[str], offset: int) -> bool:
+        """Whether a parameter gets something foreign by its place or its name, or nobody can tell."""
+        own = [text.partition("=")[2] for text in given if text.lstrip().startswith(f"{parameter}=")]
+        texts = own or [*given[at : at + 1], *(text for text in given[:at] if text.lstrip().startswith("*"))]
+        for text in texts:
+            whole = _WHOLE.fullmatch(text)
+            if self.kind.pattern.search(text) is not None or (whole is not None and self.names.at(whole[1], offset)):
+                return True
+        return False
+
+    def _unpack(self, line: str, origin: ContentOrigin, offset: int) -> None:
         """Keep the folder that an archive is unpacked into: a name, or a path."""
         if "xtract" in line or "unpack" in line or "tar." in line or "unzip" in line:
             for match in _UNPACKS.finditer(line):
@@ -196,7 +265,7 @@ class Followed:
                 if folder:
                     self.folders.setdefault(folder.rstrip("/"), origin)
                     if match[2]:
-                        self.names.setdefault(folder, origin)
+                        self._keep(folder, origin, offset)
 
     def _unpack_by_program(self, line: str) -> None:
         """Keep the folder that a started program unpacks a saved archive into: ``execSync("tar -xf x.tgz -C /tmp")``."""
@@ -231,24 +300,26 @@ class Followed:
             for braces in _BRACES.finditer(line) if "{" in line else ():
                 for name in NAMES.findall(braces[1]):
                     if name not in _COMMON or name == "headers":
-                        self.names.setdefault(name, origin)
+                        self._keep(name, origin, offset)
             for gathered in _GATHERS.finditer(line):
                 if gathered[1] not in _COMMON:
-                    self.names.setdefault(gathered[1], origin)
-            self._unpack(line, origin)
+                    self._keep(gathered[1], origin, offset)
+            self._unpack(line, origin, offset)
             several = _SEVERAL.search(line) if "," in line and "=" in line else None
             name = (several[1] or several[2]) if several is not None else ""
             if name and name not in _COMMON:
-                self.names.setdefault(name, origin)
-            self._assign(line, origin, found)
+                self._keep(name, origin, offset)
+            self._assign(line, origin, found, offset)
             if found is not None and found[0].startswith("except"):
                 raised = re.search(rf"\bas\s+({_NAME})\s*:", line)
                 if raised is not None:  # the body of an error is what the server sent
-                    self.names[raised[1]] = origin
-            if self._function and (self._function not in self.names) and _RETURNS.search(line) is not None:
-                self.names[self._function] = origin._replace(until=0)
+                    self.names.replace(raised[1], origin)
+            if self._function and self._function not in self.functions and _RETURNS.search(line) is not None:
+                self.names.keep(self._function, origin._replace(since=0, until=0), offset)
                 self.functions.add(self._function)
             self._write(line, origin)
+            if self._scopes.by_name:
+                self._hand_on(line, origin, offset)
         if len(self._handles) < _MOST_HANDLES:
             self._keep_temporary(line)
         if (
@@ -279,18 +350,19 @@ class Followed:
         if not (self.names or self.files):
             return None
         for name in NAMES.findall(line):
-            origin = self.names.get(name)
-            if origin is not None and origin.holds_at(offset):
+            origin = self.names.at(name, offset)
+            if origin is not None:
                 return origin
         for name in _METHODS.findall(line):
-            if name in self.names:
-                return self.names[name]
+            origin = self.names.at(name, offset)
+            if origin is not None:
+                return origin
         for text in _STRINGS.findall(line) if self.files else ():
             if base(text) in self.files:
                 return self.files[base(text)]
         return None
 
-    def _assign(self, line: str, origin: ContentOrigin, found: re.Match[str] | None) -> None:
+    def _assign(self, line: str, origin: ContentOrigin, found: re.Match[str] | None, offset: int) -> None:
         for match in _ASSIGNED.finditer(line):
             name = next((group for group in match.groups() if group), "")
             behind = (
@@ -300,11 +372,11 @@ class Followed:
                 and "+=" not in match[0]  # a name that gathers what a callback is given
             )
             if name and not behind and name not in _COMMON:
-                is_parameter = _FIRST_PARAMETER <= (match.lastindex or 0) <= _LAST_PARAMETER
-                until = origin.offset + FACTS.window_characters if is_parameter else 0
-                known = self.names.get(name)
-                if known is None or not known.holds_at(origin.offset) or (known.until and not until):
-                    self.names[name] = origin._replace(until=until)
+                if _FIRST_PARAMETER <= (match.lastindex or 0) <= _LAST_PARAMETER:
+                    until = origin.offset + FACTS.window_characters
+                    self.names.keep(name, origin._replace(since=origin.offset, until=until), origin.offset)
+                else:
+                    self._keep(name, origin, offset)
 
     def _write(self, line: str, origin: ContentOrigin) -> None:
         for call in islice(_WRITES_COMPUTED.finditer(line), _MOST_WRITES):
@@ -343,6 +415,13 @@ class Followed:
                 self.files.setdefault(name, self.files[base(value)])
 
 
+#: A function that a line calls, or hands to another one together with what it is given.
+_MENTIONED: Final = re.compile(r"(?<!\w)([A-Za-z_]\w{0,60})\b[ \t]*(?:(\()|(?=,))")
+#: An argument that is a name, with what is taken out of it. A list or a text holds it beside other things.
+_WHOLE: Final = re.compile(
+    rf"\s*(?:\w{{1,60}}\s?=\s?)?\*{{0,2}}({NAME})(?:\.\w{{1,60}}|\[[^\[\]\n]{{1,60}}\]|\([^()\n]{{0,60}}\)){{0,6}}\s*"
+)
+_DEFINES: Final = ("def ", "async def ", "class ")
 DEFINITION: Final = re.compile(
     r"\b(?:def|function)\s+([A-Za-z_$][\w$]{0,60})\s*\((?P<parameters>[^()\n]{1,200}(?:\([^()\n]{0,100}\)[^()\n]{0,100}){0,3})\)|"
     r"\b(?:const|let|var)\s+([A-Za-z_$][\w$]{0,60})\s*=\s*(?:async\s*)?\(?(?P<others>[\w$, ]{1,100})\)?\s*=>|"
@@ -379,6 +458,11 @@ def _split(arguments: str) -> list[str]:
             continue
         parts[-1] += character
     return parts
+
+
+def first_argument(window: str) -> str:
+    """The first argument of a call, given the text behind its parenthesis."""
+    return _split(window)[0]
 
 
 def base(path: str) -> str:

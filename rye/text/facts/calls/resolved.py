@@ -109,7 +109,7 @@ def resolved(source: Source) -> Source:
     if known is None:
         text = _resolved(source)
         known = source if text == source.text else Source(source.path, text, source.files)
-        known.run_lines = source.run_lines
+        known.run_lines, known.original = source.run_lines, source.original
         source.kept["resolved"] = known.kept["resolved"] = known.kept["spelled"] = known
     return known
 

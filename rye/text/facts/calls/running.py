@@ -34,6 +34,8 @@ PASSED: Final = r"(?:\(\s?0\s?,\s?)?(?:eval|exec|Function)\s*[,)]"
 """An evaluating function that is handed to another one, which calls it with what it has: ``.then(eval)``, ``target=exec``."""
 _BUILTINS: Final = r"__import__\([\"']builtins[\"']\)"
 _ADDRESS: Final = r"(?=[\"'](?:https?:|data:|php://(?!std|memory|temp|output)|phar:|expect:))"
+#: In a statement of PHP: a sentence that says ``include 'https://…'`` goes on without a semicolon.
+_INCLUDED: Final = r"(?=[\"'](?:https?:|data:|php://(?!std|memory|temp|output)|phar:|expect:)[^\"'\n]{0,400}[\"']?\s*(?:[;)]|\?>|\.\s*[$\"']|\n|$))"
 _EVALUATES: Final = (
     # in several languages
     rf"(?<![\w.$])(?:await\s+)?(?:(?:{'|'.join(_OWNERS)})(?:\.|\[[\"']))?(?:{'|'.join(_FUNCTIONS)})(?:[\"']\])?\s*(?:\?\.)?\(",
@@ -63,11 +65,11 @@ _EVALUATES: Final = (
     r"\bnew\s+vm\.Script\s*\(",
     r"(?<![\w.$])importScripts\s*\(",
     r"\bnew\s+Worker\s*\(",
-    r"(?<![\w.$])(?:setTimeout|setInterval)\s*\(\s*(?=[a-z_]\w*\s*[,(.])",
+    r"(?<![\w.$])(?:setTimeout|setInterval)\s*\(\s*(?!(?:async|function)\b)(?=[a-z_]\w*\s*[,(.])",
     r"(?<![\w.$])import\s*\(\s*(?=[\"'`]data:)",
     # PHP, and Ruby's ``require``
     r"\bcall_user_func(?:_array)?\(\s*(?=[\"'](?:eval|assert|system|exec))",
-    rf"(?<![\w.$])(?:require|include)(?:_once)?\s*\(?\s*{_ADDRESS}",
+    rf"(?<![\w.$])(?:require|include)(?:_once)?\s*\(?\s*{_INCLUDED}",
     # Lua
     r"(?<![\w.$:])(?:loadstring|dofile)\s*\(",
     r"(?<![\w.$:])load\s*\(\s*(?=[A-Za-z_])",

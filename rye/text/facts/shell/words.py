@@ -133,6 +133,8 @@ def _without_escapes(text: str) -> str:
         if "printf" in text:
             text = _FORMAT_END.sub(r"\1", text)
         text = _LINE_END_WORD.sub("newline", text)
+    elif "\\r" in text or "\\t" in text:
+        text = _LINE_END_WORD.sub("newline", text)
     return text.replace("\\n", " ; ").replace('\\"', '"').replace("\\'", "'").replace("\\|", "|")
 
 

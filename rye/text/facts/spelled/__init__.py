@@ -44,6 +44,7 @@ def spelled(source: Source) -> Source:
         text = _spelled(source)
         known = source if text == source.text else Source(source.path, text, source.files)
         known.run_lines, known.saved = source.run_lines, source.saved
+        known.original = source.original
         source.kept["spelled"] = known.kept["spelled"] = known
     return known
 
@@ -62,6 +63,7 @@ def filled(source: Source) -> Source:
                 lines[number] = names.filled_in(lines[number], 0)
             text = _where_it_matters(source, "\n".join(lines))
             known = source if text == source.text else Source(source.path, text, source.files)
+        known.original = source.original
         source.kept["filled"] = known.kept["filled"] = known
     return known
 

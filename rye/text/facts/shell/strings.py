@@ -1,0 +1,70 @@
+"""Which lines of a script begin inside a string: ``perl -ne '`` in one line, and ``' "$file"`` some lines below.
+
+The rules read a script line by line. What a line begins with is a command, unless a string of several lines is still open there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+_HEREDOC: Final = re.compile(r"<<-?[ \t]*(?:\\?([A-Za-z_]\w{0,40})|'([^'\n]{1,40})'|\"([^\"\n]{1,40})\")")
+_COMMENT: Final = re.compile(r"(?:^|(?<=[\s;&|(]))#[^\n]*")
+_MARKS: Final = re.compile(r"\\.|\$?['\"]|\$\(|[()#]|<<-?(?!<)")
+
+
+class Opened(NamedTuple):
+    """The line (from 0) that opens the string in which a line begins, and what stands before the string there."""
+
+    line: int
+    before: str
+
+
+def open_strings(lines: Sequence[str]) -> dict[int, Opened]:
+    """The lines (from 0) of a script that begin inside a string. A substitution in a string is a script of its own."""
+    found: dict[int, Opened] = {}
+    stack: list[str] = []
+    opened = Opened(0, "")
+    until = ""
+    for number, line in enumerate(lines):
+        if until:
+            until = "" if line.strip() == until else until
+            continue
+        if stack and stack[-1] != "(":
+            found[number] = opened
+        at = 0
+        while (match := _MARKS.search(line, at)) is not None:
+            mark, at = match[0], match.end()
+            top = stack[-1] if stack else ""
+            if top == "'":
+                closes = line.find("'", match.start())
+                if closes < 0:
+                    break
+                stack.pop()
+                at = closes + 1
+            elif mark[0] == "\\":
+                continue
+            elif mark in ('"', '$"'):
+                if top == '"':
+                    stack.pop()
+                else:
+                    stack.append('"')
+                    opened = Opened(number, line[: match.start()])
+            elif mark == "$(" and top:
+                stack.append("(")
+            elif top == '"':
+                continue
+            elif mark in ("'", "$'"):
+                stack.append("'")
+                opened = Opened(number, line[: match.start()])
+            elif mark in ("(", "$(") and top == "(":
+                stack.append("(")
+            elif mark == ")" and top == "(":
+                stack.pop()
+            elif mark == "#" and _COMMENT.match(line, match.start()) is not None:
+                break
+            elif mark.startswith("<<"):
+                heredoc = _HEREDOC.match(line, match.start())
+                until = next(filter(None, heredoc.groups())) if heredoc is not None else until
+    return found
