@@ -87,8 +87,8 @@ _DECODERS: Final = (
     Decoder(
         word_set("tr"),
         re.compile(
-            r"^(?:-[cCst]{1,3}\x00)?(?!(?:\[:(?:upper|lower):\]|\[?(?:A-Z|a-z)\]?)\x00(?:\[:(?:upper|lower):\]|\[?(?:A-Z|a-z)\]?)(?:$|\x00))(?!newline|space)(?=[^\x00]*[^\s\x00\\;,:\"'0-9])[^\x00]+\x00(?!newline)(?=[^\x00]*[A-Za-z/|$])[^\x00]+|"
-            r"^-[a-z]*d[a-z]*\x00(?!newline)(?=[^\x00]*[A-Za-z#@%~^_.+!?=*-])[^\x00]+"
+            r"^(?!-[a-z]*d)(?:-[cCst]{1,3}\x00)?(?!(?:\[:(?:upper|lower):\]|\[?(?:A-Z|a-z)\]?)\x00(?:\[:(?:upper|lower):\]|\[?(?:A-Z|a-z)\]?)(?:$|\x00))(?!newline|space)(?=[^\x00]*[^\s\x00\\;,:\"'0-9])[^\x00]+\x00(?!newline)(?=[^\x00]*[A-Za-z/|$])[^\x00]+|"
+            r"^-[a-z]*d[a-z]*\x00(?!newline|\[:(?:space|blank|cntrl|digit):\](?:$|\x00))(?=[^\x00]*[A-Za-z#@%~^_.+!?=*-])[^\x00]+"
         ),
         piped=True,
     ),

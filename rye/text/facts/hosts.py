@@ -1,7 +1,8 @@
 """``host``: host and port of each address. A public IP address is an alarm, because it has no owner's name.
 
-Four numbers of which nothing says that they are an address (no scheme, no port, no program that reaches hosts) are a caution:
-most are numbers of sections, classes or versions.
+It is an alarm where something reaches it: with a scheme, as an argument of a program that reaches hosts, in a call that connects,
+or as what a program calls its server. Elsewhere (a packet in a diagram, what a command prints, a sample of data, the number of a
+section) it is a caution.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ _RESOLVERS: Final = word_set(
 )
 """Public resolvers. Everybody knows whose they are, so asking them for a name is a caution; sending them anything else is not."""
 _ASKS = word_set("ping")
+_ASKS_BY_OPTION = word_set("--dns-servers --dns-ipv4-addr --dns --dns-server --nameserver")
 _ASKED = re.compile(r"/(?:dns-query|resolve)\b")
 """The path under which a resolver answers over HTTPS."""
 _ASKED_PORTS: Final = word_set("53 853")
@@ -49,14 +51,33 @@ _NAMES_RESOLVER = re.compile(
     re.IGNORECASE,
 )
 _PREFIX = re.compile(r"/(?:3[0-2]|[12]?\d)(?![\w/.])")
-#: Somebody is told to reach what follows, or it is a value: in quotes, after ``=``.
-_REACHED = re.compile(
-    r"\b(?:connect\w*|reach|send\w*|post|upload|download|fetch|get|open|visit|browse|tunnel|forward|ping|dial|listen|bind|"
-    r"ip|ips|addr|address\w*|host\w*|server\w*|endpoint|c2|dns|resolvers?|nameservers?|proxy|gateway|remote|relay|beacon|"
-    r"exfiltrat\w*)\b(?:(?:[^\w(]{1,8}\w{1,20}){0,3}[^\w(]{0,8}|\W{0,3}\()$|(?:@|(?P<quote>[\"'`]|[=:]\s?[\"'`]?))$",
+#: A call that reaches its argument.
+_CONNECTS = re.compile(
+    r"(?<![A-Za-z])(?:\w{0,30}(?:connect\w{0,20}|Connect\w{0,20}|[dD]ial\w{0,12}|[sS]ocket|Socket\w{0,12}|Client)|sendto|open_connection|fsockopen|"
+    r"stream_socket_client|urlopen|fetch|(?:requests|axios|http|https)\.\w{1,12})[!?]?\([^()\n]{0,40}\(?[^()\n]{0,40}$"
+)
+#: What a program calls a place that it reaches.
+_IS_SERVER = re.compile(
+    r"(?<![A-Za-z])\w{0,30}(?:hosts?|servers?|c2|endpoint|remote|proxy|relay|beacon|callback|listener|collector|upload_?to|target)"
+    r"(?:_?(?:ip|addr|address|host|name|url))?[\"'\]]{0,2}"
+    r"[ \t]{0,8}(?::[ \t]?\w{1,20})?[ \t]{0,8}(?::=|=>|[=:(])[ \t]{0,4}[\"'`(\[]{0,2}$",
     re.IGNORECASE,
 )
+#: Somebody is told to reach what follows.
+_TOLD = re.compile(
+    r"(?:^|[.:;,!?*>|`-]|\b(?:to|must|should|please|then|and|now|always|will|can|you))[ \t]*"
+    r"(?:connect|reach|send|post|upload|download|fetch|open|visit|browse|tunnel|forward|dial|exfiltrate|report|deliver|submit|"
+    r"proxy)\b[^\n.!?()]{0,60}(?:\b(?:to|from|at|with|via|through|on)\b[^\n.!?()]{0,12}|[^\w()]{1,3})$",
+    re.IGNORECASE,
+)
+_COMMENT = re.compile(r"(?:^|\s)(?://|#|--|;|<!--|\*)\s")
+#: Blocks whose lines are printed or drawn, not run.
+_SHOWN: Final = word_set("text txt plain plaintext output log console diff mermaid ascii")
 _TAKE_HOSTS = triggers("nc ssh ping curl wget")
+#: Options whose value is a number, not a host.
+_COUNTED = re.compile(
+    r"--[a-z-]*(?:max|limit|size|time|timeout|retry|delay|speed|rate|bytes|redirs|port|pid|id)[a-z-]*|-[myYCrzc]"
+)
 _FILES = word_set(
     "sh py js ts md txt json yaml yml toml zip gz tgz tar xz bz2 html htm xml csv exe bin deb rpm pdf png jpg "
     "log conf cfg ps1 rb pl whl jar pem key sql c h go rs lock out dmg pkg apk img iso bat db"
@@ -76,8 +97,16 @@ def find(source: Source) -> Iterator[RuleMatch]:
                     if (value, number) not in seen:
                         seen.add((value, number))
                         found = _found(host, value, number, column)
-                        asks = host in _RESOLVERS and shell.program(command.words[0].text) in _ASKS
+                        asks = host in _RESOLVERS and any(
+                            shell.program(text) in _ASKS or text in _ASKS_BY_OPTION for text in command.texts()
+                        )
                         yield found._replace(level=CAUTION) if found.level and asks else found
+    for line in source.lines_of_bytes(b"@"):
+        for match in _SCP.finditer(text, starts[line], starts[line + 1]):
+            host, _ = addresses.host_and_port(match[1])
+            if host and (host, line) not in seen:
+                seen.add((host, line))
+                yield _found(host, host, line, match.start() - starts[line])
     for address in source.addresses:
         line = source.line_at(address.start)
         key = (address.value, line)
@@ -87,30 +116,36 @@ def find(source: Source) -> Iterator[RuleMatch]:
             before = text[max(starts[line], address.start - _LEAD) : address.start]
             if found.level and _is_asked(address, before, text[address.end : address.end + _BEHIND]):
                 found = found._replace(level=CAUTION)
-            elif address.bare and found.level:
-                found = found._replace(level=_bare_level(address.host, before, text[address.end : address.end + 4]))
-                if address.host in _RESOLVERS and found.level and before.endswith("`") and not source.is_code(line):
-                    found = found._replace(level=CAUTION)
+            elif found.level and address.text[0].isdigit():
+                found = found._replace(level=_bare_level(source, address, line))
             yield found
-    for line in source.lines_of_bytes(b"@"):
-        for match in _SCP.finditer(text, starts[line], starts[line + 1]):
-            host, _ = addresses.host_and_port(match[1])
-            if host and (host, line) not in seen:
-                seen.add((host, line))
-                yield _found(host, host, line, match.start() - starts[line])
 
 
-def _bare_level(host: str, before: str, after: str) -> str:
-    """The level of a public address that stands alone: four numbers are an address if somebody is to reach it.
+def _bare_level(source: Source, address: addresses.Address, line: int) -> str:
+    """The level of a public address without a scheme: an alarm if the line reaches it.
 
     A prefix (``203.0.112.0/20``) is a network, not a place that something is sent to.
     """
-    if _PREFIX.match(after):
+    starts = source.text_starts
+    if address.bare and _PREFIX.match(source.text, address.end):
         return ""
-    reached = _REACHED.search(before)
-    if reached is None or (reached["quote"] is not None and _counts(host)):
+    before = source.text[max(starts[line], address.start - _LEAD) : address.start]
+    if source.original is not source and address.host not in source.original.text and not _counts(address.host):
+        return ALARM  # no string of the file has it as a whole
+    if _COMMENT.search(source.text[starts[line] : address.start][-_COMMENTED:]) is not None:
         return CAUTION
-    return ALARM
+    language = source.language(line)
+    if not source.is_code(line) or (source.markdown and (not language or language in _SHOWN)):
+        return ALARM if address.host not in _RESOLVERS and _TOLD.search(before) is not None else CAUTION
+    if _CONNECTS.search(before) is not None:
+        return ALARM
+    quoted = before.endswith(("'", '"', "`"))
+    if address.host in _RESOLVERS or (quoted and _counts(address.host)):
+        return CAUTION
+    return ALARM if _IS_SERVER.search(before) is not None else CAUTION
+
+
+_COMMENTED: Final = 400
 
 
 def _is_asked(address: addresses.Address, before: str, after: str) -> bool:
@@ -139,9 +174,11 @@ def _arguments(command: shell.Command) -> Iterator[tuple[str, str, int]]:
     index = next((at for at, name in enumerate(names) if name in _NETWORK_WORDS), -1)
     before = ""
     for word in command.words[index + 1 :] if index >= 0 else ():
-        label, before = before.endswith(":"), word.text
+        label = before.endswith(":")
+        counts = _COUNTED.fullmatch(before) is not None and word.text.isdigit()
+        before = word.text
         text = word.text.strip("[](),\"'").rstrip(".,;:!?")
-        if "://" in text or text.startswith(("-", "/", ".", "$", "~")) or (label and "." not in text):
+        if counts or "://" in text or text.startswith(("-", "/", ".", "$", "~")) or (label and "." not in text):
             continue  # ``{"chat_id": 123456789}`` has a number, not an address
         host, port = _named(text, names[index]) or _numbered(text)
         if host:
