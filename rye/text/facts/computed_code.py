@@ -224,7 +224,7 @@ def _in_calls(source: Source) -> Iterator[RuleMatch]:
     before = Near(source)
     for match in evaluates:
         number = source.line_at(match.start())
-        if number in source.run_lines or not source.is_code(number):
+        if number in source.run_lines or not source.is_code(number) or calls.is_no_call(source, match):
             continue
         only = _EXECUTES if source.language(number) in _PYTHON else _CONSTRUCTS
         if not (_EVALUATES.search(match[0]) or only.search(match[0]) or _BY_NAME.match(match[0])):

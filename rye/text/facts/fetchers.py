@@ -20,7 +20,7 @@ _OUTPUT: Final = word_set("-o --output -O --output-document -outfile -destinatio
 _FORMATS: Final = word_set("json yaml table text csv tsv wide name jsonl xml")
 _LONG_OUTPUT: Final = word_set("--output --output-document --out")
 _SHORT_OUTPUT = re.compile(r"-[A-Za-z]*o")
-_CURL_REMOTE_NAME = re.compile(r"--remote-name(?:-all)?|-[A-Za-z]*O[A-Za-z]*")
+_CURL_REMOTE_NAME = re.compile(r"--remote-name(?:-all)?|-[#0-9afgijklnpqsvBGIJLMNRSV]*O[A-Za-z]*")
 _WGET_OUTPUT = re.compile(r"-[A-Za-z]*O-?")
 _CODE = re.compile(
     r"urlopen|requests\.(?:get|post)|urllib|httpx\.|fetch\(|https?\.get|axios|file_get_contents|open-uri|"
@@ -216,7 +216,7 @@ _FETCHERS: Final = (
     Fetcher(word_set("glab"), re.compile(r"(?:^| )(?:api|snippet) ")),
     Fetcher(word_set("sftp"), re.compile(":"), _copied),
     Fetcher(word_set("scp rsync"), re.compile(r"(?:^| )[\w.@${}-]{2,}:\S+(?: \S+)*? (?![\w.@${}-]{2,}:)\S+$"), _copied),
-    Fetcher(word_set("ssh"), re.compile(r"(?:^| )(?!-)[\w.-]*[@.\w][\w.-]* (?!-)\S")),
+    Fetcher(word_set("ssh"), re.compile(r"(?:^| )(?!-)[\w.-]*[@.\w][\w.-]* (?!-)\S"), spelled="ssh"),
     Fetcher(
         word_set("gh"),
         re.compile(r"(?:^| )(?:api|gist view|release download) |://"),

@@ -22,6 +22,8 @@ from rye.text.facts.source import Line, Origin, RuleMatch, Source, Sources
 from rye.text.facts.tables import triggers, word_set
 
 _DRIVE = re.compile(r"[A-Za-z]:/")
+#: What a container sees of a machine's folder (``./data:/var/lib/x``), and a place on another machine (``host:/srv``).
+_VOLUME = re.compile(r"(?:[.~/$][^:\s]{0,200}|[\w.-]{2,80}):/[^:\s/][^:\s]{0,200}(?::\w{1,8})?")
 _NAME = re.compile(r"\$(?:\{?(?:env:)?)([A-Za-z_]\w{0,80})")
 _ASSIGNS = re.compile(r"(?:\$(?:env:)?)?([A-Za-z_]\w{0,80})\+?=")
 _TOKENS = re.compile(r"\.?[A-Za-z_0-9][\w.-]*")
@@ -41,7 +43,7 @@ _INTO_SHORT = re.compile(r"-[a-z]{0,6}C")
 _BIN = re.compile(r"(?:^|/)s?bin/[^/]*$")
 #: A mode of ``chmod`` that lets nobody execute the file.
 _NOT_EXECUTABLE = re.compile(r"0?[0246]{3}|[ugoa]*[+=][rw]+|[ugoa]*-[rwxst]+")
-_PROGRAM_SUFFIXES: Final = (".exe", ".bat", ".cmd", ".ps1", ".msi", ".hta", ".vbs")
+_PROGRAM_SUFFIXES: Final = (".exe", ".bat", ".cmd", ".ps1", ".msi", ".hta", ".vbs", ".command", ".app", ".run")
 _SCRIPT_SUFFIXES: Final = (".sh", ".py", ".js", ".ps1", ".exe")
 _IGNORED_FILES: Final = frozenset(("-", "null", "stdin", "stdout", "stderr", ""))
 #: Languages whose backquotes run nothing: a template, a name, an escape.
@@ -634,10 +636,34 @@ class Flow:
         """Whether backquotes on this line run what they enclose."""
         return line.code and self.source.language(line.first) not in _PLAIN_BACKQUOTES
 
+    def _is_explained(self, command: shell.Command, index: int) -> bool:
+        """Whether a name is followed by words in parentheses, which no command is: ``- jq (reads JSON)``."""
+        after = command.words[index + 1 : index + 2]
+        return bool(after) and after[0].text == "$()" and [child.opened for child in after[0].children] == ["("]
+
+    def _is_place(self, word: shell.Word, name: str, line: Line) -> bool:
+        """Whether a path in a sentence is a place and not a program: neither its name nor a word before says that it is run."""
+        text = word.text
+        if _TELLS_TO_START.search(line.text[max(0, word.start - _TOLD) : word.start]) is not None:
+            return False
+        if text.startswith("./") or name in self.ready or "/" not in text:
+            return False
+        return not text.lower().endswith((*_PROGRAM_SUFFIXES, *_SCRIPT_SUFFIXES)) and _BIN.search(text) is None
+
+    def _opens(self, text: str, line: Line) -> bool:
+        """Whether a word is a program that starts the next one. With a capital letter it is the first word of a sentence."""
+        if shell.program(text) not in _OPENERS:
+            return False
+        return text[:1].islower() or "-" in text or self.source.language(line.first) in _POWERSHELL | _BATCH
+
     def _starts(self, command: shell.Command, index: int, line: Line) -> None:
         """Report a file started by its path, through a variable, by ``start`` or ``open``, or by PowerShell's ``&``."""
         word = command.words[index]
         name = shell.program(word.text)
+        if _VOLUME.fullmatch(word.text) is not None or self._is_explained(command, index):
+            return
+        if not line.code and self._is_place(word, name, line):
+            return
         if ("://" in word.text and not _DRIVE.match(word.text)) or _ENDS_LIST.fullmatch(word.text) is not None:
             return
         by_name = (
@@ -653,7 +679,7 @@ class Flow:
                 option.startswith("-exec") and target.startswith("{}") for option, target in pairwise(command.texts())
             ):
                 self._each(command, line)
-        elif any(shell.program(other.text) in _OPENERS for other in command.words[: index + 1]):
+        elif any(self._opens(other.text, line) for other in command.words[: index + 1]):
             for other in command.words[index:]:
                 if "://" in other.text and not _DRIVE.match(other.text):
                     continue  # a page that is shown

@@ -100,6 +100,7 @@ def find(source: Source) -> Iterator[RuleMatch]:
                         asks = host in _RESOLVERS and any(
                             shell.program(text) in _ASKS or text in _ASKS_BY_OPTION for text in command.texts()
                         )
+                        asks = asks or _is_version(command, value, at)
                         yield found._replace(level=CAUTION) if found.level and asks else found
     for line in source.lines_of_bytes(b"@"):
         for match in _SCP.finditer(text, starts[line], starts[line + 1]):
@@ -162,6 +163,15 @@ def _is_asked(address: addresses.Address, before: str, after: str) -> bool:
 def _counts(host: str) -> bool:
     """Whether four numbers could as well count sections or versions: ``"3.2.17.0"`` in quotes is rarely an address."""
     return host not in _NEVER_SECTIONS and all(int(part) <= _MOST_SECTIONS for part in host.split("."))
+
+
+def _is_version(command: shell.Command, value: str, at: int) -> bool:
+    """Whether an argument is two or three small numbers and nothing else: ``curl 8.19.0`` is more likely a version of it."""
+    word = next((word.text for word in command.words if word.start == at), "").strip("[](),\"'").rstrip(".,;:!?")
+    return _VERSION.fullmatch(word) is not None
+
+
+_VERSION = re.compile(r"\d{1,3}\.\d{1,3}(?:\.\d{1,3})?")
 
 
 def _found(host: str, value: str, line: int, column: int) -> RuleMatch:

@@ -55,6 +55,9 @@ _SENTENCE: Final = ".,;:!?)*_\u2026\u3002\u201d\u00bb"
 _FILE = re.compile(r"[\w~$%{}./:@+-]*[./][\w$}]")
 
 
+_ASKED: Final = frozenset(("-v", "-V"))
+
+
 def is_interpreter(word: str) -> bool:
     """Whether the word names a program that runs text."""
     name = shell.program(word)
@@ -72,6 +75,10 @@ def position(command: shell.Command) -> int:
     if index < 0:
         return -1
     texts = command.texts()
+    if index > 0 and texts[index - 1] in _ASKED and "command" in texts[:index]:
+        return -1  # ``command -v python3`` only says where it is
+    if shell.program(texts[index]) == "eval" and _computes(command.words[index + 1 : index + 2]):
+        return -1  # a step of a search, which names what it computes: ``| eval x=if(…)``
     if is_interpreter(texts[index]) or is_expression(texts[index]):
         return index
     if any(shell.program(text) in _CARRIERS for text in texts[: index + 1]):
@@ -79,6 +86,17 @@ def position(command: shell.Command) -> int:
             if is_interpreter(texts[at]):
                 return at
     return -1
+
+
+def _computes(words: list[shell.Word]) -> bool:
+    """Whether a word is a name that gets the value of a function (``x=if(…)``), which no shell has."""
+    return any(
+        _COMPUTES.fullmatch(word.text) is not None and [child.opened for child in word.children] == ["("]
+        for word in words
+    )
+
+
+_COMPUTES: Final = re.compile(r"\w{1,60}=[A-Za-z_]\w{0,40}")
 
 
 def runs_stdin(command: shell.Command) -> bool:

@@ -23,7 +23,7 @@ from rye.text.facts.shell import plain, shown
 from rye.text.facts.source import Origin, RuleMatch, Source
 from rye.text.facts.tables import word_set
 
-__all__ = ["DECODED", "FETCHED", "Kind", "evaluating", "find", "sources_in", "starts", "window_of"]
+__all__ = ["DECODED", "FETCHED", "Kind", "evaluating", "find", "is_no_call", "sources_in", "starts", "window_of"]
 
 _STRING = re.compile(r"[\"'`]([^\"'`\n]{1,300})[\"'`]")
 _RECORDS: Final = word_set("json jsonl ndjson csv tsv")
@@ -73,14 +73,12 @@ def _find(
             saved.setdefault(name, Origin(place.text, source.line_at(place.offset), 0))
     reported: set[int] = set()
     for match in evaluates:
-        if match.start() in reported or _is_definition(source.text, match.start()):
+        if match.start() in reported or is_no_call(source, match):
             continue
         window = window_of(source.text, match.end())
         begin = match.end()
-        if _is_word_of_list(source.text, match, window) or _is_argument(source, match):
-            continue
         whole = window
-        if _MAKES_WORKER.search(match[0]) is not None:
+        if _TAKES_FIRST.search(match[0]) is not None:
             window = first_argument(window)
         if _PASSED.match(window):
             begin = source.text_starts[source.line_at(match.start())]
@@ -211,15 +209,24 @@ _LOADS_PACKAGE = re.compile(r"\s*(?:require|import)\s*\(\s*([\"'`])(?:node:)?[a-
 _LOOKED_AT: Final = 120
 
 
-#: What a worker runs is its first argument; another one of the name takes a function behind the name of a queue.
-_MAKES_WORKER = re.compile(r"\bWorker\s*\($")
+#: What a worker, ``eval`` and ``exec`` run is the first argument: the others are names, or a function behind the name of a queue.
+_TAKES_FIRST = re.compile(r"(?:\bWorker|(?<![\w.])(?:exec|eval))\s*\($")
 #: A condition that a contract requires: ``require(a < b, "…")``.
 _CONDITION = re.compile(r"[^=!<>?|&]{1,120}(?:[<>]=?|[!=]==?)[^=>?|&]")
 _ENDS_QUOTE = re.compile(r"\s*[\"'`]\s*[,\])}]")
 #: What stands before a command of a shell. Its own ``eval`` is a word of another program elsewhere.
+#: A step of a search, which names what it computes: ``| eval x=if(…)``.
+_COMPUTES = re.compile(r"\w{1,60}\s?=\s?\w{1,20}\(|\w{1,60}\s?=\s?[\w.\"]{1,60}\s?[-+*/.]")
 _BEFORE_COMMAND = re.compile(
     r"(?:^|[;&|(){}`\"'!=$]|\b(?:then|do|else|if|elif|while|until|time|sudo|command|builtin|exec|&&)|-\w{0,3}[ce]|#|>|\$|%)\s*$"
 )
+
+
+def is_no_call(source: Source, match: re.Match[str]) -> bool:
+    """Whether what looks like a call that evaluates is a definition, a word in a list, or another program's word."""
+    if _is_definition(source.text, match.start()) or _is_argument(source, match):
+        return True
+    return _is_word_of_list(source.text, match, source.text[match.end() : match.end() + _LOOKED_AT])
 
 
 def _is_word_of_list(text: str, match: re.Match[str], window: str) -> bool:
@@ -233,6 +240,9 @@ def _is_argument(source: Source, match: re.Match[str]) -> bool:
     if not match[0].rstrip().endswith("eval"):
         return False
     number = source.line_at(match.start())
+    before = source.text[source.text_starts[number] : match.start()]
+    if before.rstrip().endswith("|") and _COMPUTES.match(source.text, match.end()) is not None:
+        return True
     if source.language(number) not in _SHELL_LANGUAGES:
         return False
     return _BEFORE_COMMAND.search(source.text[source.text_starts[number] : match.start()]) is None

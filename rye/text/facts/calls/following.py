@@ -109,6 +109,12 @@ _ARGUMENT: Final = 400
 _INTO: Final = word_set("-c -d --directory -destinationpath")
 _SOCKET: Final = triggers(("recv_into",))
 _MOST_HANDLES: Final = 64
+_STARTERS: Final = (
+    r"(?:(?:ba|z|da|k|c|tc|fi)?sh|python[\d.]*|pypy\d?|node(?:js)?|deno|bun|perl|ruby|php|lua|rscript|osascript|powershell|pwsh|cmd|"
+    r"eval|sudo|doas|su|env|nohup|exec|setsid|nice|time|timeout|xargs|parallel|find|fd|ssh|docker|podman|nerdctl|kubectl|oc|lxc|"
+    r"chroot|nsenter|wsl|start|open|call|make|uv|uvx|npx|bunx|pipx|tsx|java|mono|wine|dotnet|awk|gawk|sed|tclsh|expect|screen|tmux|at|"
+    r"watch|script|git|tar|zip|rsync|busybox|command|runuser|systemd-run|ld|crontab)"
+)
 
 
 _PACKED: Final = 1_000
@@ -170,8 +176,13 @@ class Followed:
         """Folders that an archive is unpacked into, by path or by name."""
         self._handles: dict[str, str] = {}
         self._temporary: dict[str, str] = {}
+        self._text = source.text
         self.functions: set[str] = set()
         """The names that are functions which return it."""
+        self._programs: dict[str, list[tuple[int, int]]] = {}
+        """The names that are lists of a program that runs no text and its arguments, and where they are."""
+        self._list = ""
+        """The one that the line which is read makes."""
         self._function = ""
         """The function that the lines being read belong to; a method's name begins with a dot."""
         if fetched and source.has(_SOCKET):
@@ -294,6 +305,7 @@ class Followed:
             if found is not None
             else self._carried(line, offset)
         )
+        self._list = self._keep_program(line, offset) if "=" in line else ""
         if self.files and _UNPACKS_BY_PROGRAM.search(line) is not None:
             self._unpack_by_program(line)
         if origin is not None:
@@ -302,7 +314,7 @@ class Followed:
                     if name not in _COMMON or name == "headers":
                         self._keep(name, origin, offset)
             for gathered in _GATHERS.finditer(line):
-                if gathered[1] not in _COMMON:
+                if gathered[1] not in _COMMON and not self._is_list_of(gathered[1], offset):
                     self._keep(gathered[1], origin, offset)
             self._unpack(line, origin, offset)
             several = _SEVERAL.search(line) if "," in line and "=" in line else None
@@ -313,7 +325,9 @@ class Followed:
             if found is not None and found[0].startswith("except"):
                 raised = re.search(rf"\bas\s+({_NAME})\s*:", line)
                 if raised is not None:  # the body of an error is what the server sent
-                    self.names.replace(raised[1], origin)
+                    scope = self._scopes.at(offset, raised[1])
+                    since, until = (scope.first, scope.last) if scope is not None else (0, 0)
+                    self.names.replace(raised[1], origin._replace(since=since, until=until))
             if self._function and self._function not in self.functions and _RETURNS.search(line) is not None:
                 self.names.keep(self._function, origin._replace(since=0, until=0), offset)
                 self.functions.add(self._function)
@@ -362,9 +376,34 @@ class Followed:
                 return self.files[base(text)]
         return None
 
+    def _is_list_of(self, name: str, offset: int) -> bool:
+        """Whether a name is a program and its arguments there, so that more of them are data: ``cmd = ["ffmpeg"]``."""
+        return any(since <= offset < until for since, until in self._programs.get(name, ()))
+
+    def _keep_program(self, line: str, offset: int) -> str:
+        """Keep which name a line makes such a list, and forget it where the name gets something else. Return that name."""
+        made = _PROGRAM_LIST.match(self._text, offset)
+        if made is not None and len(self._programs) < _MOST_HANDLES and not self._runs_foreign(made, offset):
+            scope = self._scopes.at(offset, made[1])
+            until = scope.last if scope is not None else FACTS.parsed_characters
+            self._programs.setdefault(made[1], []).append((offset, until))
+            return made[1]
+        other = _SETS.match(line) if self._programs else None
+        if other is not None:
+            self._programs.pop(other[1], None)
+        return ""
+
+    def _runs_foreign(self, made: re.Match[str], offset: int) -> bool:
+        """Whether the script of an interpreter in such a list is foreign, or code is still to come."""
+        return made["script"] is not None and any(
+            self.names.at(name, offset) is not None for name in NAMES.findall(made["script"])
+        )
+
     def _assign(self, line: str, origin: ContentOrigin, found: re.Match[str] | None, offset: int) -> None:
         for match in _ASSIGNED.finditer(line):
             name = next((group for group in match.groups() if group), "")
+            if name == self._list:
+                continue
             behind = (
                 found is not None
                 and found.start() < match.start()
@@ -422,6 +461,14 @@ _WHOLE: Final = re.compile(
     rf"\s*(?:\w{{1,60}}\s?=\s?)?\*{{0,2}}({NAME})(?:\.\w{{1,60}}|\[[^\[\]\n]{{1,60}}\]|\([^()\n]{{0,60}}\)){{0,6}}\s*"
 )
 _DEFINES: Final = ("def ", "async def ", "class ")
+_SETS: Final = re.compile(rf"[ \t]*(?:(?:const|let|var)[ \t]+)?({NAME})[ \t]*(?::[^=\n]{{1,40}})?=(?!=)")
+#: A list of words that begins with the name of a program, which is no interpreter and starts none.
+_PROGRAM_LIST: Final = re.compile(
+    rf"[ \t]*(?:(?:const|let|var)[ \t]+)?({NAME})(?:[ \t]?:[ \t]?[\w\[\], .]{{1,40}})?[ \t]*=[ \t]*"
+    rf"\[\s*(?:[\"'](?!{_STARTERS}[\"'])[\w-]{{1,40}}[\"']\s*[,\]]|"
+    # an interpreter and its script
+    r"(?:[\"'](?:(?:ba|z)?sh|python[\d.]*|node|ruby|perl|php)[\"']|sys\.executable)\s*,\s*(?P<script>(?!\s|[\"']-)[^,\]\n]{1,120})[,\]])"
+)
 DEFINITION: Final = re.compile(
     r"\b(?:def|function)\s+([A-Za-z_$][\w$]{0,60})\s*\((?P<parameters>[^()\n]{1,200}(?:\([^()\n]{0,100}\)[^()\n]{0,100}){0,3})\)|"
     r"\b(?:const|let|var)\s+([A-Za-z_$][\w$]{0,60})\s*=\s*(?:async\s*)?\(?(?P<others>[\w$, ]{1,100})\)?\s*=>|"

@@ -237,6 +237,8 @@ _CALL_MARKS: Final = (
 )
 _CALL_MARKS_IN_RUBY: Final = (*_CALL_MARKS, "system ", "exec ", "spawn ")
 _RUBY_FILES: Final = (".rb", ".gemspec", ".rake", "Rakefile", "Gemfile", "Podfile", "Fastfile")
+#: A call without parentheses, where the language has parentheses: words of a sentence.
+_BARE_START = re.compile(r"(?:system|exec|spawn)[ \t]+")
 _PARENTHESES = re.compile(r"[()]")
 
 
@@ -278,7 +280,11 @@ def running_calls(source: Source) -> tuple[list[re.Match[str]], list[re.Match[st
             if (bare or not (match[0][-1].isspace() and match[0].lstrip().startswith("eval")))
             and (match[0][0] not in "slEi" or _belongs(source, match, number))
         )
-        starts.extend(STARTS.finditer(source.text, begin, end))
+        starts.extend(
+            match
+            for match in STARTS.finditer(source.text, begin, end)
+            if bare or _BARE_START.fullmatch(match[0]) is None
+        )
     runners = _runners(source, [*evaluates, *starts]) if evaluates or starts else []
     if runners:
         calls = re.compile(rf"(?<![\w.$])(?:{'|'.join(map(re.escape, runners))})\s*\(")
