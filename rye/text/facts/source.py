@@ -255,13 +255,13 @@ class Source:
         return frozenset(code)
 
     def _in_list(self, number: int) -> bool:
-        """Whether an indented line after an empty one belongs to an item of a list."""
+        """Whether an indented line after an empty one belongs to an item of a list, as far as ``FACTS.continued_lines`` tell."""
         for before in range(number - 1, max(-1, number - FACTS.continued_lines), -1):
             line = self.lines[before]
             if _LIST_ITEM.match(line) is not None:
                 return True
-            if line and line[0] not in " \t":
-                return before > 0 and bool(self.lines[before - 1].strip()) and self._in_list(before)
+            if line and line[0] not in " \t" and (before == 0 or not self.lines[before - 1].strip()):
+                return False  # a paragraph that begins at the margin
         return False
 
     def language(self, number: int) -> str:

