@@ -43,29 +43,35 @@ _ADDRESSES: Final = ("'http", '"http', "`http")
 def find(source: Source, kind: Kind, fact: str) -> Iterator[RuleMatch]:
     """Yield every call that runs what a source of this kind brings in."""
     saved, source = source.saved[fact], resolved(source)
+    if not (kind.words_in(source.text, source.words) or any(mark in source.text for mark in kind.marks)):
+        return
+    evaluates, started = running_calls(source)
+    scripts = "createElement" in source.text and _SCRIPT_ELEMENT.search(source.text) is not None
+    if not evaluates and not started and not scripts and len(source.files) == 1:
+        return  # another file may run what this one saves
+    if not sources_in(source, kind) and not _takes_addresses(source, kind, evaluates):
+        return
     before = dict(saved)
     parts = list(by_language(source))
     for part in parts:
-        yield from _find(part, kind, fact, saved, runs_elsewhere=len(source.files) > 1 or len(parts) > 1)
+        yield from _find(part, kind, fact, saved, scripts=scripts)
     files = {name: origin for name, origin in saved.items() if name not in before} if len(parts) > 1 else {}
     if files:  # what an example in one language saves, an example in another one can run
         yield from starts(source, fact, files)
 
 
-def _find(
-    source: Source, kind: Kind, fact: str, saved: dict[str, Origin], *, runs_elsewhere: bool
-) -> Iterator[RuleMatch]:
-    """The same for a file whose names mean the same in all of it. ``runs_elsewhere``: something else may run what it saves."""
-    if not (kind.words_in(source.text, source.words) or any(mark in source.text for mark in kind.marks)):
-        return
+def _takes_addresses(source: Source, kind: Kind, evaluates: list[re.Match[str]]) -> bool:
+    """Whether a call that evaluates takes an address, so that nothing else has to fetch."""
+    return kind is FETCHED and any(
+        _is_address(source, match, window_of(source.text, match.end())) for match in evaluates
+    )
+
+
+def _find(source: Source, kind: Kind, fact: str, saved: dict[str, Origin], *, scripts: bool) -> Iterator[RuleMatch]:
+    """The same for a file whose names mean the same in all of it. ``scripts``: it makes script elements."""
     evaluates, started = running_calls(source)
-    scripts = "createElement" in source.text and _SCRIPT_ELEMENT.search(source.text) is not None
-    if not evaluates and not started and not scripts and not runs_elsewhere:
-        return
     sources = sources_in(source, kind)
-    if not sources and not (
-        kind is FETCHED and any(_is_address(source, match, window_of(source.text, match.end())) for match in evaluates)
-    ):
+    if not sources and not _takes_addresses(source, kind, evaluates):
         return
     followed = Followed(source, kind, sources, kind is FETCHED)
     for name, place in followed.files.items():
