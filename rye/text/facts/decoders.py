@@ -17,6 +17,7 @@ _OPTION = (
 )
 _DECODES: Final = re.compile(rf"(?:^|\x00){_OPTION}(?:$|\x00)")
 _TO_STDOUT: Final = re.compile(r"-[a-z]*c[a-z]*|--stdout|--to-stdout")
+_PACKED: Final = re.compile(r"\.\w{1,5}$")
 _INTO: Final = frozenset(("-out", "-o", "--output"))
 
 
@@ -28,7 +29,7 @@ def _unpacked(arguments: list[str]) -> tuple[str, ...]:
     """The files that a decompressor writes when it is given files."""
     if any(_TO_STDOUT.fullmatch(argument) for argument in arguments):
         return ()
-    return tuple(argument.rpartition(".")[0] for argument in _operands(arguments) if "." in argument)
+    return tuple(argument.rpartition(".")[0] for argument in _operands(arguments) if _PACKED.search(argument))
 
 
 def _output(arguments: list[str]) -> tuple[str, ...]:

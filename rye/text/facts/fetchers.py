@@ -39,6 +39,16 @@ def _last(arguments: list[str]) -> tuple[str, ...]:
     return () if arguments[-1:] == ["-"] else tuple(arguments[-1:])
 
 
+def _behind_address(arguments: list[str]) -> tuple[str, ...]:
+    """The argument behind the address or hash, and the value of ``-o``: not that of an option."""
+    named = _after_output(arguments)
+    at = next((at for at, argument in enumerate(arguments) if _REMOTE.search(argument)), len(arguments))
+    return named or tuple(argument for argument in arguments[at + 1 : at + 2] if not argument.startswith("-"))
+
+
+_REMOTE = re.compile(r"://|^Qm|^bafy|/ip[fn]s/")
+
+
 def _added(arguments: list[str]) -> tuple[str, ...]:
     """The last argument of ``ADD``, without a comment behind it."""
     return _last(arguments[: arguments.index("#")] if "#" in arguments else arguments)
@@ -176,8 +186,8 @@ _FETCHERS: Final = (
     ),
     Fetcher(
         word_set("svn hg ipfs"),
-        re.compile(r"(?:^| )(?:export|cat|checkout|co|get|clone)\b.*(?:://|Qm|bafy|/ip[fn]s/)"),
-        _last,
+        re.compile(r"(?:^| )(?:export|cat|checkout|co|get|clone)\b.*(?:(?<!file)://|Qm|bafy|/ip[fn]s/)"),
+        _behind_address,
     ),
     Fetcher(word_set("kubectl"), re.compile(r"(?:^| )get\b.*(?:jsonpath|go-template)")),
     Fetcher(word_set("redis-cli"), re.compile(r"(?:^| )-[hu] .*\b(?:get|GET|LPOP|BLPOP|HGET)\b")),

@@ -45,7 +45,7 @@ _BIN = re.compile(r"(?:^|/)s?bin/[^/]*$")
 _NOT_EXECUTABLE = re.compile(r"0?[0246]{3}|[ugoa]*[+=][rw]+|[ugoa]*-[rwxst]+")
 _PROGRAM_SUFFIXES: Final = (".exe", ".bat", ".cmd", ".ps1", ".msi", ".hta", ".vbs", ".command", ".app", ".run")
 _SCRIPT_SUFFIXES: Final = (".sh", ".py", ".js", ".ps1", ".exe")
-_IGNORED_FILES: Final = frozenset(("-", "null", "stdin", "stdout", "stderr", ""))
+_IGNORED_FILES: Final = frozenset(("-", "null", "stdin", "stdout", "stderr", "", ".git", ".svn", ".hg"))
 #: Languages whose backquotes run nothing: a template, a name, an escape.
 _PLAIN_BACKQUOTES: Final = word_set(
     "py python python3 js mjs cjs jsx javascript node ts mts cts tsx typescript json jsonc json5 toml css html htm xml svg "
@@ -71,7 +71,7 @@ _TOLD: Final = 80
 #: What follows a program's name in the first line of its help: ``tool - what it does``.
 _TITLE = re.compile(r"[-\u2013\u2014] [A-Z]")
 _TELLS_TO_START = re.compile(
-    r"\b(?:run|runs|running|execut\w*|launch\w*|start\w*|open|opens|install\w*|use|invoke|call|usage|command|double-click|trigger)\b",
+    r"\b(?:run|runs|running|execut\w*|launch(?:es|ed|ing)?|start\w*|open|opens|install\w*|use|invoke|call|usage|command|double-click|trigger)\b",
     re.IGNORECASE,
 )
 _SHELL_LANGUAGES: Final = word_set("sh bash zsh ksh shell console")
@@ -502,6 +502,13 @@ class Flow:
             line.code and not own.strip() and self.source.begins_in_argument(line.first + above.count(BREAK) + len(cut))
         )
 
+    def _is_full_stop(self, command: shell.Command, at: int, line: Line) -> bool:
+        """Whether a dot in a sentence ends another one, since no path and no value follows: ``[x](…). This means …``."""
+        if line.code or command.words[at].text != ".":
+            return False
+        following = command.words[at + 1 : at + 2]
+        return not following or not (following[0].children or any(mark in following[0].text for mark in "/$.~"))
+
     def _is_behind_code(self, word: shell.Word, line: Line) -> bool:
         """Whether a word is an argument of code in quotes that ends in the word's line: ``' "$code"`` behind ``python3 -c '``."""
         above, cut, _ = line.text[: word.start].rpartition(BREAK)
@@ -572,7 +579,7 @@ class Flow:
         self, command: shell.Command, at: int, line: Line, incoming: Origin | None, outputs: Outputs
     ) -> None:
         """A shell, a language, ``eval`` or ``source``: report foreign input, code words, or the file it is given."""
-        if command.words[at].text == "Source":  # the first word of a sentence
+        if command.words[at].text == "Source" or self._is_full_stop(command, at, line):  # the first word of a sentence
             return
         if incoming is not None and interpreters.runs_stdin(command):
             self._report(incoming, command, line)
@@ -641,14 +648,17 @@ class Flow:
         after = command.words[index + 1 : index + 2]
         return bool(after) and after[0].text == "$()" and [child.opened for child in after[0].children] == ["("]
 
-    def _is_place(self, word: shell.Word, name: str, line: Line) -> bool:
-        """Whether a path in a sentence is a place and not a program: neither its name nor a word before says that it is run."""
+    def _is_place(self, command: shell.Command, index: int, line: Line) -> bool:
+        """Whether a path in a sentence is a place, not a program: neither its name nor words before say that it is run, and no
+        option follows. The item's own files are what a sentence is about."""
+        word = command.words[index]
         text = word.text
+        own = self._is_attached(text)
         if _TELLS_TO_START.search(line.text[max(0, word.start - _TOLD) : word.start]) is not None:
             return False
-        if text.startswith("./") or name in self.ready or "/" not in text:
+        if "/" not in text or any(after.text[:1] == "-" for after in command.words[index + 1 :]):
             return False
-        return not text.lower().endswith((*_PROGRAM_SUFFIXES, *_SCRIPT_SUFFIXES)) and _BIN.search(text) is None
+        return own or not (text.startswith("./") or text.lower().endswith((*_PROGRAM_SUFFIXES, *_SCRIPT_SUFFIXES)))
 
     def _opens(self, text: str, line: Line) -> bool:
         """Whether a word is a program that starts the next one. With a capital letter it is the first word of a sentence."""
@@ -662,8 +672,10 @@ class Flow:
         name = shell.program(word.text)
         if _VOLUME.fullmatch(word.text) is not None or self._is_explained(command, index):
             return
-        if not line.code and self._is_place(word, name, line):
+        if not line.code and self._is_place(command, index, line):
             return
+        if line.text[: word.start].strip() in ("---", "+++"):
+            return  # the head of a difference: ``--- a/hello``
         if ("://" in word.text and not _DRIVE.match(word.text)) or _ENDS_LIST.fullmatch(word.text) is not None:
             return
         by_name = (
@@ -705,6 +717,8 @@ class Flow:
     def _installs(self, command: shell.Command, index: int, line: Line) -> None:
         name = shell.program(command.words[index].text)
         texts = command.texts()
+        if name in _ONLY_WITH_OPTION and "-f" not in texts:
+            return
         if name == "docker" and _TAKES_ARCHIVE.isdisjoint(texts[index + 1 :]):
             # other words name images and containers, but for the program that a container starts
             starts = not _STARTS_IN_CONTAINER.isdisjoint(texts[index + 1 :])
@@ -857,6 +871,8 @@ class Flow:
 
     def _report_file(self, text: str, command: shell.Command, line: Line) -> None:
         origin = self._saved(text)
+        if origin is not None and origin.elsewhere and _file_name(text) == _file_name(self.source.path):
+            return  # how this file is used, in its own words
         if origin is not None and not (origin.line == line.first and origin.text == shown(_text(command, line))):
             self._report(origin, command, line)
 

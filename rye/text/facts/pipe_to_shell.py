@@ -114,6 +114,8 @@ def find_in_commands(source: Source) -> Iterator[RuleMatch]:
     if source.has(launchers) and ("://" in source.text or "\\\\" in source.text):
         for line in source.logical_lines(launchers):
             for match in _SELF_RUNNING.finditer(line.text):
+                if not line.code and match[0].split()[0].istitle() and not match[0].startswith("Rscript"):
+                    continue  # the name of a language: ``[Julia](https://…)``
                 yield RuleMatch(PIPE_TO_SHELL, shown(match[0]), *source.place(line, match.start(), match[0].split()[0]))
 
 

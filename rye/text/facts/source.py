@@ -77,7 +77,11 @@ _SHELL_LANGUAGES = frozenset(("sh", "bash", "zsh", "ksh", "shell", "console", "b
 _RUNS_STRING = re.compile(r"(?:^|[\s;&|(\"'/])(?:eval|trap|ssh|su|watch|source|\w{0,12}sh)[\s\"']")
 _LIST_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 _FENCE = re.compile(r"[\s>]*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(`{3,}|~{3,})\s*([^\s`{]*)")
-_MARKDOWN = (".md", ".mdx", ".markdown", ".txt", ".rst")
+_MARKDOWN = (".md", ".mdx", ".markdown", ".txt", ".rst", ".adoc", ".asciidoc", ".asc", ".org", ".textile", ".wiki")
+_ASCIIDOC = (".adoc", ".asciidoc", ".asc")
+#: How AsciiDoc begins and ends a block of code, and how the line before names its language.
+_DELIMITER = re.compile(r"(-{4,}|\.{4,})[ \t]*$")
+_SOURCE_STYLE = re.compile(r"\[(?:source|listing)?(?:%\w{1,20})?,[ \t]*(\w{1,20})")
 _PAGES = (".html", ".htm", ".xhtml", ".xml", ".svg")
 #: How references begin that can stand inside a word: numbers, and characters that nobody sees.
 _REFERENCES = (
@@ -208,6 +212,8 @@ class Source:
     @cached_property
     def blocks(self) -> list[tuple[str, int, int]]:
         """The non-empty fenced blocks: language, first line, and the line after the last one, from 0."""
+        if self.path.lower().endswith(_ASCIIDOC):
+            return self._listings()
         spans: list[tuple[str, int, int]] = []
         inside: str | None = None
         mark, begun = "", 0
@@ -222,6 +228,24 @@ class Source:
                 inside = None
         if inside is not None:
             spans.append((inside, begun, len(self.lines)))
+        return [block for block in spans if block[1] < block[2]]
+
+    def _listings(self) -> list[tuple[str, int, int]]:
+        """The same for AsciiDoc."""
+        spans: list[tuple[str, int, int]] = []
+        mark, language, begun = "", "", 0
+        for number, line in enumerate(self.lines):
+            delimiter = _DELIMITER.match(line) if line.startswith(("----", "....")) else None
+            if delimiter is None or (mark and delimiter[1] != mark):
+                continue
+            if mark:
+                spans.append((language, begun, number))
+                mark = ""
+            else:
+                style = _SOURCE_STYLE.match(self.lines[number - 1]) if number else None
+                mark, language, begun = delimiter[1], style[1].lower() if style is not None else "", number + 1
+        if mark:
+            spans.append((language, begun, len(self.lines)))
         return [block for block in spans if block[1] < block[2]]
 
     def _lines_with_fences(self) -> list[int]:

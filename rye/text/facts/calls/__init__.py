@@ -224,7 +224,7 @@ _ENDS_QUOTE = re.compile(r"\s*[\"'`]\s*[,\])}]")
 #: A step of a search, which names what it computes: ``| eval x=if(…)``.
 _COMPUTES = re.compile(r"\w{1,60}\s?=\s?\w{1,20}\(|\w{1,60}\s?=\s?[\w.\"]{1,60}\s?[-+*/.]")
 _BEFORE_COMMAND = re.compile(
-    r"(?:^|[;&|(){}`\"'!=$]|\b(?:then|do|else|if|elif|while|until|time|sudo|command|builtin|exec|&&)|-\w{0,3}[ce]|#|>|\$|%)\s*$"
+    r"(?:^|[;&|(){}`\"'!=$]|\b(?:then|do|else|if|elif|while|until|time|sudo|command|builtin|exec|&&)|-\w{0,3}[ce]|>|\$|%)\s*$"
 )
 
 
@@ -232,13 +232,17 @@ def is_no_call(source: Source, match: re.Match[str]) -> bool:
     """Whether what looks like a call that evaluates is a definition, a word in a list, or another program's word."""
     if _is_definition(source.text, match.start()) or _is_argument(source, match):
         return True
+    if "Function" in match[0] and source.language(source.line_at(match.start())) in _FUNCTION_IS_TYPE:
+        return True
     return _is_word_of_list(source.text, match, source.text[match.end() : match.end() + _LOOKED_AT])
 
 
 def _is_word_of_list(text: str, match: re.Match[str], window: str) -> bool:
     """Whether the beginning of a call is a whole string among others: ``["eval(", "exec("]``."""
     at = match.start() + len(match[0]) - len(match[0].lstrip())
-    return at > 0 and text[at - 1] in "\"'`" and window[:1] == text[at - 1] and _ENDS_QUOTE.match(window) is not None
+    if at == 0 or text[at - 1] not in "\"'`" or window[:1] != text[at - 1]:
+        return False
+    return window[:1] == "`" or _ENDS_QUOTE.match(window) is not None
 
 
 def _is_argument(source: Source, match: re.Match[str]) -> bool:
@@ -254,6 +258,7 @@ def _is_argument(source: Source, match: re.Match[str]) -> bool:
     return _BEFORE_COMMAND.search(source.text[source.text_starts[number] : match.start()]) is None
 
 
+_FUNCTION_IS_TYPE: Final = word_set("dart flutter kt kotlin swift java cs csharp")
 _SHELL_LANGUAGES: Final = word_set("sh bash zsh ksh shell console bats")
 
 
