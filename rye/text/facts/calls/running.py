@@ -238,7 +238,12 @@ _CALL_MARKS: Final = (
 _CALL_MARKS_IN_RUBY: Final = (*_CALL_MARKS, "system ", "exec ", "spawn ")
 _RUBY_FILES: Final = (".rb", ".gemspec", ".rake", "Rakefile", "Gemfile", "Podfile", "Fastfile")
 #: A call without parentheses, where the language has parentheses: words of a sentence.
-_BARE_START = re.compile(r"(?:system|exec|spawn)[ \t]+")
+_BARE_START = re.compile(
+    r"(?:system|exec|spawn|load|require|require_relative|require_once|include|include_once|dofile|do)[ \t]+"
+)
+_HAS_PARENTHESES: Final = word_set(
+    "py pyw python python3 js mjs cjs jsx javascript ts mts cts tsx typescript node go rs java cs"
+)
 _PARENTHESES = re.compile(r"[()]")
 
 
@@ -283,7 +288,7 @@ def running_calls(source: Source) -> tuple[list[re.Match[str]], list[re.Match[st
         starts.extend(
             match
             for match in STARTS.finditer(source.text, begin, end)
-            if bare or _BARE_START.fullmatch(match[0]) is None
+            if source.language(number) not in _HAS_PARENTHESES or _BARE_START.fullmatch(match[0]) is None
         )
     runners = _runners(source, [*evaluates, *starts]) if evaluates or starts else []
     if runners:
