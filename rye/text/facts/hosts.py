@@ -137,7 +137,7 @@ def _bare_level(source: Source, address: addresses.Address, line: int) -> str:
         return CAUTION
     language = source.language(line)
     if not source.is_code(line) or (source.markdown and (not language or language in _SHOWN)):
-        return ALARM if address.host not in _RESOLVERS and _TOLD.search(before) is not None else CAUTION
+        return ALARM if _TOLD.search(before) is not None else CAUTION
     if _CONNECTS.search(before) is not None:
         return ALARM
     quoted = before.endswith(("'", '"', "`"))
