@@ -571,6 +571,8 @@ class Flow:
                 break  # a command of its own, which can tell ``-f`` to another program
             if text not in short and _RUNNING_OPTION.fullmatch(text) is None:
                 continue
+            if text.startswith("--import") and not interpreters.is_interpreter(texts[first]):
+                continue  # of keys, for instance
             value = re.split(r"[=:]", text)[-1] if "=" in text or ":" in text else texts[index + 1]
             follows = texts[index + 1] if "=" in text or ":" in text else texts[index + 2]
             self._report_file(follows if interpreters.is_interpreter(value) else value, command, line)

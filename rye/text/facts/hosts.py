@@ -100,7 +100,7 @@ def find(source: Source) -> Iterator[RuleMatch]:
                         asks = host in _RESOLVERS and any(
                             shell.program(text) in _ASKS or text in _ASKS_BY_OPTION for text in command.texts()
                         )
-                        asks = asks or _is_version(command, value, at)
+                        asks = asks or _is_version(command, value, at) or _is_counted(source.lines[number], host, value)
                         yield found._replace(level=CAUTION) if found.level and asks else found
     for line in source.lines_of_bytes(b"@"):
         for match in _SCP.finditer(text, starts[line], starts[line + 1]):
@@ -171,6 +171,12 @@ def _is_version(command: shell.Command, value: str, at: int) -> bool:
     return _VERSION.fullmatch(word) is not None
 
 
+def _is_counted(line: str, host: str, value: str) -> bool:
+    """Whether a single number stands among other words in quotes: data with a time, not an address."""
+    return value == host and any(addresses.ipv4(match[2]) == host for match in _IN_TEXT.finditer(line[:_COMMENTED]))
+
+
+_IN_TEXT = re.compile(r"([\"'])[^\"'\n]{0,300}[^\"'\s\n=:/@]\s(\d{8,10})(?=[\s\"'])")
 _VERSION = re.compile(r"\d{1,3}\.\d{1,3}(?:\.\d{1,3})?")
 
 

@@ -66,6 +66,10 @@ def is_interpreter(word: str) -> bool:
 
 def is_expression(word: str) -> bool:
     """Whether the word runs its arguments as code in the current shell: ``eval``, ``source``, ``.``, ``iex``."""
+    return not word.endswith(":") and _is_expression(word)
+
+
+def _is_expression(word: str) -> bool:
     return word in (".", "&.") or shell.program(word) in _EXPRESSION or any(call in word.lower() for call in _CALLS)
 
 
@@ -119,7 +123,7 @@ def runs_stdin(command: shell.Command) -> bool:
         if text.startswith("-") and len(text) > 1:
             if _takes_code(text, name):
                 by_hand = any(shell.program(word) in ("xargs", "parallel") for word in texts[:at])
-                return by_hand or _code_reads_stdin(rest[index + 1 :])
+                return (by_hand and _runs_arguments(rest[index + 1 :])) or _code_reads_stdin(rest[index + 1 :])
             if text in _TAKES_PROGRAM:
                 return False
         elif before not in _TAKES_VALUE and not (name in ("deno", "bun") and text == "run") and _is_file(text):
@@ -156,6 +160,11 @@ def _takes_code(option: str, name: str) -> bool:
     if name in SHELLS and (option == "-e" or option.lower() == "-r"):
         return False
     return _CODE_OPTION.fullmatch(option) is not None
+
+
+def _runs_arguments(code: list[str]) -> bool:
+    """Whether code that gets a line of the input as an argument runs it: it is missing, begins with it, or has it put in."""
+    return len(code) <= 1 or code[0].startswith("$") or any("{}" in word or word == "eval" for word in code)
 
 
 def _code_reads_stdin(words: list[str]) -> bool:

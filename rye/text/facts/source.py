@@ -32,7 +32,7 @@ from rye.text.facts.shell import (
     Command,
     Group,
     Names,
-    Opened,
+    OpenString,
     commands_in,
     open_strings,
     pieces,
@@ -295,7 +295,7 @@ class Source:
         return self.path.lower().rpartition("/")[2].rpartition(".")[2]
 
     @cached_property
-    def open_strings(self) -> dict[int, Opened]:
+    def open_strings(self) -> dict[int, OpenString]:
         """The lines of scripts that begin inside a string, by number (from 0)."""
         if self.original is not self and len(self.original.lines) == len(self.lines):
             return self.original.open_strings

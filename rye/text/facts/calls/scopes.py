@@ -76,11 +76,11 @@ class Scopes:
     @cached_property
     def by_name(self) -> dict[str, list[Scope]]:
         """The functions that have parameters, by name; of one name, ``FACTS.meanings``."""
-        found: dict[str, list[Scope]] = {}
+        functions: dict[str, list[Scope]] = {}
         for scope in self._scopes:
-            if scope.parameters and len(found.get(scope.name, ())) < FACTS.meanings:
-                found.setdefault(scope.name, []).append(scope)
-        return found
+            if scope.parameters and len(functions.get(scope.name, ())) < FACTS.meanings:
+                functions.setdefault(scope.name, []).append(scope)
+        return functions
 
     @cached_property
     def _scopes(self) -> list[Scope]:

@@ -7,7 +7,7 @@ everything is linear in the length of its input.
 
 from rye.text.facts.shell.commands import Command, Group, Word, head, pieces, program, read, walk
 from rye.text.facts.shell.names import Names, commands_in, used_values_in, values_in
-from rye.text.facts.shell.strings import Opened, open_strings
+from rye.text.facts.shell.strings import OpenString, open_strings
 from rye.text.facts.shell.words import BREAK, plain, shown, unmask
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
     "Command",
     "Group",
     "Names",
-    "Opened",
+    "OpenString",
     "Word",
     "commands_in",
     "head",

@@ -14,25 +14,25 @@ _COMMENT: Final = re.compile(r"(?:^|(?<=[\s;&|(]))#[^\n]*")
 _MARKS: Final = re.compile(r"\\.|\$?['\"]|\$\(|[()#]|<<-?(?!<)")
 
 
-class Opened(NamedTuple):
+class OpenString(NamedTuple):
     """The line (from 0) that opens the string in which a line begins, and what stands before the string there."""
 
     line: int
     before: str
 
 
-def open_strings(lines: Sequence[str]) -> dict[int, Opened]:
+def open_strings(lines: Sequence[str]) -> dict[int, OpenString]:
     """The lines (from 0) of a script that begin inside a string. A substitution in a string is a script of its own."""
-    found: dict[int, Opened] = {}
+    inside: dict[int, OpenString] = {}
     stack: list[str] = []
-    opened = Opened(0, "")
+    opened = OpenString(0, "")
     until = ""
     for number, line in enumerate(lines):
         if until:
             until = "" if line.strip() == until else until
             continue
         if stack and stack[-1] != "(":
-            found[number] = opened
+            inside[number] = opened
         at = 0
         while (match := _MARKS.search(line, at)) is not None:
             mark, at = match[0], match.end()
@@ -50,14 +50,14 @@ def open_strings(lines: Sequence[str]) -> dict[int, Opened]:
                     stack.pop()
                 else:
                     stack.append('"')
-                    opened = Opened(number, line[: match.start()])
+                    opened = OpenString(number, line[: match.start()])
             elif mark == "$(" and top:
                 stack.append("(")
             elif top == '"':
                 continue
             elif mark in ("'", "$'"):
                 stack.append("'")
-                opened = Opened(number, line[: match.start()])
+                opened = OpenString(number, line[: match.start()])
             elif mark in ("(", "$(") and top == "(":
                 stack.append("(")
             elif mark == ")" and top == "(":
@@ -67,4 +67,4 @@ def open_strings(lines: Sequence[str]) -> dict[int, Opened]:
             elif mark.startswith("<<"):
                 heredoc = _HEREDOC.match(line, match.start())
                 until = next(filter(None, heredoc.groups())) if heredoc is not None else until
-    return found
+    return inside
