@@ -519,9 +519,12 @@ class Flow:
         return closes and self.source.begins_in_argument(number)
 
     def _is_quoted(self, line: Line) -> bool:
-        """Whether backquotes only quote what they enclose: in a comment of a script, or escaped in a string."""
-        raw = self.source.lines[line.first]
-        return raw.lstrip().startswith("#") or ("\\`" in raw and "`" not in raw.replace("\\`", ""))
+        """Whether backquotes only quote what they enclose: in a comment of a script, escaped in a string, or beside other words
+        in a block that names no language."""
+        raw = self.source.lines[line.first].strip()
+        if self.source.markdown and not self.source.language(line.first) and not (raw[:1] == raw[-1:] == "`"):
+            return True
+        return raw.startswith("#") or ("\\`" in raw and "`" not in raw.replace("\\`", ""))
 
     def _is_printed(self, line: Line, word: shell.Word) -> bool:
         """Whether a substitution or a variable is a part of a text: of a value in quotes (``X="Basic $(…)"``), behind a line
