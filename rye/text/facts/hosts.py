@@ -56,6 +56,8 @@ _CONNECTS = re.compile(
     r"(?<![A-Za-z])(?:\w{0,30}(?:connect\w{0,20}|Connect\w{0,20}|[dD]ial\w{0,12}|[sS]ocket|Socket\w{0,12}|Client)|sendto|open_connection|fsockopen|"
     r"stream_socket_client|urlopen|fetch|(?:requests|axios|http|https)\.\w{1,12})[!?]?\([^()\n]{0,40}\(?[^()\n]{0,40}$"
 )
+#: Schemes without slashes: ``turn:HOST:PORT``.
+_SCHEME = re.compile(r"(?<![\w-])(?:turns?|stuns?|sips?|tcp|udp|mqtts?):$")
 #: What a program calls a place that it reaches.
 _IS_SERVER = re.compile(
     r"(?<![A-Za-z])\w{0,30}(?:hosts?|servers?|c2|endpoint|remote|proxy|relay|beacon|callback|listener|collector|upload_?to|target)"
@@ -138,7 +140,7 @@ def _bare_level(source: Source, address: addresses.Address, line: int) -> str:
     language = source.language(line)
     if not source.is_code(line) or (source.markdown and (not language or language in _SHOWN)):
         return ALARM if _TOLD.search(before) is not None else CAUTION
-    if _CONNECTS.search(before) is not None:
+    if _CONNECTS.search(before) is not None or _SCHEME.search(before) is not None:
         return ALARM
     quoted = before.endswith(("'", '"', "`"))
     if address.host in _RESOLVERS or (quoted and _counts(address.host)):
