@@ -225,6 +225,8 @@ def _in_programs(source: Source) -> Iterator[RuleMatch]:
         for match in _WHOLE.finditer(text, starts[number], starts[number + 1]):
             if match[0].startswith("environ") and _IMPORTED.search(text) is None:
                 continue  # a server's name for what a request brings
+            if _COMMENT.search(_STRING.sub("", text[starts[number] : match.start()])) is not None:
+                continue
             lead = text[max(0, match.start() - _LEAD) : match.start()]
             if _HANDS_ON.search(lead) is not None and not _is_open(lead, _SERIALIZES) and not _is_open(lead, SENDS):
                 continue
@@ -243,9 +245,22 @@ def _in_programs(source: Source) -> Iterator[RuleMatch]:
     for match in SENDS.finditer(text) if used is not None else ():
         if text[match.start() - 1 : match.start()] in _QUOTES and text[match.end() : match.end() + 1] in _QUOTES:
             continue  # the name of a call, in a string: a rule that looks for it
-        if used is not None and used.search(window_of(text, match.end())) is not None:
+        found = used.search(window_of(text, match.end())) if used is not None else None
+        if found is not None and not _is_of_example(source, found[0], match.start(), dumps):
             line = source.line_at(match.start())
             yield RuleMatch(SECRET_PATH, VALUE, line, match.start() - starts[line], ALARM)
+
+
+def _is_of_example(source: Source, name: str, offset: int, dumps: list[int]) -> bool:
+    """Whether a page sends a name in one of its examples that gets a value of its own there, and the environment is in others."""
+    if not source.markdown:
+        return False
+    number = source.line_at(offset)
+    block = next(((begun, end) for _, begun, end in source.blocks if begun <= number < end), None)
+    if block is None or any(block[0] <= source.line_at(at) < block[1] for at in dumps):
+        return False
+    assigned = re.compile(rf"^[ \t]*(?:(?:const|let|var|my|local)[ \t]+)?{re.escape(name)}[ \t]?:?=(?!=)")
+    return any(assigned.match(line) is not None for line in source.lines[block[0] : min(block[1], number + _CALLED)])
 
 
 def names_of(source: Source, dumps: list[int], takes_one: re.Pattern[str] | None = None) -> set[str]:
@@ -348,7 +363,18 @@ def _is_open(lead: str, pattern: re.Pattern[str]) -> bool:
     """Whether a call of this kind begins in the text before, and ends behind it."""
     for match in pattern.finditer(lead):
         if "(" in match[0] or lead[match.end() : match.end() + 1] == "(":
-            inside = lead[match.end() :]
-            if inside.count(")") <= inside.count("("):
+            depth = 0 if "(" in match[0] else -1
+            for mark in _PARENTHESES.findall(_STRING.sub("", lead[match.end() :])):
+                depth += 1 if mark == "(" else -1
+                if depth < 0:
+                    break
+            if depth >= 0:
                 return True
     return False
+
+
+_CALLED: Final = 12
+"""How many lines a call that sends can have."""
+_PARENTHESES = re.compile(r"[()]")
+_STRING = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
+_COMMENT = re.compile(r"(?:^|\s)(?:#|//)\s")

@@ -246,11 +246,11 @@ def _in_programs(source: Source) -> Iterator[RuleMatch]:
     if not taken:
         return
     followed = Followed(source, _TAKES, taken, False)
-    pictures = _pictures(source, set(followed.names), {source.line_at(at) for at in taken})
+    pictures = _pictures(source, set(followed.names.words), {source.line_at(at) for at in taken})
     for match in sends:
         window = window_of(text, match.end())
         inside = any(match.end() <= at < match.end() + len(window) for at in taken)
-        names = [name for name in NAMES.findall(window) if name in followed.names]
+        names = any(followed.names.at(name, match.start()) for name in NAMES.findall(window))
         files = [file for file in (*followed.files, *pictures) if "." in file and file in window]
         if inside or names or files:
             number = source.line_at(match.start())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Collection
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -145,6 +146,11 @@ class Meanings:
 
     def __bool__(self) -> bool:
         return bool(self._origins)
+
+    @property
+    def words(self) -> Collection[str]:
+        """The names that hold something anywhere."""
+        return self._origins.keys()
 
     def at(self, name: str, offset: int) -> ContentOrigin | None:
         """What a name holds at an offset."""

@@ -205,10 +205,17 @@ class Leak(Flow):
         if incoming is not None and name in interpreters.LANGUAGES and _SENDS_INPUT.search(line.text) is not None:
             self._leaves(incoming, command, line)
         for index in senders.senders(command):
-            if self._sends(command, index, line, incoming, outputs):
+            if self._is_command(command, index, line) and self._sends(command, index, line, incoming, outputs):
                 return
-        if name in senders.ALL and len(texts) > first + 1:
+        if name in senders.ALL and len(texts) > first + 1 and self._is_command(command, first, line):
             self._sends_environment(command, first, line, incoming, outputs)
+
+    def _is_command(self, command: shell.Command, index: int, line: Line) -> bool:
+        """Whether a word names a program. An everyday word of a sentence does only where a code span begins, or behind a pipe."""
+        if self._substitutes(line) or shell.program(command.words[index].text) not in senders.EVERYDAY:
+            return True
+        before = line.text[: command.words[index].start].rstrip()
+        return not before or before.endswith(("`", "|", ";", "&", "$(", '"', "'"))
 
     def _go(self, name: str, arguments: list[str], line: Line) -> None:
         """Keep the place of secrets that a command goes to."""
@@ -264,7 +271,9 @@ class Leak(Flow):
         """Whatever takes the whole environment to the network, in whatever form."""
         found = incoming
         for word in command.words[index + 1 :]:
-            found = found or _printed_by(word, outputs) or self._named(word.text)
+            quoted = bool(word.children) and all(child.opened == "`" for child in word.children)
+            printed = None if quoted and not self._substitutes(line) else _printed_by(word, outputs)
+            found = found or printed or self._named(word.text)
             found = found or self._saved(word.text.rpartition("@")[2])
         if found is not None and found.text == ENVIRONMENT:
             self._leaves(found, command, line)

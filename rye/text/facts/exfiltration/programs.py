@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 from rye.text.facts.calls import window_of
-from rye.text.facts.calls.following import NAMES, ContentOrigin, Followed
+from rye.text.facts.calls.following import NAMES, ContentOrigin, Followed, Meanings
 from rye.text.facts.calls.kinds import STARTED, Kind
 from rye.text.facts.environment import names_of, sends_in, used_as_a_whole
 from rye.text.facts.exfiltration.own_functions import connections_in, functions_that_read, functions_that_send
@@ -134,7 +134,7 @@ def _of_stores(
         window = window_of(text, match.end())
         number = source.line_at(match.start())
         inside = not stores.isdisjoint(range(number, number + _LINES_OF_CALL)) and is_store(window[:_NEAR])
-        if inside or any(name in paths for name in NAMES.findall(window)):
+        if inside or any(paths.at(name, match.start()) for name in NAMES.findall(window)):
             yield _found(source, match, window, None)
     if not reads and not any(mark in text for mark in _ARCHIVE_MARKS):
         return
@@ -152,7 +152,8 @@ def _of_stores(
         )
         direct = direct or (text[: begin - len(match[0])].rstrip().endswith(".pipe(") and _reads_before(match, reads))
         encoded = NAMES.findall(" ".join(_ENCODES.findall(whole))) if window is not whole else []
-        origin = next((contents[name] for name in (*NAMES.findall(window), *encoded) if name in contents), None)
+        held = (contents.at(name, match.start()) for name in (*NAMES.findall(window), *encoded))
+        origin = next((known for known in held if known is not None), None)
         if direct or origin is not None:
             yield _found(source, match, window, origin)
 
@@ -178,7 +179,7 @@ def _of_settings(source: Source, reads: list[int], sends: Sequence[re.Match[str]
             yield _found(source, match, window, None)
 
 
-def _reads_of(source: Source, numbers: set[int], holds: str) -> tuple[list[int], dict[str, ContentOrigin]]:
+def _reads_of(source: Source, numbers: set[int], holds: str) -> tuple[list[int], Meanings]:
     """Where a program reads a place of this sort, and the names that hold its path."""
     text, starts = source.text, source.text_starts
     named = [
@@ -189,7 +190,7 @@ def _reads_of(source: Source, numbers: set[int], holds: str) -> tuple[list[int],
     ]
     whole = [match.start() for match in _READS_STORE.finditer(text)] if holds == STORE else []
     if not named:
-        return whole, {}
+        return whole, Meanings()
     lines = {source.line_at(offset) for offset in named}
     paths = Followed(source, _PLACED, _with_openers(source, named), False).names
     calls = list(_READS.finditer(text)) if holds == STORE else _marked_reads(source)
@@ -198,7 +199,9 @@ def _reads_of(source: Source, numbers: set[int], holds: str) -> tuple[list[int],
     for match in (*calls, *functions_that_read(text, calls)):
         number = source.line_at(match.start())
         window = window_of(text, match.end())[:_NEAR]
-        if number in lines or any(name in paths for name in NAMES.findall(_before(text, match) + window)):
+        if number in lines or any(
+            paths.at(name, match.start()) for name in NAMES.findall(_before(text, match) + window)
+        ):
             reads.append(match.start())
     return sorted({*reads, *whole}), paths
 
@@ -327,7 +330,7 @@ _FILE_WORD = re.compile(r"@|-T\b|--upload-file|--post-file|--body-file|<")
 
 
 def _added_to_archives(
-    text: str, stores: set[int], source: Source, paths: dict[str, ContentOrigin]
+    text: str, stores: set[int], source: Source, paths: Meanings
 ) -> tuple[list[int], list[re.Pattern[str]]]:
     """Where a place is put into an archive that a program holds under a name of its own, and the names of such archives."""
     added: list[int] = []
@@ -341,7 +344,9 @@ def _added_to_archives(
         ):
             window = window_of(text, match.end())[:_NEAR]
             number = source.line_at(match.start())
-            if (number in stores and is_store(window)) or any(name in paths for name in NAMES.findall(window)):
+            if (number in stores and is_store(window)) or any(
+                paths.at(name, match.start()) for name in NAMES.findall(window)
+            ):
                 added.append(match.start())
                 names += [handle, *filter(None, _ARCHIVE_INTO.findall(made[0]))]
     return added, [re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)") for name in dict.fromkeys(names)]

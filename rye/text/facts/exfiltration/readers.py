@@ -108,7 +108,7 @@ def opened(command: shell.Command, folder: str) -> Origin | None:
         or texts[0] == "$()"
     ):
         return _listed(command, first)
-    words = [*_taken(arguments), *(word.text for word in command.reads)]
+    words = [*_taken(arguments, lists=name == "zip"), *(word.text for word in command.reads)]
     if folder:
         words += [within(word, folder) for word in words] or [folder]
     if not any("." in word or "/" in word for word in words) or not (any(map(holds, words)) or holds(" ".join(words))):
@@ -177,10 +177,13 @@ def _uses_key(name: str, arguments: Sequence[str]) -> bool:
     return not _USES_KEY.isdisjoint(arguments)
 
 
-def _taken(arguments: Sequence[str]) -> Iterator[str]:
-    """The arguments without those that say what is left out."""
-    skip = False
+def _taken(arguments: Sequence[str], *, lists: bool) -> Iterator[str]:
+    """The arguments without those that say what is left out. ``lists``: all words behind ``-x``, up to the next option."""
+    skip = listed = False
     for text, after in pairwise([*arguments, ""]):
+        listed = lists and (text in ("-x", "--exclude") or (listed and not text.startswith("-")))
+        if listed:
+            continue
         if skip or text.startswith(("--exclude", "-xr!", "-x!")):
             skip = text == "--exclude"
         elif text in ("-x", "!", "-not"):

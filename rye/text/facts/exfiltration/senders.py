@@ -115,8 +115,8 @@ _COPIER_VALUES: Final = word_set(
 _SENDERS: Final = _CURLS | _PIPES | _MAILERS | _RESOLVERS | _GITHUBS | _FTPS | _COPIERS.keys()
 ALL: Final = _SENDERS | fetchers.PROGRAMS
 """Every program that sends something, or fetches by sending something."""
-_EVERYDAY: Final = word_set("http https host mail ftp gh mc b2 az")
-WORDS: Final = triggers(word.rpartition("-")[2] if "-" in word else word for word in (_SENDERS - _EVERYDAY)) | triggers(
+EVERYDAY: Final = word_set("http https host mail ftp gh mc b2 az")
+WORDS: Final = triggers(word.rpartition("-")[2] if "-" in word else word for word in (_SENDERS - EVERYDAY)) | triggers(
     [
         "tcp",
         "udp",
@@ -161,7 +161,7 @@ def senders(command: shell.Command) -> Iterator[int]:
     for index, text in enumerate(texts[:_MOST_WORDS]):
         if not text or "://" in text:
             continue
-        if index != first and shell.program(text) in _EVERYDAY:
+        if index != first and shell.program(text) in EVERYDAY:
             continue  # a word of a sentence
         starts = text[0].isalpha() or text[0] in "/.\"'"
         if (starts and shell.program(text) in _SENDERS) or (text[0] in "$([" and _UPLOADS.search(text) is not None):
