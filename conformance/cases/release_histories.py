@@ -187,7 +187,7 @@ told(
     then=lambda r: r.advise("*", keyset="root", by=r.by_owners()),
     advisories=[["RYE-1"], ["RYE-1"]],
 )
-APART = "Neither of the two replaces or withdraws what the other stated, whatever its number."
+APART = "Neither replaces what the other stated."
 told(
     "advisory-of-the-owners-withdrawn-by-the-namespace",
     ADVISORY,
