@@ -21,6 +21,7 @@ from registry_server.sequencer.sequencer import Receipt, Sender
 from registry_server.settings import Settings
 from rye.errors import RyeError
 from rye.limits import MIB
+from rye.registry.protocol import wire
 from rye.registry.protocol.statements import OwnerProof
 
 _HASHED_HERE = MIB // 4
@@ -64,6 +65,8 @@ async def append(
             return await _answer(service, future), candidates
         except RyeError as error:
             is_refused = error.code != _TIMEOUT and not is_trouble(error)
+            if error.code in wire.OPERATOR_ERRORS:
+                raise _for_publisher(error) from error
             raise
         finally:
             room.settle(is_refused=is_refused)
@@ -110,6 +113,15 @@ async def _answer(service: Service, future: Future[Receipt]) -> Receipt:
             "The statements are not in a signed checkpoint yet.",
             "Send the same request again: statements accepted in the meantime count as duplicates and succeed.",
         ) from None
+
+
+def _for_publisher(error: RyeError) -> RyeError:
+    """The same error in words for somebody who can do nothing about it. The log and ``/readyz`` have the operator's."""
+    return RyeError(
+        error.code,
+        f"The registry cannot publish anything at present, whoever asks. It says: {error.message}",
+        "Tell the registry's operator. When that is mended, repeat the command: nothing is published twice.",
+    )
 
 
 def _unless_failed(kept: BaseException | None, examined: list[Candidate] | BaseException) -> list[Candidate]:

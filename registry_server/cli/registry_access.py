@@ -15,12 +15,13 @@ from registry_server.sequencer.clock import steady_seconds
 from registry_server.sequencer.cosigned_head import read_cosigned
 from registry_server.sequencer.head_publication import check_contained
 from registry_server.sequencer.ledger import Ledger
+from registry_server.sequencer.sealing import signers_under
 from registry_server.sequencer.sequencer import Sequencer
 from registry_server.settings import Settings, load
 from registry_server.storage import database
 from registry_server.storage.store_factory import public_objects, upload_objects
 from rye.errors import RyeError
-from rye.registry.protocol.statements import Checkpoint
+from rye.registry.protocol.statements import Checkpoint, Root
 
 
 def settings_of(data: Path, flags: dict[str, object | None]) -> Settings:
@@ -67,6 +68,15 @@ def sequencer_of(settings: Settings, *, accept_clock: bool = False) -> Iterator[
         with database.reader(engine) as connection:
             sequencer.learn_cosigned(read_cosigned(connection))
         yield sequencer
+
+
+def missing_key(settings: Settings, root: Root) -> RyeError | None:
+    """Why no head can be signed under this root; None if the key folder has a log key that it lists."""
+    try:
+        signers_under(root, [key.signer for key in registry_keys.in_folder(settings.keys, "log")])
+    except RyeError as error:
+        return error
+    return None
 
 
 def contains(engine: sa.Engine, shown: Checkpoint) -> bool:

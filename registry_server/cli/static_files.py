@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from registry_server.cli.options import Output, data_option, json_option, pass_output
-from registry_server.cli.registry_access import contains, engine_of, reading, sequencer_of, settings_of
+from registry_server.cli.registry_access import contains, engine_of, missing_key, reading, sequencer_of, settings_of
 from registry_server.sequencer.clock import Clock, steady_seconds
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
@@ -68,9 +68,14 @@ def verify(output: Output, data: Path) -> None:
                 *(f"{error.message} ({error.code})" for error in untimely),
                 *audit.verify(ledger, public, seen, partial(contains, engine)),
             ]
-            size = ledger.size
-    text = "\n".join(problems) or f"No problems found: all files and tables match the {size} entries of the log."
-    output.result({"ok": not problems, "size": size, "problems": problems}, text)
+            size, root = ledger.size, ledger.roots()[-1]
+    keyless = missing_key(settings, root)
+    matching = f"{'N' if keyless is None else 'Apart from the log key, n'}o problems found"
+    text = "\n".join(problems) or f"{matching}: all files and tables match the {size} entries of the log."
+    warnings = [] if keyless is None else [f"{keyless.message} ({keyless.code})"]
+    output.result({"ok": not problems, "size": size, "problems": problems, "warnings": warnings}, text)
+    if keyless is not None:
+        output.say(f"warning: {warnings[0]}\nhint: {keyless.hint}")
     for error in untimely:
         output.say(f"hint: {error.hint}")
     if len(problems) > len(untimely):

@@ -66,7 +66,7 @@ class Sealer:
     def __init__(self, log_keys: Sequence[PrivateKey], *, with_audit: bool = False) -> None:
         """``with_audit``: whether checkpoints name the end of the chain of audit events."""
         self._with_audit = with_audit
-        self._signers: list[tuple[bytes, Signer]] = [(key.verifier.key, key.signer) for key in log_keys]
+        self._signers = [key.signer for key in log_keys]
         self._name_nodes = NameNodes()
         self._end: _End | None = None
 
@@ -157,17 +157,28 @@ class Sealer:
         leaves = ledger.leaves(old.size // WIDTH * WIDTH, old.size)
         return _End(old.checkpoint, Edge(old.size, partial), partial, [encode_entry(leaf) for leaf in leaves])
 
+    def check_key(self, ledger: Ledger) -> None:
+        """Raise RyeError ``log-key-missing`` if no head could be signed under the newest root."""
+        roots = ledger.roots()
+        if roots:
+            signers_under(roots[-1], self._signers)
+
     def _sign(self, text: str, root: Root) -> str:
         """Return a note signed by each of our log keys that the root in force lists."""
-        signers = [signer for key, signer in self._signers if key in root.logs]
-        if not signers:
-            raise RyeError(
-                "log-key-missing",
-                f"The key folder contains no log key of root {root.number}.",
-                "Put the log's key file back into the key folder, or publish a root that lists your key: "
-                "rye-registry root draft -o FILE --add-log KEY",
-            )
-        return notes.sign(text, signers).encode()
+        return notes.sign(text, signers_under(root, self._signers)).encode()
+
+
+def signers_under(root: Root, signers: Sequence[Signer]) -> list[Signer]:
+    """Return those whose keys a root lists: they sign heads under it. Raises RyeError ``log-key-missing``."""
+    listed = [signer for signer in signers if signer.verifier.key in root.logs]
+    if not listed:
+        raise RyeError(
+            "log-key-missing",
+            f"The key folder contains no log key of root {root.number}, so no head can be signed.",
+            "Put the log's key file back into the key folder and restart the server, or publish a root that lists your "
+            "key: rye-registry root draft -o FILE --add-log KEY",
+        )
+    return listed
 
 
 def old_partials(old: int, new: int) -> Iterator[str]:

@@ -103,7 +103,8 @@ class Sequencer:
         self.batches = 0
         """Number of committed batches."""
         self.trouble: RyeError | None = None
-        """Why the last attempt to write failed, if the database or the store was the reason; None after a success."""
+        """Why the last attempt to write failed, if the database, the store or the key folder was the reason, or why the next
+        one will; None after a success."""
         self.clock = Clock(settings, clock, steady, public.now)
         self._fault = fault
         self._taken = taken
@@ -113,6 +114,8 @@ class Sequencer:
             settings.leader_seconds, lambda thread: public.is_awaited(thread) or uploads.is_awaited(thread)
         )
         self._sealer = Sealer(log_keys, with_audit=settings.audit_in_head)
+        self._keyless: RyeError | None = None
+        """Why no head can be signed, as last seen: the newest root lists none of the log keys that are here."""
         self._holder = holder_name()
         self._queue = Batches(
             self, settings.batch_statements, settings.heartbeat_check_seconds, settings.batch_interval_seconds
@@ -252,14 +255,18 @@ class Sequencer:
             published = ledger.published()
             self._check_clock(ledger)
             self._publication.check(ledger)
+            self._look_for_key(ledger)
         if not self._is_recovered:
             self._recover()
             self._is_recovered = True
             return False
         if published is not None and self.clock.now() - published.time < age:
             cosigned = self._publication.cosigned is not self._publication.written
-            if self._is_behind(published) or cosigned or (self.trouble is not None and self._has_room()):
+            if self._is_behind(published) or cosigned or self._may_work_again():
                 self.show()  # after an error, only a write can tell whether writing works again
+            if self._keyless is not None:
+                self.trouble = self._keyless
+                raise self._keyless
             return False
         with self._writing() as (ledger, _):
             old = ledger.published()
@@ -298,7 +305,7 @@ class Sequencer:
 
         ``accept_clock``: the operator vouches for the clock. Raises RyeError ``clock-jumped`` if the operator has to.
         With a clock that another witness contradicts, or a log that is in the future, nothing is written now: the next
-        heartbeat tries again.
+        heartbeat tries again. Without a log key the files are served, and :attr:`trouble` says why nothing can be published.
         """
         self.clock.accepted = accept_clock
         self._ask_store()
@@ -310,6 +317,11 @@ class Sequencer:
             self._is_recovered = False
             _log.error("nothing is signed: %s", error)
             return
+        with database.reader(self.engine) as connection:
+            self._look_for_key(Ledger(connection))
+        if self._keyless is not None:
+            self.trouble = self._keyless
+            _log.error("nothing can be published: %s %s", self._keyless, self._keyless.hint)
         if accept_clock:
             try:
                 self.heartbeat()  # a head that is too old is replaced at once, so that the next start needs nobody
@@ -402,11 +414,23 @@ class Sequencer:
             if not ledger.is_fenced:
                 confirm(connection, self._holder, term)
 
-    def _has_room(self) -> bool:
-        """Whether a head that can be written means that the next batch can be, too: it is much larger."""
-        if self.trouble is None or self.trouble.code != "storage-full":
-            return True
-        return has_room(self.settings)
+    def _may_work_again(self) -> bool:
+        """Whether a head that can be written would mean that the next batch can be, too, after :attr:`trouble`.
+
+        Not on a disk that is still full, because a batch is much larger, and not without a log key, because a head that is
+        signed already is shown without one.
+        """
+        if self.trouble is None or (self._keyless is not None and self.trouble.code == self._keyless.code):
+            return False
+        return self.trouble.code != "storage-full" or has_room(self.settings)
+
+    def _look_for_key(self, ledger: Ledger) -> None:
+        """Remember whether a head could be signed now."""
+        try:
+            self._sealer.check_key(ledger)
+            self._keyless = None
+        except RyeError as error:
+            self._keyless = error
 
     @contextmanager
     def _noticing(self) -> Iterator[None]:
@@ -500,6 +524,7 @@ class Sequencer:
     def _finish(self, sealed: Sealed) -> None:
         """After the commit: write files, then the head, then delete what is no longer needed."""
         self.batches += 1
+        self._keyless = None
         self._fault("committed")
         published = sealed.published
         with self._noticing():
@@ -556,7 +581,7 @@ class Sequencer:
             if self.public.is_local:
                 locked()
             self._publication.replace(lambda: Ledger(locked()), published, self._fault)
-        self.trouble = None
+        self.trouble = self._keyless
 
 
 def _public_with(ledger: Ledger, requests: Sequence[Sequence[Candidate]], outcomes: Sequence[Outcome]) -> list[str]:

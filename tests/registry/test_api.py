@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from rye.errors import RyeError
+from rye.registry.protocol import wire
 from rye.registry.transport import api as module
 from rye.registry.transport.api import RegistryApi
 
@@ -135,6 +136,13 @@ class TestTryingAgain:
         body = b'{"error":{"code":"busy","message":"Later.","hint":"Wait."}}'
         refused(lambda: client(server, (503, body)).put_blob("0" * 64, b"x"), "busy")
         assert len(server.seen) == 4
+
+    @pytest.mark.parametrize("code", sorted(wire.OPERATOR_ERRORS))
+    def test_a_registry_that_needs_its_operator_is_not(self, server: _Server, code: str) -> None:
+        """Some seconds change nothing, and the person waits for the answer."""
+        body = json.dumps({"error": {"code": code, "message": "m", "hint": "h"}}).encode()
+        refused(lambda: client(server, (503, body)).put_blob("0" * 64, b"x"), code)
+        assert len(server.seen) == 1
 
     def test_a_refusal_is_not(self, server: _Server) -> None:
         refused(lambda: client(server, (400, b"")).put_blob("0" * 64, b"x"), "registry-failed")

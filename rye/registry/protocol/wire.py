@@ -292,6 +292,21 @@ class RejectionRequest(Struct, frozen=True, forbid_unknown_fields=True):
     reason: Annotated[str, Meta(min_length=1, max_length=500)]
 
 
+OPERATOR_ERRORS = frozenset(
+    {
+        "clock-ahead",
+        "clock-jumped",
+        "database-behind",
+        "database-damaged",
+        "log-key-missing",
+        "root-expired",
+        "store-credentials",
+        "store-foreign",
+    }
+)
+"""Codes of a registry that publishes nothing until its operator has acted: to repeat a request soon is useless."""
+
+
 class ErrorBody(Struct, frozen=True, forbid_unknown_fields=True):
     """An error's code, its message and, if there is one, the next step."""
 

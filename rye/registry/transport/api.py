@@ -163,8 +163,8 @@ class RegistryApi:
             headers["Content-Type"] = content_type
         url = self._base + "/".join(quote(part, safe="") for part in path.split("/"))
         deadline = time.monotonic() + REGISTRY.file_seconds
-        pause = REGISTRY.retry_seconds
-        for attempt in range(REGISTRY.retries + 1):
+        pauses = [REGISTRY.retry_seconds * 2**number for number in range(REGISTRY.retries)]
+        while True:
             try:
                 with self._client.stream(method, url, headers=headers, content=content, params=params) as response:
                     body = self._read(response, deadline)
@@ -175,13 +175,13 @@ class RegistryApi:
                     " Whether the request succeeded is unknown. Repeating it is harmless." if method == "POST" else ""
                 )
                 raise self._unreachable(error, said) from None
-            if response.status_code not in _BUSY or attempt == REGISTRY.retries:
-                break
-            time.sleep(pause)
-            pause *= 2
-        if response.is_success:
-            return body
-        raise self._refusal(response.status_code, body)
+            if response.is_success:
+                return body
+            refusal = self._refusal(response.status_code, body)
+            is_busy = refusal.status in _BUSY and refusal.code not in wire.OPERATOR_ERRORS
+            if not is_busy or not pauses:
+                raise refusal
+            time.sleep(pauses.pop(0))
 
     def _read(self, response: httpx.Response, deadline: float) -> bytes:
         body = bytearray()
