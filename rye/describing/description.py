@@ -95,6 +95,8 @@ class Description(Struct, frozen=True, kw_only=True):
     """Whether all of its files could be read and searched."""
     ages: Ages | None = None
     """None: nobody signed it for a registry."""
+    is_gone: bool = False
+    """Whether its own file's bytes are gone, so that only what its release note says is known."""
 
     @property
     def tokens(self) -> int:
@@ -157,6 +159,7 @@ def describe(
         other_bytes=sum(map(len, read.values())) - text,
         is_whole=is_whole and len(read) == len(files),
         ages=ages,
+        is_gone=own in files and files[own] is None,
     )
 
 

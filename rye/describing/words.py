@@ -25,6 +25,8 @@ NO_WARNINGS = "no alarms, no cautions"
 NOTHING_RUNS = "nothing of its own"
 NO_LICENCE = "not stated"
 NOT_ALL_READ = "not all files were read"
+GONE = "unknown: the files are gone"
+"""What is said of an item whose bytes nobody has any more. What was not read is never said to be harmless."""
 
 Level = Literal["plain", "caution", "alarm"]
 """How a surface colours words. Only alarms of the texts are alarms."""
@@ -39,9 +41,12 @@ class Said(Struct, frozen=True):
     level: Level = "plain"
 
 
-def said(description: Description, now: datetime, *, to_the_hour: bool = False) -> tuple[Said, ...]:
-    """Return the rows of an item, always in this order. ``to_the_hour``: ``now`` is the hour that a kept page was made in."""
-    rows = [may_use(description), can_run(description), warnings(description)]
+def said(
+    description: Description, now: datetime, *, to_the_hour: bool = False, advisories: int = 0
+) -> tuple[Said, ...]:
+    """Return the rows of an item, always in this order. ``to_the_hour``: ``now`` is the hour that a kept page was made in;
+    ``advisories``: how many there are about this version."""
+    rows = [may_use(description), can_run(description), warnings(description, advisories)]
     if description.ages is not None:
         rows.append(Said("age", age_words(description.ages, now, to_the_hour=to_the_hour)))
     rows.append(Said("licence", licence_words(description)))
@@ -58,6 +63,8 @@ def may_use(description: Description) -> Said:
     """What limits the item, if anything does."""
     if description.declared is None:
         return Said("may use", "only what its items may")
+    if description.is_gone and not description.capabilities and not description.hooks:
+        return Said("may use", GONE, "caution")
     if not description.declared:
         return Said("may use", NOT_DECLARED, "caution")
     words = []
@@ -88,6 +95,8 @@ def tools_words(tools: Iterable[str]) -> str:
 
 def can_run(description: Description) -> Said:
     """What can run, counted."""
+    if description.is_gone:
+        return Said("can run", GONE, "caution")
     if not description.runs:
         return Said("can run", NOTHING_RUNS)
     parts = [f"{count:,} {(RUN_WORDS if count == 1 else RUN_NAMES)[kind]}" for kind, count in description.runs]
@@ -151,11 +160,15 @@ def run_words(run: Run) -> str:
     return f"{RUN_WORDS[run.what]} {run.where}: {run.action}"
 
 
-def warnings(description: Description) -> Said:
-    """How many alarms and cautions the texts have."""
-    level: Level = "alarm" if description.alarms else "caution" if description.cautions else "plain"
-    words = warning_counts(description.alarms, description.cautions) or NO_WARNINGS
-    return Said("warnings", words if description.is_whole else f"{words}; {NOT_ALL_READ}", level)
+def warnings(description: Description, advisories: int = 0) -> Said:
+    """How many alarms and cautions the texts have, and how many ``advisories`` there are about the version."""
+    level: Level = "alarm" if description.alarms else "caution" if description.cautions or advisories else "plain"
+    counts = warning_counts(description.alarms, description.cautions)
+    published = f"{advisories:,} advisor{'y' if advisories == 1 else 'ies'}" if advisories else ""
+    if description.is_gone:
+        return Said("warnings", "; ".join(filter(None, (published, GONE))), "caution")
+    words = [counts or ("" if published else NO_WARNINGS), published, "" if description.is_whole else NOT_ALL_READ]
+    return Said("warnings", "; ".join(filter(None, words)), level)
 
 
 def warning_counts(alarms: int, cautions: int) -> str:
@@ -191,6 +204,8 @@ def age(then: datetime, now: datetime, word: Literal["ago", "old"], *, to_the_ho
 
 def licence_words(description: Description) -> str:
     """The licence, cut to one short line, or that there is none."""
+    if description.is_gone:
+        return GONE
     words = " ".join((description.licence or "").split())
     most = DESCRIBING.licence_characters
     return f"{words[:most]}…" if len(words) > most else words or NO_LICENCE
@@ -198,6 +213,8 @@ def licence_words(description: Description) -> str:
 
 def size_words(description: Description) -> str:
     """``8.3 kB, about 2,100 tokens, 3 attached files``."""
+    if description.is_gone:
+        return GONE
     words = f"{byte_count(description.bytes)}, {token_count(description.tokens)}"
     if description.files:
         words += f", {counted(description.files, 'attached file')}"
@@ -245,6 +262,8 @@ class ShortMark(Struct, frozen=True):
 def marks(description: Description) -> tuple[ShortMark, ...]:
     """Return the marks of an item in a list, the worst first. An item that declares what it may use never gets a worse one than
     an item that does not."""
+    if description.is_gone:
+        return (ShortMark(GONE, "caution"),)
     found = [ShortMark(counted(count, noun), level) for count, noun, level in _warned(description) if count]
     if description.declared is False:
         found.append(ShortMark(NOT_DECLARED.partition(":")[0], "caution"))

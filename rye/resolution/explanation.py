@@ -33,7 +33,7 @@ from rye.resolution.incompatibility import (
     LacksFeature,
     NoVersion,
 )
-from rye.resolution.problem import Absence, Exclusion
+from rye.resolution.problem import Absence, Candidate, Exclusion
 from rye.resolution.ranges import Range
 from rye.resolution.universe import Releases
 from rye.resolution.versions import Version
@@ -358,6 +358,9 @@ def _hints(facts: Sequence[External], words: _Words) -> tuple[str, ...]:
     for fact in facts:
         if not isinstance(fact, Depends) or fact.package not in words.parts:
             continue
+        gone = [Exclusion.TAKEN_DOWN in candidate.exclusions for candidate in words.releases(fact.target).candidates]
+        if gone and all(gone):
+            continue  # no range has another
         if fact.target not in words.parts and fact.target not in words.forced:
             askers.setdefault(words.names[fact.package], set()).add(words.ranged(fact.target, fact.range))
     if askers:
@@ -375,6 +378,15 @@ def _nears(version: Version, wanted: Range) -> bool:
     return version in wanted.versions or (
         version.is_prerelease and Version.of(version.major, version.minor, version.patch) in wanted.versions
     )
+
+
+def _other_version(name: str, candidates: Sequence[Candidate]) -> str:
+    """What to do about a version that can never be installed again."""
+    usable = [candidate.version for candidate in candidates if not candidate.exclusions]
+    if not usable:
+        return f"No version of {name} can be installed. The registry's operator can tell you more."
+    newest = max(usable, key=lambda version: (not version.is_prerelease, version))
+    return f"Choose another version of {name}; the newest is {newest}."
 
 
 def _hint(fact: External, words: _Words) -> str | None:
@@ -400,7 +412,7 @@ def _hint(fact: External, words: _Words) -> str | None:
         return "Each namespace has one registry, under [registries] in rye.toml; there is no fallback to another."
     if isinstance(fact, Excluded):
         return {
-            Exclusion.TAKEN_DOWN: f"Choose another version of {name}; `rye info {name}` lists them.",
+            Exclusion.TAKEN_DOWN: _other_version(name, words.releases(fact.package).candidates),
             Exclusion.REVOKED: f"Ask the publisher of {name} for a release signed with a valid key.",
             Exclusion.OTHER_SIGNER: "required-signers and required-reviewers under [policy] say whose releases may be installed.",
             Exclusion.SOURCE: "sources and namespaces under [policy] say what is allowed.",

@@ -87,6 +87,26 @@ def test_a_takedown_that_another_command_saw_holds_too(registry: Registry, user:
     user.ok("render", "acme/work/base")
 
 
+def test_what_was_taken_down_is_told_wherever_one_asks(registry: Registry, acme: Person, user: Person) -> None:
+    run("takedown", "directive:acme/work/top@1.0.0", "--reason", "A secret.", "--data", str(registry.data))
+    shown = user.ok("info", "acme/work/top", "--json").json
+    assert shown["taken_down"] == "A secret."
+    assert [row["taken_down"] for row in shown["versions"]] == [True]
+    assert (shown["alarms"], shown["said"]["warnings"]) == (None, "unknown: the files are gone")
+    text = user.ok("info", "acme/work/top").stdout
+    assert "1.0.0 (taken down: A secret.)" in text
+    assert "no alarms" not in text
+    kept = user.ok("info", "acme/work/base", "--json").json
+    assert (kept["taken_down"], kept["versions"][0]["taken_down"]) == (None, False)
+    other = registry.user()
+    error = other.fails("add", "acme/work/top", "--yes", code="unsolvable")
+    assert "A secret." in error["message"]
+    assert error["hint"].startswith("No version of directive:acme/work/top can be installed")
+    assert "another range" not in error["hint"]
+    acme.release("work/top", version="1.1.0")
+    assert "the newest is 1.1.0" in other.fails("add", "acme/work/top@1.0.0", "--yes", code="unsolvable")["hint"]
+
+
 def test_a_change_of_keys_that_revokes_nothing_costs_one_more_look(
     registry: Registry, acme: Person, user: Person
 ) -> None:

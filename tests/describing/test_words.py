@@ -126,3 +126,25 @@ def test_several_items_are_added_up() -> None:
     assert total_words(found) == (
         "2 items: 1 may run any command, 1 alarm, 1 thing that can run, 1 not declared, 200 bytes, about 50 tokens"
     )
+
+
+def test_nothing_reassuring_is_said_of_files_that_are_gone() -> None:
+    """A release that was taken down may have held anything."""
+    gone = describe("skill", {"SKILL.md": None}, "SKILL.md")
+    unknown = "unknown: the files are gone"
+    said_of_it = rows(gone)
+    assert {said_of_it[subject][0] for subject in ("may use", "can run", "warnings", "licence", "size")} == {unknown}
+    assert [mark.words for mark in marks(gone)] == [unknown]
+    asking = describe("directive", {"a.md": None}, "a.md", capabilities=["rye.search.*"])
+    assert rows(asking)["may use"][0].startswith("1 right"), "its release note has the rights"
+
+
+def test_an_advisory_is_a_warning() -> None:
+    def warned(description: Description, advisories: int) -> tuple[str, str]:
+        row = said(description, NOW, advisories=advisories)[2]
+        return row.words, row.level
+
+    assert warned(skill(), 1) == ("1 advisory", "caution")
+    assert warned(skill(mentions=(ALARM,)), 2) == ("1 alarm; 2 advisories", "alarm")
+    gone = describe("skill", {"SKILL.md": None}, "SKILL.md")
+    assert warned(gone, 1) == ("1 advisory; unknown: the files are gone", "caution")

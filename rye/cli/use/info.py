@@ -136,6 +136,7 @@ def info(session: Session, item: str, web: bool, check_owner: bool) -> None:
         **_content(found.content),
         "yanked": record.yank.reason if record.yank else None,
         "revoked": record.revoked,
+        "taken_down": record.takedown.reason if record.takedown is not None else None,
         "deprecated": history.deprecation.reason if history.deprecation else None,
         "replacement": str(history.deprecation.replacement)
         if history.deprecation and history.deprecation.replacement
@@ -150,17 +151,20 @@ def info(session: Session, item: str, web: bool, check_owner: bool) -> None:
                 "yanked": r.yank is not None,
                 "yank_reason": r.yank.reason if r.yank is not None else None,
                 "revoked": r.revoked,
+                "taken_down": r.takedown is not None,
+                "takedown_reason": r.takedown.reason if r.takedown is not None else None,
             }
             for r in history.records
         ],
     }
-    description = found.content.description if found.content is not None else None
-    said = words.said(description, session.now()) if description is not None else ()
-    document |= {**counted_document(description), "said": words.said_document(said)}
+    description = found.description
+    said = words.said(description, session.now(), advisories=len(record.advisories)) if description is not None else ()
+    counted = counted_document(found.content.description if found.content is not None else None)
+    document |= {**counted, "said": words.said_document(said)}
     if session.json:
         session.console.document(document)
         return
-    versions = [v["version"] + (f" (yanked: {v['yank_reason']})" if v["yanked"] else "") for v in document["versions"]]
+    versions = [_version_line(each) for each in document["versions"]]
     runs = [run_line(run) for run in found.content.runs] if found.content else []
     facts = [f"{f['level']}  {f['fact']}  {f['value']}" for f in document["facts"] or () if f["level"] != "note"]
     flat = {
@@ -176,6 +180,13 @@ def info(session: Session, item: str, web: bool, check_owner: bool) -> None:
     _show(session, flat, _BAD, said)
 
 
+def _version_line(row: Mapping[str, Any]) -> str:
+    """A version, and why it is withdrawn."""
+    why = [f"taken down: {row['takedown_reason']}"] if row["taken_down"] else []
+    why += [f"yanked: {row['yank_reason']}"] if row["yanked"] else []
+    return f"{row['version']} ({'; '.join(why)})" if why else str(row["version"])
+
+
 def _for_people(document: Mapping[str, Any], said: Sequence[words.Said]) -> dict[str, Any]:
     """The document with what everybody is told first, without the same as numbers."""
     rest = {key: entry for key, entry in document.items() if key not in (*COUNTED, "said", "size")}
@@ -183,7 +194,7 @@ def _for_people(document: Mapping[str, Any], said: Sequence[words.Said]) -> dict
     return {**first, **{row.subject: row.words for row in said}, **rest}
 
 
-_BAD = ("yanked", "revoked", "advisories", "pending_recovery", "pending_keys")
+_BAD = ("taken_down", "yanked", "revoked", "advisories", "pending_recovery", "pending_keys")
 """Fields that warn about a release. A terminal shows them first."""
 _WARNED = ("deprecated", "replacement")
 _LEVELS = {**TIER_STYLE, "caution": "warning", "alarm": "error"}

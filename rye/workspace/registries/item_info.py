@@ -65,6 +65,20 @@ class ItemInfo(Struct, frozen=True, kw_only=True):
     cosigned_by: tuple[str, ...] = ()
     """Who cosigned the head that all this was read under, and when, if the user demands witnesses."""
 
+    @property
+    def description(self) -> Description | None:
+        """What people are told about it; of a release that was taken down, that nobody can tell. None: not to be had now."""
+        if self.content is None and self.record.takedown is not None:
+            release = self.record.release
+            return describe(
+                self.identity.kind,
+                {release.file_name: None},
+                release.file_name,
+                capabilities=release.capabilities,
+                hooks=len(release.hooks),
+            )
+        return self.content.description if self.content is not None else None
+
 
 class ItemContent(Struct, frozen=True):
     """Facts from the release's bytes that its release note does not contain."""
