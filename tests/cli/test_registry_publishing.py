@@ -39,6 +39,13 @@ class TestPublish:
         assert shown["capabilities"] == [{"capability": "rye.search.tool.*", "tier": "safe", "words": words}]
         assert [row["version"] for row in shown["versions"]] == ["1.0.0"]
 
+    def test_the_address_of_its_page_is_told(self, acme: Person, registry: Registry) -> None:
+        path = acme.directive("work/paged")
+        assert "Its page" not in acme.ok("publish", path, "--dry-run").stderr
+        address = f"{registry.url}/-/directive/acme/work/paged@1.0.0"
+        assert f"Its page: {address}\n" in acme.ok("publish", path, "--yes").stderr
+        assert acme.release("work/paged_too")["published"][0]["page"] == address.replace("paged@", "paged_too@")
+
     def test_the_same_bytes_again_succeed_and_other_bytes_never_do(self, acme: Person) -> None:
         acme.release("work/twice")
         again = acme.ok("publish", ".ai/directives/work/twice.md", "--json").json

@@ -67,7 +67,7 @@ def batch(count: int, *files: bytes) -> Batch:
     items: Any = tuple(
         SimpleNamespace(shown="x", size=len(data), blobs={str(hash(data)): data} if data else {}) for data in given
     )
-    return Batch("registry.example", releases, items, ())
+    return Batch(origin="registry.example", releases=releases, items=items, unchanged=())
 
 
 def send(api: Any, count: int, *files: bytes) -> tuple[int, ...]:

@@ -119,6 +119,7 @@ def _report(session: Session, outcome: PublishOutcome, dry_run: bool) -> None:
             "version": release.version,
             "sha256": release.file.sha256,
             "log": position,
+            "page": None if dry_run else batch.page_of(release),
         }
         for release, position in zip(batch.releases, positions, strict=True)
     ]
@@ -133,6 +134,8 @@ def _report(session: Session, outcome: PublishOutcome, dry_run: bool) -> None:
         session.console.data(
             f"{'would publish' if dry_run else 'published'} {row['kind']}:{row['id']} {row['version']}{place}"
         )
+    if len(rows) == 1 and rows[0]["page"] is not None:
+        session.console.say(f"Its page: {rows[0]['page']}")
     if not rows:
         session.console.data("nothing new to publish")
 

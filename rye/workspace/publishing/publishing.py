@@ -52,6 +52,7 @@ from rye.workspace.publishing.owner_statements import (
     require_owner,
     statement_time,
 )
+from rye.workspace.registries.item_info import page_address
 from rye.workspace.registries.registry_access import (
     configured,
     namespace_of,
@@ -88,7 +89,7 @@ class PublishRequest(Struct, frozen=True, kw_only=True):
     """First take back the registry's bytes of files of which only the signature differs."""
 
 
-class Batch(Struct, frozen=True):
+class Batch(Struct, frozen=True, kw_only=True):
     """What would be published, dependencies first."""
 
     origin: str
@@ -101,6 +102,12 @@ class Batch(Struct, frozen=True):
     """Left out."""
     restored: tuple[str, ...] = ()
     """The files that have the published signature again, as a person sees their paths."""
+    registry: str = ""
+    """The registry's address."""
+
+    def page_of(self, release: Release) -> str | None:
+        """The address of a release's page; None for a registry without pages."""
+        return page_address(self.registry, release.identity, release.version)
 
 
 class PublishOutcome(Struct, frozen=True):
@@ -137,7 +144,7 @@ def publish(
             _refuse_uncommitted(fresh)
         fresh = _with_free_names(context, client, fresh, refusals)
         batch = _batch(context, keys, where, client, keyset, fresh, unchanged, refusals)
-        batch = replace(batch, restored=restored)
+        batch = replace(batch, restored=restored, registry=address)
         if not batch.releases and not unchanged:
             refusals.end(context)
         _warn_of_placeholders(context, batch.items)
@@ -406,7 +413,13 @@ def _batch(
     releases = dependencies_first(list(notes_by_identity.values()))
     by_identity = {item.identity: item for item in fresh}
     items = tuple(by_identity[release.identity] for release in releases)
-    return Batch(client.origin, tuple(releases), items, tuple(unchanged), tuple(refusals.refused))
+    return Batch(
+        origin=client.origin,
+        releases=tuple(releases),
+        items=items,
+        unchanged=tuple(unchanged),
+        refused=tuple(refusals.refused),
+    )
 
 
 def _judge(release: Release, item: Publishable, owners: Sequence[PublicKey]) -> None:
