@@ -253,7 +253,11 @@ class ItemView(Struct, frozen=True, kw_only=True):
     latest: str
     latest_page: str
     install: str
-    """The command that installs it."""
+    """The command that installs it, unless it is withdrawn."""
+    is_withdrawn: bool
+    """Whether no new installation can choose it: yanked, taken down, held back, or signed with revoked keys."""
+    install_newest: str | None
+    """The command that installs the newest version that is not withdrawn; null: there is none."""
     info: str
     """The command that lists everything, without cuts."""
     time: datetime
@@ -420,6 +424,8 @@ def item_view(source: ItemSource, snapshot: datetime) -> ItemView:
         latest=source.latest,
         latest_page=item_path(identity, source.latest),
         install=f"rye add {identity if is_latest else reference}",
+        is_withdrawn=record.is_withdrawn,
+        install_newest=None if all(each.is_withdrawn for each in source.history.records) else f"rye add {identity}",
         info=item_info(release),
         time=release.time,
         namespace_since=effective[0].keyset.time if effective else None,
@@ -438,7 +444,7 @@ def item_view(source: ItemSource, snapshot: datetime) -> ItemView:
         if deprecation is not None
         else None,
         advisories=rows(advisories, lambda row: 200 + line_cost(row.title)),
-        said=said(source.description, source.hour, to_the_hour=True),
+        said=said(source.description, source.hour, to_the_hour=True, advisories=len(record.advisories)),
         **counted_document(source.description),
         brings=source.brings,
         is_list=KINDS[identity.kind].limited == "to its members",

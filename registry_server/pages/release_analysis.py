@@ -133,7 +133,15 @@ def _parts(
     info = item_info(release)
     text = _text(release, content, own) if content is not None and own is not None else Text(())
     return Parts(
-        str(made.may(may, may_use(description), info, KINDS[release.identity.kind].limited == "to its members")),
+        str(
+            made.may(
+                may,
+                may_use(description),
+                info,
+                KINDS[release.identity.kind].limited == "to its members",
+                description.is_gone,
+            )
+        ),
         str(made.shape(shape, info)) if shape is not None else "",
         str(made.head(content, text)),
         text,
