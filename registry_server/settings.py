@@ -359,7 +359,8 @@ def load(data: Path, flags: Mapping[str, object | None], environ: Mapping[str, s
         raise RyeError(
             "no-registry",
             f"There is no registry in {data}: it contains no {SETTINGS_FILE}.",
-            f"Create one: rye-registry init --data {data} --origin NAME",
+            f"Create one with `rye-registry init --data {data} --origin NAME`. One that is lost comes back from a backup with "
+            f"`rye-registry restore --from BACKUP --data {data}`.",
         )
     return from_file(path, data, flags, environ)
 

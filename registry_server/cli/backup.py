@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from registry_server.accounts import registry_keys
 from registry_server.cli.options import Output, data_option, json_option, pass_output
-from registry_server.cli.registry_access import contains, engine_of, settings_of
+from registry_server.cli.registry_access import contains, engine_of, missing_key, settings_of
 from registry_server.migrations import opening
 from registry_server.sequencer.ledger import Ledger
 from registry_server.settings import SETTINGS_FILE, Settings, from_environment, from_file
@@ -57,6 +57,9 @@ def backup(output: Output, out: Path, with_keys: bool, data: Path) -> None:
     )
     if not with_keys:
         output.say("It does not contain the private keys: keep a copy of keys/ elsewhere, or use --with-keys.")
+    else:
+        keys = f"{written.keys} private key{'' if written.keys == 1 else 's'}"
+        output.say(f"It contains {keys}, sealed under the passphrase: nobody can open them without it, you neither.")
 
 
 @click.command("restore")
@@ -124,8 +127,8 @@ def _look(engine: sa.Engine, public: Objects, settings: Settings, origin: str) -
     with database.reader(engine) as connection:
         ledger = Ledger(connection)
         problems = audit.verify(ledger, public, seen, partial(contains, engine))
-        logs = ledger.roots()[-1].logs
-    return problems, any(key.verifier.key in logs for key in registry_keys.in_folder(settings.keys, "log"))
+        root = ledger.roots()[-1]
+    return problems, missing_key(settings, root) is None
 
 
 def _planned(data: Path, source: Path) -> Settings:
@@ -169,7 +172,17 @@ def _unsealed(source: Path) -> list[tuple[str, registry_keys.PrivateKey]]:
             f"{source} contains no sealed keys.",
             "Put the key files into keys/ yourself, and restore without --with-keys.",
         )
-    return backups.unsealed_keys(source, _passphrase(twice=False))
+    try:
+        return backups.unsealed_keys(source, _passphrase(twice=False))
+    except RyeError as error:
+        if error.code != "wrong-passphrase":
+            raise
+        raise RyeError(
+            error.code,
+            f"The passphrase does not open the sealed keys in {source}, or their files were changed. Nothing was restored.",
+            f"Set {PASSPHRASE} to the passphrase of this backup. If it is lost, restore without --with-keys, and put a copy of "
+            "the key files into keys/ before you serve.",
+        ) from error
 
 
 def _passphrase(*, twice: bool) -> str:

@@ -58,7 +58,11 @@ def publisher_add(
         added = administration.add_publisher(
             connection, namespace, issuer, repository, workflow, environment, wanted, by
         )
-    output.result(added.as_json(), f"{added.id}  {_line(added)}")
+    words = (
+        f"Trusted: {_workflow(added)} at {added.issuer} gets tokens for {added.namespace}, with the "
+        f"scope{'' if len(added.scopes) == 1 else 's'} {', '.join(added.scopes)}."
+    )
+    output.result(added.as_json(), f"{words}\nID: {added.id}")
 
 
 @publisher.command("list")
@@ -87,9 +91,14 @@ def publisher_remove(output: Output, publisher_id: str, data: Path) -> None:
 
 
 def _cells(publisher: publishers.Publisher) -> tuple[str, ...]:
+    scopes = " ".join(publisher.scopes)
+    return publisher.namespace, _workflow(publisher), publisher.issuer, scopes, publisher.owner or ""
+
+
+def _workflow(publisher: publishers.Publisher) -> str:
+    """The repository, the workflow's file, and the environment if only one will do."""
     environment = f" in {publisher.environment}" if publisher.environment else ""
-    workflow = f"{publisher.repository} {publisher.workflow}{environment}"
-    return publisher.namespace, workflow, publisher.issuer, " ".join(publisher.scopes), publisher.owner or ""
+    return f"{publisher.repository} {publisher.workflow}{environment}"
 
 
 def _line(publisher: publishers.Publisher) -> str:

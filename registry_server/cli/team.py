@@ -92,7 +92,15 @@ def team_map(output: Output, group: str, name: str, data: Path) -> None:
     with changing(data) as connection:
         made = administration.map_group(connection, issuer, group, name, By(now_text()))
     output.result(made.as_json(), f"The group {visible(group)} is in the team {name}.")
-    output.say("Everyone in it joins the team at their next sign-in, or with `rye-registry account sync`.")
+    if issuer:
+        output.say("Everyone in it joins the team at their next sign-in, or with `rye-registry account sync`.")
+    else:
+        output.say(
+            "warning: `oidc_issuer` is not set in registry.toml, so nobody signs in with groups: only a list for "
+            "`rye-registry account sync` that names no issuer puts anyone into this group. For the groups of an identity "
+            f"provider, set it, and run the same command again. `rye-registry team unmap GROUP {name} --issuer ''` takes this "
+            "one away."
+        )
 
 
 @team.command("unmap")

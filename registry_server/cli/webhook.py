@@ -49,7 +49,9 @@ def webhook_add(output: Output, url: str, namespace: str, events: tuple[str, ...
     inside = guarded_http.listed_networks(settings.webhook_networks)
     with changing(data) as connection:
         added = administration.add_webhook(connection, url, namespace, events, By(now_text()), inside)
-    output.result({**added.as_json(), "secret": added.secret}, f"{added.id}  {added.secret}")
+    output.result(
+        {**added.as_json(), "secret": added.secret}, f"Added the webhook.\nID: {added.id}\nSecret: {added.secret}"
+    )
     output.say(guarded_http.told(str(urlsplit(url).hostname), inside=inside))
     output.say("Keep the secret: the receiver checks X-Rye-Signature with it.")
     if not settings.webhooks:
