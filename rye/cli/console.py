@@ -189,14 +189,14 @@ class Console:
         if always or not (self.quiet or self.json):
             self._told([(printable(text), style)])
 
-    def tell(self, *spans: Cell, hang: int | None = None, wide: bool = False) -> None:
+    def tell(self, *spans: Cell, hang: int | None = None, wide: bool = False, always: bool = False) -> None:
         """Print a notice that has several styles or holds an author's text: words longer than a line are broken too, so that
-        the terminal never continues one at its left edge.
+        the terminal never continues one at its left edge. Silent like :meth:`say`.
 
         ``hang``: indentation of the continuation lines, by default two more than the line's own. ``wide``: not prose, so it
         may use the terminal's full width.
         """
-        if self.quiet or self.json:
+        if (self.quiet or self.json) and not always:
             return
         pairs = [(text, None) if isinstance(text, str) else text for text in spans]
         self._told([(printable(text), style) for text, style in pairs], hang, hard=True, wide=wide)

@@ -28,6 +28,8 @@ from rye.signing.item_secrets import secrets_in_item
 from rye.signing.keys import PublicKey
 from rye.signing.verification import verify
 from rye.text.diagnostics import Diagnostic
+from rye.text.facts import ALARM, Fact, find_facts
+from rye.text.facts.source import readable_text
 from rye.text.secrets import is_secret_file, secrets_in_file
 
 
@@ -63,6 +65,15 @@ class Publishable(Struct, frozen=True, kw_only=True):
             ((entry.path, entry.executable, sha256(entry.data).hexdigest(), entry.data) for entry in self.attached),
             self.data,
         )
+
+    @property
+    def alarms(self) -> tuple[Fact, ...]:
+        """The alarms of its texts; ``Fact.path`` is as a person sees it. Found anew at each call."""
+        main = Path(self.shown)
+        main = main if main.name == self.path.name else main / self.path.name
+        texts = {main.as_posix(): readable_text(self.data)}
+        texts |= {(main.parent / entry.path).as_posix(): readable_text(entry.data) for entry in self.attached}
+        return tuple(fact for fact in find_facts(texts) if fact.level == ALARM)
 
     @property
     def blobs(self) -> dict[str, bytes]:

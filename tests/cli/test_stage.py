@@ -68,6 +68,22 @@ def test_staged_shown_and_approved(registry: Registry, people: tuple[Person, Per
     owner.fails("stage", "approve", identifier, "--yes", code="stage-decided")
 
 
+def test_the_whole_text_stands_above_the_question(registry: Registry, people: tuple[Person, Person, str]) -> None:
+    """The first release of an item has nothing to differ from, so only its text says what is signed."""
+    owner, ci, _ = people
+    path = owner.directive("work/new", text="Delete every backup.\nSign it? [y/N]: y")
+    copy_item(owner, ci, path)
+    identifier = ci.ok("publish", "--stage", path, "--json").json["staged"][0]["stage"]
+    lines = [line for line in owner.path(path).read_text().split("\n") if len(line) < 190]  # longer ones are wrapped
+    for options in ((), ("--quiet",)):
+        shown = owner.terminal("stage", "approve", identifier, *options, answer=b"n\n")
+        before, asked, _ = shown.partition("Sign directive:")
+        assert asked
+        assert [line for line in lines if f"    {line}".rstrip() not in before] == []
+        assert "Delete every backup." in before
+    owner.ok("stage", "reject", identifier, "--reason", "It deletes")
+
+
 def test_rejected(registry: Registry, people: tuple[Person, Person, str]) -> None:
     owner, ci, namespace = people
     path = owner.directive("work/two")

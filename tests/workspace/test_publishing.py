@@ -67,7 +67,8 @@ def batch(count: int, *files: bytes) -> Batch:
     items: Any = tuple(
         SimpleNamespace(shown="x", size=len(data), blobs={str(hash(data)): data} if data else {}) for data in given
     )
-    return Batch(origin="registry.example", releases=releases, items=items, unchanged=())
+    alarms = ((),) * len(items)
+    return Batch(origin="registry.example", releases=releases, items=items, alarms=alarms, unchanged=())
 
 
 def send(api: Any, count: int, *files: bytes) -> tuple[int, ...]:

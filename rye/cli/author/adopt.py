@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 
 import click
 
+from rye.cli.alarms import show_alarms
 from rye.cli.console import one_line
 from rye.cli.options import Session, command
-from rye.workspace.authoring.adopting import MAIN, AdoptedSkill, AdoptRequest, adopt_skills
+from rye.workspace.authoring.adopting import MAIN, AdoptedSkill, AdoptRequest, Status, adopt_skills
 from rye.workspace.named_file import NamedFile
 
 
@@ -41,11 +43,29 @@ def adopt(session: Session, folder: str, dry_run: bool, in_place: bool, version:
             f"{len(newer)} of {len(results)} skills changed since they were adopted; the copies here are as they were."
         )
         session.console.say(f"{message} --update replaces them; then sign and publish them again.")
+    if len(results) > 1:
+        counts = Counter(_TOTALS[done.status] for done in results)
+        total = ", ".join(f"{counts[word]:,} {word}" for word in dict.fromkeys(_TOTALS.values()) if counts[word])
+        session.console.say(f"{len(results):,} skills: {total}")
     if refused := [done for done in results if done.status == "refused"]:
-        session.console.say(f"{len(results) - len(refused)} of {len(results)} skills adopted; refused:", "warning")
+        session.console.say("Refused:", "warning")
         for done in refused:
             session.console.say(one_line(f"  {done.skill.shown}: {done.reason}"), "warning")
+    if any(done.status in ("adopted", "updated") for done in results):
+        session.console.next_step("`rye sign` signs them, `rye publish` publishes what is signed.")
     return _code(results)
+
+
+_TOTALS: dict[Status, str] = {
+    "adopted": "adopted",
+    "would-adopt": "would be adopted",
+    "updated": "updated",
+    "would-update": "would be updated",
+    "unchanged": "unchanged",
+    "newer": "newer there",
+    "refused": "refused",
+}
+"""What the total at the end says, in this order."""
 
 
 def _code(results: Sequence[AdoptedSkill]) -> int:
@@ -69,6 +89,7 @@ def _as_json(done: AdoptedSkill) -> dict[str, object]:
         "dead_links": [{"path": p, "destination": to, "line": line} for p, to, line in adoption.dead_links],
         "files": [MAIN, *(file.path for file in skill.files)],
         "changes": list(adoption.changes),
+        "alarms": [fact.as_json() for fact in skill.alarms],
     }
 
 
@@ -91,3 +112,4 @@ def _print(session: Session, done: AdoptedSkill) -> None:
         if path == MAIN:
             continue  # already reported as a finding
         console.say(one_line(f"  broken link: {path}:{number} → {destination}"), "warning")
+    show_alarms(console, skill.alarms, "  ")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 
-from rye.cli.console import TIER_STYLE, counted, one_line
+from rye.cli.console import counted, one_line
 from rye.cli.options import Session
+from rye.describing import words
 from rye.layout import Cell, Column
 from rye.limits import SOURCES
-from rye.permissions.risk import Tier, tiers, tools_tier
 from rye.workspace.installing.source_list import ListedItem, SourceList
+
+_STYLES: Mapping[words.Level, str] = {"plain": "dim", "caution": "warning", "alarm": "error"}
 
 
 def show_list(session: Session, found: SourceList) -> int:
@@ -51,20 +54,11 @@ def _name(item: ListedItem, with_kind: bool) -> str:
 
 
 def _may(item: ListedItem) -> Cell:
-    """What an item may do, in a few words, the worst first. The consent screen has every line."""
-    said: list[str] = []
-    worst = tools_tier(item.tools) if item.tools is not None else None
-    if worst is Tier.UNRESTRICTED:
-        said.append("any command")
-    if item.runs:
-        said.append(f"run {counted(len(item.runs), 'thing')}")
-    if item.rights:
-        worst = max(filter(None, (worst, *tiers(item.rights).values())))
-        said.append(counted(len(item.rights), "right"))
+    """What limits an item, what of it can run and how many alarms it has, the worst first, in the words of lists on pages. The
+    consent screen has every line."""
+    found = words.marks(item.described)
+    said = [mark.words for mark in found]
     if item.hooks:
-        said.append(counted(item.hooks, "hook"))
-    if item.tools is not None and item.tools.names and worst is not Tier.UNRESTRICTED:
-        said.append(counted(len(item.tools.names), "tool"))
-    if not said:
-        return ("-", "dim")
-    return (", ".join(said), TIER_STYLE[str(worst)] if worst is not None else "warning")
+        said.append(words.counted(item.hooks, "hook"))
+    worst = next((mark.level for mark in found if mark.level != "plain"), "plain")
+    return (", ".join(said) or words.may_use(item.described).words, _STYLES[worst])

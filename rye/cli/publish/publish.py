@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from rye.cli.alarms import show_alarms
 from rye.cli.console import one_line
 from rye.cli.options import Session, command
 from rye.cli.trust.own_keys import own_keys
@@ -52,9 +53,9 @@ def publish(
     """
 
     def agreed(batch: Batch) -> bool:
+        asks = bool(batch.releases) and not dry_run and not stage and session.interactive and not session.yes
         _list(session, batch, stage)
-        asks = batch.releases and not dry_run and session.interactive and not session.yes
-        asks = asks and not stage
+        show_alarms(session.console, [alarm for alarms in batch.alarms for alarm in alarms], always=asks)
         return not asks or session.console.confirm("Publish this?")
 
     request = PublishRequest(
@@ -103,7 +104,9 @@ def _list(session: Session, batch: Batch, stage: bool) -> None:
     if batch.unchanged:
         session.console.say(f"  {len(batch.unchanged)} already published and unchanged")
     if batch.refused:
-        session.console.say(f"  {len(batch.refused)} cannot be published and are left out; the end says why", "warning")
+        count = len(batch.refused)
+        left = "item is left out; the reason is" if count == 1 else "items are left out; the reasons are"
+        session.console.say(f"  {count:,} {left} below", "warning")
 
 
 def _report(session: Session, outcome: PublishOutcome, dry_run: bool) -> None:
@@ -120,8 +123,9 @@ def _report(session: Session, outcome: PublishOutcome, dry_run: bool) -> None:
             "sha256": release.file.sha256,
             "log": position,
             "page": None if dry_run else batch.page_of(release),
+            "alarms": [alarm.as_json() for alarm in alarms],
         }
-        for release, position in zip(batch.releases, positions, strict=True)
+        for release, position, alarms in zip(batch.releases, positions, batch.alarms, strict=True)
     ]
     if session.json:
         skipped = [{"kind": i.identity.kind, "id": i.identity.id, "version": i.version} for i in batch.unchanged]
@@ -152,8 +156,9 @@ def _report_stages(session: Session, batch: Batch, stages: tuple[str, ...]) -> N
             "version": release.version,
             "sha256": release.file.sha256,
             "stage": stage,
+            "alarms": [alarm.as_json() for alarm in alarms],
         }
-        for release, stage in zip(batch.releases, stages, strict=True)
+        for release, stage, alarms in zip(batch.releases, stages, batch.alarms, strict=True)
     ]
     if session.json:
         skipped = [{"kind": i.identity.kind, "id": i.identity.id, "version": i.version} for i in batch.unchanged]

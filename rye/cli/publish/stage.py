@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from rye.cli.alarms import fact_line
+from rye.cli.console import one_line
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.cli.trust.own_keys import own_keys
@@ -69,12 +71,19 @@ def show(session: Session, stage: str) -> None:
 def approve(session: Session, stage: str, key: str | None) -> None:
     """Sign the release note of a stage with your key. The last required signature publishes the release permanently.
 
-    Shows its rights and differences first, and asks. Without a terminal it needs --yes.
+    Shows what `rye stage show` shows first, the whole text included, and asks. Without a terminal it needs --yes.
     """
 
     def agreed(staged: Staged) -> bool:
+        asks = session.interactive and not session.yes  # nobody is asked about a text that --quiet hid
         for line in _described(staged):
-            session.console.say(line)
+            session.console.tell(line, always=asks)
+        session.console.say("", always=asks)
+        for line in staged.text.removesuffix("\n").split(
+            "\n"
+        ):  # indented, so that the text cannot imitate a line of ours
+            session.console.tell(f"    {one_line(line)}".rstrip(), hang=4, wide=True, always=asks)
+        session.console.say("", always=asks)
         release = staged.release
         confirm(session, f"Sign {release.identity} {release.version}?", "nothing was signed.")
         return True
@@ -147,7 +156,9 @@ def _described(staged: Staged) -> list[str]:
     lines += [f"  attached  {entry.path}  {entry.size:,} bytes" for entry in release.attached]
     for level in _ALL_LEVELS[:2]:
         lines += [
-            f"  {level}  {fact.fact}  {fact.value}  line {fact.line}" for fact in staged.facts if fact.level == level
+            f"  {level}  {fact_line(fact, f'line {fact.line}' if fact.path == release.file.suffix else None)}"
+            for fact in staged.facts
+            if fact.level == level
         ]
     comparison = staged.comparison
     if comparison is None:

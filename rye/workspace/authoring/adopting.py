@@ -32,6 +32,8 @@ from rye.sources.finding import rank
 from rye.storage.atomic import replace_file
 from rye.storage.safe_files import read_bytes, refuse_links
 from rye.text.diagnostics import has_errors
+from rye.text.facts import ALARM, Fact, find_facts
+from rye.text.facts.source import readable_text
 from rye.workspace.authoring.adoption_renewal import AttachedBytes, Recorded, SkillFiles, base_of, is_same, recorded_in
 from rye.workspace.authoring.version_bump import raised
 
@@ -74,6 +76,8 @@ class FoundSkill(Struct, frozen=True):
     problems: tuple[Diagnostic, ...]
     """Of the folder: symlinks, unsafe paths, too much."""
     adoption: Adoption
+    alarms: tuple[Fact, ...] = ()
+    """Of its texts; ``Fact.path`` is as a person sees it."""
 
     @property
     def publishable(self) -> bool:
@@ -180,7 +184,10 @@ def _look(folder: Path, shown: str, request: AdoptRequest, origin: str | None) -
     adoption = analyze(data, folder.resolve().name, read, added)
     if not request.in_place and adoption.name is not None:
         adoption = analyze(data, adoption.name, read, added)  # the copy's folder has the skill's own name
-    return FoundSkill(folder, shown, data, files, problems, adoption)
+    contents = {MAIN: data} | {entry.file.path: entry.data or b"" for entry in read}
+    facts = find_facts({os.path.join(shown, path): readable_text(content) for path, content in contents.items()})
+    alarms = tuple(fact for fact in facts if fact.level == ALARM)
+    return FoundSkill(folder, shown, data, files, problems, adoption, alarms)
 
 
 def _adopted(

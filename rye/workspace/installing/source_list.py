@@ -7,9 +7,13 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from rye.describing.description import Description, describe
+from rye.installation.install import mentions
 from rye.items.agent_tools import AgentTools, shown
 from rye.items.consented import Run
 from rye.items.runs import attached_runs
+from rye.limits import SOURCES
+from rye.sources.finding import FoundItem
 from rye.sources.item import Judged
 from rye.sources.opening import OpenSource
 
@@ -21,6 +25,9 @@ class ListedItem(Struct, frozen=True, kw_only=True):
     name: str
     """What names it after the source: ``rye add SOURCE NAME``."""
     description: str
+    described: Description
+    """What it may use and what its texts mention. The first :data:`SOURCES.listed_items` are searched, or all if a person asked
+    for all of it; the others are not whole."""
     runs: tuple[Run, ...] = ()
     """What of it can run."""
     tools: AgentTools | None = None
@@ -28,11 +35,6 @@ class ListedItem(Struct, frozen=True, kw_only=True):
     rights: tuple[str, ...] = ()
     hooks: int = 0
     """How many actions it triggers."""
-
-    def matches(self, words: Sequence[str]) -> bool:
-        """Whether all words are in its name, kind or description, in upper or lower case."""
-        text = f"{self.kind}:{self.name} {self.description}".casefold()
-        return all(word.casefold() in text for word in words)
 
     def as_json(self) -> dict[str, object]:
         """Return the item as ``--json`` prints it."""
@@ -44,6 +46,9 @@ class ListedItem(Struct, frozen=True, kw_only=True):
             "agent_tools": list(shown(self.tools)) if self.tools is not None else [],
             "rights": list(self.rights),
             "hooks": self.hooks,
+            "declared": self.described.declared,
+            "alarms": self.described.alarms if self.described.is_whole else None,
+            "cautions": self.described.cautions if self.described.is_whole else None,
         }
 
 
@@ -81,16 +86,19 @@ class SourceList(Struct, frozen=True, kw_only=True):
 def list_items(opened: OpenSource, given: str, words: Sequence[str], *, whole: bool) -> SourceList:
     """Read all items of a source. ``words``: show only what has all of them; ``whole``: see :attr:`SourceList.whole`."""
     judged = opened.judge(opened.inventory.items)
-    items = [
-        _listed(found.kind, found.local_id, item)
+    usable = [
+        (found, item)
         for found in opened.inventory.items
         if not isinstance(item := judged[(found.kind, found.local_id)], str)
     ]
+    matching = [one for one in usable if _matches(*one, words)]
+    searched = len(matching) if whole else SOURCES.listed_items
+    items = [_listed(*one, search=number < searched) for number, one in enumerate(matching)]
     return SourceList(
         source=opened.source.spec,
         given=given,
-        items=tuple(item for item in items if item.matches(words)),
-        total=len(items),
+        items=tuple(items),
+        total=len(usable),
         words=tuple(words),
         whole=whole,
         unusable=tuple((f"{kind}:{name}", why) for (kind, name), why in judged.items() if isinstance(why, str)),
@@ -98,14 +106,39 @@ def list_items(opened: OpenSource, given: str, words: Sequence[str], *, whole: b
     )
 
 
-def _listed(kind: str, name: str, item: Judged) -> ListedItem:
+def _matches(found: FoundItem, item: Judged, words: Sequence[str]) -> bool:
+    """Whether all words are in its name, kind or description, in upper or lower case."""
+    text = f"{found.kind}:{found.local_id} {_line(item.metadata.description)}".casefold()
+    return all(word.casefold() in text for word in words)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _listed(found: FoundItem, item: Judged, *, search: bool) -> ListedItem:
+    """``search``: whether its texts are searched for what they mention."""
     files = ((one.path, one.executable, hashlib.sha256(one.data).hexdigest(), one.data) for one in item.attached)
     metadata = item.metadata
+    runs = (*metadata.runs, *attached_runs(files, item.data))
+    contents = {found.place.rpartition("/")[2]: item.data, **{one.path: one.data for one in item.attached}}
+    described = describe(
+        found.kind,
+        contents,
+        found.place.rpartition("/")[2],
+        capabilities=metadata.capabilities,
+        tools=metadata.agent_tools,
+        hooks=len(metadata.hooks),
+        runs=runs,
+        mentions=mentions(contents) if search else (),
+        is_whole=search,
+    )
     return ListedItem(
-        kind=kind,
-        name=name,
-        description=" ".join(metadata.description.split()),
-        runs=(*metadata.runs, *attached_runs(files, item.data)),
+        kind=found.kind,
+        name=found.local_id,
+        description=_line(metadata.description),
+        described=described,
+        runs=runs,
         tools=metadata.agent_tools,
         rights=tuple(sorted(metadata.capabilities)),
         hooks=len(metadata.hooks),

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from rye.project.registries import Registries
     from rye.registry.client import RegistryClient
     from rye.signing.signing_key import SigningKey
+    from rye.text.facts import Fact
     from rye.workspace.context import Context
     from rye.workspace.trusting.own_keys import OwnKeys
 
@@ -96,6 +97,8 @@ class Batch(Struct, frozen=True, kw_only=True):
     releases: tuple[Release, ...]
     items: tuple[Publishable, ...]
     """The item of each release, in the same order."""
+    alarms: tuple[tuple[Fact, ...], ...]
+    """Of the texts of each release, in the same order."""
     unchanged: tuple[Publishable, ...]
     """Already published with the same bytes."""
     refused: tuple[RefusedItem, ...] = ()
@@ -417,6 +420,7 @@ def _batch(
         origin=client.origin,
         releases=tuple(releases),
         items=items,
+        alarms=tuple(item.alarms for item in items),
         unchanged=tuple(unchanged),
         refused=tuple(refusals.refused),
     )
@@ -633,6 +637,7 @@ def _send(context: Context, api: RegistryApi, batch: Batch, signing_key: Signing
         batch,
         releases=tuple(batch.releases[index] for index in logged),
         items=tuple(batch.items[index] for index in logged),
+        alarms=tuple(batch.alarms[index] for index in logged),
         refused=(*batch.refused, *refused),
     )
     return sent, tuple(position for position in positions if position is not None)
