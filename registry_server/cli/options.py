@@ -28,6 +28,11 @@ class Output:
 
     json: bool = False
 
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person sits at a terminal."""
+        return not self.json and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
     def result(self, document: dict[str, object], text: str) -> None:
         """Print the command's result: the document with ``--json``, otherwise the text."""
         click.echo(json.dumps(document, ensure_ascii=False) if self.json else text)

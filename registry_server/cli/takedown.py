@@ -53,6 +53,7 @@ _AT_ONCE = 500
     type=click.Path(path_type=Path, dir_okay=False),
     help="Publish this draft, signed by enough owners; repeatable.",
 )
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @data_option
 @json_option
 @pass_output
@@ -67,12 +68,13 @@ def takedown_command(
     key_files: tuple[Path, ...],
     draft: Path | None,
     signed: tuple[Path, ...],
+    yes: bool,
     data: Path,
 ) -> None:
     """Permanently remove TARGET: KIND:ID@VERSION, or a file's SHA-256. The files leave the store; the log keeps the release.
 
     With --older-than, remove the files of old releases: none of the newest of an item (--keep), and nothing that a release which
-    is kept may need.
+    is kept may need. Asks first on a terminal.
     """
     ways = [target is not None, bool(signed), older_than is not None]
     if sum(ways) != 1 or (target is not None and not reason) or ((dry_run or namespace) and older_than is None):
@@ -97,8 +99,11 @@ def takedown_command(
                 _write_drafts(output, draft, [statement.text() for statement in planned.statements])
                 return
             texts = takedown.signed(planned.statements, owners_here(settings, key_files))
+        asked = [statement for _, statement in takedown.read(texts)]
+        if not yes and output.can_ask and not _agreed(asked):
+            raise RyeError("declined", "Nothing was taken down.")
         with database.reader(sequencer.engine) as connection:
-            retention.refuse_overtaken(Ledger(connection), [statement for _, statement in takedown.read(texts)])
+            retention.refuse_overtaken(Ledger(connection), asked)
         done: list[Takedown] = []
         for start in range(0, len(texts), _AT_ONCE):
             published = takedown.publish(sequencer, texts[start : start + _AT_ONCE])
@@ -122,6 +127,15 @@ def takedown_command(
     output.say(
         "Mirrors remove the files at their next update. Purge your CDN yourself, and replace a leaked secret in any case."
     )
+
+
+def _agreed(statements: Sequence[Takedown]) -> bool:
+    """Ask whether these files are to go."""
+    files = len({sha256 for statement in statements for sha256 in statement.files})
+    first = f"{statements[0].identity} {statements[0].version}"
+    more = f" and {len(statements) - 1:,} more" if len(statements) > 1 else ""
+    what = f"{files:,} file{'' if files == 1 else 's'} of {first}{more}"
+    return click.confirm(f"Delete {what} for good, for everybody?", err=True)
 
 
 def _planned(

@@ -1,4 +1,8 @@
-"""Asking a person to confirm something that cannot be undone."""
+"""Asking a person to confirm something that cannot be undone.
+
+:func:`confirm` guards what only people start: without a terminal it needs ``--yes``. :func:`confirm_on_terminal` guards what
+programs start as well, and have started since before it was asked: it goes on without a terminal.
+"""
 
 from __future__ import annotations
 
@@ -22,3 +26,9 @@ def confirm(context: Context, question: str, nothing_done: str) -> None:
         )
     if not context.ask(question):
         raise RyeError("declined", nothing_done[0].upper() + nothing_done[1:])
+
+
+def confirm_on_terminal(context: Context, question: str, nothing_done: str) -> None:
+    """Ask whoever sits at a terminal, unless ``--yes`` was given. Raises RyeError ``declined``."""
+    if context.interactive:
+        confirm(context, question, nothing_done)

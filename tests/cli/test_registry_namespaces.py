@@ -39,6 +39,16 @@ class TestClaim:
         assert result.code == 2
         assert result.error["code"] in ("bad-argument", "usage")
 
+    def test_a_name_like_another_is_asked_about_on_a_terminal(self, registry: Registry) -> None:
+        registry.owner("granary").release("work/one")
+        other = registry.owner("granery", claim=False)
+        shown = other.terminal("namespace", "claim", "granery", answer=b"n\n")
+        assert "is similar to the namespace 'granary'" in shown
+        assert "Claim 'granery' in " in shown
+        other.fails("namespace", "show", "granery", code="namespace-unclaimed")
+        other.ok("namespace", "claim", "granery")  # a script is warned, as before
+        other.ok("namespace", "show", "granery")
+
     def test_a_threshold_that_nobody_can_reach(self, registry: Registry) -> None:
         user = registry.owner("lonely", claim=False)
         user.fails("namespace", "claim", "lonely", "--threshold", "2", code="bad-argument threshold", exit_code=2)
@@ -102,7 +112,12 @@ class TestChangesOfKeys:
     def test_rotation_keeps_earlier_releases_good(self, registry: Registry) -> None:
         user, new = registry.owner("rotated"), registry.owner("rotated", claim=False)
         user.release("work/before")
+        shown = user.terminal("namespace", "keys", "add", "rotated", new.public_key(), answer=b"n\n")
+        assert f"Add {new.fingerprint()} to 'rotated'" in shown
+        assert len(user.ok("namespace", "show", "rotated", "--json").json["keys"]) == 1
         user.ok("namespace", "keys", "add", "rotated", new.public_key())
+        shown = new.terminal("namespace", "keys", "remove", "rotated", user.fingerprint(), answer=b"n\n")
+        assert f"Remove {user.fingerprint()} from 'rotated'" in shown
         new.release("work/after")
         new.ok("namespace", "keys", "remove", "rotated", user.fingerprint())
         assert new.ok("info", "rotated/work/before", "--json").json["revoked"] is False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from rye.items.kinds import KINDS
@@ -141,3 +143,14 @@ def test_the_name_of_an_item_is_answered_with_paths(tmp_path_factory: pytest.Tem
     error = rye.run("version", "bump", "minor", "skill:acme/x", "--json").error
     assert error["code"] == "no-such-file"
     assert error["hint"].startswith("Name its file or folder, e.g. .ai/skills/")
+
+
+def test_all_items_are_raised_only_after_a_question_on_a_terminal(tmp_path: Path) -> None:
+    rye = Person(tmp_path, "acme")
+    for name in ("work/one", "work/two"):
+        rye.directive(name, signed=False)
+    shown = rye.terminal("version", "bump", "patch", answer=b"n\n")
+    assert "Raise the versions of all 2 items?" in shown
+    assert rye.ok("show", ".ai/directives/work/one.md", "--json").json["version"] == "1.0.0"
+    assert "Raise" not in rye.terminal("version", "bump", "patch", ".ai/directives/work/one.md")
+    assert len(rye.ok("version", "bump", "patch", "--json").json["results"]) == 2

@@ -11,8 +11,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from registry_server.accounts import registry_keys
+from registry_server.cli.options import Output
+from registry_server.cli.program import cli
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.migrations import opening
 from registry_server.sequencer.acceptance import Candidate
@@ -129,6 +132,17 @@ def test_clients_cannot_send_a_takedown(server: Server) -> None:
         refused = server.client.statements(notes.sign(statement.text(), [signer]).encode())
         assert error_code(refused) == "statement-not-accepted"
     assert server.blob(gone).exists()
+
+
+def test_a_person_is_asked_before_anything_is_deleted(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone, _ = server.publish("a/gone")
+    words = ["takedown", "directive:acme/a/gone@1.0.0", "--reason", REASON, "--data", str(server.data)]
+    monkeypatch.setattr(Output, "can_ask", property(lambda _: True))
+    declined = CliRunner().invoke(cli, words, input="n\n")
+    assert "Delete 1 file of directive:acme/a/gone 1.0.0 for good, for everybody?" in declined.output
+    assert (declined.exit_code, server.blob(gone).exists()) == (1, True)
+    assert CliRunner().invoke(cli, [*words, "--yes"]).exit_code == 0
+    assert not server.blob(gone).exists()
 
 
 def test_owners_elsewhere_sign_a_draft(server: Server, tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from rye.workspace.authoring.version_bump import bump_versions
 def bump(session: Session, step: str, paths: tuple[str, ...]) -> None:
     """Raise the version of items; nothing else changes.
 
-    PATH is a file, a folder, a pattern, or KIND:ID of an own item (default: the project's own items). Changed items need
-    `rye sign` again.
+    PATH is a file, a folder, a pattern, or KIND:ID of an own item (default: the project's own items; on a terminal, asks before
+    it raises several). Changed items need `rye sign` again.
     """
     bumped = bump_versions(session, step, paths)
     if session.json:

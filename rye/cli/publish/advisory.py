@@ -55,7 +55,10 @@ def publish(
     key: str | None,
     draft: str | None,
 ) -> None:
-    """Warn about versions of an item. Publishing the same number again replaces the earlier warning."""
+    """Warn about versions of an item. Publishing the same number again replaces the earlier warning.
+
+    Asks first on a terminal; --yes answers.
+    """
     request = AdvisoryRequest(item, number, affected, severity, title, key)
     if draft is not None:
         _write_draft(session, draft, draft_advisory(session, request))
@@ -69,7 +72,7 @@ def publish(
 @click.option("--key", metavar="NAME", help="Sign with this key.")
 @click.pass_obj
 def withdraw(session: Session, item: str, number: str, key: str | None) -> None:
-    """Withdraw an advisory: from now on it applies to no version."""
+    """Withdraw an advisory: from now on it applies to no version. Asks first on a terminal."""
     _report(session, withdraw_advisory(session, own_keys(session), item, number, key))
 
 

@@ -42,7 +42,10 @@ def claim(
     require: Require | Literal["none"] | None,
     output: str | None,
 ) -> None:
-    """Claim NAMESPACE for your key, or for several owners, of whom --threshold must sign every change of keys."""
+    """Claim NAMESPACE for your key, or for several owners, of whom --threshold must sign every change of keys.
+
+    On a terminal, asks before it claims a name that people may confuse with another.
+    """
     owners = [session.path(file) for file in owner_files]
     thresholds = Thresholds(threshold, release_threshold, require)
     how = signing(session, key_names, output)

@@ -40,7 +40,7 @@ def add(
     key_names: tuple[str, ...],
     output: str | None,
 ) -> None:
-    """Add the public key in FILE (PEM, an OpenSSH .pub file or key TOML) to a namespace."""
+    """Add the public key in FILE (PEM, an OpenSSH .pub file or key TOML) to a namespace. Asks first on a terminal."""
     how = signing(session, key_names, output)
     outcome = add_key(
         session,
@@ -72,7 +72,10 @@ def remove(
     key_names: tuple[str, ...],
     output: str | None,
 ) -> None:
-    """Remove a key from a namespace. What it signed so far stays valid; for a stolen key, use `revoke`."""
+    """Remove a key from a namespace. What it signed so far stays valid; for a stolen key, use `revoke`.
+
+    Asks first on a terminal; --yes answers.
+    """
     how = signing(session, key_names, output)
     outcome = remove_key(
         session, own_keys(session), namespace, fingerprint, Thresholds(threshold, release_threshold, require), how

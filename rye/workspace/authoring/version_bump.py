@@ -21,6 +21,7 @@ from rye.resolution.versions import Version
 from rye.storage.atomic import Replacement, replace_files
 from rye.text.spelling import close_words
 from rye.workspace.authoring.signing import refuse_installed
+from rye.workspace.confirmation import confirm_on_terminal
 
 if TYPE_CHECKING:
     from rye.workspace.context import Context
@@ -45,12 +46,13 @@ class Bumped(Struct, frozen=True):
 
 def bump_versions(context: Context, step: str, paths: Sequence[str]) -> tuple[Bumped, ...]:
     """Raise the version of each item by ``step``, or to it; all or none. ``paths``: files, folders, or ``kind:id`` of own items;
-    by default, the project's own items.
+    by default, the project's own items; for several of those it asks on a terminal, since few may have changed.
 
     Raises UsageError ``bad-version``; RyeError ``no-such-file``, ``no-version``, ``version-not-newer``,
-    ``version-not-found``, ``installed-item``.
+    ``version-not-found``, ``installed-item``, ``declined``.
     """
     _refuse_words(step)
+    is_everything = not paths
     paths = [_path_of(context, path) for path in paths]
     options = read_options(context.cwd)
     checked = check_files(arguments_or_own_items(context.cwd, paths), None, options)
@@ -73,6 +75,9 @@ def bump_versions(context: Context, step: str, paths: Sequence[str]) -> tuple[Bu
         new = raised(entry.shown, old, step)
         changes.append((item, with_version(entry.shown, item.data, item.reading.metadata, new, read)))
         bumped.append(Bumped(item.shown, item.location.kind, old or "", new))
+    if is_everything and len(changes) > 1:
+        question = f"Raise the versions of all {len(changes):,} items? Name PATHs to raise only those that changed."
+        confirm_on_terminal(context, question, "no version was changed.")
     replace_files([Replacement(item.path.resolve(), item.shown, item.data, data) for item, data in changes])
     return tuple(bumped)
 

@@ -15,6 +15,7 @@ from rye.registry.protocol.notes import MAX_NOTE_BYTES
 from rye.registry.protocol.statements import Advisory
 from rye.resolution.ranges import Range
 from rye.storage.safe_files import read_bytes
+from rye.workspace.confirmation import confirm_on_terminal
 from rye.workspace.publishing.owner_statements import (
     keyset_in_force,
     one_line,
@@ -58,7 +59,10 @@ def is_withdrawn(advisory: Advisory) -> bool:
 
 
 def publish_advisory(context: Context, keys: OwnKeys, request: AdvisoryRequest) -> AdvisoryOutcome:
-    """Publish an advisory about versions of an item. It replaces an earlier one with the same number. Raises RyeError."""
+    """Publish an advisory about versions of an item. It replaces an earlier one with the same number. Asks on a terminal.
+
+    Raises RyeError, among them ``declined``.
+    """
     title = one_line("--title", request.title)
     Range.parse(request.affected)
     with open_registry(context, registry_of(context, request.reference), writes=True) as client:
@@ -66,6 +70,13 @@ def publish_advisory(context: Context, keys: OwnKeys, request: AdvisoryRequest) 
         keyset = keyset_in_force(context, client, identity.namespace)
         advisory = _advisory(context, client.origin, identity, request, title, keyset.number)
         signing_key = owner_key(keys, keyset, request.key)
+        what = (
+            f"Withdraw {advisory.number} about {identity}"
+            if is_withdrawn(advisory)
+            else f"Warn everybody who has {identity} {advisory.range}: {advisory.severity}, {title!r}"
+        )
+        question = f"{what}? The log keeps it for good."
+        confirm_on_terminal(context, question, "nothing was published.")
         position = send(
             context, client, identity, advisory, signing_key, lambda history: advisory in history.advisories
         )

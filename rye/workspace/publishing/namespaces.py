@@ -17,7 +17,7 @@ from rye.registry.protocol.statements import Keyset, Require, Revocation
 from rye.registry.trust.keysets import Link
 from rye.signing.keys import PublicKey
 from rye.signing.trust_store import read_key_file
-from rye.workspace.confirmation import confirm
+from rye.workspace.confirmation import confirm, confirm_on_terminal
 from rye.workspace.publishing.keyset_signing import KeysetOutcome, Signing, sign_and_send, sign_keyset, write_keyset
 from rye.workspace.publishing.owner_statements import keyset_in_force, statement_time
 from rye.workspace.registries.registry_access import configured, open_registry, serving_registry
@@ -57,7 +57,10 @@ def claim(
     thresholds: Thresholds,
     signing: Signing,
 ) -> KeysetOutcome:
-    """Claim a namespace for the user's keys and the keys in ``owner_files``. Raises RyeError."""
+    """Claim a namespace for the user's keys and the keys in ``owner_files``. Asks on a terminal if the name is like another.
+
+    Raises RyeError, among them ``declined``.
+    """
     if not is_segment(namespace) or namespace == "root":
         raise UsageError(
             "bad-argument",
@@ -88,7 +91,9 @@ def claim(
         present = client.keysets([namespace])[namespace].current(context.now())
         if present is not None:
             raise _taken(namespace, present.keyset, own)
-        _warn_of_look_alikes(context, client, namespace)
+        if _warn_of_look_alikes(context, client, namespace):
+            question = f"Claim {namespace!r} in {client.origin} all the same? Nobody can give it back."
+            confirm_on_terminal(context, question, "nothing was claimed.")
         keyset = Keyset(
             origin=client.origin,
             namespace=namespace,
@@ -121,7 +126,7 @@ def state_of(context: Context, namespace: str) -> NamespaceState:
 def add_key(
     context: Context, keys: OwnKeys, namespace: str, file: Path, thresholds: Thresholds, signing: Signing
 ) -> KeysetOutcome:
-    """Add the public key in a file. Raises RyeError ``already-exists``, ``revoked-key``."""
+    """Add the public key in a file. Asks on a terminal. Raises RyeError ``already-exists``, ``revoked-key``, ``declined``."""
     added = read_key_file(file)[0]
     with open_registry(context, configured(context).of(namespace), writes=True) as client:
         before = keyset_in_force(context, client, namespace)
@@ -148,13 +153,15 @@ def add_key(
             release_threshold=thresholds.releases,
             require=thresholds.require,
         )
+        question = f"Add {added.fingerprint} to {namespace!r} in {client.origin}, so that it can publish there?"
+        confirm_on_terminal(context, question, "nothing was added.")
         return sign_and_send(context, client, keys, keyset, signing)
 
 
 def remove_key(
     context: Context, keys: OwnKeys, namespace: str, wanted: str, thresholds: Thresholds, signing: Signing
 ) -> KeysetOutcome:
-    """Remove a key. Its earlier signatures stay valid."""
+    """Remove a key. Its earlier signatures stay valid. Asks on a terminal. Raises RyeError, among them ``declined``."""
     with open_registry(context, configured(context).of(namespace), writes=True) as client:
         before = keyset_in_force(context, client, namespace)
         gone = selected_key(namespace, before.keys, wanted)
@@ -166,6 +173,10 @@ def remove_key(
             release_threshold=thresholds.releases,
             require=thresholds.require,
         )
+        question = (
+            f"Remove {PublicKey(gone).fingerprint} from {namespace!r} in {client.origin}, so that it publishes no more?"
+        )
+        confirm_on_terminal(context, question, "nothing was removed.")
         return sign_and_send(context, client, keys, keyset, signing)
 
 
@@ -253,7 +264,8 @@ def _own(keys: OwnKeys, signing: Signing) -> list[PublicKey]:
     return [keys.public(name) for name in signing.key_names or (None,)]
 
 
-def _warn_of_look_alikes(context: Context, client: RegistryClient, namespace: str) -> None:
+def _warn_of_look_alikes(context: Context, client: RegistryClient, namespace: str) -> bool:
+    """Return whether there was something to warn of."""
     near = sorted(
         name for name in {identity.namespace for identity in client.names() or ()} if is_close(namespace, name)
     )
@@ -262,6 +274,7 @@ def _warn_of_look_alikes(context: Context, client: RegistryClient, namespace: st
             f"{namespace!r} is similar to the namespace {near[0]!r}: people may confuse them.",
             "Choose another name unless both are yours.",
         )
+    return bool(near)
 
 
 def _taken(namespace: str, keyset: Keyset, own: Iterable[PublicKey]) -> RyeError:
