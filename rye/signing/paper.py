@@ -22,6 +22,9 @@ _CONSONANTS, _VOWELS = "bdfghjklmnprstvz", "aiou"
 _PATTERN = (_CONSONANTS, _VOWELS, _CONSONANTS, _VOWELS, _CONSONANTS)
 _BITS = (4, 2, 4, 2, 4)
 WORDS = 18
+_IN_ROW = 3
+_ROW = re.compile(rf"^(?: *[0-9]{{1,2}}\. +[A-Za-z]+){{{_IN_ROW}}} *\r?$", re.MULTILINE)
+"""A row of words on a page."""
 
 
 def words_of(key: PrivateKey) -> tuple[str, ...]:
@@ -31,7 +34,10 @@ def words_of(key: PrivateKey) -> tuple[str, ...]:
 
 
 def key_of(text: str) -> PrivateKey:
-    """Read the words. Upper case, line ends and the numbers before the words do not matter. Raises RyeError ``bad-key``."""
+    """Read the words, or the whole page that :func:`page` makes. Upper case, line ends and the numbers before the words do not
+    matter. Raises RyeError ``bad-key``."""
+    on_page = _ROW.findall(text)
+    text = " ".join(on_page) if len(on_page) * _IN_ROW == WORDS else text
     words = [word.lower() for word in re.split(r"[\s.]+", text) if word and not word.isdigit()]
     for number, word in enumerate(words, 1):
         if len(word) != len(_PATTERN) or any(letter not in row for letter, row in zip(word, _PATTERN, strict=True)):
@@ -54,7 +60,9 @@ def page(name: str, key: PrivateKey) -> str:
     The paper has the key as it is, without the passphrase that seals it on the disk.
     """
     words = words_of(key)
-    rows = ["  ".join(f"{at + 1:2}. {words[at]}" for at in range(row, row + 3)) for row in range(0, WORDS, 3)]
+    rows = [
+        "  ".join(f"{at + 1:2}. {words[at]}" for at in range(row, row + _IN_ROW)) for row in range(0, WORDS, _IN_ROW)
+    ]
     head = (
         f"The private key {name!r} of Rye. Whoever has this paper can sign as you.",
         f"fingerprint  {key.public.fingerprint}",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rye.workspace.trusting.key_uses import KeyUses, OwnNamespace
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 from tests.scenes.ssh_agents import OpenSshAgent, needs_ssh_agent, openssh_agent
@@ -149,6 +150,18 @@ def test_the_list_says_where_since_when_and_for_what(registry: Registry) -> None
     shown = rye.ok("keys", "list").stdout
     assert "listed since 20" in shown
     assert "never" in shown
+
+
+def test_a_registry_with_several_addresses_is_one_and_two_are_told_apart() -> None:
+    def own(namespace: str, address: str, origin: str) -> OwnNamespace:
+        return OwnNamespace(
+            namespace=namespace, registry=address, origin=origin, keys=1, since={}, accepted=frozenset({"default"})
+        )
+
+    one, mirror = own("acme", "https://a.example.org", "a"), own("acme", "https://mirror.example.org", "a")
+    assert list(KeyUses((one, mirror)).named((one, mirror))) == ["acme"]
+    other = own("acme", "https://b.example.org", "b")
+    assert list(KeyUses((one, mirror, other)).named((one, mirror, other))) == ["acme in a", "acme in b"]
 
 
 def test_doctor_warns_of_a_namespace_with_one_key(registry: Registry) -> None:

@@ -69,6 +69,16 @@ def test_a_name_is_whoever_came_first_until_a_domain_is_proved(registry: Registr
     assert site.domain in acme.ok("namespace", "show", "first").stdout
 
 
+def test_where_nothing_answers_it_is_said_what_to_publish_and_where(registry: Registry) -> None:
+    acme = registry.owner("quiet")
+    error = acme.fails("namespace", "prove", "quiet", "--domain", "127.0.0.1:1", code="proof-unreachable")
+    assert "[Errno" not in error["message"]
+    assert f'http://127.0.0.1:1{WELL_KNOWN}: {{"namespaces": [{{"namespace": "quiet", "keyset": "' in error["hint"]
+    assert error["hint"].endswith("rye namespace prove quiet --domain 127.0.0.1:1")
+    said = acme.ok("namespace", "prove", "quiet", "--domain", "127.0.0.1:1", "-o", "quiet.json").stderr
+    assert f"Publish it as http://127.0.0.1:1{WELL_KNOWN}." in said
+
+
 def test_a_proof_that_was_taken_away_is_shown_as_gone_and_can_be_withdrawn(registry: Registry, site: Website) -> None:
     owner = registry.owner("leaving")
     owner.release("work/one")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rye.errors import RyeError
 from rye.signing.keys import PrivateKey
-from rye.signing.paper import key_of, words_of
+from rye.signing.paper import key_of, page, words_of
 from rye.text import qr
 from tests.scenes.person import Person
 
@@ -36,6 +36,8 @@ def test_what_is_typed_back_is_the_key(seed: bytes) -> None:
         " ".join(WORDS).upper(),
         "\n".join(f"{number}. {word}" for number, word in enumerate(WORDS, 1)),
         "  \r\n" + "\t".join(WORDS) + "\n\n",
+        page("spare", KEY),
+        page("1. mother  2. of  3. keys", KEY).replace("\n", "\r\n"),
     ],
 )
 def test_how_it_is_typed_does_not_matter(text: str) -> None:

@@ -40,7 +40,16 @@ def prove(
     keys = own_keys(session)
     if output is not None:
         ownership.write_document(session, keys, namespace, place, NamedFile(session.path(output), output), key_name)
-        session.console.answer({"namespace": namespace, "place": place.text, "file": output}, f"wrote {output}")
+        document = {
+            "namespace": namespace,
+            "place": place.text,
+            "file": output,
+            "publish_at": ownership.shown_at(place),
+        }
+        session.console.answer(document, f"wrote {output}")
+        option = f"--domain {place.text}" if place.is_domain else f"--repository {place.text}"
+        session.console.say(f"Publish it as {ownership.shown_at(place)}.")
+        session.console.say(f"Then run: rye namespace prove {namespace} {option}", "hint")
         return
     act = ownership.withdraw if withdraw else ownership.prove
     stated = act(session, keys, namespace, place, key_name)

@@ -111,7 +111,10 @@ def list_keys(session: Session) -> None:
                 "*" if k.default else "",
                 k.name,
                 _place(k),
-                ", ".join(f"{one.namespace} since {one.since[k.name]:%Y-%m-%d}" for one in uses.of(k.name)) or "-",
+                ", ".join(
+                    f"{said} since {one.since[k.name]:%Y-%m-%d}" for said, one in uses.named(uses.of(k.name)).items()
+                )
+                or "-",
                 (used[k.name] or "never")[:10],
                 k.public.key_id,
                 k.public.fingerprint,
@@ -140,6 +143,8 @@ def export(session: Session, name: str | None, private: bool, paper: bool, outpu
     if output is not None:
         write_new(NamedFile(session.path(output), output), text, private=private)
         session.console.say(f"wrote {'private' if private else 'public'} key {stored.name!r} to {output}")
+        if paper:
+            session.console.say("Print it and delete it: whoever has it can sign as you.", "warning")
     if session.json:
         session.console.document({**stored.as_json(), "paper" if paper else "pem": None if output else text})
     elif output is None:

@@ -89,7 +89,8 @@ def check(asking: PlaceAsking, method: str, place: str, link: Link) -> ProofChec
     except GitMessageError as error:
         return ProofCheck("unreachable", f"{place} could not be read with git's protocol: {str(error)[:200]}.")
     except (OSError, HTTPException, ValueError, UnicodeError) as error:
-        return ProofCheck("unreachable", f"{_host(place)} did not answer: {str(error)[:200] or type(error).__name__}.")
+        why = (getattr(error, "strerror", None) or str(error))[:200].rstrip(".") or type(error).__name__
+        return ProofCheck("unreachable", f"{_host(place)} did not answer: {why}.")
 
 
 def is_on_loopback(address: str) -> bool:

@@ -28,7 +28,7 @@ _PUBLISHER = (
 
 RULES: dict[str, str] = {
     # roots
-    "root-fingerprint": "Compare the fingerprint with the one that the operator publishes. Pin it only if they are equal.",
+    "root-fingerprint": "Stop: this is not the registry you were told of, or the fingerprint was mistyped. Ask its operator.",
     "root-origin": "The address serves another registry than the pinned one. Check it; `rye registry remove ADDRESS` unpins it.",
     "root-number": _MIRROR,
     "root-chain": _MIRROR,

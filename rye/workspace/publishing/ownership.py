@@ -27,6 +27,7 @@ from rye.registry.protocol.statements.owners import (
     read_link,
     read_repository,
 )
+from rye.registry.transport.api import ApiError
 from rye.registry.trust.namespace_proofs import NamespaceOwners, StatedProof
 from rye.workspace.new_file import write_new
 from rye.workspace.publishing.owner_statements import (
@@ -104,7 +105,12 @@ def prove(context: Context, keys: OwnKeys, namespace: str, place: ProofPlace, ke
             fingerprint=link.sha256,
             time=statement_time(context),
         )
-        return _send(context, client, proof, private)
+        try:
+            return _send(context, client, proof, private)
+        except ApiError as error:  # the registry saw something else than this machine, or neither saw anything
+            if error.code not in ("proof-not-found", "proof-unreachable"):
+                raise
+            raise RyeError(error.code, error.message, _publish_hint(namespace, place, link)) from None
 
 
 def withdraw(context: Context, keys: OwnKeys, namespace: str, place: ProofPlace, key_name: str | None) -> Stated:
@@ -214,7 +220,7 @@ def _method(asking: PlaceAsking, namespace: str, place: ProofPlace, link: Link) 
         checked = check(asking, "repository", place.text, link)
         if checked.outcome in ("found", "unreachable"):
             return "repository"
-        raise RyeError("proof-not-found", _not_yet(namespace, place, checked), _repository_hint(namespace, place))
+        raise RyeError("proof-not-found", _not_yet(namespace, place, checked), _publish_hint(namespace, place, link))
     by_file = check(asking, "file", place.text, link)
     if by_file.outcome == "found" or is_loopback_place(place.text):
         checked = by_file
@@ -225,20 +231,33 @@ def _method(asking: PlaceAsking, namespace: str, place: ProofPlace, link: Link) 
         checked = ProofCheck(by_file.outcome, f"{by_file.detail} {by_record.detail}")
     if checked.outcome in ("found", "unreachable"):
         return "file"
-    raise RyeError("proof-not-found", _not_yet(namespace, place, checked), _domain_hint(namespace, place, link))
+    raise RyeError("proof-not-found", _not_yet(namespace, place, checked), _publish_hint(namespace, place, link))
 
 
 def _not_yet(namespace: str, place: ProofPlace, checked: ProofCheck) -> str:
     return f"{place.text} does not prove that it has the owners of {namespace!r}: {checked.detail}"
 
 
+def _publish_hint(namespace: str, place: ProofPlace, link: Link) -> str:
+    """What the place must show, where, and the next command."""
+    return _domain_hint(namespace, place, link) if place.is_domain else _repository_hint(namespace, place)
+
+
+def shown_at(place: ProofPlace) -> str:
+    """Where the file that :func:`write_document` writes must be seen."""
+    scheme = "http" if is_loopback_place(place.text) else "https"
+    if place.is_domain:
+        return f"{scheme}://{place.text}{WELL_KNOWN}"
+    return f"{REPOSITORY_FILE} at the root of the main branch of {place.text}"
+
+
 def _domain_hint(namespace: str, place: ProofPlace, link: Link) -> str:
     file = documents.well_known_file(namespace, link).strip()
     record = documents.record(namespace, link)
     return (
-        f"Publish this text at https://{place.text}{WELL_KNOWN}: {file} "
+        f"Publish this text at {shown_at(place)}: {file} "
         f"Or this TXT record of {RECORD_HOST}.{place.text}: {record} "
-        f"Then run the same command again."
+        f"Then run: rye namespace prove {namespace} --domain {place.text}"
     )
 
 

@@ -27,6 +27,8 @@ class OwnNamespace(Struct, frozen=True, kw_only=True):
     namespace: str
     registry: str
     """The address that is pinned."""
+    origin: str
+    """What that registry is called; several addresses can show the same one."""
     keys: int
     """How many of its keys count: all, or the security keys if it requires one."""
     since: dict[str, datetime]
@@ -48,6 +50,15 @@ class KeyUses(Struct, frozen=True):
     def of(self, name: str) -> tuple[OwnNamespace, ...]:
         """Those that accept the key with this name."""
         return tuple(one for one in self.namespaces if name in one.accepted)
+
+    def named(self, given: Iterable[OwnNamespace]) -> dict[str, OwnNamespace]:
+        """These namespaces by what people call them, each once although several addresses show its registry: with the registry if
+        this machine's namespaces are in several."""
+        several = len({one.origin for one in self.namespaces}) > 1
+        found: dict[str, OwnNamespace] = {}
+        for one in given:
+            found.setdefault(f"{one.namespace} in {one.origin}" if several else one.namespace, one)
+        return found
 
     def as_json(self, name: str) -> list[dict[str, str]]:
         """``namespaces`` of a key in the JSON of ``rye keys list``."""
@@ -82,7 +93,12 @@ def key_uses(context: Context, keys: Iterable[StoredKey]) -> KeyUses:
                 accepted = frozenset(names[key] for key in counting & names.keys())
                 own.append(
                     OwnNamespace(
-                        namespace=namespace, registry=address, keys=len(counting), since=since, accepted=accepted
+                        namespace=namespace,
+                        registry=address,
+                        origin=origin,
+                        keys=len(counting),
+                        since=since,
+                        accepted=accepted,
                     )
                 )
     return KeyUses(tuple(own), tuple(unread))
@@ -112,7 +128,7 @@ def removable(context: Context, keys: OwnKeys, name: str, *, left: Collection[st
     needing = [use for use in uses.namespaces if use.only(stored.name)]
     if not needing:
         return stored
-    told = "; ".join(f"{use.namespace} ({_others(use.keys - 1)})" for use in needing)
+    told = "; ".join(f"{said} ({_others(use.keys - 1)})" for said, use in uses.named(needing).items())
     message = f"Without {stored.name!r} this machine has no key of {told}."
     if all(use.namespace in left for use in needing):
         context.warn(message)
