@@ -35,6 +35,12 @@ def show_help(ctx: click.Context, words: tuple[str, ...], all_commands: bool) ->
     except UsageError:
         if _search(cast("Session", ctx.obj), " ".join(words)):
             return
+        if len(words) == 1:
+            raise UsageError(
+                "unknown-command",
+                f"No command, error code or page has to do with {words[0]!r}.",
+                "`rye help --all` lists all commands.",
+            ) from None
         raise
     _answer(ctx, page)
 

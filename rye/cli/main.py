@@ -329,13 +329,22 @@ def _flushed(code: int) -> int:
     return code
 
 
+def _is_near(wrong: str, name: str) -> bool:
+    """Whether a person may have meant the option ``name``: it begins alike, or looks alike."""
+    import difflib
+
+    begun, whole = sorted((wrong.lstrip("-"), name.lstrip("-")), key=len)
+    return (len(begun) > 1 and whole.startswith(begun)) or difflib.SequenceMatcher(None, begun, whole).ratio() >= 0.65
+
+
 def _wrong_words(error: click.UsageError) -> UsageError:
     """Click's error about the command's words, as ours. What is near an unknown option is in the hint, as for commands."""
     path = error.ctx.command_path if error.ctx else "rye"
     hint = f"`{path} --help` shows how it is used."
     message = error.format_message()
     if isinstance(error, click.NoSuchOption):
-        near = [repr(name) for name in error.possibilities or []][:2]
+        wrong = error.option_name
+        near = [repr(name) for name in error.possibilities or [] if _is_near(wrong, name)][:2]
         message, hint = error.message, f"Did you mean {' or '.join(near)}? {hint}" if near else hint
     elif message.startswith("Got unexpected extra argument"):
         extra = message.partition("(")[2].removesuffix(")")

@@ -112,9 +112,14 @@ def _renamed(ledger: Ledger, one: Wanted, here: OnDisk) -> FileRow | None:
 
 
 def _conflict(ledger: Ledger, one: Wanted, here: OnDisk, *, same: bool) -> Why | None:
-    if same and any(one.path == path or one.path.startswith(f"{path}/") for path in ledger.run.adopt):
+    is_named = any(one.path == path or one.path.startswith(f"{path}/") for path in ledger.run.adopt)
+    if same and is_named:
         return None
     message = f"{one.path} already exists, and Rye did not write it."
+    if is_named:
+        message += " Its content differs from the item's, so it cannot be adopted."
+    elif one.item in ledger.run.overwrite:
+        message += " --overwrite-edited only replaces files that Rye wrote."
     if same:
         hint = f"Its content is the same, so `rye deploy --adopt {one.path}` takes it over."
     elif here.kind == "file":

@@ -38,10 +38,10 @@ from rye.deployment.survey import (
     without,
 )
 from rye.deployment.targets.protocol import target
-from rye.errors import UsageError
+from rye.errors import RyeError, UsageError
 from rye.installation.completeness import locked_item
 from rye.installation.transaction import NOTHING, Change
-from rye.project.agent_programs import PROGRAMS, STATE
+from rye.project.agent_programs import PROGRAMS, STATE, program_names
 from rye.project.layout import Project
 from rye.project.lock import Lock
 from rye.project.members import selected
@@ -219,7 +219,15 @@ def _label(lock: Lock, gathered: Gathered, given: str) -> str:
     """Return the label of an item that a person named, an own or an installed one. Raises UsageError ``unknown-name``."""
     own = [str(identity) for identity in gathered.own]
     named = [label for label in own if given in (label, label.partition(":")[2])]
-    return named[0] if len(named) == 1 else str(locked_item(lock, given).identity)
+    if len(named) == 1:
+        return named[0]
+    try:
+        return str(locked_item(lock, given).identity)
+    except RyeError as error:
+        if error.code != "not-installed" or given not in program_names():
+            raise
+        hint = f"`rye deploy --target {given}` deploys to that agent program."
+        raise RyeError(error.code, error.message, hint) from None
 
 
 def _allowed(lock: Lock, gathered: Gathered, given: str) -> str:

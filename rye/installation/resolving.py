@@ -170,7 +170,7 @@ def _unknown(line: Requested, sources: Sources) -> RyeError:
     near = close_words(line.id, sorted({name.id for name in client.names() or ()}), 3)
     last = line.id.rsplit("/", 1)[-1]
     hint = f"Did you mean {', '.join(near)}?" if near else f"`rye search {last}` looks for it."
-    return RyeError("no-such-item", f"The registry {client.origin} has no {line.id!r}.", hint)
+    return RyeError("no-such-item", f"The registry {client.origin} has no {line.id!r}{client.as_last_seen}.", hint)
 
 
 def resolve(

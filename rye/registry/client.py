@@ -299,6 +299,14 @@ class RegistryClient:
         return self.head.warnings
 
     @property
+    def as_last_seen(self) -> str:
+        """``, as last seen on 2026-11-28 09:15 UTC`` if what the registry has is only remembered; otherwise empty. It ends a
+        sentence about what the registry lacks."""
+        if not self._offline and self._outage is None:
+            return ""
+        return f", as last seen on {self.head.snapshot.time:%Y-%m-%d %H:%M} UTC"
+
+    @property
     def outage(self) -> NoAnswer | None:
         """Why the head is only the last verified one; None if the registry answered, or was not asked."""
         return self._outage

@@ -224,3 +224,9 @@ def test_an_answer_to_the_wrong_sort_of_word_says_what_takes_it(
     refused = rye.run(*words, "--json")
     assert refused.code == code
     assert hint in refused.error["hint"]
+
+
+def test_what_is_not_alike_is_not_offered(rye: Person) -> None:
+    said = rye.run("add", "acme/x", "--dev").stderr
+    assert "No such option '--dev'" in said
+    assert "Did you mean" not in said

@@ -173,6 +173,7 @@ def test_every_sort_is_few_and_everything_named_can_be_read_on(rye: Person) -> N
 def test_help_of_what_is_found_nowhere(rye: Person) -> None:
     error = rye.run("help", "xyzzyq", "--json").error
     assert (error["code"], error["hint"]) == ("unknown-command", "`rye help --all` lists all commands.")
+    assert error["message"] == "No command, error code or page has to do with 'xyzzyq'."
 
 
 def test_a_known_command_is_not_searched_for(rye: Person) -> None:

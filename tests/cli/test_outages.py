@@ -80,6 +80,12 @@ def timed(person: Person, *words: str, patience: float = REGISTRY.answer_seconds
         force_setattr(REGISTRY, "answer_seconds", before)
 
 
+def test_without_a_network_what_a_registry_lacks_is_dated(user: Person) -> None:
+    error = user.fails("--offline", "add", "acme/work/none", "--yes", code="no-such-item")
+    assert "has no 'acme/work/none', as last seen on 20" in error["message"]
+    assert "as last seen" not in user.fails("add", "acme/work/none", "--yes", code="no-such-item")["message"]
+
+
 class Test_A_registry_that_is_away:
     @pytest.mark.parametrize("command", [("install",), ("ci",), ("install", "--locked"), ("install", "--frozen")])
     def test_installing_goes_on_with_one_notice(self, away: Person, command: tuple[str, ...]) -> None:

@@ -51,6 +51,8 @@ def test_words_that_a_template_left_are_warnings_also_when_strict(rye: Person) -
     for words in ((), ("--strict",)):
         shown = rye.ok("validate", ".ai/skills/pdf-tools", "--json", *words).json["results"][0]
         assert set(codes(shown)) == {("warning", "placeholder-text")}
+        count = len(shown["diagnostics"])
+        assert rye.ok("validate", ".ai/skills/pdf-tools", *words).stdout == f"1 item valid, {count} warnings\n"
         line = shown["diagnostics"][0]["line"]
         assert skill.read_text().split("\n")[line - 1].startswith("description: What the skill does")
 

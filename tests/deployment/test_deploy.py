@@ -238,8 +238,18 @@ def test_adopting_takes_equal_bytes_only(shop: Person) -> None:
     shop.ok("deploy", "--adopt", ".claude", "--adopt", ".codex/agents")
     shop.path(".ai/deploy.lock").unlink()
     shop.path(".claude/agents/one.md").write_bytes(written + b"more")
-    assert shop.run("deploy", *both, "--json").json["refused"][0]["code"] == "deploy-conflict"
+    refused = shop.run("deploy", *both, "--json").json["refused"][0]
+    assert refused["code"] == "deploy-conflict"
+    assert "content differs from the item's, so it cannot be adopted" in refused["message"]
+    refused = shop.run("deploy", "--overwrite-edited", "agent:acme/one", "--json").json["refused"][0]
+    assert "--overwrite-edited only replaces files that Rye wrote" in refused["message"]
     assert shop.path(".claude/agents/one.md").read_bytes() == written + b"more"
+
+
+def test_a_program_s_name_in_the_place_of_an_item_is_answered_with_the_option(shop: Person) -> None:
+    install(shop, "agent", "acme/one", agent("one"))
+    assert "`rye deploy --target claude`" in shop.fails("deploy", "claude", code="not-installed")["hint"]
+    assert "--target" not in shop.fails("deploy", "clod", code="not-installed")["hint"]
 
 
 def test_an_edited_file_is_shown_and_kept(shop: Person) -> None:

@@ -480,6 +480,21 @@ class TestMarketplacesAndFolders:
         assert left["reason"] == "it is not an agent of Claude Code (it has no text)"
         to_green(person)
 
+    def test_a_skill_is_called_what_its_name_says_whatever_its_folder_is(self, person: Person) -> None:
+        person.write(".claude/skills/word/SKILL.md", PDF)
+        found = person.ok("import", "--yes", "--json").json
+        assert ([row["id"] for row in found["items"]], found["left_out"]) == (["skill:claude-skills/pdf"], [])
+        to_green(person)
+
+    def test_where_nothing_can_be_imported_no_project_is_made(self, person: Person) -> None:
+        person.path("rye.toml").unlink()
+        person.write(".claude/agents/reviewer.md", "---\nname: reviewer\ndescription: x\n---\n")
+        shown = person.ok("import", "--yes")
+        assert shown.stdout == "none of it can be imported\n"
+        assert "kept as comments" not in shown.stderr
+        assert "  .claude/agents: agent:reviewer: it is not" in shown.stderr
+        assert not person.path("rye.toml").exists()
+
     def test_agents_are_taken_from_claude_code_s_folder(self, person: Person, tmp_path: Path) -> None:
         person.write(".claude/agents/reviewer.md", agent("reviewer"))
         person.write(".claude/agents/theirs.md", "---\nname: theirs\ndescription: x\n---\n\n# You are\n\n## This\n")

@@ -33,6 +33,11 @@ def test_an_items_name_is_no_address(word: str) -> None:
     assert not is_source_word(word)
 
 
+@pytest.mark.parametrize("word", [".", "..", "./kit", "../kit", "/srv/kit", ".claude/skills"])
+def test_what_begins_with_a_dot_or_a_slash_is_a_folder(word: str) -> None:
+    assert is_source_word(word)
+
+
 @pytest.mark.parametrize(
     ("word", "said"),
     [

@@ -24,6 +24,7 @@ from rye.cli.project.installing import (
 )
 from rye.cli.project.proposed_deploy import programs_here, titles
 from rye.errors import UsageError
+from rye.items.kinds import KINDS, NoPrompt
 from rye.project.context import load_manifest
 from rye.workspace.installing.adding import add as add_items
 from rye.workspace.installing.adding import names_source, project_to_add_to
@@ -164,8 +165,16 @@ def _show_added(
     if deployed is not None:
         _show_readers(session, deployed, added)
     elif added and not project.has_deployed:
+        changed = [change.identity for change in outcome.changes if change.new is not None]
+        texts = [one for one in changed if not isinstance(KINDS[one.kind].prompt, NoPrompt)]  # what programs read
+        if not texts:
+            if any(one.kind == "tool" for one in changed):
+                session.console.next_step(
+                    "`rye mcp config PROGRAM` lets an agent program run it. Tools are not deployed."
+                )
+            return code
         here = programs_here(project.root) if session.console.on_terminal and not proposed.names else proposed.names
-        them = "it" if len(added) == 1 else "them"
+        them = "it" if len(texts) == 1 else "them"
         if here:
             session.console.next_step(f"`rye deploy` writes {them} where {titles(here)} can read {them}.")
         else:

@@ -54,9 +54,10 @@ def _show(session: Session, plan: ImportPlan) -> None:
     for note in plan.notes:
         session.warn(one_line(note))
     if plan.left_out:
-        session.console.say("Left out, and kept as comments in rye.toml:", "strong")
+        session.console.say("Left out, and kept as comments in rye.toml:" if plan.writes else "Left out:", "strong")
     for one in plan.left_out:
-        session.console.say(one_line(f"  {one.file}: {one.what}: {one.reason}"), "dim")
+        what = one.what.removeprefix(f"{one.file}: ")  # a folder is named like its file
+        session.console.say(one_line(f"  {one.file}: {what}: {one.reason}"), "dim")
 
 
 def _document(plan: ImportPlan, dry_run: bool) -> dict[str, object]:

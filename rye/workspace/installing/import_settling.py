@@ -201,8 +201,16 @@ class Settling:
         """The items below a folder: the wanted ones, or all usable ones."""
         there = [one for one in opened.inventory.items if not folder or one.place.startswith(f"{folder}/")]
         only = set(entry.only) if not entry.is_one else set()
+        named = {one.local_id for one in there}
+        if isinstance(
+            entry.place, FolderPlace
+        ):  # its folders and files are listed, whatever the items in them are called
+            called: dict[str, set[str]] = {}
+            for one in there:
+                called.setdefault(_listed_as(one), set()).add(one.local_id)
+            only = set().union(*({name} if name in named else called.get(name, {name}) for name in only))
         wanted = [one for one in there if not only or one.local_id in only]
-        for name in sorted(only - {one.local_id for one in there}):
+        for name in sorted(only - named):
             self.left_out.append(LeftOut(entry.file, f"{shown(entry.name)}: {shown(name)}", "this item does not exist"))
         rows = []
         for one in wanted:
@@ -290,6 +298,13 @@ def _some(rows: list[Settled], *, told: bool) -> list[Settled]:
     if not rows and not told:
         raise _Unusable("it has no skill or agent that Rye can use")
     return rows
+
+
+def _listed_as(found: FoundItem) -> str:
+    """What a folder calls the item: a skill by its own folder, anything else by its file."""
+    if found.place.endswith("/SKILL.md"):
+        return found.folder.rpartition("/")[2]
+    return found.place.rpartition("/")[2].partition(".")[0]
 
 
 def _has_any(opened: OpenSource, folder: str) -> bool:

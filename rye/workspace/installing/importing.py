@@ -69,6 +69,8 @@ class ImportPlan(Struct, frozen=True, kw_only=True):
     """rye.toml as it will be."""
     present: int = 0
     """Items that rye.toml already had."""
+    writes: bool = True
+    """Whether rye.toml is written: comments alone make no project."""
 
     @property
     def changes(self) -> bool:
@@ -115,7 +117,7 @@ def _import(context: Context, project: Project, request: ImportRequest, show: Sh
     with context.progress("comparing digests"):
         settled = settling.settle(foreign.entries)
     plan = _plan(project, text, manifest, settled, settling, foreign.left_out)
-    if plan.text == state.manifest_text:
+    if plan.text == state.manifest_text or not plan.writes:
         return plan
     lock = _lock(context, project, state, plan)  # also in a dry run, because the policy is checked here
     if request.dry_run:
@@ -224,6 +226,7 @@ def _plan(
         notes=notes,
         text=written,
         present=len(settled) - len(items),
+        writes=bool(items) or project.manifest_path.exists(),
     )
 
 

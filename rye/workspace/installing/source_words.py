@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 else:
     naming = lazy_module("rye.sources.naming")  # most commands name no source
 
-_FOLDERS = ("./", "../", "/")
+_FOLDERS = (".", "/")
+"""No id begins like this, so ``.claude/skills`` needs no ``./``."""
 FORGE = re.compile(r"(github|gitlab|codeberg|bitbucket):(?=[^/:\s]+/[^/:\s])")
 """``github:owner/repo``, as npm and Nix name repositories; no kind of item has such a name."""
 _ADDRESS = re.compile(
@@ -61,7 +62,7 @@ def is_source_word(word: str) -> bool:
 
 def is_folder_path(word: str) -> bool:
     """Whether a word is written like the path of a folder."""
-    return word.startswith(_FOLDERS) or word in (".", "..")
+    return word.startswith(_FOLDERS)
 
 
 def is_runner(word: str) -> bool:

@@ -34,7 +34,7 @@ def published(client: RegistryClient, text: str) -> tuple[Identity, str | None]:
         hint = f"`rye search {reference.id.rpartition('/')[2]}` searches for published items."
         raise RyeError(
             "no-such-item",
-            f"{reference.id!r} is not published in {client.origin}.",
+            f"{reference.id!r} is not published in {client.origin}{client.as_last_seen}.",
             f"Did you mean {', '.join(near)}? {hint}" if near else hint,
         )
     if len(kinds) > 1:
