@@ -60,5 +60,5 @@ def _may(item: ListedItem) -> Cell:
     said = [mark.words for mark in found]
     if item.hooks:
         said.append(words.counted(item.hooks, "hook"))
-    worst = next((mark.level for mark in found if mark.level != "plain"), "plain")
+    worst: words.Level = next((mark.level for mark in found if mark.level != "plain"), "plain")
     return (", ".join(said) or words.may_use(item.described).words, _STYLES[worst])

@@ -40,16 +40,13 @@ def prove(
     keys = own_keys(session)
     if output is not None:
         ownership.write_document(session, keys, namespace, place, NamedFile(session.path(output), output), key_name)
-        document = {
-            "namespace": namespace,
-            "place": place.text,
-            "file": output,
-            "publish_at": ownership.shown_at(place),
-        }
-        session.console.answer(document, f"wrote {output}")
-        option = f"--domain {place.text}" if place.is_domain else f"--repository {place.text}"
-        session.console.say(f"Publish it as {ownership.shown_at(place)}.")
-        session.console.say(f"Then run: rye namespace prove {namespace} {option}", "hint")
+        where = ownership.shown_at(place)
+        written = {"namespace": namespace, "place": place.text, "file": output, "publish_at": where}
+        session.console.answer(written, f"wrote {output}")
+        of_domain = f"rye namespace prove {namespace} --domain {place.text}"
+        of_repository = f"rye namespace prove {namespace} --repository {place.text}"
+        session.console.say(f"Publish it as {where}.")
+        session.console.say(f"Then run: {of_domain if place.is_domain else of_repository}", "hint")
         return
     act = ownership.withdraw if withdraw else ownership.prove
     stated = act(session, keys, namespace, place, key_name)

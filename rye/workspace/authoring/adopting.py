@@ -65,7 +65,7 @@ class AdoptRequest(Struct, frozen=True):
     """Replace copies that nobody edited by what the skills are now."""
 
 
-class FoundSkill(Struct, frozen=True):
+class FoundSkill(Struct, frozen=True, kw_only=True):
     """One skill: its folder, its content, and the findings about it."""
 
     folder: Path
@@ -187,7 +187,9 @@ def _look(folder: Path, shown: str, request: AdoptRequest, origin: str | None) -
     contents = {MAIN: data} | {entry.file.path: entry.data or b"" for entry in read}
     facts = find_facts({os.path.join(shown, path): readable_text(content) for path, content in contents.items()})
     alarms = tuple(fact for fact in facts if fact.level == ALARM)
-    return FoundSkill(folder, shown, data, files, problems, adoption, alarms)
+    return FoundSkill(
+        folder=folder, shown=shown, data=data, files=files, problems=problems, adoption=adoption, alarms=alarms
+    )
 
 
 def _adopted(
