@@ -360,6 +360,8 @@ class Console:
         choices = f"[{'/'.join(['y', 'N', *more])}]"
         lines = flow([(f"{printable(question)} {choices}:", None)], min(_PROSE, self.width), 2)
         fitted = "\n".join("".join(text for text, _ in line) for line in lines).removesuffix(":")
+        if more:
+            self._told([(", ".join(f"{letter}: {one.meaning}" for letter, one in more.items()), "dim")])
         while True:
             with self._without_bars():
                 said: str = click.prompt(fitted, default="", show_default=False, err=True).strip().lower()

@@ -163,7 +163,12 @@ def _global_options() -> list[click.Option]:
         option(["--no-progress"], is_flag=True, default=None, envvar="RYE_NO_PROGRESS", help="Show no progress bars."),
         option(["-C", "--directory"], callback=_enter, metavar="DIR", help="Run as if started in DIR."),
         option(["--registry"], metavar="URL", envvar="RYE_REGISTRY", help="Use this registry (https://, file://)."),
-        option(["-y", "--yes"], is_flag=True, default=None, help="Answer yes to questions (never to wider rights)."),
+        option(
+            ["-y", "--yes"],
+            is_flag=True,
+            default=None,
+            help="Yes, also to all rights of items you name; never to what an update adds, nor to alarms.",
+        ),
         option(
             ["--no-input"],
             is_flag=True,

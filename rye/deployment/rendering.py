@@ -239,7 +239,8 @@ def _agent(target: Target, item: DeployableItem, draft: AgentDraft, options: Tar
     if draft.model is not None and (draft.model_of is None or draft.model_of != target.form.models_of):
         dropped.append(f"model {draft.model}")
     if dropped:
-        notes.append(f"{target.title} has no setting for {', '.join(dropped)}, so it was left out")
+        what = "it" if len(dropped) == 1 else "them"
+        notes.append(f"written without its {', '.join(dropped)}: {target.title} has no setting for {what}")
     files: tuple[OutFile, ...] = ()
     if made.data is not None:
         files = (OutFile(f"{places.agents}/{options.name}{places.agent_suffix}", made.data),)

@@ -151,8 +151,10 @@ _ALARM_WORDS = {
 
 
 def fact_words(fact: str, level: str) -> str:
-    """What a fact of this level says of the words that follow."""
-    return _ALARM_WORDS.get(fact, FACT_WORDS[fact]) if level == "alarm" else FACT_WORDS[fact]
+    """What a fact of this level says of the words that follow. One that this version does not know, from a lock or another
+    version's memory, is called what it is called there, on one line."""
+    known = FACT_WORDS.get(fact) or "".join(c if c.isprintable() else "?" for c in fact)
+    return _ALARM_WORDS.get(fact, known) if level == "alarm" else known
 
 
 def run_words(run: Run) -> str:

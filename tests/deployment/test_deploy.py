@@ -542,7 +542,7 @@ def test_no_tools_in_the_source_is_said_in_the_plan(shop: Person) -> None:
     install(shop, "agent", "acme/one", agent("one", ""))
     notes = [row["message"] for row in shop.ok("deploy", "--json").json["notes"]]
     assert any("has all tools" in note for note in notes)
-    assert any("no setting for timeout 60000" in note for note in notes)
+    assert any("written without its timeout 60000: " in note for note in notes)
 
 
 # -- names -----------------------------------------------------------------------------------------------------------

@@ -9,7 +9,17 @@ import pytest
 from msgspec.structs import replace
 
 from rye.describing.description import Ages, Description, describe, is_text, together
-from rye.describing.words import NOT_DECLARED, age, byte_count, marks, said, size_words, token_count, total_words
+from rye.describing.words import (
+    NOT_DECLARED,
+    age,
+    byte_count,
+    fact_words,
+    marks,
+    said,
+    size_words,
+    token_count,
+    total_words,
+)
 from rye.items.agent_tools import AgentTools, agent_tools
 from rye.items.consented import Run
 from rye.items.signed_release import Mention
@@ -148,3 +158,9 @@ def test_an_advisory_is_a_warning() -> None:
     assert warned(skill(mentions=(ALARM,)), 2) == ("1 alarm; 2 advisories", "alarm")
     gone = describe("skill", {"SKILL.md": None}, "SKILL.md")
     assert warned(gone, 1) == ("1 advisory; unknown: the files are gone", "caution")
+
+
+def test_a_fact_that_nobody_knows_stays_on_its_line() -> None:
+    """Whoever can commit rye.lock can write one, and newer versions of Rye know more."""
+    assert fact_words("novel\nInstall this? y", "alarm") == "novel?Install this? y"
+    assert fact_words("pipe-to-shell", "alarm") == "downloads and runs"

@@ -162,12 +162,13 @@ def test_fourteen_items_with_scripts_and_cautions_fit_a_small_terminal(newcomer:
     words = ("add", f"git+{server.url('many')}", "--all")
     shown = newcomer.terminal(*words, answer=b"n\n", env={"COLUMNS": "80", "NO_COLOR": "1"})
     question = shown[shown.index("  + ") : shown.index("[y/N")]
-    assert question.count("\n") <= 30, question
+    assert question.count("\n") <= 31, question  # with the line that says what the letters of the question do
+    assert "d: show the texts, f: show the files\n" in question
     assert question.count("not declared: it may use everything") == 1
     assert max(map(len, question.split("\n"))) <= 80
     assert question.count("git commit") == 1
     assert all(name in question for name in NAMES)
-    assert question.count("unpinned-fetch") == 1
+    assert question.count("fetches code without a fixed version") == 1
     assert "  executable files scripts/helper.js, scripts/server.cjs: script;\n" in question
 
 

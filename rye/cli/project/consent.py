@@ -22,6 +22,7 @@ from rye.cli.project.consent_unseen import OWN, is_alarm, show_unseen
 from rye.consent.ask import Ask
 from rye.consent.sorts import SORTS, of_the_lock
 from rye.describing.right_words import right_words
+from rye.describing.words import fact_words
 from rye.installation.plan import GatheredMention, ItemChange, Plan, by_tier, gather_mentions
 from rye.layout import Cell, cut, flow
 from rye.limits import CONSENT
@@ -125,26 +126,31 @@ def _show_cautions(screen: Screen, plan: Plan) -> None:
         places = tuple(place.removeprefix(start) for place in _places(one))
         kept = tuple(screen.kept(places))
         more = f"and {len(places) - len(kept):,} more places" if len(kept) < len(places) else ""
-        said = _mentioned(one).removeprefix(f"{one.fact}: ") if indent > 4 else _mentioned(one)
+        said = one_line(one.value) if indent > 4 else _mentioned(one)
         _show_places(screen.console, f"{' ' * indent}{said}", "warning", (*kept, more) if more else kept)
 
     for same in screen.by_kind(gathered, lambda one: one.fact):
         if screen.sums_up:
             places = sum(len(one.places) for one in same)
-            example = f"   {_mentioned(same[0]).removeprefix(f'{same[0].fact}: ')}   {_places(same[0])[0]}"
+            example = f"   {_mentioned(same[0]).removeprefix(f'{_word(same[0])}: ')}   {_places(same[0])[0]}"
             line = cut(
-                f"    {same[0].fact}: {counted(places, 'place')}, for example{example}", screen.console.width - 1
+                f"    {_word(same[0])}: {counted(places, 'place')}, for example{example}", screen.console.width - 1
             )
             screen.console.tell((line, "warning"), hang=8, wide=True)
         elif screen.folds and len(same) > 1:
-            screen.console.say(f"    {same[0].fact}:", "warning")
-            screen.rows(same, partial(show, indent=6), same[0].fact, 6)
+            screen.console.say(f"    {_word(same[0])}:", "warning")
+            screen.rows(same, partial(show, indent=6), _word(same[0]), 6)
         else:
-            screen.rows(same, show, same[0].fact, 4)
+            screen.rows(same, show, _word(same[0]), 4)
+
+
+def _word(one: GatheredMention) -> str:
+    """What a fact says, in the words that pages have for it."""
+    return fact_words(one.fact, "alarm" if one.is_alarm else "caution")
 
 
 def _mentioned(one: GatheredMention) -> str:
-    return f"{one.fact}: {one_line(one.value)}"
+    return f"{_word(one)}: {one_line(one.value)}"
 
 
 def _places(one: GatheredMention) -> tuple[str, ...]:
@@ -315,7 +321,7 @@ def _show_alarms(screen: Screen, proposal: Proposal) -> None:
         kinds = screen.by_kind(alarms, lambda alarm: alarm.fact)
         examples = min(EXAMPLES, max(0, _ALARM_ROWS // len(kinds) - 1))
         for same in kinds:
-            lines.append(f"  ! {same[0].fact}: {counted(len(same), 'alarm')}, {screen.more}")
+            lines.append(f"  ! {fact_words(same[0].fact, 'alarm')}: {counted(len(same), 'alarm')}, {screen.more}")
             lines += [_alarm_line(alarm, console.width, "      ") for alarm in same[:examples]]
     for line in lines:
         console.tell((line, "error"), hang=8, wide=True)
@@ -336,7 +342,7 @@ def _alarms(proposal: Proposal) -> list[_Alarm]:
     for one in proposal.unseen:
         if is_alarm(one):
             fact, _, value = one.text.partition(" ")
-            found.append(_Alarm(fact, f"{fact}: {one_line(value)}", (one_line(one.item),)))
+            found.append(_Alarm(fact, f"{fact_words(fact, 'alarm')}: {one_line(value)}", (one_line(one.item),)))
     return found
 
 

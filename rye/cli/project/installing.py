@@ -169,7 +169,6 @@ def agreement(session: Session, proposed: ProposedDeploy | None = None) -> Agree
         if not needs_yes:  # it is installed in any case
             proposed.agreed = console.confirm(f"Deploy this to {programs} as well?", more)
             return False
-        console.say(f"d: {shown}" + ", f: the files" * ("f" in more) + ", o: only install", "dim")
         proposed.agreed = True
 
         def only_install() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from rye.cli.options import Session
+from rye.registry.protocol.statements import Keyset
 from rye.workspace.publishing.keyset_signing import KeysetOutcome, Signing
 
 key_option = click.option(
@@ -36,13 +37,23 @@ def signing(session: Session, key_names: tuple[str, ...], output: str | None = N
     return Signing(key_names, session.path(output) if output is not None else None)
 
 
+def _in_force(keyset: Keyset, position: int) -> str:
+    if keyset.number > 1:
+        return (
+            f"changed {keyset.namespace} in {keyset.origin}: its keyset {keyset.number} is entry {position} of the log"
+        )
+    number = len(keyset.accepted_keys())
+    keys = "its key" if number == 1 else f"its {number} keys"
+    return f"{keyset.namespace} is yours in {keyset.origin}; only {keys} can publish there (log {position})"
+
+
 def show_keyset(session: Session, outcome: KeysetOutcome, output: str | None = None) -> None:
     """Print the outcome. ``output``: the file as the person gave it."""
     keyset = outcome.keyset
     document: dict[str, object] = {"namespace": keyset.namespace, "number": keyset.number}
     if outcome.log is not None:
         document["log"] = outcome.log
-        text = f"keyset {keyset.number} of {keyset.namespace} is in the log at position {outcome.log}"
+        text = _in_force(keyset, outcome.log)
     else:
         document.update(file=output, missing=outcome.missing)
         text = (
