@@ -292,9 +292,11 @@ def _approve(change: ItemChange, consent: Consent) -> LockedItem:
     old, new, explicit = change.old, change.new, consent.person or consent.names(change)
     given: dict[str, tuple[Any, ...]] = {}
     for sort in SORTS:
+        seen = change.of(sort.name) if consent.person else ()  # what a person was not shown stays denied
         for name, wanted in sort.asked(new).items():
             known = old.approved.of(name) if old is not None else ()
-            given[name] = wanted if explicit or not sort.is_denied else tuple(v for v in wanted if v in known)
+            is_whole = consent.names(change) or not sort.is_denied
+            given[name] = wanted if is_whole else tuple(v for v in wanted if v in known or v in seen)
     before = old.approved.of("fact") if old is not None else ()
     facts = {mention.word for mention in change.mentions if explicit or mention.word in before}
     if new.is_editable:  # later content is compared with what was agreed to

@@ -237,3 +237,16 @@ def test_a_signer_that_only_rye_lock_chose_is_new_to_the_project() -> None:
     moved = Lock({}, tuple(unapproved(installed(ITEM), [newer(ITEM, signer="SHA256:b")])))
     other, known = make_plan(moved, [newer(ITEM, signer="SHA256:b"), beside]).changes
     assert (other.signer_new, other.signer_changed, known.signer_new) == (True, True, False)
+
+
+def test_a_yes_approves_no_hook_that_was_not_shown() -> None:
+    """It was denied at the first installation, and the screen about another item does not name it."""
+    denied = Lock({}, (replace(ITEM, approved=approving(right=ITEM.capabilities)),))
+    other = replace(ITEM, id="acme/work/other", hooks=())
+    kept, added = agreed_rows(make_plan(denied, [ITEM, other]), Consent(person=True))
+    assert (kept.approved.of("hook"), added.approved.of("right")) == ((), ITEM.capabilities)
+    plan = make_plan(denied, [newer(ITEM, hooks=(HOOK, replace(HOOK, item_id="wipe")))])
+    (done,) = agreed_rows(plan, Consent(person=True))
+    assert [hook.item_id for hook in done.approved.of("hook")] == ["wipe"]
+    (named,) = agreed_rows(make_plan(denied, [ITEM]), Consent(approved=frozenset({f"{ITEM.identity}@1.0.0"})))
+    assert named.approved.of("hook") == (HOOK,), "an approval names the item, with everything that it has"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rye.consent.ask import Approved, approving
+from rye.consent.ask import Approved, Ask, approving, hook_text
 from rye.consent.changes import Asked
 from rye.installation.plan import (
     Consent,
@@ -367,7 +367,8 @@ class TestConsent:
             mentions=(CAUTION, ALARM),
         )
         assert found.old is not None
-        found = replace(found, old=changed(found.old, approved=but(hook=(OTHER_HOOK,))))
+        asked = Ask(str(PLAIN.identity), "hook", hook_text(HOOK), HOOK)
+        found = replace(found, old=changed(found.old, approved=but(hook=(OTHER_HOOK,))), asks=(asked,))
         yes, person = self.recorded(found, Consent(yes=True)), self.recorded(found, Consent(person=True))
         for done in (yes, person):
             assert done.approved.of("right") == ("rye.*",)
