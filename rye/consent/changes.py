@@ -196,6 +196,16 @@ def _is_known(step: ItemStep, known: frozenset[str]) -> bool:
     return wanted.registry in agreed and wanted.signer in agreed
 
 
+def _unsigned_text(sort: Sort, step: ItemStep) -> Iterable[Ask]:
+    """Other bytes of an item that nobody signed: whoever can write to its source may have changed what agents read. The bytes of
+    an entry that ``rye lock`` wrote were never installed. An editable folder is read in place, whatever is agreed to."""
+    wanted, was = step.wanted, step.was
+    if was is None or step.is_first or not wanted.is_unsigned or wanted.is_editable:
+        return []
+    is_same = (was.sha256, was.attached, was.approved.is_pending) == (wanted.sha256, wanted.attached, False)
+    return [] if is_same else [Ask(sort.of(wanted), sort.name, wanted.sha256)]
+
+
 def _forced(sort: Sort, step: ItemStep) -> Iterable[Ask]:
     """A range that ``[overrides]`` forces and rye.lock does not record."""
     wanted, was = step.wanted, step.was
@@ -208,6 +218,7 @@ _SPECIAL: dict[str, Callable[[Sort, ItemStep], Iterable[Ask]]] = {
     "fact": _facts,
     "signer": _signers,
     "source": _signers,
+    "unsigned-text": _unsigned_text,
     "forced": _forced,
 }
 """The sorts that need more than what a row says before and after."""

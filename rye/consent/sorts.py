@@ -74,6 +74,8 @@ class Sort(Struct, frozen=True, kw_only=True):
     """Whether remembered texts cover another text of the same item; None: only an equal text does."""
     is_denied: bool = False
     """Whether an item can be installed without it: it is denied then, and no one is asked again."""
+    only_of_people: bool = False
+    """Whether only a person who can be asked is asked: elsewhere a change goes on without a yes to it."""
     in_lock: bool = True
     """Whether rye.lock approves it; the others are about the project itself."""
     title: str = ""
@@ -187,6 +189,10 @@ def _stops_for_signer(ask: Ask) -> bool:
     return bool(ask.subject.changed or ask.subject.unknown)
 
 
+def _why_texts(asks: Sequence[Ask], update: bool) -> str:
+    return "changes a text that nobody signed"
+
+
 def _why_losses(asks: Sequence[Ask], update: bool) -> str:
     return f"would lose what customizations say ({some([ask.text for ask in asks])})"
 
@@ -281,6 +287,15 @@ SORTS: tuple[Sort, ...] = (
         why=_why_signer,
         stops=_stops_for_signer,
         stops_always=lambda ask: bool(ask.subject.editable),
+    ),
+    Sort(
+        name="unsigned-text",
+        only_of_people=True,
+        in_lock=False,
+        title="Changed texts that nobody signed",
+        question="changed texts that nobody signed",
+        why=_why_texts,
+        stops=lambda ask: False,
     ),
     Sort(
         name="forced",

@@ -14,6 +14,7 @@ The rules of consent (DESIGN §7):
   still need consent, together with their restrictions: losing a restriction counts as gaining a tool.
 * The first item of a signer that this user never agreed to needs consent, whether it has rights or not. So does each
   unsigned item that this command did not name: someone else may have written its line of rye.toml.
+* The text of an unsigned item that changed needs consent where a person can be asked; elsewhere it is no reason to stop.
 * Cautions and alarms describe what the texts mention (:mod:`rye.text.facts`). An alarm stops a first installation that
   has no terminal; a new caution or alarm stops an update. ``--yes`` approves neither.
 * A first installation asks for all of these. An update *stops* if it asks for more, pulls in another item that does,
@@ -264,9 +265,13 @@ class Consent(Struct, frozen=True):
         """Whether an approval names this change."""
         return change.new is not None and change.label in self.approved
 
-    def covers(self, change: ItemChange) -> bool:
-        """Whether the change may be made. Hooks of a first installation can stay unapproved; they are denied then."""
-        if not change.needs_consent or self.person or self.names(change):
+    def covers(self, change: ItemChange, *, is_attended: bool = True) -> bool:
+        """Whether the change may be made. Hooks of a first installation can stay unapproved; they are denied then.
+
+        ``is_attended``: whether a person can be asked in this run.
+        """
+        asked = any(is_attended or not row_of(ask).only_of_people for ask in change.asks)
+        if not asked or self.person or self.names(change):
             return True
         return self.yes and not change.stops
 
@@ -277,9 +282,10 @@ def labels_named(plan: Plan, name: str) -> tuple[str, ...]:
     return tuple(label for label in labels if name in (label, label.partition(":")[2]))
 
 
-def refused(plan: Plan, consent: Consent) -> tuple[ItemChange, ...]:
-    """Return the changes that lack consent. If there are any, nothing may be installed."""
-    return tuple(change for change in plan.changes if not consent.covers(change))
+def refused(plan: Plan, consent: Consent, *, is_attended: bool = True) -> tuple[ItemChange, ...]:
+    """Return the changes that lack consent. If there are any, nothing may be installed. ``is_attended``: as for
+    :meth:`Consent.covers`."""
+    return tuple(change for change in plan.changes if not consent.covers(change, is_attended=is_attended))
 
 
 def agreed_rows(plan: Plan, consent: Consent) -> tuple[LockedItem, ...]:

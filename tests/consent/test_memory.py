@@ -183,6 +183,7 @@ def test_customizations_grants_and_the_project_are_not_the_locks() -> None:
         "origin",
         "project",
         "grant",
+        "unsigned-text",
     }
     assert [one.sort for one in of_the_lock(every)] == [
         what for what in [sort.name for sort in SORTS] if what not in left_out

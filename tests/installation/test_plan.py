@@ -9,7 +9,7 @@ from rye.installation.install import unapproved
 from rye.installation.plan import Consent, agreed_rows, labels_named, make_plan, refused
 from rye.items.consented import HookAction, Run
 from rye.items.signed_release import Mention
-from rye.project.lock import Lock, LockedFile, LockedItem
+from rye.project.lock import Lock, LockedFile, LockedItem, LockedSource
 
 HOOK = HookAction("cost.current > 1", "tool", "notify")
 ITEM = LockedItem(
@@ -250,3 +250,37 @@ def test_a_yes_approves_no_hook_that_was_not_shown() -> None:
     assert [hook.item_id for hook in done.approved.of("hook")] == ["wipe"]
     (named,) = agreed_rows(make_plan(denied, [ITEM]), Consent(approved=frozenset({f"{ITEM.identity}@1.0.0"})))
     assert named.approved.of("hook") == (HOOK,), "an approval names the item, with everything that it has"
+
+
+COMMIT = LockedSource(
+    place="pdf/SKILL.md", git="https://git.example.org/team/prompts.git", ref="refs/heads/main", commit="1" * 40
+)
+UNSIGNED = replace(
+    SKILL,
+    id="team/pdf",
+    registry="git+https://git.example.org/team/prompts.git",
+    signer="git+https://git.example.org/team/prompts.git",
+    attached=(),
+    source=COMMIT,
+)
+
+
+def test_a_changed_text_that_nobody_signed_waits_for_a_person_and_for_no_one_else() -> None:
+    (change,) = (plan := make_plan(installed(UNSIGNED), [newer(UNSIGNED)])).changes
+    assert ([ask.sort for ask in change.asks], change.stops) == (["unsigned-text"], False)
+    assert refused(plan, Consent()) == (change,)
+    assert refused(plan, Consent(), is_attended=False) == ()
+    for consent in (Consent(person=True), Consent(yes=True)):
+        assert refused(plan, consent) == ()
+
+
+def test_other_unsigned_changes_ask_nothing_more() -> None:
+    moved = replace(UNSIGNED, version="1.1.0", source=replace(COMMIT, commit="2" * 40))
+    assert make_plan(installed(UNSIGNED), [moved]).changes[0].asks == (), "the same bytes at another commit"
+    assert make_plan(installed(ITEM), [newer(ITEM)]).changes[0].asks == (), "its publisher signed it"
+
+
+def test_what_else_waits_stops_where_nobody_can_be_asked() -> None:
+    wider = newer(UNSIGNED, capabilities=("rye.*",))
+    plan = make_plan(installed(UNSIGNED), [wider])
+    assert refused(plan, Consent(yes=True), is_attended=False) == plan.changes

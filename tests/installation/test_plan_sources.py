@@ -136,7 +136,8 @@ class TestAfterLocking:
     def test_the_same_origin_is_none(self) -> None:
         new = from_git("2")
         found = change(locked(agreed(from_git("1")), new), new)
-        assert (found.signer_changed, found.needs_consent) == (False, False)
+        assert (found.signer_changed, found.stops) == (False, False)
+        assert [ask.sort for ask in found.asks] == ["unsigned-text"]
 
     def test_the_approved_origin_is_told_and_neither_the_key_nor_the_commit_of_the_pending_row(self) -> None:
         row = locked(agreed(from_git("1")), from_git("2", signer=OTHER_KEY))
@@ -211,7 +212,8 @@ class TestBroughtByTheProject:
         self, old: LockedItem | None, new: LockedItem, brought: bool
     ) -> None:
         found = change(old, new, brought={new.identity})
-        assert (is_brought(found), found.needs_consent) == (brought, brought)
+        asked = {ask.sort for ask in found.asks} - {"unsigned-text"}
+        assert (is_brought(found), bool(asked)) == (brought, brought)
         assert is_brought(change(old, new, brought={Identity("skill", "acme/other")})) is False
         assert is_brought(change(old, new)) is False
 

@@ -25,7 +25,7 @@ from rye.describing.right_words import right_words
 from rye.describing.words import fact_words
 from rye.installation.plan import GatheredMention, ItemChange, Plan, by_tier, gather_mentions
 from rye.layout import Cell, cut, flow
-from rye.limits import CONSENT
+from rye.limits import CONSENT, OVERRIDES
 from rye.permissions.comparing import unified
 from rye.permissions.risk import Tier, tools_tier
 from rye.workspace.installing.install_request import Proposal, ProposedText
@@ -61,30 +61,46 @@ def _show_texts(console: Console, texts: Sequence[ProposedText]) -> None:
         if text in same:
             continue
         console.gap()
-        title = f"{one_line(text.item)}{f', {one_line(text.path)}' if text.path else ''}"
-        try:
-            whole = text.data.decode()
-            before = text.before.decode() if text.before is not None else None
-        except UnicodeDecodeError:
-            console.tell((f"{title}:", "strong"))
-            console.say(f"  {len(text.data):,} bytes that are not text", "dim")
-            continue
-        if before is not None:
-            console.tell((f"{title}, compared with what is installed:", "strong"))
-            for line in unified(before, whole, "", "")[2:]:
-                style = {"+": "added", "-": "removed", "@": "hint"}.get(line[:1])
-                console.tell((f"  {one_line(line)}", style), hang=4, wide=True)
-            continue
-        console.tell((f"{title}:", "strong"))
-        lines = whole.split("\n")
-        for number, line in enumerate(lines[:-1] if not lines[-1] else lines, start=1):
-            console.tell(f"{number:>5} | {one_line(line)}", hang=8, wide=True)
+        compared = (
+            ", compared with what is installed" if text.before is not None and _lines_of(text) is not None else ""
+        )
+        console.tell((f"{_title(text)}{compared}:", "strong"))
+        _show_lines(console, text, _lines_of(text))
     if same:
         console.say(
             f"{counted(len(same), 'file')} {'stays as it is' if len(same) == 1 else 'stay as they are'}.", "dim"
         )
     if not texts:
         console.say("There is none.", "dim")
+
+
+def _title(text: ProposedText) -> str:
+    return f"{one_line(text.item)}{f', {one_line(text.path)}' if text.path else ''}"
+
+
+def _lines_of(text: ProposedText) -> list[str] | None:
+    """The lines of a file, or where it replaces one, what changes; None if either is not text."""
+    try:
+        whole = text.data.decode()
+        before = text.before.decode() if text.before is not None else None
+    except UnicodeDecodeError:
+        return None
+    if before is not None:
+        return list(unified(before, whole, "", "")[2:])
+    lines = whole.split("\n")
+    return lines[:-1] if not lines[-1] else lines
+
+
+def _show_lines(console: Console, text: ProposedText, lines: Sequence[str] | None) -> None:
+    if lines is None:
+        console.say(f"  {len(text.data):,} bytes that are not text", "dim")
+    elif text.before is None:
+        for number, line in enumerate(lines, start=1):
+            console.tell(f"{number:>5} | {one_line(line)}", hang=8, wide=True)
+    else:
+        for line in lines:
+            style = {"+": "added", "-": "removed", "@": "hint"}.get(line[:1])
+            console.tell((f"  {one_line(line)}", style), hang=4, wide=True)
 
 
 def _show(screen: Screen, proposal: Proposal) -> None:
@@ -97,6 +113,7 @@ def _show(screen: Screen, proposal: Proposal) -> None:
         _show_rights(screen, proposal.plan)
         _show_hooks(screen, proposal.plan)
         _show_losses(screen, proposal.plan)
+        _show_unsigned(screen, proposal)
     notes = [one_line(note) for note in proposal.notes]
     if notes:
         console.gap()
@@ -231,6 +248,34 @@ def _show_losses(screen: Screen, plan: Plan) -> None:
     screen.rows(losses, show, "lost customizations", 4)
 
 
+def _show_unsigned(screen: Screen, proposal: Proposal) -> None:
+    """Print the lines that change in texts that nobody signed: on a terminal, whether it asks or not. Before the answer to ``d``
+    they have been shown."""
+    if proposal.plan is None or screen.whole or not (screen.folds or screen.answers_d):
+        return
+    named = {f"{c.identity} {c.new.version}" for c in proposal.plan.effective if c.new and c.of("unsigned-text")}
+    texts = [text for text in proposal.texts if text.item in named and text.before != text.data]
+    if not texts:
+        return
+    console, left, hidden = screen.console, OVERRIDES.shown_diff_lines, 0
+    console.gap()
+    console.say("Changed texts that nobody signed:", "error")
+    for text in texts:
+        lines = _lines_of(text)
+        kept = lines[:left] if lines is not None and screen.folds else lines
+        if kept or lines is None:
+            console.tell((f"  {_title(text)}:", "strong"), hang=4, wide=True)
+            _show_lines(console, text, kept)
+        shown = len(kept or ())
+        left, hidden = left - shown, hidden + len(lines or ()) - shown
+    if hidden:
+        screen.has_folded = True
+        where = "`d` shows them" if screen.answers_d else "`rye diff ID` shows them"
+        if any(text.path for text in texts) and screen.answers_d:
+            where += ", `f` those of attached files"
+        console.say(f"  and {counted(hidden, 'more line')}: {where}", "warning")
+
+
 def _show_counts(screen: Screen, plan: Plan) -> None:
     """Sum up what several items ask for, or one that fills the screen, the worst first, in one line above the alarms."""
     changes, console = plan.effective, screen.console
@@ -254,6 +299,12 @@ def _show_counts(screen: Screen, plan: Plan) -> None:
         (sum(len(change.of("hook")) for change in changes), "hook", "hooks", "warning"),
         (undeclared, "not declared", "not declared", "warning"),
         (sum(c.new.is_unsigned for c in changes if c.new and c.of("source")), "not signed", "not signed", "error"),
+        (
+            sum(len(change.of("unsigned-text")) for change in changes),
+            "changed text that nobody signed",
+            "changed texts that nobody signed",
+            "error",
+        ),
         (
             len({_signer(c) for c in changes if c.signer_unknown and not c.of("source")}),
             "unknown signer",

@@ -40,7 +40,9 @@ _ACTIONS = {
     "remove": "removed",
     "keep": "kept",
 }
-_WITH_LINES = frozenset(("right", "hook", "tool", "run", "fact", "signer", "source", "forced", "customization-loss"))
+_WITH_LINES = frozenset(
+    ("right", "hook", "tool", "run", "fact", "signer", "source", "unsigned-text", "forced", "customization-loss")
+)
 """The sorts that the plan shows in their own way."""
 _MOST_NAMES = 40
 """Of items that are alike except for their names, a terminal shows so many names."""

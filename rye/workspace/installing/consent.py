@@ -102,7 +102,8 @@ def _texts(session: InstallSession, prepared: Prepared) -> Texts:
     texts: list[ProposedText] = []
     for change in prepared.plan.effective:
         item = prepared.items.get(change.identity)
-        if item is None or change.action == "keep":
+        was = change.old
+        if item is None or (change.action == "keep" and not (was is not None and was.approved.is_pending)):
             continue
         name = f"{change.identity} {item.locked.version}"
         before = (
@@ -195,7 +196,7 @@ def obtain_consent(
     if request.lock_use == "frozen":
         return _frozen_consent(context, request, plan, notes, agree, unseen, texts, is_unmarked)
     consent = Consent(yes=context.assume_yes, approved=frozenset(_label(plan, name) for name in request.approved))
-    waiting = refused(plan, consent)
+    waiting = refused(plan, consent, is_attended=context.interactive)
     said_yes = ask(context, agree, plan, notes, waiting, unseen, texts, changed)
     if not waiting and not unseen:
         return consent
@@ -246,7 +247,7 @@ def _frozen_consent(
     is_unmarked: bool,
 ) -> Consent:
     """Installing exactly the lock approves nothing: either the lock has all approvals, or the installation fails."""
-    waiting = refused(plan, Consent())
+    waiting = refused(plan, Consent(), is_attended=False)
     said_yes = ask(context, agree, plan, notes, unseen=() if waiting else unseen, texts=texts)
     if waiting:
         why = "; ".join(f"{change.label} {_why(change)}" for change in waiting)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from rye.consent.agreement import by_other_rules, byte_approvals, late_facts, late_notice, not_in_lock
+from rye.consent.sorts import row_of
 from rye.project.lock_file import Unlock, in_groups, is_stale, require_fixed
 from rye.project.user_config import OtherPolicies
 from rye.text.lazy import lazy_module
@@ -121,7 +122,9 @@ def _is_approved(item: LockedItem, signed: SignedRelease) -> bool:
 
 
 def _approved(lock: Lock, items: Sequence[LockedItem]) -> bool:
-    return not any(change.asks for change in plan.make_plan(lock, items).changes)
+    """Whether rye.lock approves what is installed. Where only people are asked, they are asked before a file changes."""
+    asks = (ask for change in plan.make_plan(lock, items).changes for ask in change.asks)
+    return all(row_of(ask).only_of_people for ask in asks)
 
 
 def _allowed(

@@ -40,7 +40,9 @@ def text_changes(
     differences: dict[Identity, TextChange] = {}
     for change in changes:
         old, new, data = change.old, change.new, texts.get(change.identity)
-        if old is None or new is None or data is None or old.sha256 == new.sha256:
+        if old is None or new is None or data is None:
+            continue
+        if old.sha256 == new.sha256 and not old.approved.is_pending:
             continue
         before = _bytes_of(home, project, old)
         if before is None:
@@ -60,7 +62,7 @@ def _bytes_of(home: Home, project: Project, row: LockedItem) -> bytes | None:
     """The locked bytes of an item's own file."""
     with contextlib.suppress(RyeError):
         data = read_bytes(project.root / item_path(row), CONTENT.item_bytes)
-        if sha256(data).hexdigest() == row.sha256:
+        if row.approved.is_pending or sha256(data).hexdigest() == row.sha256:
             return data
     return Cache(home.registry_cache).get(row.sha256)
 
@@ -77,7 +79,7 @@ def files_before(home: Home, project: Project, change: ItemChange) -> dict[str, 
         data = None
         with contextlib.suppress(RyeError):
             data = read_bytes(project.root / item_folder(row) / each.path, CONTENT.attached_bytes)
-        is_same = data is not None and sha256(data).hexdigest() == each.sha256
+        is_same = data is not None and (row.approved.is_pending or sha256(data).hexdigest() == each.sha256)
         found[each.path] = data if is_same else cache.get(each.sha256)
     return {path: data for path, data in found.items() if data is not None}
 
