@@ -45,6 +45,8 @@ MOST_HEADS = 64
 """Registries of one lock."""
 MOST_HEAD_CHARACTERS = 8_000
 """One signed checkpoint: a few hundred, with one signature of the log."""
+COMMIT_DIGITS = 8
+"""So many digits of a commit stand for it where a person reads or types it."""
 _SOURCE_KEYS = ("git", "ref", "commit", "tree", "path")
 OF_REGISTRIES = ("registry", "log", "keyset", "signer")
 
@@ -191,9 +193,25 @@ class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS, 
         return self.source is not None and self.signer == self.source.origin
 
     @property
+    def state(self) -> str | None:
+        """This state of the item as ``rye diff`` names it: with the version, or with the first digits of a repository's commit.
+        None for a folder's, which nobody keeps."""
+        if self.source is None:
+            return f"{self.identity}@{self.version}"
+        return f"{self.identity}@{self.source.commit[:COMMIT_DIGITS]}" if self.source.commit is not None else None
+
+    @property
     def tools(self) -> AgentTools | None:
         """The agent tools as a value; None if it names none."""
         return from_words(self.agent_tools, self.agent_limits)
+
+
+def comparison(old: LockedItem, new: LockedItem) -> str | None:
+    """The command that compares two states of an item at any time; None if there is none."""
+    is_same_source = (old.source and old.registry) == (new.source and new.registry)
+    if old.state is None or new.state is None or old.state == new.state or not is_same_source:
+        return None
+    return f"rye diff {old.state} {new.state}"
 
 
 _NAMES = tuple(name for name in LockedItem.__struct_fields__ if name != "approved")

@@ -71,6 +71,11 @@ class SourceBook:
         self._moving = frozenset(row.identity.namespace for row in rows if row.source and moving(row.identity))
         self._exact = exact
 
+    def commits(self, name: str, digits: str) -> list[str]:
+        """The commits of a source that begin with these digits, as far as they are in the cache; none of a folder."""
+        source = self._sources[name]
+        return self._opener.commits(source, digits) if isinstance(source, GitSource) else []
+
     def use_commit(self, name: str, at: Target) -> None:
         """Use a repository at this commit, whatever rye.toml asks for and rye.lock says."""
         source = self._sources[name]

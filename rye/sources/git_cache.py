@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from filelock import FileLock, Timeout
 
 from rye.limits import SOURCES
-from rye.project.declared_sources import is_on_disk
+from rye.project.declared_sources import is_commit, is_on_disk
 from rye.sources import git_program
 from rye.sources.git_objects import too_large
 from rye.sources.git_program import Asking, Finished
@@ -35,6 +35,7 @@ _HEAD = "ref: refs/heads/none\n"
 _TOP = frozenset({"HEAD", "config", "objects", "refs", "shallow", "packed-refs", "shallow.lock"})
 _FOLDERS = ("objects", "objects/info", "objects/pack", "refs")
 _NEVER = ("objects/info/alternates", "objects/info/http-alternates", "objects/info/grafts")
+_MARKS = "refs/rye"
 _HEADER_BYTES = 256
 
 
@@ -74,6 +75,13 @@ class GitCache:
     def has(self, url: str, commit: str) -> bool:
         """Whether the cache has the commit. A missing file is only noticed when it is read."""
         return _is_ours(self._place(url), commit) and (self._place(url) / _mark(commit)).is_file()
+
+    def commits(self, url: str, digits: str) -> list[str]:
+        """The commits in the cache that begin with these digits."""
+        with contextlib.suppress(OSError):
+            names = [entry.name for entry in os.scandir(self._place(url) / _MARKS)]
+            return sorted(name for name in names if name.startswith(digits) and is_commit(name) and self.has(url, name))
+        return []
 
     def fetch(self, url: str, commit: str, ref: str | None) -> None:
         """Fetch a commit with its files but without its history. ``ref``: a ref that the server lists for it, for servers that
@@ -236,7 +244,7 @@ def _write(process: subprocess.Popen[bytes], names: Sequence[str]) -> None:
 
 def _mark(commit: str) -> str:
     """The file that marks a commit as completely fetched. It is also a git ref, so the objects are never garbage-collected."""
-    return f"refs/rye/{commit}"
+    return f"{_MARKS}/{commit}"
 
 
 def _config_of(commit: str) -> str:

@@ -204,6 +204,10 @@ class Opener:
         """Return the server's branches and tags, by full name. Raises SourceError."""
         return self._cache.refs(source.url)
 
+    def commits(self, source: GitSource, digits: str) -> list[str]:
+        """The commits that begin with these digits: the whole name of one, or those in the cache."""
+        return [digits] if is_commit(digits) else self._cache.commits(source.url, digits)
+
     def now(self, source: GitSource) -> Target:
         """Return the commit that the source's rev means now. A full commit hash needs no request."""
         if source.rev is not None and is_commit(source.rev):

@@ -130,3 +130,54 @@ def test_an_editable_folder_is_read_as_it_is(person: Person) -> None:
     person.ok("add", "../drafts", "notes", "--editable", "-y")
     (drafts / "notes/SKILL.md").write_text(f"{skill('notes')}{MORE}\n")
     assert "[y/N" not in person.terminal("install", env=PLAIN)
+
+
+# -- afterwards ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_update_names_the_command_that_compares_afterwards(server: GitServer, person: Person) -> None:
+    repository = installed(person, server)
+    before = repository.git("rev-parse", "v1.0.0^{commit}")
+    after = attacked(repository)
+    command = f"rye diff skill:team/pdf@{before[:8]} skill:team/pdf@{after[:8]}"
+    assert f"`{command}`" in person.ok("update").stderr
+    told = len(server.requests)
+    shown = person.ok(*command.split()[1:])
+    assert f"+{MORE}" in shown.stdout
+    assert len(server.requests) == told, "both are in the cache"
+    assert f"-{MORE}" in person.ok("diff", f"team/pdf@0.0.0+g{before[:8]}").stdout.replace("+Then", "-Then")
+    assert f"+{MORE}" in person.ok("diff", f"team/pdf@{before}", "team/pdf").stdout
+
+
+def test_the_comparison_with_the_source_says_how_to_see_the_last_update(server: GitServer, person: Person) -> None:
+    repository = installed(person, server)
+    before = repository.git("rev-parse", "v1.0.0^{commit}")
+    after = attacked(repository)
+    person.ok("update")
+    said = person.ok("diff", "team/pdf")
+    assert "do not differ" in said.stdout
+    assert f"`rye diff skill:team/pdf@{before[:8]} skill:team/pdf@{after[:8]}`" in said.stderr
+    person.ok("add", f"git+{server.url('prompts')}#main:items", "docx", "--as", "team", "-y")
+
+
+def test_a_commit_that_is_not_here_is_fetched_or_refused_by_its_whole_name(server: GitServer, person: Person) -> None:
+    repository = installed(person, server)
+    before = repository.git("rev-parse", "v1.0.0^{commit}")
+    attacked(repository)
+    person.ok("update")
+    person.ok("cache", "clean", "--yes")
+    person.ok("ci")
+    error = person.fails("diff", f"team/pdf@{before[:8]}", "team/pdf", code="source-has-one-version")
+    assert "git log -p rye.lock" in error["hint"]
+    assert f"+{MORE}" in person.ok("diff", f"team/pdf@{before}", "team/pdf").stdout
+    person.fails("diff", "team/pdf@1.0.0", "team/pdf", code="source-has-one-version")
+    person.fails("diff", f"team/pdf@{'0' * 40}", code="commit-missing")
+
+
+def test_a_folder_says_where_its_earlier_text_may_be(person: Person, tmp_path: Path) -> None:
+    kit = tmp_path / "kit"
+    (kit / "pdf").mkdir(parents=True)
+    (kit / "pdf/SKILL.md").write_text(skill("pdf"))
+    person.ok("add", "../kit", "pdf", "-y")
+    error = person.fails("diff", "kit/pdf@0.0.0", "kit/pdf", code="source-has-one-version")
+    assert "folder" in error["message"]

@@ -220,8 +220,8 @@ def _show_item(screen: Screen, change: ItemChange, seen: set[object]) -> None:
 
 
 def _show_changed(screen: Screen, change: ItemChange, changed: TextChange | None) -> None:
-    """Print how much of an updated item's text is new, and what shows it. Both versions of a release can be compared at any time;
-    those of a source only before the update."""
+    """Print how much of an updated item's text is new, and what shows it: two releases or two commits can be compared at any
+    time, what a folder had only before the update."""
     old, new = change.old, change.new
     if changed is None or old is None or new is None:
         return
@@ -232,10 +232,7 @@ def _show_changed(screen: Screen, change: ItemChange, changed: TextChange | None
     said += [f"{one_line(file[2:])} {words[file[0]]}" for file in screen.kept(changed.files)]
     if len(screen.kept(changed.files)) < len(changed.files):
         said.append(f"{len(changed.files) - len(screen.kept(changed.files))} more files")
-    name = str(change.identity)
-    command = (
-        f": `rye diff {name}@{old.version} {name}@{new.version}`" if new.source is None and old.source is None else ""
-    )
+    command = f": `{changed.command}`" if changed.command is not None else ""
     screen.console.tell((f"      {', '.join(said)}{command}", "warning"), hang=8, wide=True)
 
 

@@ -14,7 +14,7 @@ from rye.items.consented import HookAction
 from rye.permissions.comparing import Comparison, Version
 from rye.permissions.containment import Change
 from rye.project.context import require_project
-from rye.workspace.installing.differences import compare_releases, edited_files
+from rye.workspace.installing.differences import compare_releases, earlier_comparison, edited_files
 
 
 @command("diff")
@@ -26,7 +26,8 @@ from rye.workspace.installing.differences import compare_releases, edited_files
 def diff(session: Session, items: tuple[str, ...], edited: bool, effective: bool, origin: bool) -> None:
     """Compare releases: text, rights, dependencies, hooks. With one ID, the installed version with the newest (or VERSION).
 
-    Both sides come from the registry and are verified. Exits 0 whether they differ or not.
+    Both sides come from the registry and are verified. For an item of a git repository, VERSION is a commit: any by its
+    whole name, one that was installed here by its first digits. Exits 0 whether they differ or not.
     """
     if edited + effective + origin > 1 or (edited and items):
         raise UsageError(
@@ -55,6 +56,10 @@ def diff(session: Session, items: tuple[str, ...], edited: bool, effective: bool
 def _releases(session: Session, items: Sequence[str]) -> None:
     before, after, comparison = compare_releases(session, items)
     _show(session, before, after, comparison)
+    if comparison.equal and len(items) == 1 and not session.json:
+        command = earlier_comparison(session, items[0])
+        if command is not None:
+            session.console.say(f"What it was before: `{command}`; `git log -p rye.lock` has the commits.", "hint")
 
 
 def _show(session: Session, old: Version, new: Version, found: Comparison) -> None:

@@ -5,6 +5,8 @@ Releases are found by name, without a project's lock. They are proved and verifi
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
@@ -14,6 +16,7 @@ from rye.errors import RyeError
 from rye.installation.completeness import locked_item
 from rye.installation.hand_edits import edit_diff, signed_hash
 from rye.installation.resolving import identify
+from rye.installation.rollback import previous
 from rye.installation.sources import (
     Sources,
     another_place,
@@ -26,7 +29,7 @@ from rye.items.identity import Identity, Reference, parse_reference
 from rye.permissions.comparing import Comparison, Version, compare
 from rye.permissions.containment import Diff, diff
 from rye.project.layout import Project, find_project
-from rye.project.lock import Lock, LockedItem
+from rye.project.lock import Lock, LockedItem, comparison
 from rye.project.lock_file import Unlock, item_folder
 from rye.project.manifest import Manifest, Requested
 from rye.registry.trust.records import ReleaseRecord, check_installable, find_locked
@@ -34,6 +37,8 @@ from rye.resolution.ranges import Range
 from rye.resolution.versions import Version as ReleaseVersion
 from rye.sources.book import SourceBook
 from rye.sources.record import SourceHistory
+from rye.sources.refs import Target
+from rye.sources.source_error import SourceError
 from rye.verified.on_disk import Drift, edited, scan
 from rye.verified.release import VerifiedItem, verify_files
 from rye.workspace.context import Context
@@ -62,6 +67,25 @@ def compare_releases(context: Context, names: Sequence[str]) -> tuple[Version, V
     return before, after, compare(before, after)
 
 
+def earlier_comparison(context: Context, name: str) -> str | None:
+    """For an item of a repository, the command that compares what is installed with what was installed before; None for others.
+
+    If the last change of rye.lock was about another item, the command has a place for the commit.
+    """
+    project = find_project(context.cwd)
+    if project is None:
+        return None
+    now = locked_item(read_state(context, project).lock, name.partition("@")[0])
+    if now.source is None or now.source.commit is None:
+        return None
+    with contextlib.suppress(RyeError):
+        before = previous(project)[0].by_identity().get(now.identity)
+        found = comparison(before, now) if before is not None else None
+        if found is not None:
+            return found
+    return f"rye diff {now.identity}@COMMIT {now.identity}"
+
+
 def edited_files(context: Context, project: Project) -> list[EditedFile]:
     """Every file edited by hand, by path. The bytes to compare with come from the cache, the registry or the source."""
     state = read_state(context, project)
@@ -75,11 +99,69 @@ def edited_files(context: Context, project: Project) -> list[EditedFile]:
 
 
 def _items(lock: Lock, sources: Sources, names: Sequence[str]) -> list[VerifiedItem]:
+    plain, _, state = names[0].partition("@")
     if len(names) == 1:
-        locked = locked_item(lock, names[0].partition("@")[0])
+        locked = locked_item(lock, plain)
         if locked.source is not None:
-            return [_of_source(locked, lock, sources, unlock) for unlock in (Unlock.nothing(), Unlock.everything())]
+            later = _at_commit(lock, sources, locked.identity, state) if state else None
+            installed = _of_source(locked, lock, sources, Unlock.nothing())
+            return [installed, later or _of_source(locked, lock, sources, Unlock.everything())]
+    elif any(sources.is_source(parse_reference(name).id.partition("/")[0]) for name in names):
+        return [_named(lock, sources, name) for name in names]
     return fetch_releases(_records(lock, sources, names), sources)
+
+
+def _named(lock: Lock, sources: Sources, name: str) -> VerifiedItem:
+    """One of two named states, of an item of a source or of a release."""
+    reference = parse_reference(name)
+    if not sources.is_source(reference.id.partition("/")[0]):
+        return fetch_releases([find_release(identify_one(reference, sources), reference.range, sources)], sources)[0]
+    locked = locked_item(lock, name.partition("@")[0])
+    if reference.range is None:
+        return _of_source(locked, lock, sources, Unlock.nothing())
+    return _at_commit(lock, sources, locked.identity, reference.range)
+
+
+_COMMIT = re.compile(r"(?:.*\+g)?([0-9a-f]{7,64})")
+"""The digits of a commit, alone or at the end of a version that was made of them."""
+
+
+def _at_commit(lock: Lock, sources: Sources, identity: Identity, state: str) -> VerifiedItem:
+    """An item of a source at a commit: one in the cache by its first digits, any by its whole name.
+
+    Raises RyeError ``source-has-one-version``, SourceError.
+    """
+    found, book, name = _COMMIT.fullmatch(state), sources.book, identity.namespace
+    commits = book.commits(name, found[1]) if found is not None and book is not None else []
+    if book is None or len(commits) != 1:
+        raise _no_state(lock, identity, state, commits)
+    sources.use_locked(lock, Unlock.nothing(), exact=True)
+    book.use_commit(name, Target(commits[0], commits[0]))
+    try:
+        return source_item_now(identity, book, sources)
+    except SourceError as error:
+        if error.code != "commit-vanished":  # rye.lock does not name it
+            raise
+        raise SourceError(
+            "commit-missing", f"The repository of {identity} does not have the commit {commits[0]}."
+        ) from error
+
+
+def _no_state(lock: Lock, identity: Identity, state: str, commits: Sequence[str]) -> RyeError:
+    locked = lock.by_identity().get(identity)
+    if locked is not None and locked.source is not None and locked.source.commit is None:
+        return RyeError(
+            "source-has-one-version",
+            f"{identity} comes from a folder, and Rye keeps no earlier text of it.",
+            f"`rye diff {identity}` compares what is installed with the folder now. Its own history may have earlier texts.",
+        )
+    why = f"several begin with {state}: {', '.join(commits)}" if commits else f"{state!r} is none that the cache has"
+    return RyeError(
+        "source-has-one-version",
+        f"{identity} comes from a repository of [sources], which has commits and no releases, and {why}.",
+        f"`git log -p rye.lock` shows the commits that were installed here; name one in full: "
+        f"`rye diff {identity}@COMMIT {identity}`.",
+    )
 
 
 def _of_source(locked: LockedItem, lock: Lock, sources: Sources, unlock: Unlock) -> VerifiedItem:
@@ -165,12 +247,6 @@ def identify_one(reference: Reference, sources: Sources) -> Identity:
 
 def find_release(identity: Identity, wanted: str | None, sources: Sources) -> ReleaseRecord:
     """Return the newest release in a range (None: any). Withdrawn ones and pre-releases are chosen only if there is no other."""
-    if sources.is_source(identity.namespace):
-        raise RyeError(
-            "source-has-one-version",
-            f"{identity} comes from [sources], so it has no releases, only the versions in its repository.",
-            f"`rye diff {identity.id}` compares what is installed with what its source has now.",
-        )
     history = sources.releases([identity]).get(identity)
     records = history.records if history is not None else ()
     if wanted is not None:

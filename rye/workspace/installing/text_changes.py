@@ -15,7 +15,7 @@ from rye.items.identity import Identity
 from rye.limits import CONTENT
 from rye.permissions.comparing import unified
 from rye.project.layout import Project
-from rye.project.lock import LockedItem
+from rye.project.lock import LockedItem, comparison
 from rye.project.lock_file import item_folder, item_path
 from rye.registry.store.cache import Cache
 from rye.storage.home import Home
@@ -30,6 +30,8 @@ class TextChange(Struct, frozen=True):
     removed: int
     files: tuple[str, ...] = ()
     """The attached files that differ: ``+ path``, ``- path`` or ``~ path``."""
+    command: str | None = None
+    """What compares both at any time; None if nothing does."""
 
 
 def text_changes(
@@ -54,12 +56,12 @@ def text_changes(
         files = tuple(_changed_files(old, new))
         signs = [line[:1] for line in unified(*texts_without, "", "")[2:]]
         if "+" in signs or "-" in signs or files:
-            differences[change.identity] = TextChange(signs.count("+"), signs.count("-"), files)
+            differences[change.identity] = TextChange(signs.count("+"), signs.count("-"), files, comparison(old, new))
     return differences
 
 
 def _bytes_of(home: Home, project: Project, row: LockedItem) -> bytes | None:
-    """The locked bytes of an item's own file."""
+    """The locked bytes of an item's own file; of a row that ``rye lock`` wrote, the bytes that are installed still."""
     with contextlib.suppress(RyeError):
         data = read_bytes(project.root / item_path(row), CONTENT.item_bytes)
         if row.approved.is_pending or sha256(data).hexdigest() == row.sha256:
