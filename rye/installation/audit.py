@@ -172,7 +172,10 @@ HELP: Mapping[str, str] = {
     "forced-version": "Remove the line from `[overrides]` once the items that it is for ask for a version that fits.",
     "unused-override": "Check its spelling with `rye tree`, or remove the line.",
     shadows.CODE: "Rename your item, or remove it and use the installed one.",
-    "unsigned": "Nothing is wrong. `[policy] sources` says where items may come from.",
+    "unsigned": (
+        "No publisher vouches for its text, so read what changes: `rye diff ID` before an update. `[policy] sources` says where "
+        "items may come from."
+    ),
     "source-changed": "Run `rye install`: it shows what changed and writes `rye.lock`.",
     "editable-source": (
         "Remove `editable = true` from `[sources]` in `rye.toml` before others rely on the project, then run "

@@ -181,3 +181,14 @@ def test_a_folder_says_where_its_earlier_text_may_be(person: Person, tmp_path: P
     person.ok("add", "../kit", "pdf", "-y")
     error = person.fails("diff", "kit/pdf@0.0.0", "kit/pdf", code="source-has-one-version")
     assert "folder" in error["message"]
+
+
+# -- audit -----------------------------------------------------------------------------------------------------------------
+
+
+def test_an_audit_says_how_many_are_not_signed(server: GitServer, person: Person) -> None:
+    installed(person, server)
+    done = person.ok("audit")
+    assert "in order" not in done.stdout
+    assert done.stdout.endswith("2 items, 2 of them not signed; no errors, no warnings\n")
+    assert person.ok("audit", "--json").json["ok"] is True

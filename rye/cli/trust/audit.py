@@ -89,7 +89,12 @@ def _show(session: Session, found: Audit) -> None:
             "dim",
         )
     if not fails(found.findings, "warning"):
-        said = "all in order" if found.findings else "no findings"
+        not_signed = len({finding.path for finding in found.findings if finding.rule == "unsigned"})
+        if not_signed:
+            how_many = f"{not_signed} of them not signed" if found.items > 1 else "not signed"
+            said = f"{how_many}; no errors, no warnings"
+        else:
+            said = "all in order" if found.findings else "no findings"
         session.console.data(f"{counted(found.items, 'item')}, {said}")
         return
     severities = Counter(finding.severity for finding in found.findings)
