@@ -207,6 +207,8 @@ def show_outcome(
     code = 1 if (deployed is not None and deployed.failed) or outcome.set_aside else 0
     if not session.json:
         session.console.data(said)
+        for line in outcome.stays:
+            session.console.say(one_line(line), "warning")
         for held in outcome.held_back:
             session.console.say(one_line(held.message), "warning")
         for one in outcome.outdated_sources:
@@ -234,7 +236,7 @@ def show_outcome(
         {
             "changes": changes,
             "message": said,
-            "warnings": list(outcome.warnings),
+            "warnings": [*outcome.warnings, *outcome.stays],
             "dry_run": dry_run,
             **({"policies": [one.as_json() for one in outcome.policies]} if outcome.policies else {}),
             **({"set_aside": _set_aside(outcome, command)} if outcome.set_aside else {}),
@@ -332,6 +334,8 @@ def _said(outcome: InstallOutcome) -> str:
 
     written = outcome.files_written
     counts = changed_counts(outcome.changes)
+    if outcome.stays and not counts:
+        return "rye.toml was changed; nothing was removed"
     return counts or IN_ORDER + (f"; {written} file{'s' * (written != 1)} written" if written else "")
 
 

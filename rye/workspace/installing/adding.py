@@ -14,6 +14,7 @@ from rye.installation.sources import Sources
 from rye.items.identity import Identity, Reference, is_segment, lookup_key, parse_reference
 from rye.project.context import require_project
 from rye.project.layout import Project, find_project
+from rye.project.lock import Lock
 from rye.project.lock_file import Unlock
 from rye.project.manifest import Manifest, Requested, parse_manifest
 from rye.project.manifest_edit import add_dependency, set_registry
@@ -141,19 +142,37 @@ def _add(
         text = session.text_of(asker)
         sources.use_locked(session.before.lock, Unlock.nothing())
         for reference in references:
-            text = _with(text, reference, group, sources, environment)
+            text = _with(text, reference, group, sources, environment, session.before.lock)
         session = session.with_manifest(text, asker)
         session = session.with_manifest(_with_registry(context, session.manifest_text, project, references))
         tell_of_new(session)
         return install_from(session, sources, Unlock.nothing())
 
 
-def _with(text: str, reference: Reference, group: str, sources: Sources, environment: Environment) -> str:
-    """The manifest with one more item, or with a new range for an existing one."""
+def _has_plain_row(text: str, identifier: str, group: str) -> bool:
+    """Whether a group of rye.toml has a row of this id without a kind."""
+    rows = parse_manifest(text).dependencies
+    return any((row.id, row.kind, row.group) == (identifier, None, group) for row in rows)
+
+
+def _is_meant(lock: Lock, sources: Sources, identity: Identity) -> bool:
+    """Whether a row of rye.toml without a kind means this item."""
+    plain = Requested(identity.id, None, "*")
+    try:
+        return identify([plain], sources, lock)[plain] == identity
+    except UsageError:  # of which kind it is, the row does not say
+        return False
+
+
+def _with(text: str, reference: Reference, group: str, sources: Sources, environment: Environment, lock: Lock) -> str:
+    """The manifest with one more item, or with a new range for an existing one. An item has one row in a group, with its kind or
+    without."""
     key, wanted = _present_key(text, reference, group), reference.range
     if key is None or wanted is None:
         identity = _find(sources, reference)
         wanted = wanted or _newest(sources, identity, environment)
+        if key is None and _has_plain_row(text, identity.id, group) and _is_meant(lock, sources, identity):
+            key = identity.id
         key = key or (f"{reference.kind}:{identity.id}" if reference.kind else identity.id)
     if reference.range is not None:
         identifier, kind = key.rpartition(":")[2], reference.kind or key.rpartition(":")[0]

@@ -39,6 +39,10 @@ class InstallOutcome(Struct, frozen=True, kw_only=True):
     """After an update: items that others hold back from their newest version."""
     outdated_sources: tuple[OutdatedSource, ...] = ()
     """After an update: repositories of moved items that stay at a tag or commit although there is a newer one."""
+    is_empty: bool = False
+    """Of ``in-order``: whether the project has no items."""
+    stays: tuple[str, ...] = ()
+    """After a removal: what rye.toml has no longer and is installed still, each with the reason."""
     followed: object | None = None
     """The report of the request's ``follow``; None if it had nothing to do."""
     policies: tuple[PolicyInForce, ...] = ()

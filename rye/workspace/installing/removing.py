@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec.structs import replace
+
+from rye.consent.sorts import some
 from rye.errors import RyeError, UsageError
 from rye.installation.completeness import similar
 from rye.items.identity import parse_reference
 from rye.limits import SOURCES
 from rye.project.layout import Project
-from rye.project.lock_file import Unlock
-from rye.project.manifest import Manifest, parse_manifest
+from rye.project.lock import Lock
+from rye.project.lock_file import Unlock, read_lock
+from rye.project.manifest import Requested, parse_manifest
 from rye.project.manifest_edit import remove_dependencies, remove_dependency, remove_source
 from rye.workspace.authoring.origins import followed_namespaces
 from rye.workspace.context import Context
@@ -45,10 +49,15 @@ def remove(
         asker = member_meant(context, project, session.manifest, member)
         text = session.text_of(asker)
         for name in names:
-            text = _without_all(text, name) if everything else _without(text, name, session.manifest, asker)
+            text = _without_all(text, name) if everything else _without(text, name, session, asker)
         namespaces = set(names) if everything else {parse_reference(name).id.partition("/")[0] for name in names}
         unused = namespaces - followed_namespaces(project)
-        return run_attempt(_without_sources(session.with_manifest(text, asker), unused), Unlock.nothing())
+        outcome = run_attempt(_without_sources(session.with_manifest(text, asker), unused), Unlock.nothing())
+        gone = {_item(line, session) for line in parse_manifest(session.text_of(asker)).dependencies}
+        gone -= {_item(line, session) for line in parse_manifest(text).dependencies}
+        return replace(
+            outcome, stays=tuple(_staying(read_lock(project), gone)) if outcome.result == "installed" else ()
+        )
 
     return retry_when_overtaken(context, attempt)
 
@@ -72,13 +81,34 @@ def _without_all(text: str, namespace: str) -> str:
     return remove_dependencies(text, keys)[0]
 
 
-def _without(text: str, name: str, whole: Manifest, member: str) -> str:
-    """The manifest without the named item. ``whole``: the workspace's manifest; ``member``: whose text it is."""
-    wanted = parse_reference(name)
+def _item(line: Requested, session: InstallSession) -> tuple[str | None, str]:
+    """Kind and id of the item that a row means; the kind of a row without one is that of rye.lock, if it has one of the id that
+    no other row names."""
+    if line.kind is not None:
+        return line.kind, line.id
+    locked = {item.kind for item in session.before.lock.items if item.id == line.id}
+    named = {other.kind for other in session.manifest.dependencies if other.id == line.id and other.kind is not None}
+    kinds = locked if len(locked) == 1 else locked - named
+    return (kinds.pop() if len(kinds) == 1 else None), line.id
+
+
+def _staying(lock: Lock, gone: Iterable[tuple[str | None, str]]) -> Iterator[str]:
+    """What rye.toml has no longer and is installed still, with the reason."""
+    rows = {(item.kind, item.id): item.identity for item in lock.items}
+    for identity in sorted(rows[each] for each in rows.keys() & set(gone)):
+        needing = [str(item.identity) for item in lock.items if str(identity) in item.dependencies]
+        why = f"{some(needing)} {'needs' if len(needing) == 1 else 'need'} it" if needing else "another rye.toml has it"
+        yield f"{identity} stays installed: {why}"
+
+
+def _without(text: str, name: str, session: InstallSession, member: str) -> str:
+    """The manifest without the named item, in every row that means it. ``member``: whose text it is."""
+    wanted, whole = parse_reference(name), session.manifest
     dependencies = parse_manifest(text).dependencies
-    meant = [line for line in dependencies if line.id == wanted.id and wanted.kind in (None, line.kind)]
+    same_id = {line: _item(line, session)[0] for line in dependencies if line.id == wanted.id}
+    meant = {line: kind for line, kind in same_id.items() if wanted.kind in (None, kind)}
     keys = list(dict.fromkeys(line.key for line in meant))
-    if len({line.kind for line in meant}) > 1:
+    if len(set(meant.values())) > 1:
         raise UsageError(
             "ambiguous", f"{name!r} matches {', '.join(keys)} in rye.toml.", f"Name one: {max(keys, key=len)}."
         )

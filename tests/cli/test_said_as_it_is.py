@@ -1,0 +1,76 @@
+"""What the installing commands say is what they did: an item has one row, a removal says what stays, and what is missing is
+said."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from rye.items.identity import Identity
+from rye.project.manifest import parse_manifest
+from tests.attacks.signed_items import directive, release
+from tests.attacks.simulation import now
+from tests.registry.simulated_registry import SimulatedRegistry
+from tests.scenes.person import Person
+
+BASE, TOP = (Identity("directive", f"acme/work/{name}") for name in ("base", "top"))
+FILE = ".ai/packages/acme/directives/work/base.md"
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """Its address and fingerprint. TOP needs BASE."""
+    made = SimulatedRegistry(now=now() - timedelta(hours=2))
+    made.claim("acme")
+    release(made, BASE, "1.0.0", directive(BASE))
+    release(made, TOP, "1.0.0", directive(TOP, "1.0.0", depends=((BASE.id, "^1.0"),)))
+    made.publish()
+    folder = tmp_path_factory.mktemp("registry")
+    made.write_to(folder)
+    return folder.as_uri(), made.fingerprint
+
+
+@pytest.fixture
+def user(registry: tuple[str, str], tmp_path: Path) -> Person:
+    person = Person(tmp_path)
+    person.write("rye.toml", f'[project]\nname = "shop"\nregistry = "{registry[0]}"\n')
+    person.ok("registry", "add", registry[0], "--fingerprint", registry[1])
+    return person
+
+
+def rows(person: Person) -> dict[str, str]:
+    return {line.key: line.range for line in parse_manifest(person.path("rye.toml").read_text()).dependencies}
+
+
+@pytest.mark.parametrize(("first", "second"), [(BASE.id, str(BASE)), (str(BASE), BASE.id)])
+def test_the_other_spelling_of_an_item_adds_no_row(user: Person, first: str, second: str) -> None:
+    user.ok("add", first, "-y")
+    user.ok("add", second, "-y")
+    assert list(rows(user)) == [first]
+    user.ok("add", f"{second}@1.0.0", "-y")
+    assert rows(user) == {first: "1.0.0"}
+
+
+@pytest.mark.parametrize("name", [BASE.id, str(BASE)])
+@pytest.mark.parametrize("there", [(BASE.id,), (str(BASE),), (BASE.id, str(BASE))], ids=["plain", "kind", "both"])
+def test_a_removal_removes_every_row_of_the_item(user: Person, name: str, there: tuple[str, ...]) -> None:
+    user.ok("add", BASE.id, "-y")
+    text = user.path("rye.toml").read_text()
+    line = next(line for line in text.splitlines() if BASE.id in line)
+    user.write("rye.toml", text.replace(line, "\n".join(line.replace(BASE.id, each) for each in there)))
+    user.ok("install", "-y")
+    assert user.ok("remove", name).stdout == "removed 1\n"
+    assert rows(user) == {}
+    assert not user.path(FILE).exists()
+
+
+def test_what_another_item_needs_stays_and_that_is_said(user: Person) -> None:
+    user.ok("add", BASE.id, TOP.id, "-y")
+    done = user.ok("remove", str(BASE))
+    assert done.stdout == "rye.toml was changed; nothing was removed\n"
+    assert f"{BASE} stays installed: {TOP} needs it" in done.stderr
+    assert list(rows(user)) == [TOP.id]
+    assert user.path(FILE).exists()
+    assert user.ok("remove", TOP.id, "--json").json["warnings"] == []
