@@ -138,8 +138,10 @@ def _tools_both(ours: Values, theirs: Values) -> Values:
 
 
 def _tools_given(sort: Sort, row: Row) -> Iterable[tuple[str, Any]]:
-    names = row.approved.of("tool")
-    return zip(tool_texts(names, row.approved.of("limit")), names, strict=True)
+    """Each text with the tool's name and all tools, which say together what it allows."""
+    names, limits = row.approved.of("tool"), row.approved.of("limit")
+    tools = from_words(names, limits)
+    return zip(tool_texts(names, limits), ((name, tools) for name in names), strict=True)
 
 
 def _signer_given(sort: Sort, row: Row) -> Iterable[tuple[str, Any]]:

@@ -7,7 +7,7 @@ The consent screen, ``rye info``, the registry's pages and its feeds all make th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -142,7 +142,7 @@ def describe(
     kinds = Counter(run.what for run in runs)
     read = {path: data for path, data in files.items() if data is not None}
     text = sum(len(data) for data in read.values() if is_text(data))
-    declared = _declared(kind, asked, tools)
+    declared = is_declared(kind, asked, tools)
     return Description(
         declared=declared,
         capabilities=asked,
@@ -163,7 +163,8 @@ def describe(
     )
 
 
-def _declared(kind: str, capabilities: tuple[str, ...], tools: AgentTools | None) -> bool | None:
+def is_declared(kind: str, capabilities: Sequence[str], tools: AgentTools | None) -> bool | None:
+    """Whether something limits an item; None for one whose members say it."""
     row = KINDS.get(kind)
     limited = row.limited if row is not None else "by its tools"
     if limited == "to its members":

@@ -139,6 +139,11 @@ class ItemChange(Struct, frozen=True, kw_only=True):
         return in_words(self.signer_before).removeprefix("signed ") if self.signer_before is not None else None
 
     @property
+    def is_shown(self) -> bool:
+        """Whether a screen describes the item: anything but one that stays as it was approved."""
+        return self.action != "keep" or (self.old is not None and self.old.approved.is_pending and self.needs_consent)
+
+    @property
     def needs_consent(self) -> bool:
         """Whether the change needs consent: an answer, an approval or ``--yes``."""
         return bool(self.asks)

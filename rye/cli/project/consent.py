@@ -106,7 +106,7 @@ def _show_lines(console: Console, text: ProposedText, lines: Sequence[str] | Non
 def _show(screen: Screen, proposal: Proposal) -> None:
     console = screen.console
     if proposal.unseen:
-        show_unseen(screen, proposal.unseen)
+        show_unseen(screen, proposal.unseen, proposal.undeclared)
     if proposal.plan is not None:
         show_items(screen, proposal.plan, proposal.time, proposal.changed)
         _show_cautions(screen, proposal.plan)
@@ -287,7 +287,7 @@ def _show_counts(screen: Screen, plan: Plan) -> None:
         tools_tier(change.new.tools) is Tier.UNRESTRICTED for change in changes if change.new and change.of("tool")
     )
     alarms = sum(one.is_alarm for one in news)
-    added = (change.description for change in changes if change.old is None)
+    added = (c.description for c in changes if c.old is None or c.old.approved.is_nothing)
     undeclared = sum(one is not None and one.declared is False for one in added)
     told: list[tuple[int, str, str, str | None]] = [
         (sum(len(c.of("customization-loss")) for c in changes), "lost customization", "lost customizations", "error"),

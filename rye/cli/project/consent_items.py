@@ -354,7 +354,7 @@ def _show_description(screen: Screen, change: ItemChange, seen: set[object]) -> 
     """Print what pages say as well: that nothing limits the item, how many warnings it has, its licence and its size. Of several
     items, a terminal shows only what was not said of one above; cautions are below all items, with their places."""
     description = change.description
-    if description is None or change.action == "keep":
+    if description is None or not change.is_shown:
         return
     console = screen.console
     may = words.may_use(description)

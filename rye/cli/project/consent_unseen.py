@@ -9,9 +9,10 @@ from rye.cli.console import TIER_STYLE, one_line
 from rye.cli.project.consent_screen import Screen, shared_width
 from rye.consent.ask import Ask
 from rye.consent.sorts import SORTS, of_the_lock
-from rye.describing.right_words import right_words
+from rye.describing import words
+from rye.describing.right_words import right_words, tool_words
 from rye.limits import OVERRIDES
-from rye.permissions.risk import Tier, tiers
+from rye.permissions.risk import Tier, tiers, tool_tier
 from rye.workspace.trusting.project_changes import shown_lines
 
 _FIRST = ("signer", "source", "right", "hook", "run")
@@ -29,9 +30,9 @@ def is_alarm(ask: Ask) -> bool:
     return FACTS.get(ask.text.partition(" ")[0]) != CAUTION
 
 
-def show_unseen(screen: Screen, unseen: Sequence[Ask]) -> None:
+def show_unseen(screen: Screen, unseen: Sequence[Ask], undeclared: Sequence[str] = ()) -> None:
     """Print what the user has not agreed to: first what the project changes about installed items, then what rye.lock, the
-    team's record, approves."""
+    team's record, approves. ``undeclared``: the items of rye.lock that nothing limits."""
     console = screen.console
     _show_changes(screen, shown_lines(unseen))
     _show_differences(screen, unseen)
@@ -74,6 +75,9 @@ def show_unseen(screen: Screen, unseen: Sequence[Ask]) -> None:
         room = shared_width(console, (one_line(one.text) for same in kinds for one in screen.kept(same)))
         for same in kinds:
             _show_approvals(screen, same, title, levels, room)
+    if undeclared:
+        console.say(f"  {words.NOT_DECLARED[:1].upper()}{words.NOT_DECLARED[1:]}:", "warning")
+        screen.rows(undeclared, lambda name: console.tell((f"    {one_line(name)}", "warning")), "not declared", 4)
 
 
 def _show_changes(screen: Screen, lines: Sequence[str]) -> None:
@@ -135,6 +139,11 @@ def _show_approvals(screen: Screen, rows: Sequence[Ask], title: str, levels: Map
         )
         if level is not None:
             screen.console.tell((f"                   {right_words(one.text)}", "dim"), hang=21, wide=True)
+        if one.sort == "tool" and one.subject is not None:
+            name, tools = one.subject
+            screen.console.tell((f"      {tool_words(name, tools)}", "dim"), hang=8, wide=True)
+            if tool_tier(name, tools) is Tier.UNRESTRICTED:
+                screen.console.tell((f"    ! {words.ANY_COMMAND}", "error"))
 
     kind = _kind_of(rows[0], levels)
     screen.rows(rows, show, f"{title.lower()}{f' ({kind!s})' if kind else ''}", 4)

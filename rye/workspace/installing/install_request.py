@@ -81,6 +81,8 @@ class Proposal(Struct, frozen=True, kw_only=True):
     """The current time, to show ages."""
     unseen: tuple[Ask, ...] = ()
     """What rye.lock approves and this user has not seen. If this and ``waiting`` are empty, nothing is asked."""
+    undeclared: tuple[str, ...] = ()
+    """Of the items of rye.lock that ``unseen`` is about, those that nothing limits."""
     texts: Texts = ()
     """What a person can read before the answer."""
     changed: Mapping[Identity, TextChange] = field(default_factory=dict)

@@ -91,8 +91,9 @@ def change_project(session: InstallSession, unlock: Unlock, look: Look | None) -
     if look is None:
         raise _stale(session)
     if look.in_order:  # only rye.lock's approvals of installed items are open
-        require_yes(session.context, look.waiting, session.agree, is_shown=True, project=session.before.project)
         items = in_groups(session.before.lock.items, session.request.without)
+        project = session.before.project
+        require_yes(session.context, look.waiting, session.agree, is_shown=True, project=project, rows=items)
         agreed = byte_approvals(items).union(look.waiting)
         remember_or_warn(session.context, session.before.project, agreed, accepts=True)
         return InstallOutcome(result="in-order", warnings=look.warned, followed=follow(session))

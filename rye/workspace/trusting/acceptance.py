@@ -12,7 +12,7 @@ other users can write, or that cannot be read, counts as empty; the next install
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,20 +21,26 @@ import msgspec
 from rye.consent.agreement import Agreement, not_accepted
 from rye.consent.ask import Ask
 from rye.consent.memory import MARK, Memory, named_by_path, read_mark
+from rye.consent.sorts import approvals
 from rye.errors import RyeError
 from rye.installation.transaction import make_records
 from rye.storage import private_files
 from rye.storage.home import Home
 from rye.text.json_reading import UNDECODABLE
+from rye.text.lazy import lazy_module
 from rye.workspace.installing.install_request import Proposal
 
 if TYPE_CHECKING:
+    from rye.describing import description
     from rye.installation.plan import ItemChange, Plan
     from rye.items.identity import Identity
     from rye.project.layout import Project
+    from rye.project.lock import LockedItem
     from rye.workspace.context import Context
     from rye.workspace.installing.install_request import Agree, Texts
     from rye.workspace.installing.text_changes import TextChange
+else:
+    description = lazy_module("rye.describing.description")  # most runs have nothing that was not seen
 
 _SET = ("1", "true", "yes")
 
@@ -64,8 +70,14 @@ def ask(
     unseen: tuple[Ask, ...] = (),
     texts: Texts = (),
     changed: Mapping[Identity, TextChange] | None = None,
+    rows: Iterable[LockedItem] = (),
 ) -> bool:
-    """Show what is about to happen and, if something needs a yes, ask once. Whether a person said yes."""
+    """Show what is about to happen and, if something needs a yes, ask once. Whether a person said yes.
+
+    ``rows``: those of rye.lock that ``unseen`` may be about and that ``plan`` does not show.
+    """
+    if plan is not None:
+        rows = (*rows, *(c.new for c in plan.changes if c.new is not None and not c.is_shown))
     return agree(
         Proposal(
             plan=plan,
@@ -73,9 +85,18 @@ def ask(
             waiting=waiting,
             time=context.now(),
             unseen=unseen,
+            undeclared=_undeclared(rows, unseen) if unseen else (),
             texts=texts,
             changed=changed or {},
         )
+    )
+
+
+def _undeclared(rows: Iterable[LockedItem], unseen: Sequence[Ask]) -> tuple[str, ...]:
+    asked = frozenset(unseen)
+    of_lock = [row for row in rows if not asked.isdisjoint(approvals([row]))]
+    return tuple(
+        str(row.identity) for row in of_lock if description.is_declared(row.kind, row.capabilities, row.tools) is False
     )
 
 
@@ -91,16 +112,18 @@ def require_yes(
     *,
     is_shown: bool = False,
     project: Project | None = None,
+    rows: Iterable[LockedItem] = (),
 ) -> None:
     """Ask about what rye.lock approves and the project changes, and remember a yes to nothing: the caller does.
 
-    ``agree``: None: ask no one. ``is_shown``: whether to show it although no one can be asked. Raises RyeError
-    ``project-not-accepted`` or ``declined``.
+    ``agree``: None: ask no one. ``rows``: those of rye.lock. ``is_shown``: whether to show it although no one can be asked.
+
+    Raises RyeError ``project-not-accepted`` or ``declined``.
     """
     if not asks:
         return
     asked = agree is not None and context.interactive
-    if agree is not None and (asked or is_shown) and ask(context, agree, unseen=asks):
+    if agree is not None and (asked or is_shown) and ask(context, agree, unseen=asks, rows=rows):
         return
     raise (
         RyeError("declined", "Nothing was changed.")

@@ -31,7 +31,7 @@ def accept_project(context: Context, project: Project, agree: Agree) -> tuple[As
     agreement = remembered(context.home, project)
     own = own_waiting(context.home, project, manifest)
     waiting = (*agreement.new_in(items), *agreement.late_in(items, signed), *changes, *own)
-    require_yes(context, waiting, agree, is_shown=True, project=project)
+    require_yes(context, waiting, agree, is_shown=True, project=project, rows=items)
     require_remembered(context.home, project, byte_approvals(items).union(waiting), accepts=True)
     return waiting
 
