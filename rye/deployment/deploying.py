@@ -39,7 +39,7 @@ from rye.project.layout import Project, is_in_checkout
 from rye.text.lazy import lazy_module
 from rye.verified.memory import stored_basis
 from rye.workspace.context import Context
-from rye.workspace.installing.project_state import manifest_text_of
+from rye.workspace.installing.project_state import manifest_text_of, require_manifest
 from rye.workspace.trusting.acceptance import trusts_lock
 
 if TYPE_CHECKING:
@@ -180,7 +180,8 @@ def following(context: Context, project: Project, chosen: tuple[str, ...] = ()) 
 
 
 def _manifest_with_targets(project: Project, targets: Sequence[str]) -> bytes:
-    """The new bytes of rye.toml; only the targets change."""
+    """The new bytes of rye.toml; only the targets change. Raises RyeError ``no-manifest`` where it was lost."""
+    require_manifest(project)
     return manifest_edit.set_deploy_targets(manifest_text_of(project), targets).encode()
 
 

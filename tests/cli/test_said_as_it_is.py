@@ -74,3 +74,38 @@ def test_what_another_item_needs_stays_and_that_is_said(user: Person) -> None:
     assert list(rows(user)) == [TOP.id]
     assert user.path(FILE).exists()
     assert user.ok("remove", TOP.id, "--json").json["warnings"] == []
+
+
+def test_without_items_nothing_is_called_installed(user: Person) -> None:
+    user.ok("add", BASE.id, "-y")
+    user.ok("remove", BASE.id)
+    for words in (("install",), ("ci",), ("install",)):
+        assert user.ok(*words).stdout == "rye.toml lists no items; `rye add [KIND:]ID` adds one\n"
+
+
+@pytest.mark.parametrize(
+    "words", [("install",), ("install", "--frozen"), ("ci",), ("install", "--offline", "--frozen")]
+)
+def test_a_bundle_that_is_not_there_is_an_error_where_nothing_is_missing(user: Person, words: tuple[str, ...]) -> None:
+    user.ok("add", BASE.id, "-y")
+    user.ok(*words)
+    user.fails(*words, "--bundle", "nosuch", code="no-such-file")
+
+
+def test_deploying_makes_no_manifest_where_it_was_lost(user: Person) -> None:
+    user.ok("add", BASE.id, "-y")
+    user.path("rye.toml").unlink()
+    user.fails("install", code="no-manifest")
+    said = user.terminal("deploy", "--target", "claude", env={"NO_COLOR": "1"})
+    assert "error: rye.toml is missing" in said
+    assert not user.path("rye.toml").exists()
+    assert not user.path(".claude").exists()
+
+
+def test_a_check_says_that_it_asked_no_registry(user: Person) -> None:
+    user.ok("add", BASE.id, "-y")
+    for words in (("ci",), ("install", "--frozen")):
+        done = user.ok(*words)
+        assert done.stdout == "everything is installed\n"
+        assert "No registry was asked; `rye audit` looks for advisories." in done.stderr
+    assert "audit" not in user.ok("install").stderr

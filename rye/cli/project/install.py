@@ -9,7 +9,6 @@ import click
 
 from rye.cli.options import Session, command
 from rye.cli.project.installing import (
-    IN_ORDER,
     agreement,
     airgap_given,
     command_text,
@@ -17,6 +16,7 @@ from rye.cli.project.installing import (
     deploy_after,
     install_options,
     require_deployed,
+    said_of,
     show_outcome,
 )
 from rye.cli.unchanged import remember
@@ -64,14 +64,15 @@ def install(
     if items:
         return _add(session, request, items, group)
     outcome = install_project(session, require_project(session.cwd), request, agreement(session))
-    code = _shown(session, outcome, dry_run=dry_run)
+    code = _shown(session, outcome, dry_run=dry_run, is_exact=frozen)
     if (
         outcome.result == "in-order"
         and outcome.followed is None
+        and bundle is None
         and not outcome.policies  # they end by themselves
         and not (outcome.warnings or session.warned or session.json)
     ):
-        remember(session.arguments, os.getcwd(), session.environment, session.started, f"{IN_ORDER}\n")
+        remember(session.arguments, os.getcwd(), session.environment, session.started, f"{said_of(outcome)}\n")
     return code
 
 
@@ -103,15 +104,18 @@ def ci(session: Session, without: tuple[str, ...], bundle: str | None) -> int:
         follow=_compare_if_applied,
     )
     outcome = install_project(session, require_project(session.cwd), request, agreement(session))
-    return _shown(session, outcome)
+    return _shown(session, outcome, is_exact=True)
 
 
-def _shown(session: Session, outcome: InstallOutcome, *, dry_run: bool = False) -> int:
-    """Show what was installed, and then what is deployed and differs from it. Raises RyeError ``not-as-deployed``."""
+def _shown(session: Session, outcome: InstallOutcome, *, dry_run: bool = False, is_exact: bool = False) -> int:
+    """Show what was installed, and then what is deployed and differs from it. ``is_exact``: whether it is a check, of which more
+    could be expected than it does. Raises RyeError ``not-as-deployed``."""
     if session.json:
         require_deployed(outcome)
         return show_outcome(session, outcome, dry_run=dry_run)
     code = show_outcome(session, outcome, dry_run=dry_run, requires_deployed=True)
+    if is_exact and outcome.result == "in-order":
+        session.console.say("No registry was asked; `rye audit` looks for advisories.", "dim")
     require_deployed(outcome)
     return code
 

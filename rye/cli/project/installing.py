@@ -202,8 +202,10 @@ def show_outcome(
     """Print one line or the one document, and return the exit code. ``dry_run``: report that nothing was written; ``brief``:
     leave out the deployed files; ``command``: as given, to be repeated with approvals for what was set aside.
     ``requires_deployed``: whether :func:`require_deployed` follows, so that differences are not said here."""
-    said = _said(outcome)
+    said = said_of(outcome)
     deployed, compared = deployed_by(outcome), compared_by(outcome)
+    if said == IN_ORDER and compared is not None and compared.differences:
+        said = "installed files are as rye.lock says"
     code = 1 if (deployed is not None and deployed.failed) or outcome.set_aside else 0
     if not session.json:
         session.console.data(said)
@@ -323,11 +325,12 @@ def require_deployed(outcome: InstallOutcome) -> None:
     raise not_as_deployed(compared, more={"changes": change_documents(outcome.changes)})
 
 
-def _said(outcome: InstallOutcome) -> str:
+def said_of(outcome: InstallOutcome) -> str:
+    """The one line about an installation."""
+    if outcome.result == "nothing-wanted" or outcome.is_empty:
+        return "rye.toml lists no items; `rye add [KIND:]ID` adds one"
     if outcome.result == "in-order":
         return IN_ORDER
-    if outcome.result == "nothing-wanted":
-        return "rye.toml lists no items; `rye add [KIND:]ID` adds one"
     if outcome.result == "proposed":
         return "nothing was changed (--dry-run)"
     from rye.cli.project.consent import changed_counts

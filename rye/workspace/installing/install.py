@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from rye.permissions import policy as policies_of_rights
     from rye.project.lock import Lock, LockedItem
     from rye.project.manifest import Manifest
+    from rye.registry import airgap
     from rye.workspace.context import Context
     from rye.workspace.installing.project_state import ProjectState
     from rye.workspace.registries import registry_access
@@ -56,6 +57,7 @@ else:  # not needed for a lock that is known to be complete, approved and not re
     environment = lazy_module("rye.installation.environment")
     registry_access = lazy_module("rye.workspace.registries.registry_access")
     sources = lazy_module("rye.installation.sources")
+    airgap = lazy_module("rye.registry.airgap")
 
 
 def up_to_date(
@@ -182,7 +184,10 @@ def _attempted(session: InstallSession, unlock: Unlock) -> InstallOutcome:
     stale = session.request.lock_use != "repair" and is_stale(session.before.lock, session.manifest)
     look = None if stale else _look(session, unlock)
     if look is not None and look.in_order and not look.waiting:
-        return InstallOutcome(result="in-order", warnings=look.warned, followed=follow(session))
+        if session.request.airgap is not None:
+            airgap.open_airgap(session.request.airgap.path)  # one that is named is read, though nothing is missing
+        is_empty = not (session.manifest.dependencies or session.before.lock.items)
+        return InstallOutcome(result="in-order", is_empty=is_empty, warnings=look.warned, followed=follow(session))
     from rye.workspace.installing.install_steps import (
         change_project,  # loads solver, client and plan, not needed if all is up to date
     )
