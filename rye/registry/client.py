@@ -60,6 +60,7 @@ from rye.registry.store.pins import (
     remember_withdrawn,
     witnesses_path,
 )
+from rye.registry.store.seen_advisories import remember_advisories
 from rye.registry.store.state import HeadTags, StateStore
 from rye.registry.transport.factory import open_transport
 from rye.registry.transport.seam import (
@@ -147,6 +148,8 @@ class RegistryClient:
         self._indexes: dict[str, tuple[LoggedStatement, ...] | None] = {}
         self._chains: dict[str, KeysetChain] = {}
         self._withdrawn: set[str] = set()
+        self._advised: dict[Identity, ItemHistory] = {}
+        """Histories in which there are advisories, or were."""
         self._given = witnesses
         self._demand: WitnessDemand | None = None
         self._waiting: Waiting | None = None
@@ -424,6 +427,9 @@ class RegistryClient:
             HeadTags(self._store.folder).remember(self.address, *self._tagged)
         if self._withdrawn:
             remember_withdrawn(self._store.folder, self.origin, self._withdrawn)
+        if self._advised:
+            size = self.head.checkpoint.size
+            remember_advisories(self._store.folder, self.origin, size, self._advised.values())
 
     def histories(self, identities: Iterable[Identity]) -> dict[Identity, ItemHistory]:
         """Return all statements about these identities. Identities that do not exist are omitted."""
@@ -439,6 +445,7 @@ class RegistryClient:
                 history = judge(identity, entries, chain, self.state.owners, self.head.snapshot.time)
                 self._judgements.remember(history, entries, chain, self.state, self.head, self._entry)
                 found[identity] = history
+        self._advised.update((name, each) for name, each in found.items() if each.advisories or each.disowned)
         known = read_withdrawn(self._store.folder, self.origin)
         for record in (record for history in found.values() for record in history.records):
             release = f"{record.identity} {record.version}"

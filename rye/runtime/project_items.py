@@ -4,7 +4,8 @@ docs/explanation/runtime.md).
 An installed item must match rye.lock and its release, this user must have agreed to the rights and hooks it comes with, and
 it must not have an advisory above low severity. An own item must have a valid signature by a trusted key to be executed. To
 be read it may be unsigned, and then has no signer, but it must not have been changed after it was signed.
-Advisories are those that this machine already knows; nothing is fetched.
+Advisories are those that this machine has seen, from whichever command and project (:mod:`rye.registry.store.seen_advisories`).
+They are looked up in each call, and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from rye.consent.agreement import not_accepted
 from rye.errors import RyeError
 from rye.items.consented import HookAction
 from rye.items.directive.model import Directive
-from rye.items.identity import Identity, Reference, lookup_key
+from rye.items.identity import Reference, lookup_key
 from rye.items.kinds import KINDS
 from rye.items.needs import NOTHING
 from rye.items.search_words import search_words
@@ -27,10 +28,10 @@ from rye.items.tool.reader import Tool
 from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem
-from rye.project.lock_file import read_lock
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry, entries, find
-from rye.registry.trust.records import find_locked
+from rye.registry.store.seen_advisories import SeenAdvisories
+from rye.registry.trust.records import concerns
 from rye.rendering.inputs import resolve
 from rye.rendering.prompt import first_uses, render, source_of
 from rye.runtime.chain import Level
@@ -45,7 +46,6 @@ from rye.workspace.items.effective_item import EffectiveItem, effective_entry
 from rye.workspace.items.item_tree import effective_tree
 from rye.workspace.items.own_signatures import not_agreed_files, signer_of
 from rye.workspace.items.rights import capabilities_here
-from rye.workspace.registries.registry_access import project_sources
 from rye.workspace.trusting.project_changes import own_publisher, published_by
 
 _LIMIT_CODES = frozenset({"D013", "D020", "D021", "R07"})
@@ -63,7 +63,7 @@ class ProjectItems:
         self._entries: dict[tuple[str, str], list[Entry]] = {}
         self._manifest = Manifest()
         self._locks: dict[Path, Lock] = {}
-        self._advised: dict[Identity, str] | None = None
+        self._advisories = SeenAdvisories(context.home.registries)
 
     # -- looking up ----------------------------------------------------------------------------------------------------
 
@@ -104,7 +104,7 @@ class ProjectItems:
                     taken.add(key)
                     self._entries[key] = found
         if stamp != self._stamp:
-            self._advised, self._locks = None, {}
+            self._locks = {}
         self._stamp = stamp
 
     # -- reading -------------------------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ class ProjectItems:
             )
             log = row.log if row.source is None else None
             if runs:
-                self._refuse_advised(row.identity)
+                self._refuse_advised(row)
         else:
             signer = signer_of(self.context, found, runs=runs)
             publisher = own_publisher(entry.space, signer) if signer is not None else ""
@@ -220,16 +220,18 @@ class ProjectItems:
                 raise RyeError("does-not-parse", f"{found.item.shown}: {finding.message}", hint)
         return of_directive(directive)
 
-    def _refuse_advised(self, identity: Identity) -> None:
-        """Raise RyeError ``advisory`` if a known advisory above low severity affects the item."""
+    def _refuse_advised(self, row: LockedItem) -> None:
+        """Raise RyeError ``advisory`` if this machine has seen an advisory above low severity about the row's version, and
+        ``state-damaged`` or ``state-exposed`` if it cannot be read what it has seen."""
+        if row.source is not None:  # no registry has advisories for sources
+            return
         with self._lock:
-            if self._advised is None:
-                rows = read_lock(self.project).items if self.project.lock_path.exists() else ()
-                self._advised = known_advisories(self.context, self.project, self._manifest, rows)
-            said = self._advised.get(identity)
+            seen = self._advisories.about(row.registry, row.identity)
+        said = next((each for each in seen if each.severity != "low" and concerns(each, row.version)), None)
         if said is not None:
-            hint = f"`rye audit` shows the advisory; `rye update {identity}` looks for an unaffected version."
-            raise RyeError("advisory", f"{identity} has an advisory, so it does not run: {said}.", hint)
+            words = f"advisory {said.number} ({said.severity}): {said.title}"
+            hint = f"`rye audit` shows the advisory; `rye update {row.identity}` looks for an unaffected version."
+            raise RyeError("advisory", f"{row.identity} has an advisory, so it does not run: {words}.", hint)
 
     # -- using ---------------------------------------------------------------------------------------------------------
 
@@ -267,35 +269,3 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return status.st_mtime_ns, status.st_size, status.st_ino
-
-
-def known_advisories(
-    context: Context, project: Project, manifest: Manifest, rows: Sequence[LockedItem]
-) -> dict[Identity, str]:
-    """The worst advisory about each row, in words. Low severity and rows without advisories are omitted.
-
-    A registry without trusted state or index on this machine is skipped; `rye audit` asks it.
-    """
-    advisories: dict[Identity, str] = {}
-    by_namespace: dict[str, list[LockedItem]] = {}
-    for row in rows:
-        if row.source is not None:  # no registry has advisories for sources
-            continue
-        by_namespace.setdefault(row.identity.namespace, []).append(row)
-    for items in by_namespace.values():
-        try:
-            with project_sources(context, manifest, project.root, offline=True, asks=False) as sources:
-                histories = sources.releases([item.identity for item in items])
-        except (RyeError, OSError):
-            continue
-        for item in items:
-            try:
-                record = find_locked(histories.get(item.identity), item.identity, item.version, item.sha256)
-            except RyeError:
-                continue
-            for advisory in record.advisories:
-                if advisory.severity != "low":
-                    advisories.setdefault(
-                        item.identity, f"advisory {advisory.number} ({advisory.severity}): {advisory.title}"
-                    )
-    return advisories

@@ -39,14 +39,19 @@ def user(registry: Registry, acme: Person) -> Person:
     return made
 
 
+async def outcome(caller: Caller) -> str:
+    """The outcome of a call of the tool: its error, or ``ok``."""
+    result = await caller.client.call_tool("rye_execute", CALL)
+    document = result.structured_content
+    return document["error"]["code"] if result.is_error else "ok"
+
+
 def code(user: Person) -> str:
     """The outcome of a call of the tool: its error, or ``ok``."""
     found: list[str] = []
 
     async def story(caller: Caller) -> None:
-        result = await caller.client.call_tool("rye_execute", CALL)
-        document = result.structured_content
-        found.append(document["error"]["code"] if result.is_error else "ok")
+        found.append(await outcome(caller))
 
     play(user, story)
     return found[0]
@@ -65,6 +70,48 @@ def test_a_skills_entry_carries_a_proof_that_anybody_can_check(user: Person, tmp
     play(user, story, as_=None)
     item = ".ai/packages/acme/skills/pdf/SKILL.md"
     user.ok("log", "check-proof", str(tmp_path / "proof"), "--item", item)
+
+
+SEVERE = ("--severity", "critical", "--range", "<2.0.0", "--title", "It deletes too much")
+
+
+def test_a_server_that_runs_already_stops_with_the_audit_that_sees_an_advisory(acme: Person, user: Person) -> None:
+    async def story(caller: Caller) -> None:
+        assert await outcome(caller) == "ok"
+        acme.ok("advisory", "publish", "tool:acme/fs/write", "--number", "ACME-7", *SEVERE)
+        user.run("audit")
+        assert await outcome(caller) == "advisory"
+        acme.ok("advisory", "withdraw", "tool:acme/fs/write", "ACME-7")
+        user.run("audit")
+        assert await outcome(caller) == "ok"
+
+    play(user, story)
+
+
+def test_an_advisory_that_was_seen_needs_no_cache(registry: Registry, acme: Person, user: Person) -> None:
+    """A cleaned cache, and a head that another command brought, whose index of the tool was never read here."""
+    acme.ok("advisory", "publish", "tool:acme/fs/write", "--number", "ACME-8", *SEVERE)
+    user.run("audit")
+    user.ok("cache", "clean", "--yes")
+    assert code(user) == "advisory"
+    acme.publish(acme.directive("work/unrelated"))
+    user.ok("info", "directive:acme/work/unrelated")
+    assert code(user) == "advisory"
+    acme.ok("advisory", "withdraw", "tool:acme/fs/write", "ACME-8")
+    user.run("audit")
+    assert code(user) == "ok"
+
+
+def test_what_was_seen_and_cannot_be_read_is_a_no(acme: Person, user: Person) -> None:
+    (file,) = user.library.home.registries.glob("*/advisories.json")
+    content = file.read_bytes()
+    try:
+        file.write_bytes(content[:-1])
+        with pytest.raises(Exception, match="cannot be read"):
+            code(user)
+    finally:
+        file.write_bytes(content)
+    assert code(user) == "ok"
 
 
 def test_an_advisory_and_a_revocation_that_this_machine_saw_end_it(

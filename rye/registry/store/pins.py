@@ -2,14 +2,15 @@
 reading them does not need the trust code.
 
 One of them lists the releases that the registry's owners are known here to have taken down. A takedown is a statement about
-one release, so no keyset records it. Entries are never removed: takedowns are permanent.
+one release, so no keyset records it. Entries are never removed: takedowns are permanent. The advisories that were seen are
+beside it (:mod:`rye.registry.store.seen_advisories`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -106,13 +107,25 @@ def read_withdrawn(folder: Path, origin: str) -> frozenset[str]:
 
 def remember_withdrawn(folder: Path, origin: str, releases: Iterable[str]) -> None:
     """Add releases; entries that another program adds at the same time are kept. Raises OSError."""
-    path, added = _path(folder, origin), frozenset(releases)
-    if added <= read_withdrawn(folder, origin) - _UNKNOWN:
+    added = frozenset(releases)
+
+    def with_added() -> bytes | None:
+        known = read_withdrawn(folder, origin) - _UNKNOWN
+        return None if added <= known else msgspec.json.encode(sorted(known | added))
+
+    remember(_path(folder, origin), with_added)
+
+
+def remember(path: Path, changed: Callable[[], bytes | None]) -> None:
+    """Keep something that was seen of a registry in a file of its state. ``changed``: reads the file and returns its new content;
+    None: it stays. It is asked again under a lock, so that what another program adds at the same time is kept. Raises OSError."""
+    if changed() is None:
         return
     make_folder(path.parent)
-    with file_lock(path.with_name(f"{_WITHDRAWN}.lock"), _LOCK_SECONDS):
-        known = read_withdrawn(folder, origin) - _UNKNOWN
-        write(path, msgspec.json.encode(sorted(known | added)).decode())
+    with file_lock(path.with_name(f"{path.name}.lock"), _LOCK_SECONDS):
+        content = changed()
+        if content is not None:
+            write(path, content.decode())
 
 
 def _path(folder: Path, origin: str) -> Path:

@@ -103,6 +103,8 @@ class ItemHistory(Struct, frozen=True):
     deprecation: Deprecation | None = None
     advisories: tuple[Advisory, ...] = ()
     """All in force, for any versions."""
+    disowned: tuple[str, ...] = ()
+    """The numbers of advisories that only revoked keys signed, sorted: they are in the index and count no more."""
 
 
 class Judged(Struct, frozen=True):
@@ -136,6 +138,7 @@ def judge(
     deprecation: Deprecation | None = None
     advisories: dict[tuple[str, bool], Advisory] = {}
     takedowns: dict[str, Takedown] = {}
+    disowned: set[str] = set()
     number = 0
     said: set[str] = set()
     for entry in entries:
@@ -183,14 +186,15 @@ def judge(
             if not signers.revoked:
                 yanks[statement.version] = statement
         elif signers.revoked:
-            continue
+            if isinstance(statement, Advisory):
+                disowned.add(statement.number)
         elif isinstance(statement, Deprecation):
             deprecation = statement if statement.deprecated else None
         else:
             advisories[_slot(statement)] = statement
     in_force = tuple(advisories[slot] for slot in sorted(advisories))
     records = tuple(_fold(record, yanks, takedowns, deprecation, in_force) for record in releases.values())
-    return ItemHistory(identity, records, deprecation, in_force)
+    return ItemHistory(identity, records, deprecation, in_force, tuple(sorted(disowned - advisories.keys())))
 
 
 def _slot(advisory: Advisory) -> tuple[str, bool]:

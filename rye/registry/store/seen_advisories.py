@@ -1,0 +1,132 @@
+"""The advisories that this machine has seen, in ``advisories.json`` beside a registry's trusted state. A run asks no registry, so
+what counts in it must not depend on a cache (docs/explanation/runtime.md, Bytes).
+
+Rules:
+
+* For each item: what its verified index said under the largest log in which it was seen. A program that saw a smaller one changes
+  nothing.
+* An advisory leaves when a verified index withdraws or replaces it, or shows that only revoked keys signed it. An index that just
+  lacks one that was seen takes nothing back.
+* A file that cannot be read, or that other users can change, is an error and never an empty list. It is not replaced either.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from rye.errors import RyeError
+from rye.items.identity import Identity
+from rye.registry.protocol.statements import Advisory
+from rye.registry.store.pins import remember, state_path
+from rye.registry.trust.records import ItemHistory
+from rye.storage.private_files import Exposed, read_trusted
+from rye.text.json_reading import UNDECODABLE
+
+_NAME = "advisories.json"
+_Stamp = tuple[int, int, int, int]
+
+
+class SeenItem(Struct, frozen=True, forbid_unknown_fields=True):
+    """What was seen about one item."""
+
+    size: int
+    """The number of entries of the log in which it was seen."""
+    advisories: tuple[Advisory, ...]
+    """The last of each number, by number; one that was withdrawn has a range without versions."""
+
+
+Seen = Mapping[str, SeenItem]
+"""By ``kind:id``."""
+
+
+def read_advisories(folder: Path, origin: str) -> Seen:
+    """Return what was seen of a registry; empty if there is no file. ``folder``: that of the trusted states.
+
+    Raises RyeError ``state-damaged``, ``state-exposed``.
+    """
+    path = _path(folder, origin)
+    try:
+        return msgspec.json.decode(read_trusted(path), type=dict[str, SeenItem])
+    except FileNotFoundError:
+        return {}
+    except Exposed as error:
+        hint = f"Run `{error.fix}`, then `rye audit` in each project: it asks the registries again."
+        raise RyeError("state-exposed", f"{error}, so nothing in it can be trusted.", hint) from error
+    except (OSError, RyeError, *UNDECODABLE) as error:  # statements validate themselves
+        raise _damaged(path, error) from error
+
+
+def remember_advisories(folder: Path, origin: str, size: int, histories: Iterable[ItemHistory]) -> None:
+    """Take over what verified indexes say under a head of ``size`` entries. Raises OSError, and RyeError as
+    :func:`read_advisories` does."""
+    found = list(histories)
+
+    def with_found() -> bytes | None:
+        known = read_advisories(folder, origin)
+        changed = {
+            str(history.identity): now
+            for history in found
+            if (now := _now(known.get(str(history.identity)), size, history)) is not None
+        }
+        return msgspec.json.encode({**known, **changed}, order="sorted") if changed else None
+
+    if found:
+        remember(_path(folder, origin), with_found)
+
+
+def _now(known: SeenItem | None, size: int, history: ItemHistory) -> SeenItem | None:
+    """What is known of an item now; None if that changes nothing."""
+    says = {advisory.number: advisory for advisory in history.advisories}
+    if known is None:
+        return SeenItem(size, history.advisories) if says else None
+    if size <= known.size:
+        return None
+    before = {each.number: each for each in known.advisories if each.number not in history.disowned}
+    merged = {**before, **says}
+    return SeenItem(size, tuple(merged[number] for number in sorted(merged)))
+
+
+class SeenAdvisories:
+    """The advisories that were seen, for a program that asks often: a file is read again only when it is another one. Not
+    thread-safe."""
+
+    def __init__(self, folder: Path) -> None:
+        """``folder``: that of the trusted states."""
+        self._folder = folder
+        self._read: dict[str, tuple[_Stamp | None, Seen]] = {}
+
+    def about(self, origin: str, identity: Identity) -> tuple[Advisory, ...]:
+        """Return those about an item, for any versions, by number. Raises RyeError as :func:`read_advisories` does."""
+        stamp = _stamp(_path(self._folder, origin))
+        read = self._read.get(origin)
+        if read is None or read[0] != stamp:
+            read = self._read[origin] = (stamp, read_advisories(self._folder, origin))
+        found = read[1].get(str(identity))
+        return found.advisories if found is not None else ()
+
+
+def _stamp(path: Path) -> _Stamp | None:
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _damaged(path, error) from error
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+
+
+def _damaged(path: Path, error: Exception) -> RyeError:
+    return RyeError(
+        "state-damaged",
+        f"The advisories that this machine has seen cannot be read from {path}: {error!s:.300}.",
+        "Restore the file from a backup, or delete it and run `rye audit` in each project: it asks the registries again.",
+    )
+
+
+def _path(folder: Path, origin: str) -> Path:
+    return state_path(folder, origin).with_name(_NAME)
