@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from rye.errors import UsageError
 from rye.items.kinds import KINDS, Kind
-from rye.items.location import Location, guess, item_name, locate, told_by_title
+from rye.items.location import PACKAGES, Location, guess, item_name, locate, told_by_title
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.limits import CONTENT
 from rye.project.context import main_file_in
@@ -53,13 +53,45 @@ def file_suffix(kind: Kind, path: Path) -> str:
 
 
 def load_item(
-    path: Path, *, shown: str | None = None, kind: str | None = None, options: ReadOptions | None = None
+    path: Path,
+    *,
+    shown: str | None = None,
+    kind: str | None = None,
+    options: ReadOptions | None = None,
+    root: Path | None = None,
 ) -> ItemFile:
-    """Read the item at ``path`` (a file, or a skill's folder). Raises RyeError when it cannot be read or its kind is unknown."""
+    """Read the item at ``path`` (a file, or a skill's folder). ``root``: as for :func:`read_item_bytes`. Raises RyeError when it
+    cannot be read or its kind is unknown."""
     shown = shown or str(path)
     if path.is_dir():
         path = main_file_in(path) or path
-    return item_of(path, read_bytes(path, CONTENT.item_bytes), shown, kind=kind, options=options)
+    return item_of(path, read_item_bytes(path, CONTENT.item_bytes, root), shown, kind=kind, options=options)
+
+
+def read_item_bytes(path: Path, limit: int, root: Path | None = None) -> bytes:
+    """Return the bytes of an item's file or of one attached to it, at most ``limit`` plus one. No link is followed below the root
+    of the item's space. ``root``: that root; None: the project's, for a file in one, and elsewhere links are followed.
+
+    Raises RyeError as :func:`rye.storage.safe_files.read_bytes` does.
+    """
+    if root is None:
+        path, root = _in_project(path)
+    return read_bytes(path, limit, root)
+
+
+def _in_project(path: Path) -> tuple[Path, Path | None]:
+    """The path without ``..``, and the root of the project's own or installed items above it. That root itself may be a link."""
+    place = path.absolute()
+    if ".." in place.parts:
+        after = len(place.parts) - place.parts[::-1].index("..")
+        place = Path(*place.parts[:after]).resolve().joinpath(*place.parts[after:])
+    parts = place.parts
+    if ".ai" not in parts[:-1]:
+        return path, None
+    end = parts.index(".ai") + 1
+    if parts[end] == PACKAGES and len(parts) > end + 1:
+        end += 1
+    return place, Path(*parts[:end])
 
 
 def item_of(

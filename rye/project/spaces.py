@@ -17,10 +17,10 @@ from rye.items.kinds import KINDS
 from rye.items.location import Location, locate, shared_folder, told_by_title
 from rye.limits import CONTENT
 from rye.project.context import main_file_in, own_items
+from rye.project.item_file import read_item_bytes
 from rye.project.layout import Project
 from rye.project.lock_file import editable_rows, item_path
 from rye.storage.home import Home
-from rye.storage.safe_files import read_bytes
 from rye.text.spelling import close_words
 
 SPACES = ("project", "installed", "user", "system")
@@ -78,7 +78,7 @@ def _entries(space: str, ai: Path, namespace: str | None) -> list[Entry]:
 def _by_title(location: Location, path: Path) -> Location:
     """Find the kind of an item in a folder that two kinds share. For an unreadable file, the folder decides."""
     try:
-        data = read_bytes(path, CONTENT.item_bytes)
+        data = read_item_bytes(path, CONTENT.item_bytes)
     except RyeError:
         return location
     return told_by_title(location, data.decode("utf-8", "replace").replace("\r\n", "\n").removeprefix("\ufeff"))
@@ -102,6 +102,11 @@ def _editable(project: Project) -> Iterable[Entry]:
         category, _, name = row.identity.local_id.rpartition("/")
         location = Location(row.kind, name, category, row.identity.namespace)
         yield Entry("installed", path, location, row.identity.namespace, editable=True)
+
+
+def root_of(home: Home, entry: Entry) -> Path | None:
+    """The folder below which no link is followed to the item's file; None: its path tells it (:mod:`rye.project.item_file`)."""
+    return {"user": home.user_space, "system": home.system_space}.get(entry.space)
 
 
 def find(home: Home, reference: Reference, project: Project | None, namespace: str | None) -> Entry:

@@ -13,7 +13,7 @@ from rye.items.reading import ReadOptions
 from rye.project.context import load_manifest
 from rye.project.item_file import ItemFile, load_item
 from rye.project.layout import Project, find_project
-from rye.project.spaces import Entry, find, looks_like_path
+from rye.project.spaces import Entry, find, looks_like_path, root_of
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Version
 from rye.storage.home import Home
@@ -54,7 +54,8 @@ def find_target(
     if entry.editable and project is not None and read_editable is not None:
         item = read_editable(entry, project, options)
     else:
-        item = load_item(entry.path, shown=str(entry.path), kind=entry.location.kind, options=options)
+        shown, root = str(entry.path), root_of(home, entry)
+        item = load_item(entry.path, shown=shown, kind=entry.location.kind, options=options, root=root)
     _check_version(item, reference.range, argument)
     return NamedItem(item, entry, project)
 

@@ -13,9 +13,8 @@ from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.items.reading import ReadOptions
 from rye.limits import CONTENT
-from rye.project.item_file import load_item
+from rye.project.item_file import load_item, read_item_bytes
 from rye.publishing.release import AttachedBytes, Publishable, publishable
-from rye.storage.safe_files import read_bytes
 
 
 class RefusedItem(Struct, frozen=True):
@@ -93,6 +92,6 @@ def attached_bytes(main_file: Path) -> tuple[AttachedBytes, ...]:
     if errors:
         raise RyeError("invalid-item", f"{main_file.parent}: {errors[0].message}", errors[0].hint)
     return tuple(
-        AttachedBytes(file.path, read_bytes(main_file.parent / file.path, CONTENT.attached_bytes), file.executable)
+        AttachedBytes(file.path, read_item_bytes(main_file.parent / file.path, CONTENT.attached_bytes), file.executable)
         for file in files
     )

@@ -13,6 +13,7 @@ from rye.project.declared_sources import PathSource
 from rye.sources.git_objects import too_large
 from rye.sources.listing import Listing, TreeEntry, is_entered, is_name, with_links
 from rye.sources.source_error import SourceError, shown
+from rye.storage.safe_files import is_reached
 
 
 def source_folder(project: Path, source: PathSource, hint: str = "Check [sources] in rye.toml.") -> Path:
@@ -108,7 +109,8 @@ def read_files(root: Path, paths: Iterable[str], most_bytes: int) -> dict[str, b
             with os.fdopen(os.open(root / path, flags), "rb") as stream:
                 if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                     raise SourceError("unreadable", f"{path!r} is no longer a regular file.")
-                _require_inside(root, path, os.fstat(stream.fileno()))
+                if not is_reached(root, root / path, os.fstat(stream.fileno())):
+                    raise SourceError("unreadable", f"{path!r} changed while it was read.")
                 contents[path] = stream.read(most_bytes + 1)
         except OSError as error:
             raise _unreadable(path, error) from None
@@ -116,25 +118,6 @@ def read_files(root: Path, paths: Iterable[str], most_bytes: int) -> dict[str, b
         if len(contents[path]) > most_bytes or left < 0:
             raise too_large(f"a file of more than {most_bytes:,} bytes")
     return contents
-
-
-def _require_inside(root: Path, path: str, opened: os.stat_result) -> None:
-    """Require that the opened file is reached without following a link, in case a folder was replaced with a link since the
-    listing. Raises SourceError, OSError."""
-    if os.open not in os.supports_dir_fd:
-        return
-    *folders, name = path.split("/")
-    here = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        for part in folders:
-            below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
-            os.close(here)
-            here = below
-        found = os.stat(name, dir_fd=here, follow_symlinks=False)
-    finally:
-        os.close(here)
-    if not os.path.samestat(found, opened):
-        raise SourceError("unreadable", f"{path!r} changed while it was read.")
 
 
 def _unreadable(path: str, error: OSError) -> SourceError:

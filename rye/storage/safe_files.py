@@ -41,19 +41,58 @@ def read_regular(path: str | os.PathLike[str], most: int | None = None) -> bytes
     return data
 
 
-def read_bytes(path: Path, limit: int) -> bytes:
-    """Return a regular file's bytes, at most ``limit`` plus one. Raises RyeError for devices, pipes, folders and link loops."""
+def read_bytes(path: Path, limit: int, root: Path | None = None) -> bytes:
+    """Return a regular file's bytes, at most ``limit`` plus one. ``root``: a folder above it; then nothing is read through a
+    symbolic link below that folder.
+
+    Raises RyeError for devices, pipes, folders and links that loop, and ``not-a-file`` for a link below ``root``.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0))
-    except FileNotFoundError:
-        raise RyeError("no-such-file", f"There is no file {str(path)!r}.", "Check the path.") from None
+        descriptor = os.open(path, flags if root is None else flags | getattr(os, "O_NOFOLLOW", 0))
     except OSError as error:
-        raise RyeError("unreadable", f"Cannot read {str(path)!r}: {error.strerror}.") from None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise _unread(path, root, error) from None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise RyeError("not-a-file", f"{str(path)!r} is not a regular file.", "Name a regular file.")
+        try:
+            if root is not None and not is_reached(root, path, status):
+                raise RyeError("changed-meanwhile", f"{str(path)!r} was changed just now.", "Run the command again.")
+        except OSError as error:
+            raise _unread(path, root, error) from None
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            return stream.read(limit + 1)
+    finally:
         os.close(descriptor)
-        raise RyeError("not-a-file", f"{str(path)!r} is not a regular file.", "Name a regular file.")
-    with os.fdopen(descriptor, "rb") as stream:
-        return stream.read(limit + 1)
+
+
+def _unread(path: Path, root: Path | None, error: OSError) -> RyeError:
+    """Why a file was not read."""
+    link = first_link(root, path) if root is not None else None
+    if link is not None:
+        said = f"{str(link)!r} is a symbolic link; Rye reads items only from real files and folders."
+        return RyeError("not-a-file", said, "Put the file or folder itself in the link's place.")
+    if isinstance(error, FileNotFoundError):
+        return RyeError("no-such-file", f"There is no file {str(path)!r}.", "Check the path.")
+    return RyeError("unreadable", f"Cannot read {str(path)!r}: {error.strerror}.")
+
+
+def is_reached(root: Path, place: Path, opened: os.stat_result) -> bool:
+    """Whether an opened file is the one to which its path leads from ``root`` without a symbolic link on the way, so that no
+    folder was replaced with a link in the meantime. Raises OSError, also for a link in a folder's place."""
+    if os.open not in os.supports_dir_fd:
+        return first_link(root, place) is None and os.path.samestat(os.lstat(place), opened)
+    *folders, name = place.relative_to(root).parts
+    here = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for part in folders:
+            below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
+            os.close(here)
+            here = below
+        return os.path.samestat(os.stat(name, dir_fd=here, follow_symlinks=False), opened)
+    finally:
+        os.close(here)
 
 
 def first_link(root: Path, place: Path) -> Path | None:

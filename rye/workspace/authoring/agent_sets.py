@@ -16,9 +16,8 @@ from rye.items.agent.model import Agent
 from rye.limits import CONTENT
 from rye.project.checking import Checked, check_files
 from rye.project.context import FileToRead, expand, read_options
-from rye.project.item_file import ItemFile, load_item, place
+from rye.project.item_file import ItemFile, load_item, place, read_item_bytes
 from rye.project.layout import find_project
-from rye.storage.safe_files import read_bytes
 from rye.text import content
 from rye.text.spelling import near_miss
 
@@ -91,7 +90,9 @@ def _agent_files(context: Context, folder: str | None) -> list[FileToRead]:
 
 
 def _is_agent(path: Path) -> bool:
-    located = place(path, read_bytes(path, CONTENT.item_bytes).decode("utf-8", "replace").replace("\r\n", "\n"), None)
+    located = place(
+        path, read_item_bytes(path, CONTENT.item_bytes).decode("utf-8", "replace").replace("\r\n", "\n"), None
+    )
     return located is not None and located.kind == "agent"
 
 
@@ -120,7 +121,7 @@ def migrate_agents(context: Context, files: Sequence[NamedFile]) -> Iterator[Ite
 def _planned(file: NamedFile) -> _Planned:
     if not file.shown.endswith((".yaml", ".yml")):
         raise UsageError("not-yaml", f"{file.shown!r} does not end in .yaml or .yml.", "Name an agent's YAML file.")
-    decoded = content.decode(read_bytes(file.path, CONTENT.item_bytes))
+    decoded = content.decode(read_item_bytes(file.path, CONTENT.item_bytes))
     errors = [finding for finding in decoded.diagnostics if finding.severity == "error"]
     if decoded.text is None or errors:
         raise RyeError("malformed-agent", f"{file.shown}: {errors[0].message}", errors[0].hint)

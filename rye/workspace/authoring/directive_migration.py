@@ -14,8 +14,7 @@ from rye.items.reading import Source
 from rye.limits import CONTENT
 from rye.project.checking import Checked, check_files
 from rye.project.context import expand, read_options
-from rye.project.item_file import load_item, place
-from rye.storage.safe_files import read_bytes
+from rye.project.item_file import load_item, place, read_item_bytes
 from rye.workspace.authoring.proposed_change import Agree, ProposedChange, breaks_signature, write_agreed
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def migrate_directives(context: Context, paths: Sequence[str], agree: Agree) -> 
 
 def _propose(path: Path, shown: str) -> ProposedChange | None:
     """The change that brings one directive up to date, or None."""
-    data = read_bytes(path, CONTENT.item_bytes)
+    data = read_item_bytes(path, CONTENT.item_bytes)
     if len(data) > CONTENT.item_bytes:
         raise RyeError(
             "file-too-large",

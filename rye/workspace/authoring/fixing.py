@@ -16,8 +16,7 @@ from rye.items.kinds import KINDS
 from rye.items.reading import Source
 from rye.limits import CONTENT
 from rye.project.context import arguments_or_own_items
-from rye.project.item_file import place
-from rye.storage.safe_files import read_bytes
+from rye.project.item_file import place, read_item_bytes
 from rye.text import content
 from rye.workspace.authoring.proposed_change import Agree, ProposedChange, breaks_signature, write_agreed
 
@@ -54,7 +53,7 @@ def fix_items(context: Context, paths: Sequence[str], kind: str | None, agree: A
 def _propose_fix(entry: FileToRead, kind: str | None) -> ProposedChange | None:
     """The change that fixes one file; None if nothing can be fixed (validation says why)."""
     try:
-        data = read_bytes(entry.path, CONTENT.item_bytes)
+        data = read_item_bytes(entry.path, CONTENT.item_bytes)
     except RyeError:
         return None
     if len(data) > CONTENT.item_bytes:

@@ -14,12 +14,11 @@ from rye.items.kinds import KINDS
 from rye.items.location import locate
 from rye.limits import CONTENT
 from rye.project.context import arguments_or_own_items, load_manifest, require_project
-from rye.project.item_file import place
+from rye.project.item_file import place, read_item_bytes
 from rye.project.layout import find_project
 from rye.project.lock_file import read_lock
 from rye.signing.keys import PublicKey
 from rye.signing.verification import Verification, verify
-from rye.storage.safe_files import read_bytes
 from rye.verified.installed import installed_difference
 from rye.verified.on_disk import signed_with_lf
 from rye.workspace.trusting.acceptance import trusts_lock
@@ -45,7 +44,7 @@ def verify_file(
     path: Path, shown: str, kind: str | None, trusted: Iterable[PublicKey], revoked: Iterable[PublicKey]
 ) -> JudgedFile:
     """Verify the signature of the file at ``path``. Raises RyeError if it cannot be read or its kind is unknown."""
-    data = read_bytes(path, CONTENT.item_bytes)
+    data = read_item_bytes(path, CONTENT.item_bytes)
     if len(data) > CONTENT.item_bytes:
         return JudgedFile(kind, Verification("malformed", f"The file has more than {CONTENT.item_bytes:,} bytes."))
     location = place(path, data.decode("utf-8", "replace").replace("\r\n", "\n"), kind)

@@ -19,10 +19,9 @@ from rye.limits import CONTENT
 from rye.permissions.static_check import UNCOVERED
 from rye.project.checking import Checked, check_among, check_files, check_item
 from rye.project.context import arguments_or_own_items, own_items, read_options
-from rye.project.item_file import ItemFile, item_of, load_item, place
+from rye.project.item_file import ItemFile, item_of, load_item, place, read_item_bytes
 from rye.project.layout import find_project
 from rye.project.same_ids import same_ids
-from rye.storage.safe_files import read_bytes
 from rye.text.diagnostics import Diagnostic, in_order
 from rye.text.diagnostics import strict as as_errors
 from rye.text.lazy import lazy_module
@@ -81,7 +80,12 @@ def _with_obeyed(checked: Checked) -> Checked:
     for entry in attached.attached_files(item.path)[0]:
         try:
             files.append(
-                (entry.path, entry.executable, entry.sha256, read_bytes(folder / entry.path, CONTENT.attached_bytes))
+                (
+                    entry.path,
+                    entry.executable,
+                    entry.sha256,
+                    read_item_bytes(folder / entry.path, CONTENT.attached_bytes),
+                )
             )
         except RyeError:  # it is a finding already
             continue

@@ -14,12 +14,12 @@ from rye.installation.plan import ItemChange
 from rye.items.identity import Identity
 from rye.limits import CONTENT
 from rye.permissions.comparing import unified
+from rye.project.item_file import read_item_bytes
 from rye.project.layout import Project
 from rye.project.lock import LockedItem, comparison
 from rye.project.lock_file import item_folder, item_path
 from rye.registry.store.cache import Cache
 from rye.storage.home import Home
-from rye.storage.safe_files import read_bytes
 
 
 class TextChange(Struct, frozen=True):
@@ -63,7 +63,7 @@ def text_changes(
 def _bytes_of(home: Home, project: Project, row: LockedItem) -> bytes | None:
     """The locked bytes of an item's own file; of a row that ``rye lock`` wrote, the bytes that are installed still."""
     with contextlib.suppress(RyeError):
-        data = read_bytes(project.root / item_path(row), CONTENT.item_bytes)
+        data = read_item_bytes(project.root / item_path(row), CONTENT.item_bytes)
         if row.approved.is_pending or sha256(data).hexdigest() == row.sha256:
             return data
     return Cache(home.registry_cache).get(row.sha256)
@@ -80,7 +80,7 @@ def files_before(home: Home, project: Project, change: ItemChange) -> dict[str, 
     for each in row.attached if not row.is_editable else ():
         data = None
         with contextlib.suppress(RyeError):
-            data = read_bytes(project.root / item_folder(row) / each.path, CONTENT.attached_bytes)
+            data = read_item_bytes(project.root / item_folder(row) / each.path, CONTENT.attached_bytes)
         is_same = data is not None and (row.approved.is_pending or sha256(data).hexdigest() == each.sha256)
         found[each.path] = data if is_same else cache.get(each.sha256)
     return {path: data for path, data in found.items() if data is not None}

@@ -31,7 +31,7 @@ from rye.project.context import load_manifest
 from rye.project.item_file import ItemFile, load_item
 from rye.project.layout import Project, find_project, installed_place
 from rye.project.lock_file import read_lock
-from rye.project.spaces import Entry, looks_like_path
+from rye.project.spaces import Entry, looks_like_path, root_of
 from rye.project.target import find_target
 from rye.storage.home import Home
 from rye.text.diagnostics import Diagnostic, to_mend
@@ -195,7 +195,8 @@ def effective_entry(
         item = editable.read(entry, project, options)
         installed = editable.checked
     else:
-        item = load_item(entry.path, shown=_shown(entry.path, project), kind=entry.location.kind, options=options)
+        shown, root = _shown(entry.path, project), root_of(context.home, entry)
+        item = load_item(entry.path, shown=shown, kind=entry.location.kind, options=options, root=root)
         installed = checked_item(context, item, locks)
     return customized(
         context, EffectiveItem(item=item, entry=entry, project=project, installed=installed), manifest=manifest

@@ -20,13 +20,12 @@ from rye.items.identity import Identity
 from rye.items.reading import ReadOptions
 from rye.items.signed_release import SignedRelease
 from rye.limits import CONTENT
-from rye.project.item_file import ItemFile, load_item
+from rye.project.item_file import ItemFile, load_item, read_item_bytes
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.lock_file import item_files, item_folder, item_path
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry
-from rye.storage.safe_files import read_bytes
 from rye.verified.installed import checkout_changed, modified_item
 from rye.verified.on_disk import DISCARDS, RESTORES, Drift, Present, drift, explained, scan
 from rye.workspace.context import Context
@@ -90,7 +89,7 @@ def installed_item(
         raise _wrong(project, Drift(item_path(row), "changed", row))
     attached = {}
     for entry in row.attached:
-        data = read_bytes(path.parent / entry.path, CONTENT.attached_bytes)
+        data = read_item_bytes(path.parent / entry.path, CONTENT.attached_bytes)
         if sha256(data).hexdigest() != entry.sha256:
             raise _wrong(project, Drift(f"{item_folder(row)}/{entry.path}", "changed", row))
         attached[entry.path] = data

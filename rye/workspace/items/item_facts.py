@@ -19,10 +19,9 @@ from rye.items.kinds import KINDS
 from rye.items.location import Location
 from rye.limits import CONTENT
 from rye.project.context import FileToRead, expand, load_manifest
-from rye.project.item_file import place
+from rye.project.item_file import place, read_item_bytes
 from rye.project.spaces import looks_like_path
 from rye.storage.home import Home
-from rye.storage.safe_files import read_bytes
 from rye.text.facts import Fact, as_json, difference, find_facts
 from rye.text.facts.source import readable_text
 from rye.workspace.context import Context
@@ -186,7 +185,7 @@ def _placed(fact: Fact, shown: str, used: EffectiveItem) -> Fact:
 
 
 def _read(path: Path, limit: int) -> bytes:
-    data = read_bytes(path, limit)
+    data = read_item_bytes(path, limit)
     if len(data) > limit:
         raise RyeError(
             "file-too-large",

@@ -18,9 +18,9 @@ from rye.items.identity import parse_reference
 from rye.limits import CONTENT
 from rye.permissions.risk import highest, tools_tier
 from rye.project.context import MAX_FILES, load_manifest, own_items, read_manifests
+from rye.project.item_file import read_item_bytes
 from rye.project.layout import MANIFEST, Project, find_project
 from rye.project.spaces import entries_of, find
-from rye.storage.safe_files import read_bytes
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import effective_entry
 
@@ -129,7 +129,7 @@ def own_texts(context: Context) -> Iterator[tuple[Path, str]]:
         return
     for path in (project.root / MANIFEST, *_members(project), *own_items(project.ai), *_customizations(project)):
         try:
-            yield path, read_bytes(path, CONTENT.item_bytes)[: CONTENT.item_bytes].decode("utf-8")
+            yield path, read_item_bytes(path, CONTENT.item_bytes)[: CONTENT.item_bytes].decode("utf-8")
         except (RyeError, UnicodeDecodeError):
             continue
 

@@ -14,8 +14,7 @@ from rye.customization.effective_files import Tree, TreeFile, tree_of_row
 from rye.errors import RyeError
 from rye.items.attached import attached_files
 from rye.limits import CONTENT
-from rye.project.item_file import ItemFile
-from rye.storage.safe_files import read_bytes
+from rye.project.item_file import ItemFile, read_item_bytes
 from rye.workspace.context import Context
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def _as_locked(item: ItemFile, row: LockedItem) -> Tree:
     tree = {}
     for entry in row.attached:
         file = TreeFile.of(
-            read_bytes(item.path.parent / entry.path, CONTENT.attached_bytes), executable=entry.executable
+            read_item_bytes(item.path.parent / entry.path, CONTENT.attached_bytes), executable=entry.executable
         )
         if file.sha256 != entry.sha256:
             message = f"{entry.path} of {row.identity} was changed after it was installed."
@@ -103,7 +102,9 @@ def folder_tree(main_file: Path) -> tuple[Tree, tuple[Diagnostic, ...]]:
         return {}, problems
     tree = {}
     for file in files:
-        read = TreeFile.of(read_bytes(main_file.parent / file.path, CONTENT.attached_bytes), executable=file.executable)
+        read = TreeFile.of(
+            read_item_bytes(main_file.parent / file.path, CONTENT.attached_bytes), executable=file.executable
+        )
         if read.sha256 != file.sha256:
             raise RyeError("changed-meanwhile", f"{file.path} was changed just now.", "Run the command again.")
         tree[file.path] = read

@@ -15,6 +15,7 @@ from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.limits import CONTENT
 from rye.project.context import load_manifest
+from rye.project.item_file import read_item_bytes
 from rye.project.layout import Project
 from rye.project.lock_file import read_lock
 from rye.registry import mirroring
@@ -31,7 +32,6 @@ from rye.registry.trust.auditing import Auditor
 from rye.registry.trust.keysets import log_keys
 from rye.registry.trust.records import ReleaseRecord, find_locked
 from rye.storage.home import Home
-from rye.storage.safe_files import read_bytes
 from rye.workspace.given_file import ReadStream, given_bytes
 from rye.workspace.named_file import NamedFile
 from rye.workspace.registries.published_items import published_release, registry_of
@@ -250,7 +250,7 @@ def _pinned_keys(home: Home, proof: TlogProof) -> tuple[str, tuple[VerifierKey, 
 def _check_item(statement: Logged, item: Path, shown: str) -> None:
     if not isinstance(statement, Release):
         raise RyeError("wrong-statement", "The proof is not for a release.", "Omit --item.", what="release")
-    if sha256(read_bytes(item, CONTENT.item_bytes)).hexdigest() != statement.file.sha256:
+    if sha256(read_item_bytes(item, CONTENT.item_bytes)).hexdigest() != statement.file.sha256:
         raise RyeError(
             "other-bytes",
             f"{shown} differs from {statement.identity} {statement.version}.",

@@ -25,6 +25,7 @@ from rye.items.consented import Run
 from rye.items.kinds import KINDS
 from rye.items.reading import ReadOptions
 from rye.limits import CONTENT, OVERRIDES
+from rye.project.item_file import read_item_bytes
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.manifest import Manifest
@@ -107,9 +108,9 @@ def own_files(home: Home, project: Project, item: CustomizedItem) -> PublishedFi
         data = installed_file(home, path, item.row)
         return PublishedFiles(data, installed_tree(home, path, item.row)) if data is not None else None
     try:
-        data = read_bytes(path, CONTENT.item_bytes)
+        data = read_item_bytes(path, CONTENT.item_bytes)
         found = attached_files(path)[0] if path.name in KINDS.main_files() else ()
-        read = {file.path: read_bytes(path.parent / file.path, CONTENT.attached_bytes) for file in found}
+        read = {file.path: read_item_bytes(path.parent / file.path, CONTENT.attached_bytes) for file in found}
     except RyeError:
         return None
     attached = {file.path: TreeFile.of(read[file.path], executable=file.executable) for file in found}

@@ -14,11 +14,11 @@ from rye.customization.effective_files import Tree, runs_of_files
 from rye.errors import RyeError
 from rye.items.kinds import KINDS
 from rye.limits import CONTENT
+from rye.project.item_file import read_item_bytes
 from rye.project.layout import Project
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry, entries_of
 from rye.storage.home import Home
-from rye.storage.safe_files import read_bytes
 from rye.workspace.items.item_tree import folder_tree
 from rye.workspace.trusting.acceptance import remember, remembered
 
@@ -47,7 +47,7 @@ def own_approvals(home: Home, project: Project, manifest: Manifest) -> Iterator[
 def _read(entry: Entry) -> tuple[Tree, str] | None:
     """The attached files and the text of an own item; None if it cannot be read, and then it is not deployed either."""
     try:
-        text = read_bytes(entry.path, CONTENT.item_bytes).decode("utf-8", "replace")
+        text = read_item_bytes(entry.path, CONTENT.item_bytes).decode("utf-8", "replace")
         tree, problems = folder_tree(entry.path)
     except RyeError:
         return None

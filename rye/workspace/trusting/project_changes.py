@@ -26,8 +26,8 @@ from rye.errors import RyeError
 from rye.items.identity import Reference
 from rye.items.needs import KEYS, NOTHING, Needs, joined, missing
 from rye.limits import CONTENT
+from rye.project.item_file import read_item_bytes
 from rye.storage.home import Home
-from rye.storage.safe_files import read_bytes
 from rye.text.facts import NOTE
 from rye.text.lazy import lazy_module
 from rye.workspace.trusting.acceptance import accepted_before, agreement, remembered
@@ -133,7 +133,7 @@ def _own(home: Home, project: Project, manifest: Manifest, name: str) -> str:
     kind, _, identifier = name.partition(":")
     try:
         entry = spaces.find(home, Reference(identifier, kind), project, manifest.namespace)
-        data = read_bytes(entry.path, CONTENT.item_bytes)
+        data = read_item_bytes(entry.path, CONTENT.item_bytes)
     except RyeError:
         return ""
     keys = trusted_keys.trusted_keys(home, (), project if entry.space == "project" else None)

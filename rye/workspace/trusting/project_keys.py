@@ -11,6 +11,7 @@ from rye.consent.ask import Ask
 from rye.errors import RyeError
 from rye.installation.transaction import NOTHING, Change, exclusive
 from rye.limits import CONTENT
+from rye.project.item_file import read_item_bytes
 from rye.project.layout import Project
 from rye.project.manifest import Manifest
 from rye.project.spaces import entries_of
@@ -18,7 +19,7 @@ from rye.signing.keys import PublicKey
 from rye.signing.trust_store import TrustStore, proposals
 from rye.signing.verification import verify
 from rye.storage.home import Home
-from rye.storage.safe_files import read_bytes, refuse_links
+from rye.storage.safe_files import refuse_links
 from rye.workspace.trusting.acceptance import remembered
 
 KEYS = ".ai/keys"
@@ -49,7 +50,7 @@ def not_agreed_keys(home: Home, project: Project, manifest: Manifest) -> tuple[A
     signers: set[PublicKey] = set()
     for entry in entries_of(home, "project", project, manifest.namespace):
         try:
-            data = read_bytes(entry.path, CONTENT.item_bytes)
+            data = read_item_bytes(entry.path, CONTENT.item_bytes)
         except RyeError:
             continue  # it is not used either
         judged = verify(data, entry.location.kind, entry.path.name, open_ones, ())
