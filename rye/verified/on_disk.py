@@ -21,10 +21,10 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.limits import CONTENT, PROJECT
+from rye.project.item_file import read_item_bytes
 from rye.project.layout import Project, read_project_file
 from rye.project.lock import LockedItem
 from rye.project.lock_file import item_files, item_path
-from rye.storage.safe_files import read_regular
 from rye.text.json_reading import UNDECODABLE
 
 RESTORES = "rye install"
@@ -132,12 +132,12 @@ def other_line_ends(data: bytes, digest: str) -> bool:
 
 
 def only_line_ends(project: Project, entry: Drift) -> bool:
-    """Whether a file differs from the lock in its line ends alone. A file that cannot be read differs in more."""
+    """Whether a file differs from the lock in its line ends alone. A link, and a file that cannot be read, differ in more."""
     if entry.state != "changed" or entry.item is None:
         return False
     try:
-        data = read_regular(project.root / entry.path, CONTENT.attached_bytes)
-    except OSError:
+        data = read_item_bytes(project.root / entry.path, CONTENT.attached_bytes)
+    except RyeError:
         return False
     return other_line_ends(data, item_files(entry.item)[entry.path][0])
 
@@ -164,12 +164,15 @@ def flag_explained(path: str, command: str, *, lost: bool) -> tuple[str, str]:
 
 
 def explained(project: Project, entry: Drift, discards: str, restores: str) -> tuple[str, str] | None:
-    """What to say of a file that a checkout may have changed, and what mends it; None if it differs in more.
+    """What to say of a link, and of a file that a checkout may have changed, and what mends it; None if it differs in more.
 
-    ``discards``: the command that overwrites edits; ``restores``: the one that sets executable bits.
+    ``discards``: the command that overwrites edits; ``restores``: the one that sets executable bits and writes what is missing.
     """
     if entry.state == "wrong-flag" and entry.item is not None:
         return flag_explained(entry.path, restores, lost=item_files(entry.item)[entry.path][1])
+    if entry.state == "changed" and os.path.islink(project.root / entry.path):
+        mends = f"Remove the link; then `{restores}` puts the file itself in its place."
+        return "is a symbolic link, through which Rye reads nothing", mends
     return line_ends_explained(discards) if only_line_ends(project, entry) else None
 
 

@@ -189,6 +189,24 @@ def test_line_ends_that_a_checkout_changed_are_named_with_what_mends_them(
     assert "line ends" not in said
 
 
+@pytest.mark.parametrize("words", [("ci",), ("install",), ("audit",), ("deploy", "--yes")], ids=" ".join)
+def test_a_link_to_the_same_bytes_is_called_a_link(user: Person, words: tuple[str, ...]) -> None:
+    project = committed(user)
+    path = project.path(".ai/packages/drafts/skills/word/notes.txt")
+    before = path.read_bytes()
+    path.rename(project.home / "moved.txt")
+    path.symlink_to(project.home / "moved.txt")
+    code, said = said_by(project, words)
+    assert code != 0, said
+    assert "line ends" not in said
+    assert "notes.txt" in said
+    assert "symbolic link" in said
+    path.unlink()
+    project.ok("install")
+    assert not path.is_symlink()
+    assert path.read_bytes() == before
+
+
 @pytest.mark.parametrize("words", READERS, ids=" ".join)
 def test_a_lost_executable_bit_is_named_with_what_mends_it(user: Person, words: tuple[str, ...]) -> None:
     project = committed(user)
