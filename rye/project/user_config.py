@@ -25,6 +25,7 @@ from rye.permissions.policy_table import PolicyTable
 from rye.project.manifest import Manifest, parse_manifest
 from rye.project.organizations import PolicyInForce, policies_in_force, read_joined, stored_policy
 from rye.storage.home import Home
+from rye.storage.safe_files import read_regular
 
 SETTINGS: dict[str, tuple[type, str]] = {
     # name: (type, what it is for)
@@ -109,10 +110,11 @@ def stored_credentials(home: Home) -> Mapping[str, dict[str, str]]:
 def read_table(path: Path) -> dict[str, Any]:
     """Return a TOML file's content; empty if it does not exist. Raises RyeError ``bad-config``."""
     try:
-        data = path.read_bytes()  # opened even where it is missing: a no-op install notes which files it opens
+        data = read_regular(path)  # opened even where it is missing: a no-op install notes which files it opens
     except FileNotFoundError:
         return {}
-
+    except OSError as error:
+        raise _unreadable(path, error) from None
     try:
         return tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
@@ -157,7 +159,7 @@ def policy_contents(home: Home) -> list[bytes | None]:
     contents: list[bytes | None] = []
     for file in other_files(home):
         try:
-            contents.append(file.read_bytes())
+            contents.append(read_regular(file))
         except OSError:
             contents.append(None)
     try:
@@ -165,6 +167,11 @@ def policy_contents(home: Home) -> list[bytes | None]:
     except RyeError:
         return [*contents, None]
     return [*contents, *found]
+
+
+def _unreadable(file: Path, error: OSError) -> RyeError:
+    hint = "Put a regular file that you can read in its place, or remove it."
+    return RyeError("bad-config", f"{file} cannot be read: {error.strerror}.", hint)
 
 
 def other_files(home: Home) -> tuple[Path, Path]:
@@ -177,11 +184,13 @@ def _other_tables(home: Home) -> list[PolicyTable]:
     tables = []
     for file in other_files(home):
         try:
-            text = file.read_text(encoding="utf-8")
+            text = read_regular(file).decode("utf-8")
         except FileNotFoundError:
             if file == home.named_policy:
                 raise RyeError("no-policy", f"RYE_POLICY names {str(file)!r}, which does not exist.") from None
             continue
+        except OSError as error:
+            raise _unreadable(file, error) from None
         except UnicodeDecodeError:
             raise RyeError("bad-config", f"{file} is not UTF-8 text.", "Save the file as UTF-8.") from None
         tables.append(parse_manifest(text, str(file)).policy)
