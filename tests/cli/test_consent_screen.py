@@ -187,8 +187,8 @@ class TestManyItems:
         lines = done.stderr.splitlines()
         print(done.stderr)
         assert len(lines) <= 3 * ROWS
-        assert any("unpinned-fetch: " in line and "places, for example" in line for line in lines)
-        assert any("pipe-to-shell: " in line and "alarms, -v shows all" in line for line in lines)
+        assert any("fetches code without a fixed version: " in line and "places, for example" in line for line in lines)
+        assert any("downloads and runs: " in line and "alarms, -v shows all" in line for line in lines)
         assert any("things that can run" in line and f"{2 * CONSENT.whole_items + 25} items" in line for line in lines)
         assert "-v shows all" in done.stderr
 
@@ -221,7 +221,7 @@ class TestManyItems:
 
     def test_who_is_asked_sees_the_alarms_above_the_question(self, collector: Person) -> None:
         lines = asked(collector, "../drafts", "--all")
-        assert any(f"pipe-to-shell: {CONSENT.whole_items + 5} alarms, `d` shows all" in line for line in lines[-12:])
+        assert any(f"downloads and runs: {CONSENT.whole_items + 5} alarms, `d` shows all" in line for line in lines[-12:])
 
     def test_of_many_that_cannot_be_used_a_few_say_why(self, user: Person) -> None:
         skill(user, "good", "Read the page.")
