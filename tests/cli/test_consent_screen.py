@@ -221,7 +221,9 @@ class TestManyItems:
 
     def test_who_is_asked_sees_the_alarms_above_the_question(self, collector: Person) -> None:
         lines = asked(collector, "../drafts", "--all")
-        assert any(f"downloads and runs: {CONSENT.whole_items + 5} alarms, `d` shows all" in line for line in lines[-12:])
+        assert any(
+            f"downloads and runs: {CONSENT.whole_items + 5} alarms, `d` shows all" in line for line in lines[-12:]
+        )
 
     def test_of_many_that_cannot_be_used_a_few_say_why(self, user: Person) -> None:
         skill(user, "good", "Read the page.")

@@ -129,6 +129,7 @@ ACCEPTED = {
     "Approvals name what was agreed to; their `tool` is one of the agent program's, not an item.": (
         "rye/cli/project/consent.py",
         "rye/cli/project/consent_items.py",
+        "rye/cli/project/consent_unseen.py",
         "rye/cli/project/source_list.py",
         "rye/consent/*.py",
         "rye/installation/plan.py",

@@ -168,7 +168,7 @@ def _show_added(
         changed = [change.identity for change in outcome.changes if change.new is not None]
         texts = [one for one in changed if not isinstance(KINDS[one.kind].prompt, NoPrompt)]  # what programs read
         if not texts:
-            if any(one.kind == "tool" for one in changed):
+            if any(KINDS[one.kind].item_type for one in changed):  # what agents run, and no program reads
                 session.console.next_step(
                     "`rye mcp config PROGRAM` lets an agent program run it. Tools are not deployed."
                 )

@@ -94,8 +94,8 @@ def test_what_is_handed_out_is_what_was_checked(runner: CloneAttackRunner, words
     clone = runner.clone("member")
     honest = clone.ok(*words, "--json").stdout
 
-    def overtaken(path: Path, limit: int) -> bytes:
-        data = read_bytes(path, limit)
+    def overtaken(path: Path, limit: int, root: Path | None = None) -> bytes:
+        data = read_bytes(path, limit, root)
         if path == clone.file_of(DEPLOY) and FORGED not in path.read_text():
             forged(clone)
         return data
