@@ -74,6 +74,25 @@ def test_an_index_that_only_leaves_it_out_takes_nothing_back(advised: SimulatedR
     assert len(ranges(tmp_path)) == 6
 
 
+def test_the_namespace_takes_nothing_back_that_the_registry_s_owners_said(
+    registry: SimulatedRegistry, tmp_path: Path
+) -> None:
+    """Neither by an advisory of the same number, nor by one whose key it revoked."""
+    registry.advise(TOOL, "*", number=NUMBER, by_owners=True, severity="critical")
+    see(tmp_path, registry)
+    registry.advise(TOOL, "<0.0.0-0", number=NUMBER, severity="low")
+    see(tmp_path, registry)
+
+    def said() -> list[tuple[str, str]]:
+        return [(one.severity, one.range) for one in SeenAdvisories(tmp_path).about(ORIGIN, TOOL)]
+
+    assert said() == [("critical", "*"), ("low", "<0.0.0-0")]
+    registry.claim("acme", [NEW], revoked=(Revocation(OLD.public.raw, registry.size - 1),))
+    assert history_of(registry).disowned == (NUMBER,)
+    see(tmp_path, registry)
+    assert said() == [("critical", "*")]
+
+
 def test_one_that_only_a_revoked_key_signed_counts_no_more(advised: SimulatedRegistry, tmp_path: Path) -> None:
     advised.claim("acme", [NEW], revoked=(Revocation(OLD.public.raw, advised.size - 1),))
     assert history_of(advised).disowned == (NUMBER,)

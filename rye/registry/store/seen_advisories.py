@@ -23,7 +23,7 @@ from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.protocol.statements import Advisory
 from rye.registry.store.pins import remember, state_path
-from rye.registry.trust.records import ItemHistory
+from rye.registry.trust.records import ItemHistory, slot_of
 from rye.storage.private_files import Exposed, read_trusted
 from rye.text.json_reading import UNDECODABLE
 
@@ -37,7 +37,8 @@ class SeenItem(Struct, frozen=True, forbid_unknown_fields=True):
     size: int
     """The number of entries of the log in which it was seen."""
     advisories: tuple[Advisory, ...]
-    """The last of each number, by number; one that was withdrawn has a range without versions."""
+    """The last of each number, of the registry's owners and of the namespace, by number; one that was withdrawn has a range
+    without versions."""
 
 
 Seen = Mapping[str, SeenItem]
@@ -81,14 +82,16 @@ def remember_advisories(folder: Path, origin: str, size: int, histories: Iterabl
 
 def _now(known: SeenItem | None, size: int, history: ItemHistory) -> SeenItem | None:
     """What is known of an item now; None if that changes nothing."""
-    says = {advisory.number: advisory for advisory in history.advisories}
+    says = {slot_of(advisory): advisory for advisory in history.advisories}
     if known is None:
         return SeenItem(size, history.advisories) if says else None
     if size <= known.size:
         return None
-    before = {each.number: each for each in known.advisories if each.number not in history.disowned}
+    before = {
+        slot_of(each): each for each in known.advisories if each.keyset is None or each.number not in history.disowned
+    }
     merged = {**before, **says}
-    return SeenItem(size, tuple(merged[number] for number in sorted(merged)))
+    return SeenItem(size, tuple(merged[slot] for slot in sorted(merged)))
 
 
 class SeenAdvisories:

@@ -104,7 +104,8 @@ class ItemHistory(Struct, frozen=True):
     advisories: tuple[Advisory, ...] = ()
     """All in force, for any versions."""
     disowned: tuple[str, ...] = ()
-    """The numbers of advisories that only revoked keys signed, sorted: they are in the index and count no more."""
+    """The numbers of the namespace's advisories that only revoked keys signed, sorted: they are in the index, and count no
+    more."""
 
 
 class Judged(Struct, frozen=True):
@@ -150,7 +151,7 @@ def judge(
             if not owners.signed(entry.note, position):
                 message = f"The advisory {statement.number} about {identity} is not signed by the registry's owners."
                 raise TrustError("advisory-signer", message)
-            advisories[_slot(statement)] = statement
+            advisories[slot_of(statement)] = statement
             continue
         if isinstance(statement, Takedown):
             _check_takedown(statement, entry, releases, owners)
@@ -191,13 +192,14 @@ def judge(
         elif isinstance(statement, Deprecation):
             deprecation = statement if statement.deprecated else None
         else:
-            advisories[_slot(statement)] = statement
+            advisories[slot_of(statement)] = statement
     in_force = tuple(advisories[slot] for slot in sorted(advisories))
+    stated = {advisory.number for advisory in in_force if advisory.keyset is not None}
     records = tuple(_fold(record, yanks, takedowns, deprecation, in_force) for record in releases.values())
-    return ItemHistory(identity, records, deprecation, in_force, tuple(sorted(disowned - advisories.keys())))
+    return ItemHistory(identity, records, deprecation, in_force, tuple(sorted(disowned - stated)))
 
 
-def _slot(advisory: Advisory) -> tuple[str, bool]:
+def slot_of(advisory: Advisory) -> tuple[str, bool]:
     """What a later advisory has to share to replace this one: the number, and whether the registry's owners or the namespace
     state it. Owners sort first."""
     return advisory.number, advisory.keyset is not None
