@@ -119,8 +119,8 @@ def _for_publisher(error: RyeError) -> RyeError:
     """The same error in words for somebody who can do nothing about it. The log and ``/readyz`` have the operator's."""
     return RyeError(
         error.code,
-        f"The registry cannot publish anything at present, whoever asks. It says: {error.message}",
-        "Tell the registry's operator. When that is mended, repeat the command: nothing is published twice.",
+        f"The registry cannot publish anything right now: {error.message}",
+        "Tell its operator. Once that is mended, run the command again: nothing is published twice.",
     )
 
 

@@ -144,7 +144,7 @@ def export(session: Session, name: str | None, private: bool, paper: bool, outpu
         write_new(NamedFile(session.path(output), output), text, private=private)
         session.console.say(f"wrote {'private' if private else 'public'} key {stored.name!r} to {output}")
         if paper:
-            session.console.say("Print it and delete it: whoever has it can sign as you.", "warning")
+            session.console.say("Print it, then delete the file: whoever has it can sign as you.", "warning")
     if session.json:
         session.console.document({**stored.as_json(), "paper" if paper else "pem": None if output else text})
     elif output is None:
