@@ -38,6 +38,7 @@ from tests.scenes.registry_process import run
 pytestmark = pytest.mark.processes
 
 OTHER = b"a file that no statement refers to"
+SIGNED = now()
 SHA256 = hashlib.sha256(OTHER).hexdigest()
 ONE = hashlib.sha256(b"1").hexdigest()
 
@@ -585,9 +586,9 @@ class TestStaged:
 
     @staticmethod
     def skill(publisher: Publisher) -> tuple[bytes, Release]:
-        """A skill with an attached file."""
+        """A skill with an attached file, the same one each time."""
         text = "---\nname: pdf\ndescription: Work\nmetadata:\n  version: 1.0.0\n---\n\n# pdf\n"
-        data = sign(text, "skill", "SKILL.md", publisher.key, now()).encode()
+        data = sign(text, "skill", "SKILL.md", publisher.key, SIGNED).encode()
         release = publisher.release("pdf", data, identity=Identity("skill", f"{publisher.namespace}/pdf"))
         attached = AttachedFile("notes.txt", len(OTHER), SHA256)
         return data, replace(
