@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -32,8 +32,9 @@ from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.limits import REGISTRY, RegistryLimits
 from rye.registry.first_contact import AcceptRoot, first_contact, offered
+from rye.registry.head_request import HeadRequest
 from rye.registry.judgements import Judgements
-from rye.registry.protocol import merkle, name_map, notes, tiles, wire
+from rye.registry.protocol import merkle, notes, tiles, wire
 from rye.registry.protocol.doors import (
     MAX_HELD_BYTES,
     MAX_UPSTREAMS_BYTES,
@@ -43,11 +44,12 @@ from rye.registry.protocol.doors import (
     door_host,
     held_path,
 )
-from rye.registry.protocol.name_map import MapEntry, Node, Place
+from rye.registry.protocol.name_map import Node
 from rye.registry.protocol.notes import SignedNote
-from rye.registry.protocol.statements import AttachedFile, Checkpoint, FileEntry, Snapshot
-from rye.registry.protocol.tiles import Tile, VerifiedTiles
+from rye.registry.protocol.statements import AttachedFile, Checkpoint, FileEntry
+from rye.registry.protocol.tiles import Tile
 from rye.registry.protocol.wire import Config
+from rye.registry.proved_names import ProvedNames
 from rye.registry.released import ItemFiles, Proofs
 from rye.registry.store.cache import Cache
 from rye.registry.store.pins import (
@@ -61,19 +63,15 @@ from rye.registry.store.pins import (
     witnesses_path,
 )
 from rye.registry.store.seen_advisories import remember_advisories
-from rye.registry.store.state import HeadTags, StateStore
+from rye.registry.store.state import StateStore
 from rye.registry.transport.factory import open_transport
 from rye.registry.transport.seam import (
-    ConditionalTransport,
     FetchError,
     NoAnswer,
     OfflineTransport,
     Request,
-    SilentTransport,
-    Tagged,
     Transport,
 )
-from rye.registry.trust.head_times import CLOCK
 from rye.registry.trust.keysets import KeysetChain, log_keys
 from rye.registry.trust.namespace_proofs import NamespaceOwners, judge_owners, owners_path
 from rye.registry.trust.records import (
@@ -85,7 +83,7 @@ from rye.registry.trust.records import (
     without_distrusted,
 )
 from rye.registry.trust.trust_error import TrustError
-from rye.registry.trust.trusted import LoggedStatement, OpenedHead, TrustedHead, TrustedState
+from rye.registry.trust.trusted import TrustedHead, TrustedState
 from rye.registry.waves import Waves
 from rye.storage.verdicts import Verdicts
 from rye.text.lazy import lazy_module
@@ -132,12 +130,10 @@ class RegistryClient:
         self._waves = Waves(OfflineTransport() if offline else transport, cache)
         self._limits = limits
         self._offline = offline
-        self._survives = survives_outages
-        self._patient = patient
-        self._outage: NoAnswer | None = None
-        self._tagged: tuple[str, str] | None = None
-        self._answered: datetime | None = None
         self._now = now
+        self._heads = HeadRequest(
+            self.address, self._waves, store.folder, limits, survives=survives_outages, patient=patient, now=now
+        )
         self._judgements = Judgements(verdicts or Verdicts(None), limits.index_bytes)
         self._loaded: TrustedState | None = None
         """The stored state, if the registry is pinned at this address."""
@@ -145,7 +141,7 @@ class RegistryClient:
         self._head: TrustedHead | None = None
         self._config: Config | None = None
         self._nodes: dict[str, Node] = {}
-        self._indexes: dict[str, tuple[LoggedStatement, ...] | None] = {}
+        self._found: ProvedNames | None = None
         self._chains: dict[str, KeysetChain] = {}
         self._withdrawn: set[str] = set()
         self._advised: dict[Identity, ItemHistory] = {}
@@ -247,6 +243,12 @@ class RegistryClient:
         return self._head
 
     @property
+    def _names(self) -> ProvedNames:
+        if self._found is None:
+            raise RuntimeError("refresh() comes first")
+        return self._found
+
+    @property
     def origin(self) -> str:
         """The registry's origin."""
         return self.state.origin
@@ -305,14 +307,14 @@ class RegistryClient:
     def as_last_seen(self) -> str:
         """``, as last seen on 2026-11-28 09:15 UTC`` if what the registry has is only remembered; otherwise empty. It ends a
         sentence about what the registry lacks."""
-        if not self._offline and self._outage is None:
+        if not self._offline and self.outage is None:
             return ""
         return f", as last seen on {self.head.snapshot.time:%Y-%m-%d %H:%M} UTC"
 
     @property
     def outage(self) -> NoAnswer | None:
         """Why the head is only the last verified one; None if the registry answered, or was not asked."""
-        return self._outage
+        return self._heads.outage
 
     @property
     def api(self) -> str | None:
@@ -350,10 +352,10 @@ class RegistryClient:
                 self.address, accept_root, origin, self._waves.transport, self._store, self._limits
             )
         else:
-            data = self._newest_head(state)
-        state = self._follow_roots(state, state.root_hint(data))
+            data = self._heads.newest(state.head)
+        state = self._heads.follow_roots(state, state.root_hint(data))
         signed = self._judgements.is_signed(data, state)
-        opened = self._open_head(state, data, signed)
+        opened = self._heads.opened(state, data, signed_before=signed, asks=not self._offline)
         if not signed:
             self._judgements.remember_signed(data, state)
         size, root_hash = opened.checkpoint.size, opened.checkpoint.root_hash
@@ -377,7 +379,8 @@ class RegistryClient:
             proving = cosigned.tiles_needed(before, opened, found)
             tiles_read = self._waves.tiles(state.origin, proving, size, root_hash)
             self._state, self._head, self._waiting = cosigned.accept_cosigned(self._state, opened, found, tiles_read)
-        self._indexes, self._chains = {}, {}
+        self._found = ProvedNames(self.head, self._waves, self._cache, self._limits, self._nodes)
+        self._chains = {}
 
     def _follow_policy(self) -> bool:
         """Accept the newest policy of the registry's owners, for a user who joined them; return whether it is another one.
@@ -423,8 +426,7 @@ class RegistryClient:
             witness_demands.write_demand(self._store.folder, self.origin, self._given)
         if pins:
             self._store.remember_address(self.address, self.origin)
-        if self._tagged is not None:
-            HeadTags(self._store.folder).remember(self.address, *self._tagged)
+        self._heads.remember_tag()
         if self._withdrawn:
             remember_withdrawn(self._store.folder, self.origin, self._withdrawn)
         if self._advised:
@@ -435,15 +437,15 @@ class RegistryClient:
         """Return all statements about these identities. Identities that do not exist are omitted."""
         wanted = list(dict.fromkeys(identities))
         spaces = dict.fromkeys(wire.namespace_name(identity.namespace) for identity in wanted)
-        self._load_names([*map(str, wanted), *spaces])
-        found = self._judgements.before(wanted, self.state, self.head, self._entry)
-        self._load_indexes([*spaces, *(str(identity) for identity in wanted if identity not in found)])
+        self._names.load_paths([*map(str, wanted), *spaces])
+        found = self._judgements.before(wanted, self.state, self.head, self._names.entry)
+        self._names.load_indexes([*spaces, *(str(identity) for identity in wanted if identity not in found)])
         for identity in wanted:
             chain = self._chain(identity.namespace)  # its pinned keyset and recoveries are checked in every run
-            entries = None if identity in found else self._indexes[str(identity)]
+            entries = None if identity in found else self._names.index(str(identity))
             if entries is not None:
                 history = judge(identity, entries, chain, self.state.owners, self.head.snapshot.time)
-                self._judgements.remember(history, entries, chain, self.state, self.head, self._entry)
+                self._judgements.remember(history, entries, chain, self.state, self.head, self._names.entry)
                 found[identity] = history
         self._advised.update((name, each) for name, each in found.items() if each.advisories or each.disowned)
         known = read_withdrawn(self._store.folder, self.origin)
@@ -468,7 +470,7 @@ class RegistryClient:
         host = door_host(self.address, self.origin)
         if host is None or not self.was_asked:
             return {}
-        asked = {identity: self._entry(str(identity)) for identity in identities}
+        asked = {identity: self._names.entry(str(identity)) for identity in identities}
         entries = {identity: entry for identity, entry in asked.items() if entry is not None}
         requests = [Request(held_path(entry.sha256), MAX_HELD_BYTES) for entry in entries.values()]
         held: dict[Identity, dict[str, str]] = {}
@@ -485,8 +487,8 @@ class RegistryClient:
         """Return the lines of the index files of these names (:func:`rye.registry.protocol.wire.index_name`), as the accepted
         head proves them; nothing for a name that does not exist."""
         wanted = list(names)
-        self._load_indexes(wanted)
-        entries = {name: self._indexes[name] for name in wanted}
+        self._names.load_indexes(wanted)
+        entries = {name: self._names.index(name) for name in wanted}
         return {name: tuple(one.line for one in found) for name, found in entries.items() if found is not None}
 
     def check_lines(self, lines: Iterable[wire.IndexLine]) -> None:
@@ -509,25 +511,20 @@ class RegistryClient:
     def kinds_of(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
         """Return the kinds under which each qualified id exists, in the order of the table of kinds."""
         wanted = list(dict.fromkeys(ids))
-        self._load_names(f"{kind}:{identifier}" for identifier in wanted for kind in KINDS)
+        self._names.load_paths(f"{kind}:{identifier}" for identifier in wanted for kind in KINDS)
         return {
-            identifier: tuple(kind for kind in KINDS if self._entry(f"{kind}:{identifier}") is not None)
+            identifier: tuple(kind for kind in KINDS if self._names.entry(f"{kind}:{identifier}") is not None)
             for identifier in wanted
         }
 
     def names(self) -> tuple[Identity, ...] | None:
         """Return every item, sorted, from the whole name map; None if there are more than ``listed_names``."""
-        root = name_map.root_place(self.head.map)
-        if self._open_node(root, self._read_nodes([root])[0]).names > self._limits.listed_names:
-            return None
-        leaves = name_map.leaves(self.head.map, self._read_nodes, self._open_node)
-        pairs = (name.split(":", 1) for leaf in leaves for name in leaf.entries)
-        return tuple(sorted(Identity(kind, identifier) for kind, identifier in pairs if kind in KINDS))
+        return self._names.items()
 
     def keysets(self, namespaces: Iterable[str]) -> dict[str, KeysetChain]:
         """Return the keyset chains of these namespaces; an unclaimed one has an empty chain."""
         wanted = list(dict.fromkeys(namespaces))
-        self._load_indexes([wire.namespace_name(namespace) for namespace in wanted])
+        self._names.load_indexes([wire.namespace_name(namespace) for namespace in wanted])
         return {namespace: self._chain(namespace) for namespace in wanted}
 
     def owners(self, namespaces: Iterable[str]) -> dict[str, NamespaceOwners]:
@@ -602,7 +599,7 @@ class RegistryClient:
     @property
     def was_asked(self) -> bool:
         """Whether the registry itself, or a copy of it, showed the head in this run; not if it is the last verified one."""
-        return not self._offline and self._outage is None
+        return not self._offline and self.outage is None
 
     def signed_checkpoint(self) -> str:
         """Return the accepted checkpoint as the log signed it, without cosignatures. What continues it later is remembered to."""
@@ -646,13 +643,8 @@ class RegistryClient:
             message = f"{self.origin} shows another history of {old.size} entries than the one in {where}."
             raise TrustError("head-fork", message, evidence=evidence)
         if old.size < new.size:
-            needed = tiles.consistency_tiles(old.size, new.size)
-            read = VerifiedTiles(
-                self._waves.tiles(self.origin, needed, new.size, new.root_hash), new.size, new.root_hash
-            )
             try:
-                proof = merkle.consistency_proof(old.size, new.size, read)
-                merkle.verify_consistency(old.size, new.size, old.root_hash, new.root_hash, proof)
+                self._waves.check_continues(self.origin, old, new)
             except merkle.ProofError as error:
                 message = f"{self.origin} cannot prove that its {new.size} entries continue the {old.size} in {where}."
                 raise TrustError("head-fork", message, evidence=evidence, cause=error.code) from error
@@ -677,90 +669,13 @@ class RegistryClient:
             return replace(found, max_age_seconds=max(found.max_age_seconds, self._limits.head_stop_seconds))
         return found
 
-    def _newest_head(self, state: TrustedState) -> bytes:
-        """Return the registry's head, or the last verified one if that is unchanged or survives an outage."""
-        held = state.head
-        age = None if held is None or not self._survives else self._age_of(held)
-        hasty = age is not None and age <= timedelta(seconds=self._limits.outage_seconds) and not self._patient
-        seconds = self._limits.hasty_answer_seconds if hasty else self._limits.answer_seconds
-        fetched = self._fetch_tagged(held, seconds)
-        if isinstance(fetched, NoAnswer):
-            error = fetched.of_registry(
-                self.address,
-                "Check the network and the address. What only reads also works with `--offline`, from the cache.",
-            )
-            if held is None or age is None:
-                raise error
-            if age > timedelta(seconds=self._limits.outage_seconds):
-                hours, most = age // timedelta(hours=1), self._limits.outage_seconds // 3600
-                raise TrustError(
-                    "head-frozen",
-                    f"{error.message} Its last verified state is {hours} hours old; the limit is {most}.",
-                ) from fetched
-            self._outage, self._waves.transport = error, SilentTransport(error)
-            return held.encode()
-        if isinstance(fetched, FetchError):
-            raise fetched
-        data, self._answered = fetched.data, fetched.date
-        if data is None:
-            assert held is not None  # a tag is sent only with it
-            return held.encode()
-        if fetched.tag is not None:
-            self._tagged = (data.decode("utf-8", "replace"), fetched.tag)
-        return data
-
-    def _open_head(self, state: TrustedState, data: bytes, signed: bool) -> OpenedHead:
-        """Check the head; if it is older than the last accepted one, with the steps back in time of the log."""
-        now, limits, answered = self._now(), self._limits, self._answered
-        try:
-            return state.open_head(data, now, limits, signed_before=signed, answered=answered)
-        except TrustError as error:
-            if error.code != "snapshot-time" or self._offline:
-                raise
-            (steps,) = self._waves.transport.fetch_many([Request(CLOCK, limits.index_bytes)])
-            if isinstance(steps, FetchError):
-                raise
-        return state.open_head(data, now, limits, signed_before=signed, steps=steps, answered=answered)
-
-    def _fetch_tagged(self, held: str | None, seconds: float) -> Tagged | FetchError:
-        request = Request("head", self._limits.head_bytes)
-        transport = self._waves.transport
-        if not isinstance(transport, ConditionalTransport):
-            fetched = transport.fetch_many([request])[0]
-            return fetched if isinstance(fetched, FetchError) else Tagged(fetched, None)
-        tag = HeadTags(self._store.folder).tag(self.address, held) if held is not None else None
-        return transport.fetch_if_changed(request, tag, seconds)
-
-    def _age_of(self, held: str) -> timedelta:
-        """The age of a verified head, by its own signed time."""
-        return self._now() - Snapshot.parse(notes.parse(wire.decode_head(held.encode()).snapshot).text).time
-
-    def _follow_roots(self, state: TrustedState, wanted: int) -> TrustedState:
-        """The state with all roots up to ``wanted``, or up to the last that exists, which the snapshot must name."""
-        number = state.root.number
-        wanted = min(wanted, number + self._limits.roots)
-        while number < wanted:
-            wave = range(number + 1, min(wanted, number + self._limits.concurrency) + 1)
-            requests = [Request(f"root/{n}", self._limits.root_bytes) for n in wave]
-            for fetched in self._waves.transport.fetch_many(requests):
-                if isinstance(fetched, FetchError):
-                    if fetched.code == "fetch-not-found":
-                        return state
-                    raise fetched
-                state = state.accept_root(fetched)
-            number = state.root.number
-        return state
-
     def _reconcile(self, smaller: TrustedState, larger: TrustedState) -> None:
         """Two programs accepted different heads: check that the larger contains the smaller."""
         old, new = smaller.checkpoint, larger.checkpoint
         if old is None or new is None:
             return
-        needed = tiles.consistency_tiles(old.size, new.size)
-        read = VerifiedTiles(self._waves.tiles(larger.origin, needed, new.size, new.root_hash), new.size, new.root_hash)
-        proof = merkle.consistency_proof(old.size, new.size, read)
         try:
-            merkle.verify_consistency(old.size, new.size, old.root_hash, new.root_hash, proof)
+            self._waves.check_continues(larger.origin, old, new)
         except merkle.ProofError as error:
             evidence = {
                 name: wire.decode_head((state.head or "").encode()).checkpoint
@@ -779,53 +694,10 @@ class RegistryClient:
         found = self._chains.get(namespace)
         if found is None:
             name = wire.namespace_name(namespace)
-            self._load_indexes([name])
-            self._state, found = self.state.accept_namespace(self.head, namespace, self._indexes[name])
+            self._names.load_indexes([name])
+            self._state, found = self.state.accept_namespace(self.head, namespace, self._names.index(name))
             self._chains[namespace] = found
         return found
-
-    def _entry(self, name: str) -> MapEntry | None:
-        """Where the index file of a name is; None if the name does not exist. Call :meth:`_load_names` first."""
-        found = name_map.find(self.head.map, name, self._nodes)
-        if isinstance(found, Place):
-            raise RuntimeError(f"the path to {name} was not loaded")
-        return found
-
-    def _load_names(self, names: Iterable[str]) -> None:
-        """Open the nodes on the paths to all these names, with one wave for each level."""
-        name_map.load(self.head.map, names, self._nodes, self._read_nodes, self._open_node)
-
-    def _read_nodes(self, places: Sequence[Place]) -> list[bytes]:
-        most = self._limits.map_node_bytes
-        requests = {place.sha256: Request(name_map.node_path(place.sha256), most) for place in places}
-        data = self._waves.addressed(requests, "map-missing")
-        return [data[place.sha256] for place in places]
-
-    def _open_node(self, place: Place, data: bytes) -> Node:
-        node = self.head.open_node(place, data)
-        self._cache.put(data)
-        return node
-
-    def _load_indexes(self, names: Iterable[str]) -> None:
-        wanted = [name for name in dict.fromkeys(names) if name not in self._indexes]
-        self._load_names(wanted)
-        entries = {name: self._entry(name) for name in wanted}
-        requests: dict[str, Request] = {}
-        for entry in entries.values():
-            if entry is not None:
-                if entry.size > self._limits.index_bytes:
-                    raise TrustError(
-                        "index-size",
-                        f"The index file of {entry.name} has {entry.size:,} bytes, which is too large.",
-                    )
-                requests[entry.sha256] = Request(f"index/{entry.sha256}", entry.size)
-        data = self._waves.addressed(requests, "index-missing")
-        for name, entry in entries.items():
-            if entry is None:
-                self._indexes[name] = None
-            else:
-                self._indexes[name] = self.head.open_index(entry, data[entry.sha256])
-                self._cache.put(data[entry.sha256])
 
     def _lines_behind(self, records: Iterable[ReleaseRecord]) -> tuple[wire.IndexLine, ...]:
         """The statements that these releases depend on: themselves and their namespaces' keysets, by position."""
@@ -833,7 +705,7 @@ class RegistryClient:
         lines = {record.line.log: record.line for record in records}
         for namespace in {record.identity.namespace for record in records}:
             self._chain(namespace)
-            for entry in self._indexes[wire.namespace_name(namespace)] or ():
+            for entry in self._names.index(wire.namespace_name(namespace)) or ():
                 lines[entry.line.log] = entry.line
         return tuple(lines[position] for position in sorted(lines))
 

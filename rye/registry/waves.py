@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from rye.registry.protocol import tiles, wire
+from rye.registry.protocol import merkle, tiles, wire
+from rye.registry.protocol.statements import Checkpoint
 from rye.registry.protocol.tiles import Tile, TileError, VerifiedTiles
 from rye.registry.store.cache import Cache
 from rye.registry.transport.seam import FetchError, Request, Transport
@@ -91,6 +92,16 @@ class Waves:
                 self._cache.put_tile(origin, tile, found[tile])
             return found
         raise AssertionError("the second round has no cached tiles")
+
+    def check_continues(self, origin: str, old: Checkpoint, new: Checkpoint) -> None:
+        """Prove with the tiles of ``new``'s tree that it continues the smaller tree of ``old`` (RFC 6962 §2.1.2).
+
+        Raises ProofError if it does not, TileError and FetchError.
+        """
+        needed = tiles.consistency_tiles(old.size, new.size)
+        read = VerifiedTiles(self.tiles(origin, needed, new.size, new.root_hash), new.size, new.root_hash)
+        proof = merkle.consistency_proof(old.size, new.size, read)
+        merkle.verify_consistency(old.size, new.size, old.root_hash, new.root_hash, proof)
 
     def _download(self, wanted: Sequence[Tile]) -> dict[Tile, bytes]:
         """Fetch one wave. A partial tile that the full one has replaced costs a second."""

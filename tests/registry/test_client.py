@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.items.identity import Identity
+from rye.limits import REGISTRY, RegistryLimits
 from rye.registry.client import RegistryClient
 from rye.registry.first_contact import AcceptRoot, PinProposal
 from rye.registry.protocol import wire
@@ -45,10 +46,21 @@ class ReaderState:
         self.transport = MemoryTransport(self.registry.files)
 
     def client(
-        self, accept_root: AcceptRoot = None, *, offline: bool = False, address: str = ADDRESS
+        self,
+        accept_root: AcceptRoot = None,
+        *,
+        offline: bool = False,
+        address: str = ADDRESS,
+        limits: RegistryLimits = REGISTRY,
     ) -> RegistryClient:
         client = RegistryClient(
-            address, self.transport, self.store, self.cache, offline=offline, now=lambda: self.registry.now
+            address,
+            self.transport,
+            self.store,
+            self.cache,
+            limits=limits,
+            offline=offline,
+            now=lambda: self.registry.now,
         )
         client.refresh(accept_root)
         return client
@@ -194,7 +206,7 @@ def test_a_registry_with_too_many_names_is_not_listed(reader: ReaderState) -> No
     reader.pin()
     with reader.client() as client:
         assert client.names() == (SKILL, TOOL)
-        client._limits = replace(client._limits, listed_names=2)
+    with reader.client(limits=replace(REGISTRY, listed_names=2)) as client:
         assert client.names() is None
 
 

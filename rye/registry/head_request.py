@@ -1,0 +1,141 @@
+"""The request for a registry's newest head, with the roots that lead to it, and what serves if there is no answer.
+
+Nothing here decides whether a head is accepted: :mod:`rye.registry.trust.trusted` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from rye.limits import RegistryLimits
+from rye.registry.protocol import notes, wire
+from rye.registry.protocol.statements import Snapshot
+from rye.registry.store.state import HeadTags
+from rye.registry.transport.seam import (
+    ConditionalTransport,
+    FetchError,
+    NoAnswer,
+    Request,
+    SilentTransport,
+    Tagged,
+)
+from rye.registry.trust.head_times import CLOCK
+from rye.registry.trust.trust_error import TrustError
+from rye.registry.trust.trusted import OpenedHead, TrustedState
+from rye.registry.waves import Waves
+
+
+class HeadRequest:
+    """Asks one registry for its head. After an outage that the last verified head survives, ``waves`` asks it nothing more."""
+
+    def __init__(
+        self,
+        address: str,
+        waves: Waves,
+        folder: Path,
+        limits: RegistryLimits,
+        *,
+        survives: bool,
+        patient: bool,
+        now: Callable[[], datetime],
+    ) -> None:
+        """``folder``: where the tags of heads are remembered. ``survives``, ``patient``: see
+        :meth:`rye.registry.client.RegistryClient.open`."""
+        self.outage: NoAnswer | None = None
+        """Why the head is only the last verified one; None if the registry answered, or was not asked."""
+        self._address = address
+        self._waves = waves
+        self._folder = folder
+        self._limits = limits
+        self._survives = survives
+        self._patient = patient
+        self._now = now
+        self._tagged: tuple[str, str] | None = None
+        self._answered: datetime | None = None
+
+    def newest(self, held: str | None) -> bytes:
+        """Return the registry's head, or the last verified one (``held``) if that is unchanged or survives an outage.
+
+        Raises FetchError, and TrustError ``head-frozen`` if an outage lasts too long.
+        """
+        age = None if held is None or not self._survives else self._age_of(held)
+        hasty = age is not None and age <= timedelta(seconds=self._limits.outage_seconds) and not self._patient
+        seconds = self._limits.hasty_answer_seconds if hasty else self._limits.answer_seconds
+        fetched = self._ask(held, seconds)
+        if isinstance(fetched, NoAnswer):
+            error = fetched.of_registry(
+                self._address,
+                "Check the network and the address. What only reads also works with `--offline`, from the cache.",
+            )
+            if held is None or age is None:
+                raise error
+            if age > timedelta(seconds=self._limits.outage_seconds):
+                hours, most = age // timedelta(hours=1), self._limits.outage_seconds // 3600
+                raise TrustError(
+                    "head-frozen",
+                    f"{error.message} Its last verified state is {hours} hours old; the limit is {most}.",
+                ) from fetched
+            self.outage, self._waves.transport = error, SilentTransport(error)
+            return held.encode()
+        if isinstance(fetched, FetchError):
+            raise fetched
+        data, self._answered = fetched.data, fetched.date
+        if data is None:
+            assert held is not None  # a tag is sent only with it
+            return held.encode()
+        if fetched.tag is not None:
+            self._tagged = (data.decode("utf-8", "replace"), fetched.tag)
+        return data
+
+    def opened(self, state: TrustedState, data: bytes, *, signed_before: bool, asks: bool) -> OpenedHead:
+        """Check a head; if it is older than the last accepted one, with the steps back in time of the log. ``asks``: whether the
+        registry may be asked for these. Raises TrustError."""
+        now, limits, answered = self._now(), self._limits, self._answered
+        try:
+            return state.open_head(data, now, limits, signed_before=signed_before, answered=answered)
+        except TrustError as error:
+            if error.code != "snapshot-time" or not asks:
+                raise
+            (steps,) = self._waves.transport.fetch_many([Request(CLOCK, limits.index_bytes)])
+            if isinstance(steps, FetchError):
+                raise
+        return state.open_head(data, now, limits, signed_before=signed_before, steps=steps, answered=answered)
+
+    def follow_roots(self, state: TrustedState, wanted: int) -> TrustedState:
+        """Return the state with all roots up to ``wanted``, or up to the last that exists, which the snapshot must name.
+
+        Raises TrustError and FetchError.
+        """
+        number = state.root.number
+        wanted = min(wanted, number + self._limits.roots)
+        while number < wanted:
+            wave = range(number + 1, min(wanted, number + self._limits.concurrency) + 1)
+            requests = [Request(f"root/{n}", self._limits.root_bytes) for n in wave]
+            for fetched in self._waves.transport.fetch_many(requests):
+                if isinstance(fetched, FetchError):
+                    if fetched.code == "fetch-not-found":
+                        return state
+                    raise fetched
+                state = state.accept_root(fetched)
+            number = state.root.number
+        return state
+
+    def remember_tag(self) -> None:
+        """Remember the tag of the head that was fetched: an unchanged one then costs an empty answer."""
+        if self._tagged is not None:
+            HeadTags(self._folder).remember(self._address, *self._tagged)
+
+    def _ask(self, held: str | None, seconds: float) -> Tagged | FetchError:
+        request = Request("head", self._limits.head_bytes)
+        transport = self._waves.transport
+        if not isinstance(transport, ConditionalTransport):
+            fetched = transport.fetch_many([request])[0]
+            return fetched if isinstance(fetched, FetchError) else Tagged(fetched, None)
+        tag = HeadTags(self._folder).tag(self._address, held) if held is not None else None
+        return transport.fetch_if_changed(request, tag, seconds)
+
+    def _age_of(self, held: str) -> timedelta:
+        """The age of a verified head, by its own signed time."""
+        return self._now() - Snapshot.parse(notes.parse(wire.decode_head(held.encode()).snapshot).text).time
