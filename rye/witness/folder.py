@@ -49,6 +49,8 @@ else:
 
 MOST_LOGS = 10_000
 MOST_EVIDENCE = 1_000
+_SETTINGS_BYTES = 32 * MIB
+"""Enough for as many logs as there can be, each with a key of ML-DSA-44."""
 _SETTINGS = "witness.json"
 _SEEDS = {cosignatures.ED25519: "ed25519.key", cosignatures.ML_DSA_44: "ml-dsa-44.key"}
 _LOCK_SECONDS = 10.0
@@ -140,12 +142,13 @@ class WitnessFolder(Struct, frozen=True):
         with file_lock(self.root / "settings.lock", _LOCK_SECONDS):
             settings = self._settings()
             is_known = any(one.origin == origin for one in settings.logs)
-            if is_known and last is None and not forget:
-                self.read(origin)  # raises if it is lost
+            is_kept = last is None and not forget and (is_known or self._file(origin).exists())
+            if is_kept:  # also where an older witness.json, without this log, was put back: what was signed counts
+                self._read(origin, keys)  # raises if it is lost
             others = tuple(one for one in settings.logs if one.origin != origin)
             if len(others) >= MOST_LOGS:
                 raise _bad(f"it has {MOST_LOGS} logs, the most that it can have")
-            if not is_known or last is not None or forget:
+            if not is_kept:
                 with self._locked(origin):
                     _write(self._file(origin), (log.note or "").encode())
             row = _Log(origin, tuple(key.vkey for key in keys))
@@ -229,7 +232,7 @@ class WitnessFolder(Struct, frozen=True):
     def _settings(self) -> _Settings:
         path = self.root / _SETTINGS
         try:
-            return msgspec.json.decode(read_bytes(path, MIB), type=_Settings)
+            return msgspec.json.decode(read_bytes(path, _SETTINGS_BYTES), type=_Settings)
         except (RyeError, *UNDECODABLE) as error:
             raise _bad(f"{path} cannot be read", "`rye witness init NAME` creates a witness.") from error
 

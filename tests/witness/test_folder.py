@@ -14,7 +14,7 @@ import pytest
 from rye.errors import RyeError
 from rye.registry.protocol import notes
 from rye.registry.protocol.cosignatures import TreeHead, read_cosignatures
-from rye.witness.folder import WitnessFolder
+from rye.witness.folder import MOST_LOGS, WitnessFolder
 from rye.witness.serving import WitnessService
 from tests.witness.test_deciding import FORK, LOG, ORIGIN, TREE, Tree
 
@@ -99,6 +99,29 @@ def test_a_lost_or_damaged_state_signs_nothing_until_somebody_says_from_where(
     assert folder.logs()[0].size == 7
     folder.add_log((KEY,), forget=True)
     assert folder.logs()[0].size == 0
+
+
+def test_what_was_signed_counts_although_the_settings_do_not_have_the_log(folder: WitnessFolder) -> None:
+    """An older ``witness.json`` was put back, and the operator adds the log again: that is no first time."""
+    asks(folder, 0, 7)
+    settings = folder.root / "witness.json"
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"logs": []}))
+    folder.add_log((KEY,))
+    assert folder.logs()[0].size == 7
+    assert asks(folder, 0, 7, FORK) == (409, b"7\n")
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"logs": []}))
+    folder._file(ORIGIN).write_bytes(b"damaged")
+    assert "lost or damaged" in problem(lambda: folder.add_log((KEY,)))
+    folder.add_log((KEY,), forget=True)
+    assert folder.logs()[0].size == 0
+
+
+def test_as_many_logs_as_there_can_be_fit_into_the_settings(folder: WitnessFolder) -> None:
+    settings = folder.root / "witness.json"
+    (row,) = (written := json.loads(settings.read_text()))["logs"]
+    many = [row | {"origin": f"{number}.example", "keys": ["k" * 1_900]} for number in range(MOST_LOGS - 1)]
+    settings.write_text(json.dumps(written | {"logs": [row, *many]}))
+    assert asks(folder, 0, 7)[0] == 200
 
 
 def test_concurrent_requests_are_decided_one_after_the_other(folder: WitnessFolder) -> None:
