@@ -198,6 +198,21 @@ def test_what_a_repository_holds_makes_neither_words_nor_waits(tmp_path: Path) -
     assert time.process_time() - started < 8
 
 
+@pytest.mark.parametrize("link", [".ai", ".ai/skills"])
+def test_no_link_of_a_repository_leads_the_walk_elsewhere(tmp_path: Path, link: str) -> None:
+    """A link to ``/`` would have each press of the key walk the whole disk."""
+    elsewhere = tmp_path / "elsewhere"
+    for folder in (elsewhere / "theirs", elsewhere / "skills/theirs"):
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").touch()
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "rye.toml").touch()
+    (project / link).parent.mkdir(exist_ok=True)
+    (project / link).symlink_to(elsewhere)
+    assert offered(project, "rye show ") == [""]
+
+
 @pytest.mark.processes
 def test_a_number_that_is_none_and_a_shell_that_is_none_are_no_errors(tmp_path: Path) -> None:
     rye = Person(tmp_path)

@@ -12,8 +12,9 @@ from rye.workspace.completion.place import NAMESPACE, Place
 
 
 def own(place: Place) -> Iterator[str]:
-    """The project's own items, by their kinds' folders. No file is opened."""
-    if place.root is None:
+    """The project's own items, by their kinds' folders. No file is opened, and no link followed: a repository could bring one to
+    a folder without end."""
+    if place.root is None or os.path.islink(os.path.join(place.root, ".ai")):
         return
     namespace = NAMESPACE.search(place.text("rye.toml"))
     prefix = f"{namespace[1]}/" if namespace else ""
@@ -21,6 +22,8 @@ def own(place: Place) -> Iterator[str]:
         if place.kind not in ("", kind.name):
             continue
         base = os.path.join(place.root, ".ai", kind.folder)
+        if os.path.islink(base):
+            continue
         for folder, below, files in os.walk(base):
             below.sort()
             relative = os.path.relpath(folder, base).replace(os.sep, "/")
