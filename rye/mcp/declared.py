@@ -7,6 +7,7 @@ Those tools have names of their own: ``acme/fs/write`` becomes ``acme__fs__write
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from hashlib import sha256
@@ -43,6 +44,8 @@ _KNOWN = {
 _READING = ("rye_search", "rye_load")
 _DESCRIPTION_CHARACTERS = 1000
 _HASH = 8
+_HASHED = re.compile(r"_[0-9a-f]{8,}\Z")
+"""What the end of a name with a hash looks like."""
 
 
 def declared_tools(*, reading_only: bool) -> list[types.Tool]:
@@ -85,15 +88,17 @@ def declared_single(name: str, item: UsableItem, written: Needs) -> types.Tool:
 
 
 def tool_names(ids: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
-    """Return the ids by name. A name ends in a hash of the id if it is too long, in ``taken``, or would stand for two ids
-    (``a__b/c`` and ``a/b/c``)."""
+    """Return the ids by name. A name ends in a hash of the id if it is too long, in ``taken``, would stand for two ids
+    (``a__b/c`` and ``a/b/c``), or ends like one with a hash, so that nobody takes such a name from another tool."""
     wanted = {item_id: item_id.replace("/", "__") for item_id in sorted(set(ids))}
     often = Counter([*wanted.values(), *taken])
     most = RUNTIME.tool_name_characters
     names: dict[str, str] = {}
-    for item_id, name in wanted.items():
-        if len(name) > most or often[name] > 1:
-            digest = sha256(item_id.encode()).hexdigest()[:_HASH]
-            name = f"{name[: most - _HASH - 1]}_{digest}"
+    for item_id, plain in wanted.items():
+        name, digest, length = plain, sha256(item_id.encode()).hexdigest(), _HASH
+        is_hashed = len(plain) > most or often[plain] > 1 or _HASHED.search(plain) is not None
+        while is_hashed and (name == plain or name in names):
+            name = f"{plain[: most - length - 1]}_{digest[:length]}"
+            length += 1
         names[name] = item_id
     return names

@@ -106,3 +106,20 @@ def test_names_of_single_tools_fit_and_differ() -> None:
     assert names["acme__fs__write"] == "acme/fs/write"
     assert all(len(name) <= 64 for name in names)
     assert "rye_load" not in names
+
+
+def test_nobody_takes_another_tool_s_name_by_its_hash() -> None:
+    """``acme/fs/write`` and ``acme__fs/write`` have names with hashes, which anybody can compute."""
+    rivals = ["acme/fs/write", "acme__fs/write"]
+    hashed = next(name for name, item_id in tool_names(rivals).items() if item_id == "acme/fs/write")
+    ids = [*rivals, f"acme__fs/{hashed.removeprefix('acme__fs__')}"]
+    names = tool_names(ids)
+    assert sorted(names.values()) == sorted(ids)
+    assert names[hashed] == "acme/fs/write"
+
+
+def test_two_names_with_one_hash_get_longer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    same = type("Same", (), {"hexdigest": lambda self: "0" * 64})
+    monkeypatch.setattr("rye.mcp.declared.sha256", lambda data: same())
+    ids = [f"{'x' * 60}/{letter}" for letter in "abc"]
+    assert sorted(tool_names(ids).values()) == ids
