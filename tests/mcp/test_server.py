@@ -20,6 +20,7 @@ from mcp_types import (
 )
 
 from rye.errors import RyeError
+from tests.customization.override_text import directive as override_directive
 from tests.mcp.sessions import (
     ALL,
     SHIP,
@@ -451,6 +452,25 @@ def test_an_own_text_may_be_read_unsigned_and_an_overridden_one_says_so(tmp_path
         assert style["sha256"] == hashlib.sha256(style["text"].encode()).hexdigest()
         assert style["signer"].startswith("SHA256:")
         assert (await caller.ok("rye_execute", item_type="directive", item_id="acme/work/ship"))["mode"] == "inline"
+
+    play(shop, story)
+
+
+def test_a_changed_text_does_not_say_which_version_it_is(tmp_path: Path) -> None:
+    """A customization that writes another version into a text would otherwise pass for that release."""
+    shop = project_with_key(tmp_path)
+    own_directive(shop, "work/ship")
+    fields = "entry_type: reference\ncategory: notes\nversion: 1.0.0\nauthor: acme\ncreated_at: 2026-01-01T00:00:00Z"
+    text = f"---\nname: style\ntitle: Style\n{fields}\ntags: [a, b, c]\n---\n\n# Style\n\nText.\n"
+    shop.sign("knowledge/notes/style.md", text)
+    head = '---\nagent: style\nbase-version: "1.0.0"\nlast-reviewed: "2026-01-01"\n---\n\n'
+    changes = head + override_directive("frontmatter-set", None, "9.9.9", key="version")
+    shop.customize(".ai/overrides/notes/style.overrides.md", changes)
+
+    async def story(caller: Caller) -> None:
+        style = await caller.ok("rye_load", **STYLE)
+        assert "9.9.9" in style["text"]
+        assert style["version"] == "1.0.0"
 
     play(shop, story)
 

@@ -93,8 +93,9 @@ class EffectiveItem(Struct, frozen=True, kw_only=True):
         return self.installed is not None and self.installed.row.is_editable
 
     def version(self) -> str | None:
-        """Its own version, otherwise the version under which it was installed."""
-        metadata = self.item.reading.metadata
+        """Its own version, as its author wrote it, otherwise the version under which it was installed. An override changes what
+        an item says, never which item it is."""
+        metadata = self.result.published if self.result is not None else self.item.reading.metadata
         if metadata is not None and metadata.version is not None:
             return metadata.version
         if self.entry is None or self.entry.space != "installed" or self.project is None:
