@@ -187,6 +187,15 @@ def test_a_lock_is_what_was_released(scene: Scene, tmp_path: Path, pattern: str,
     assert refusal("verify-lock", changed) in ("registry-unpinned", "bad-lock")
 
 
+def test_a_lock_with_an_item_twice_is_none(scene: Scene, tmp_path: Path) -> None:
+    """Each row for itself is as released; which of them is installed, such a lock does not say."""
+    pin = f"{scene.registry.origin} {scene.registry.fingerprint} {scene.registry.url}"
+    text = scene.user.path("rye.lock").read_text("utf-8")
+    changed = tmp_path / "rye.lock"
+    changed.write_text(text + text[text.rindex("[[item]]") :], "utf-8")
+    assert refusal("verify-lock", changed, "--pin", pin) == "bad-lock"
+
+
 def test_a_proof_is_checked_without_the_registry(scene: Scene, tmp_path: Path) -> None:
     path = tmp_path / "ship.tlog-proof"
     scene.user.ok("log", "prove", "acme/work/ship@1.0.0", "-o", str(path))

@@ -100,7 +100,7 @@ export function parseLock(text) {
     reader.demand(/\n/y, "the end of a line");
   }
   const isWhole = tableOf({ version: (value) => value === 1 }, ["version"])(lock.top) && Object.values(lock.wanted).every(isText) && Object.values(lock.heads).every(TEXTS);
-  if (!isWhole || !lock.items.every(isItem)) fail("it has something that a lock does not have");
+  if (!isWhole || !lock.items.every(isItem) || new Set(lock.items.map((row) => `${row.kind}:${row.id}`)).size < lock.items.length) fail("it has something that a lock does not have, or an item twice");
   const heads = Object.fromEntries(Object.entries(lock.heads).map(([origin, lines]) => [origin, lines.map((line) => `${line}\n`).join("")]));
   return { wanted: lock.wanted, heads, items: lock.items };
 }
