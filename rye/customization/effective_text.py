@@ -74,6 +74,8 @@ class Effective(Struct, frozen=True, kw_only=True):
     """Where each line of ``text`` was written (DECISIONS Directives 20)."""
     published: Metadata | None = None
     """What ``base`` says about itself."""
+    prompt: str | None = None
+    """What of ``text`` an agent reads, without inputs filled in. None: not asked for, or ``text`` does not parse."""
     base_tree: Tree = {}
     """The attached files as published."""
     tree: Tree = {}
@@ -130,12 +132,13 @@ def effective(
     widening_allowed: bool = False,
     origins: tuple[Origin, ...] = (),
     attached: Tree | None = None,
+    prompt: Callable[[object, str], str] | None = None,
 ) -> Effective:
     """Apply ``files`` in order to ``base`` (LF, unsigned) and to the ``attached`` files.
 
     ``name`` and ``version``: the item's, used if its frontmatter has none; an overrides file's 'agent' must equal the name.
     ``today``: the date for the check of review dates; None: no check. ``origins``: where each line of ``base`` was written;
-    empty: ``base`` is the text of one file.
+    empty: ``base`` is the text of one file. ``prompt``: gives what an agent reads of a parsed text.
     """
     original = read(base)
     text, reading = base, original
@@ -179,6 +182,7 @@ def effective(
         files=tuple(applied),
         origins=origins,
         published=original.metadata,
+        prompt=prompt(reading.value, text) if prompt is not None and reading.value is not None else None,
         base_tree=attached or {},
         tree=tree,
     )

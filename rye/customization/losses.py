@@ -7,6 +7,8 @@ A directive of an overrides file is *lost* if one of these is true:
   refused because the result would not conform;
 * lines that it wrote are no longer in the effective text, although the item does not say the same by itself;
 * lines that it wrote are now inside a comment or a code block that the item opens;
+* lines that it wrote were in what an agent reads of the item, and are now in another part of its file: below a heading that ends
+  an agent's system prompt, or above a directive's title;
 * it replaces a section, and the item now has several sections of that name, of which only the first is replaced.
 
 A file is *weakened* if what it took out is back: a line that it removed or replaced, or a right, a tool, a hook or a program.
@@ -88,6 +90,8 @@ class _View:
         self._whole = whole
         self._outcomes = {step.line: step.outcome for step in file.result.steps}
         self._swallowed: frozenset[int] | None = None
+        self.read = frozenset(_said(whole.prompt)) if whole.prompt is not None else None
+        """The lines that an agent reads; None: not known."""
         self.written = frozenset(origin.line for origin in whole.origins if origin.shown == file.source.shown)
         """The lines of the file that are in the effective text."""
 
@@ -166,6 +170,12 @@ def _lost(directive: Directive, before: _View | None, after: _View) -> str | Non
     if not after.holds(directive):
         step = next((step for step in after.file.result.steps if step.line == directive.line), None)
         return f"{named} has no effect: {step.detail if step is not None else 'it is invalid'}"
+    if directive.operation not in FRONTMATTER_OPERATIONS and after.read is not None:
+        said = frozenset(_said("\n".join(directive.content)))
+        until_now = before.read if before is not None else None
+        unheard = (said & until_now if until_now is not None else said) - after.read
+        if unheard and (until_now is not None or unheard == said):
+            return f"{named} has no effect: what it says is in a part of the item that agents do not read"
     if before is None or after.changes_nothing(directive):
         return None
     lines = set(range(directive.content_line, directive.content_line + len(directive.content)))

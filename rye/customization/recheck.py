@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import date
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -13,11 +14,12 @@ from rye.customization.item_overrides import OverrideSource, sources
 from rye.customization.places import rye_places
 from rye.errors import RyeError
 from rye.items.identity import Identity, Reference
-from rye.items.kinds import KINDS
+from rye.items.kinds import KINDS, Kind
 from rye.items.location import Location
 from rye.items.reading import ReadOptions
 from rye.project.layout import Project
 from rye.project.spaces import find
+from rye.rendering.prompt import unfilled
 from rye.storage.home import Home
 from rye.text.diagnostics import Diagnostic
 from rye.text.display import visible
@@ -61,7 +63,15 @@ def check_overrides(
         today=today,
         widening_allowed=widening_allowed,
         attached=attached,
+        prompt=lambda value, text: _prompt(kind, value, text),
     )
+
+
+def _prompt(kind: Kind, value: Any, text: str) -> str:
+    """What an agent reads of an item, without inputs filled in. Of an agent's file that is one section, of a directive's nothing
+    above its title."""
+    own = kind.load_prompt()
+    return own.prompt(value, text) if own is not None else unfilled(value)
 
 
 def findings(result: Effective) -> Iterator[tuple[Applied, Diagnostic]]:

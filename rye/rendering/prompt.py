@@ -53,6 +53,11 @@ def source_of(directive: Directive) -> PromptSource:
     return PromptSource(tuple(parts), directive.outputs)
 
 
+def unfilled(directive: Directive) -> str:
+    """Return what of a directive's text is in its prompt, with placeholders as written, and without returns."""
+    return "\n\n".join(part.text for part in source_of(directive).parts)
+
+
 def first_uses(source: PromptSource) -> dict[str, int]:
     """Return the line where each input is first needed: by a placeholder that is not optional and has no default."""
     texts = [(part.text, part.lines) for part in source.parts]

@@ -13,10 +13,13 @@ from rye.customization.effective_text import Effective, effective, reader
 from rye.customization.item_overrides import OverrideSource
 from rye.customization.losses import overlay_losses, override_losses
 from rye.customization.overlays import Overlay, StepOverride
+from rye.customization.recheck import check_overrides
 from rye.errors import RyeError
+from rye.items.identity import Identity
 from rye.items.location import Location
 from rye.items.reading import ReadOptions
 from tests.customization.override_text import directive
+from tests.scenes.directive_text import directive as directive_text
 
 HEAD = '---\nagent: sage\nbase-version: "1.0.0"\nlast-reviewed: "2026-01-01"\n---\n\n'
 SKILL = "---\nname: sage\ndescription: Says what is wise.\n{fields}---\n\n# Sage\n\n{body}"
@@ -97,6 +100,56 @@ class TestDirectives:
     def test_if_the_text_until_now_is_not_known_every_directive_counts(self) -> None:
         assert override_losses(None, judged(skill(RULES), NEVER)) == ()
         assert len(override_losses(None, judged(skill("Text.\n"), NEVER))) == 1
+
+
+AGENT = "---\nname: sage\nwhenToUse: Always\ntransitions:\n  onSuccess: complete\n---\n\n# Sage\n\n{}"
+AGENT = AGENT.format("## System Prompt\n\nYou judge.\n")
+CONSTRAINTS = "### Constraints\n\nBe kind.\n"
+DIRECTIVE_RULES = "## Rules\n\nKeep.\n\n"
+
+
+class TestWhatAgentsRead:
+    """A line that stays in the file, in a part that no agent reads, is lost like one that goes."""
+
+    @staticmethod
+    def lost(kind: str, before: str | None, after: str, said: str) -> list[str]:
+        """What a customization of the item ``acme/work/sage`` loses."""
+        file = OverrideSource("project", Path("sage.overrides.md"), "sage.overrides.md", HEAD + said)
+        identity = Identity(kind, "acme/work/sage" if kind == "directive" else "acme/sage")
+        old, new = (check_overrides(text, [file], identity) if text is not None else None for text in (before, after))
+        assert new is not None
+        return [loss.what for loss in override_losses(old, new)]
+
+    @pytest.mark.parametrize("apart", ["\n## Notes\n\n", "\n---\n\n"])
+    def test_an_agent_s_prompt_that_ends_before_it(self, apart: str) -> None:
+        never = directive("append", "### Constraints", "Never approve alone.")
+        before = f"{AGENT}\n{CONSTRAINTS}"
+        (what,) = self.lost("agent", before, f"{AGENT}{apart}{CONSTRAINTS}", never)
+        assert what.endswith("agents do not read")
+        assert self.lost("agent", before, f"{AGENT}\nJudge well.\n\n{CONSTRAINTS}", never) == []
+
+    def test_an_agent_s_first_section_of_that_name_that_is_no_prompt(self) -> None:
+        never = directive("append", "### Constraints", "Never approve alone.")
+        earlier = AGENT.replace("## System", f"## Notes\n\n{CONSTRAINTS}\n## System")
+        assert self.lost("agent", f"{AGENT}\n{CONSTRAINTS}", f"{earlier}\n{CONSTRAINTS}", never)
+
+    def test_a_directive_s_title_that_comes_below_it(self) -> None:
+        never = directive("append", "## Rules", "Never on Fridays.")
+        text = directive_text("work/sage")
+        before = text.replace("```xml", f"{DIRECTIVE_RULES}## Definition\n\n```xml", 1)
+        assert self.lost("directive", text + f"\n{DIRECTIVE_RULES}", before, never) == []
+        (what,) = self.lost("directive", before, DIRECTIVE_RULES + text, never)
+        assert what.endswith("agents do not read")
+
+    def test_an_item_that_is_new_here_loses_only_what_has_no_line_there(self) -> None:
+        text = f"{AGENT}\n## Notes\n\nBy hand.\n"
+        assert self.lost("agent", None, text, directive("append", "## Notes", "More."))
+        assert self.lost("agent", None, text, directive("append", "## System Prompt", "More.")) == []
+
+    def test_what_agents_never_read_is_not_lost(self) -> None:
+        text = f"{AGENT}\n## Notes\n\nBy hand.\n"
+        newer = text.replace("By hand", "By heart")
+        assert self.lost("agent", text, newer, directive("append", "## Notes", "More.")) == []
 
 
 class TestOverlays:
