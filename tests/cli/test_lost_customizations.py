@@ -159,6 +159,37 @@ class TestOrphaned:
         assert "customizations" in error["message"]
         user.ok("install", "--approve", "lost/work/ship@1.2.0")
 
+    @pytest.mark.parametrize("own", [False, True])
+    def test_a_pull_that_changes_the_lock_does_not_go_around_it(self, user: Person, own: bool) -> None:
+        """The row is then what rye.lock said before the command. The file on disk says what was installed."""
+        if own:  # no command fails for it later, as `rye ci` does for the project's
+            mine = Path(user.environment["RYE_USER_SPACE"], "overrides/lost/work/ship.overrides.md")
+            mine.parent.mkdir(parents=True)
+            user.path(".ai/overrides/lost/work/ship.overrides.md").rename(mine)
+        earlier = user.path("rye.lock").read_bytes()
+        user.ok("update", "lost/work/ship@1.2.0", "--approve", "lost/work/ship@1.2.0")
+        later = user.path("rye.lock").read_bytes()
+        user.path("rye.lock").write_bytes(earlier)
+        user.ok("install")  # what was without effect has it again
+        assert "Never send mail." in user.ok("render", "lost/work/ship").stdout
+        user.path("rye.lock").write_bytes(later)
+        before = state(user)
+        for words in (("install",), ("install", "--yes"), ("install", "--locked", "--yes")):
+            error = user.fails(*words, code=CODE)
+            assert "--approve directive:lost/work/ship@1.2.0" in error["hint"]
+            assert state(user) == before
+        assert user.run("ci", env={"RYE_TRUST_LOCK": "0"}).code == 1
+        assert state(user) == before
+        user.ok("install", "--approve", "lost/work/ship@1.2.0")
+        user.ok("install")
+
+    def test_a_pull_that_loses_nothing_asks_nothing(self, user: Person) -> None:
+        earlier = user.path("rye.lock").read_bytes()
+        user.ok("update", "lost/work/ship@1.1.0")
+        user.path("rye.lock").write_bytes(earlier)
+        user.ok("install")
+        assert "Never send mail." in user.ok("render", "lost/work/ship").stdout
+
     def test_removing_and_adding_the_item_does_not_go_around_it(self, user: Person) -> None:
         assert "ship.overrides.md" in user.ok("remove", "lost/work/ship").stderr
         user.fails("add", "lost/work/ship@1.2.0", "--yes", code=CODE)

@@ -3,7 +3,8 @@
 Compared are the text that is installed and the text that is about to be, each with the same overrides and overlays. What no
 longer says what it said is asked about, as a wider right is (:mod:`rye.customization.losses` says when). If the installed
 text is not known, every customization counts as one that had an effect: also for an item that is new here, so that removing
-and adding an item loses nothing silently.
+and adding an item loses nothing silently. What is installed is what the files on disk say: a pull that changes rye.lock does not
+make the next installation a first one.
 
 A formula's overlay is for its resolved steps, so a change of a formula that it extends or expands counts as well.
 """
@@ -11,6 +12,7 @@ A formula's overlay is for its resolved steps, so a change of a formula that it 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.consent.ask import Ask
-from rye.customization.effective_files import Tree, tree_of_row
+from rye.customization.effective_files import Tree, TreeFile, changed_paths, tree_of_row
 from rye.customization.effective_text import Effective
 from rye.customization.losses import Loss, overlay_losses, override_losses
 from rye.customization.overlay_files import in_force
@@ -27,6 +29,7 @@ from rye.customization.places import OVERLAY_SUFFIX, rye_places
 from rye.customization.recheck import check_overrides, findings, overrides_of
 from rye.errors import RyeError
 from rye.installation.plan import ItemChange, Plan
+from rye.items.attached import attached_files
 from rye.items.formula.model import Formula
 from rye.items.formula.resolution import resolve
 from rye.items.identity import Identity, Reference, is_segment
@@ -80,7 +83,7 @@ def _ask(identity: Identity, loss: Loss) -> Ask:
 def fit(session: InstallSession, prepared: Prepared) -> Fit:
     """Compare the customizations in force with what is about to be installed. Raises RyeError for an overlay that cannot be read,
     and for more files than the limit."""
-    changed = [change for change in prepared.plan.changes if change.new is not None and _is_new(change)]
+    changed = [change for change in prepared.plan.changes if change.new is not None and _is_new(session, change)]
     losses: dict[Identity, tuple[Loss, ...]] = {}
     notes: list[str] = []
     for change in changed:
@@ -95,22 +98,49 @@ def fit(session: InstallSession, prepared: Prepared) -> Fit:
     return Fit(losses, tuple(notes))
 
 
-def _is_new(change: ItemChange) -> bool:
+def _is_new(session: InstallSession, change: ItemChange) -> bool:
     """Whether its text may differ from the installed one. What ``rye lock`` chose was never installed."""
-    return change.action != "keep" or (change.old is not None and change.old.approved.is_pending)
+    was = change.old
+    if change.action != "keep" or was is None:
+        return True
+    return was.approved.is_pending or _earlier_files(session, was) is not None
 
 
-def _installed(session: InstallSession, row: LockedItem | None) -> bytes | None:
-    """The item's signed file as installed; None if it is not known."""
+class _Files(Struct, frozen=True):
+    """An item's files before the change."""
+
+    data: bytes
+    tree: Tree
+
+
+def _installed(session: InstallSession, row: LockedItem | None) -> _Files | None:
+    """The item as installed; None if it is not known."""
     if row is None:
         return None
+    earlier = _earlier_files(session, row)
+    if earlier is not None or row.approved.is_pending:
+        return earlier
+    data = installed_file(session.context.home, session.before.project.root / item_path(row), row)
+    return _Files(data, tree_of_row(row)) if data is not None else None
+
+
+def _earlier_files(session: InstallSession, row: LockedItem) -> _Files | None:
+    """The item's files on disk, if they are those of another release than rye.lock says: one that was installed before ``rye
+    lock`` or a pull wrote this row. Edits of a person were refused before. None for a build server that takes over rye.lock as it
+    is, and where edits are to be discarded."""
+    request = session.request
+    if request.discard_local_edits or (request.lock_use == "frozen" and session.agreement.trusts_lock):
+        return None
     path = session.before.project.root / item_path(row)
-    if row.approved.is_pending:  # rye.lock says what is to be installed; the file is still the earlier one
-        try:
-            return read_bytes(path, CONTENT.item_bytes)
-        except RyeError:
-            return None
-    return installed_file(session.context.home, path, row)
+    try:
+        data = read_bytes(path, CONTENT.item_bytes)
+    except RyeError:
+        return None
+    tree = tree_of_row(row)
+    if row.attached or KINDS[row.kind].main_file is not None:
+        tree = {file.path: TreeFile(file.sha256, file.executable) for file in attached_files(path)[0]}
+    is_same = sha256(data).hexdigest() == row.sha256 and not changed_paths(tree, tree_of_row(row))
+    return _Files(data, tree) if row.approved.is_pending or not is_same else None
 
 
 # -- overrides ---------------------------------------------------------------------------------------------------------
@@ -145,9 +175,8 @@ def _of_overrides(
         )
 
     after = judged(item.data, item.locked, tree_of_row(item.locked, item.attached))
-    data = _installed(session, change.old)
-    old = change.old
-    before = judged(data, old, tree_of_row(old)) if data is not None and old is not None else None
+    old, installed = change.old, _installed(session, change.old)
+    before = judged(installed.data, old, installed.tree) if installed is not None and old is not None else None
     losses = override_losses(before, after)
     told = {(loss.shown, loss.line) for loss in losses}
     strict = session.request.strict_overrides
@@ -241,7 +270,9 @@ def _of_overlays(
     formulas = {identity for identity in changed if identity.kind == "formula"}
     if not names or not formulas:
         return
-    old = {row.identity: _installed(session, row) for row in session.before.lock.items if row.kind == "formula"}
+    formulas_before = (row for row in session.before.lock.items if row.kind == "formula")
+    found = {row.identity: _installed(session, row) for row in formulas_before}
+    old = {identity: files.data if files is not None else None for identity, files in found.items()}
     before = _Texts(session, session.before.lock.items, old)
     after = _Texts(session, prepared.rows, {identity: item.data for identity, item in prepared.items.items()})
     for path in sorted(_formula_files(session, after, names)):
