@@ -8,7 +8,8 @@ leaves the text unchanged, if any of these is true:
 * the result no longer conforms: it does not parse, or has an error that the text before did not have (a hidden code point
   is such an error);
 * it would rename the item: an override changes what an item says, never which item it is;
-* it would widen what the item may do or use, or add a hook, and no policy allows that.
+* it would widen what the item may do or use, or add a hook, beyond what its author signed or an earlier file left of that, and
+  no policy allows it.
 
 These are pure functions: the caller finds the files, reads the policies and passes the date.
 
@@ -170,8 +171,7 @@ def effective(
             found += _new_errors(reading, merged, places, source.shown)
             found += _renamed(original, merged)
             if not widening_allowed and merged is not reading:
-                found += widenings(original.metadata, merged.metadata)
-                found += more_to_use(original.value, merged.value)
+                found += _wider(original, reading, merged, [file.source.shown for file in applied if not file.refused])
             if not has_errors(found):
                 text, reading, origins = result.output, merged, places
         applied.append(Applied(source, result, tuple(found)))
@@ -186,6 +186,19 @@ def effective(
         base_tree=attached or {},
         tree=tree,
     )
+
+
+def _wider(
+    original: Reading[object], before: Reading[object], merged: Reading[object], earlier: Sequence[str]
+) -> list[Diagnostic]:
+    """What ``merged`` may do, use or cost beyond the item as published, or else beyond what the ``earlier`` files left of it: a
+    project takes back nothing that its user took away."""
+    wider = [*widenings(original.metadata, merged.metadata), *more_to_use(original.value, merged.value)]
+    if wider or before is original:
+        return wider
+    undone = f"It would undo what {' and '.join(map(visible, earlier))} says. "
+    again = [*widenings(before.metadata, merged.metadata), *more_to_use(before.value, merged.value)]
+    return [replace(finding, message=f"{undone}{finding.message}") for finding in again]
 
 
 def _renamed(original: Reading[object], merged: Reading[object]) -> list[Diagnostic]:

@@ -247,6 +247,23 @@ def test_the_least_of_limits_and_cost_counts() -> None:
     assert more_to_use(value_of(base), value_of(LIMITED))
 
 
+def test_the_second_file_takes_back_nothing_that_the_first_took_away() -> None:
+    """A colleague's change of the project gives an agent nothing that its user withheld, though its author signed that."""
+    fields = "name: sage\nwhenToUse: Always\ntools:\n  allowed: [Read, Bash]\ntransitions:\n  onSuccess: complete"
+    base = f"---\n{fields}\n---\n\n# Sage\n\n## System Prompt\n\nYou judge.\n"
+    read = reader(Location("agent", "sage", ""), "sage.md", ReadOptions())
+    narrow = source(HEAD + directive("frontmatter-set", None, "\n  allowed: [Read]", key="tools"), "user")
+    wide = source(HEAD + directive("frontmatter-set", None, "\n  allowed: [Read, Bash]", key="tools"))
+    result = effective(base, (narrow, wide), read, name="sage")
+    (refused,) = result.refused
+    assert refused.source == wide
+    (error,) = (finding for finding in refused.diagnostics if finding.severity == "error")
+    assert error.message.startswith("It would undo what user.overrides.md says. It would widen which tools")
+    assert "Bash" not in result.text
+    assert effective(base, (wide,), read, name="sage").refused == ()
+    assert effective(base, (narrow, wide), read, name="sage", widening_allowed=True).refused == ()
+
+
 def test_an_agent_s_limits_and_model_are_rights() -> None:
     def agent(limits: dict[str, int], provider: dict[str, str]) -> Agent:
         return Agent(
