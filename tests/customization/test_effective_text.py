@@ -247,6 +247,40 @@ def test_the_least_of_limits_and_cost_counts() -> None:
     assert more_to_use(value_of(base), value_of(LIMITED))
 
 
+OBEYED = "---\nname: sage\ndescription: Says what is wise.\n{}---\n\n# Sage\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("", "", ""),
+        ("model: small", "model: small", ""),
+        ("", "model: large", "change the model's id from none to large"),
+        ("model: small", "", "change the model's id from small to none"),
+        ("effort: low", "effort: max", "change the model's effort from low to max"),
+        ("disable-model-invocation: true", "", "lift the restriction disable-model-invocation"),
+        (
+            "disable-model-invocation: true",
+            "disable-model-invocation: false",
+            "lift the restriction disable-model-invocation",
+        ),
+        ("disable-model-invocation: false", "", ""),
+        ("", "disable-model-invocation: true", ""),
+        ("disallowed-tools: Bash", "disallowed-tools: Read", "lift the restriction disallowed-tools"),
+        ("context: fork", "", "lift the restriction context"),
+        ("context: fork\nagent: Explore", "context: fork\nagent: general-purpose", "lift the restriction agent"),
+        ("", "argument-hint: a file", ""),
+    ],
+)
+def test_what_agent_programs_obey_in_a_skill_is_a_right(old: str, new: str, said: str) -> None:
+    """The format of skills has no such keys. Programs obey them all the same, and a deployed skill keeps them."""
+    read = reader(Location("skill", "sage", ""), "SKILL.md", ReadOptions())
+    base, changed = (read(OBEYED.format(f"{field}\n" if field else "")).value for field in (old, new))
+    assert base is not None
+    assert changed is not None
+    assert [one.message for one in more_to_use(base, changed)] == ([f"It would {said}."] if said else [])
+
+
 def test_the_second_file_takes_back_nothing_that_the_first_took_away() -> None:
     """A colleague's change of the project gives an agent nothing that its user withheld, though its author signed that."""
     fields = "name: sage\nwhenToUse: Always\ntools:\n  allowed: [Read, Bash]\ntransitions:\n  onSuccess: complete"

@@ -47,6 +47,11 @@ _NAME_CHARACTERS, _DESCRIPTION_CHARACTERS, _COMPATIBILITY_CHARACTERS = 64, 1024,
 _ADVISED_LINES = 500
 _FOLDER_WORDS = ("{baseDir}", "${CLAUDE_SKILL_DIR}", "${CLAUDE_PLUGIN_ROOT}")
 """Placeholders that agent programs replace with the skill's folder."""
+_MODEL_CHOICE = {"model": "id", "effort": "effort"}
+"""Agent programs' own keys that choose the model, and what an agent's and a directive's choice calls the same."""
+_RESTRICTIONS = ("disable-model-invocation", "disallowed-tools", "context", "agent")
+"""Agent programs' own keys that restrict: who starts the skill, with which tools, and which agent works on it apart."""
+_UNRESTRICTED = ("", "false", "no", "off")
 _TOOL = re.compile(r"(?:[^\s(),]|\([^()\n]*\))+")
 
 
@@ -63,6 +68,10 @@ class Skill(Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any] = field(default_factory=dict)
     links: tuple[str, ...] = ()
     """The targets of relative links in the body, as paths from the skill's folder."""
+    model_choice: dict[str, str] = field(default_factory=dict)
+    """Which model an agent program takes, and its effort: by keys that the format does not have, and that programs obey."""
+    restrictions: dict[str, str] = field(default_factory=dict)
+    """What keeps an agent program from using it, or keeps it from using something, by key: likewise."""
 
 
 class _SkillChecks(YamlFindings):
@@ -138,6 +147,12 @@ def read(source: Source, options: ReadOptions) -> Reading[Skill]:
         version=version,
         metadata=metadata,
         links=tuple(wanted),
+        model_choice={_MODEL_CHOICE[key]: _written(data[key]) for key in _MODEL_CHOICE if key in data},
+        restrictions={
+            key: _written(data[key])
+            for key in _RESTRICTIONS
+            if key in data and _written(data[key]).casefold() not in _UNRESTRICTED
+        },
     )
     described = Metadata(
         name=name,
@@ -150,6 +165,11 @@ def read(source: Source, options: ReadOptions) -> Reading[Skill]:
         runs=(*frontmatter_runs(data), *inline_runs(source.text, "SKILL.md")),
     )
     return Reading(skill, described, in_order(checks.found))
+
+
+def _written(value: Any) -> str:
+    """A frontmatter value of any form as one text, to compare."""
+    return value.strip() if isinstance(value, str) else repr(value)
 
 
 def _name(data: dict[str, Any], source: Source, options: ReadOptions, checks: _SkillChecks) -> str | None:
