@@ -13,8 +13,8 @@ not against the clock. :func:`drift` compares a result with a file.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import date
-from difflib import unified_diff
 from typing import Literal
 
 from msgspec import Struct
@@ -32,6 +32,7 @@ from rye.customization.override_file import (
 from rye.customization.provenance import LineOrigin, consecutive
 from rye.errors import RyeError
 from rye.limits import CONTENT, OVERRIDES
+from rye.permissions.comparing import unified_lines
 from rye.text.diagnostics import Diagnostic, Severity, has_errors, in_order
 from rye.text.display import visible
 from rye.text.frontmatter import frontmatter_end
@@ -481,5 +482,11 @@ def drift(merged: str, actual: str, *, merged_name: str = "merged", actual_name:
             lines.pop()
     return "".join(
         line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
-        for line in unified_diff(before, after, actual_name, merged_name)
+        for line in _with_breaks(unified_lines(before, after, actual_name, merged_name))
     )
+
+
+def _with_breaks(lines: Sequence[str]) -> Iterator[str]:
+    """The lines of a unified diff whose texts have line breaks: the lines that say where they are get them as well."""
+    for number, line in enumerate(lines):
+        yield f"{line}\n" if number < 2 or line.startswith("@@") else line

@@ -111,9 +111,12 @@ def _without_signatures(old: str, new: str) -> tuple[str, str]:
 def unified(old: str, new: str, old_label: str, new_label: str) -> tuple[str, ...]:
     """Return a unified diff of two texts, as lines without line breaks. Its cost is bounded: for texts that are hard to
     compare, the diff may be longer than necessary."""
-    if old == new:
-        return ()
-    before, after = old.split("\n"), new.split("\n")
+    return () if old == new else unified_lines(old.split("\n"), new.split("\n"), old_label, new_label)
+
+
+def unified_lines(before: Sequence[str], after: Sequence[str], old_label: str, new_label: str) -> tuple[str, ...]:
+    """The same for lines that may have their line breaks, which then stay. The first two lines name both sides, also if nothing
+    differs."""
     found = [f"--- {old_label}", f"+++ {new_label}"]
     for hunk in hunks(matches(before, after), len(before), len(after), _CONTEXT):
         found.append(f"@@ -{_span(hunk.old)} +{_span(hunk.new)} @@")

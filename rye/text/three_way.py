@@ -1,13 +1,14 @@
 """A three-way merge of texts by lines, with git's conflict markers where both sides changed the same lines. Pure.
 
-Lines that only one side changed are taken from it; where both made the same change, it is taken once.
+Lines that only one side changed are taken from it; where both made the same change, it is taken once. The cost is bounded: in
+texts that are hard to compare, more may be in conflict than necessary, and nothing is lost.
 """
 
 from __future__ import annotations
 
-from difflib import SequenceMatcher
-
 from msgspec import Struct
+
+from rye.text.matching_lines import matches
 
 OURS, MIDDLE, THEIRS = "<" * 7, "=" * 7, ">" * 7
 
@@ -57,8 +58,7 @@ def _common(old: list[str], mine: list[str], other: list[str]) -> list[tuple[int
 
 def _matching(old: list[str], new: list[str]) -> dict[int, int]:
     """Which line of ``new`` each unchanged line of ``old`` is."""
-    blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
-    return {block.a + step: block.b + step for block in blocks for step in range(block.size)}
+    return {match.old + step: match.new + step for match in matches(old, new) for step in range(match.length)}
 
 
 def _piece(old: list[str], mine: list[str], other: list[str], our_name: str, their_name: str) -> tuple[list[str], bool]:
