@@ -24,11 +24,15 @@ class EffectiveDiff(Struct, frozen=True):
         return {"diff": self.diff, "overrides": list(self.files), "refused": list(self.refused)}
 
 
-def effective_diff(result: Effective, name: str) -> EffectiveDiff:
-    """The changes that overrides make to the item ``name``."""
-    diff = drift(result.text, result.base, merged_name=f"{name} (effective)", actual_name=f"{name} (published)")
+def effective_diff(result: Effective, name: str, until_now: Effective | None = None) -> EffectiveDiff:
+    """The changes that overrides make to the item ``name``. ``until_now``: the effect of those that are in force already, which
+    the others may undo; None: compare with the item as published."""
+    base, tree, called = result.base, result.base_tree, "published"
+    if until_now is not None:
+        base, tree, called = until_now.text, until_now.tree, "with your own overrides"
+    diff = drift(result.text, base, merged_name=f"{name} (effective)", actual_name=f"{name} ({called})")
     return EffectiveDiff(
-        (diff or "") + files_diff(result.base_tree, result.tree, name),
+        (diff or "") + files_diff(tree, result.tree, name),
         tuple(file.source.shown for file in result.files if not file.refused),
         tuple(file.source.shown for file in result.refused),
     )

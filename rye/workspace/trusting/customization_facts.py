@@ -17,7 +17,7 @@ from rye.customization.effective_diff import effective_diff
 from rye.customization.effective_files import Tree, TreeFile, runs_brought, tree_of_row
 from rye.customization.effective_text import Applied, Effective, effective, reader, unsigned
 from rye.customization.item_overrides import CONTENT_SUFFIX, FILES_SUFFIX, OverrideSource, entry_sources, source_at
-from rye.customization.places import Folder, rye_places
+from rye.customization.places import OVERLAY_SUFFIX, Folder, rye_places
 from rye.customization.provenance import Origin, file_lines, origin_of
 from rye.errors import RyeError
 from rye.items.attached import attached_files
@@ -144,13 +144,15 @@ def shown_changes(
     home: Home, project: Project, manifest: Manifest, item: CustomizedItem, files: PublishedFiles | None
 ) -> dict[str, ShownChange]:
     """What each of an item's customizations changes, by its file: of overrides the difference that they make together, under the
-    first; of others the text that they add. ``files``: the item's own; None leaves out overrides of the text."""
+    first; of others the text that they add. What it does to the user's own customizations, which are in force already, is a part
+    of that. ``files``: the item's own; None leaves out overrides of the text."""
     changes: dict[str, ShownChange] = {}
     name = item.entry.location.name
     overrides = [one.shown for one in item.changes if one.sort == "override"]
     result = effective_change(home, project, manifest, item, files) if overrides and files is not None else None
-    if result is not None:
-        diff = effective_diff(result, item.entry.id).diff
+    if result is not None and files is not None:
+        until_now = effective_change(home, project, manifest, item, files, only_own=True)
+        diff = effective_diff(result, item.entry.id, until_now).diff
         lines = tuple(diff.removesuffix("\n").split("\n")) if diff else ()
         changes[overrides[0]] = ShownChange(lines, f"rye diff {item.name} --effective")
         for file in result.files:
@@ -160,11 +162,23 @@ def shown_changes(
         if one.sort != "override":
             for own in _texts(project, one).values():
                 command = f"rye {'overlay' if one.sort == 'overlay' else 'role'} show {name}"
-                changes[one.shown] = _whole(own, command)
+                hidden = _hidden_overlay(home, project, name) if one.sort == "overlay" else ()
+                changes[one.shown] = replace(change := _whole(own, command), lines=(*hidden, *change.lines))
         elif result is None and one.shown.endswith(FILES_SUFFIX):
             text = "\n".join(f"{path}\n{text}" for path, text in _texts(project, one).items())
             changes[one.shown] = _whole(text, f"rye override show {item.name}")
     return changes
+
+
+def _hidden_overlay(home: Home, project: Project, name: str) -> tuple[str, ...]:
+    """The lines of the user's own overlay of a formula, which the project's replaces; none if there is none."""
+    places = rye_places(home, project)
+    folder = places.of(places.overlays, "user")
+    try:
+        text = folder.text(folder.file(name, OVERLAY_SUFFIX)) if folder is not None else None
+    except RyeError:  # what cannot be read has no effect
+        text = None
+    return tuple(f"-{line}" for line in text.removesuffix("\n").split("\n")) if text else ()
 
 
 def _said(source: OverrideSource) -> str:
@@ -189,15 +203,26 @@ def _shown(project: Project, item: CustomizedItem) -> str:
 
 
 def effective_change(
-    home: Home, project: Project, manifest: Manifest, item: CustomizedItem, files: PublishedFiles
+    home: Home,
+    project: Project,
+    manifest: Manifest,
+    item: CustomizedItem,
+    files: PublishedFiles,
+    *,
+    only_own: bool = False,
 ) -> Effective | None:
-    """The effect of an item's overrides on its files; None if they cannot be read, and then have none."""
+    """The effect of an item's overrides on its files; None if they cannot be read, and then have none. ``only_own``: of those in
+    the user's own space; None if there are none."""
     shown, location, text = _shown(project, item), item.entry.location, _text_of(files)
     base = unsigned(text, location, item.entry.path.name)
     try:
         sources = entry_sources(home, rye_places(home, project), item.entry, project, manifest.namespace)
     except RyeError:
         return None
+    if only_own:
+        sources = tuple(source for source in sources if source.level == "user")
+        if not sources:
+            return None
     for source in sources:
         for one in item.changes:
             if source.shown == one.shown:
