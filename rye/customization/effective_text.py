@@ -241,9 +241,9 @@ _ALLOWED = "Only rye.toml and your own policy.toml together allow this: allow-ov
 
 
 def more_to_use(base: object, effective: object) -> tuple[Diagnostic, ...]:
-    """One error for each limit of an item's value that is higher than in ``base`` or gone, for each restriction that is different
-    or gone, and for each choice of a model that is new or different. A choice that is gone leaves the default of who runs it,
-    which is another choice."""
+    """One error for each limit of an item's value that is higher than in ``base`` or gone, for each restriction that is gone or
+    lacks one of its words, and for each choice of a model that is new or different. A choice that is gone leaves the default of
+    who runs it, which is another choice."""
     diagnostics: list[Diagnostic] = []
     old, new = _of(base, "maximums"), _of(effective, "maximums")
     for name, least in old.items():
@@ -253,8 +253,8 @@ def more_to_use(base: object, effective: object) -> tuple[Diagnostic, ...]:
             message = f"It would {verb} the limit on {visible(name)} {now}."
             diagnostics.append(Diagnostic("error", "override-widens", message, hint=_ALLOWED))
     kept = _of(effective, "restrictions")
-    for name, value in _of(base, "restrictions").items():
-        if kept.get(name) != value:
+    for name, words in _of(base, "restrictions").items():
+        if not words <= kept.get(name, frozenset()):
             message = f"It would lift the restriction {visible(name)}."
             diagnostics.append(Diagnostic("error", "override-widens", message, hint=_ALLOWED))
     chosen, wanted = _of(base, "model_choice"), _of(effective, "model_choice")

@@ -49,7 +49,8 @@ _FOLDER_WORDS = ("{baseDir}", "${CLAUDE_SKILL_DIR}", "${CLAUDE_PLUGIN_ROOT}")
 """Placeholders that agent programs replace with the skill's folder."""
 _MODEL_CHOICE = {"model": "id", "effort": "effort"}
 """Agent programs' own keys that choose the model, and what an agent's and a directive's choice calls the same."""
-_RESTRICTIONS = ("disable-model-invocation", "disallowed-tools", "context", "agent")
+_REFUSED_TOOLS = "disallowed-tools"
+_RESTRICTIONS = ("disable-model-invocation", _REFUSED_TOOLS, "context", "agent")
 """Agent programs' own keys that restrict: who starts the skill, with which tools, and which agent works on it apart."""
 _UNRESTRICTED = ("", "false", "no", "off")
 _TOOL = re.compile(r"(?:[^\s(),]|\([^()\n]*\))+")
@@ -70,8 +71,9 @@ class Skill(Struct, frozen=True, kw_only=True):
     """The targets of relative links in the body, as paths from the skill's folder."""
     model_choice: dict[str, str] = field(default_factory=dict)
     """Which model an agent program takes, and its effort: by keys that the format does not have, and that programs obey."""
-    restrictions: dict[str, str] = field(default_factory=dict)
-    """What keeps an agent program from using it, or keeps it from using something, by key: likewise."""
+    restrictions: dict[str, frozenset[str]] = field(default_factory=dict)
+    """What keeps an agent program from using it, or keeps it from using something, by key: likewise. The words of a value; more
+    of them restrict more."""
 
 
 class _SkillChecks(YamlFindings):
@@ -149,7 +151,7 @@ def read(source: Source, options: ReadOptions) -> Reading[Skill]:
         links=tuple(wanted),
         model_choice={_MODEL_CHOICE[key]: _written(data[key]) for key in _MODEL_CHOICE if key in data},
         restrictions={
-            key: _written(data[key])
+            key: _restricting(key, data[key])
             for key in _RESTRICTIONS
             if key in data and _written(data[key]).casefold() not in _UNRESTRICTED
         },
@@ -170,6 +172,14 @@ def read(source: Source, options: ReadOptions) -> Reading[Skill]:
 def _written(value: Any) -> str:
     """A frontmatter value of any form as one text, to compare."""
     return value.strip() if isinstance(value, str) else repr(value)
+
+
+def _restricting(key: str, value: Any) -> frozenset[str]:
+    """The words of a restriction: each tool of a list of tools, or else the value."""
+    if key != _REFUSED_TOOLS:
+        return frozenset((_written(value),))
+    entries = value if isinstance(value, list) else [value]
+    return frozenset(tool for entry in entries for tool in _TOOL.findall(_written(entry)))
 
 
 def _name(data: dict[str, Any], source: Source, options: ReadOptions, checks: _SkillChecks) -> str | None:
