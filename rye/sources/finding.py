@@ -54,13 +54,17 @@ AGENTS = "agents"
 """The name of a folder with one Markdown file per agent, in a plugin or as a whole source."""
 _MAIN = "SKILL.md"
 _OTHERS = {
-    "chat modes": re.compile(r"\.chatmode\.md$"),
-    "prompts and commands": re.compile(r"\.prompt\.md$|(?:^|/)commands/(?:[^/]+/)*[^/]+\.(?:md|toml)$"),
-    "instructions": re.compile(r"\.instructions\.md$|(?:^|/)\.cursor/rules/[^/]+$"),
-    "settings of hooks": re.compile(r"(?:^|/)hooks/(?:[^/]+/)?hooks\.json$|(?:^|/)\.github/hooks/[^/]+\.json$"),
-    "settings of MCP servers": re.compile(r"(?:^|/)(?:\.mcp|\.?vscode/mcp|\.cursor/mcp)\.json$"),
+    ("chat mode", "chat modes"): re.compile(r"\.chatmode\.md$"),
+    ("prompt or command", "prompts and commands"): re.compile(
+        r"\.prompt\.md$|(?:^|/)commands/(?:[^/]+/)*[^/]+\.(?:md|toml)$"
+    ),
+    ("file of instructions", "files of instructions"): re.compile(r"\.instructions\.md$|(?:^|/)\.cursor/rules/[^/]+$"),
+    ("file of hooks", "files of hooks"): re.compile(
+        r"(?:^|/)hooks/(?:[^/]+/)?hooks\.json$|(?:^|/)\.github/hooks/[^/]+\.json$"
+    ),
+    ("file of MCP servers", "files of MCP servers"): re.compile(r"(?:^|/)(?:\.mcp|\.?vscode/mcp|\.cursor/mcp)\.json$"),
 }
-"""What programs read, by the words for it: the files that are counted."""
+"""What programs read, by the words for one and for several: the files that are counted."""
 _FRONTMATTER = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 _NAME = re.compile(r"^name:[ \t]+(?:\"([^\"\\\n]*)\"|'([^'\n]*)'|([^\"'#\n]+?))[ \t]*(?:[ \t]#.*)?$", re.MULTILINE)
 _TOML_NAME = re.compile(r"^name[ \t]*=[ \t]*(?:\"([^\"\\\n]*)\"|'([^'\n]*)')[ \t]*$", re.MULTILINE)
@@ -348,7 +352,7 @@ class _Search:
                 f"which the {IGNORE_FILE} of its skill leaves out"
             )
         if any(counts.values()):
-            listed = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+            listed = ", ".join(f"{count} {what[count > 1]}" for what, count in counts.items() if count)
             self.notes.append(f"not installed, since Rye has no kind for them: {listed}")
 
     def summaries(self) -> list[str]:

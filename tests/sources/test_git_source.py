@@ -196,9 +196,20 @@ def test_what_rye_has_no_kind_for_is_counted(server: GitServer, person: Person) 
     )
     said = person.ok("add", f"git+{server.url('prompts')}", "--all", "-y").stderr
     assert (
-        "not installed, since Rye has no kind for them: 1 chat modes, 2 prompts and commands, "
-        "1 instructions, 1 settings of hooks, 1 settings of MCP servers"
+        "not installed, since Rye has no kind for them: 1 chat mode, 2 prompts and commands, "
+        "1 file of instructions, 1 file of hooks, 1 file of MCP servers"
     ) in said
+
+
+def test_who_names_an_item_is_told_what_else_there_is_only_if_it_is_not_there(
+    server: GitServer, person: Person
+) -> None:
+    server.repository("kit").commit({"a/SKILL.md": skill("a"), "b/SKILL.md": skill("c"), "hooks/hooks.json": "{}"})
+    named = person.ok("add", f"git+{server.url('kit')}", "a", "-y").stderr
+    assert "1 file of hooks" not in named
+    assert "is called c" not in named
+    missed = person.run("add", f"git+{server.url('kit')}", "b", "-y").stderr
+    assert "the skill in b is called c, as its SKILL.md says" in missed
 
 
 def test_ci_in_a_clone_needs_no_network_when_the_cache_has_the_commit(

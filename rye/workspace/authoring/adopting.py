@@ -117,13 +117,17 @@ def adopt_skills(context: Context, request: AdoptRequest) -> Iterator[AdoptedSki
     if version_problem(request.version) is not None:
         raise UsageError("bad-version", f"{request.version!r} is not a version.", "Write X.Y.Z, such as 0.1.0.")
     folders = _skills(request.folder)
-    origins = {} if request.in_place else _origins([path for path, _ in folders], request.folder.path)
-    found = [_look(path, shown, request, origins.get(path)) for path, shown in folders]
     skills = None
     if not request.in_place:
         project = require_project(context.cwd)
         skills = project.ai / "skills"
         refuse_links(project.root, skills)
+    origins = {} if request.in_place else _origins([path for path, _ in folders], request.folder.path)
+    found = []
+    with context.progress("reading the skills", len(folders)) as advance:
+        for path, shown in folders:
+            found.append(_look(path, shown, request, origins.get(path)))
+            advance()
     taken: dict[str, str] = {}
     for skill in found:
         yield _adopted(context.cwd, request, skill, skills, taken, origins.get(skill.folder))

@@ -103,10 +103,10 @@ def add_from_source(
             with context.progress("fetching the source"):
                 opened = sources.book.open(declared.name)
             if wanted.listing:
-                return list_items(opened, wanted.word, wanted.items, whole=True)
+                return list_items(context, opened, wanted.word, wanted.items, whole=True)
             chosen = _chosen(context, opened, wanted)
             if chosen is None:
-                return list_items(opened, wanted.word, (), whole=False)
+                return list_items(context, opened, wanted.word, (), whole=False)
             tell_of_new(session)
             _tell_converted(context, opened, chosen)
 
@@ -233,11 +233,15 @@ def _with(
 
 
 def _chosen(context: Context, opened: OpenSource, wanted: SourceRequest) -> list[FoundItem] | None:
-    """The named items, all usable ones, or the only one; None if a person has to choose."""
-    for note in opened.inventory.notes:
-        context.tell(f"{opened.source.origin}: {note}")
+    """The named items, all usable ones, or the only one; None if a person has to choose. What else is there is told to those
+    who did not name all they want, or named what is not there."""
     if wanted.items:
-        return [_one(opened, item) for item in dict.fromkeys(wanted.items)]
+        try:
+            return [_one(opened, item) for item in dict.fromkeys(wanted.items)]
+        except RyeError:
+            _tell_notes(context, opened)
+            raise
+    _tell_notes(context, opened)
     judged = opened.judge(opened.inventory.items)
     usable = [found for found in opened.inventory.items if not isinstance(judged[(found.kind, found.local_id)], str)]
     refused = [found for found in opened.inventory.items if found not in usable]
@@ -258,6 +262,12 @@ def _chosen(context: Context, opened: OpenSource, wanted: SourceRequest) -> list
     if context.assume_yes:
         raise _choose(opened, usable)
     return None
+
+
+def _tell_notes(context: Context, opened: OpenSource) -> None:
+    """Tell what else the source has, and what is called otherwise."""
+    for note in opened.inventory.notes:
+        context.tell(f"{opened.source.origin}: {note}")
 
 
 def _tell_converted(context: Context, opened: OpenSource, chosen: Sequence[FoundItem]) -> None:

@@ -16,6 +16,7 @@ from rye.limits import SOURCES
 from rye.sources.finding import FoundItem
 from rye.sources.item import Judged
 from rye.sources.opening import OpenSource
+from rye.workspace.context import Context
 
 
 class ListedItem(Struct, frozen=True, kw_only=True):
@@ -83,7 +84,7 @@ class SourceList(Struct, frozen=True, kw_only=True):
         }
 
 
-def list_items(opened: OpenSource, given: str, words: Sequence[str], *, whole: bool) -> SourceList:
+def list_items(context: Context, opened: OpenSource, given: str, words: Sequence[str], *, whole: bool) -> SourceList:
     """Read all items of a source. ``words``: show only what has all of them; ``whole``: see :attr:`SourceList.whole`."""
     judged = opened.judge(opened.inventory.items)
     usable = [
@@ -93,7 +94,11 @@ def list_items(opened: OpenSource, given: str, words: Sequence[str], *, whole: b
     ]
     matching = [one for one in usable if _matches(*one, words)]
     searched = len(matching) if whole else SOURCES.listed_items
-    items = [_listed(*one, search=number < searched) for number, one in enumerate(matching)]
+    items: list[ListedItem] = []
+    with context.progress("reading the texts", len(matching)) as advance:
+        for number, one in enumerate(matching):
+            items.append(_listed(*one, search=number < searched))
+            advance()
     return SourceList(
         source=opened.source.spec,
         given=given,

@@ -85,8 +85,9 @@ def facts_report(context: Context, arguments: Sequence[str], against: str | None
     """
     results: list[ItemFacts] = []
     unread: list[UnreadItem] = []
-    for argument in arguments:
-        _of_argument(context, argument, results, unread)
+    with context.progress("reading the texts"):
+        for argument in arguments:
+            _of_argument(context, argument, results, unread)
     if unread and (not results or against is not None):
         raise unread[0].error
     if against is None:
