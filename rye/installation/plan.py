@@ -102,6 +102,11 @@ class ItemChange(Struct, frozen=True, kw_only=True):
         return self.old is not None and self.new is not None and self.old.forced != self.new.forced
 
     @property
+    def is_first(self) -> bool:
+        """Whether no version of it was ever approved, so that nothing of it is newer than the rest."""
+        return self.old is None or self.old.approved.is_nothing
+
+    @property
     def label(self) -> str:
         """``kind:id@version``, as an approval names it."""
         item = self.new or self.old
@@ -354,7 +359,7 @@ def gather_mentions(changes: Iterable[ItemChange], *, only_new: bool = False) ->
     ``only_new``: without those that need no consent."""
     gathered: dict[tuple[bool, str, str], list[tuple[ItemChange, Mention]]] = {}
     for change in changes:
-        if change.action != "keep" or change.of("fact"):
+        if change.is_shown or change.of("fact"):
             for mention in change.of("fact") if only_new else change.mentions:
                 key = (mention.is_alarm, mention.fact, _bare(mention.value))
                 gathered.setdefault(key, []).append((change, mention))

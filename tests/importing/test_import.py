@@ -617,3 +617,22 @@ class TestTogether:
         assert result.code == 1
         assert person.path("rye.toml").read_text() == text
         assert not person.path("rye.lock").exists()
+
+
+def test_what_was_imported_is_shown_as_what_is_new_here(person: Person) -> None:
+    person.write(
+        ".claude/skills/pdf/SKILL.md",
+        "---\nname: pdf\ndescription: Reads documents. Use it for documents.\n---\n\nRun `pip install pypdf` first.\n",
+    )
+    person.write(".claude/skills/pdf/scripts/read.sh", "#!/bin/sh\nls\n")
+    person.write(
+        ".claude/agents/reader.md",
+        "---\nname: reader\ndescription: Reads. Use it to read.\ntools: Read\n---\n\nRead.\n",
+    )
+    person.ok("import", "-y")
+    shown = person.terminal("install", answer=b"n\n")
+    assert "What the texts mention:" in shown
+    assert "fetches code without a fixed version: pip install pypdf" in shown
+    assert "executable file scripts/read.sh: #!/bin/sh" in shown
+    assert "(new)" not in shown
+    assert "new: Read" not in shown

@@ -209,7 +209,7 @@ def _show_rights(screen: Screen, plan: Plan) -> None:
 
 
 def _asked(change: ItemChange, pattern: str) -> str:
-    return one_line(pattern) + (" (beyond what was approved)" if change.old is not None else "")
+    return one_line(pattern) + ("" if change.is_first else " (beyond what was approved)")
 
 
 def _show_hooks(screen: Screen, plan: Plan) -> None:
@@ -287,7 +287,7 @@ def _show_counts(screen: Screen, plan: Plan) -> None:
         tools_tier(change.new.tools) is Tier.UNRESTRICTED for change in changes if change.new and change.of("tool")
     )
     alarms = sum(one.is_alarm for one in news)
-    added = (c.description for c in changes if c.old is None or c.old.approved.is_nothing)
+    added = (c.description for c in changes if c.is_first)
     undeclared = sum(one is not None and one.declared is False for one in added)
     told: list[tuple[int, str, str, str | None]] = [
         (sum(len(c.of("customization-loss")) for c in changes), "lost customization", "lost customizations", "error"),

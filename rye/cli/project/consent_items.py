@@ -327,7 +327,7 @@ def _show_tools(screen: Screen, change: ItemChange, seen: set[object]) -> None:
         _show_what_tools_allow(screen, tools, seen)
     if risk is Tier.UNRESTRICTED:
         console.tell((f"{_bang(True)}{words.ANY_COMMAND}", "error"))
-    if change.old is not None:
+    if not change.is_first:
         screen.rows(
             change.of("tool"),
             lambda wider: console.tell((f"      new: {one_line(wider)}", "warning")),
@@ -408,7 +408,7 @@ def _how(run: Run) -> str:
 
 
 def _run_mark(change: ItemChange, run: Run) -> str:
-    if change.old is None:
+    if change.old is None or change.is_first:
         return ""
     same = any((known.what, known.where) == (run.what, run.where) for known in change.old.approved.of("run"))
     return " (changed)" if same and run.what in ("attached-file", "tool-code") else " (new)"

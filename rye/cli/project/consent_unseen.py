@@ -42,7 +42,7 @@ def show_unseen(screen: Screen, unseen: Sequence[Ask], undeclared: Sequence[str]
     for same in screen.by_kind(brought, lambda one: one.text.partition(" ")[0]):
         screen.rows(
             same,
-            lambda one: console.tell((f"    {one_line(one.text)}   {one.item}", "warning"), hang=8, wide=True),
+            lambda one: console.tell((f"    {_said(one)}   {one.item}", "warning"), hang=8, wide=True),
             same[0].text.partition(" ")[0],
             4,
         )
@@ -51,7 +51,7 @@ def show_unseen(screen: Screen, unseen: Sequence[Ask], undeclared: Sequence[str]
         console.say("  With these changes, the items can run:")
         screen.rows(
             runs,
-            lambda one: console.tell((f"    {one_line(one.text)}   {one.item}", "warning"), hang=8, wide=True),
+            lambda one: console.tell((f"    {_said(one)}   {one.item}", "warning"), hang=8, wide=True),
             "files that can run",
             4,
         )
@@ -72,12 +72,22 @@ def show_unseen(screen: Screen, unseen: Sequence[Ask], undeclared: Sequence[str]
         if what == "right":
             rows.sort(key=lambda one: levels[one.text], reverse=True)
         kinds = screen.by_kind(rows, lambda one: _kind_of(one, levels))
-        room = shared_width(console, (one_line(one.text) for same in kinds for one in screen.kept(same)))
+        room = shared_width(console, (_said(one) for same in kinds for one in screen.kept(same)))
         for same in kinds:
             _show_approvals(screen, same, title, levels, room)
     if undeclared:
         console.say(f"  {words.NOT_DECLARED[:1].upper()}{words.NOT_DECLARED[1:]}:", "warning")
         screen.rows(undeclared, lambda name: console.tell((f"    {one_line(name)}", "warning")), "not declared", 4)
+
+
+def _said(one: Ask) -> str:
+    """What is asked, on one line: what runs and what a text mentions in the words that every other screen has for it."""
+    word, _, rest = one.text.partition(" ")
+    if one.sort in ("fact", "customization-fact"):
+        return one_line(f"{words.fact_words(word, 'caution')}: {rest}")
+    if one.sort in ("run", "customization-run"):
+        return one_line(f"{words.RUN_WORDS.get(word, word)} {rest}")
+    return one_line(one.text)
 
 
 def _show_changes(screen: Screen, lines: Sequence[str]) -> None:
@@ -134,9 +144,7 @@ def _show_approvals(screen: Screen, rows: Sequence[Ask], title: str, levels: Map
         level = levels[one.text] if one.sort == "right" else None
         style = TIER_STYLE[str(level)] if level is not None else "error" if one.sort == "source" else None
         before = f"{level!s:<12} " if level is not None else ""
-        screen.console.tell(
-            (f"    {before}{one_line(one.text):<{room}}   {one_line(one.item)}", style), hang=8, wide=True
-        )
+        screen.console.tell((f"    {before}{_said(one):<{room}}   {one_line(one.item)}", style), hang=8, wide=True)
         if level is not None:
             screen.console.tell((f"                   {right_words(one.text)}", "dim"), hang=21, wide=True)
         if one.sort == "tool" and one.subject is not None:
@@ -146,4 +154,8 @@ def _show_approvals(screen: Screen, rows: Sequence[Ask], title: str, levels: Map
                 screen.console.tell((f"    ! {words.ANY_COMMAND}", "error"))
 
     kind = _kind_of(rows[0], levels)
+    if rows[0].sort == "fact":
+        kind = words.fact_words(str(kind), "caution")
+    elif rows[0].sort == "run":
+        kind = words.RUN_WORDS.get(str(kind), kind)
     screen.rows(rows, show, f"{title.lower()}{f' ({kind!s})' if kind else ''}", 4)
