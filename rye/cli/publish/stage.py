@@ -59,7 +59,7 @@ def show(session: Session, stage: str) -> None:
         session.console.document(_document(staged))
         return
     for line in _described(staged):
-        session.console.data(line)
+        session.console.line(line, hang=len(line) - len(line.lstrip(" ")) + 2, wide=True)
     session.console.data("")
     session.console.data(staged.text)
 

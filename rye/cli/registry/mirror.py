@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from rye.cli.console import counted
 from rye.cli.options import Session, command
 from rye.errors import UsageError
 from rye.workspace.registries.registry_copies import mirror_registry, write_airgap_file
@@ -62,5 +63,5 @@ def _airgap(session: Session, file: Path) -> None:
         "items": written.items,
         "registries": list(written.origins),
     }
-    session.console.answer(document, f"wrote {file}: {written.items} items, {written.size:,} bytes")
+    session.console.answer(document, f"wrote {file}: {counted(written.items, 'item')}, {written.size:,} bytes")
     session.console.say(f"  where there is no network: rye install --offline --bundle {file}", "hint")

@@ -110,7 +110,8 @@ def own_namespaces(context: Context) -> Check:
         uses = key_uses(context, KeyStore(context.home.config).list())
     except RyeError as error:
         return Check("namespaces", "error", error.message, hint=error.hint)
-    return checks.single_keys([one.namespace for one in uses.namespaces if one.keys == 1], len(uses.namespaces))
+    single = dict.fromkeys(one.namespace for one in uses.namespaces if one.keys == 1)  # several registries may have one
+    return checks.single_keys(list(single), len(uses.namespaces))
 
 
 def registry(context: Context) -> tuple[Check, Check]:
