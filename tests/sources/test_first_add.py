@@ -262,9 +262,10 @@ class TestNamesOfRegistries:
     def test_a_default_registry_keeps_the_name_and_says_how_to_write_the_repository(
         self, forge: GitServer, registry: Registry
     ) -> None:
-        refused = registry.reader().run("add", "other/kit/pdf", "-y", "--json")
-        assert refused.refusal == "no-such-item"
-        assert "https://github.com/other/kit" in refused.error["hint"]
+        for word, code in (("other/kit/pdf", "no-such-item"), ("other/kit@pdf", "bad-range")):
+            refused = registry.reader().run("add", word, "-y", "--json")
+            assert refused.refusal == code
+            assert "`rye add https://github.com/other/kit pdf`" in refused.error["hint"], "with the item that was named"
         assert forge.requests == []
 
     def test_a_folder_wins_over_a_forge(self, forge: GitServer, newcomer: Person) -> None:

@@ -56,19 +56,22 @@ def add(
     Raises UsageError ``unknown-name``, ``bad-argument``, ``bad-reference``, ``bad-range`` or ``contradiction``, RyeError
     ``no-such-item``.
     """
-    references = _references(names, group)
     try:
+        references = _references(names, group)
         return retry_when_overtaken(context, lambda: _add(context, project, request, references, group, agree, member))
     except RyeError as error:
         short = SHORT.fullmatch(names[0])
-        if error.code not in ("no-such-item", "no-registry") or short is None or "Did you mean" in (error.hint or ""):
+        if short is None or "Did you mean" in (error.hint or ""):
+            raise
+        if error.code not in ("no-such-item", "no-registry") and not (error.code == "bad-range" and short["item"]):
             raise
         if short["owner"].lower() in source_book.pinned_namespaces(context.home):
             raise
-        hint = f"For a repository, write https://github.com/{short['owner']}/{short['repository']}"
-        raise RyeError(
-            error.code, error.message, f"{error.hint or ''}\n{hint}".strip(), details=error.details
-        ) from error
+        item = short["item"] or (short["inner"] or "").rpartition("/")[2]
+        words = f"https://github.com/{short['owner']}/{short['repository']}{f' {item}' if item else ''}"
+        hint = f"{error.hint or ''}\nFor a repository, write its address: `rye add {words}`.".strip()
+        raised = UsageError if isinstance(error, UsageError) else RyeError
+        raise raised(error.code, error.message, hint, details=error.details) from error
 
 
 def member_meant(context: Context, project: Project, manifest: Manifest, member: str | None) -> str:
