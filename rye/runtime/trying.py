@@ -77,8 +77,22 @@ def try_tool(context: Context, target: str, parameters: Mapping[str, Any], cance
     items = ProjectItems(context, require_project(context.cwd))
     tools = SandboxedTools(context, items)
     item = items.read("tool", items.resolve("tool", reference.id), reference.range, runs=True)
+    _warn_of_short_names(context, items, item)
     try:
         tools.check(item)
         return Tried(item, tools.granted(item), tools.run(item, data, None, cancel))
     except CallError as error:
         raise RyeError(error.code, error.message, error.hint) from error
+
+
+def _warn_of_short_names(context: Context, items: ProjectItems, item: UsableItem) -> None:
+    """Say that a grant of rye.toml is another tool's: an own tool can be run by its name without the namespace, but not granted
+    anything, because that is the name of a tool of another publisher."""
+    granted = items.manifest().sandbox
+    if f"tool:{item.id}" in granted:
+        return
+    for name in granted:
+        if item.id.endswith(f"/{name.removeprefix('tool:')}"):
+            context.warn(
+                f'[sandbox."{name}"] in rye.toml is not about {item.label}.', f'Write [sandbox."tool:{item.id}"].'
+            )

@@ -160,3 +160,14 @@ def test_what_no_grant_allows_gets_no_hint_to_grant_it(person: Person) -> None:
     assert "Refused: write" in done.stderr
     assert "it is obeyed by Claude Code" in done.stderr
     assert "in rye.toml grants write" not in done.stderr
+
+
+def test_a_grant_of_the_short_name_is_said_to_be_another_tools(person: Person) -> None:
+    """An own tool runs by its name alone, but that name in rye.toml would be a tool of another publisher."""
+    head = '[project]\nname = "p"\nnamespace = "acme"\n'
+    person.write("rye.toml", head + '[sandbox."tool:text/count"]\nwrite = ["build"]\n')
+    said = person.run("run", "tool:text/count", "--arg", "text=a").stderr
+    assert '[sandbox."tool:text/count"] in rye.toml is not about tool:acme/text/count@1.0.0.' in said
+    assert 'Write [sandbox."tool:acme/text/count"].' in said
+    person.write("rye.toml", head)
+    assert "is not about" not in person.run("run", "tool:text/count", "--arg", "text=a").stderr
