@@ -106,7 +106,10 @@ def configured(manifest: Manifest, state: State) -> tuple[str, ...]:
 
 
 def _name_targets(found: Sequence[str]) -> str:
-    return _name_them(found or ("claude",)) + (" `-y` uses the detected ones." if found else "")
+    if found:
+        return f"{_name_them(found)} `-y` uses the detected ones."
+    first, *others = [one.name for one in all_targets()]
+    return f"{_name_them([first])} Other programs: {', '.join(others)}."
 
 
 def _name_them(names: Sequence[str]) -> str:

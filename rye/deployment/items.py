@@ -6,6 +6,7 @@ The inputs of a directive and the variables of a formula are replaced by their d
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
@@ -25,6 +26,7 @@ from rye.items.knowledge import Knowledge
 from rye.items.reading import Metadata
 from rye.items.role.model import Role
 from rye.items.skill.reader import Skill
+from rye.project.lock import LockedItem
 from rye.rendering.formula_text import formula_text
 from rye.rendering.prompt import first_uses, render, source_of
 from rye.signing.sign_item import unsigned_text
@@ -81,6 +83,8 @@ class DeployableItem(Struct, frozen=True, kw_only=True):
     arguments: tuple[Argument, ...] = ()
     asked: bool = True
     """Whether rye.toml asks for it; otherwise another item needs it."""
+    original: str | None = None
+    """:attr:`DeployedSource.original`."""
 
     @property
     def label(self) -> str:
@@ -109,6 +113,8 @@ class DeployedSource(Struct, frozen=True, kw_only=True):
     """Its own file as signed."""
     attached: Tree
     """The files attached to it, with overrides."""
+    original: str | None = None
+    """Where its own file lies in the folder that ``[sources]`` names, relative to the project; None for everything else."""
 
 
 def of_installed(installed: InstalledItem) -> DeployedSource:
@@ -120,7 +126,14 @@ def of_installed(installed: InstalledItem) -> DeployedSource:
         found=installed.found,
         data=installed.data,
         attached=installed.attached,
+        original=_original(row),
     )
+
+
+def _original(row: LockedItem) -> str | None:
+    if row.source is None or row.source.path is None:
+        return None
+    return posixpath.normpath(f"{row.source.path}/{row.source.place}")
 
 
 def deployable(context: Context, source: DeployedSource, places: Places, *, asked: bool) -> DeployableItem:
@@ -177,6 +190,7 @@ def deployable(context: Context, source: DeployedSource, places: Places, *, aske
         is_reworded=found.is_reworded,
         arguments=arguments,
         asked=asked,
+        original=source.original,
     )
 
 

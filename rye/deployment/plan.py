@@ -122,6 +122,9 @@ def _conflict(ledger: Ledger, one: Wanted, here: OnDisk, *, same: bool) -> Why |
         message += " --overwrite-edited only replaces files that Rye wrote."
     if same:
         hint = f"Its content is the same, so `rye deploy --adopt {one.path}` takes it over."
+    elif one.is_original:
+        target = one.owners[0][0]
+        hint = f'The item comes from this file. Leave it out there: [deploy.{target}] exclude = ["{one.item}"] in rye.toml.'
     elif here.kind == "file":
         hint = f"Move it away, or leave {one.item} out with `exclude`."
     else:

@@ -35,6 +35,8 @@ class Wanted(Struct, frozen=True, kw_only=True):
     """The targets that want it, each with its adapter, in the order of the table."""
     form: Form | None = None
     """The kind of entry; None: the whole file is ours."""
+    is_original: bool = False
+    """Whether the path is that of the item's own source."""
     key: tuple[str, ...] = ()
 
     @property

@@ -360,6 +360,7 @@ def _wanted(one: Target, item: DeployableItem, rendered: RenderedFiles, disk: Fo
             customizations_sha256=item.customizations,
             owners=((one.name, one.adapter),),
             form=form,
+            is_original=path == item.original,
             key=key,
         )
 

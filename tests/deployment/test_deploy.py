@@ -169,7 +169,11 @@ def test_unknown_words_in_rye_toml_are_errors(shop: Person, text: str, code: str
 def test_without_targets_the_programs_that_are_here_count_with_yes(shop: Person) -> None:
     install(shop, "skill", "acme/pdf", skill("pdf"))
     write_manifest(shop, "")
-    assert shop.run("deploy", "-y", "--json").refusal == "unknown-name target"
+    nothing = shop.run("deploy", "-y", "--json")
+    assert nothing.refusal == "unknown-name target"
+    assert nothing.error["hint"].endswith("Other programs: codex, copilot, cursor, gemini, opencode."), (
+        "all that there are"
+    )
     shop.path(".cursor").mkdir()
     refused = shop.run("deploy", "--json").error
     assert refused["code"] == "unknown-name"

@@ -636,3 +636,21 @@ def test_what_was_imported_is_shown_as_what_is_new_here(person: Person) -> None:
     assert "executable file scripts/read.sh: #!/bin/sh" in shown
     assert "(new)" not in shown
     assert "new: Read" not in shown
+
+
+def test_an_agent_that_lies_where_its_program_reads_it_is_not_to_be_moved_away(person: Person) -> None:
+    """``deploy`` would write another form of it in the place of its source."""
+    person.write(
+        ".claude/agents/reader.md",
+        "---\nname: reader\ndescription: Reads. Use it to read.\ntools: Read\n---\n\nRead.\n",
+    )
+    person.ok("import", "-y")
+    person.ok("install", "-y")
+    refused = person.run("deploy", "--target", "claude").stderr
+    assert "The item comes from this file." in refused
+    assert '[deploy.claude] exclude = ["agent:claude-agents/reader"] in rye.toml' in refused
+    assert "Move it away" not in refused
+    with person.path("rye.toml").open("a") as file:
+        file.write('\n[deploy.claude]\nexclude = ["agent:claude-agents/reader"]\n')
+    person.ok("deploy", "--target", "claude")
+    person.ok("ci")
