@@ -123,13 +123,13 @@ def adopt_skills(context: Context, request: AdoptRequest) -> Iterator[AdoptedSki
         skills = project.ai / "skills"
         refuse_links(project.root, skills)
     origins = {} if request.in_place else _origins([path for path, _ in folders], request.folder.path)
-    found = []
+    candidates = []
     with context.progress("reading the skills", len(folders)) as advance:
         for path, shown in folders:
-            found.append(_look(path, shown, request, origins.get(path)))
+            candidates.append(_look(path, shown, request, origins.get(path)))
             advance()
     taken: dict[str, str] = {}
-    for skill in found:
+    for skill in candidates:
         yield _adopted(context.cwd, request, skill, skills, taken, origins.get(skill.folder))
 
 
