@@ -21,9 +21,16 @@ def fact_line(fact: Fact, place: str | None = None) -> str:
     return f"{fact_words(fact.fact, fact.level)}: {one_line(fact.value)}   {one_line(where)}"
 
 
-def show_alarms(console: Console, alarms: Sequence[Fact], indent: str = "", *, always: bool = False) -> None:
+def show_alarms(
+    console: Console,
+    alarms: Sequence[Fact],
+    indent: str = "",
+    *,
+    more: str = "-v or `rye facts PATH` lists all",
+    always: bool = False,
+) -> None:
     """Print the alarms below their number; nothing without alarms. On a terminal without ``--verbose``, of more than
-    :data:`_MOST` the first ones. ``always``: even with ``--quiet``."""
+    :data:`_MOST` the first ones. ``more``: where the others are. ``always``: even with ``--quiet``."""
     if not alarms:
         return
     kept = alarms[:_MOST] if console.folds else alarms
@@ -32,5 +39,5 @@ def show_alarms(console: Console, alarms: Sequence[Fact], indent: str = "", *, a
     for fact in kept:
         console.tell((f"{indent}  ! {fact_line(fact)}", "error"), hang=len(indent) + 6, wide=True, always=always)
     if len(kept) < len(alarms):
-        more = f"{indent}  and {counted(len(alarms) - len(kept), 'more alarm')}; -v or `rye facts PATH` lists all"
-        console.tell((more, "error"), always=always)
+        left = f"{indent}  and {counted(len(alarms) - len(kept), 'more alarm')}; {more}"
+        console.tell((left, "error"), always=always)

@@ -133,7 +133,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "runs show": ("rye runs show last",),
     "runs verify": ("rye runs verify last",),
     "stage list": ("rye stage list", "rye stage list --namespace acme --all"),
-    "stage show": ("rye stage show directive:acme/workflows/deploy@1.2.0",),
+    "stage show": (
+        "rye stage show directive:acme/workflows/deploy@1.2.0",
+        "rye stage show skill:acme/pdf-tools@1.2.0 scripts/merge.py",
+    ),
     "stage approve": ("rye stage approve directive:acme/workflows/deploy@1.2.0",),
     "stage reject": ('rye stage reject directive:acme/workflows/deploy@1.2.0 --reason "It deletes too much"',),
     "advisory publish": (

@@ -19,6 +19,7 @@ from rye.cli.console import TIER_STYLE, Console, counted, one_line
 from rye.cli.project.consent_items import show_items
 from rye.cli.project.consent_screen import EXAMPLES, Screen, shared_width, show_hook
 from rye.cli.project.consent_unseen import OWN, is_alarm, show_unseen
+from rye.cli.shown_texts import lines_of, show_lines, show_texts, title_of
 from rye.consent.ask import Ask
 from rye.consent.sorts import SORTS, of_the_lock
 from rye.describing.right_words import right_words
@@ -26,9 +27,10 @@ from rye.describing.words import fact_words
 from rye.installation.plan import GatheredMention, ItemChange, Plan, by_tier, gather_mentions
 from rye.layout import Cell, cut, flow
 from rye.limits import CONSENT, OVERRIDES
-from rye.permissions.comparing import unified
 from rye.permissions.risk import Tier, tools_tier
-from rye.workspace.installing.install_request import Proposal, ProposedText
+from rye.workspace.installing.install_request import Proposal
+
+_COMPARED = "what is installed"
 
 
 def show_proposal(console: Console, proposal: Proposal, *, asks: bool = False, is_agreed: bool = False) -> None:
@@ -45,62 +47,14 @@ def show_proposal(console: Console, proposal: Proposal, *, asks: bool = False, i
 
 def show_whole(console: Console, proposal: Proposal) -> None:
     """Print the texts of the items, of updated ones what changes, and then the proposal with nothing left out."""
-    _show_texts(console, [text for text in proposal.texts if not text.path])
+    show_texts(console, [text for text in proposal.texts if not text.path], _COMPARED)
     _show(Screen(console, folds=False, whole=True), proposal)
 
 
 def show_files(console: Console, proposal: Proposal) -> None:
     """Print the attached files, of those that are replaced what changes, and then the alarms."""
-    _show_texts(console, [text for text in proposal.texts if text.path])
+    show_texts(console, [text for text in proposal.texts if text.path], _COMPARED)
     _show_alarms(Screen(console, folds=console.folds, more="`d` shows all"), proposal)
-
-
-def _show_texts(console: Console, texts: Sequence[ProposedText]) -> None:
-    same = [text for text in texts if text.before == text.data]
-    for text in texts:
-        if text in same:
-            continue
-        console.gap()
-        compared = (
-            ", compared with what is installed" if text.before is not None and _lines_of(text) is not None else ""
-        )
-        console.tell((f"{_title(text)}{compared}:", "strong"))
-        _show_lines(console, text, _lines_of(text))
-    if same:
-        console.say(
-            f"{counted(len(same), 'file')} {'stays as it is' if len(same) == 1 else 'stay as they are'}.", "dim"
-        )
-    if not texts:
-        console.say("There is none.", "dim")
-
-
-def _title(text: ProposedText) -> str:
-    return f"{one_line(text.item)}{f', {one_line(text.path)}' if text.path else ''}"
-
-
-def _lines_of(text: ProposedText) -> list[str] | None:
-    """The lines of a file, or where it replaces one, what changes; None if either is not text."""
-    try:
-        whole = text.data.decode()
-        before = text.before.decode() if text.before is not None else None
-    except UnicodeDecodeError:
-        return None
-    if before is not None:
-        return list(unified(before, whole, "", "")[2:])
-    lines = whole.split("\n")
-    return lines[:-1] if not lines[-1] else lines
-
-
-def _show_lines(console: Console, text: ProposedText, lines: Sequence[str] | None) -> None:
-    if lines is None:
-        console.say(f"  {len(text.data):,} bytes that are not text", "dim")
-    elif text.before is None:
-        for number, line in enumerate(lines, start=1):
-            console.tell(f"{number:>5} | {one_line(line)}", hang=8, wide=True)
-    else:
-        for line in lines:
-            style = {"+": "added", "-": "removed", "@": "hint"}.get(line[:1])
-            console.tell((f"  {one_line(line)}", style), hang=4, wide=True)
 
 
 def _show(screen: Screen, proposal: Proposal) -> None:
@@ -261,11 +215,11 @@ def _show_unsigned(screen: Screen, proposal: Proposal) -> None:
     console.gap()
     console.say("Changed texts that nobody signed:", "error")
     for text in texts:
-        lines = _lines_of(text)
+        lines = lines_of(text)
         kept = lines[:left] if lines is not None and screen.folds else lines
         if kept or lines is None:
-            console.tell((f"  {_title(text)}:", "strong"), hang=4, wide=True)
-            _show_lines(console, text, kept)
+            console.tell((f"  {title_of(text)}:", "strong"), hang=4, wide=True)
+            show_lines(console, text, kept)
         shown = len(kept or ())
         left, hidden = left - shown, hidden + len(lines or ()) - shown
     if hidden:

@@ -9,7 +9,7 @@ releases.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -53,21 +53,49 @@ _REUSED = timedelta(hours=20)
 """The greatest age of a note with signatures that gets another one: it must be logged within a day of its time."""
 
 
+class StagedFile(Struct, frozen=True, kw_only=True):
+    """An attached file of a checked stage, with the bytes that the draft names. The signature in the item does not cover it: the
+    maintainer's signature is the only one that does."""
+
+    path: str
+    sha256: str
+    executable: bool
+    data: bytes
+    before: bytes | None
+    """The file with this path in the release that the stage is compared with."""
+
+
 class Staged(Struct, frozen=True, kw_only=True):
     """A checked stage: its bytes match its draft and are signed by a key of the namespace."""
 
     row: StageRow
     release: Release
+    draft: str
+    """SHA-256 of the draft's text, which names every file's bytes: what is signed is this draft with another time."""
     keyset: Keyset
     metadata: Metadata
     signer: PublicKey
     """Of the in-file signature."""
     text: str
+    files: tuple[StagedFile, ...]
+    """The attached ones."""
     runs: tuple[Run, ...]
     facts: tuple[Fact, ...]
     before: str | None
     """The latest published version, with which it is compared."""
     comparison: Comparison | None
+
+    def file(self, path: str) -> StagedFile:
+        """Return an attached file. Raises RyeError ``no-such-entry`` (``file``)."""
+        found = next((file for file in self.files if file.path == path), None)
+        if found is None:
+            raise RyeError(
+                "no-such-entry",
+                f"The stage {self.row.id} has no attached file {path[:200]!r}.",
+                f"`rye stage show {self.row.id}` lists its files.",
+                what="file",
+            )
+        return found
 
 
 def list_stages(context: Context, *, everything: bool = False, namespace: str | None = None) -> list[StageRow]:
@@ -87,11 +115,17 @@ def look_at(context: Context, wanted: str) -> Staged:
 
 
 def approve(
-    context: Context, keys: OwnKeys, wanted: str, key: str | None, agreed: Callable[[Staged], bool]
+    context: Context,
+    keys: OwnKeys,
+    wanted: str,
+    key: str | None,
+    agreed: Callable[[Staged], bool],
+    draft: str | None = None,
 ) -> StageRow:
-    """Sign a stage's release note, if ``agreed``. The last signature that is needed publishes it.
+    """Sign a stage's release note, if ``agreed``. The last signature that is needed publishes it. ``draft``: the SHA-256 of the
+    draft that was looked at before (:attr:`Staged.draft`); None: ``agreed`` looks at it.
 
-    Raises RyeError, among them ``declined``, ``not-an-owner``, ``stage-damaged``.
+    Raises RyeError, among them ``declined``, ``not-an-owner``, ``stage-damaged``, ``stage-differs``.
     """
     with open_registry(context, _address(context, wanted), writes=True) as client:
         api = open_api(context, client)
@@ -101,6 +135,12 @@ def approve(
                 "stage-decided",
                 f"{wanted} is already {staged.row.state}.",
                 "`rye stage list --all` shows decided stages.",
+            )
+        if draft is not None and draft != staged.draft:
+            raise RyeError(
+                "stage-differs",
+                f"The draft of {wanted} has the SHA-256 {staged.draft}, not {draft[:80]}: it is not what you looked at.",
+                f"Look at it again: `rye stage show {staged.row.id}`.",
             )
         require_owner(keys, staged.keyset, key)
         if not agreed(staged):
@@ -183,14 +223,25 @@ def _look(context: Context, client: RegistryClient, api: RegistryApi, wanted: st
     files = {release.file.suffix: text, **{path: readable_text(raw) for path, raw in attached.items()}}
     entries = ((entry.path, entry.executable, entry.sha256, attached[entry.path]) for entry in release.attached)
     runs = tuple(sorted({*judged.metadata.runs, *attached_runs(entries, data)}))
-    before, comparison = _compare(client, release, judged, text)
+    before, old_files, comparison = _compare(client, release, judged, text)
     staged = Staged(
         row=row,
         release=release,
+        draft=sha256(detail.draft.encode()).hexdigest(),
         keyset=keyset,
         metadata=judged.metadata,
         signer=judged.signer,
         text=text,
+        files=tuple(
+            StagedFile(
+                path=entry.path,
+                sha256=entry.sha256,
+                executable=entry.executable,
+                data=attached[entry.path],
+                before=old_files.get(entry.path),
+            )
+            for entry in release.attached
+        ),
         runs=runs,
         facts=find_facts(files),
         before=before,
@@ -208,17 +259,18 @@ def _bytes(api: RegistryApi, identifier: str, wanted: str, size: int) -> bytes:
 
 def _compare(
     client: RegistryClient, release: Release, judged: Accepted, text: str
-) -> tuple[str | None, Comparison | None]:
-    """The latest published version and the differences from it; None, None if it does not exist or cannot be read."""
+) -> tuple[str | None, Mapping[str, bytes], Comparison | None]:
+    """The latest published version, its attached files and the differences from it; None, none, None if it does not exist or
+    cannot be read."""
     history = client.histories([release.identity]).get(release.identity)
     last = latest_release(history) if history is not None else None
     if last is None:
-        return None, None
+        return None, {}, None
     (files,) = client.fetch_items([last])
     owners = last.link.keyset.accepted_keys()
     old = judge_release_file(last.release, files.file, owners)
     if isinstance(old, Refusal):
-        return None, None
+        return None, {}, None
     sides = []
     for one, metadata, signer, words in (
         (last.release, old.metadata, old.signer, files.file.decode("utf-8")),
@@ -226,7 +278,7 @@ def _compare(
     ):
         attached = {entry.path: (entry.sha256, entry.executable) for entry in one.attached}
         sides.append(Version(f"{one.identity}@{one.version}", words, metadata, signer.fingerprint, attached))
-    return last.version, compare(*sides)
+    return last.version, files.attached, compare(*sides)
 
 
 def _damaged(identifier: str, reason: str) -> RyeError:
