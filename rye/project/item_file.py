@@ -80,7 +80,8 @@ def read_item_bytes(path: Path, limit: int, root: Path | None = None) -> bytes:
 
 
 def _in_project(path: Path) -> tuple[Path, Path | None]:
-    """The path without ``..``, and the root of the project's own or installed items above it. That root itself may be a link."""
+    """The path without ``..``, and the root of the project's own or installed items above it. That root itself may be a
+    link: :mod:`rye.project.ownership` decides where ``.ai`` may lead, and installed bytes are verified wherever they are."""
     place = path.absolute()
     if ".." in place.parts:
         after = len(place.parts) - place.parts[::-1].index("..")

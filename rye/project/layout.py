@@ -126,7 +126,8 @@ def find_project(start: Path) -> Project | None:
 
     The home folder only counts if it has a ``rye.toml`` or is ``start`` itself, so that ``~/.ai`` does not make it a project.
 
-    Raises RyeError ``foreign-project`` if it belongs to another user (:mod:`rye.project.ownership`).
+    Raises RyeError ``foreign-project`` if it belongs to another user, and ``linked-outside`` if its ``.ai`` leads out of it
+    (:mod:`rye.project.ownership`).
     """
     project = _nearest(start)
     if project is not None:

@@ -5,6 +5,10 @@ if everything that makes it one belongs to this user or to root. Under ``sudo``,
 and what it leads to must both pass. Another user's project is an error, not skipped: skipping it would silently use another
 project or none. To use one deliberately, its folder must be listed in ``RYE_SAFE_PROJECTS``, which no project can set.
 
+For the same reason ``.ai`` may be a link, but only to a folder in the project: a commit can hold one that leads to the items of
+another project, which would then be listed, deployed, signed and rewritten as this one's. The home folder's own ``.ai`` is
+the user's space and leads where they want.
+
 Completion asks who owns a project at each press of a key, so this imports next to nothing.
 """
 
@@ -49,6 +53,17 @@ def foreign_marker(root: str, look: Callable[..., os.stat_result] = os.stat) -> 
     return None
 
 
+def outside_link(root: str) -> str | None:
+    """Where ``.ai`` leads, if it is a link out of the project and :data:`VARIABLE` does not allow it; None otherwise."""
+    place = os.path.join(root, ".ai")
+    if not os.path.islink(place) or root == os.path.expanduser("~"):
+        return None
+    target = os.path.realpath(place)
+    if _is_inside(target, os.path.realpath(root)) or root in safe_projects(os.environ):
+        return None
+    return target
+
+
 def trusted_owners(user: int, environment: Mapping[str, str]) -> frozenset[int]:
     """The user ids whose files may make a project for ``user``."""
     caller = environment.get("SUDO_UID", "")
@@ -75,7 +90,8 @@ def _foreign_owner(path: str, ours: frozenset[int], look: Callable[..., os.stat_
 
 
 def refuse_foreign(root: Path, look: Callable[..., os.stat_result] = os.stat) -> None:
-    """Raise RyeError ``foreign-project`` if one of the files or folders that make a project in ``root`` belongs to another user.
+    """Raise RyeError ``foreign-project`` if one of the files or folders that make a project in ``root`` belongs to another user,
+    and ``linked-outside`` if its ``.ai`` is a link out of it.
 
     ``look``: ``os.stat``, or a test's own.
     """
@@ -88,15 +104,21 @@ def refuse_foreign(root: Path, look: Callable[..., os.stat_result] = os.stat) ->
             f"Work in a folder of your own. {_how_to_allow(str(root))}",
             details={"project": str(root), "owner": owner},
         )
+    target = outside_link(str(root))
+    if target is not None:
+        raise RyeError(
+            "linked-outside",
+            f"{root / '.ai'} is a symbolic link to {target}, outside the project: the items there are not this project's.",
+            f"Put a folder in the link's place. {_how_to_allow(str(root), 'If you made the link')}",
+            details={"project": str(root), "target": target},
+        )
 
 
-def _how_to_allow(root: str) -> str:
+def _how_to_allow(root: str, when: str = "If you trust that user with all that this project can do") -> str:
     # The other user chose the folder's name: pasted, it must neither run anything nor allow a second folder.
     if os.pathsep in root or not root.isprintable():
         return f"{VARIABLE} cannot name a folder with such a path."
-    return (
-        f"If you trust that user with all that this project can do, `export {VARIABLE}={shlex.quote(root)}` allows it."
-    )
+    return f"{when}, `export {VARIABLE}={shlex.quote(root)}` allows it."
 
 
 def _called(owner: int) -> str:

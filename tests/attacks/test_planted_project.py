@@ -54,6 +54,40 @@ def test_a_link_of_another_user_to_ones_own_folder_is_refused(tmp_path: Path) ->
         find_project(tmp_path / "shared")
 
 
+def test_a_clone_s_ai_that_leads_to_another_project_is_refused(tmp_path: Path) -> None:
+    """``version bump`` rewrote the victim's items, and ``deploy`` would have written them into the clone."""
+    rye = Person(tmp_path)
+    rye.ok("init")
+    rye.ok("keys", "generate")
+    path = rye.path(rye.directive("work/one"))
+    before = path.read_bytes()
+    evil = rye.elsewhere(tmp_path / "evil")
+    evil.write("rye.toml", '[project]\nname = "evil"\n')
+    evil.path(".ai").symlink_to("../project/.ai")
+    for command in ("list", "version bump patch", "sign --force", "render work/one", "deploy", "validate", "audit"):
+        result = evil.run(*command.split(), "--yes", "--json")
+        assert (result.code, result.error["code"]) == (1, "linked-outside"), command
+    assert path.read_bytes() == before
+    assert names("item", str(evil.folder), evil.environment) == []
+    allowed = {"RYE_SAFE_PROJECTS": str(evil.folder)}
+    assert "work/one" in evil.ok("list", env=allowed).stdout
+
+
+def test_an_ai_that_leads_to_another_folder_of_the_project_is_used(tmp_path: Path) -> None:
+    rye = Person(tmp_path)
+    rye.ok("init")
+    rye.directive("work/one", signed=False)
+    rye.path(".ai").rename(rye.path("store"))
+    for target in ("store", str(rye.path("store"))):
+        rye.path(".ai").symlink_to(target)
+        assert "work/one" in rye.ok("list").stdout
+        rye.path(".ai").unlink()
+    for target in (".", "..", "../project-2", "/", "missing/../../elsewhere"):
+        rye.path(".ai").symlink_to(target)
+        assert rye.run("list", "--json").error["code"] == "linked-outside", target
+        rye.path(".ai").unlink()
+
+
 def test_a_planted_journal_is_not_replayed(tmp_path: Path) -> None:
     """Before any command, an interrupted installation is undone: that must not happen for another user's journal."""
     rye = Person(tmp_path)

@@ -214,7 +214,7 @@ LINKS = (
         code="symlink-in-the-way",
         act=link(".ai/.rye", to=outside),
     ),
-    Attack(name="a link in place of .ai", power="project", code="symlink-in-the-way", act=link(".ai", to=outside)),
+    Attack(name="a link in place of .ai", power="project", code="linked-outside", act=link(".ai", to=outside)),
     Attack(
         name="a link in place of rye.lock",
         power="project",

@@ -16,7 +16,7 @@ from tests.attacks.test_program import ALL
 pytestmark = pytest.mark.slow
 
 DOCS = Path(__file__).parents[2] / "docs"
-NAMES = ("attacks.md", "attacks-publishers.md", "attacks-repositories.md", "attacks-keys.md")
+NAMES = ("attacks.md", "attacks-publishers.md", "attacks-repositories.md", "attacks-sources.md", "attacks-keys.md")
 PAGES = "".join((DOCS / "reference" / name).read_text("utf-8") for name in NAMES)
 ROWS = re.findall(r"^\|(?:[^|]+\|){2,3} `(test_\w+)\.py::([^`]+)` \|$", PAGES, re.MULTILINE)
 

@@ -31,7 +31,8 @@ def inside(person: Person) -> Path:
 
 
 def outside(person: Person) -> Path:
-    """``.ai`` is a link to a folder elsewhere."""
+    """``.ai`` is a link to a folder elsewhere, which the user allowed."""
+    person.environment["RYE_SAFE_PROJECTS"] = str(person.folder)
     store = person.home / "store"
     person.path(".ai").rename(store)
     person.path(".ai").symlink_to(store)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from rye.limits import COMPLETION
-from rye.project.ownership import foreign_marker
+from rye.project.ownership import foreign_marker, outside_link
 from rye.storage.safe_files import open_regular
 
 NAMESPACE = re.compile(r'^[ \t]*namespace[ \t]*=[ \t]*"([a-z0-9_-]+)"', re.MULTILINE)
@@ -35,7 +35,7 @@ def _root(folder: str) -> str | None:
     """The project around a folder. Another user's offers no names, as commands do not use it."""
     while True:
         if os.path.isfile(f"{folder}/rye.toml") or os.path.isdir(f"{folder}/.ai"):
-            return folder if foreign_marker(folder) is None else None
+            return folder if foreign_marker(folder) is None and outside_link(folder) is None else None
         above = os.path.dirname(folder)
         if above == folder:
             return None

@@ -299,6 +299,8 @@ def test_items_behind_a_link_in_place_of_ai_are_checked_like_any(
     clone = runner.clone("given")
     clone.path(".ai").rename(clone.outside / "ai")
     clone.path(".ai").symlink_to(clone.outside / "ai")
+    assert clone.read(*words, "--json").error["code"] == "linked-outside"
+    clone.environment["RYE_SAFE_PROJECTS"] = str(clone.folder)
     found = clone.read(*words)  # customizations behind the link are not applied, and the audit says so
     assert found.code == 0 or "customization-lapsed" in found.stdout
     assert "modified-file" not in found.stdout
