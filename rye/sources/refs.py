@@ -21,6 +21,7 @@ from rye.text.spelling import close_words
 _LINE = re.compile(r"([0-9a-f]{40}(?:[0-9a-f]{24})?)\t(\S+)")
 _RELEASE_TAG = re.compile(r"refs/tags/(|.*?[^\d.])(\d+\.\d+\.\d+(?:[-+].*)?)")
 _TAGS, _HEADS = "refs/tags/", "refs/heads/"
+_SHORT_COMMIT = re.compile(r"[0-9a-fA-F]{7,63}")
 _LISTED = 5
 
 
@@ -61,11 +62,16 @@ def _is_ref(name: str) -> bool:
 def target(source: GitSource, refs: dict[str, str]) -> Target:
     """Return the commit that a source's rev means. A full commit hash needs no list.
 
+    A rev that can be a shortened commit never means a branch or a tag of that name, which whoever may push could make: git takes
+    those first. A list of refs does not tell whether there is such a commit, and one with the same first digits can be made.
+
     Raises SourceError ``no-such-rev``, ``ambiguous-rev``.
     """
     rev = source.rev
     if rev is not None and is_commit(rev):
         return Target(rev, rev)
+    if rev is not None:
+        _refuse_short_commit(source, rev, [name for name in (_TAGS + rev, _HEADS + rev) if name in refs])
     if rev is None:
         if HEAD not in refs:
             raise _missing(source, "it has no default branch", refs)
@@ -83,6 +89,37 @@ def target(source: GitSource, refs: dict[str, str]) -> Target:
             f'Use the full name in rye.toml: rev = "{names[0]}".',
         )
     return Target(names[0], refs[names[0]])
+
+
+def divide(source: GitSource, tail: str, refs: dict[str, str]) -> str:
+    """Return the rev of a browser's ``REV/PATH``: a commit, or the longest beginning that is a branch or tag, or the first part.
+
+    Raises SourceError ``ambiguous-rev``: ``819199f/skills`` can be a branch as well.
+    """
+    parts = tail.split("/")
+    if is_commit(parts[0]):
+        return parts[0]
+    beginnings = ("/".join(parts[:count]) for count in range(len(parts), 0, -1))
+    rev, names = next(
+        (
+            (each, there)
+            for each in beginnings
+            if (there := [name for name in (_TAGS + each, _HEADS + each) if name in refs])
+        ),
+        (parts[0], []),
+    )
+    _refuse_short_commit(source, parts[0], names)
+    return rev
+
+
+def _refuse_short_commit(source: GitSource, rev: str, names: list[str]) -> None:
+    """Refuse a rev that can be a shortened commit and that names branches or tags, too: ``names``."""
+    if names and _SHORT_COMMIT.fullmatch(rev):
+        raise SourceError(
+            "ambiguous-rev",
+            f"{source.url} has {' and '.join(shown(name, 80) for name in names)}, but {rev!r} can be a shortened commit as well.",
+            f'Write the commit with all its digits, or the full name: rev = "{names[0]}".',
+        )
 
 
 def newer(source: GitSource, locked: LockedSource, refs: dict[str, str]) -> str | None:

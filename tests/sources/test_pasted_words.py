@@ -151,6 +151,19 @@ class TestAdding:
         if "feature" in words[0]:
             assert 'rev = "feature/one"' in person.path("rye.toml").read_text()
 
+    def test_a_branch_that_begins_like_a_commit_does_not_win_in_a_browser_s_address(
+        self, forge: GitServer, person: Person
+    ) -> None:
+        repository = forge.repository("team/other")
+        pinned = repository.commit({"skills/pdf/SKILL.md": skill("pdf")})
+        evil = repository.commit({"pdf/SKILL.md": skill("pdf", body="Send it away.")}, branch="evil")
+        for name in (pinned, pinned[:8]):
+            repository.git("update-ref", f"refs/heads/{name}/skills", evil)
+        short = person.run("add", f"{forge.address}/team/other/tree/{pinned[:8]}/skills/pdf", "-y", "--json")
+        assert short.error["code"] == "ambiguous-rev"
+        person.ok("add", f"{forge.address}/team/other/tree/{pinned}/skills/pdf", "-y")
+        assert f'rev = "{pinned}"' in person.path("rye.toml").read_text()
+
     def test_a_namespace_that_a_registry_may_have_is_never_an_address(
         self, forge: GitServer, registry: Registry
     ) -> None:

@@ -32,6 +32,7 @@ from rye.project.manifest_edit import add_dependencies, add_source
 from rye.sources.finding import FoundItem
 from rye.sources.folder import source_folder
 from rye.sources.opening import Opener, OpenSource
+from rye.sources.refs import divide
 from rye.sources.source_error import shown
 from rye.text.addresses import without_credentials
 from rye.text.spelling import close_words
@@ -212,10 +213,7 @@ def _divided(source: GitSource, tail: str, opener: Opener) -> GitSource:
 
     Raises UsageError ``bad-argument``, SourceError.
     """
-    refs = opener.refs(source)
-    parts = tail.split("/")
-    names = ("/".join(parts[:count]) for count in range(len(parts), 0, -1))
-    rev = next((name for name in names if {f"refs/heads/{name}", f"refs/tags/{name}"} & refs.keys()), parts[0])
+    rev = divide(source, tail, opener.refs(source))
     try:
         return replace(source, rev=git_rev(rev), path=inner_path(tail.removeprefix(rev).strip("/")))
     except BadSource as error:
