@@ -140,7 +140,7 @@ def test_an_unchanged_file_is_read_once(
 ) -> None:
     reader = SeenAdvisories(tmp_path)
     first = reader.about(ORIGIN, TOOL)
-    monkeypatch.setattr("rye.registry.store.seen_advisories.read_trusted", None)
+    monkeypatch.setattr("rye.registry.store.seen_advisories.read_memory", None)
     assert reader.about(ORIGIN, TOOL) is first
 
 

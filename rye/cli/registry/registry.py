@@ -84,7 +84,8 @@ def add(
 @click.option(
     "--forget-trusted-history",
     is_flag=True,
-    help="Also forget its root and largest log. The next contact counts as the first, and a rollback goes unnoticed.",
+    help="Also forget its root, its largest log, and the takedowns and advisories that were seen, for instance because it was "
+    "founded again. The next contact counts as the first, and a rollback goes unnoticed.",
 )
 @click.pass_obj
 def remove(session: Session, address: str, forget_trusted_history: bool) -> None:

@@ -1,9 +1,11 @@
 """The user's pins: which registry is at which address, and what this user trusts about it. They are a few small files, and
 reading them does not need the trust code.
 
-One of them lists the releases that the registry's owners are known here to have taken down. A takedown is a statement about
-one release, so no keyset records it. Entries are never removed: takedowns are permanent. The advisories that were seen are
-beside it (:mod:`rye.registry.store.seen_advisories`).
+Two of them are memories of what was seen: the releases that the registry's owners are known here to have taken down, and the
+advisories (:mod:`rye.registry.store.seen_advisories`). A takedown is a statement about one release, so no keyset records it.
+Entries are never removed: takedowns are permanent. A memory that cannot be read, or that other users can change, is an error and
+never an empty one, and is not replaced. Only who forgets a registry's trusted state forgets both, since another log under the
+same name never said any of it.
 """
 
 from __future__ import annotations
@@ -12,16 +14,19 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.errors import RyeError
 from rye.registry.protocol.note_text import note_text
-from rye.storage.private_files import make_folder, read_trusted, write
+from rye.storage.private_files import Exposed, make_folder, read_trusted, write
 from rye.storage.safe_files import file_lock
 from rye.text.json_reading import UNDECODABLE
 
+_T = TypeVar("_T")
 _NAME = "addresses.json"
 _REMOVED = "removed-pin"
 
@@ -90,30 +95,69 @@ def policy_witnesses(policy: str | None) -> str:
 
 
 _WITHDRAWN = "withdrawn.json"
+ADVISORIES = "advisories.json"
 _LOCK_SECONDS = 60.0
 _UNKNOWN = frozenset({"?"})
 """The content of an unreadable file: it makes every earlier verdict invalid."""
 
 
 def read_withdrawn(folder: Path, origin: str) -> frozenset[str]:
-    """Return ``kind:id version`` of each release; empty if there is no file. ``folder``: that of the trusted states."""
-    try:
-        return frozenset(msgspec.json.decode(read_trusted(_path(folder, origin)), type=list[str]))
-    except FileNotFoundError:
-        return frozenset()
-    except (OSError, *UNDECODABLE):
-        return _UNKNOWN
+    """Return ``kind:id version`` of each release; empty if there is no file. ``folder``: that of the trusted states.
+
+    Raises RyeError as :func:`read_memory` does.
+    """
+    return frozenset(read_memory(memory_path(folder, origin, _WITHDRAWN), list[str], "takedowns") or ())
 
 
 def remember_withdrawn(folder: Path, origin: str, releases: Iterable[str]) -> None:
-    """Add releases; entries that another program adds at the same time are kept. Raises OSError."""
+    """Add releases; entries that another program adds at the same time are kept. Raises OSError, and RyeError as
+    :func:`read_memory` does."""
     added = frozenset(releases)
 
     def with_added() -> bytes | None:
-        known = read_withdrawn(folder, origin) - _UNKNOWN
+        known = read_withdrawn(folder, origin)
         return None if added <= known else msgspec.json.encode(sorted(known | added))
 
-    remember(_path(folder, origin), with_added)
+    remember(memory_path(folder, origin, _WITHDRAWN), with_added)
+
+
+def memory_path(folder: Path, origin: str, name: str) -> Path:
+    """Return a file of what was seen of a registry."""
+    return state_path(folder, origin).with_name(name)
+
+
+def read_memory(path: Path, kind: type[_T], what: str) -> _T | None:
+    """Return what a file remembers of a registry; None if there is no file. ``what``: the noun for what it remembers.
+
+    Raises RyeError ``state-damaged``, ``state-exposed``.
+    """
+    try:
+        return msgspec.json.decode(read_trusted(path), type=kind)
+    except FileNotFoundError:
+        return None
+    except Exposed as error:
+        hint = f"Run `{error.fix}`, then `rye audit` in each project: it asks the registries again."
+        raise RyeError("state-exposed", f"{error}, so nothing in it can be trusted.", hint) from error
+    except (OSError, RyeError, *UNDECODABLE) as error:  # statements validate themselves
+        raise damaged_memory(path, what, error) from error
+
+
+def damaged_memory(path: Path, what: str, error: Exception) -> RyeError:
+    """The error for a memory that cannot be read."""
+    return RyeError(
+        "state-damaged",
+        f"The {what} that this machine has seen cannot be read from {path}: {error!s:.300}.",
+        "Restore the file from a backup, or delete it and run `rye audit` in each project: it asks the registries again.",
+    )
+
+
+def forget_memories(folder: Path, origin: str) -> None:
+    """Forget the takedowns and advisories that were seen of a registry. Raises OSError."""
+    for name in (_WITHDRAWN, ADVISORIES):
+        path = memory_path(folder, origin, name)
+        if os.path.lexists(path):
+            with file_lock(path.with_name(f"{name}.lock"), _LOCK_SECONDS):
+                path.unlink(missing_ok=True)
 
 
 def remember(path: Path, changed: Callable[[], bytes | None]) -> None:
@@ -126,10 +170,6 @@ def remember(path: Path, changed: Callable[[], bytes | None]) -> None:
         content = changed()
         if content is not None:
             write(path, content.decode())
-
-
-def _path(folder: Path, origin: str) -> Path:
-    return state_path(folder, origin).with_name(_WITHDRAWN)
 
 
 class Pinned(Struct, frozen=True, kw_only=True):
@@ -174,11 +214,15 @@ def make_pinned(
     folder: Path, origin: str, fingerprint: str, keysets: Mapping[str, str], withdrawn: Iterable[str] = ()
 ) -> Pinned:
     """Return the value for a state in memory. ``withdrawn``: takedowns seen by this run, besides those seen before."""
+    try:
+        known = read_withdrawn(folder, origin)
+    except RyeError:  # whoever asks the registry reports it
+        known = _UNKNOWN
     return Pinned(
         fingerprint=fingerprint,
         removal=last_removal(folder, origin),
         keysets=keysets,
-        withdrawn=read_withdrawn(folder, origin).union(withdrawn),
+        withdrawn=known.union(withdrawn),
         witnesses=demanded_witnesses(folder, origin),
     )
 

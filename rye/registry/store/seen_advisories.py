@@ -19,15 +19,12 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.protocol.statements import Advisory
-from rye.registry.store.pins import remember, state_path
+from rye.registry.store.pins import ADVISORIES, damaged_memory, memory_path, read_memory, remember
 from rye.registry.trust.records import ItemHistory, slot_of
-from rye.storage.private_files import Exposed, read_trusted
-from rye.text.json_reading import UNDECODABLE
 
-_NAME = "advisories.json"
+_WHAT = "advisories"
 _Stamp = tuple[int, int, int, int]
 
 
@@ -50,16 +47,7 @@ def read_advisories(folder: Path, origin: str) -> Seen:
 
     Raises RyeError ``state-damaged``, ``state-exposed``.
     """
-    path = _path(folder, origin)
-    try:
-        return msgspec.json.decode(read_trusted(path), type=dict[str, SeenItem])
-    except FileNotFoundError:
-        return {}
-    except Exposed as error:
-        hint = f"Run `{error.fix}`, then `rye audit` in each project: it asks the registries again."
-        raise RyeError("state-exposed", f"{error}, so nothing in it can be trusted.", hint) from error
-    except (OSError, RyeError, *UNDECODABLE) as error:  # statements validate themselves
-        raise _damaged(path, error) from error
+    return read_memory(_path(folder, origin), dict[str, SeenItem], _WHAT) or {}
 
 
 def remember_advisories(folder: Path, origin: str, size: int, histories: Iterable[ItemHistory]) -> None:
@@ -119,17 +107,9 @@ def _stamp(path: Path) -> _Stamp | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _damaged(path, error) from error
+        raise damaged_memory(path, _WHAT, error) from error
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
-def _damaged(path: Path, error: Exception) -> RyeError:
-    return RyeError(
-        "state-damaged",
-        f"The advisories that this machine has seen cannot be read from {path}: {error!s:.300}.",
-        "Restore the file from a backup, or delete it and run `rye audit` in each project: it asks the registries again.",
-    )
-
-
 def _path(folder: Path, origin: str) -> Path:
-    return state_path(folder, origin).with_name(_NAME)
+    return memory_path(folder, origin, ADVISORIES)

@@ -38,7 +38,7 @@ from rye.registry.protocol.note_text import note_text
 from rye.registry.protocol.notes import NoteError
 from rye.registry.protocol.statements import Checkpoint, OrganizationPolicy
 from rye.registry.protocol.wire import IndexLine, WireError
-from rye.registry.store.pins import addresses_path, read_addresses, remember_removal, state_path
+from rye.registry.store.pins import addresses_path, forget_memories, read_addresses, remember_removal, state_path
 from rye.registry.trust.trusted import KeysetHead, TrustedState
 from rye.storage import private_files
 from rye.storage.private_files import Exposed, read_trusted
@@ -122,10 +122,12 @@ class StateStore(Struct, frozen=True):
         return merged
 
     def forget(self, origin: str) -> bool:
-        """Unpin a registry: the next contact is a first contact. Returns whether it was pinned."""
+        """Unpin a registry: the next contact is a first contact, perhaps with another log under the same name, so what was seen
+        of this one is forgotten, too. Returns whether it was pinned."""
         path = self.path(origin)
         with self._lock(path):
             existed = path.exists()
+            forget_memories(self.folder, origin)
             path.unlink(missing_ok=True)
         return existed
 
