@@ -17,6 +17,7 @@ from rye.registry.store.seen_advisories import SeenAdvisories, read_advisories, 
 from tests.registry.simulated_registry import SimulatedRegistry
 from tests.registry.test_client import ReaderState
 from tests.registry.test_records import NEW, OLD, TOOL, history_of
+from tests.registry.test_withdrawn import written
 
 ORIGIN, NUMBER = "registry.example", "RYE-2026-1"
 
@@ -112,6 +113,16 @@ def test_a_program_that_saw_an_older_log_changes_nothing(
     see(tmp_path, registry)
     see(tmp_path, older)
     assert ranges(tmp_path) == {NUMBER: "<1.5.0"}
+
+
+def test_a_newer_log_that_says_the_same_writes_nothing(advised: SimulatedRegistry, tmp_path: Path) -> None:
+    before = written(file_of(tmp_path))
+    advised.release(TOOL, "1.5.0")
+    see(tmp_path, advised)
+    assert written(file_of(tmp_path)) == before
+    advised.advise(TOOL, "<1.5.0", number=NUMBER)
+    see(tmp_path, advised)
+    assert ranges(tmp_path) == {NUMBER: "<1.5.0"}, "and what is new is taken over"
 
 
 def test_what_two_programs_see_at_once_is_kept_of_both(tmp_path: Path) -> None:

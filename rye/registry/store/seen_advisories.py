@@ -3,8 +3,8 @@ what counts in it must not depend on a cache (docs/explanation/runtime.md, Bytes
 
 Rules:
 
-* For each item: what its verified index said under the largest log in which it was seen. A program that saw a smaller one changes
-  nothing.
+* For each item: what its verified index said, and the largest log in which that was new. A program that saw a smaller one changes
+  nothing, and a larger log that says the same is not written down: that a registry went back, its trusted state notices.
 * An advisory leaves when a verified index withdraws or replaces it, or shows that only revoked keys signed it. An index that just
   lacks one that was seen takes nothing back.
 * A file that cannot be read, or that other users can change, is an error and never an empty list. It is not replaced either.
@@ -32,7 +32,7 @@ class SeenItem(Struct, frozen=True, forbid_unknown_fields=True):
     """What was seen about one item."""
 
     size: int
-    """The number of entries of the log in which it was seen."""
+    """The number of entries of the log in which it was seen first as it is now."""
     advisories: tuple[Advisory, ...]
     """The last of each number, of the registry's owners and of the namespace, by number; one that was withdrawn has a range
     without versions."""
@@ -79,7 +79,8 @@ def _now(known: SeenItem | None, size: int, history: ItemHistory) -> SeenItem | 
         slot_of(each): each for each in known.advisories if each.keyset is None or each.number not in history.disowned
     }
     merged = {**before, **says}
-    return SeenItem(size, tuple(merged[slot] for slot in sorted(merged)))
+    advisories = tuple(merged[slot] for slot in sorted(merged))
+    return SeenItem(size, advisories) if advisories != known.advisories else None
 
 
 class SeenAdvisories:
