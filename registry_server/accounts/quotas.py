@@ -1,7 +1,8 @@
 """Each account's share of common resources: concurrent requests, slots, and uploads that nothing refers to yet.
 
 A token without an account has its own share. Nothing here is exact across processes or restarts; it keeps one account
-from starving the others.
+from starving the others. Several servers on one store know of each other's uploads from listings alone, without their owners: an
+account has its share at each of them, and all together can exceed theirs by what the others accept between two listings.
 
 :class:`NamespaceRoom` is how many bytes the files of one namespace's releases may take together. A file counts once for each
 namespace that released it; one that was taken down does not count. The sum is that of the log, so releases that are sent at the
@@ -178,18 +179,18 @@ class Quotas:
     def unless_written(self, sha256: str, expire: Callable[[str], None]) -> None:
         """Call ``expire``, unless a request may write the upload now, and before one can begin to."""
         with self._lock:
-            upload = self._uploads.get(sha256)
-            if upload is None or not any(hold.writers for hold in upload.holds.values()):
+            if not self._has_writers(sha256):
                 expire(sha256)
+
+    def without_writers(self, hashes: Iterable[str]) -> list[str]:
+        """Return those of the uploads that no request of this process may write now."""
+        with self._lock:
+            return [sha256 for sha256 in hashes if not self._has_writers(sha256)]
 
     def written(self) -> Set[str]:
         """Return the pending uploads that no request writes now."""
         with self._lock:
-            return {
-                sha256
-                for sha256, upload in self._uploads.items()
-                if not any(hold.writers for hold in upload.holds.values())
-            }
+            return {sha256 for sha256 in self._uploads if not self._has_writers(sha256)}
 
     def update(self, present: Mapping[str, int], written: Set[str]) -> None:
         """Update from a listing of the store, of sizes by SHA-256: uploads that are gone were published or have expired.
@@ -223,6 +224,10 @@ class Quotas:
                 "Publish what you uploaded, or try again tomorrow. The operator can raise `uploads_bytes`.",
             )
         return None
+
+    def _has_writers(self, sha256: str) -> bool:
+        upload = self._uploads.get(sha256)
+        return upload is not None and any(hold.writers for hold in upload.holds.values())
 
     def _hold(self, owner: str, sha256: str, size: int) -> _Hold:
         """The owner's part in an upload, which counts from now on."""

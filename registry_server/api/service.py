@@ -7,7 +7,7 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -85,6 +85,8 @@ _NOTED_TOKENS = 10_000
 _FOREIGN_SECONDS = 5.0
 """How long a namespace that another registry has counts as not claimed here."""
 _SWEEP_SECONDS = 60.0
+_LOOKED_AT_AGAIN = 64
+"""So many expired uploads of a bucket are looked at again, all at once, before one request deletes them."""
 _LEFT_BATCHES = 2
 """Full batches whose uploads a start looks for: that being committed, and the one that was being cleaned up after."""
 _NOTING_SECONDS = 0.25
@@ -514,8 +516,25 @@ class Service:
                 for path in expired:
                     self.quotas.unless_written(path, expire)
             else:
-                self.uploads.delete_all(expired)
+                self._delete_again_looked_at(expired, present, limit, left)
             self.quotas.update(present, written)
+
+    def _delete_again_looked_at(
+        self, expired: Mapping[str, int], present: dict[str, int], limit: float, left: Set[str]
+    ) -> None:
+        """Delete expired uploads of a bucket, and add to ``present`` those that somebody brought again since they were listed.
+
+        A bucket deletes whatever is there. So an upload that nobody touched for ``uploads_hours`` can be lost if another server
+        writes it again between the second look at some of them and the request that deletes these: its batch finds it missing
+        and refuses, or, if it has found it just before, its release lacks the file until it is published again.
+        """
+        paths = list(expired)
+        for some in (paths[at : at + _LOOKED_AT_AGAIN] for at in range(0, len(paths), _LOOKED_AT_AGAIN)):
+            times = dict(zip(some, self.uploads.modified_all(some), strict=True))
+            idle = self.quotas.without_writers(some)
+            over = [path for path in idle if path in left or (modified := times[path]) is None or modified < limit]
+            self.uploads.delete_all(over)
+            present.update({path: expired[path] for path in set(some).difference(over)})
 
     def _is_sweep_due(self) -> bool:
         return not self._swept or time.monotonic() - self._swept >= _SWEEP_SECONDS

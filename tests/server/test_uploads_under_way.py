@@ -581,6 +581,32 @@ def test_staging_takes_no_upload_away_from_a_batch_that_has_found_it(
     assert local.service.public.get(wire.blob_path(release.file.sha256)) == data
 
 
+@pytest.mark.parametrize("stands_for_a_bucket", [False, True])
+def test_an_expired_upload_that_is_brought_again_during_the_listing_stays(
+    local: LocalRegistry, monkeypatch: pytest.MonkeyPatch, stands_for_a_bucket: bool
+) -> None:
+    """A bucket deleted what the listing had found to be a day old, whatever was there by then."""
+    service, store = local.service, local.service.uploads
+    for content in (b"1", OTHER):
+        store.put_soon(hashlib.sha256(content).hexdigest(), content)
+    long_ago = time.time() - 25 * 3600
+    for path in (ONE, SHA256):
+        store.make_older(path, long_ago)
+    listing = Folder.listing
+
+    def brought_again(folder: Folder, prefix: str = "") -> Iterator[tuple[str, int, float]]:
+        rows = list(listing(folder, prefix))
+        folder.put_soon(SHA256, OTHER)
+        return iter(rows)
+
+    monkeypatch.setattr(Folder, "listing", brought_again)
+    monkeypatch.setattr(Folder, "is_local", not stands_for_a_bucket)
+    service._sweep(always=True)
+    monkeypatch.setattr(Folder, "listing", listing)
+    assert kept(local) == [SHA256]
+    assert service.quotas.kept_bytes == len(OTHER)
+
+
 class TestStaged:
     """What is staged is kept elsewhere, so its upload expires soon, unless somebody else waits for it."""
 
