@@ -62,7 +62,9 @@ _CLOSES: Final = frozenset(("}", "done", "fi"))
 _COMPARES: Final = word_set("!= == = =~ -eq -ne -lt -gt -le -ge < >")
 _MEDIA_TYPE = re.compile(r"(?:application|text|image|audio|video|multipart|font|model|message)/[\w.+-]{1,60}$")
 #: Words of a sentence before a path: it only names the path (``cached at `/tmp/x` ``), unless one of them tells to start it.
-_SENTENCE = re.compile(r"[A-Za-z]{2,}[^\w\n&|;`]{1,4}`$")
+_SENTENCE = re.compile(r"[A-Za-z]{2}[^\w\n&|;`]{1,4}`$")
+_SENTENCE_END: Final = 8
+"""Characters that it can match, with a line's end: searched from the start of a long text, it would take quadratic time."""
 _EXPLAINED = re.compile(r"`[ \t]{0,3}[\u2013\u2014:-][ \t]")
 #: Only English words tell whether a sentence has somebody start a file.
 _FOREIGN_LETTER = re.compile(r"[^\W\d_a-zA-Z]")
@@ -625,7 +627,7 @@ class Flow:
             after = line.text[command.end : command.end + _TOLD]
             if _EXPLAINED.match(after) is not None and not before.strip(" -*`\t"):
                 return _TELLS_TO_START.search(after) is None
-            if _SENTENCE.search(before) is not None and _FOREIGN_LETTER.search(before) is None:
+            if _SENTENCE.search(before[-_SENTENCE_END:]) is not None and _FOREIGN_LETTER.search(before) is None:
                 return _TELLS_TO_START.search(before[-_TOLD:]) is None
         return not line.code and len(command.words) == 1 and line.text.lstrip().startswith("|")
 

@@ -1,12 +1,14 @@
 """Listing facts takes linear time (DESIGN §7.2): four times the text costs four times the work, for any text.
 
 Work is counted in calls, in Python and into C, not in seconds, so a busy machine makes no difference. The cost of a single call
-into C is bounded elsewhere, by patterns with capped repetitions and by pieces of ``FACTS.piece_characters``.
+into C is bounded by patterns with capped repetitions and by pieces of ``FACTS.piece_characters``: runs of a quarter of a million
+characters show the processor time of a pattern that has none, which is minutes.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -126,6 +128,19 @@ def test_four_times_the_text_is_about_four_times_the_work(unit: str, path: str) 
     first = work(lambda: find_facts({path: small}))
     second = work(lambda: find_facts({path: large}))
     assert second <= first * TIMES * 1.5 + 1_000
+
+
+RUNS = ("a", "QUJD", "1", " ", "\t", '"', "'", "`", "\\", ".", "-", "_", "/", "=", "word ", "a.", "'a' ", "\u00e9")
+RUN_CHARACTERS, RUN_SECONDS = 250_000, 30.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", RUNS)
+def test_no_pattern_takes_quadratic_time_on_a_long_run(run: str) -> None:
+    """A sentence that ends in two letters before a path was searched from each letter of an encoded body."""
+    before = time.process_time()
+    find_facts({"a.md": "curl -d " + run * (RUN_CHARACTERS // len(run))})
+    assert time.process_time() - before < RUN_SECONDS
 
 
 def test_more_files_are_more_work_and_no_more_than_that() -> None:
