@@ -118,6 +118,10 @@ class Agreement(Struct, frozen=True):
         agreed = [text for item, name, text in self._parts() if (item, name) == (ask.item, ask.sort)]
         return bool(agreed) and sort.covers(agreed, ask.text)
 
+    def knows_bytes(self, row: Row) -> bool:
+        """Whether the user agreed to exactly the bytes of a row, of whatever version."""
+        return self.covers(byte_approval(row))
+
     def missing(self, asks: Iterable[Ask]) -> tuple[Ask, ...]:
         """What of these the user did not agree to, sorted."""
         return tuple(sorted(ask for ask in set(asks) if not self.covers(ask)))

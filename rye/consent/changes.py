@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from typing import Any
 
 from msgspec import Struct
 
@@ -91,6 +92,8 @@ class ItemStep(Struct, frozen=True, kw_only=True):
     """The source of the approved version, if no one signed that."""
     is_wanted: bool = False
     """Whether rye.toml asked for the item before this command."""
+    knows_bytes: Callable[[Any], bool] = lambda row: False
+    """Whether this user agreed to exactly the bytes of a row before."""
 
     @property
     def is_first(self) -> bool:
@@ -198,12 +201,13 @@ def _is_known(step: ItemStep, known: frozenset[str]) -> bool:
 
 def _unsigned_text(sort: Sort, step: ItemStep) -> Iterable[Ask]:
     """Other bytes of an item that nobody signed: whoever can write to its source may have changed what agents read. The bytes of
-    an entry that ``rye lock`` wrote were never installed. An editable folder is read in place, whatever is agreed to."""
+    an entry that ``rye lock`` wrote were never installed. An editable folder is read in place, whatever is agreed to. What this
+    user agreed to here before, byte for byte, is not asked about again."""
     wanted, was = step.wanted, step.was
     if was is None or step.is_first or not wanted.is_unsigned or wanted.is_editable:
         return []
     is_same = (was.sha256, was.attached, was.approved.is_pending) == (wanted.sha256, wanted.attached, False)
-    return [] if is_same else [Ask(sort.of(wanted), sort.name, wanted.sha256)]
+    return [] if is_same or step.knows_bytes(wanted) else [Ask(sort.of(wanted), sort.name, wanted.sha256)]
 
 
 def _forced(sort: Sort, step: ItemStep) -> Iterable[Ask]:

@@ -74,8 +74,6 @@ class Sort(Struct, frozen=True, kw_only=True):
     """Whether remembered texts cover another text of the same item; None: only an equal text does."""
     is_denied: bool = False
     """Whether an item can be installed without it: it is denied then, and no one is asked again."""
-    only_of_people: bool = False
-    """Whether only a person who can be asked is asked: elsewhere a change goes on without a yes to it."""
     in_lock: bool = True
     """Whether rye.lock approves it; the others are about the project itself."""
     title: str = ""
@@ -292,7 +290,6 @@ SORTS: tuple[Sort, ...] = (
     ),
     Sort(
         name="unsigned-text",
-        only_of_people=True,
         in_lock=False,
         title="Changed texts that nobody signed",
         question="changed texts that nobody signed",

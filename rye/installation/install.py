@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -109,11 +109,12 @@ def prepare(
     without: frozenset[str] = frozenset(),
     known_signers: frozenset[str] | None = None,
     wanted_before: Manifest | None = None,
+    knows_bytes: Callable[[LockedItem], bool] = lambda row: False,
 ) -> Prepared:
     """Fetch and verify the chosen releases, and compare them with the lock. Raises RyeError, TrustError; writes nothing.
 
     ``known_signers``: the keys that this user agreed to before; None: no signer counts as new. ``wanted_before``: the manifest
-    before this command changed it; None: it did not change.
+    before this command changed it; None: it did not change. ``knows_bytes``: whether this user agreed to exactly these bytes.
 
     Items that only the groups in ``without`` need are not installed and need no consent; their existing entries in the lock
     stay as they are.
@@ -134,6 +135,7 @@ def prepare(
         mentions_before={identity: words.mentions or () for identity, words in known.items()},
         known_signers=known_signers,
         brought=reached(Lock({}, tuple(item.locked for item in items.values())), wanted_before or manifest),
+        knows_bytes=knows_bytes,
     )
     plan = _described(_with_histories(plan, chosen, sources), items)
     waiting = [item.locked for identity, item in verified.items() if identity in left_out]

@@ -14,7 +14,8 @@ The rules of consent (DESIGN §7):
   still need consent, together with their restrictions: losing a restriction counts as gaining a tool.
 * The first item of a signer that this user never agreed to needs consent, whether it has rights or not. So does each
   unsigned item that this command did not name: someone else may have written its line of rye.toml.
-* The text of an unsigned item that changed needs consent where a person can be asked; elsewhere it is no reason to stop.
+* The text of an unsigned item that changed needs consent, unless this user agreed to exactly these bytes here before;
+  ``--yes`` is enough.
 * Cautions and alarms describe what the texts mention (:mod:`rye.text.facts`). An alarm stops a first installation that
   has no terminal; a new caution or alarm stops an update. ``--yes`` approves neither.
 * A first installation asks for all of these. An update *stops* if it asks for more, pulls in another item that does,
@@ -25,7 +26,7 @@ The rules of consent (DESIGN §7):
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
@@ -175,12 +176,13 @@ def make_plan(
     mentions_before: Mapping[Identity, tuple[Mention, ...]] | None = None,
     known_signers: frozenset[str] | None = None,
     brought: Container[Identity] = (),
+    knows_bytes: Callable[[LockedItem], bool] = lambda row: False,
 ) -> Plan:
     """Compare what is installed with what is wanted. The new entries' own approvals are ignored: only the old lock's count.
 
     ``mentions``: cautions and alarms by item; ``mentions_before``: those of the old entries, as far as known; unknown ones
     count as new. ``known_signers``: fingerprints that this user agreed to before; None skips this check. ``brought``: the
-    items that rye.toml asked for before this command.
+    items that rye.toml asked for before this command. ``knows_bytes``: whether this user agreed to exactly these bytes before.
     """
     before = old.by_identity()
     after = {item.identity: item for item in new}
@@ -202,6 +204,7 @@ def make_plan(
             known_signers=known_signers,
             unsigned_from=_unsigned_from(was),
             is_wanted=identity in brought,
+            knows_bytes=knows_bytes,
         )
         changes.append(
             ItemChange(
@@ -275,13 +278,9 @@ class Consent(Struct, frozen=True):
         """Whether an approval names this change."""
         return change.new is not None and change.label in self.approved
 
-    def covers(self, change: ItemChange, *, is_attended: bool = True) -> bool:
-        """Whether the change may be made. Hooks of a first installation can stay unapproved; they are denied then.
-
-        ``is_attended``: whether a person can be asked in this run.
-        """
-        asked = any(is_attended or not row_of(ask).only_of_people for ask in change.asks)
-        if not asked or self.person or self.names(change):
+    def covers(self, change: ItemChange) -> bool:
+        """Whether the change may be made. Hooks of a first installation can stay unapproved; they are denied then."""
+        if not change.needs_consent or self.person or self.names(change):
             return True
         return self.yes and not change.stops
 
@@ -292,10 +291,9 @@ def labels_named(plan: Plan, name: str) -> tuple[str, ...]:
     return tuple(label for label in labels if name in (label, label.partition(":")[2]))
 
 
-def refused(plan: Plan, consent: Consent, *, is_attended: bool = True) -> tuple[ItemChange, ...]:
-    """Return the changes that lack consent. If there are any, nothing may be installed. ``is_attended``: as for
-    :meth:`Consent.covers`."""
-    return tuple(change for change in plan.changes if not consent.covers(change, is_attended=is_attended))
+def refused(plan: Plan, consent: Consent) -> tuple[ItemChange, ...]:
+    """Return the changes that lack consent. If there are any, nothing may be installed."""
+    return tuple(change for change in plan.changes if not consent.covers(change))
 
 
 def agreed_rows(plan: Plan, consent: Consent) -> tuple[LockedItem, ...]:

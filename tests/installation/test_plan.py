@@ -265,11 +265,10 @@ UNSIGNED = replace(
 )
 
 
-def test_a_changed_text_that_nobody_signed_waits_for_a_person_and_for_no_one_else() -> None:
+def test_a_changed_text_that_nobody_signed_waits_for_a_person_or_yes() -> None:
     (change,) = (plan := make_plan(installed(UNSIGNED), [newer(UNSIGNED)])).changes
     assert ([ask.sort for ask in change.asks], change.stops) == (["unsigned-text"], False)
     assert refused(plan, Consent()) == (change,)
-    assert refused(plan, Consent(), is_attended=False) == ()
     for consent in (Consent(person=True), Consent(yes=True)):
         assert refused(plan, consent) == ()
 
@@ -280,7 +279,13 @@ def test_other_unsigned_changes_ask_nothing_more() -> None:
     assert make_plan(installed(ITEM), [newer(ITEM)]).changes[0].asks == (), "its publisher signed it"
 
 
-def test_what_else_waits_stops_where_nobody_can_be_asked() -> None:
+def test_one_whose_bytes_this_user_agreed_to_before_waits_for_no_one() -> None:
+    new = newer(UNSIGNED)
+    assert make_plan(installed(UNSIGNED), [new], knows_bytes=[new].__contains__).changes[0].asks == ()
+    assert make_plan(installed(UNSIGNED), [new], knows_bytes=[UNSIGNED].__contains__).changes[0].asks != ()
+
+
+def test_what_else_waits_stops_with_yes_as_well() -> None:
     wider = newer(UNSIGNED, capabilities=("rye.*",))
     plan = make_plan(installed(UNSIGNED), [wider])
-    assert refused(plan, Consent(yes=True), is_attended=False) == plan.changes
+    assert refused(plan, Consent(yes=True)) == plan.changes

@@ -153,7 +153,7 @@ def test_a_change_of_what_was_agreed_to_is_the_teams_as_before(user: Person, tmp
     """A pull that changes an item this user already has asks only about widened rights (docs/projects.md)."""
     other = accepted_clone(user, tmp_path / "other")
     (user.folder.parent / "shared" / "pdf" / "SKILL.md").write_text(skill("pdf", body="Read it twice."))
-    user.ok("install")
+    user.ok("install", "-y")
     pull(user, other)
     other.ok("ci")
 

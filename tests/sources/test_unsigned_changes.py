@@ -102,17 +102,45 @@ def test_what_rye_lock_chose_is_asked_about_before_it_is_installed(server: GitSe
     said = person.terminal("install", answer=b"n\n", env=PLAIN)
     assert f"+{MORE}" in said
     assert MORE not in text_of(person)
+    person.fails("ci", code="consent-needed")
+    assert MORE not in text_of(person)
+    person.ok("install", "--yes")
     person.ok("ci")
 
 
-@pytest.mark.parametrize("answer", [(), ("--yes",)], ids=["no terminal", "--yes"])
-def test_without_a_terminal_nothing_new_stops(server: GitServer, person: Person, answer: tuple[str, ...]) -> None:
+def test_without_a_terminal_it_stops_and_names_the_commands_that_show_and_approve_it(
+    server: GitServer, person: Person
+) -> None:
+    """A job that updates would otherwise hand agents whatever someone pushed, and no one would have looked."""
+    repository = installed(person, server)
+    before = repository.git("rev-parse", "v1.0.0^{commit}")
+    after = attacked(repository)
+    refused = person.run("update")
+    compares = f"rye diff skill:team/pdf@{before[:8]} skill:team/pdf@{after[:8]}"
+    assert refused.code == 1
+    assert f"skill:team/pdf@0.0.0+g{after[:8]} changes a text that nobody signed" in refused.stderr
+    assert f"`{compares}` shows what changed. `rye update --yes` agrees" in refused.stderr
+    assert MORE not in text_of(person)
+    assert f"+{MORE}" in person.ok(*compares.split()[1:]).stdout, "before it is agreed to"
+
+
+def test_yes_agrees_to_it(server: GitServer, person: Person) -> None:
     attacked(installed(person, server))
-    done = person.ok("update", *answer)
+    done = person.ok("update", "--yes")
     assert "text changed (+1 line)" in done.stderr
     assert f"+{MORE}" not in done.stderr, "a log keeps its length"
     assert MORE in text_of(person)
     person.ok("ci")
+
+
+def test_bytes_that_this_user_agreed_to_before_are_not_asked_about_again(server: GitServer, person: Person) -> None:
+    """Going back to a text, and to the newer one again, brings nothing that no one looked at."""
+    attacked(installed(person, server))
+    person.ok("update", "--yes")
+    person.ok("rollback")
+    assert MORE not in text_of(person)
+    person.ok("update")
+    assert MORE in text_of(person)
 
 
 def test_yes_on_a_terminal_shows_the_lines_and_asks_nothing(server: GitServer, person: Person) -> None:
@@ -140,7 +168,7 @@ def test_the_update_names_the_command_that_compares_afterwards(server: GitServer
     before = repository.git("rev-parse", "v1.0.0^{commit}")
     after = attacked(repository)
     command = f"rye diff skill:team/pdf@{before[:8]} skill:team/pdf@{after[:8]}"
-    assert f"`{command}`" in person.ok("update").stderr
+    assert f"`{command}`" in person.ok("update", "--yes").stderr
     told = len(server.requests)
     shown = person.ok(*command.split()[1:])
     assert f"+{MORE}" in shown.stdout
@@ -153,7 +181,7 @@ def test_the_comparison_with_the_source_says_how_to_see_the_last_update(server: 
     repository = installed(person, server)
     before = repository.git("rev-parse", "v1.0.0^{commit}")
     after = attacked(repository)
-    person.ok("update")
+    person.ok("update", "--yes")
     said = person.ok("diff", "team/pdf")
     assert "do not differ" in said.stdout
     assert f"`rye diff skill:team/pdf@{before[:8]} skill:team/pdf@{after[:8]}`" in said.stderr
@@ -164,7 +192,7 @@ def test_a_commit_that_is_not_here_is_fetched_or_refused_by_its_whole_name(serve
     repository = installed(person, server)
     before = repository.git("rev-parse", "v1.0.0^{commit}")
     attacked(repository)
-    person.ok("update")
+    person.ok("update", "--yes")
     person.ok("cache", "clean", "--yes")
     person.ok("ci")
     error = person.fails("diff", f"team/pdf@{before[:8]}", "team/pdf", code="source-has-one-version")

@@ -15,7 +15,7 @@ from rye.errors import RyeError, UsageError
 from rye.installation.install import new_lock
 from rye.installation.plan import Consent, ItemChange, Plan, approvals_from_lock, labels_named, refused
 from rye.project.declared_sources import FOLDER_PREFIXES
-from rye.project.lock import Lock
+from rye.project.lock import Lock, comparison
 from rye.project.lock_file import in_groups
 from rye.text.lazy import lazy_module
 from rye.workspace.installing.install_outcome import SetAside
@@ -196,7 +196,7 @@ def obtain_consent(
     if request.lock_use == "frozen":
         return _frozen_consent(context, request, plan, notes, agree, unseen, texts, is_unmarked)
     consent = Consent(yes=context.assume_yes, approved=frozenset(_label(plan, name) for name in request.approved))
-    waiting = refused(plan, consent, is_attended=context.interactive)
+    waiting = refused(plan, consent)
     said_yes = ask(context, agree, plan, notes, waiting, unseen, texts, changed)
     if not waiting and not unseen:
         return consent
@@ -247,7 +247,7 @@ def _frozen_consent(
     is_unmarked: bool,
 ) -> Consent:
     """Installing exactly the lock approves nothing: either the lock has all approvals, or the installation fails."""
-    waiting = refused(plan, Consent(), is_attended=False)
+    waiting = refused(plan, Consent())
     said_yes = ask(context, agree, plan, notes, unseen=() if waiting else unseen, texts=texts)
     if waiting:
         why = "; ".join(f"{change.label} {_why(change)}" for change in waiting)
@@ -292,7 +292,10 @@ def _consent_needed(request: InstallRequest, consent: Consent, waiting: Sequence
         reads = f"`rye diff {updated.identity}` shows what changed" if updated is not None else "Read what it brings"
         hint = f"{reads}. Then approve it by name: {request.command} {plain}{arguments}"
     else:
-        hint = f"`{request.command} --yes` agrees to what is shown; on a terminal you are asked."
+        texts = [(c.old, c.new) for c in waiting if c.old is not None and c.new is not None and c.of("unsigned-text")]
+        compares = next(filter(None, (comparison(old, new) for old, new in texts)), None)
+        reads = f"`{compares}` shows what changed. " if compares is not None else ""
+        hint = f"{reads}`{request.command} --yes` agrees to what is shown; on a terminal you are asked."
     details: dict[str, object] = {"changes": change_documents(waiting)}
     if any(change.of("customization-loss") for change in waiting):
         hint += "\nTo keep a customization, renew it for the new version: `rye override edit ID`, `rye overlay edit FORMULA`."

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from rye.consent.agreement import by_other_rules, byte_approvals, late_facts, late_notice, not_in_lock
-from rye.consent.sorts import row_of
 from rye.project.lock_file import Unlock, in_groups, is_stale, require_fixed
 from rye.project.user_config import OtherPolicies
 from rye.text.lazy import lazy_module
@@ -124,9 +123,8 @@ def _is_approved(item: LockedItem, signed: SignedRelease) -> bool:
 
 
 def _approved(lock: Lock, items: Sequence[LockedItem]) -> bool:
-    """Whether rye.lock approves what is installed. Where only people are asked, they are asked before a file changes."""
-    asks = (ask for change in plan.make_plan(lock, items).changes for ask in change.asks)
-    return all(row_of(ask).only_of_people for ask in asks)
+    """Whether rye.lock approves what is installed."""
+    return not any(change.needs_consent for change in plan.make_plan(lock, items).changes)
 
 
 def _allowed(

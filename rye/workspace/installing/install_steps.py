@@ -265,6 +265,7 @@ def _fetched(
             request.without,
             agreed_signers(session.context.home),
             _found_manifest(session),
+            session.agreement.knows_bytes,
         )
     if request.lock_use != "repair":
         _refuse_approvals_beyond(session, chosen, prepared)
