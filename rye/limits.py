@@ -443,6 +443,8 @@ class ConsentLimits(Struct, frozen=True, kw_only=True):
     """In such a sum, how many sorts of items have an example."""
     reasons: int = 12
     """Of many items that ``--yes`` does not let in, how many reasons are said."""
+    moved_lines: int = 10
+    """Of many items that rye.lock moved since the last installation here, how many are said."""
 
 
 CONSENT = ConsentLimits()

@@ -63,13 +63,28 @@ def late_facts(rows: Iterable[Row], signed: Mapping[Identity, SignedRelease]) ->
 
 def byte_approval(row: Row) -> Ask:
     """The approval of exactly these bytes, whatever rules find in them later."""
-    whole = "\n".join([row.sha256, *(f"{entry.path} {entry.sha256}" for entry in row.attached)])
-    return Ask(str(row.identity), "text", sha256(whole.encode()).hexdigest()[:32])
+    return Ask(
+        str(row.identity), "text", bytes_hash(row.sha256, ((entry.path, entry.sha256) for entry in row.attached))
+    )
+
+
+def bytes_hash(own: str, attached: Iterable[tuple[str, str]]) -> str:
+    """What the bytes of an item are remembered by. ``own``: the hash of its file; ``attached``: paths and hashes, in the order of
+    rye.lock."""
+    whole = "\n".join([own, *(f"{path} {digest}" for path, digest in attached)])
+    return sha256(whole.encode()).hexdigest()[:32]
+
+
+def installed_state(row: Row) -> Ask:
+    """The state of an item that this user agreed to last: its name for ``rye diff``, the hashes of its bytes and of its own file,
+    and where it is from."""
+    state = row.state or f"{row.identity}@{row.version}"
+    return Ask(str(row.identity), "state", f"{state} {byte_approval(row).text} {row.sha256} {row.registry}")
 
 
 def byte_approvals(rows: Iterable[Row]) -> frozenset[Ask]:
-    """The same of several rows."""
-    return frozenset(map(byte_approval, rows))
+    """What is remembered of rows whose bytes this user agreed to: the bytes, and the state of each item."""
+    return frozenset(ask(row) for row in rows for ask in (byte_approval, installed_state))
 
 
 def late_notice(late: Sequence[tuple[Row, list[str]]]) -> tuple[str, str]:
@@ -100,6 +115,39 @@ _ELSEWHERE = frozenset(("signer", "source"))
 """Asked about when an item is installed, and not again for each use of it."""
 
 
+class MovedRow(Struct, frozen=True):
+    """An item of which rye.lock has other bytes than this user agreed to last in this checkout."""
+
+    row: Row
+    before: str | None
+    """That state, as ``rye diff`` names it; None if it is not known."""
+    is_unseen: bool
+    """Whether nobody signed these bytes, and this user never agreed to them."""
+    is_comparable: bool
+    """Whether ``rye diff`` has both states."""
+    bytes_before: str = ""
+    """What the bytes of that state are remembered by (:func:`bytes_hash`)."""
+    own_before: str = ""
+    """The hash of the item's own file in that state."""
+
+    @property
+    def states(self) -> str:
+        """``1.0.0 → 1.1.0``, or the digits of both commits."""
+        before, after = (one.rpartition("@")[2] for one in (self.before or "", self.row.state or self.row.version))
+        return f"{before} → {after}" if before else after
+
+    @property
+    def command(self) -> str:
+        """What shows the change, or the whole text."""
+        name = self.row.identity
+        return f"rye diff {self.before} {self.row.state}" if self.is_comparable else f"rye show {name}"
+
+    @property
+    def needs(self) -> Ask:
+        """The yes that bytes need that nobody signed."""
+        return Ask(str(self.row.identity), "unsigned-text", self.states, self)
+
+
 class Agreement(Struct, frozen=True):
     """What this user agreed to in one project, on this machine."""
 
@@ -121,6 +169,34 @@ class Agreement(Struct, frozen=True):
     def knows_bytes(self, row: Row) -> bool:
         """Whether the user agreed to exactly the bytes of a row, of whatever version."""
         return self.covers(byte_approval(row))
+
+    def moved(self, rows: Iterable[Row]) -> tuple[MovedRow, ...]:
+        """The items of these rows of rye.lock whose bytes are not those that the user agreed to last, as after a pull; nothing of
+        a source that the user did not agree to at all, since that is asked about with its items."""
+        others = [
+            row
+            for row in rows
+            if not (row.is_editable or row.approved.is_pending) and installed_state(row).line not in self.lines
+        ]
+        moved, last = [], self._installed() if others else {}
+        for row in others:
+            is_unseen = row.is_unsigned and not self.knows_bytes(row)
+            if is_unseen and not self.covers(Ask(str(row.identity), "source", row.registry)):
+                continue
+            state, whole, own, registry = last.get(str(row.identity), ("", "", "", ""))
+            if is_unseen or (state and whole != byte_approval(row).text):
+                comparable = bool(state and row.state) and registry == row.registry and state != row.state
+                moved.append(MovedRow(row, state or None, is_unseen, comparable, whole, own))
+        return tuple(moved)
+
+    def _installed(self) -> dict[str, tuple[str, str, str, str]]:
+        """The parts of :func:`installed_state` that are remembered of each item."""
+        states = {}
+        for item, sort, text in self._parts():
+            if sort == "state" and text.count(" ") >= 3:
+                state, whole, own, registry = text.split(" ", 3)
+                states[item] = state, whole, own, registry
+        return states
 
     def missing(self, asks: Iterable[Ask]) -> tuple[Ask, ...]:
         """What of these the user did not agree to, sorted."""

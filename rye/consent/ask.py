@@ -43,6 +43,11 @@ class Ask(Struct, frozen=True, eq=False):
             return f'["{self.item}", "{self.sort}", "{self.text}"]'
         return json.dumps([self.item, self.sort, self.text], ensure_ascii=True)
 
+    @property
+    def start(self) -> str:
+        """What the stored forms of this sort begin with for this item, whatever the text."""
+        return f"[{_quoted(self.item)}, {_quoted(self.sort)}, "
+
     def as_json(self) -> dict[str, str]:
         """As an error's details and ``--json`` print it."""
         return {"item": self.item, "what": self.sort, "value": self.text}
@@ -59,6 +64,10 @@ class Ask(Struct, frozen=True, eq=False):
     @property
     def _key(self) -> tuple[str, str, str]:
         return self.item, self.sort, self.text
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"' if is_plain(text) else json.dumps(text, ensure_ascii=True)
 
 
 def is_plain(text: str) -> bool:

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rye.consent.ask import Ask, is_plain
+from rye.consent.sorts import is_last
 from rye.errors import RyeError
 from rye.storage import private_files
 from rye.storage.safe_files import LockTimeout, file_lock, first_link
@@ -136,12 +137,14 @@ class Memory(Struct, frozen=True):
         return found.lines if found is not None else frozenset()
 
     def add(self, asks: Iterable[Ask], write_mark: Callable[[str], None]) -> bool:
-        """Store these as well. Keeps what another run stores at the same time. Return False, and store nothing, if the checkout
+        """Store these as well; one of a sort of which only the last counts takes the place of the earlier one of its item. Keeps
+        what another run stores at the same time. Return False, and store nothing, if the checkout
         cannot be given a mark.
 
         ``write_mark``: writes this text as the checkout's mark, or raises OSError or RyeError. Raises RyeError ``in-use``.
         """
-        added = {ask.line for ask in asks}
+        given = tuple(asks)
+        added = {ask.line for ask in given}
         if added <= self.lines():
             return True
         private_files.make_folder(self.folder)
@@ -150,7 +153,9 @@ class Memory(Struct, frozen=True):
             mark = found.mark if found is not None else self._marked(write_mark)
             if mark is None:
                 return False
-            self._write(mark, added | (found.lines if found is not None else frozenset()))
+            replaced = tuple(ask.start for ask in given if is_last(ask.sort))
+            kept = (line for line in (found.lines if found is not None else ()) if not line.startswith(replaced))
+            self._write(mark, added.union(kept))
             self._before_marks.unlink(missing_ok=True)
         return True
 

@@ -80,6 +80,10 @@ class Row(Comes, Protocol):
         """The key's fingerprint; the source's origin if no trusted key signed the item."""
 
     @property
+    def state(self) -> str | None:
+        """This state of the item as ``rye diff`` names it; None for a folder's, which nobody keeps."""
+
+    @property
     def source(self) -> object | None:
         """Where the item comes from, if not from a registry."""
 

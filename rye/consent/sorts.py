@@ -76,6 +76,8 @@ class Sort(Struct, frozen=True, kw_only=True):
     """Whether an item can be installed without it: it is denied then, and no one is asked again."""
     in_lock: bool = True
     """Whether rye.lock approves it; the others are about the project itself."""
+    is_last: bool = False
+    """Whether only the last text of an item is remembered: a later one takes its place."""
     title: str = ""
     """The heading above its texts, where a screen lists what rye.lock approves."""
     question: str = ""
@@ -291,7 +293,8 @@ SORTS: tuple[Sort, ...] = (
     Sort(
         name="unsigned-text",
         in_lock=False,
-        title="Changed texts that nobody signed",
+        is_last=True,
+        title="Texts that nobody signed, and that rye.lock moved since you installed here last",
         question="changed texts that nobody signed",
         why=_why_texts,
         stops=lambda ask: False,
@@ -314,6 +317,7 @@ SORTS: tuple[Sort, ...] = (
         document=lambda ask: ask.subject.as_json(),
     ),
     Sort(name="text", title="Texts that were approved under older rules, by their hash"),
+    Sort(name="state", in_lock=False, is_last=True),
     Sort(name="deploy"),
     Sort(name="customization", in_lock=False),
     Sort(name="customization-fact", in_lock=False),
@@ -333,6 +337,12 @@ SORTS: tuple[Sort, ...] = (
 def sort_of(name: str) -> Sort | None:
     """The row of a name; None for a name that another version of Rye stored."""
     return _by_name(SORTS).get(name)
+
+
+def is_last(name: str) -> bool:
+    """Whether only the last text of a sort is remembered of each item."""
+    sort = sort_of(name)
+    return sort is not None and sort.is_last
 
 
 def row_of(ask: Ask) -> Sort:

@@ -167,6 +167,15 @@ class Plan(Struct, frozen=True):
             change for change in self.changes if change.action != "keep" or change.needs_consent or change.forces_anew
         )
 
+    @property
+    def from_lock(self) -> tuple[LockedItem, ...]:
+        """The entries that stay as somebody approved them in the lock, with their signers."""
+        return tuple(
+            change.new
+            for change in self.changes
+            if change.action == "keep" and change.new and change.old and not change.old.approved.is_pending
+        )
+
 
 def make_plan(
     old: Lock,

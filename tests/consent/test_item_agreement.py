@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from rye.consent.agreement import ItemAgreement, byte_approvals, late_facts, late_notice, not_in_lock, unapproved
+from rye.consent.agreement import ItemAgreement, byte_approval, late_facts, late_notice, not_in_lock, unapproved
 from rye.consent.ask import Ask, approving
 from rye.consent.sorts import approvals
 from rye.errors import RyeError
@@ -197,7 +197,7 @@ OTHER = replace(ROW, approved=approving(RULES_VERSION + 1))
 def test_a_claim_about_other_rules_counts_only_for_bytes_that_this_user_agreed_to(home: Home, project: Project) -> None:
     """Otherwise a lock that claims other rules would hide an alarm."""
     signed = {ROW.identity: SignedRelease(mentions=(ALARM,))}
-    (text,) = byte_approvals([OTHER])
+    text = byte_approval(OTHER)
     fact = Ask(NAME, "fact", ALARM.word)
     assert text == replace(text, item=NAME, sort="text")
     assert remembered(home, project).late_in([OTHER], signed) == (fact, text)

@@ -20,3 +20,5 @@ def test_a_line_is_the_json_of_its_three_texts(item: str, value: str) -> None:
     line = Ask(item, "right", value).line
     assert line == json.dumps([item, "right", value], ensure_ascii=True)
     assert "\n" not in line
+    assert line.startswith(Ask(item, "right", "").start)
+    assert not Ask(item, "right", value).line.startswith(Ask(f"{item}b", "right", "").start)

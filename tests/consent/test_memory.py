@@ -183,6 +183,7 @@ def test_customizations_grants_and_the_project_are_not_the_locks() -> None:
         "origin",
         "project",
         "grant",
+        "state",
         "unsigned-text",
     }
     assert [one.sort for one in of_the_lock(every)] == [

@@ -150,7 +150,7 @@ def test_one_that_the_lock_has_too_is_what_an_accepted_clone_is_asked_about(user
 
 @pytest.mark.processes
 def test_a_change_of_what_was_agreed_to_is_the_teams_as_before(user: Person, tmp_path: Path) -> None:
-    """A pull that changes an item this user already has asks only about widened rights (docs/projects.md)."""
+    """A pull that changes an item this user already has is refused for widened rights alone; a changed text is said."""
     other = accepted_clone(user, tmp_path / "other")
     (user.folder.parent / "shared" / "pdf" / "SKILL.md").write_text(skill("pdf", body="Read it twice."))
     user.ok("install", "-y")

@@ -208,6 +208,7 @@ def _show_unsigned(screen: Screen, proposal: Proposal) -> None:
     if proposal.plan is None or screen.whole or not (screen.folds or screen.answers_d):
         return
     named = {f"{c.identity} {c.new.version}" for c in proposal.plan.effective if c.new and c.of("unsigned-text")}
+    named |= {f"{one.item} {one.subject.row.version}" for one in proposal.unseen if one.sort == "unsigned-text"}
     texts = [text for text in proposal.texts if text.item in named and text.before != text.data]
     if not texts:
         return
@@ -377,6 +378,7 @@ def question_about(unseen: Sequence[Ask]) -> str:
     """The question below what the user has not seen."""
     parts = {
         "what rye.lock approves": bool(of_the_lock(unseen)),
+        "these changed texts": any(one.sort == "unsigned-text" for one in unseen),
         "these changes": any(one.sort in ("customization", "grant") for one in unseen),
         "this project's own items": any(one.sort in OWN for one in unseen),
     }

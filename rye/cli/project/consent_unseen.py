@@ -147,6 +147,8 @@ def _show_approvals(screen: Screen, rows: Sequence[Ask], title: str, levels: Map
         screen.console.tell((f"    {before}{_said(one):<{room}}   {one_line(one.item)}", style), hang=8, wide=True)
         if level is not None:
             screen.console.tell((f"                   {right_words(one.text)}", "dim"), hang=21, wide=True)
+        if one.sort == "unsigned-text":
+            screen.console.tell((f"      `{one_line(one.subject.command)}` shows it", "dim"), hang=8, wide=True)
         if one.sort == "tool" and one.subject is not None:
             name, tools = one.subject
             screen.console.tell((f"      {tool_words(name, tools)}", "dim"), hang=8, wide=True)

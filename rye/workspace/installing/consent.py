@@ -20,12 +20,13 @@ from rye.project.lock_file import in_groups
 from rye.text.lazy import lazy_module
 from rye.workspace.installing.install_outcome import SetAside
 from rye.workspace.installing.install_request import Agree, InstallRequest, ProposedText, Texts
+from rye.workspace.installing.moved_texts import MovedTexts
 from rye.workspace.trusting.acceptance import accepted_before, ask, is_unmarked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rye.consent.agreement import Agreement
+    from rye.consent.agreement import Agreement, MovedRow
     from rye.installation.install import Prepared
     from rye.items.identity import Identity
     from rye.items.signed_release import Mention
@@ -48,6 +49,8 @@ class Terms(Struct, frozen=True):
     unseen: tuple[Ask, ...]
     """What of that, and of the project's changes, this user did not agree to. Only a person's yes covers it."""
     consent: Consent = Consent()
+    moves: MovedTexts = MovedTexts()
+    """What rye.lock has in place of what this user installed last."""
 
     def given_by(self, rows: Sequence[LockedItem]) -> frozenset[Ask]:
         """What this user agrees to where rye.lock gets these rows."""
@@ -81,7 +84,7 @@ def obtain_agreement(session: InstallSession, prepared: Prepared, notes: Sequenc
         notes,
         session.agree,
         terms.unseen,
-        _texts(session, prepared),
+        _texts(session, prepared, {one.row.identity: one for one in terms.moves.asked}),
         is_unmarked=is_unmarked(session.before.project),
         changed=_changed(session, prepared),
     )
@@ -97,21 +100,24 @@ def _changed(session: InstallSession, prepared: Prepared) -> Mapping[Identity, T
     return text_changes.text_changes(session.context.home, session.before.project, updated, texts)
 
 
-def _texts(session: InstallSession, prepared: Prepared) -> Texts:
-    """The files of what the plan brings, in its order, with what they replace."""
+def _texts(session: InstallSession, prepared: Prepared, moved: Mapping[Identity, MovedRow]) -> Texts:
+    """The files of what the plan brings, in its order, and of what rye.lock ``moved``, with what they replace."""
     texts: list[ProposedText] = []
-    for change in prepared.plan.effective:
+    for change in prepared.plan.changes:
         item = prepared.items.get(change.identity)
         was = change.old
-        if item is None or (change.action == "keep" and not (was is not None and was.approved.is_pending)):
+        is_pending = was is not None and was.approved.is_pending and (change.needs_consent or change.forces_anew)
+        is_new = change.action != "keep" or is_pending
+        if item is None or not (is_new or change.identity in moved):
             continue
         name = f"{change.identity} {item.locked.version}"
-        before = (
-            text_changes.files_before(session.context.home, session.before.project, change)
-            if change.old is not None
-            else {}
-        )
         files = {"": item.data, **item.attached}
+        before: Mapping[str, bytes] = {}
+        if not is_new:
+            was_agreed = moved[change.identity]
+            before = text_changes.files_agreed(session.context.home, session.before.project, item.locked, was_agreed)
+        elif was is not None:
+            before = text_changes.files_before(session.context.home, session.before.project, change)
         texts += (ProposedText(name, path, data, before.get(path)) for path, data in files.items())
     return tuple(texts)
 
@@ -124,8 +130,9 @@ def _terms(session: InstallSession, prepared: Prepared) -> Terms:
         relied = approvals_from_lock(prepared.plan)
     relied |= _forced_at_first_contact(session, prepared)
     changed = session.look_at_changes(prepared.rows, lambda row: prepared.items.get(row.identity))
-    unseen = (*agreement.missing_from_lock(relied), *changed, *_late_asks(session, prepared, agreement))
-    return Terms(relied, unseen)
+    moves = session.moved_texts(prepared.plan.from_lock)
+    unseen = (*agreement.missing_from_lock(relied), *changed, *_late_asks(session, prepared, agreement), *moves.asks)
+    return Terms(relied, unseen, moves=moves)
 
 
 def _agreed(session: InstallSession, prepared: Prepared, terms: Terms) -> Agreed:
@@ -137,7 +144,7 @@ def _agreed(session: InstallSession, prepared: Prepared, terms: Terms) -> Agreed
     if trusted:  # committers agreed to these, not this user
         signers -= {ask.text for ask in terms.relied if ask.sort in ("signer", "source")}
         return Agreed(lock=lock, asks=asks, signers=signers, accepts=False)
-    return Agreed(lock=lock, asks=asks | byte_approvals(rows), signers=signers, accepts=True)
+    return Agreed(lock=lock, asks=asks | byte_approvals(terms.moves.agreed(rows)), signers=signers, accepts=True)
 
 
 def _signers(plan: Plan) -> frozenset[str]:

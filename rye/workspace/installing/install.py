@@ -31,12 +31,13 @@ from rye.workspace.installing.following import follow
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_session import InstallSession, Look, open_session, retry_when_overtaken
 from rye.workspace.registries.project_registries import refuse_other_pins, same_registries
-from rye.workspace.trusting.acceptance import accepted_before, remember
+from rye.workspace.trusting.acceptance import remember
 
 if TYPE_CHECKING:
     from rye.project.layout import Project
     from rye.workspace.context import Context
     from rye.workspace.installing.install_request import Agree, InstallRequest
+    from rye.workspace.installing.moved_texts import MovedTexts
 
 if TYPE_CHECKING:
     from rye.installation import completeness, environment, plan, sources
@@ -208,10 +209,12 @@ def _look(session: InstallSession, unlock: Unlock) -> Look:
         return Look(warned, in_order=False)
     items = in_groups(before.lock.items, request.without)
     changes = session.look_at_changes(items)
+    moves = _moves(session, items)
+    warned += session.say_moves(moves)
     if request.dry_run:
         return Look(warned, in_order=True)
     agreement, others = session.agreement, [item for item in items if by_other_rules(item)]
-    waiting = (*agreement.new_in(items), *changes)
+    waiting = (*agreement.new_in(items), *changes, *moves.asks)
     if others:
         signed = verified_before(session.context.home, others)
         waiting += agreement.late_in(others, signed)
@@ -220,7 +223,14 @@ def _look(session: InstallSession, unlock: Unlock) -> Look:
             return Look(warned, in_order=False)
         if late and not waiting:
             session.context.warn(*late_notice(late))
-    accepts = not waiting and not agreement.trusts_lock and not accepted_before(session.context.home, before.project)
-    if accepts and not session.first_own:
-        remember(session.context.home, before.project, byte_approvals(items), accepts=True)
-    return Look(warned, in_order=True, waiting=waiting)
+    agreed = tuple(moves.agreed(items))
+    if not waiting and not agreement.trusts_lock and not session.first_own:
+        remember(session.context.home, before.project, byte_approvals(agreed), accepts=True)
+    return Look(warned, in_order=True, waiting=waiting, rows=agreed)
+
+
+def _moves(session: InstallSession, items: Sequence[LockedItem]) -> MovedTexts:
+    """What of the installed items is not what this user agreed to last: a pull can bring rye.lock and installed files."""
+    if any(one.is_unseen for one in session.agreement.moved(items)):  # rye.lock does not say who signed a source's item
+        items = sources.with_signers(items, verified_before(session.context.home, items))
+    return session.moved_texts(items)

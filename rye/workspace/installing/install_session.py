@@ -29,6 +29,7 @@ from rye.project.user_config import OtherPolicies, read_other_policies
 from rye.storage.home import Home
 from rye.text.lazy import lazy_module
 from rye.verified.on_disk import DISCARDS, RESTORES, Drift, Present, edited, explained, lost_flags
+from rye.workspace.installing.moved_texts import MovedTexts, moved_texts
 from rye.workspace.installing.project_state import ProjectState, read_state
 from rye.workspace.trusting.acceptance import accepted_before, agreement, trusts_lock
 from rye.workspace.trusting.project_changes import ReadSigned, project_changes, require_allowed, shown_lines
@@ -73,6 +74,8 @@ class Look(Struct, frozen=True):
     """Whether nothing has to be done."""
     waiting: tuple[Ask, ...] = ()
     """If so: what rye.lock approves and this user has not agreed to."""
+    rows: tuple[LockedItem, ...] = ()
+    """If so: the items whose bytes this user agreed to, once nothing waits."""
 
 
 class InstallSession(Struct, frozen=True, kw_only=True):
@@ -169,6 +172,18 @@ class InstallSession(Struct, frozen=True, kw_only=True):
             for item in items
             for one in (absent.within(item.locked.identity.namespace) for absent in here.lacks(item.metadata.names))
         )
+
+    def moved_texts(self, rows: Sequence[LockedItem]) -> MovedTexts:
+        """What of these rows, which are taken from rye.lock, is not what this user agreed to last."""
+        return moved_texts(self.context, self.agreement, rows, is_frozen=self.request.lock_use == "frozen")
+
+    def say_moves(self, moves: MovedTexts) -> tuple[str, ...]:
+        """Say what rye.lock moved since this user installed here last, and return the warnings."""
+        for line in moves.told:
+            self.context.tell(line)
+        for line in moves.warnings:
+            self.context.warn(line)
+        return moves.warnings
 
     def look_for_unused_overrides(self) -> tuple[str, ...]:
         """Warn about lines of ``[overrides]`` that force no locked item, and return the warnings."""

@@ -94,7 +94,7 @@ def change_project(session: InstallSession, unlock: Unlock, look: Look | None) -
         items = in_groups(session.before.lock.items, session.request.without)
         project = session.before.project
         require_yes(session.context, look.waiting, session.agree, is_shown=True, project=project, rows=items)
-        agreed = byte_approvals(items).union(look.waiting)
+        agreed = byte_approvals(look.rows).union(look.waiting)
         remember_or_warn(session.context, session.before.project, agreed, accepts=True)
         return InstallOutcome(result="in-order", warnings=look.warned, followed=follow(session))
     if not (session.manifest.dependencies or session.before.lock.items or session.before.conflicted):
@@ -272,7 +272,10 @@ def _fetched(
     session.refuse_edits(request.command, scan(before.project), prepared.rows)
     known = before.lock.by_identity()
     session.look_for_shadows([item for item in prepared.rows if item.identity not in known])
-    return replace(prepared, warnings=(*prepared.warnings, *session.look_for_absent(prepared)))
+    moves = session.moved_texts(prepared.plan.from_lock)
+    for line in moves.told:
+        session.context.tell(line)
+    return replace(prepared, warnings=(*prepared.warnings, *session.look_for_absent(prepared), *moves.warnings))
 
 
 def _fit(session: InstallSession, prepared: Prepared) -> Fit | None:

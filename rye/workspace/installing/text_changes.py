@@ -9,6 +9,7 @@ from hashlib import sha256
 
 from msgspec import Struct
 
+from rye.consent.agreement import MovedRow, bytes_hash
 from rye.errors import RyeError
 from rye.installation.plan import ItemChange
 from rye.items.identity import Identity
@@ -84,6 +85,28 @@ def files_before(home: Home, project: Project, change: ItemChange) -> dict[str, 
         is_same = data is not None and (row.approved.is_pending or sha256(data).hexdigest() == each.sha256)
         found[each.path] = data if is_same else cache.get(each.sha256)
     return {path: data for path, data in found.items() if data is not None}
+
+
+def files_agreed(home: Home, project: Project, row: LockedItem, moved: MovedRow) -> dict[str, bytes]:
+    """The files of a row as this user agreed to them last, by path (``""``: the item's own file): all that are at their places,
+    if those are they, or else the item's own file from there or from the cache, or nothing. What another run installed since is
+    no such state."""
+    present: dict[str, bytes] = {}
+    for path, place in (
+        ("", item_path(row)),
+        *((each.path, f"{item_folder(row)}/{each.path}") for each in row.attached),
+    ):
+        with contextlib.suppress(RyeError):
+            present[path] = read_item_bytes(
+                project.root / place, CONTENT.attached_bytes if path else CONTENT.item_bytes
+            )
+    hashes = {path: sha256(data).hexdigest() for path, data in present.items()}
+    if bytes_hash(hashes.pop("", ""), hashes.items()) == moved.bytes_before:
+        return present
+    own = present.get("")
+    if own is None or sha256(own).hexdigest() != moved.own_before:
+        own = Cache(home.registry_cache).get(moved.own_before) if moved.own_before else None
+    return {"": own} if own is not None else {}
 
 
 def _without(data: bytes, row: LockedItem) -> str:

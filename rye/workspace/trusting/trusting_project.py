@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rye.consent.agreement import byte_approvals
 from rye.consent.ask import Ask
+from rye.installation.sources import with_signers
 from rye.project.layout import Project
 from rye.project.manifest import Manifest
 from rye.storage.home import Home
@@ -30,7 +31,8 @@ def accept_project(context: Context, project: Project, agree: Agree) -> tuple[As
     changes = project_changes(context.home, project, manifest, items, asks_grants=True)
     agreement = remembered(context.home, project)
     own = own_waiting(context.home, project, manifest)
-    waiting = (*agreement.new_in(items), *agreement.late_in(items, signed), *changes, *own)
+    moved = tuple(one.needs for one in agreement.moved(with_signers(items, signed)) if one.is_unseen)
+    waiting = (*agreement.new_in(items), *agreement.late_in(items, signed), *moved, *changes, *own)
     require_yes(context, waiting, agree, is_shown=True, project=project, rows=items)
     require_remembered(context.home, project, byte_approvals(items).union(waiting), accepts=True)
     return waiting
