@@ -100,5 +100,5 @@ def test_the_question_about_a_deploy_says_that_it_is_installed_in_any_case(
     other.write("rye.toml", f'[project]\nname = "second"\nregistry = "{registry[0]}"\n')
     other.path(".claude").mkdir()
     said = other.terminal("add", str(OPEN), answer=b"n\n", env=PLAIN)
-    assert "This is installed now. Deploy it to Claude Code as well?" in said
+    assert "It is installed with either answer. Deploy it to Claude Code as well?" in said
     assert "added 1" in said

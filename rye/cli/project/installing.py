@@ -167,7 +167,9 @@ def agreement(session: Session, proposed: ProposedDeploy | None = None) -> Agree
         if proposed is None or not programs:
             return console.confirm(question, more)
         if not needs_yes:  # it is installed in any case
-            proposed.agreed = console.confirm(f"This is installed now. Deploy it to {programs} as well?", more)
+            proposed.agreed = console.confirm(
+                f"It is installed with either answer. Deploy it to {programs} as well?", more
+            )
             return False
         proposed.agreed = True
 
