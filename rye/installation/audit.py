@@ -71,7 +71,7 @@ from rye.project.lock_file import item_folder, item_path
 from rye.project.manifest import Manifest
 from rye.registry.protocol.lines import write_time
 from rye.registry.trust.keysets import Link
-from rye.registry.trust.records import ItemHistory, ReleaseRecord, find_locked
+from rye.registry.trust.records import ItemHistory, ReleaseRecord, advisory_words, find_locked
 from rye.registry.trust.trust_error import TrustError
 from rye.resolution.problem import Exclusion
 from rye.signing.keys import PublicKey
@@ -587,7 +587,7 @@ def audit_registry(
                 Finding(rule="deprecated", severity="warning", message=message, path=path, item=item, hint=hint)
             )
         for advisory in record.advisories:
-            message = f"{name}: advisory {advisory.number} ({advisory.severity}): {advisory.title}"
+            message = f"{name}: {advisory_words(advisory)}"
             severity: Literal["error", "warning"] = "warning" if advisory.severity == "low" else "error"
             findings.append(
                 Finding(

@@ -40,7 +40,7 @@ from rye.project.forced_versions import unused
 from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.lock_file import item_files, item_folder, item_path, source_key, wanted_ranges
 from rye.project.manifest import Manifest
-from rye.registry.trust.records import ReleaseRecord, check_installable, signer_history
+from rye.registry.trust.records import ReleaseRecord, advisory_words, check_installable, signer_history
 from rye.sources.record import SourceRecord
 from rye.storage.verdicts import Verdicts
 from rye.text import facts
@@ -303,7 +303,7 @@ def _warnings(records: Iterable[Record]) -> Iterable[str]:
             instead = record.deprecation.replacement
             yield f"{said.removesuffix('.')}. Use {instead} instead." if instead else said
         for advisory in record.advisories:
-            yield f"{name}: advisory {advisory.number} ({advisory.severity}): {advisory.title}"
+            yield f"{name}: {advisory_words(advisory)}"
 
 
 def _overruled(manifest: Manifest, chosen: Mapping[Identity, Chosen]) -> Iterable[str]:

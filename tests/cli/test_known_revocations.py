@@ -119,3 +119,24 @@ def test_a_change_of_keys_that_revokes_nothing_costs_one_more_look(
     registry.stop()
     assert set(codes(user, *ALL).values()) == {"ok"}
     registry.start()
+
+
+def test_an_advisory_that_this_machine_saw_is_said_where_nothing_is_missing(
+    registry: Registry, acme: Person, user: Person
+) -> None:
+    """Where nothing is to be installed no registry is asked: what another command saw is said all the same, offline too."""
+    words = ["advisory", "publish", "acme/work/top", "--number", "ACME-1", "--severity", "high", "--title", "Leaks"]
+    acme.ok(*words, "--range", "<2")
+    assert "ACME-1" not in user.ok("ci").stderr, "nothing on this machine knows of it yet"
+    user.run("audit")
+    registry.stop()
+    said = "directive:acme/work/top@1.0.0: advisory ACME-1 (high): Leaks"
+    for command in (("ci",), ("install",), ("install",), ("ci", "--offline")):
+        done = user.ok(*command)
+        assert f"warning: {said}" in done.stderr, command
+        assert "`rye update directive:acme/work/top` looks for an unaffected version" in done.stderr
+    assert user.ok("ci", "--json").json["warnings"] == [said]
+    registry.start()
+    acme.ok("advisory", "withdraw", "acme/work/top", "ACME-1")
+    user.ok("audit")
+    assert "ACME-1" not in user.ok("ci").stderr

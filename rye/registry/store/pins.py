@@ -54,6 +54,23 @@ def witnesses_path(folder: Path, origin: str) -> Path:
     return state_path(folder, origin).with_name("witnesses.json")
 
 
+def advisories_path(folder: Path, origin: str) -> Path:
+    """Return the file of the advisories that were seen of one registry (:mod:`rye.registry.store.seen_advisories`)."""
+    return state_path(folder, origin).with_name("advisories.json")
+
+
+def has_advisories(folder: Path, origin: str) -> bool:
+    """Whether this machine may have seen advisories of a registry: the file is there, or cannot be looked at. It is opened, so
+    that :mod:`rye.cli.unchanged` notes it."""
+    try:
+        with advisories_path(folder, origin).open("rb"):
+            return True
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
 def remember_removal(folder: Path, origin: str) -> None:
     """Make everything that was verified under the registry's pin count no more, even if it is pinned again. Raises OSError."""
     path = state_path(folder, origin).with_name(_REMOVED)
@@ -95,7 +112,6 @@ def policy_witnesses(policy: str | None) -> str:
 
 
 _WITHDRAWN = "withdrawn.json"
-ADVISORIES = "advisories.json"
 _LOCK_SECONDS = 60.0
 _UNKNOWN = frozenset({"?"})
 """The content of an unreadable file: it makes every earlier verdict invalid."""
@@ -106,7 +122,7 @@ def read_withdrawn(folder: Path, origin: str) -> frozenset[str]:
 
     Raises RyeError as :func:`read_memory` does.
     """
-    return frozenset(read_memory(memory_path(folder, origin, _WITHDRAWN), list[str], "takedowns") or ())
+    return frozenset(read_memory(_withdrawn_path(folder, origin), list[str], "takedowns") or ())
 
 
 def remember_withdrawn(folder: Path, origin: str, releases: Iterable[str]) -> None:
@@ -118,12 +134,7 @@ def remember_withdrawn(folder: Path, origin: str, releases: Iterable[str]) -> No
         known = read_withdrawn(folder, origin)
         return None if added <= known else msgspec.json.encode(sorted(known | added))
 
-    remember(memory_path(folder, origin, _WITHDRAWN), with_added)
-
-
-def memory_path(folder: Path, origin: str, name: str) -> Path:
-    """Return a file of what was seen of a registry."""
-    return state_path(folder, origin).with_name(name)
+    remember(_withdrawn_path(folder, origin), with_added)
 
 
 def read_memory(path: Path, kind: type[_T], what: str) -> _T | None:
@@ -153,10 +164,9 @@ def damaged_memory(path: Path, what: str, error: Exception) -> RyeError:
 
 def forget_memories(folder: Path, origin: str) -> None:
     """Forget the takedowns and advisories that were seen of a registry. Raises OSError."""
-    for name in (_WITHDRAWN, ADVISORIES):
-        path = memory_path(folder, origin, name)
+    for path in (_withdrawn_path(folder, origin), advisories_path(folder, origin)):
         if os.path.lexists(path):
-            with file_lock(path.with_name(f"{name}.lock"), _LOCK_SECONDS):
+            with file_lock(path.with_name(f"{path.name}.lock"), _LOCK_SECONDS):
                 path.unlink(missing_ok=True)
 
 
@@ -170,6 +180,10 @@ def remember(path: Path, changed: Callable[[], bytes | None]) -> None:
         content = changed()
         if content is not None:
             write(path, content.decode())
+
+
+def _withdrawn_path(folder: Path, origin: str) -> Path:
+    return state_path(folder, origin).with_name(_WITHDRAWN)
 
 
 class Pinned(Struct, frozen=True, kw_only=True):

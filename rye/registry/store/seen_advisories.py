@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from rye.items.identity import Identity
 from rye.registry.protocol.statements import Advisory
-from rye.registry.store.pins import ADVISORIES, damaged_memory, memory_path, read_memory, remember
+from rye.registry.store.pins import advisories_path, damaged_memory, read_memory, remember
 from rye.registry.trust.records import ItemHistory, slot_of
 
 _WHAT = "advisories"
@@ -47,7 +47,7 @@ def read_advisories(folder: Path, origin: str) -> Seen:
 
     Raises RyeError ``state-damaged``, ``state-exposed``.
     """
-    return read_memory(_path(folder, origin), dict[str, SeenItem], _WHAT) or {}
+    return read_memory(advisories_path(folder, origin), dict[str, SeenItem], _WHAT) or {}
 
 
 def remember_advisories(folder: Path, origin: str, size: int, histories: Iterable[ItemHistory]) -> None:
@@ -65,7 +65,7 @@ def remember_advisories(folder: Path, origin: str, size: int, histories: Iterabl
         return msgspec.json.encode({**known, **changed}, order="sorted") if changed else None
 
     if found:
-        remember(_path(folder, origin), with_found)
+        remember(advisories_path(folder, origin), with_found)
 
 
 def _now(known: SeenItem | None, size: int, history: ItemHistory) -> SeenItem | None:
@@ -94,7 +94,7 @@ class SeenAdvisories:
 
     def about(self, origin: str, identity: Identity) -> tuple[Advisory, ...]:
         """Return those about an item, for any versions, by number. Raises RyeError as :func:`read_advisories` does."""
-        stamp = _stamp(_path(self._folder, origin))
+        stamp = _stamp(advisories_path(self._folder, origin))
         read = self._read.get(origin)
         if read is None or read[0] != stamp:
             read = self._read[origin] = (stamp, read_advisories(self._folder, origin))
@@ -110,7 +110,3 @@ def _stamp(path: Path) -> _Stamp | None:
     except OSError as error:
         raise damaged_memory(path, _WHAT, error) from error
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
-
-
-def _path(folder: Path, origin: str) -> Path:
-    return memory_path(folder, origin, ADVISORIES)

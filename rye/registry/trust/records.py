@@ -218,6 +218,11 @@ def decode_judged(data: bytes) -> Judged | None:
         return None
 
 
+def advisory_words(advisory: Advisory) -> str:
+    """An advisory on one line."""
+    return f"advisory {advisory.number} ({advisory.severity}): {advisory.title}"
+
+
 def concerns(advisory: Advisory, version: str) -> bool:
     """Whether a version is in an advisory's range, including pre-releases. A version that cannot be compared is."""
     try:

@@ -210,7 +210,7 @@ def _look(session: InstallSession, unlock: Unlock) -> Look:
     items = in_groups(before.lock.items, request.without)
     changes = session.look_at_changes(items)
     moves = _moves(session, items)
-    warned += session.say_moves(moves)
+    warned += (*session.say_moves(moves), *session.look_for_advisories(items))
     if request.dry_run:
         return Look(warned, in_order=True)
     agreement, others = session.agreement, [item for item in items if by_other_rules(item)]

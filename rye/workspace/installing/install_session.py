@@ -26,6 +26,7 @@ from rye.project.manifest import Manifest
 from rye.project.members import MemberText, whole_manifest
 from rye.project.spaces import entries
 from rye.project.user_config import OtherPolicies, read_other_policies
+from rye.registry.store.pins import has_advisories
 from rye.storage.home import Home
 from rye.text.lazy import lazy_module
 from rye.verified.on_disk import DISCARDS, RESTORES, Drift, Present, edited, explained, lost_flags
@@ -36,10 +37,14 @@ from rye.workspace.trusting.project_changes import ReadSigned, project_changes, 
 
 if TYPE_CHECKING:
     from rye.installation.install import Prepared
+    from rye.registry.store import seen_advisories
+    from rye.registry.trust import records
     from rye.workspace.context import Context
     from rye.workspace.installing.install_request import Agree, InstallRequest
     from rye.workspace.trusting import trusting_project
 else:
+    seen_advisories = lazy_module("rye.registry.store.seen_advisories")  # only if this machine has seen any
+    records = lazy_module("rye.registry.trust.records")
     trusting_project = lazy_module("rye.workspace.trusting.trusting_project")  # once per checkout
 
 T = TypeVar("T")
@@ -172,6 +177,24 @@ class InstallSession(Struct, frozen=True, kw_only=True):
             for item in items
             for one in (absent.within(item.locked.identity.namespace) for absent in here.lacks(item.metadata.names))
         )
+
+    def look_for_advisories(self, items: Sequence[LockedItem]) -> tuple[str, ...]:
+        """Warn about advisories about these versions that this machine has seen, and return the warnings. No registry is asked.
+        Raises RyeError ``state-damaged`` and ``state-exposed``."""
+        folder = self.context.home.registries
+        origins = dict.fromkeys(item.registry for item in items if item.source is None)
+        seen = {each: seen_advisories.read_advisories(folder, each) for each in origins if has_advisories(folder, each)}
+        told = []
+        for item in items if seen else ():
+            about = seen.get(item.registry, {}).get(str(item.identity))
+            for advisory in about.advisories if about is not None else ():
+                if records.concerns(advisory, item.version):
+                    told.append(f"{item.identity}@{item.version}: {records.advisory_words(advisory)}")
+                    hint = (
+                        f"`rye audit` shows the advisory; `rye update {item.identity}` looks for an unaffected version."
+                    )
+                    self.context.warn(told[-1], hint)
+        return tuple(told)
 
     def moved_texts(self, rows: Sequence[LockedItem]) -> MovedTexts:
         """What of these rows, which are taken from rye.lock, is not what this user agreed to last."""
