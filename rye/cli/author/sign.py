@@ -24,7 +24,7 @@ def sign(session: Session, paths: tuple[str, ...], key: str | None, force: bool,
 
     PATH is a file, a folder or a pattern (default: the project's own items). An item that
     has not changed since a key of yours, one that you trust or one of the project's namespace signed it stays as it is.
-    If any item has an error, nothing is signed.
+    If any item has an error, nothing is signed. Alarms of what is signed are shown, as before a publish.
     """
     warn_of_misplaced(session, paths)
     outcome = sign_items(session, own_keys(session), paths, kind, key, force=force)
@@ -41,10 +41,12 @@ def sign(session: Session, paths: tuple[str, ...], key: str | None, force: bool,
             f"`rye validate {failed[0].shown}` shows what to fix.",
             details={"diagnostics": [f.as_json() for entry in failed for f in entry.diagnostics]},
         )
-    results = []
+    results: list[dict[str, object]] = []
     for item in outcome.signed:
         status = "signed" if item.changed else "unchanged"
         results.append({"path": item.shown, "kind": item.kind, "status": status, "key": item.key.key_id})
+        if item.changed:
+            results[-1]["alarms"] = [alarm.as_json() for alarm in item.alarms]
         if not session.quiet:
             session.console.data(f"{status:<9} {one_line(item.shown)}")
     if session.json:
@@ -55,6 +57,10 @@ def sign(session: Session, paths: tuple[str, ...], key: str | None, force: bool,
         session.console.say(f"{what} of another key. `--force` replaces {'it' if count == 1 else 'them'}.")
     if outcome.proposed is not None:
         session.console.say(f"wrote {outcome.proposed}: commit it, so that colleagues are asked about your key")
+    if alarms := [alarm for item in outcome.signed for alarm in item.alarms]:
+        from rye.cli.alarms import show_alarms  # few texts have any
+
+        show_alarms(session.console, alarms)
     _warn_of_outside(session, outcome)
     if any(item.changed for item in outcome.signed):
         deploys, publishes = (

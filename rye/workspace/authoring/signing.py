@@ -25,7 +25,9 @@ from rye.workspace.trusting.trusted_keys import trusted_keys
 
 if TYPE_CHECKING:
     from rye.project import spaces
+    from rye.text.facts import Fact
     from rye.workspace.context import Context
+    from rye.workspace.items import item_facts
     from rye.workspace.registries import registry_access
     from rye.workspace.trusting import own_attached, project_keys
     from rye.workspace.trusting.own_keys import OwnKeys
@@ -33,6 +35,7 @@ else:
     spaces = lazy_module("rye.project.spaces")  # for items with attached files
     own_attached = lazy_module("rye.workspace.trusting.own_attached")
     project_keys = lazy_module("rye.workspace.trusting.project_keys")
+    item_facts = lazy_module("rye.workspace.items.item_facts")  # only where something is signed
     registry_access = lazy_module("rye.workspace.registries.registry_access")  # the client, which few runs need
 
 
@@ -45,6 +48,8 @@ class SignedItem(Struct, frozen=True):
     """False if it has a valid signature already."""
     key: PublicKey
     """The key of its signature."""
+    alarms: tuple[Fact, ...] = ()
+    """Of the texts that were signed now."""
 
 
 class SignOutcome(Struct, frozen=True, kw_only=True):
@@ -110,14 +115,16 @@ def sign_items(
         if signer is None or item in replaced:
             assert signing_key is not None  # there is something to sign
             data = sign_bytes(item.data, item.location.kind, item.path.name, signing_key, now, again=item in replaced)
-            results.append(SignedItem(item.shown, item.location.kind, data != item.data, signing_key.public))
+            changed = data != item.data
+            alarms = item_facts.alarms_of(item) if changed else ()
+            results.append(SignedItem(item.shown, item.location.kind, changed, signing_key.public, alarms))
             changes.append((item, data))
         else:
             results.append(SignedItem(item.shown, item.location.kind, False, signer))
-    changed = [(item, data) for item, data in changes if data != item.data]
-    replace_files([Replacement(item.path.resolve(), item.shown, item.data, data) for item, data in changed])
+    written = [(item, data) for item, data in changes if data != item.data]
+    replace_files([Replacement(item.path.resolve(), item.shown, item.data, data) for item, data in written])
     texts = LastSigned(context.home.signed_texts)
-    for item, data in changed:
+    for item, data in written:
         texts.remember(data, item.location.kind, item.path.name)
     _agree_to_attached(context, items if paths else [item for item, _ in changes])
     kept = tuple(one for one in results if mine is not None and one.key != mine)

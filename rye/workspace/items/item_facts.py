@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -19,10 +20,10 @@ from rye.items.kinds import KINDS
 from rye.items.location import Location
 from rye.limits import CONTENT
 from rye.project.context import FileToRead, expand, load_manifest
-from rye.project.item_file import place, read_item_bytes
+from rye.project.item_file import ItemFile, place, read_item_bytes
 from rye.project.spaces import looks_like_path
 from rye.storage.home import Home
-from rye.text.facts import Fact, as_json, difference, find_facts
+from rye.text.facts import ALARM, Fact, as_json, difference, find_facts
 from rye.text.facts.source import readable_text
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem, effective_item, refuse_named_like_installed
@@ -97,6 +98,18 @@ def facts_report(context: Context, arguments: Sequence[str], against: str | None
     if unread:
         raise unread[0].error
     return FactsReport(tuple(results), difference=difference(_all(old), _all(results)))
+
+
+def alarms_of(item: ItemFile) -> tuple[Fact, ...]:
+    """The alarms of an item as it was read, and of its attached files; ``Fact.path`` is as the user would write it. A file that
+    cannot be read has none: whoever lists attached files says so."""
+    shown = _shown(FileToRead(item.path, item.shown))
+    texts = {shown: readable_text(item.data)}
+    for file in attached_files(item.path)[0] if item.kind.main_file == item.path.name else ():
+        with suppress(RyeError):
+            data = _read(item.path.parent / file.path, CONTENT.attached_bytes)
+            texts[(Path(shown).parent / file.path).as_posix()] = readable_text(data)
+    return tuple(fact for fact in find_facts(texts) if fact.level == ALARM)
 
 
 def _all(items: Iterable[ItemFacts]) -> list[Fact]:
