@@ -12,9 +12,9 @@ from rye.workspace.completion.place import NAMESPACE, Place
 
 
 def own(place: Place) -> Iterator[str]:
-    """The project's own items, by their kinds' folders. No file is opened, and no link followed: a repository could bring one to
-    a folder without end."""
-    if place.root is None or os.path.islink(os.path.join(place.root, ".ai")):
+    """The project's own items, by their kinds' folders. No file is opened, and no link below ``.ai`` followed: a repository could
+    bring one to a folder without end."""
+    if place.root is None:
         return
     namespace = NAMESPACE.search(place.text("rye.toml"))
     prefix = f"{namespace[1]}/" if namespace else ""
