@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from rye.text.facts import calls, interpreters, shell
+from rye.text.facts import calls, fetchers, interpreters, shell
 from rye.text.facts.commands import KNOWN
 from rye.text.facts.ends import Near
 from rye.text.facts.fact import CAUTION, DECODE_AND_RUN, PIPE_TO_SHELL
@@ -53,6 +53,14 @@ _CONSTRUCTS = re.compile(r"\bFunction\($")
 _EXECUTES = re.compile(r"\bexec[\"')\]\s]{0,8}\($")
 _POWERSHELL: Final = word_set("iex invoke-expression")
 _PYTHON: Final = word_set("py python python3 pyw ipynb")
+#: Languages whose strings hold commands that they may never run.
+_PROGRAMS: Final = _PYTHON | word_set(
+    "js mjs cjs jsx javascript node ts mts cts tsx typescript json jsonc json5 go golang rs rust java kt kotlin swift cs csharp "
+    "c cc cpp scala dart sql html htm css"
+)
+_ONE_VARIABLE = re.compile(r"\$\{?\w{1,80}(?:\[[@*\w]{1,20}\])?\}?")
+#: An argument that is nothing but a name: what it holds is anybody's guess.
+_ONE_NAME = re.compile(r"\s{0,8}[\w$.]{1,80}\s{0,8}[,)]")
 _LITERAL = re.compile(r"\s*[rRbBuU]{0,2}(?:'[^'\\\n]{0,2000}'|\"[^\"\\\n]{0,2000}\"|`[^`$\\]{0,2000}`)\s*[,)]")
 _NOTHING = re.compile(r"\s*[).…]")
 
@@ -83,13 +91,44 @@ def _in_commands(source: Source, line: Line, before: Near) -> Iterator[RuleMatch
             number, column = source.place(line, start.words[0].start, shell.program(start.words[0].text))
             if number not in source.run_lines:
                 value = shown(line.text[start.words[0].start : command.end])
-                fact = before.fact(number) or (PIPE_TO_SHELL if _names_address(command) else "")
+                fact = _near(before, source, command, number) or (PIPE_TO_SHELL if _names_address(command) else "")
                 kind = (
                     DECODE_AND_RUN
                     if shell.program(start.words[max(0, shell.head(start))].text) in _STORES
                     else PIPE_TO_SHELL
                 )
-                yield RuleMatch(fact or kind, value, number, column, "" if fact else CAUTION)
+                level = "" if fact and not _is_one_variable(command) else CAUTION
+                yield RuleMatch(fact or kind, value, number, column, level)
+
+
+def _is_one_variable(command: shell.Command) -> bool:
+    """Whether an interpreter runs nothing but a variable, which is followed where it is assigned from something fetched."""
+    at = interpreters.position(command)
+    words = interpreters.code_words(command)
+    code = words[1:] if interpreters.is_expression(command.words[at].text) else words
+    return command.before is None and len(code) == 1 and _ONE_VARIABLE.fullmatch(code[0].text) is not None
+
+
+def _near(before: Near, source: Source, command: shell.Command, number: int) -> str:
+    """The fact that a command amounts to with what is near it. A comment runs nothing, and in a program a command is one string
+    among others (an example, a pattern, a message), so that only its own pipeline says where its text comes from."""
+    if source.lines[number].lstrip().startswith("#"):
+        return ""
+    if source.language(number) not in _PROGRAMS or _fetches(command):
+        return before.fact(number)
+    return ""
+
+
+def _fetches(command: shell.Command) -> bool:
+    """Whether a command of the pipeline before an interpreter fetches something."""
+    stage = command.before
+    for _ in range(_MOST_STAGES):
+        if stage is None or not stage.words:
+            break
+        if fetchers.fetcher_of(stage) is not None:
+            return True
+        stage = stage.before
+    return False
 
 
 def _pipes_in(command: shell.Command, line: Line) -> bool:
@@ -234,6 +273,5 @@ def _in_calls(source: Source) -> Iterator[RuleMatch]:
             continue
         value = shown(shell.plain(match[0].lstrip() + window))
         fact = before.fact(number)
-        yield RuleMatch(
-            fact or DECODE_AND_RUN, value, number, match.start() - source.text_starts[number], "" if fact else CAUTION
-        )
+        level = "" if fact and _ONE_NAME.match(window) is None else CAUTION
+        yield RuleMatch(fact or DECODE_AND_RUN, value, number, match.start() - source.text_starts[number], level)

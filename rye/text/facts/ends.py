@@ -287,7 +287,7 @@ def _obeying(source: Source) -> Iterator[RuleMatch]:
             else:
                 if messages is None:
                     messages = [source.line_at(found.start()) for found in _MESSAGES.finditer(text)]
-                near = _any_between(messages, number - _LINES, number + _LINES)
+                near = _any_between(messages, number - calls.NEAR_LINES, number + calls.NEAR_LINES)
             if near:
                 yield RuleMatch(PIPE_TO_SHELL, value, number, match.start() - begin)
 
@@ -344,10 +344,13 @@ class Near:
         How the one comes to the other is not known. On the public collections, code that does both has so far meant it.
         """
         first = last = number
-        while first > 0 and number - first < _LINES and self._source.is_code(first - 1):
+        while first > 0 and number - first < calls.NEAR_LINES and self._source.is_code(first - 1):
             first -= 1
         while (
-            after and last < len(self._source.lines) - 1 and last - number < _LINES and self._source.is_code(last + 1)
+            after
+            and last < len(self._source.lines) - 1
+            and last - number < calls.NEAR_LINES
+            and self._source.is_code(last + 1)
         ):
             last += 1
         if self._source.text_starts[last] - self._source.text_starts[first] > _CHARACTERS:
@@ -367,8 +370,6 @@ def _any_between(numbers: Sequence[int], first: int, last: int) -> bool:
 #: A call whose value nothing takes, and the end of a line that the next one belongs to.
 _DROPS = re.compile(r"[ \t]*(?:\w{1,30}\.){1,3}\w{1,30}\([^()\n]{0,80}\);?[ \t]*(?:(?:#|//)[^\n]*)?")
 _GOES_ON = re.compile(r"(?:[\[({,=+.?:&|>\\]|\breturn|\byield|\bawait)[ \t]*$")
-_LINES: Final = 40
-"""How many lines can lie between something that runs a computed text and what brings it in."""
 _CHARACTERS: Final = 8_000
 _ENCODED = re.compile(r"[A-Za-z0-9+/=\\_-]{120,}")
 _FETCHES = re.compile(r"\b(?:curl|wget|iwr|irm|aria2c|nc|dig|ztcp|Invoke-\w{3,14})\b", re.IGNORECASE)

@@ -15,6 +15,7 @@ from typing import Final
 
 from rye.limits import FACTS
 from rye.text.facts import fetchers, interpreters, shell
+from rye.text.facts.fact import CAUTION
 from rye.text.facts.file_names import is_data
 from rye.text.facts.functions import Function, extents_in, functions_in
 from rye.text.facts.shell import BREAK, shown
@@ -213,8 +214,8 @@ class Flow:
         """What commands print that nothing takes, by line: it may go to what follows the end of their block."""
         self.functions = {**(functions or {}), **functions_in(source, find_source)}
         self.found: list[RuleMatch] = []
-        self.reported: Counter[tuple[str, int, int]] = Counter()
-        """How often what each source brings in was run."""
+        self.reported: Counter[tuple[str, int, int, str]] = Counter()
+        """How often what each source brings in was run, by level."""
 
     def run(self) -> list[RuleMatch]:
         """Return every place where what the sources bring in is run."""
@@ -369,7 +370,8 @@ class Flow:
         if function.runs_input:
             self._report(incoming, command, line)
         for word in command.words[first + 1 :] if function.runs_parameters else ():
-            self._report(child_origin(word, outputs) or self._named(word.text) or self._saved(word.text), command, line)
+            given = child_origin(word, outputs) or self._named(word.text) or self._saved(word.text)
+            self._report(given, command, line, CAUTION)
         own = self.find_source(command, line.text)
         for parameter in function.saves:
             if first + parameter < len(command.words):
@@ -712,7 +714,7 @@ class Flow:
                 return
             self._report_start(word.text, command, line)
             if by_name and not (len(command.words) > index + 1 and command.words[index + 1].text in _COMPARES):
-                self._report(self._named(word.text), command, line)
+                self._report(self._named(word.text), command, line, CAUTION)
             self._report_unpacked(word.text, command, line)
             if name in _INSTALLERS:
                 self._installs(command, index, line)
@@ -914,7 +916,7 @@ class Flow:
         """Whether the item itself contains this file, so that it does not have to come from an archive."""
         return text.removeprefix("./") in self.source.files
 
-    def _report(self, origin: Origin | None, command: shell.Command, line: Line) -> None:
+    def _report(self, origin: Origin | None, command: shell.Command, line: Line, level: str = "") -> None:
         if origin is None:
             return
         last = shown(_text(command, line))
@@ -924,9 +926,10 @@ class Flow:
             place = self.source.place(line, command.words[0].start, command.words[0].text)
         else:
             place = (origin.line, origin.column)
-        self.reported[origin[:3]] += 1
-        if self.reported[origin[:3]] <= _MOST_RUNS:
-            self.found.append(RuleMatch(self.fact, value, *place))
+        source = (*origin[:3], level)
+        self.reported[source] += 1
+        if self.reported[source] <= _MOST_RUNS:
+            self.found.append(RuleMatch(self.fact, value, *place, level))
 
 
 def _reads_owners_input(group: shell.Group) -> bool:

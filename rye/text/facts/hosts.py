@@ -50,6 +50,9 @@ _NAMES_RESOLVER = re.compile(
     r"\bhost[ \t]+(?:-\w+[ \t]+)*[\w.-]+[ \t]+$",
     re.IGNORECASE,
 )
+#: How a program asks which address of its own machine it would send from: nothing is sent.
+_OWN_ADDRESS = re.compile(r"(?:.*?\W)?\w{0,20}\.connect\(\(\s?[\"']\|[\"'],\s?(?:80|53|1)\)\).*", re.DOTALL)
+_SHORT: Final = 40
 _PREFIX = re.compile(r"/(?:3[0-2]|[12]?\d)(?![\w/.])")
 #: A call that reaches its argument.
 _CONNECTS = re.compile(
@@ -60,7 +63,7 @@ _CONNECTS = re.compile(
 _SCHEME = re.compile(r"(?<![\w-])(?:turns?|stuns?|sips?|tcp|udp|mqtts?):$")
 #: What a program calls a place that it reaches.
 _IS_SERVER = re.compile(
-    r"(?<![A-Za-z])\w{0,30}(?:hosts?|servers?|c2|endpoint|remote|proxy|relay|beacon|callback|listener|collector|upload_?to|target)"
+    r"(?<![A-Za-z])\w{0,30}(?:hosts?|servers?|c2|url|uri|endpoint|webhook|remote|proxy|relay|beacon|callback|listener|collector|upload_?to|target)"
     r"(?:_?(?:ip|addr|address|host|name|url))?[\"'\]]{0,2}"
     r"[ \t]{0,8}(?::[ \t]?\w{1,20})?[ \t]{0,8}(?::=|=>|[=:(])[ \t]{0,4}[\"'`(\[]{0,2}$",
     re.IGNORECASE,
@@ -117,6 +120,8 @@ def find(source: Source) -> Iterator[RuleMatch]:
             seen.add(key)
             found = _found(address.host, address.value, line, address.start - starts[line])
             before = text[max(starts[line], address.start - _LEAD) : address.start]
+            if found.level and address.text[0].isalpha():
+                found = found._replace(level=_addressed_level(source, address, line))
             if found.level and _is_asked(address, before, text[address.end : address.end + _BEHIND]):
                 found = found._replace(level=CAUTION)
             elif found.level and address.text[0].isdigit():
@@ -148,6 +153,42 @@ def _bare_level(source: Source, address: addresses.Address, line: int) -> str:
     return ALARM if _IS_SERVER.search(before) is not None else CAUTION
 
 
+def _addressed_level(source: Source, address: addresses.Address, line: int) -> str:
+    """The level of a public address with a scheme: an alarm in a command, in a call or a setting that names a server, and where a
+    sentence has somebody reach it. Else it is a string among others, or an example of how an address looks."""
+    scheme, _, authority = address.text.partition("://")
+    if _COUNT.fullmatch(authority) is not None and scheme.lower() not in _SCHEMES:
+        return CAUTION  # ``containerd://1.7.6``, or the number of a report
+    plain = authority.lower() in (address.value, address.host)
+    if not plain or (source.original is not source and address.host not in source.original.text):
+        return ALARM  # it is written in a way that hides it
+    before = source.text[max(source.text_starts[line], address.start - _LEAD) : address.start]
+    if _RUNS.search(before) is not None:
+        return ALARM
+    language = source.language(line)
+    if not source.is_code(line) or (source.markdown and language in _SHOWN):
+        return ALARM if before.endswith("](") or _TOLD.search(before) is not None else CAUTION
+    if language not in _STRINGS_OF:
+        return ALARM
+    return ALARM if _CONNECTS.search(before) is not None or _IS_SERVER.search(before) is not None else CAUTION
+
+
+#: Languages in which an address is a string, which says nothing of what is done with it.
+_STRINGS_OF: Final = word_set(
+    "py pyw ipynb python js mjs cjs jsx javascript ts mts cts tsx typescript json jsonc json5 html htm csv tsv xml svg md txt "
+    "text go rs rust java kt kotlin cs csharp swift"
+)
+_SCHEMES: Final = word_set(
+    "http https ftp ftps ws wss tcp udp ssh sftp socks4 socks5 redis mysql postgres postgresql mongodb amqp"
+)
+_COUNT = re.compile(r"\d{1,12}(?:\.\d{1,3}){0,2}")
+#: A program that reaches what follows, whatever text it stands in.
+_RUNS = re.compile(
+    r"(?<![\w-])(?:curl|wget|iwr|irm|aria2c|Invoke-\w{3,14}|pip3?|npm|git|docker|bash|sh|powershell|mshta|certutil|bitsadmin)"
+    r"(?:\.exe)?[ \t][^\n`]{0,90}$"
+)
+
+
 _COMMENTED: Final = 400
 
 
@@ -157,6 +198,8 @@ def _is_asked(address: addresses.Address, before: str, after: str) -> bool:
         return False
     if address.bare and not _RESOLVERS.isdisjoint((*before.split()[-1:], *after.split()[:1])):
         return True  # one of several
+    if address.bare and _OWN_ADDRESS.fullmatch(before[-_SHORT:] + "|" + after[:_SHORT]) is not None:
+        return True
     if address.bare:
         return _NAMES_RESOLVER.search(before) is not None
     return address.port in _ASKED_PORTS or (not address.port and _ASKED.match(after) is not None)

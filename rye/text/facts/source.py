@@ -230,6 +230,13 @@ class Source:
             spans.append((inside, begun, len(self.lines)))
         return [block for block in spans if block[1] < block[2]]
 
+    def block_at(self, number: int) -> int:
+        """The first line of the fenced block that line ``number`` (from 0) is in; -1 outside blocks."""
+        if not self.markdown:
+            return -1
+        at = bisect_right(self.blocks, number, key=lambda block: block[1]) - 1
+        return self.blocks[at][1] if at >= 0 and number < self.blocks[at][2] else -1
+
     def _listings(self) -> list[tuple[str, int, int]]:
         """The same for AsciiDoc."""
         spans: list[tuple[str, int, int]] = []

@@ -17,13 +17,34 @@ from rye.text.facts.calls import arguments
 from rye.text.facts.calls.following import NAMES, ContentOrigin, Followed, base, first_argument
 from rye.text.facts.calls.kinds import DECODED, FETCHED, OWN_FILE, Kind
 from rye.text.facts.calls.resolved import resolved
-from rye.text.facts.calls.running import PASSED, TIMER, evaluating, run_words, running_calls, started_window, window_of
+from rye.text.facts.calls.running import (
+    PASSED,
+    TIMER,
+    evaluating,
+    is_wrapper,
+    run_words,
+    running_calls,
+    started_window,
+    window_of,
+)
 from rye.text.facts.calls.scopes import by_language
+from rye.text.facts.fact import CAUTION
 from rye.text.facts.shell import plain, shown
 from rye.text.facts.source import Origin, RuleMatch, Source
 from rye.text.facts.tables import word_set
 
-__all__ = ["DECODED", "FETCHED", "Kind", "evaluating", "find", "is_no_call", "sources_in", "starts", "window_of"]
+__all__ = [
+    "DECODED",
+    "FETCHED",
+    "NEAR_LINES",
+    "Kind",
+    "evaluating",
+    "find",
+    "is_no_call",
+    "sources_in",
+    "starts",
+    "window_of",
+]
 
 _STRING = re.compile(r"[\"'`]([^\"'`\n]{1,300})[\"'`]")
 _RECORDS: Final = word_set("json jsonl ndjson csv tsv")
@@ -33,6 +54,9 @@ _FEEDS = re.compile(
     r"\.stdin\.(?:write|end|send)\(|\.communicate\(|\.pipe\(\s*(?=[\w$.]{1,60}\.stdin\b|[\w$.]{1,40}\()|\.(?:sendline|puts|fputs|fwrite)\("
 )
 _MOST_STARTED: Final = 64
+NEAR_LINES: Final = 40
+"""How many lines can lie between something that runs a text and what brings it in. Farther off, the same name, or no name at all,
+says little: programs that only happen to do both are long."""
 _BEFORE_CALL: Final = 120
 """How far before a timer the function that it stands in can begin."""
 _DEFINED: Final = ("def ", "function ", "async ", "sub ", "fn ")
@@ -206,10 +230,15 @@ def sources_in(source: Source, kind: Kind) -> list[int]:
             match.start()
             for number in sorted(lines)
             for match in kind.pattern.finditer(source.text, starts[number], starts[number + 1])
+            if _INSTALLED.search(source.text, max(starts[number], match.start() - _BEFORE_CALL), match.start()) is None
         ]
     return known
 
 
+#: A package that is installed is no call: ``pip install aiohttp``.
+_INSTALLED = re.compile(
+    r"\b(?:pip3?|uv|npm|yarn|pnpm|bun|poetry|conda|gem|cargo)[ \t]+(?:pip[ \t]+)?(?:install|add|i)[ \t][\w \t=.<>~@/-]*\Z"
+)
 #: A package by its name, where a file would need a folder or a suffix: ``require('path')`` in a file that has a name ``path``.
 _LOADS_PACKAGE = re.compile(r"\s*(?:require|import)\s*\(\s*([\"'`])(?:node:)?[a-z][\w-]{0,60}\1\s*\)")
 _LOOKED_AT: Final = 120
@@ -401,11 +430,24 @@ _HANDED: Final = 200
 
 
 def _found(source: Source, fact: str, match: re.Match[str], window: str, origin: ContentOrigin | None) -> RuleMatch:
+    """What a call runs. It is a caution where a program may well mean something else by the same name."""
     call = shown(plain(match[0].lstrip() + window))
     at = match.start() if origin is None else origin.offset
     line = source.line_at(at)
     value = call if origin is None else f"{shown(plain(origin.text))} ; {call}"
-    return RuleMatch(fact, value + _payload(value, source.values), line, at - source.text_starts[line])
+    level = CAUTION if _is_weak(source, match, window, origin) else ""
+    return RuleMatch(fact, value + _payload(value, source.values), line, at - source.text_starts[line], level)
+
+
+def _is_weak(source: Source, match: re.Match[str], window: str, origin: ContentOrigin | None) -> bool:
+    """Whether the way from a source to what runs it is only likely: by a name from a distant part of the file or from another
+    example of a page, or in a string for one of the program's own functions (``run(f"curl {url}")``)."""
+    if is_wrapper(source, match) and window.lstrip(" \n\t").startswith(_QUOTES):
+        return True
+    if origin is None:
+        return False
+    first, last = sorted((source.line_at(origin.offset), source.line_at(match.start())))
+    return last - first > NEAR_LINES or source.block_at(first) != source.block_at(last)
 
 
 def _payload(value: str, values: Mapping[str, str]) -> str:

@@ -294,11 +294,19 @@ def running_calls(source: Source) -> tuple[list[re.Match[str]], list[re.Match[st
     if runners:
         calls = re.compile(rf"(?<![\w.$])(?:{'|'.join(map(re.escape, runners))})\s*\(")
         known_at = {match.end() for match in evaluates}
+        source.kept["wrapped"] = wrapped = set[int]()
         for match in calls.finditer(source.text):
             if match.end() not in known_at:  # a list is a program and its arguments, not code
                 (starts if _LIST.match(source.text, match.end()) is not None else evaluates).append(match)
+                wrapped.add(match.end())
     source.kept["calls"] = (evaluates, starts)
     return evaluates, starts
+
+
+def is_wrapper(source: Source, match: re.Match[str]) -> bool:
+    """Whether a call is one of the program's own functions, which run one of their parameters."""
+    wrapped: set[int] = source.kept.get("wrapped", set())
+    return match.end() in wrapped
 
 
 def _runners(source: Source, calls: list[re.Match[str]]) -> list[str]:

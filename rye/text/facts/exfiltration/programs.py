@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from rye.text.facts.calls import window_of
+from rye.text.facts.calls import NEAR_LINES, window_of
 from rye.text.facts.calls.following import NAMES, ContentOrigin, Followed, Meanings
 from rye.text.facts.calls.kinds import STARTED, Kind
 from rye.text.facts.environment import names_of, sends_in, used_as_a_whole
@@ -168,7 +168,7 @@ def _settings_read(source: Source, settings: set[int]) -> list[int]:
 
 def _of_settings(source: Source, reads: list[int], sends: Sequence[re.Match[str]]) -> Iterator[RuleMatch]:
     """A file of settings that a program reads and sends as a whole. Honest programs read them all the time, and take out what
-    they need."""
+    they need, so that this is a caution where the one is far from the other."""
     text = source.text
     used = used_as_a_whole(names_of(source, reads, _TAKES_ONE))
     for match in sends:
@@ -176,7 +176,10 @@ def _of_settings(source: Source, reads: list[int], sends: Sequence[re.Match[str]
         begin = match.end()
         direct = any(begin <= at < begin + len(window) for at in reads)
         if direct or (used is not None and used.search(window) is not None):
-            yield _found(source, match, window, None)
+            number = source.line_at(match.start())
+            near = direct or any(0 <= number - source.line_at(at) <= NEAR_LINES for at in reads)
+            found = _found(source, match, window, None)
+            yield found if near else found._replace(level="")
 
 
 def _reads_of(source: Source, numbers: set[int], holds: str) -> tuple[list[int], Meanings]:
