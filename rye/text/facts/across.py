@@ -50,13 +50,18 @@ def _names(source: Source, name: str) -> bool:
     return name.lower().encode("utf-8", "replace") in source.lowered
 
 
+#: A file's name that is no everyday word, which another file may mean differently (``biome``, ``addresses``).
+_DISTINCTIVE = re.compile(r"[._$%-]|\d")
+
+
 def _foreign(sources: Sequence[Source], fact: str) -> Iterator[tuple[Source, dict[str, Origin]]]:
     """Each source that names files which other files of the item save (``Source.saved``), with those files."""
     every: dict[str, Origin] = {}
     for source in sources:
         for name, origin in source.saved.get(fact, {}).items():
             if len(every) < FACTS.saved_files:
-                every.setdefault(name, origin._replace(elsewhere=True))
+                weak = not source.is_code(origin.line) or _DISTINCTIVE.search(name) is None
+                every.setdefault(name, origin._replace(elsewhere=True, weak=weak))
     for source in sources if every else ():
         own = source.saved.get(fact, {})
         named = {name: origin for name, origin in every.items() if name not in own and _names(source, name)}

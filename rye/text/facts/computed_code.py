@@ -102,11 +102,13 @@ def _in_commands(source: Source, line: Line, before: Near) -> Iterator[RuleMatch
 
 
 def _is_one_variable(command: shell.Command) -> bool:
-    """Whether an interpreter runs nothing but a variable, which is followed where it is assigned from something fetched."""
+    """Whether an interpreter runs nothing but a variable and options, which is followed from what it is assigned."""
     at = interpreters.position(command)
     words = interpreters.code_words(command)
     code = words[1:] if interpreters.is_expression(command.words[at].text) else words
-    return command.before is None and len(code) == 1 and _ONE_VARIABLE.fullmatch(code[0].text) is not None
+    if command.before is not None or not code or any(word.children for word in code):
+        return False
+    return _ONE_VARIABLE.fullmatch(code[0].text) is not None
 
 
 def _near(before: Near, source: Source, command: shell.Command, number: int) -> str:

@@ -187,7 +187,7 @@ def _encoded_commands(source: Source) -> Iterator[RuleMatch]:
         for text, offset in shell.pieces(line.text):
             has_shell = "powershell" in text.lower() or "pwsh" in text.lower()
             for match in _ENCODED_OPTION.finditer(text) if not has_shell else _encoded_after_shell(text):
-                if match["payload"].isalpha() and match["payload"].islower():
+                if _STANDS_FOR.fullmatch(match["payload"]) is not None:
                     continue  # a word that stands for the payload
                 value = shown(f"-EncodedCommand {match['payload']}")
                 yield RuleMatch(DECODE_AND_RUN, value, *source.place(line, offset + match.start(), match[0].split()[0]))
@@ -200,6 +200,7 @@ def _encoded_commands(source: Source) -> Iterator[RuleMatch]:
                 yield RuleMatch(DECODE_AND_RUN, value, *source.place(line, offset + decoded.start(), decoded[0]))
 
 
+_STANDS_FOR = re.compile(r"[a-z]{1,80}(?:64)?")
 _AFTER_SHELL = re.compile(
     r"\s[-/\u2013]e(?:c|n(?:c(?:o(?:d(?:e(?:d(?:c\w{0,10})?)?)?)?)?)?)?[\s:]+(?P<payload>[A-Za-z0-9+/=$]{4,100000})(?![\w-])",
     re.IGNORECASE,

@@ -919,6 +919,7 @@ class Flow:
     def _report(self, origin: Origin | None, command: shell.Command, line: Line, level: str = "") -> None:
         if origin is None:
             return
+        level = CAUTION if origin.weak else level
         last = shown(_text(command, line))
         self.source.run_lines.add(self.source.place(line, command.words[0].start, "")[0])
         value = last if origin.text in last else f"{origin.text} {'|' if command.before is not None else ';'} {last}"

@@ -159,6 +159,8 @@ def _addressed_level(source: Source, address: addresses.Address, line: int) -> s
     scheme, _, authority = address.text.partition("://")
     if _COUNT.fullmatch(authority) is not None and scheme.lower() not in _SCHEMES:
         return CAUTION  # ``containerd://1.7.6``, or the number of a report
+    if source.text.startswith("*", address.end):
+        return CAUTION  # a pattern: ``http://192.168.*``
     plain = authority.lower() in (address.value, address.host)
     if not plain or (source.original is not source and address.host not in source.original.text):
         return ALARM  # it is written in a way that hides it

@@ -120,6 +120,8 @@ class Origin(NamedTuple):
     saves: tuple[str, ...] = ()
     elsewhere: bool = False
     """Whether another file of the item brought it in. If so, the place that runs it is reported."""
+    weak: bool = False
+    """Whether another file only mentions it, or by an everyday word that may well mean something else: a caution."""
 
 
 Sources = Callable[[Command, str], "Origin | None"]

@@ -194,7 +194,7 @@ def starts(source: Source, fact: str, files: Mapping[str, Origin]) -> Iterator[R
         if origin is not None:
             line = source.line_at(match.start())
             value = f"{shown(plain(origin.text))} ; {shown(plain(match[0].lstrip() + window))}"
-            yield RuleMatch(fact, value, line, match.start() - source.text_starts[line])
+            yield RuleMatch(fact, value, line, match.start() - source.text_starts[line], CAUTION if origin.weak else "")
 
 
 def _named_files(source: Source, files: Mapping[str, Origin]) -> dict[str, Origin]:
@@ -442,7 +442,8 @@ def _found(source: Source, fact: str, match: re.Match[str], window: str, origin:
 def _is_weak(source: Source, match: re.Match[str], window: str, origin: ContentOrigin | None) -> bool:
     """Whether the way from a source to what runs it is only likely: by a name from a distant part of the file or from another
     example of a page, or in a string for one of the program's own functions (``run(f"curl {url}")``)."""
-    if is_wrapper(source, match) and window.lstrip(" \n\t").startswith(_QUOTES):
+    given = window.lstrip(" \n\t")
+    if is_wrapper(source, match) and given.startswith(_QUOTES) and not given.startswith(_ADDRESSES):
         return True
     if origin is None:
         return False

@@ -275,7 +275,8 @@ def _found(source: Source, match: re.Match[str], window: str, origin: ContentOri
     number = source.line_at(match.start())
     call = shown(plain(match[0].lstrip() + window))
     value = call if origin is None else f"{shown(plain(origin.text))} ; {call}"
-    return RuleMatch(SECRET_PATH, value, number, match.start() - source.text_starts[number], ALARM)
+    near = origin is None or abs(number - source.line_at(origin.offset)) <= NEAR_LINES
+    return RuleMatch(SECRET_PATH, value, number, match.start() - source.text_starts[number], ALARM if near else "")
 
 
 _RESOLVERS: Final = ("dns.", "dns.promises.", "dnsPromises.", "esolver.", "esolver().")
