@@ -7,7 +7,7 @@ forgotten, and properties run with few examples.
 Every hint of an error raised in this process is checked: if it contains a command that the command line does not know,
 the test fails (``tests/house/hints.py``; ``tests/house/test_hints.py`` reads the sources).
 
-Registries served by tests are forked, not started (``tests/scenes/forked_registry.py``), and their empty databases are
+Programs that tests start are forked (``tests/scenes/nursery.py``), and the empty databases of their registries are
 copies of one that the migrations made (``tests/scenes/migrated_database.py``).
 
 A test must not make a project of a folder that holds others' folders, such as the temporary folder or the home folder:
@@ -40,7 +40,7 @@ from hypothesis.internal.constants_ast import Constants
 import registry_server.embedded
 from registry_server.migrations import opening
 from rye.errors import RyeError
-from tests.scenes import forked_registry, migrated_database
+from tests.scenes import migrated_database, nursery
 from tests.scenes.effort import FUZZ
 
 pytest_plugins = ("tests.scenes.fixtures",)
@@ -76,7 +76,7 @@ hypothesis.settings.load_profile("rye")
 if not FUZZ:  # it would also draw constants of whichever of our modules this process has loaded so far
     providers._get_local_constants = Constants
 os.fsync = _open_at_least  # type: ignore[assignment]
-registry_server.embedded.launch = forked_registry.launch
+registry_server.embedded.launch = nursery.launch
 opening._upgrade = migrated_database.upgrade
 _hints: set[str] = set()
 """Hints with a command that no earlier test met."""

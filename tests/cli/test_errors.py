@@ -12,7 +12,8 @@ import pytest
 
 from rye.cli.main import COMMANDS
 from tests.cli.screens.taking import take
-from tests.scenes.person import _START, Person
+from tests.scenes.nursery import RYE
+from tests.scenes.person import Person
 
 
 @pytest.fixture
@@ -151,7 +152,7 @@ def test_a_stdout_that_takes_nothing_is_no_crash(rye: Person, stdout: str, words
     rye.path(".ai/packages").mkdir(parents=True)
     if words.startswith("install"):
         rye.ok(*words.split())
-        code = f"from rye.cli import unchanged; unchanged._SETTLED_SECONDS = -60; {_START}"  # no waiting for that
+        code = f"from rye.cli import unchanged; unchanged._SETTLED_SECONDS = -60; {RYE}"  # no waiting for that
         subprocess.run([sys.executable, "-c", code, *words.split()], cwd=rye.folder, env=rye.environment, check=True)
         assert list((rye.home / "data" / "unchanged").iterdir())
     command = shlex.join([sys.executable, "-c", "from rye.cli.start import main; main()", *words.split()])

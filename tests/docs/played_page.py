@@ -12,8 +12,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -63,20 +61,10 @@ def _typed(user: Person, line: str) -> str:
     target = None
     if len(words) > 2 and words[-2] == ">":
         words, target = words[:-2], user.folder / words[-1]
-    environment = {**user.environment, "CI": "1", "COLUMNS": "100"}
-    done = subprocess.run(
-        [sys.executable, "-c", "from rye.cli.main import main; main()", *words[1:]],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT if target is None else subprocess.PIPE,
-        cwd=user.folder,
-        env=environment,
-        timeout=60,
-        check=False,
-    )
+    done = user.spawn(*words[1:], env={"CI": "1", "COLUMNS": "100"}, together=target is None)
     if target is not None:
-        target.write_bytes(done.stdout)
-    shown = (done.stdout if target is None else done.stderr).decode()
+        target.write_text(done.stdout, "utf-8")
+    shown = done.stdout if target is None else done.stderr
     for place, name in (
         (f"{user.folder}/", ""),
         (f"{user.home}/ai/", "~/.ai/"),

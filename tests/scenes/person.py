@@ -1,7 +1,7 @@
 """A person at a machine: a home folder, a project folder, and ``rye`` to type commands with.
 
-``Person.run`` runs the program in this process (fast), ``Person.spawn`` starts the real program; neither has a
-terminal. ``Person.terminal`` runs the real program on a terminal.
+``Person.run`` runs the program in this process (fast), ``Person.spawn`` in a process of its own; neither has a
+terminal. ``Person.terminal`` runs the program on a terminal.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import resource
 import select
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 from unittest import mock
 
 from rye.cli.main import run
@@ -30,8 +31,8 @@ from rye.storage.home import Home
 from rye.workspace.context import LibraryContext
 from rye.workspace.trusting.trusting_project import accept_project
 from tests.scenes.directive_text import directive
+from tests.scenes.nursery import RYE, can_fork, fork_rye
 
-_START = "from rye.cli.start import main; main()"
 QUIET_SECONDS = 0.05
 """How long a program on a terminal has printed nothing when it is taken to wait for an answer."""
 _KEPT = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "VIRTUAL_ENV", "COVERAGE_PROCESS_START")
@@ -210,36 +211,54 @@ class Person:
         env: Mapping[str, str] | None = None,
         timeout: float = 60,
         memory: int | None = None,
+        together: bool = False,
     ) -> Result:
-        """Start the real program; ``memory``: the bytes of address space that it may use."""
+        """Run the real program in a process of its own, with its input and output in files. ``memory``: the bytes of address
+        space that it may use; it then starts as a new program. ``together``: errors are among the output."""
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            given.write(stdin)
+            given.seek(0)
+            process = self._start(arguments, (given, out, out if together else err), env or {}, memory)
+            try:
+                code = process.wait(timeout)
+            finally:
+                process.kill()
+            out.seek(0)
+            err.seek(0)
+            return Result(code, out.read().decode(), err.read().decode())
+
+    def _start(
+        self,
+        arguments: Sequence[str],
+        streams: Sequence[int | IO[bytes]],
+        env: Mapping[str, str],
+        memory: int | None = None,
+    ) -> subprocess.Popen[bytes]:
+        environment = {**self.environment, **env}
+        if memory is None and can_fork(environment):
+            return fork_rye(arguments, streams, environment, self.folder)
 
         def limit() -> None:
             if memory is not None:
                 resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
-        done = subprocess.run(
-            [sys.executable, "-c", _START, *arguments],
-            input=stdin,
-            capture_output=True,
+        given, out, err = streams
+        return subprocess.Popen(
+            [sys.executable, "-c", RYE, *arguments],
+            stdin=given,
+            stdout=out,
+            stderr=err,
             cwd=self.folder,
-            env={**self.environment, **(env or {})},
-            timeout=timeout,
+            env=environment,
             preexec_fn=limit if memory is not None else None,  # with one, all of this process's memory is mapped again
-            check=False,
         )
-        return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def terminal(self, *arguments: str, answer: bytes = b"", env: Mapping[str, str] | None = None) -> str:
-        """Start the real program on a terminal of 200 columns and return what it shows; ``answer`` is typed when it waits."""
+        """Run the real program on a terminal of 200 columns and return what it shows, without progress, which depends on the
+        machine; ``answer`` is typed when it waits."""
         ours, theirs = pty.openpty()
-        running = subprocess.Popen(
-            [sys.executable, "-c", _START, *arguments],
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            cwd=self.folder,
-            env={**self.environment, "TERM": "xterm", "COLUMNS": "200", **(env or {})},
-        )
+        environment = {"TERM": "xterm", "COLUMNS": "200", "RYE_NO_PROGRESS": "1", **(env or {})}
+        running = self._start(arguments, (theirs,) * 3, environment)
         os.close(theirs)
         shown = b""
         deadline = time.monotonic() + 60

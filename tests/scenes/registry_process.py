@@ -19,7 +19,7 @@ from registry_server.migrations import opening
 from registry_server.settings import load
 from registry_server.storage import database
 from registry_server.upkeep.founding import found
-from tests.scenes.forked_registry import can_fork, fork
+from tests.scenes.nursery import can_fork, fork_registry
 
 ORIGIN = "registry.example.org"
 
@@ -46,7 +46,11 @@ def run(*arguments: str, check: bool = True, **environment: str) -> subprocess.C
     ``check``: raise CalledProcessError where it fails.
     """
     if "serve" in arguments:
-        done = _forked(arguments, environment) if can_fork() else spawn(*arguments, check=False, **environment)
+        done = (
+            _forked(arguments, environment)
+            if can_fork(os.environ | environment)
+            else spawn(*arguments, check=False, **environment)
+        )
         if check:
             done.check_returncode()
         return done
@@ -71,7 +75,7 @@ def run(*arguments: str, check: bool = True, **environment: str) -> subprocess.C
 def _forked(arguments: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         with mock.patch.dict(os.environ, environment):
-            process = fork([sys.executable, "-m", "registry_server.cli", *arguments], out, err)
+            process = fork_registry([sys.executable, "-m", "registry_server.cli", *arguments], out, err)
         try:
             code = process.wait(60)
         finally:

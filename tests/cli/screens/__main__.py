@@ -9,12 +9,12 @@ import registry_server.embedded
 from registry_server.migrations import opening
 from tests.cli.screens.people import make_people
 from tests.cli.screens.shots import FOLDER, SCREENS, kept, shot, variants
-from tests.scenes import forked_registry, migrated_database
+from tests.scenes import migrated_database, nursery
 
 
 def main() -> None:
     """Write the files of all screens, and remove the others."""
-    registry_server.embedded.launch = forked_registry.launch
+    registry_server.embedded.launch = nursery.launch
     opening._upgrade = migrated_database.upgrade
     changed = 0
     with tempfile.TemporaryDirectory(prefix="rye-screens-") as made:

@@ -54,7 +54,10 @@ def take(person: Person, words: tuple[str, ...], width: int, *, color: bool = Fa
     screen = _Terminal(kept, encoding="utf-8", newline="\n", write_through=True)
     typed = _Keyboard(answer, screen)
     environment = {**person.environment, "COLUMNS": str(width), "LINES": "24", "TERM": "xterm"}
-    environment["RYE_COLOR"] = "always" if color else "never"
+    environment |= {
+        "RYE_COLOR": "always" if color else "never",
+        "RYE_NO_PROGRESS": "1",
+    }  # a slow machine would show some
     before = os.getcwd()
     with (
         mock.patch.dict(os.environ, environment, clear=True),

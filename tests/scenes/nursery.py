@@ -1,0 +1,259 @@
+"""Programs without the second that their start takes: forked from a process that has already imported their modules and
+built the registry's routes.
+
+Each process of the test run keeps one such process, the nursery, which starts with the first program and ends with it. A
+forked program is otherwise a separate process: it has its own id, environment, folder and streams, can be stopped, killed
+and waited for, and runs ``rye`` or ``rye-registry`` from its first argument on. Tests of a program's start start it:
+:func:`tests.scenes.registry_process.spawn`, ``Person.start``. If a test changes environment variables that Python itself
+reads, the program is started normally.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import json
+import os
+import pkgutil
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+import rye
+from registry_server import embedded
+
+_MOST_BYTES = 1 << 20
+RYE = "from rye.cli.start import main; main()"
+"""The program ``rye``, for ``python -c``."""
+_REGISTRY = "registry_server.cli"
+_NEEDED = (
+    "registry_server.cli.program",
+    "registry_server.cli.serve",
+    "registry_server.api.serving",
+    "registry_server.migrations.opening",
+    "alembic.command",
+    "sqlalchemy.dialects.sqlite.pysqlite",
+    "obstore.store",
+    "litestar.plugins.attrs",
+    "litestar.plugins.pydantic",
+    "anyio._backends._asyncio",
+    "encodings.idna",
+)
+"""The modules that a registry imports before it answers. They must not start a thread: a fork would not have it."""
+_RARE = ("rye.mcp.", "rye.lsp.", "rye.cli.demo.")
+"""Rooms of ``rye`` that a forked program imports itself."""
+
+
+_start = embedded.launch
+
+
+_HARMLESS = frozenset({"PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"})
+
+
+def _for_python(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that Python reads when it starts, or when it imports its own modules."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.startswith(("PYTHON", "LANG", "LC_", "TZ")) and name not in _HARMLESS
+    }
+
+
+_FOR_PYTHON = _for_python(os.environ)
+
+
+class ForkedProcess(subprocess.Popen[bytes]):
+    """A process that the nursery forked, with the interface of a started one."""
+
+    _child_created = False  # leaves nothing to do for Popen's finalizer
+
+    def __init__(self, words: Sequence[str], status: int, pid: int) -> None:
+        self.args = list(words)
+        self.pid = pid
+        self.returncode: int | None = None
+        self.stdin = self.stdout = self.stderr = None
+        self._status = status
+
+    def poll(self) -> int | None:
+        return self._look(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        code = self._look(None if timeout is None else max(timeout, 0))
+        if code is None:
+            raise subprocess.TimeoutExpired(self.args, timeout or 0)
+        return code
+
+    def send_signal(self, sig: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, sig)
+
+    def _look(self, seconds: float | None) -> int | None:
+        """The exit code, if the process ends within this time."""
+        if self.returncode is None and select.select([self._status], [], [], seconds)[0]:
+            self.returncode = int(os.read(self._status, 32) or -signal.SIGKILL)
+            os.close(self._status)
+        return self.returncode
+
+
+def launch(words: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Replaces :func:`registry_server.embedded.launch`."""
+    return fork_registry(words, log, log) if can_fork(os.environ) else _start(words, log)
+
+
+def can_fork(environment: Mapping[str, str]) -> bool:
+    """Whether a process forked with this environment would be like a started one."""
+    return _for_python(environment) == _FOR_PYTHON
+
+
+def fork_registry(words: Sequence[str], out: IO[bytes], err: IO[bytes]) -> ForkedProcess:
+    """Run ``python -m registry_server.cli …`` in a process that the nursery forks, without input."""
+    with open(os.devnull, "rb") as nothing:
+        return _fork(words, (nothing, out, err), os.environ, os.getcwd())
+
+
+def fork_rye(
+    arguments: Sequence[str], streams: Sequence[int | IO[bytes]], environment: Mapping[str, str], folder: Path
+) -> ForkedProcess:
+    """Run ``rye`` in a process that the nursery forks. ``streams``: its input, output and errors."""
+    return _fork([sys.executable, "-c", RYE, *arguments], streams, environment, str(folder))
+
+
+_asking = threading.Lock()
+
+
+def _fork(
+    words: Sequence[str], streams: Sequence[int | IO[bytes]], environment: Mapping[str, str], folder: str
+) -> ForkedProcess:
+    sys.audit("subprocess.Popen", words[0], list(words), None, None)
+    told, telling = os.pipe()
+    request = {"words": list(words), "environment": dict(environment), "folder": folder}
+    descriptors = [each if isinstance(each, int) else each.fileno() for each in streams]
+    with _asking:
+        nursery = _nursery()
+        socket.send_fds(nursery, [json.dumps(request).encode()], [*descriptors, telling])
+        pid = int(nursery.recv(32))
+    os.close(telling)
+    return ForkedProcess(words, told, pid)
+
+
+@cache
+def _nursery() -> socket.socket:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MOST_BYTES)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.scenes.nursery", str(theirs.fileno())], pass_fds=[theirs.fileno()]
+    )
+    theirs.close()
+
+    def end() -> None:
+        ours.close()
+        process.wait(10)
+
+    atexit.register(end)
+    return ours
+
+
+# In the nursery.
+
+
+def _serve(requests: socket.socket) -> None:
+    """Fork for each request, and report each child that ends. When the test process ends, so do the children."""
+    waiting = select.poll()
+    waiting.register(requests, select.POLLIN)
+    children: dict[int, tuple[int, int]] = {}
+    while True:
+        for ready, _ in waiting.poll():
+            if ready != requests.fileno():
+                pid, telling = children.pop(ready)
+                waiting.unregister(ready)
+                os.close(ready)
+                os.write(telling, b"%d" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+                os.close(telling)
+                continue
+            data, files, _, _ = socket.recv_fds(requests, _MOST_BYTES, 4)
+            if not data:
+                for pid, _ in children.values():
+                    os.kill(pid, signal.SIGKILL)
+                return
+            *streams, telling = files
+            pid = os.fork()
+            if not pid:
+                requests.close()
+                os.close(telling)
+                _become(json.loads(data), streams)
+            for each in streams:
+                os.close(each)
+            watched = os.pidfd_open(pid)
+            children[watched] = (pid, telling)
+            waiting.register(watched, select.POLLIN)
+            requests.send(b"%d" % pid)
+
+
+def _become(request: dict[str, Any], streams: Sequence[int]) -> NoReturn:
+    """Become ``rye`` or ``rye-registry`` with the arguments of the request."""
+    for number, descriptor in enumerate(streams):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["folder"])
+    words = request["words"]
+    if RYE in words:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        _open_streams(sys.stdout.encoding, sys.stdout.errors)
+        sys.argv = ["-c", *words[words.index(RYE) + 1 :]]
+        module = "rye.cli.start"
+    else:
+        sys.stdout.reconfigure(write_through=True)  # type: ignore[union-attr]
+        sys.stderr.reconfigure(write_through=True)  # type: ignore[union-attr]
+        sys.argv = ["rye-registry", *words[words.index(_REGISTRY) + 1 :]]
+        module = _REGISTRY
+    code = 1
+    try:
+        import_module(module).main()
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        if isinstance(ended.code, str):
+            sys.stderr.write(f"{ended.code}\n")
+    except BaseException:  # as Python itself does
+        sys.excepthook(*sys.exc_info())
+    finally:
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+
+
+def _open_streams(encoding: str, errors: str | None) -> None:
+    """Open the standard streams as Python does: what they are decides how they buffer."""
+    sys.stdin = os.fdopen(0, encoding=encoding, errors=errors, closefd=False)
+    sys.stdout = os.fdopen(1, "w", encoding=encoding, errors=errors, closefd=False)
+    sys.stderr = os.fdopen(2, "w", 1, encoding=encoding, errors="backslashreplace", closefd=False)
+
+
+def _import_all() -> None:
+    for name in _NEEDED:
+        with contextlib.suppress(ImportError):  # the framework imports what is installed
+            import_module(name)
+    for found in pkgutil.walk_packages(rye.__path__, "rye."):
+        if not found.name.startswith(_RARE) and not found.name.endswith("__main__"):
+            import_module(found.name)
+    import_module("registry_server.api.application").framework()  # the routes: slow to build, and the same for all
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _import_all()
+    gc.freeze()
+    _serve(socket.socket(fileno=int(sys.argv[1])))
