@@ -10,6 +10,8 @@ the test fails (``tests/house/hints.py``; ``tests/house/test_hints.py`` reads th
 Programs that tests start are forked (``tests/scenes/nursery.py``), and the empty databases of their registries are
 copies of one that the migrations made (``tests/scenes/migrated_database.py``).
 
+Temporary files are in memory where there is enough of it (``tests/scenes/memory_disk.py``).
+
 A test must not make a project of a folder that holds others' folders, such as the temporary folder or the home folder:
 every test and program below it would find that project.
 
@@ -40,7 +42,7 @@ from hypothesis.internal.constants_ast import Constants
 import registry_server.embedded
 from registry_server.migrations import opening
 from rye.errors import RyeError
-from tests.scenes import migrated_database, nursery
+from tests.scenes import memory_disk, migrated_database, nursery
 from tests.scenes.effort import FUZZ
 
 pytest_plugins = ("tests.scenes.fixtures",)
@@ -93,6 +95,7 @@ def _make_and_note(self: RyeError, code: str, message: str, hint: str | None = N
 RyeError.__init__ = _make_and_note  # type: ignore[method-assign]
 
 
+memory_disk.use()
 _temporary = Path(tempfile.gettempdir()).resolve()
 _wide = {Path.home(), Path(__file__).resolve().parents[2], _temporary, *_temporary.parents}
 _projects_of_all = [

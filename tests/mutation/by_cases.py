@@ -48,10 +48,10 @@ from tests.mutation.running import (
     waited,
 )
 from tests.mutation.telling_apart import Seen, instrument
+from tests.scenes.memory_disk import memory_disk
 
 WORKERS = 2
 CLIENT = "conformance.clients.rye_client"
-_MEMORY_DISK = Path("/dev/shm")
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,6 @@ class _Scene:
     seconds: Sequence[float] = ()
 
 
-def scratch() -> Path | None:
-    """Where cases write their files: memory where there is some, because each waits for the disk many times."""
-    return _MEMORY_DISK if os.access(_MEMORY_DISK, os.W_OK) else None
-
-
 def examine_by_cases(
     root: Path, chosen: Sequence[tuple[Module, Choose]], words: Sequence[str] = ()
 ) -> Iterator[tuple[Module, list[Verdict]]]:
@@ -87,7 +82,7 @@ def examine_by_cases(
     has one of these. Raises BrokenTestsError.
     """
     cases = [case for case in every_case() if not words or any(word in case.id for word in words)]
-    with tempfile.TemporaryDirectory(prefix="rye-mutation-", dir=scratch()) as folder:
+    with tempfile.TemporaryDirectory(prefix="rye-mutation-", dir=memory_disk()) as folder:
         scene, jobs = _prepared(_Scene(root, Path(folder), cases), chosen)
         states: dict[int, int] = {}
         open_jobs = {module.path: sum(job.module == module for job in jobs) for module, _ in chosen}

@@ -101,7 +101,7 @@ def arguments(scene: Scene) -> Iterator[str]:
     yield from ("--ro-bind-try", "/nix/store", "/nix/store")
     for setting in places.SETTINGS + (("/etc/hosts",) if profile.network else ()):
         yield from ("--ro-bind-try", setting, setting)
-    yield from ("--dev", "/dev", "--remount-ro", "/dev", "--proc", "/proc")
+    yield from ("--dev", "/dev", "--proc", "/proc")
     _, own = own_python()
     for path in dict.fromkeys((*own, *scene.program.exposes)):
         yield from ("--ro-bind", str(path), str(path))
@@ -120,7 +120,7 @@ def arguments(scene: Scene) -> Iterator[str]:
         if path.exists() and any(path.is_relative_to(each) for each in ("/usr", "/nix/store")):
             yield from _cover(path, path.is_dir())
     yield from ("--bind", str(profile.work), str(profile.work), "--ro-bind", str(scene.folder), str(scene.folder))
-    yield from ("--remount-ro", "/", "--chdir", "/")
+    yield from ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/")  # last: a project may be in /dev/shm
 
 
 def _read_only(path: Path) -> Iterator[str]:
