@@ -208,7 +208,7 @@ class TestDomains:
             theirs.recv(4096)
             theirs.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n")
             with contextlib.suppress(OSError):
-                for _ in range(200):
+                for _ in range(1_000):
                     theirs.sendall(b" ")
                     time.sleep(0.05)
 
@@ -228,7 +228,7 @@ class TestDomains:
             )
 
         assert check(PlaceAsking(send=send), "file", "acme.example", LINK).outcome != "found"
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 20
         thread.join(5)
 
     @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ QUESTIONS = (
     "skill:mergers",
 )
 SECONDS = 2.0
-"""What one hostile query may take on a busy machine; it takes milliseconds."""
+"""What one hostile query may take of a processor; it takes milliseconds."""
 
 _some_words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3)
 _documents = st.lists(
@@ -108,10 +108,10 @@ def test_a_hostile_query_is_answered_or_refused_soon(engine: sa.Engine, query: s
     with engine.connect().execution_options(rye_writer=True) as connection, connection.begin() as transaction:
         documents.replace(connection, [], stored)
         sa.event.listen(connection, "before_cursor_execute", lambda *given: statements.append(given[2]))
-        began = time.monotonic()
+        began = time.thread_time()
         with contextlib.suppress(RyeError):  # query-too-short
             find(connection, query, visible=["zoo"])
-        assert time.monotonic() - began < SECONDS
+        assert time.thread_time() - began < SECONDS
         transaction.rollback()
     assert len(statements) <= 30
 

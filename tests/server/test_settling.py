@@ -124,7 +124,7 @@ class Endless:
 
 def idle(sequencer: Sequencer) -> bool:
     """Whether nothing goes on behind the answers, within a moment."""
-    return sequencer._behind.finish(2)
+    return sequencer._behind.finish(20)
 
 
 @pytest.mark.processes
@@ -134,15 +134,15 @@ def test_settling_gives_way_to_a_batch_and_to_the_end(sequencer: Sequencer, monk
     monkeypatch.setattr(behind, "_SETTLING_SECONDS", 60.0)
     sequencer.start()
     sequencer.heartbeat()
-    assert endless.working.wait(5)
+    assert endless.working.wait(30)
     assert isinstance(sequencer.submit([Publisher("acme").claim_candidate()]).result(20), Receipt)
     assert idle(sequencer)
     endless.working.clear()
     sequencer.heartbeat()
-    assert endless.working.wait(5)
+    assert endless.working.wait(30)
     began = time.monotonic()
-    assert sequencer.stop(5)
-    assert time.monotonic() - began < 2
+    assert sequencer.stop(30)
+    assert time.monotonic() - began < 30  # not the minute
 
 
 @pytest.mark.processes
@@ -158,7 +158,7 @@ def test_a_registry_that_never_rests_settles_after_a_batch_now_and_then(
     assert endless.steps == 0
     monkeypatch.setattr(behind, "_UNSETTLED_SECONDS", -1.0)
     sequencer.submit([Publisher("beta").claim_candidate()]).result(20)
-    assert endless.working.wait(5)
+    assert endless.working.wait(30)
     assert sequencer.stop(5)
     assert endless.steps == 1
 

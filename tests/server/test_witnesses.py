@@ -533,7 +533,7 @@ class TestAsking:
         with pytest.raises(RyeError) as raised:
             asking.ask(self.answering(*pieces, pause=pause), b"x", 0.5)
         assert raised.value.code == "witness-silent"
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 20
 
     def test_what_came_until_the_deadline_is_no_answer_to_anybody_who_asks(self) -> None:
         url = self.answering(b"HTTP/1.1 200 OK\r\n\r\n", *[b"x"] * 1_000, pause=0.05)

