@@ -403,7 +403,7 @@ VERBS = {
     **{each.__name__: each for each in (pair_connect, pair_works, a_socket, listen, fast_open, look_up, fetch)},
     **{each.__name__: each for each in (tunnel, without_waiting, trace, new_namespaces, clone_namespace, control)},
     **{each.__name__: each for each in (file_flags, lease)},
-    "list": os.listdir,
+    "list": lambda path: sorted(os.listdir(path)),
     "make_folder": os.mkdir,
     "remove": os.unlink,
     "rename": os.rename,

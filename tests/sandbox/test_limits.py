@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -70,6 +71,15 @@ def test_memory_counts_for_all_processes_together(
 def test_processor_time_of_all_processes_ends(any_sandbox: Backend, tmp_path: Path) -> None:
     outcome = attempt(any_sandbox, tmp_path, ("burn_in_children", []), cpu_seconds=1)
     assert (outcome.ended, outcome.reason) == ("killed", "processor time")
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK | os.X_OK), reason="this machine has no shared memory in files")
+def test_a_project_may_be_in_shared_memory(sandbox: Backend) -> None:
+    """The sandbox has a /dev of its own, and the project in it."""
+    with tempfile.TemporaryDirectory(prefix="rye-project-", dir="/dev/shm") as folder:
+        Path(folder, "shown.txt").write_text("shown")
+        outcome = attempt(sandbox, Path(folder), ("list", [folder]))
+    assert value_of(outcome, ITEM) == {"0": ["shown.txt"]}
 
 
 def test_time_ends_and_takes_every_process_along(sandbox: Backend, tmp_path: Path) -> None:
