@@ -92,6 +92,7 @@ def test_a_bundle_that_is_not_there_is_an_error_where_nothing_is_missing(user: P
     user.fails(*words, "--bundle", "nosuch", code="no-such-file")
 
 
+@pytest.mark.processes
 def test_deploying_makes_no_manifest_where_it_was_lost(user: Person) -> None:
     user.ok("add", BASE.id, "-y")
     user.path("rye.toml").unlink()

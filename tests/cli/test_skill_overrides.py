@@ -139,6 +139,7 @@ class TestFiles:
         facts = shop.ok("facts", PDF, "--json").json["results"][0]["facts"]
         assert f"{FOLDER}/{FILL}" in {fact["path"] for fact in facts}
 
+    @pytest.mark.processes
     def test_what_is_not_deployed_yet_is_told_from_what_only_the_state_file_does_not_know(self, shop: Person) -> None:
         shop.ok("deploy", "--target", "claude", "--once")
         said = shop.ok("override", "new", PDF, "--file", NOTES, "--leave-out").stderr

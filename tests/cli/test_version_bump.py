@@ -145,6 +145,7 @@ def test_the_name_of_an_item_is_answered_with_paths(tmp_path_factory: pytest.Tem
     assert error["hint"].startswith("Name its file or folder, e.g. .ai/skills/")
 
 
+@pytest.mark.processes
 def test_all_items_are_raised_only_after_a_question_on_a_terminal(tmp_path: Path) -> None:
     rye = Person(tmp_path, "acme")
     for name in ("work/one", "work/two"):
