@@ -107,6 +107,7 @@ def test_why_yes_did_not_answer_is_said(user: Person) -> None:
     skill(user, "setup", PIPE)
     shown = user.terminal("add", "../drafts", "setup", "--yes", answer=b"n\n", env={"COLUMNS": "120"})
     assert "`--yes` does not answer this; a person does, or `--approve ITEM@VERSION`." in shown
+    assert "Install this, with these alarms?" in shown
     skill(user, "plain", "Read the page.")
     assert "does not answer" not in user.terminal("add", "../drafts", "plain", "--yes", env={"COLUMNS": "120"})
 

@@ -367,8 +367,10 @@ def question(proposal: Proposal) -> str:
     plan = proposal.plan
     if plan is None or not proposal.waiting:
         return question_about(proposal.unseen)
-    asked = {ask.sort for change in plan.changes for ask in change.asks}
-    named = dict.fromkeys(sort.question for sort in SORTS if sort.question and sort.name in asked)
+    asks = [ask for change in plan.changes for ask in change.asks]
+    asked = {ask.sort for ask in asks}
+    alarms = ["these alarms"] if any(ask.sort == "fact" and ask.subject.is_alarm for ask in asks) else []
+    named = dict.fromkeys([*alarms, *(sort.question for sort in SORTS if sort.question and sort.name in asked)])
     *first, last = list(named) or [""]
     with_them = f"{', '.join(first)} and {last}" if first else last
     return f"Install this, with {with_them}?" if with_them else "Install this?"
