@@ -101,6 +101,8 @@ def test_what_was_looked_at_is_what_is_signed(people: tuple[Person, Person]) -> 
     name = f"{waiting(owner)[0]['id']}@0.1.0"
     seen = owner.ok("stage", "show", name, "--json").json["draft"]
     assert f"  draft  {seen}\n" in owner.ok("stage", "show", first).stdout
+    shown = owner.terminal("stage", "show", first, "--color", "never")
+    assert f"rye stage approve {first} --draft {seen}` signs exactly this." in " ".join(shown.split())
     ci.ok("stage", "reject", first, "--reason", "Replaced")
     second = staged(ci, HOSTILE)
     error = owner.fails("stage", "approve", name, "--draft", seen, "--yes", code="stage-differs")

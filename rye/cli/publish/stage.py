@@ -77,6 +77,7 @@ def show(session: Session, stage: str, file: str | None) -> None:
     if shown is None:
         for path in [each.path for each in staged.files][:1]:
             session.console.next_step(f"`rye stage show {staged.row.id} {path}` shows an attached file.")
+        session.console.next_step(f"`rye stage approve {staged.row.id} --draft {staged.draft}` signs exactly this.")
 
 
 @command("approve")
