@@ -31,8 +31,8 @@ FORMS = (
     f"file://robot:{SECRET}@localhost/x",
 )
 """As commands accept them, nearly so, and malformed."""
-WAITS = ("init", "mcp serve", "lsp", "registry serve", "registry demo", "demo")
-"""The first makes a folder of that name and says so, the others run until they are stopped."""
+WAITS = ("init", "witness init", "mcp serve", "lsp", "registry serve", "registry demo", "demo")
+"""The first two make a folder of that name and say so, the others run until they are stopped."""
 
 
 @pytest.fixture(scope="module")

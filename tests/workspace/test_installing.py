@@ -142,7 +142,7 @@ def test_a_crash_before_the_switch_leaves_nothing_that_was_not_agreed_to(user: P
     assert shown.plan is not None
     names = {str(change.identity) for change in shown.plan.effective} | {"acme"}
     assert {name for name, _ in remembered} <= names
-    assert {what for _, what in remembered} <= {"right", "signer", "text", "fact", "run"}
+    assert {what for _, what in remembered} <= {"right", "signer", "text", "state", "fact", "run"}
     with pytest.raises(RyeError, match="Approval required"):  # the plan is shown and asked about again
         added(user, "acme/work/shell", agree=no)
 
