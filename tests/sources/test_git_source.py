@@ -566,7 +566,10 @@ def test_two_updates_of_a_fork_at_once_merge_once(server: GitServer, person: Per
         done = list(pool.map(lambda _: person.spawn("update", "--origin", "forms", "--json"), range(3)))
     assert any(one.code == 0 for one in done), done
     for one in done:
-        assert one.code == 0 or one.error["code"] in ("changed-meanwhile", "in-use", "lock-changed"), one
+        # The last: while one of them writes, each file is away from its place for a moment.
+        assert one.code == 0 or one.error["code"] in ("changed-meanwhile", "in-use", "lock-changed", "no-such-file"), (
+            one
+        )
     text = person.path(".ai/skills/forms/SKILL.md").read_text()
     assert (text.count("Three."), "<<<<" in text) == (1, False)
     assert person.ok("update", "--origin", "forms", "--json").json["forks"][0]["changed"] == []
