@@ -13,7 +13,7 @@ The attached files of a skill have their own, ``<id>.files.toml`` with the folde
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -128,13 +128,21 @@ def paths_for(
     folder: Folder, kind: str, ids: Iterable[str], is_meant: Callable[[str], bool] = lambda _: True
 ) -> list[Path]:
     """The item's files at one level: those with the kind in their name; if there are none, those without."""
-    valid = [identifier for identifier in ids if is_id(identifier)]
-    for named in (kind, None):
-        paths = [(identifier, file_for(folder, identifier, named)) for identifier in valid]
-        found = [path for identifier, path in paths if os.path.lexists(path) and is_meant(identifier)]
-        if found:
-            return found
-    return []
+    known = tuple(ids)
+    return _named(folder, kind, known, is_meant) or _named(folder, None, known, is_meant)
+
+
+def hidden_paths_for(
+    folder: Folder, kind: str, ids: Iterable[str], is_meant: Callable[[str], bool] = lambda _: True
+) -> list[Path]:
+    """The files at one level that would be the item's, but do not count, since another one has the kind in its name."""
+    known = tuple(ids)
+    return _named(folder, None, known, is_meant) if _named(folder, kind, known, is_meant) else []
+
+
+def _named(folder: Folder, kind: str | None, ids: Sequence[str], is_meant: Callable[[str], bool]) -> list[Path]:
+    paths = [(identifier, file_for(folder, identifier, kind)) for identifier in ids if is_id(identifier)]
+    return [path for identifier, path in paths if os.path.lexists(path) and is_meant(identifier)]
 
 
 def file_paths_for(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,12 @@ from tests.scenes.person import Person
 
 HEAD = '---\nagent: sage\nbase-version: "1.0.0"\nlast-reviewed: "2026-01-01"\n---\n\n'
 SKILL = '---\nname: sage\ndescription: Says what is wise.\nmetadata:\n  version: "1.0.0"\n---\n\n# sage\n\n## Rules\n\nBe kind.\n'
+FILES = f"""[[file]]
+path = "scripts/run.sh"
+do = "replace"
+base = "{sha256(b"echo theirs" + bytes([10])).hexdigest()}"
+reason = "Ours"
+"""
 FORMULA = """formula = "ship"
 type = "workflow"
 version = "1.0.0"
@@ -64,6 +71,46 @@ def test_an_override_that_replaces_what_the_user_added(person: Person) -> None:
     lines = asked(person)
     assert "-Never send mail." in lines
     assert "+Be quick." in lines
+
+
+def test_an_override_of_which_something_has_no_effect(person: Person) -> None:
+    """Its text is shown whole, and what it undoes as well."""
+    own(person, "overrides/sage.overrides.md", HEAD + directive("append", "## Rules", "Never send mail."))
+    steps = directive("replace", "## Rules", "## Rules\n\nBe quick.") + directive("append", "## Later", "Be loud.")
+    person.write(".ai/overrides/sage.overrides.md", HEAD + steps)
+    lines = asked(person)
+    assert "-Never send mail." in lines
+    assert any("Be loud." in line for line in lines)
+
+
+def test_files_beside_an_override_of_which_something_has_no_effect(person: Person) -> None:
+    person.write(".ai/overrides/sage.overrides.md", HEAD + directive("append", "## Later", "Be loud."))
+    person.write(".ai/overrides/sage.files.toml", FILES)
+    person.write(".ai/overrides/sage.files/scripts/run.sh", "echo planted\n")
+    lines = asked(person)
+    assert any("Be loud." in line for line in lines)
+    assert "+echo planted" in lines
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("planted", [HEAD, "", HEAD + directive("append", "# sage", "More.")])
+def test_an_override_that_hides_an_agreed_one_by_naming_the_kind(person: Person, planted: str) -> None:
+    """One without a line would be a harmless question, and the agreed rules would be gone."""
+    person.customize(".ai/overrides/sage.overrides.md", HEAD + directive("append", "## Rules", "Never send mail."))
+    person.write(".ai/overrides/sage.skill.overrides.md", planted)
+    assert "-Never send mail." in asked(person)
+    shown = person.terminal("trust", "project", answer=b"n\n", env={"NO_COLOR": "1"})
+    assert ".ai/overrides/sage.overrides.md, which you agreed to, no longer counts" in shown
+    assert "-Never send mail." in shown
+
+
+@pytest.mark.processes
+def test_one_that_hides_what_nobody_agreed_to_undoes_nothing(person: Person) -> None:
+    person.write(".ai/overrides/sage.overrides.md", HEAD + directive("append", "## Rules", "Never send mail."))
+    person.write(".ai/overrides/sage.skill.overrides.md", HEAD + directive("append", "# sage", "More."))
+    shown = person.terminal("trust", "project", answer=b"n\n", env={"NO_COLOR": "1"})
+    assert "no longer counts" not in shown
+    assert "Never send mail." not in shown
 
 
 def test_what_the_user_added_and_stays_is_not_shown(person: Person) -> None:

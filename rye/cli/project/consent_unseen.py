@@ -119,6 +119,10 @@ def _show_differences(screen: Screen, unseen: Sequence[Ask]) -> None:
     for one in screen.kept(changes):
         console, lines = screen.console, one.subject.lines
         console.tell((f"  {one_line(one.text.rpartition(' (')[0])} changes {one.item}:", "strong"), hang=4, wide=True)
+        for shown in one.subject.replaces:
+            console.tell(
+                (f"    {one_line(shown)}, which you agreed to, no longer counts", "warning"), hang=8, wide=True
+            )
         kept = lines if screen.whole else lines[: OVERRIDES.shown_diff_lines]
         for line in kept:
             style = {"+": "added", "-": "removed"}.get(line[:1], "dim")

@@ -37,7 +37,7 @@ from rye.text.facts import Fact, difference
 from rye.text.facts.finding import find_facts
 from rye.text.facts.source import readable_text
 from rye.verified.release import VerifiedItem
-from rye.workspace.trusting.customizations import Customization, CustomizedItem, ShownChange
+from rye.workspace.trusting.customizations import Customization, CustomizedItem, ShownChange, hidden_overrides
 
 
 class PublishedFiles(Struct, frozen=True):
@@ -145,19 +145,25 @@ def shown_changes(
 ) -> dict[str, ShownChange]:
     """What each of an item's customizations changes, by its file: of overrides the difference that they make together, under the
     first; of others the text that they add. What it does to the user's own customizations, which are in force already, is a part
-    of that. ``files``: the item's own; None leaves out overrides of the text."""
+    of that, and so is what it does to the project's overrides that the user agreed to and that it hides. A file of which
+    something has no effect now is shown whole, below the difference. ``files``: the item's own; None leaves out overrides of the
+    text."""
     changes: dict[str, ShownChange] = {}
     name = item.entry.location.name
     overrides = [one.shown for one in item.changes if one.sort == "override"]
     result = effective_change(home, project, manifest, item, files) if overrides and files is not None else None
     if result is not None and files is not None:
-        until_now = effective_change(home, project, manifest, item, files, only_own=True)
+        agreed = hidden_overrides(home, project, manifest.namespace, item.entry)
+        until_now = effective_change(home, project, manifest, item, files, instead=agreed)
         diff = effective_diff(result, item.entry.id, until_now).diff
         lines = tuple(diff.removesuffix("\n").split("\n")) if diff else ()
-        changes[overrides[0]] = ShownChange(lines, f"rye diff {item.name} --effective")
+        replaced = tuple(source.shown for source in agreed)
+        changes[overrides[0]] = ShownChange(lines, f"rye diff {item.name} --effective", replaced)
         for file in result.files:
             if file.source.shown in overrides and _is_in_part(file):
-                changes[file.source.shown] = _whole(_said(file.source), f"rye override show {item.name}")
+                known = changes.get(file.source.shown, ShownChange((), ""))
+                said = _whole(_said(file.source), f"rye override show {item.name}")
+                changes[file.source.shown] = replace(said, lines=(*known.lines, *said.lines), replaces=known.replaces)
     for one in item.changes:
         if one.sort != "override":
             for own in _texts(project, one).values():
@@ -209,18 +215,18 @@ def effective_change(
     item: CustomizedItem,
     files: PublishedFiles,
     *,
-    only_own: bool = False,
+    instead: Sequence[OverrideSource] | None = None,
 ) -> Effective | None:
-    """The effect of an item's overrides on its files; None if they cannot be read, and then have none. ``only_own``: of those in
-    the user's own space; None if there are none."""
+    """The effect of an item's overrides on its files; None if they cannot be read, and then have none. ``instead``: of these in
+    place of the project's, after those in the user's own space; None if there are none at all."""
     shown, location, text = _shown(project, item), item.entry.location, _text_of(files)
     base = unsigned(text, location, item.entry.path.name)
     try:
         sources = entry_sources(home, rye_places(home, project), item.entry, project, manifest.namespace)
     except RyeError:
         return None
-    if only_own:
-        sources = tuple(source for source in sources if source.level == "user")
+    if instead is not None:
+        sources = (*(source for source in sources if source.level == "user"), *instead)
         if not sources:
             return None
     for source in sources:

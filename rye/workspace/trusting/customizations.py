@@ -23,7 +23,9 @@ from rye.consent.ask import Ask
 from rye.customization.item_overrides import (
     FILES_SUFFIX,
     SUFFIX,
+    OverrideSource,
     file_paths_for,
+    hidden_paths_for,
     ids_of,
     means,
     override_files,
@@ -75,6 +77,8 @@ class ShownChange(Struct, frozen=True):
     """Of a unified difference from the text that it replaces, without line ends."""
     command: str
     """Shows all of it."""
+    replaces: tuple[str, ...] = ()
+    """The project's files that the user agreed to and that no longer count, because this one names the item's kind."""
 
 
 class CustomizedItem(Struct, frozen=True):
@@ -111,6 +115,27 @@ def changes_of(home: Home, project: Project, namespace: str | None, entry: Entry
         paths = [*paths_for(folder, kind, ids, meant), *file_paths_for(folder, kind, ids, meant)]
         changes += (changed_by(entry, "override", folder.shown(path), _evidence(folder, path)) for path in paths)
     return tuple(sorted([*changes, *_beside(places, entry, _read)]))
+
+
+def hidden_overrides(home: Home, project: Project, namespace: str | None, entry: Entry) -> tuple[OverrideSource, ...]:
+    """The project's overrides of an item that this user agreed to, and that no longer count, because another file names the
+    item's kind. ``namespace``: the project's own. One that cannot be read has no effect anyway."""
+    places = rye_places(home, project)
+    folder = places.of(places.overrides, "project")
+    if folder is None or entry.location.kind not in KINDS.overridable():
+        return ()
+    paths = hidden_paths_for(
+        folder, entry.location.kind, ids_of(entry), lambda name: means(home, name, entry, project, namespace)
+    )
+    agreed, hidden = remembered(home, project), list[OverrideSource]()
+    for path in paths:
+        try:
+            source = source_at(folder, path)
+        except RyeError:
+            continue
+        if source is not None and agreed.covers(changed_by(entry, "override", source.shown, source.evidence).approval):
+            hidden.append(source)
+    return tuple(hidden)
 
 
 def changes_beside(home: Home, project: Project, entry: Entry) -> tuple[Customization, ...]:
