@@ -125,6 +125,24 @@ def test_trust_project_asks_about_it_too(team: Team) -> None:
     assert "nobody signed its text" not in team.user.ok("ci").stderr
 
 
+def test_trust_project_agrees_to_no_text_that_rye_lock_does_not_approve(team: Team, server: GitServer) -> None:
+    """`rye lock` marks its rows so, and anybody can write the mark: the text would have counted as agreed to."""
+    team.moves()
+    row = f'commit = "{team.commits[-1]}"'
+    assert row in team.user.path("rye.lock").read_text()
+    rows = team.user.path("rye.lock").read_text().split("\n\n")
+    chosen = f'approved-signer = "git+{server.url("prompts")}"'
+    marked = [f"{each.rstrip()}\n{chosen}\n" if "team/pdf" in each and row in each else each for each in rows]
+    team.user.write("rye.lock", "\n\n".join(marked))
+    assert team.user.path("rye.lock").read_text().count(chosen) == 1
+    team.user.ok("trust", "project")
+    error = team.user.fails("install", code="consent-needed")
+    assert "changes a text that nobody signed" in error["message"]
+    assert MORE not in team.text
+    assert "Install this, with changed texts" in team.user.terminal("install", answer=b"y\n", env=PLAIN)
+    assert MORE in team.text
+
+
 def test_going_back_to_a_text_that_this_user_agreed_to_asks_nothing_and_is_said(team: Team) -> None:
     team.moves()
     team.user.ok("install", "--yes")
