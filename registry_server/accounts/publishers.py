@@ -7,7 +7,7 @@ repository  ``repository`` (GitHub and others) or ``project_path`` (GitLab), cas
 workflow    the file in ``job_workflow_ref``, else ``workflow_ref`` (GitHub), or ``ci_config_ref_uri`` (GitLab), which must be in
 the same repository; for an issuer that has none of these, ``workflow`` unchanged. Never GitHub's ``workflow``,
 which is a title that any file can have
-environment ``environment``, case-insensitive, if the operator named one
+environment ``environment``, case-insensitive (A to Z), if the operator named one
 owner       ``repository_owner_id`` (GitHub) or ``namespace_id`` (GitLab): a number that is never reused. The first exchanged
 token binds the publisher to it, so someone who registers the owner's name later is refused
 =========== ==========================================================================================================
@@ -188,11 +188,17 @@ def is_meant(publisher: Publisher, identity: Identity) -> bool:
     """Whether the publisher is this build."""
     file = identity.workflow if "/" in publisher.workflow else identity.workflow.rpartition("/")[2]
     return (
-        publisher.repository.lower() == identity.repository.lower()
+        _folded(publisher.repository) == _folded(identity.repository)
         and publisher.workflow == file
-        and (not publisher.environment or publisher.environment.lower() == identity.environment.lower())
+        and (not publisher.environment or _folded(publisher.environment) == _folded(identity.environment))
         and (publisher.owner is None or publisher.owner == identity.owner)
     )
+
+
+def _folded(name: str) -> str:
+    """A name as names are compared: only A to Z have another case. Who may push a workflow can make an environment of any name,
+    and U+212A, the sign of the unit kelvin, is a k in lower case."""
+    return "".join(character.lower() if character.isascii() else character for character in name)
 
 
 def bind(connection: sa.Connection, trusted: Sequence[Publisher], identity: Identity) -> None:

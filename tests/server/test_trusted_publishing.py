@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from joserfc import jwt
 from joserfc.jwk import ECKey, OKPKey, RSAKey
+from msgspec.structs import replace
 
 from registry_server.accounts import publishers
 from registry_server.accounts.issuers import Issuer, check_issuer
@@ -122,6 +123,28 @@ class TestExchange:
         token = exchange(local, signed()).json()["token"]
         answer = local.publish(author, "a/item", token)
         assert (answer.status_code, error_code(answer)) == (403, "insufficient-scope")
+
+    @pytest.mark.parametrize("name", ["produ\u0441tion", "production ", "productions"])
+    def test_another_environment_opens_nothing_of_it(self, local: LocalRegistry, name: str) -> None:
+        token = exchange(local, signed(environment=name)).json()["token"]
+        assert "live" not in local.get("/api/v1/whoami", token).json()["namespaces"]
+
+    def test_a_letter_that_is_another_one_in_lower_case_is_another_letter(self) -> None:
+        """Whoever may push can run the workflow in an environment that has no reviewers."""
+        meant = Publisher(
+            id="1",
+            namespace="acme",
+            issuer=ISSUER,
+            repository="acme/site",
+            workflow="release.yml",
+            environment="packages",
+            scopes=("stage",),
+            created="",
+        )
+        build = Identity("Acme/Site", ".github/workflows/release.yml", "Packages")
+        assert is_meant(meant, build)
+        assert not is_meant(meant, replace(build, environment="pac\u212aages"))
+        assert not is_meant(replace(meant, repository="acme/kit"), replace(build, repository="acme/\u212ait"))
 
     def test_an_environment_opens_what_needs_it(self, local: LocalRegistry) -> None:
         token = exchange(local, signed(environment="Production")).json()["token"]
