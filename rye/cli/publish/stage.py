@@ -214,8 +214,8 @@ def _file_described(staged: Staged, file: StagedFile) -> list[str]:
     for level in _ALL_LEVELS[:2]:
         shown = [fact for fact in staged.facts if fact.path == file.path and fact.level == level]
         lines += [f"  {level}  {fact_line(fact, f'line {fact.line}')}" for fact in shown]
-    if not _is_utf8(file.data):
-        lines.append("  it is not UTF-8 text; what can be read of it is below")
+    if not _is_whole(file.data):
+        lines.append("  not all of it is text; what can be read of it is below")
     if file.before is None:
         return [
             *lines,
@@ -232,9 +232,10 @@ def _changes(staged: Staged, file: StagedFile) -> Sequence[str]:
     return unified(old, new, f"{staged.before}/{file.path}", f"{staged.release.version}/{file.path}")
 
 
-def _is_utf8(data: bytes) -> bool:
+def _is_whole(data: bytes) -> bool:
+    """Whether :func:`readable_text` leaves nothing out: of a text with many control characters, it leaves out other languages."""
     try:
-        return "\0" not in data.decode("utf-8")
+        return data.decode("utf-8").removeprefix("\ufeff") == readable_text(data)
     except UnicodeDecodeError:
         return False
 
