@@ -16,6 +16,7 @@ from rye.items.location import PACKAGES, Location, guess, item_name, locate, tol
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.limits import CONTENT
 from rye.project.context import main_file_in
+from rye.project.ownership import refuse_linked
 from rye.storage.safe_files import read_bytes
 from rye.text import content
 from rye.text.diagnostics import Diagnostic, in_order
@@ -81,7 +82,8 @@ def read_item_bytes(path: Path, limit: int, root: Path | None = None) -> bytes:
 
 def _in_project(path: Path) -> tuple[Path, Path | None]:
     """The path without ``..``, and the root of the project's own or installed items above it. That root itself may be a
-    link: :mod:`rye.project.ownership` decides where ``.ai`` may lead, and installed bytes are verified wherever they are."""
+    link: :mod:`rye.project.ownership` decides where ``.ai`` may lead, also of a project that only the path names, and installed
+    bytes are verified wherever they are. Raises RyeError ``linked-outside``."""
     place = path.absolute()
     if ".." in place.parts:
         after = len(place.parts) - place.parts[::-1].index("..")
@@ -90,6 +92,7 @@ def _in_project(path: Path) -> tuple[Path, Path | None]:
     if ".ai" not in parts[:-1]:
         return path, None
     end = parts.index(".ai") + 1
+    refuse_linked(Path(*parts[: end - 1]))
     if parts[end] == PACKAGES and len(parts) > end + 1:
         end += 1
     return place, Path(*parts[:end])

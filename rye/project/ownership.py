@@ -104,6 +104,11 @@ def refuse_foreign(root: Path, look: Callable[..., os.stat_result] = os.stat) ->
             f"Work in a folder of your own. {_how_to_allow(str(root))}",
             details={"project": str(root), "owner": owner},
         )
+    refuse_linked(root)
+
+
+def refuse_linked(root: Path) -> None:
+    """Raise RyeError ``linked-outside`` if the ``.ai`` of a project is a link out of it."""
     target = outside_link(str(root))
     if target is not None:
         raise RyeError(

@@ -73,6 +73,30 @@ def test_a_clone_s_ai_that_leads_to_another_project_is_refused(tmp_path: Path) -
     assert "work/one" in evil.ok("list", env=allowed).stdout
 
 
+def test_a_nested_project_s_ai_that_leads_to_another_project_is_refused(tmp_path: Path) -> None:
+    """Nobody looks for the project of a path, so what was decided for a project's own folder did not count for it."""
+    rye = Person(tmp_path)
+    rye.ok("init")
+    rye.ok("keys", "generate")
+    path = rye.path(rye.directive("work/one"))
+    before = path.read_bytes()
+    outer = rye.elsewhere(tmp_path / "outer")
+    outer.write("rye.toml", '[project]\nname = "outer"\n')
+    outer.write("vendor/evil/rye.toml", '[project]\nname = "evil"\n')
+    outer.path("vendor/evil/.ai").symlink_to("../../../project/.ai")
+    named = "vendor/evil/.ai/directives/work/one.md"
+    for command in (
+        f"version bump patch {named}",
+        f"sign --force {named}",
+        "sign --force vendor/evil/.ai",
+        f"render {named}",
+    ):
+        result = outer.run(*command.split(), "--yes", "--json")
+        assert (result.code, result.error["code"]) == (1, "linked-outside"), command
+    assert path.read_bytes() == before
+    outer.ok("sign", "--force", named, env={"RYE_SAFE_PROJECTS": str(outer.path("vendor/evil"))})
+
+
 def test_an_ai_that_leads_to_another_folder_of_the_project_is_used(tmp_path: Path) -> None:
     rye = Person(tmp_path)
     rye.ok("init")
