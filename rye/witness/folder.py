@@ -12,7 +12,8 @@ Rules:
 * A checkpoint is durable (file and folder synced) before its cosignature leaves this module. Reading, deciding and writing
   are one step under the log's lock, also between processes.
 * A log whose file in ``signed`` is missing or damaged is not signed: ``add-log --from NOTE`` restores it, and only
-  ``--forget`` starts from nothing. Nothing ever starts from zero by itself.
+  ``--forget`` starts from nothing. Nothing ever starts from zero by itself, and ``--from`` never goes back behind a file
+  that can be read.
 """
 
 from __future__ import annotations
@@ -135,7 +136,8 @@ class WitnessFolder(Struct, frozen=True):
     def add_log(self, keys: tuple[LogKey, ...], *, last: bytes | None = None, forget: bool = False) -> Log:
         """Add a log, or change its keys. ``last``: a checkpoint that this witness signed; ``forget``: start from nothing.
 
-        Raises RyeError ``bad-witness`` if what was signed of the log is lost and neither is given, ``note-…`` for ``last``.
+        Raises RyeError ``bad-witness`` if what was signed of the log is lost and neither is given, and if ``last`` would take
+        back what is there, ``note-…`` for ``last``.
         """
         origin = keys[0].name
         log = Log(origin, keys, None if last is None else self._checked(origin, keys, last))
@@ -150,6 +152,8 @@ class WitnessFolder(Struct, frozen=True):
                 raise _bad(f"it has {MOST_LOGS} logs, the most that it can have")
             if not is_kept:
                 with self._locked(origin):
+                    if not forget:
+                        self._refuse_older(log)
                     _write(self._file(origin), (log.note or "").encode())
             row = _Log(origin, tuple(key.vkey for key in keys))
             self._write_settings(replace(settings, logs=(*others, row)))
@@ -212,6 +216,20 @@ class WitnessFolder(Struct, frozen=True):
                 f"what it signed of {origin} is lost or damaged ({str(error)[:200]})",
                 "Give a checkpoint that it signed: `rye witness add-log VKEY --from NOTE`.",
             ) from error
+
+    def _refuse_older(self, log: Log) -> None:
+        """Raise RyeError ``bad-witness`` if the checkpoint takes back what was signed: the log's operator may have handed it
+        over, and the witness would sign another continuation of it."""
+        try:
+            known = self._read(log.origin, log.keys).head
+        except RyeError:  # lost or damaged, which is what a checkpoint is given for
+            return
+        if known.size > log.head.size or (known.size == log.head.size and known.root_hash != log.head.root_hash):
+            raise _bad(
+                f"it signed {known.size} entries of {log.origin}, and the checkpoint has {log.head.size}: "
+                "it would take that back",
+                "`rye witness add-log VKEY` without --from keeps what it signed last.",
+            )
 
     def _checked(self, origin: str, keys: tuple[LogKey, ...], data: bytes) -> str:
         """A note that this witness signed before. Raises RyeError."""

@@ -116,6 +116,26 @@ def test_what_was_signed_counts_although_the_settings_do_not_have_the_log(folder
     assert folder.logs()[0].size == 0
 
 
+def test_an_older_checkpoint_takes_nothing_back(folder: WitnessFolder) -> None:
+    """It is a head that this witness cosigned, and the log's operator may have handed it over."""
+    asks(folder, 0, 5)
+    older = folder._file(ORIGIN).read_bytes()
+    asks(folder, 5, 7)
+    newer = folder._file(ORIGIN).read_bytes()
+    assert "would take that back" in problem(lambda: folder.add_log((KEY,), last=older))
+    assert folder.logs()[0].size == 7
+    folder.add_log((KEY,), last=newer)
+    settings = folder.root / "witness.json"
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"logs": []}))
+    assert "would take that back" in problem(lambda: folder.add_log((KEY,), last=older))
+    folder._file(ORIGIN).write_bytes(b"damaged")
+    folder.add_log((KEY,), last=older)
+    assert folder.logs()[0].size == 5
+    folder.add_log((KEY,), last=newer)
+    folder.add_log((KEY,), last=older, forget=True)
+    assert folder.logs()[0].size == 5
+
+
 def test_as_many_logs_as_there_can_be_fit_into_the_settings(folder: WitnessFolder) -> None:
     settings = folder.root / "witness.json"
     (row,) = (written := json.loads(settings.read_text()))["logs"]
