@@ -87,6 +87,14 @@ def test_where_nobody_is_asked_it_is_said_until_somebody_agreed(team: Team, comm
     assert warning not in team.user.ok("ci").stderr
 
 
+def test_yes_says_what_it_agrees_to_also_in_a_command_about_something_else(team: Team) -> None:
+    compares = team.moves()
+    said = team.user.ok("update", "team/docx", "--yes").stderr
+    assert "skill:team/pdf: nobody signed its text, which rye.lock moved, and --yes agrees to it: " in said
+    assert f"(`{compares}`)" in said
+    assert "nobody signed its text" not in team.user.ok("ci").stderr
+
+
 def test_ci_asks_nothing_on_a_terminal_and_says_it(team: Team) -> None:
     team.moves()
     said = team.user.terminal("ci", env=PLAIN)

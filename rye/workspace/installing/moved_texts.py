@@ -30,6 +30,8 @@ class MovedTexts(Struct, frozen=True):
     """A person is asked."""
     left: tuple[MovedRow, ...] = ()
     """A warning, and not remembered."""
+    answered: tuple[MovedRow, ...] = ()
+    """Told that ``--yes`` agrees to it, and remembered. The command may be about something else."""
 
     @property
     def asks(self) -> tuple[Ask, ...]:
@@ -39,7 +41,13 @@ class MovedTexts(Struct, frozen=True):
     @property
     def told(self) -> tuple[str, ...]:
         """A line for each that is only told, up to a limit."""
-        return tuple(_lines(self.seen, "rye.lock moved {item} since you installed here last: {states} (`{command}`)"))
+        return (
+            *_lines(self.seen, "rye.lock moved {item} since you installed here last: {states} (`{command}`)"),
+            *_lines(
+                self.answered,
+                "{item}: nobody signed its text, which rye.lock moved, and --yes agrees to it: {states} (`{command}`)",
+            ),
+        )
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -69,7 +77,7 @@ def moved_texts(
     if is_frozen or agreement.trusts_lock:
         return MovedTexts(seen, (), unseen)
     if context.assume_yes:
-        return MovedTexts((*seen, *unseen))
+        return MovedTexts(seen, answered=unseen)
     return MovedTexts(seen, unseen) if context.interactive else MovedTexts(seen, (), unseen)
 
 
