@@ -77,7 +77,7 @@ def override_losses(before: Effective | None, after: Effective) -> tuple[Loss, .
             losses += _entries_lost(was, file)
             continue
         losses += _directives_lost(_View(before, was) if before and was else None, _View(after, file))
-    if before is not None and not losses:
+    if before is not None:
         losses += _back(before, after)
     return tuple(losses)
 

@@ -49,13 +49,26 @@ class TestDirectives:
     @pytest.mark.parametrize("operation", ["append", "prepend", "insert-before", "insert-after", "replace"])
     def test_a_heading_that_goes_takes_what_was_said_there(self, operation: str) -> None:
         said = directive(operation, "## Rules", "Never send mail.")
-        (what,) = lost(skill(RULES), skill("## Advice\n\nSend mail.\n"), said)
+        what, *back = lost(skill(RULES), skill("## Advice\n\nSend mail.\n"), said)
         assert "has no effect" in what
+        assert back == (["what it took out of the text is back"] if operation == "replace" else [])
         assert lost(skill(RULES), skill("## More\n\nText.\n\n" + RULES), said) == []
 
     def test_a_removal_that_hits_nothing_any_more(self) -> None:
-        (what,) = lost(skill(RULES), skill("## Advice\n\nSend mail.\n"), directive("replace", "## Rules"))
+        what, back = lost(skill(RULES), skill("## Advice\n\nSend mail.\n"), directive("replace", "## Rules"))
         assert what.startswith("removal '## Rules'")
+        assert back == "what it took out of the text is back"
+
+    def test_a_loss_of_no_weight_hides_no_other(self) -> None:
+        """The author gives away a note, and brings back what was taken out."""
+        said = directive("append", "## Style", "Write shortly.") + "\n" + directive("replace", "## Rules", "## Rules")
+        before, after = RULES + "\n## Style\n\nPlain.\n", RULES + "\n## Advice\n\nSend mail.\n"
+        found = override_losses(judged(skill(before), said), judged(skill(after), said))
+        assert [loss.what.partition(" has")[0] for loss in found] == [
+            "append '## Style'",
+            "what it took out of the text is back",
+        ]
+        assert found[1].text == ("Send mail.",)
 
     def test_what_the_item_says_itself_now_is_not_lost(self) -> None:
         replaced = directive("replace", "## Rules", "## Rules\n\nNever send mail.")
