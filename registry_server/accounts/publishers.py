@@ -170,10 +170,10 @@ def identity_of(claims: Claims) -> Identity:
     environment = _text(claims, "environment")
     owner = _number(claims, "repository_owner_id") or _number(claims, "namespace_id")
     for name in ("job_workflow_ref", "workflow_ref"):
-        reference = _text(claims, name)
+        reference = _reference(claims, name)
         if reference:
             return Identity(repository, _file_in(_path_of(reference), f"{repository}/"), environment, owner)
-    reference = _text(claims, "ci_config_ref_uri")
+    reference = _reference(claims, "ci_config_ref_uri")
     if reference:
         place, _, file = _path_of(reference).partition("//")
         if place.partition("/")[2].lower() != repository.lower():
@@ -238,6 +238,15 @@ def make_token(
     name = f"{identity.repository} {identity.workflow.rpartition('/')[2]}"[:100]
     namespaces = [publisher.namespace for publisher in trusted]
     return tokens.create(connection, name, namespaces, now, scopes=scopes, seconds=TOKEN_SECONDS)
+
+
+def _reference(claims: Claims, name: str) -> str:
+    """The workflow that a claim names; empty if there is no such claim. One that cannot be read is not taken for none: the next
+    claim is about another workflow, and whoever names a ref decides about its length and its characters."""
+    reference = _text(claims, name)
+    if not reference and claims.get(name) not in (None, ""):
+        raise refused(f"its {name} cannot be read")
+    return reference
 
 
 def _path_of(reference: str) -> str:

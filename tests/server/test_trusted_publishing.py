@@ -146,6 +146,15 @@ class TestExchange:
         assert not is_meant(meant, replace(build, environment="pac\u212aages"))
         assert not is_meant(replace(meant, repository="acme/kit"), replace(build, repository="acme/\u212ait"))
 
+    @pytest.mark.parametrize("ref", ["heads/x\u200b", "heads/" + "x" * 1000])
+    def test_a_called_workflow_that_cannot_be_read_is_not_taken_for_none(self, local: LocalRegistry, ref: str) -> None:
+        """Or else the workflow that calls it would count, which is in the repository."""
+        called = f"evil/kit/.github/workflows/steal.yml@refs/{ref}"
+        assert "job_workflow_ref cannot be read" in refused(exchange(local, signed(job_workflow_ref=called)))
+        assert "job_workflow_ref cannot be read" in refused(exchange(local, signed(job_workflow_ref=[called])))
+        gitlab = signed(job_workflow_ref=None, workflow_ref=None, ci_config_ref_uri=f"gitlab.com/{called}")
+        assert "ci_config_ref_uri cannot be read" in refused(exchange(local, gitlab))
+
     def test_an_environment_opens_what_needs_it(self, local: LocalRegistry) -> None:
         token = exchange(local, signed(environment="Production")).json()["token"]
         assert local.get("/api/v1/whoami", token).json()["namespaces"] == ["acme", "live", "site"]
