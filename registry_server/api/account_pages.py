@@ -258,8 +258,11 @@ async def _device(request: AnyRequest) -> Response[bytes]:
 async def _decide_device(request: AnyRequest) -> Response[bytes]:
     member, form = await form_of(request)
     code, approve = device_logins.normal(one(form, "code")), one(form, "decision") == "approve"
+    most = service_of(request).settings.account_tokens
 
     def decide(connection: sa.Connection) -> bool:
+        if approve:
+            tokens.check_room(connection, member.id, most, now_text())
         done = device_logins.decide(connection, code, member.id, approve, now_text())
         if done:
             record(connection, request, "device.approve" if approve else "device.deny", member, {"code": code})

@@ -310,6 +310,11 @@ class TestTokens:
             sent = {"proof": proof(small, browser), "name": "x", "scope": "read", "expires": "1d"}
             made = [small.post("/-/account/tokens", headers=browser, data=sent).status_code for _ in range(3)]
             assert made == [200, 200, 409]
+            begun = small.post("/api/v1/device/authorize", data={"name": "one more"}).json()
+            sent = {"proof": proof(small, browser), "code": begun["user_code"], "decision": "approve"}
+            assert small.post("/-/account/device", headers=browser, data=sent).status_code == 409
+            denied = small.post("/-/account/device", headers=browser, data={**sent, "decision": "deny"})
+            assert denied.status_code == 200
 
     def test_one_token_names_so_many_namespaces(self, local: LocalRegistry) -> None:
         browser = sign_in(local, "lists-many")
