@@ -89,14 +89,16 @@ def declared_single(name: str, item: UsableItem, written: Needs) -> types.Tool:
 
 def tool_names(ids: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
     """Return the ids by name. A name ends in a hash of the id if it is too long, in ``taken``, would stand for two ids
-    (``a__b/c`` and ``a/b/c``), or ends like one with a hash, so that nobody takes such a name from another tool."""
+    (``a__b/c`` and ``a/b/c``), whether or not both are there, or ends like one with a hash. So nobody takes such a name from
+    another tool, also not while a client remembers it."""
     wanted = {item_id: item_id.replace("/", "__") for item_id in sorted(set(ids))}
     often = Counter([*wanted.values(), *taken])
     most = RUNTIME.tool_name_characters
     names: dict[str, str] = {}
     for item_id, plain in wanted.items():
         name, digest, length = plain, sha256(item_id.encode()).hexdigest(), _HASH
-        is_hashed = len(plain) > most or often[plain] > 1 or _HASHED.search(plain) is not None
+        is_clear = often[plain] == 1 and plain.replace("__", "/") == item_id
+        is_hashed = len(plain) > most or not is_clear or _HASHED.search(plain) is not None
         while is_hashed and (name == plain or name in names):
             name = f"{plain[: most - length - 1]}_{digest[:length]}"
             length += 1

@@ -118,6 +118,13 @@ def test_nobody_takes_another_tool_s_name_by_its_hash() -> None:
     assert names[hashed] == "acme/fs/write"
 
 
+@pytest.mark.parametrize("rival", ["acme__fs/write", "acme/fs__write"])
+def test_nobody_takes_the_name_of_a_tool_that_is_gone(rival: str) -> None:
+    """A client remembers the names of the list that it got."""
+    (name,) = tool_names(["acme/fs/write"])
+    assert name not in tool_names([rival])
+
+
 def test_two_names_with_one_hash_get_longer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     same = type("Same", (), {"hexdigest": lambda self: "0" * 64})
     monkeypatch.setattr("rye.mcp.declared.sha256", lambda data: same())
