@@ -230,7 +230,7 @@ def make_pinned(
     """Return the value for a state in memory. ``withdrawn``: takedowns seen by this run, besides those seen before."""
     try:
         known = read_withdrawn(folder, origin)
-    except RyeError:  # whoever asks the registry reports it
+    except RyeError:  # reported where the registry is asked
         known = _UNKNOWN
     return Pinned(
         fingerprint=fingerprint,

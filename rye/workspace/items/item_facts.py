@@ -102,7 +102,7 @@ def facts_report(context: Context, arguments: Sequence[str], against: str | None
 
 def alarms_of(item: ItemFile) -> tuple[Fact, ...]:
     """The alarms of an item as it was read, and of its attached files; ``Fact.path`` is as the user would write it. A file that
-    cannot be read has none: whoever lists attached files says so."""
+    cannot be read has none: the list of attached files names it."""
     shown = _shown(FileToRead(item.path, item.shown))
     texts = {shown: readable_text(item.data)}
     for file in attached_files(item.path)[0] if item.kind.main_file == item.path.name else ():
