@@ -176,7 +176,7 @@ def identity_of(claims: Claims) -> Identity:
     reference = _reference(claims, "ci_config_ref_uri")
     if reference:
         place, _, file = _path_of(reference).partition("//")
-        if place.partition("/")[2].lower() != repository.lower():
+        if _folded(place.partition("/")[2]) != _folded(repository):
             raise refused("its workflow is in another repository")
         return Identity(repository, file, environment, owner)
     if claims.get("iss") == GITHUB:
@@ -242,7 +242,7 @@ def make_token(
 
 def _reference(claims: Claims, name: str) -> str:
     """The workflow that a claim names; empty if there is no such claim. One that cannot be read is not taken for none: the next
-    claim is about another workflow, and whoever names a ref decides about its length and its characters."""
+    claim is about another workflow, and a ref can have any length and any characters."""
     reference = _text(claims, name)
     if not reference and claims.get(name) not in (None, ""):
         raise refused(f"its {name} cannot be read")
@@ -264,7 +264,7 @@ def _number(claims: Claims, name: str) -> str:
 
 
 def _file_in(path: str, folder: str) -> str:
-    if not path.lower().startswith(folder.lower()):
+    if not _folded(path).startswith(_folded(folder)):
         raise refused("its workflow is in another repository")
     return path[len(folder) :]
 

@@ -39,9 +39,7 @@ class Ask(Struct, frozen=True, eq=False):
     @property
     def line(self) -> str:
         """The stored form: one line of JSON."""
-        if is_plain(self.item + self.text):
-            return f'["{self.item}", "{self.sort}", "{self.text}"]'
-        return json.dumps([self.item, self.sort, self.text], ensure_ascii=True)
+        return f"{self.start}{_quoted(self.text)}]"
 
     @property
     def start(self) -> str:

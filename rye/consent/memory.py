@@ -138,8 +138,7 @@ class Memory(Struct, frozen=True):
 
     def add(self, asks: Iterable[Ask], write_mark: Callable[[str], None]) -> bool:
         """Store these as well; one of a sort of which only the last counts takes the place of the earlier one of its item. Keeps
-        what another run stores at the same time. Return False, and store nothing, if the checkout
-        cannot be given a mark.
+        what another run stores at the same time. Return False, and store nothing, if the checkout cannot be given a mark.
 
         ``write_mark``: writes this text as the checkout's mark, or raises OSError or RyeError. Raises RyeError ``in-use``.
         """

@@ -31,7 +31,7 @@ from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry, entries, find
 from rye.registry.store.seen_advisories import SeenAdvisories
-from rye.registry.trust.records import advisory_words, concerns
+from rye.registry.trust.records import advisory_hint, advisory_words, concerns
 from rye.rendering.inputs import resolve
 from rye.rendering.prompt import first_uses, render, source_of
 from rye.runtime.chain import Level
@@ -229,9 +229,8 @@ class ProjectItems:
             seen = self._advisories.about(row.registry, row.identity)
         said = next((each for each in seen if each.severity != "low" and concerns(each, row.version)), None)
         if said is not None:
-            words = advisory_words(said)
-            hint = f"`rye audit` shows the advisory; `rye update {row.identity}` looks for an unaffected version."
-            raise RyeError("advisory", f"{row.identity} has an advisory, so it does not run: {words}.", hint)
+            message = f"{row.identity} has an advisory, so it does not run: {advisory_words(said)}."
+            raise RyeError("advisory", message, advisory_hint(row.identity))
 
     # -- using ---------------------------------------------------------------------------------------------------------
 

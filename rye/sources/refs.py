@@ -62,24 +62,23 @@ def _is_ref(name: str) -> bool:
 def target(source: GitSource, refs: dict[str, str]) -> Target:
     """Return the commit that a source's rev means. A full commit hash needs no list.
 
-    A rev that can be a shortened commit never means a branch or a tag of that name, which whoever may push could make: git takes
-    those first. A list of refs does not tell whether there is such a commit, and one with the same first digits can be made.
+    A rev that can be a shortened commit never means a branch or a tag of that name: anyone who can push can make one, and git
+    takes it first. A list of refs does not tell whether there is such a commit, and one with the same first digits can be made.
 
     Raises SourceError ``no-such-rev``, ``ambiguous-rev``.
     """
     rev = source.rev
-    if rev is not None and is_commit(rev):
-        return Target(rev, rev)
-    if rev is not None:
-        _refuse_short_commit(source, rev, [name for name in (_TAGS + rev, _HEADS + rev) if name in refs])
     if rev is None:
         if HEAD not in refs:
             raise _missing(source, "it has no default branch", refs)
         return Target(HEAD, refs[HEAD])
+    if is_commit(rev):
+        return Target(rev, rev)
+    _refuse_short_commit(source, rev, _named(rev, refs))
     if rev == HEAD:
         hint = "Remove the rev to use the default branch."
         raise SourceError("no-such-rev", f"{source.url}: {HEAD!r} is not the name of a branch or tag.", hint)
-    names = [name for name in (rev, _TAGS + rev, _HEADS + rev) if name in refs and name != HEAD]
+    names = [*([rev] if rev in refs else []), *_named(rev, refs)]
     if not names:
         raise _missing(source, f"it has no branch or tag {rev!r}", refs)
     if len(names) > 1 and len({refs[name] for name in names}) > 1:
@@ -99,17 +98,15 @@ def divide(source: GitSource, tail: str, refs: dict[str, str]) -> str:
     parts = tail.split("/")
     if is_commit(parts[0]):
         return parts[0]
-    beginnings = ("/".join(parts[:count]) for count in range(len(parts), 0, -1))
-    rev, names = next(
-        (
-            (each, there)
-            for each in beginnings
-            if (there := [name for name in (_TAGS + each, _HEADS + each) if name in refs])
-        ),
-        (parts[0], []),
-    )
-    _refuse_short_commit(source, parts[0], names)
+    beginnings = ["/".join(parts[:count]) for count in range(len(parts), 0, -1)]
+    rev = next((each for each in beginnings if _named(each, refs)), parts[0])
+    _refuse_short_commit(source, parts[0], _named(rev, refs))
     return rev
+
+
+def _named(rev: str, refs: dict[str, str]) -> list[str]:
+    """The full names of the tag and the branch that are called so."""
+    return [name for name in (_TAGS + rev, _HEADS + rev) if name in refs]
 
 
 def _refuse_short_commit(source: GitSource, rev: str, names: list[str]) -> None:

@@ -75,8 +75,10 @@ def show(session: Session, stage: str, file: str | None) -> None:
     session.console.data("")
     session.console.data(staged.text if shown is None else readable_text(shown.data))
     if shown is None:
-        for path in [each.path for each in staged.files][:1]:
-            session.console.next_step(f"`rye stage show {staged.row.id} {path}` shows an attached file.")
+        if staged.files:
+            session.console.next_step(
+                f"`rye stage show {staged.row.id} {staged.files[0].path}` shows an attached file."
+            )
         session.console.next_step(f"`rye stage approve {staged.row.id} --draft {staged.draft}` signs exactly this.")
 
 

@@ -223,6 +223,11 @@ def advisory_words(advisory: Advisory) -> str:
     return f"advisory {advisory.number} ({advisory.severity}): {advisory.title}"
 
 
+def advisory_hint(identity: Identity) -> str:
+    """What to do about an advisory of an installed version."""
+    return f"`rye audit` shows the advisory; `rye update {identity}` looks for an unaffected version."
+
+
 def concerns(advisory: Advisory, version: str) -> bool:
     """Whether a version is in an advisory's range, including pre-releases. A version that cannot be compared is."""
     try:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.items.kinds import KINDS
@@ -115,13 +116,17 @@ def sign_items(
         if signer is None or item in replaced:
             assert signing_key is not None  # there is something to sign
             data = sign_bytes(item.data, item.location.kind, item.path.name, signing_key, now, again=item in replaced)
-            changed = data != item.data
-            alarms = item_facts.alarms_of(item) if changed else ()
-            results.append(SignedItem(item.shown, item.location.kind, changed, signing_key.public, alarms))
+            results.append(SignedItem(item.shown, item.location.kind, data != item.data, signing_key.public))
             changes.append((item, data))
         else:
             results.append(SignedItem(item.shown, item.location.kind, False, signer))
     written = [(item, data) for item, data in changes if data != item.data]
+    alarms: dict[str, tuple[Fact, ...]] = {}
+    with context.progress("reading the texts", len(written)) as advance:
+        for item, _ in written:
+            alarms[item.shown] = item_facts.alarms_of(item)
+            advance()
+    results = [replace(one, alarms=alarms.get(one.shown, ())) for one in results]
     replace_files([Replacement(item.path.resolve(), item.shown, item.data, data) for item, data in written])
     texts = LastSigned(context.home.signed_texts)
     for item, data in written:

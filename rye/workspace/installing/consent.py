@@ -70,13 +70,16 @@ class Agreed(Struct, frozen=True, kw_only=True):
     """Whether this checkout counts as accepted: not in a run that trusts others' approvals."""
 
 
-def obtain_agreement(session: InstallSession, prepared: Prepared, notes: Sequence[str]) -> Agreed | None:
-    """Show what is prepared, get consent, and return what follows from it; None in a dry run.
+def obtain_agreement(
+    session: InstallSession, prepared: Prepared, notes: Sequence[str], moves: MovedTexts
+) -> Agreed | None:
+    """Show what is prepared, get consent, and return what follows from it; None in a dry run. ``moves``: what rye.lock moved, as
+    it was told.
 
     Raises the errors of :func:`obtain_consent`, and RyeError ``policy-violation``.
     """
     request, plan = session.request, prepared.plan
-    terms = _terms(session, prepared)
+    terms = _terms(session, prepared, moves)
     consent = obtain_consent(
         session.context,
         request,
@@ -122,7 +125,7 @@ def _texts(session: InstallSession, prepared: Prepared, moved: Mapping[Identity,
     return tuple(texts)
 
 
-def _terms(session: InstallSession, prepared: Prepared) -> Terms:
+def _terms(session: InstallSession, prepared: Prepared, moves: MovedTexts) -> Terms:
     request, before, agreement = session.request, session.before, session.agreement
     if request.lock_use == "frozen":
         relied = approvals(in_groups(before.lock.items, request.without))
@@ -130,7 +133,6 @@ def _terms(session: InstallSession, prepared: Prepared) -> Terms:
         relied = approvals_from_lock(prepared.plan)
     relied |= _forced_at_first_contact(session, prepared)
     changed = session.look_at_changes(prepared.rows, lambda row: prepared.items.get(row.identity))
-    moves = session.moved_texts(prepared.plan.from_lock)
     unseen = (*agreement.missing_from_lock(relied), *changed, *_late_asks(session, prepared, agreement), *moves.asks)
     return Terms(relied, unseen, moves=moves)
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from rye.consent.agreement import by_other_rules, byte_approvals, late_facts, late_notice, not_in_lock
+from rye.consent.agreement import MovedRow, by_other_rules, byte_approvals, late_facts, late_notice, not_in_lock
 from rye.project.lock_file import Unlock, in_groups, is_stale, require_fixed
 from rye.project.user_config import OtherPolicies
 from rye.text.lazy import lazy_module
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from rye.project.layout import Project
     from rye.workspace.context import Context
     from rye.workspace.installing.install_request import Agree, InstallRequest
-    from rye.workspace.installing.moved_texts import MovedTexts
 
 if TYPE_CHECKING:
     from rye.installation import completeness, environment, plan, sources
@@ -209,8 +208,10 @@ def _look(session: InstallSession, unlock: Unlock) -> Look:
         return Look(warned, in_order=False)
     items = in_groups(before.lock.items, request.without)
     changes = session.look_at_changes(items)
-    moves = _moves(session, items)
-    warned += (*session.say_moves(moves), *session.look_for_advisories(items))
+    moves = session.tell_moves(_moved(session, items))
+    for line in moves.warnings:
+        session.context.warn(line)
+    warned += (*moves.warnings, *session.look_for_advisories(items))
     if request.dry_run:
         return Look(warned, in_order=True)
     agreement, others = session.agreement, [item for item in items if by_other_rules(item)]
@@ -229,8 +230,10 @@ def _look(session: InstallSession, unlock: Unlock) -> Look:
     return Look(warned, in_order=True, waiting=waiting, rows=agreed)
 
 
-def _moves(session: InstallSession, items: Sequence[LockedItem]) -> MovedTexts:
+def _moved(session: InstallSession, items: Sequence[LockedItem]) -> Sequence[MovedRow]:
     """What of the installed items is not what this user agreed to last: a pull can bring rye.lock and installed files."""
-    if any(one.is_unseen for one in session.agreement.moved(items)):  # rye.lock does not say who signed a source's item
-        items = sources.with_signers(items, verified_before(session.context.home, items))
-    return session.moved_texts(items)
+    agreement = session.agreement
+    moved = agreement.moved(items)
+    if any(one.is_unseen for one in moved):  # rye.lock does not say who signed a source's item
+        return agreement.moved(sources.with_signers(items, verified_before(session.context.home, items)))
+    return moved

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.consent.agreement import Agreement
+from rye.consent.agreement import Agreement, MovedRow
 from rye.consent.ask import Ask
 from rye.errors import RyeError
 from rye.installation.shadows import project_shadows, shadows_error
@@ -190,23 +190,17 @@ class InstallSession(Struct, frozen=True, kw_only=True):
             for advisory in about.advisories if about is not None else ():
                 if records.concerns(advisory, item.version):
                     told.append(f"{item.identity}@{item.version}: {records.advisory_words(advisory)}")
-                    hint = (
-                        f"`rye audit` shows the advisory; `rye update {item.identity}` looks for an unaffected version."
-                    )
-                    self.context.warn(told[-1], hint)
+                    self.context.warn(told[-1], records.advisory_hint(item.identity))
         return tuple(told)
 
-    def moved_texts(self, rows: Sequence[LockedItem]) -> MovedTexts:
-        """What of these rows, which are taken from rye.lock, is not what this user agreed to last."""
-        return moved_texts(self.context, self.agreement, rows, is_frozen=self.request.lock_use == "frozen")
-
-    def say_moves(self, moves: MovedTexts) -> tuple[str, ...]:
-        """Say what rye.lock moved since this user installed here last, and return the warnings."""
+    def tell_moves(self, moved: Sequence[MovedRow]) -> MovedTexts:
+        """Tell what rye.lock moved since this user installed here last, and return what becomes of it. Its warnings
+        are for the caller to show."""
+        takes_lock = self.request.lock_use == "frozen" or trusts_lock(self.context)
+        moves = moved_texts(self.context, moved, takes_lock=takes_lock)
         for line in moves.told:
             self.context.tell(line)
-        for line in moves.warnings:
-            self.context.warn(line)
-        return moves.warnings
+        return moves
 
     def look_for_unused_overrides(self) -> tuple[str, ...]:
         """Warn about lines of ``[overrides]`` that force no locked item, and return the warnings."""

@@ -227,6 +227,8 @@ def install_chosen(
 ) -> InstallOutcome:
     """Fetch, verify, show, get consent, switch. ``wanted``: the requirements to record in the lock; None means the manifest's."""
     prepared = _fetched(session, sources, environment, chosen)
+    moves = session.tell_moves(session.agreement.moved(prepared.plan.from_lock))
+    prepared = replace(prepared, warnings=(*prepared.warnings, *moves.warnings))
     if wanted is not None:
         prepared = replace(prepared, wanted=wanted)
     fit = _fit(session, prepared)
@@ -237,7 +239,7 @@ def install_chosen(
         _refuse_strictly(session, prepared, fit)
     if session.request.sets_aside and (aside := stopped(session, prepared)):
         return InstallOutcome(result="stopped", warnings=prepared.warnings, set_aside=aside)
-    agreed = obtain_agreement(session, prepared, notes)
+    agreed = obtain_agreement(session, prepared, notes, moves)
     if agreed is None:
         return InstallOutcome(result="proposed", changes=prepared.plan.effective, warnings=prepared.warnings)
     written, followed = _switch(session, sources, prepared, agreed)
@@ -272,10 +274,7 @@ def _fetched(
     session.refuse_edits(request.command, scan(before.project), prepared.rows)
     known = before.lock.by_identity()
     session.look_for_shadows([item for item in prepared.rows if item.identity not in known])
-    moves = session.moved_texts(prepared.plan.from_lock)
-    for line in moves.told:
-        session.context.tell(line)
-    return replace(prepared, warnings=(*prepared.warnings, *session.look_for_absent(prepared), *moves.warnings))
+    return replace(prepared, warnings=(*prepared.warnings, *session.look_for_absent(prepared)))
 
 
 def _fit(session: InstallSession, prepared: Prepared) -> Fit | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from rye.consent.agreement import Agreement, MovedRow
+from rye.consent.agreement import MovedRow
 from rye.consent.ask import Ask
 from rye.limits import CONSENT
 from rye.project.lock import LockedItem
@@ -66,19 +66,14 @@ class MovedTexts(Struct, frozen=True):
         return [row for row in rows if row.identity not in left]
 
 
-def moved_texts(
-    context: Context, agreement: Agreement, rows: Sequence[LockedItem], *, is_frozen: bool = False
-) -> MovedTexts:
-    """What of these rows, which are taken from rye.lock, is not what this user agreed to last. ``rows``: with their signers, as
-    far as they are known. ``is_frozen``: whether rye.lock is installed as it is."""
-    moved = agreement.moved(rows)
+def moved_texts(context: Context, moved: Sequence[MovedRow], *, takes_lock: bool) -> MovedTexts:
+    """What becomes of items that moved (:meth:`rye.consent.agreement.Agreement.moved`). ``takes_lock``: whether rye.lock is
+    installed as it is, whatever somebody would say to it."""
     unseen = tuple(one for one in moved if one.is_unseen)
     seen = tuple(one for one in moved if not one.is_unseen)
-    if is_frozen or agreement.trusts_lock:
-        return MovedTexts(seen, (), unseen)
-    if context.assume_yes:
-        return MovedTexts(seen, answered=unseen)
-    return MovedTexts(seen, unseen) if context.interactive else MovedTexts(seen, (), unseen)
+    if takes_lock or not (context.assume_yes or context.interactive):
+        return MovedTexts(seen, left=unseen)
+    return MovedTexts(seen, answered=unseen) if context.assume_yes else MovedTexts(seen, asked=unseen)
 
 
 def _lines(moved: Sequence[MovedRow], words: str) -> Iterable[str]:

@@ -169,7 +169,8 @@ def shown_changes(
             for own in _texts(project, one).values():
                 command = f"rye {'overlay' if one.sort == 'overlay' else 'role'} show {name}"
                 hidden = _hidden_overlay(home, project, name) if one.sort == "overlay" else ()
-                changes[one.shown] = replace(change := _whole(own, command), lines=(*hidden, *change.lines))
+                change = _whole(own, command)
+                changes[one.shown] = replace(change, lines=(*hidden, *change.lines))
         elif result is None and one.shown.endswith(FILES_SUFFIX):
             text = "\n".join(f"{path}\n{text}" for path, text in _texts(project, one).items())
             changes[one.shown] = _whole(text, f"rye override show {item.name}")

@@ -34,9 +34,7 @@ def accept_project(context: Context, project: Project, agree: Agree) -> tuple[As
     moved = tuple(one.needs for one in agreement.moved(with_signers(items, signed)) if one.is_unseen)
     waiting = (*agreement.new_in(items), *agreement.late_in(items, signed), *moved, *changes, *own)
     require_yes(context, waiting, agree, is_shown=True, project=project, rows=items)
-    shown = [
-        row for row in items if not row.approved.is_pending
-    ]  # the bytes of the others are a question of `rye install`
+    shown = [row for row in items if not row.approved.is_pending]  # `rye install` asks about the bytes of the others
     require_remembered(context.home, project, byte_approvals(shown).union(waiting), accepts=True)
     return waiting
 
