@@ -123,8 +123,8 @@ def sign_items(
     written = [(item, data) for item, data in changes if data != item.data]
     alarms: dict[str, tuple[Fact, ...]] = {}
     with context.progress("reading the texts", len(written)) as advance:
-        for item, _ in written:
-            alarms[item.shown] = item_facts.alarms_of(item)
+        for item, data in written:  # with the signature, which is a line of its own
+            alarms[item.shown] = item_facts.alarms_of(item, data)
             advance()
     results = [replace(one, alarms=alarms.get(one.shown, ())) for one in results]
     replace_files([Replacement(item.path.resolve(), item.shown, item.data, data) for item, data in written])

@@ -100,15 +100,15 @@ def facts_report(context: Context, arguments: Sequence[str], against: str | None
     return FactsReport(tuple(results), difference=difference(_all(old), _all(results)))
 
 
-def alarms_of(item: ItemFile) -> tuple[Fact, ...]:
-    """The alarms of an item as it was read, and of its attached files; ``Fact.path`` is as the user would write it. A file that
-    cannot be read has none: the list of attached files names it."""
+def alarms_of(item: ItemFile, data: bytes) -> tuple[Fact, ...]:
+    """The alarms of an item with ``data`` as its own file, and of its attached files; ``Fact.path`` is as the user would write
+    it. A file that cannot be read has none: the list of attached files names it."""
     shown = _shown(FileToRead(item.path, item.shown))
-    texts = {shown: readable_text(item.data)}
+    texts = {shown: readable_text(data)}
     for file in attached_files(item.path)[0] if item.kind.main_file == item.path.name else ():
         with suppress(RyeError):
-            data = _read(item.path.parent / file.path, CONTENT.attached_bytes)
-            texts[(Path(shown).parent / file.path).as_posix()] = readable_text(data)
+            read = _read(item.path.parent / file.path, CONTENT.attached_bytes)
+            texts[(Path(shown).parent / file.path).as_posix()] = readable_text(read)
     return tuple(fact for fact in find_facts(texts) if fact.level == ALARM)
 
 
