@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from rye.consent.ask import Key
+from rye.consent.ask import RULES, SIGNER, Key
 from rye.consent.sorts import lock_keys
 
 _HEAD = "# Made by rye; do not edit. Reviews should look at `approved`.\nversion = 1\n"
@@ -21,8 +21,15 @@ _BETWEEN = '",\n  "'
 _TEXTS = ("groups", "dependencies", "capabilities", "agent-tools", "agent-limits")
 _RUN_KEYS = ("what", "where", "action", "sha256")
 _AROUND_RUN = ["  { what = ", ", where = ", ", action = ", ", sha256 = ", " },"]
-_AROUND = ["kind = ", "\nid = ", "\nversion = ", "\nsuffix = ", "\nregistry = "]
+_HOOK_KEYS = ("when", "item_type", "item_id")
+_AROUND_HOOK = ["  { when = ", ", item_type = ", ", item_id = "]
+_AROUND = ["kind = ", "\nid = ", "\nversion = ", "\nsuffix = "]
 """What stands before the texts of a row that follow a text."""
+_SOURCES = {
+    tuple(f"{'{' if not number else ','} {key} = " for number, key in enumerate(keys)): keys
+    for keys in (("git", "ref", "commit", "tree", "place"), ("path", "place"))
+}
+"""What stands before the texts of a source → their keys."""
 _MOST_DIGITS = 18
 
 
@@ -92,17 +99,14 @@ def _heads(text: str) -> dict[str, list[str]] | None:
 
 def _item(chunk: str) -> dict[str, Any] | None:
     """Split a row at its quotation marks: every second part is a text, and what stands between them is known."""
-    parts = chunk.split('"', 14)
-    if len(parts) != 15 or [*parts[0:5:2], *parts[8:11:2]] != _AROUND or not parts[14].startswith("\n"):
+    parts = chunk.split('"', 10)
+    if len(parts) != 11 or [*parts[0:5:2], parts[8]] != _AROUND or not parts[10].startswith("\n"):
         return None
-    log, _, keyset = parts[12].partition("\nkeyset = ")
     size = _number(parts[6], "\nsize = ", "\nsha256 = ")
-    position = _number(log, "\nlog = ", "")
-    number = _number(keyset, "", "\nsigner = ")
-    texts = parts[1:14:2]
-    if size is None or position is None or number is None or "\n" in "".join(texts):
+    texts = parts[1:10:2]
+    if size is None or "\n" in "".join(texts):
         return None
-    kind, name, version, sha256, suffix, registry, signer = texts
+    kind, name, version, sha256, suffix = texts
     row: dict[str, Any] = {
         "kind": kind,
         "id": name,
@@ -110,18 +114,43 @@ def _item(chunk: str) -> dict[str, Any] | None:
         "size": size,
         "sha256": sha256,
         "suffix": suffix,
-        "registry": registry,
-        "log": position,
-        "keyset": number,
-        "signer": signer,
     }
-    rest = parts[14][1:]
-    if rest.startswith('forced = "'):
-        forced, _, rest = rest.removeprefix('forced = "').partition('"\n')
+    rest = parts[10][1:]
+    after = _with_source(row, rest) if rest.startswith("source = ") else _with_release(row, rest)
+    if after is None:
+        return None
+    if after.startswith('forced = "'):
+        forced, _, after = after.removeprefix('forced = "').partition('"\n')
         if '"' in forced or "\n" in forced:  # an unclosed text runs to the end of the row, which is a line end
             return None
         row["forced"] = forced
-    return _with_lists(row, rest)
+    return _with_lists(row, after)
+
+
+def _with_release(row: dict[str, Any], text: str) -> str | None:
+    """Add the registry's four lines to the row and return what follows them; None if they are not there."""
+    parts = text.split('"', 4)
+    if len(parts) != 5 or parts[0] != "registry = " or not parts[4].startswith("\n"):
+        return None
+    log, _, keyset = parts[2].partition("\nkeyset = ")
+    position, number = _number(log, "\nlog = ", ""), _number(keyset, "", "\nsigner = ")
+    if position is None or number is None or "\n" in parts[1] or "\n" in parts[3]:
+        return None
+    row.update(registry=parts[1], log=position, keyset=number, signer=parts[3])
+    return parts[4][1:]
+
+
+def _with_source(row: dict[str, Any], text: str) -> str | None:
+    """Add the source's line to the row and return what follows it; None if it is not as rye writes it."""
+    line, _, rest = text.removeprefix("source = ").partition("\n")
+    *parts, end = line.split('"')
+    keys = _SOURCES.get(tuple(parts[0::2]))
+    if keys is None or end not in (" }", ", editable = true }"):
+        return None
+    row["source"] = source = dict[str, Any](zip(keys, parts[1::2], strict=True))
+    if end != " }":
+        source["editable"] = True
+    return rest
 
 
 def _number(text: str, before: str, after: str) -> int | None:
@@ -133,24 +162,38 @@ def _number(text: str, before: str, after: str) -> int | None:
 
 
 def _with_lists(row: dict[str, Any], text: str) -> dict[str, Any] | None:
-    """Add the lists to the row and return it; None if there is anything else, a duplicate or an empty list."""
+    """Add the lists to the row, and the two values between them, and return it; None if there is anything else, a duplicate
+    or an empty list.
+    """
     readers = _readers(lock_keys())
+    value: Any
     while text:
-        block, _, text = text.partition("\n]\n")
-        name, _, inside = block.partition(" = [\n")
-        read = readers.get(name)
-        values = read(inside) if read is not None else None
-        if values is None or name in row:
+        name, _, inside = text.partition(" = ")
+        if inside.startswith("[\n"):
+            inside, _, text = inside[2:].partition("\n]\n")
+            read = readers.get(name)
+            value = read(inside) if read is not None else None
+        else:
+            inside, _, text = inside.partition("\n")
+            value = _number(inside, "", "") if name == RULES else _text(inside) if name == SIGNER else None
+        if value is None or name in row:
             return None
-        row[name] = values
+        row[name] = value
     return row
 
 
 @lru_cache(maxsize=2)
 def _readers(keys: tuple[Key, ...]) -> dict[str, Callable[[str], list[Any] | None]]:
-    """The lists that a row can have, and what reads their lines. Hooks are left to the TOML reader."""
-    approved = {key.key: _runs if key.form == "runs" else _texts for key in keys if key.form != "hooks"}
-    return {**dict.fromkeys(_TEXTS, _texts), "runs": _runs, **approved}
+    """The lists that a row can have, and what reads their lines."""
+    forms = {"runs": _runs, "hooks": _hooks}
+    approved = {key.key: forms.get(key.form, _texts) for key in keys}
+    return {**dict.fromkeys(_TEXTS, _texts), "attached": _attached, **forms, **approved}
+
+
+def _text(line: str) -> str | None:
+    """The text between quotation marks that the line is."""
+    parts = line.split('"')
+    return parts[1] if len(parts) == 3 and not parts[0] and not parts[2] else None
 
 
 def _texts(inside: str) -> list[str] | None:
@@ -169,3 +212,35 @@ def _runs(inside: str) -> list[dict[str, str]] | None:
             return None
         runs.append(dict(zip(_RUN_KEYS, parts[1::2], strict=True)))
     return runs
+
+
+def _attached(inside: str) -> list[dict[str, Any]] | None:
+    """The attached files of a list, one on each line."""
+    files: list[dict[str, Any]] = []
+    for line in inside.split("\n"):
+        parts = line.split('"')
+        if len(parts) != 5 or parts[0] != "  { path = ":
+            return None
+        size = _number(parts[2], ", size = ", ", sha256 = ")
+        if size is None:
+            return None
+        files.append({"path": parts[1], "size": size, "sha256": parts[3]})
+        if parts[4] == ", executable = true },":
+            files[-1]["executable"] = True
+        elif parts[4] != " },":
+            return None
+    return files
+
+
+def _hooks(inside: str) -> list[dict[str, Any]] | None:
+    """The hooks of a list, one on each line."""
+    hooks: list[dict[str, Any]] = []
+    for line in inside.split("\n"):
+        *parts, end = line.split('"')
+        around, texts = parts[0::2], parts[1::2]
+        inputs = [list(pair) for pair in zip(texts[3::2], texts[4::2], strict=False)]
+        between = [part for number in range(len(inputs)) for part in ("], [" if number else ", inputs = [[", ", ")]
+        if around != _AROUND_HOOK + between or end != ("]] }," if inputs else " },"):
+            return None
+        hooks.append({**dict(zip(_HOOK_KEYS, texts, strict=False)), **({"inputs": inputs} if inputs else {})})
+    return hooks

@@ -241,3 +241,86 @@ def test_every_other_layout_of_a_list_is_left_to_the_toml_reader(inside: str) ->
 )
 def test_a_list_that_opens_or_closes_in_another_place_is_left_to_the_toml_reader(lists: str) -> None:
     assert read_canonical(HEAD + ITEM + lists) is None
+
+
+ATTACHED = """attached = [
+  { path = "a.md", size = 1, sha256 = "01" },
+  { path = "b.py", size = 20, sha256 = "02", executable = true },
+]
+"""
+HOOKS = """hooks = [
+  { when = "c > 3", item_type = "tool", item_id = "n" },
+  { when = "d", item_type = "tool", item_id = "m", inputs = [["a", "1"], ["b", "2"]] },
+]
+"""
+GIT = 'source = { git = "https://git.example/a", ref = "v1", commit = "3f", tree = "4a", place = "SKILL.md" }\n'
+FOLDER = 'source = { path = "../a", place = "SKILL.md", editable = true }\n'
+RELEASE = ITEM[ITEM.index("registry = ") :]
+LATE = """facts-rules = 9
+approved-hooks = [
+  { when = "d", item_type = "tool", item_id = "m" },
+]
+approved-signer = "SHA256:abc"
+"""
+
+
+@pytest.mark.parametrize("lists", [ATTACHED, HOOKS, LATE, ATTACHED + RUNS + HOOKS + APPROVED + LATE])
+@pytest.mark.parametrize("origin", [RELEASE, GIT, FOLDER, GIT.replace(" }", ", editable = true }"), FOLDER + FORCED])
+def test_each_part_of_a_row_is_read(origin: str, lists: str) -> None:
+    text = HEAD + ITEM.replace(RELEASE, origin) + lists
+    found = read_canonical(text)
+    assert found is not None
+    assert found == tomllib.loads(text)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (GIT, f"{GIT}{GIT}"),
+        (GIT, f"{GIT}{RELEASE}"),
+        (GIT, f"{RELEASE}{GIT}"),
+        (GIT, GIT.replace(" }", ", editable = false }")),
+        (GIT, GIT.replace(" }", ', editable = "true" }')),
+        (GIT, GIT.replace(" }", ', path = "b" }')),
+        (GIT, GIT.replace(" }", "")),
+        (GIT, GIT.replace(" }", " } # more")),
+        (GIT, GIT.replace('"v1"', "'v1'")),
+        (GIT, GIT.replace('"v1"', '"v""1"')),
+        (GIT, GIT.replace('"v1"', "1")),
+        (GIT, GIT.replace('ref = "v1", commit = "3f"', 'commit = "3f", ref = "v1"')),
+        (GIT, GIT.replace(', ref = "v1"', "")),
+        (GIT, GIT.replace("{ git", "{git")),
+        ('"01" },', '"01", executable = false },'),
+        ('"01" },', '"01", executable = true, more = 1 },'),
+        ('"01" },', '"01" }'),
+        ('"01" },', '"01" }, # more'),
+        ("size = 1,", "size = 01,"),
+        ("size = 1,", 'size = "1",'),
+        ("size = 1,", "size = -1,"),
+        ('path = "a.md", size = 1,', 'size = 1, path = "a.md",'),
+        ('{ path = "a.md"', '{ place = "a.md"'),
+        ('item_type = "tool", item_id = "n"', 'item_id = "n", item_type = "tool"'),
+        (', item_id = "n"', ""),
+        ('item_id = "n" },', 'item_id = "n", inputs = [] },'),
+        ('item_id = "n" },', 'item_id = "n", more = "x" },'),
+        ('[["a", "1"], ["b", "2"]]', '[["a", "1"], ["b"]]'),
+        ('[["a", "1"], ["b", "2"]]', '[["a", "1", "b", "2"]]'),
+        ('[["a", "1"], ["b", "2"]]', '[["a", "1"],["b", "2"]]'),
+        ('[["a", "1"], ["b", "2"]]', '[["a", "1"], ["b", "2"]'),
+        ("facts-rules = 9", "facts-rules = 09"),
+        ("facts-rules = 9", 'facts-rules = "9"'),
+        ("facts-rules = 9", "facts-rules = 9 # more"),
+        ("facts-rules = 9", "facts-rules = 9\nfacts-rules = 9"),
+        ("facts-rules = 9", "other-rules = 9"),
+        ('approved-signer = "SHA256:abc"', "approved-signer = 1"),
+        ('approved-signer = "SHA256:abc"', 'approved-signer = "SHA256:"abc"'),
+        ('approved-signer = "SHA256:abc"', 'approved-signer = "SHA256:abc" # more'),
+        ('approved-signer = "SHA256:abc"', 'approved-signer = """SHA256:abc"""'),
+        ('approved-signer = "SHA256:abc"\n', 'approved-signer = "SHA256:abc"\nforced = "1"\n'),
+    ],
+)
+def test_every_other_form_of_a_part_is_left_to_the_toml_reader(before: str, after: str) -> None:
+    text = HEAD + ITEM.replace(RELEASE, GIT) + ATTACHED + HOOKS + LATE
+    assert before in text
+    assert read_canonical(text) is not None
+    assert read_canonical(text.replace(before, after)) is None
