@@ -56,7 +56,7 @@ def test_a_stage_is_approved_with_it(owner: Person) -> None:
         "publish", owner.directive("work/three"), "--stage", "--yes", "--allow-uncommitted", "--json"
     ).json
     assert staged
-    owner.ok("stage", "approve", "directive:desk/work/three@1.0.0", "--yes")
+    owner.approve_stage("directive:desk/work/three@1.0.0")
 
 
 def test_keys_of_the_namespace_change_with_it(owner: Person, agent: OpenSshAgent) -> None:

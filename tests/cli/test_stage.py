@@ -63,14 +63,16 @@ def test_staged_shown_and_approved(registry: Registry, people: tuple[Person, Per
 
     ci.fails("stage", "approve", identifier, code="no-key")
     ci.ok("keys", "generate")
-    ci.fails("stage", "approve", identifier, "--yes", code="not-an-owner")
+    ci.fails("stage", "approve", identifier, "--draft", shown["draft"], "--yes", code="not-an-owner")
     owner.fails("stage", "approve", identifier, code="confirmation-needed")
-    done = owner.ok("stage", "approve", reference, "--yes", "--json").json
+    error = owner.fails("stage", "approve", identifier, "--yes", code="confirmation-needed")
+    assert f"`rye stage approve {identifier} --draft SHA256 --yes`" in error["hint"], "the answer to what nobody saw"
+    done = owner.approve_stage(reference)
     assert (done["state"], done["version"]) == ("approved", "1.1.0")
     assert isinstance(done["log"], int)
     assert waiting(owner) == []
     assert len(ci.ok("info", f"{namespace}/work/one", "--json").json["versions"]) == 2
-    owner.fails("stage", "approve", identifier, "--yes", code="stage-decided")
+    owner.fails("stage", "approve", identifier, "--draft", 64 * "0", "--yes", code="stage-decided")
 
 
 def test_the_whole_text_stands_above_the_question(registry: Registry, people: tuple[Person, Person, str]) -> None:
@@ -116,9 +118,9 @@ def test_two_of_two(registry: Registry) -> None:
     path = first.directive("work/one")
     assert "--stage" in first.fails("publish", path, code="more-signatures-needed")["hint"]
     identifier = first.ok("publish", "--stage", path, "--json").json["staged"][0]["stage"]
-    row = first.ok("stage", "approve", identifier, "--yes", "--json").json
+    row = first.approve_stage(identifier)
     assert (row["state"], row["signatures"], row["needed"]) == ("staged", 1, 2)
-    row = second.ok("stage", "approve", identifier, "--yes", "--json").json
+    row = second.approve_stage(identifier)
     assert (row["state"], row["signatures"]) == ("approved", 2)
     reader = registry.reader()
     reader.ok("init")
@@ -173,7 +175,7 @@ def test_a_registry_that_hands_out_another_stage_gets_no_signature(
     for words, (call, answer) in lies.items():
         with monkeypatch.context() as patch:
             patch.setattr(RegistryApi, call, answer)
-            error = owner.fails("stage", "approve", good, "--yes", code="stage-damaged")
+            error = owner.fails("stage", "approve", good, "--draft", 64 * "0", "--yes", code="stage-damaged")
         assert "not safe to sign" in error["message"], words
     assert {row["signatures"] for row in waiting(owner)} == {0}
-    assert owner.ok("stage", "approve", good, "--yes", "--json").json["state"] == "approved"
+    assert owner.approve_stage(good)["state"] == "approved"

@@ -83,5 +83,5 @@ def test_a_build_without_key_or_token_stages_and_a_maintainer_publishes(registry
     ci.fails("publish", path, "--yes", code="insufficient-scope", env=job)
     staged = ci.ok("publish", "--stage", path, "--json", env=job).json["staged"]
     assert set(build.audiences) == {registry.url}
-    assert owner.ok("stage", "approve", staged[0]["stage"], "--yes", "--json").json["state"] == "approved"
+    assert owner.approve_stage(staged[0]["stage"])["state"] == "approved"
     assert not (ci.home / "config" / "credentials.toml").exists()

@@ -14,6 +14,7 @@ from rye.cli.options import Session, command
 from rye.cli.shown_texts import show_texts
 from rye.cli.trust.own_keys import own_keys
 from rye.describing.right_words import right_words
+from rye.errors import RyeError
 from rye.layout import Column
 from rye.permissions.comparing import unified
 from rye.permissions.risk import by_tier
@@ -90,9 +91,16 @@ def show(session: Session, stage: str, file: str | None) -> None:
 def approve(session: Session, stage: str, key: str | None, draft: str | None) -> None:
     """Sign the release note of a stage with your key. The last required signature publishes the release permanently.
 
-    Shows what `rye stage show` shows first, the whole text included, and asks; an `f` shows the attached files. Without a
-    terminal it needs --yes.
+    Shows what `rye stage show` shows first, the whole text included, and asks; an `f` shows the attached files. Without that
+    question it needs --yes and --draft.
     """
+    if session.yes and draft is None:
+        raise RyeError(
+            "confirmation-needed",
+            "--yes signs what nobody was shown here; nothing was signed.",
+            f"Look first: `rye stage show {stage}` prints the SHA-256 of what it shows. Then "
+            f"`rye stage approve {stage} --draft SHA256 --yes` signs exactly that.",
+        )
 
     def agreed(staged: Staged) -> bool:
         asks = session.interactive and not session.yes  # nobody is asked about a text that --quiet hid
