@@ -45,7 +45,7 @@ def read_canonical(text: str) -> dict[str, Any] | None:
     head, mark, heads = head.partition(_HEADS)
     if mark:
         table["heads"] = found = _heads(heads)
-        if found is None or (head and not head.endswith("\n")):
+        if found is None:
             return None
     if head not in ("", "\n"):
         wanted = _wanted(head)

@@ -173,6 +173,13 @@ def test_every_other_form_of_a_forced_range_is_left_to_the_toml_reader(forced: s
         ('signer = "SHA256:abc"\n', 'signer = "SHA256:abc"#'),
         ('signer = "SHA256:abc"', 'signer = """\nSHA256:abc"""'),
         ("acme/pdf", "acme\n/pdf"),
+        ("1.0.0", "1.0\n.0"),
+        ("cdcd", "cd\ncd"),
+        ("SKILL.md", "SKILL\n.md"),
+        ("registry.example", "registry\n.example"),
+        ("SHA256:abc", "SHA256\n:abc"),
+        ('SKILL.md"\n', 'SKILL.md" \n'),
+        ('SKILL.md"\n', 'SKILL.md"'),
         ("acme/pdf", "acme\x1f/pdf"),
         ("acme/pdf", "acme\x7f/pdf"),
         ("acme/pdf", "acme\x7f/\u00e9"),
@@ -293,6 +300,7 @@ def test_each_part_of_a_row_is_read(origin: str, lists: str) -> None:
         ('"01" },', '"01", executable = false },'),
         ('"01" },', '"01", executable = true, more = 1 },'),
         ('"01" },', '"01" }'),
+        ('"01" },', '"01" },"x'),
         ('"01" },', '"01" }, # more'),
         ("size = 1,", "size = 01,"),
         ("size = 1,", 'size = "1",'),
@@ -314,6 +322,7 @@ def test_each_part_of_a_row_is_read(origin: str, lists: str) -> None:
         ("facts-rules = 9", "other-rules = 9"),
         ('approved-signer = "SHA256:abc"', "approved-signer = 1"),
         ('approved-signer = "SHA256:abc"', 'approved-signer = "SHA256:"abc"'),
+        ('approved-signer = "SHA256:abc"', 'approved-signer = x"SHA256:abc"'),
         ('approved-signer = "SHA256:abc"', 'approved-signer = "SHA256:abc" # more'),
         ('approved-signer = "SHA256:abc"', 'approved-signer = """SHA256:abc"""'),
         ('approved-signer = "SHA256:abc"\n', 'approved-signer = "SHA256:abc"\nforced = "1"\n'),
@@ -324,3 +333,46 @@ def test_every_other_form_of_a_part_is_left_to_the_toml_reader(before: str, afte
     assert before in text
     assert read_canonical(text) is not None
     assert read_canonical(text.replace(before, after)) is None
+
+
+NOTE = ["registry.example", "12", "abc=", "", "\u2014 registry.example xyz="]
+HEADS = '\n[heads]\n"registry.example" = [\n' + "".join(f'  "{line}",\n' for line in NOTE) + "]\n"
+OTHER = '"other.example" = [\n  "a",\n]\n'
+
+
+@pytest.mark.parametrize("before", ["", WANTED])
+@pytest.mark.parametrize("after", ["", ITEM, OTHER, OTHER + ITEM])
+def test_the_heads_are_read_line_by_line(before: str, after: str) -> None:
+    text = HEAD + before + HEADS + after
+    found = read_canonical(text)
+    assert found is not None
+    assert found["heads"] == {"registry.example": NOTE, **({"other.example": ["a"]} if OTHER in text else {})}
+    assert found == tomllib.loads(text)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (OTHER, OTHER + OTHER),
+        (OTHER, OTHER.replace("]\n", "")),
+        (OTHER, OTHER.replace('  "a",\n', "")),
+        (OTHER, OTHER.replace('  "a"', '"a"')),
+        (OTHER, OTHER.replace('"a",', '"a"')),
+        (OTHER, OTHER.replace('"a",', '"a", "b",')),
+        (OTHER, OTHER.replace('"a",', '",')),
+        (OTHER, OTHER.replace('"a",', "1,")),
+        (OTHER, OTHER.replace(" = [", " = [ ")),
+        (OTHER, OTHER.replace('"other', 'x"other')),
+        (OTHER, OTHER.replace('"other', '"ot"her')),
+        (OTHER, f"more\n{OTHER}"),
+        (OTHER, f"{OTHER}]\n"),
+        (HEADS + OTHER, "\n[heads]\n"),
+        (HEADS + OTHER, "\n[heads]\n\n"),
+        (HEADS, HEADS + HEADS),
+    ],
+)
+def test_every_other_form_of_the_heads_is_left_to_the_toml_reader(before: str, after: str) -> None:
+    for end in ("", ITEM):
+        text = HEAD + WANTED + HEADS + OTHER + end
+        assert read_canonical(text) is not None
+        assert read_canonical(text.replace(before, after)) is None

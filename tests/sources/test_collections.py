@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rye.items.identity import nearest_segment
 from rye.limits import CONTENT
 from rye.project.lock import parse_lock
+from rye.sources import git_program
 from tests.scenes.person import Person
 from tests.sources.git_server import GitServer
 from tests.sources.texts import skill
@@ -348,3 +352,29 @@ def test_a_whole_collection_is_removed_by_its_name(server: GitServer, person: Pe
     assert "team" not in person.path("rye.toml").read_text()
     assert not person.path(".ai/packages/team").exists()
     person.ok("ci")
+
+
+def test_an_audit_asks_git_as_often_for_many_items_as_for_few(
+    server: GitServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts: list[object] = []
+    starting = git_program.started
+
+    def counted(words: Sequence[str], *others: Any, **options: Any) -> Any:
+        starts.append(words)
+        return starting(words, *others, **options)
+
+    monkeypatch.setattr(git_program, "started", counted)
+    asked = []
+    for number in (2, 9):
+        person = Person(tmp_path / str(number), "shop")
+        add(server, person, {f"skills/s{each}/SKILL.md": skill(f"s{each}") for each in range(number)}, f"of-{number}")
+        starts.clear()
+        assert len(person.ok("audit", "--json").json["findings"]) == number, "each is unsigned"
+        asked.append(len(starts))
+    assert asked[0] == asked[1] > 0
+    lock = person.path("rye.lock").read_text()
+    person.write("rye.lock", re.sub(r'(id = "team/s[37]"\n.*\n.*\nsha256 = ")..', r"\g<1>00", lock))
+    found = json.loads(person.run("audit", "--json").stdout)["findings"]
+    refused = [Path(one["path"]).parent.name for one in found if one["rule"] == "lock-mismatch"]
+    assert refused == ["s3", "s7"], "of those that are read together"

@@ -221,13 +221,9 @@ def _registry_findings(
     ]  # another registry cannot speak about the locked release
     histories = sources.releases(item.identity for item in asked)
     known = sources.memory.known(asked)  # under the registries' current state
-    refused: list[tuple[LockedItem, RyeError]] = []
-    for item in (*asked, *(item for item in items if item.source is not None)):
-        if item.identity not in known or item.source is not None:  # a folder can have changed since
-            try:
-                signed.update(verify_rows_from([item], sources))
-            except RyeError as error:
-                refused.append((item, error))
+    unknown = [item for item in asked if item.identity not in known]
+    from_sources = [item for item in items if item.source is not None]  # a folder can have changed since
+    refused = _refused([*unknown, *from_sources], sources, signed)
     said = audit_registry(asked, histories, environment)
     told = {finding.item for finding in said if finding.rule in _ABOUT_ROWS}
     return [
@@ -237,3 +233,22 @@ def _registry_findings(
         *audit_refused((item, error) for item, error in refused if item not in told),
         *audit_recoveries(sources.pending_recoveries(item.identity.namespace for item in items)),
     ]
+
+
+def _refused(
+    items: Sequence[LockedItem], sources: Sources, signed: dict[Identity, SignedRelease]
+) -> list[tuple[LockedItem, RyeError]]:
+    """Verify these rows, and return those that are refused, with the errors. ``signed`` receives the others' releases.
+
+    Together, because each call reads its bytes in one wave; half by half where one is refused.
+    """
+    if not items:
+        return []
+    try:
+        signed.update(verify_rows_from(items, sources))
+    except RyeError as error:
+        if len(items) == 1:
+            return [(items[0], error)]
+        half = len(items) // 2
+        return [*_refused(items[:half], sources, signed), *_refused(items[half:], sources, signed)]
+    return []
