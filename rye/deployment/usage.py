@@ -23,6 +23,7 @@ from rye.errors import RyeError
 from rye.limits import USAGE
 from rye.project.context import load_manifest, require_project
 from rye.project.layout import Project
+from rye.project.lock_file import Locks
 from rye.project.spaces import entries_of
 from rye.runtime.finished_runs import OwnLogs
 from rye.runtime.usage import Carried, Usage, Use, counted, moment, report, uses_of
@@ -65,12 +66,12 @@ def usage(context: Context, days: int, programs: Iterable[str] = ()) -> UsageAns
 
 def _here(context: Context, project: Project) -> Iterator[Carried]:
     """The project's own and installed items."""
-    manifest = load_manifest(project)
+    manifest, locks = load_manifest(project), Locks()
     for space in ("project", "installed"):
         for entry in entries_of(context.home, space, project, manifest.namespace):
             item = f"{entry.location.kind}:{entry.id}"
             try:
-                found = effective_entry(context, entry, project, manifest)
+                found = effective_entry(context, entry, project, manifest, locks)
             except RyeError:
                 yield Carried(item, None, space, None, None)
                 continue

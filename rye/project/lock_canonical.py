@@ -82,7 +82,7 @@ def _heads(text: str) -> dict[str, list[str]] | None:
     """The tables of lines: ``"origin" = [``, lines of text, ``]``, and an empty line at the end."""
     heads: dict[str, list[str]] = {}
     lines = text.removesuffix("\n").split("\n")
-    if lines and not lines[-1]:
+    if not lines[-1]:
         lines.pop()
     current: list[str] | None = None
     for line in lines:
@@ -187,9 +187,7 @@ def _with_lists(row: dict[str, Any], text: str, readers: _Readers) -> dict[str, 
 @lru_cache(maxsize=2)
 def _readers(keys: tuple[Key, ...]) -> _Readers:
     """The lists that a row can have, and what reads their lines."""
-    forms = {"runs": _runs, "hooks": _hooks}
-    approved = {key.key: forms.get(key.form, _texts) for key in keys}
-    return {**dict.fromkeys(_TEXTS, _texts), "attached": _attached, **forms, **approved}
+    return {**_LISTS, **{key.key: _LISTS.get(key.form, _texts) for key in keys}}
 
 
 def _text(line: str) -> str | None:
@@ -246,3 +244,7 @@ def _hooks(inside: str) -> list[dict[str, Any]] | None:
             return None
         hooks.append({**dict(zip(_HOOK_KEYS, texts, strict=False)), **({"inputs": inputs} if inputs else {})})
     return hooks
+
+
+_LISTS: _Readers = {**dict.fromkeys(_TEXTS, _texts), "attached": _attached, "runs": _runs, "hooks": _hooks}
+"""The lists that a row has of its item; lists of what is approved have the form of one of them."""

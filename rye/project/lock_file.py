@@ -37,6 +37,19 @@ def read_lock_at(path: Path) -> Lock:
     return _parsed(data)
 
 
+class Locks:
+    """The locks of projects, each read once: for a caller that looks at many items of one moment."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Path, dict[Identity, LockedItem]] = {}
+
+    def rows(self, project: Project) -> Mapping[Identity, LockedItem]:
+        """The rows of a project's lock, by identity. Raises LockError."""
+        if project.root not in self._rows:
+            self._rows[project.root] = read_lock(project).by_identity()
+        return self._rows[project.root]
+
+
 def editable_rows(project: Project) -> tuple[LockedItem, ...]:
     """Return the rows of editable folders. Most locks have none and are not parsed. Raises LockError."""
     data = read_project_file(project.lock_path, PROJECT.lock_bytes)

@@ -27,7 +27,8 @@ from rye.items.search_words import search_words
 from rye.items.tool.reader import Tool
 from rye.project.context import load_manifest
 from rye.project.layout import Project
-from rye.project.lock import Lock, LockedItem
+from rye.project.lock import LockedItem
+from rye.project.lock_file import Locks
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry, entries, find
 from rye.registry.store.seen_advisories import SeenAdvisories
@@ -62,7 +63,7 @@ class ProjectItems:
         self._stamp: object = None
         self._entries: dict[tuple[str, str], list[Entry]] = {}
         self._manifest = Manifest()
-        self._locks: dict[Path, Lock] = {}
+        self._locks = Locks()
         self._advisories = SeenAdvisories(context.home.registries)
 
     # -- looking up ----------------------------------------------------------------------------------------------------
@@ -104,7 +105,7 @@ class ProjectItems:
                     taken.add(key)
                     self._entries[key] = found
         if stamp != self._stamp:
-            self._locks = {}
+            self._locks = Locks()
         self._stamp = stamp
 
     # -- reading -------------------------------------------------------------------------------------------------------

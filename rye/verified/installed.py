@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -19,8 +19,8 @@ from rye.items.location import locate
 from rye.items.signed_release import SignedRelease
 from rye.project.item_file import ItemFile
 from rye.project.layout import Project, installed_place
-from rye.project.lock import Lock, LockedItem
-from rye.project.lock_file import item_path, read_lock
+from rye.project.lock import LockedItem
+from rye.project.lock_file import Locks, item_folder, item_path
 from rye.verified.on_disk import (
     DISCARDS,
     RESTORES,
@@ -46,69 +46,60 @@ class CheckedItem(Struct, frozen=True):
     """Its signed release."""
 
 
-def checked_at(
-    item: ItemFile, place: tuple[Project, Path], locks: MutableMapping[Path, Lock], require: Require
-) -> CheckedItem:
-    """The installed item. Raises a RyeError that says why it must not be used.
-
-    ``place``: its project and its path there; ``locks``: the locks that were read before, by their project's folder.
-    """
+def checked_at(item: ItemFile, place: tuple[Project, Path], locks: Locks, require: Require) -> CheckedItem:
+    """The installed item. Raises a RyeError that says why it must not be used. ``place``: its project and its path there."""
     project, path = place
-    if project.root not in locks:
-        locks[project.root] = read_lock(project)
-    locked = _locked(locks[project.root], project, path)
+    locked = _locked(locks, project, path)
     if locked is None:
         raise RyeError(
             "not-locked",
             f"{item.shown} is in .ai/packages but not in rye.lock, so it was not installed.",
             "Remove it, or install it with `rye add`.",
         )
-    changed = changed_since(item, path, locked)
+    changed = _changed_since(item, project, locked)
     if changed is not None:
         raise changed
     return CheckedItem(project, locked, require(project, [locked])[locked.identity])
 
 
-def changed_since(item: ItemFile, path: Path, locked: LockedItem) -> RyeError | None:
-    """The error for an item at ``path`` that differs from its row in any byte; None if it matches."""
+def _changed_since(item: ItemFile, project: Project, locked: LockedItem) -> RyeError | None:
+    """The error for an item that differs from its row in any byte; None if it matches."""
     if sha256(item.data).hexdigest() != locked.sha256:
         if other_line_ends(item.data, locked.sha256):
             return checkout_changed(item.shown, line_ends_explained(DISCARDS))
         return _changed(item, locked)
-    if KINDS[locked.kind].main_file is not None:
-        if (problem := attached_problem(path)) is not None:
+    if KINDS[locked.kind].main_file is not None:  # the files beside it are as much of the item
+        if (problem := _difference(project, locked)) is not None:
             return _changed(item, locked, problem)
-    elif (os.stat(path).st_mode & 0o100) and os.name == "posix":
+    elif (os.stat(project.root / item_path(locked)).st_mode & 0o100) and os.name == "posix":
         return checkout_changed(item.shown, flag_explained(item.shown, RESTORES, lost=False))
     return None
 
 
-def attached_problem(main_file: Path) -> str | None:
-    """Return what is wrong with the files attached to an installed main file such as ``SKILL.md``, which its signature does not
-    cover; None if they match or the item is not installed."""
-    return installed_difference(main_file) if main_file.name in KINDS.main_files() else None
-
-
-def installed_difference(file: Path) -> str | None:
+def installed_difference(file: Path, locks: Locks) -> str | None:
     """Return how an installed item's files differ from rye.lock; None if they match or the item is not installed. ``file``: its
     own file. A signature counts CR LF as LF and does not cover attached files, the lock counts every byte."""
     found = installed_place(file)
     if found is None:
         return None
     project, path = found
-    place = path.relative_to(project.root).as_posix()
-    folder = place.rpartition("/")[0] if file.name in KINDS.main_files() else None
     try:
-        rows = read_lock(project).items
+        item = _locked(locks, project, path)
     except RyeError as error:
         return error.message
-    item = next((row for row in rows if item_path(row) == place), None)
     if item is None:
         return "It is in the folder of installed items, but rye.lock does not list it."
+    return _difference(project, item)
+
+
+def _difference(project: Project, item: LockedItem) -> str | None:
+    """How the item's files on the disk differ from its row; None if they match."""
+    folder = item_folder(item) if KINDS[item.kind].main_file is not None else None
     if folder is None:
-        present = {place: read_present(str(path))}
+        place = item_path(item)
+        present = {place: read_present(str(project.root / place))}
     else:
-        present = {name: here for name, here in scan(project).items() if name.startswith(f"{folder}/")}
+        present = scan(project, folder)
     differences = drift([item], present)
     if not differences:
         return None
@@ -141,12 +132,13 @@ def modified_item(said: str, item: Identity | None) -> RyeError:
     return RyeError("modified-item", said, hint + keeps)
 
 
-def _locked(lock: Lock, project: Project, path: Path) -> LockedItem | None:
-    """The row of the file; None if the lock does not have exactly this file."""
+def _locked(locks: Locks, project: Project, path: Path) -> LockedItem | None:
+    """The row of the file; None if the lock does not have exactly this file. Raises LockError."""
+    rows = locks.rows(project)
     location = locate(path)
     if location is None or location.namespace is None:
         return None
-    locked = lock.find(Identity(location.kind, f"{location.namespace}/{location.local_id}"))
+    locked = rows.get(Identity(location.kind, f"{location.namespace}/{location.local_id}"))
     if locked is None or project.root / item_path(locked) != path:
         return None
     return locked

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 import msgspec
@@ -34,6 +34,7 @@ DISCARDS = f"{RESTORES} --discard-local-edits"
 State = Literal["missing", "changed", "extra", "wrong-flag"]
 """``wrong-flag``: the bytes are right, and the executable bit is not."""
 INSTALLED = ".ai/.rye/installed.json"
+_PACKAGES = ".ai/packages"
 _READING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _CHUNK = 1 << 20
 _LEAST = 1 << 12
@@ -58,12 +59,14 @@ class Drift(Struct, frozen=True):
     """None for an extra file."""
 
 
-def scan(project: Project) -> dict[str, Present]:
-    """Hash every file below ``.ai/packages``."""
+def scan(project: Project, folder: str | None = None) -> dict[str, Present]:
+    """Hash every file below ``.ai/packages``, or only those below a folder there: none if a link leads to it."""
     files: dict[str, Present] = {}
-    waiting = [(str(project.packages), ".ai/packages")]
-    if os.path.islink(waiting[0][0]):
-        return {waiting[0][1]: Present(None)}
+    if os.path.islink(project.packages):
+        return {_PACKAGES: Present(None)} if folder is None else {}
+    if folder is not None and any(os.path.islink(project.root / each) for each in _from_packages(folder)):
+        return {}
+    waiting = [(str(project.root / (folder or _PACKAGES)), folder or _PACKAGES)]
     while waiting:
         folder, shown = waiting.pop()
         try:
@@ -80,6 +83,13 @@ def scan(project: Project) -> dict[str, Present]:
             else:
                 files[path] = read_present(entry.path) if entry.is_file(follow_symlinks=False) else Present(None)
     return files
+
+
+def _from_packages(folder: str) -> Iterator[str]:
+    """The folder and those above it, up to that of all items."""
+    while folder != _PACKAGES:
+        yield folder
+        folder = folder.rpartition("/")[0]
 
 
 def read_present(path: str) -> Present:

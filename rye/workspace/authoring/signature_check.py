@@ -16,7 +16,7 @@ from rye.limits import CONTENT
 from rye.project.context import arguments_or_own_items, load_manifest, require_project
 from rye.project.item_file import place, read_item_bytes
 from rye.project.layout import find_project
-from rye.project.lock_file import read_lock
+from rye.project.lock_file import Locks, read_lock
 from rye.signing.keys import PublicKey
 from rye.signing.verification import Verification, verify
 from rye.verified.installed import installed_difference
@@ -90,10 +90,12 @@ def verify_items(
     keys = trusted_keys(context.home, key_files)
     found = arguments_or_own_items(context.cwd, paths)
     keysets: dict[str, Keyset | None] = {}
+    locks = Locks()
     results = []
     for entry in found:
         try:
             judged = _judge(context, entry.path, entry.shown, kind, keys, keysets)
+            judged = _with_attached(entry.path, judged, locks)
         except RyeError as error:
             if len(found) == 1:
                 raise
@@ -133,7 +135,7 @@ def _judge(
     if keyset is not None and judged.verification.verdict == "untrusted":
         gone = (*keys.revoked, *_revoked(context, path, keyset))
         judged = verify_file(path, shown, kind, trusted, gone)
-    return _with_attached(path, judged)
+    return judged
 
 
 def _with_agreed(context: Context, path: Path, keys: Trusted) -> Trusted:
@@ -168,12 +170,12 @@ def _revoked(context: Context, path: Path, keyset: Keyset) -> list[PublicKey]:
     return [PublicKey(gone.key) for gone in keyset.revoked if not meant or meant[0] >= gone.position]
 
 
-def _with_attached(path: Path, judged: JudgedFile) -> JudgedFile:
+def _with_attached(path: Path, judged: JudgedFile, locks: Locks) -> JudgedFile:
     """The verdict on everything that is installed of an item: a byte that differs from rye.lock, and a changed, missing or extra
     attached file, make a valid one ``modified``."""
     if judged.kind is None or judged.verification.verdict not in ("valid", "unsigned"):
         return judged
-    problem = installed_difference(path)
+    problem = installed_difference(path, locks)
     if problem is None:
         return judged
     found = judged.verification

@@ -4,8 +4,7 @@ verified (:meth:`rye.workspace.installing.install_session.InstallSession.look_fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -15,12 +14,12 @@ from rye.items.kinds import KINDS
 from rye.items.named import AbsentItem, ItemNames
 from rye.project.context import load_manifest
 from rye.project.layout import Project
-from rye.project.lock_file import read_lock
+from rye.project.lock_file import Locks, read_lock
 from rye.project.spaces import entries, installed
 from rye.workspace.items.effective_item import effective_entry
 
 if TYPE_CHECKING:
-    from rye.project.lock import Lock, LockedItem
+    from rye.project.lock import LockedItem
     from rye.workspace.context import Context
 
 
@@ -64,7 +63,7 @@ def absent_from_installed(context: Context, project: Project) -> Iterator[Absent
     if not rows:
         return
     manifest, present = load_manifest(project), present_items(context, project)
-    locks: MutableMapping[Path, Lock] = {}
+    locks = Locks()
     for entry in installed(project):
         row = rows.get((entry.location.kind, entry.id))
         if row is None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ from rye.items.reading import ReadOptions
 from rye.project.context import load_manifest
 from rye.project.item_file import ItemFile, load_item
 from rye.project.layout import Project, find_project, installed_place
-from rye.project.lock_file import read_lock
+from rye.project.lock_file import Locks, read_lock
 from rye.project.spaces import Entry, looks_like_path, root_of
 from rye.project.target import find_target
 from rye.storage.home import Home
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from rye.customization.effective_files import Tree
     from rye.customization.effective_text import Applied, Effective
     from rye.items.signed_release import SignedRelease
-    from rye.project.lock import Lock, LockedItem
+    from rye.project.lock import LockedItem
     from rye.project.manifest import Manifest
     from rye.verified import installed as installed_files
     from rye.verified.installed import CheckedItem
@@ -98,6 +98,8 @@ class EffectiveItem(Struct, frozen=True, kw_only=True):
         metadata = self.result.published if self.result is not None else self.item.reading.metadata
         if metadata is not None and metadata.version is not None:
             return metadata.version
+        if self.installed is not None:
+            return self.installed.row.version
         if self.entry is None or self.entry.space != "installed" or self.project is None:
             return None
         locked = read_lock(self.project).find(Identity(self.item.kind.name, self.id))
@@ -182,14 +184,14 @@ def effective_entry(
     entry: Entry,
     project: Project,
     manifest: Manifest,
-    locks: MutableMapping[Path, Lock] | None = None,
+    locks: Locks | None = None,
 ) -> EffectiveItem:
     """Like :func:`effective_item`, for an item that was looked up by its id: the id is never read as a file path.
 
     ``locks``: as for :func:`checked_item`; with them, the row must already be verified.
     """
     named = f"{entry.location.kind}:{entry.id}"
-    _refuse_shadow(context, named, entry, project)
+    _refuse_shadow(context, named, entry, project, locks)
     options = ReadOptions(tools=manifest.tools)
     if entry.editable:
         editable = _Editable(context)
@@ -230,14 +232,12 @@ def refuse_changed(context: Context, item: ItemFile) -> None:
     checked_item(context, item)
 
 
-def checked_item(
-    context: Context, item: ItemFile, locks: MutableMapping[Path, Lock] | None = None
-) -> CheckedItem | None:
+def checked_item(context: Context, item: ItemFile, locks: Locks | None = None) -> CheckedItem | None:
     """Check that an item may be used. Return its installed form; None if it was not installed.
 
     Every file below a project's ``.ai/packages`` must be in its rye.lock with the same bytes, including a skill's attached
     files. The file's real path decides, not how it was named. The row itself must have been verified on
-    this machine. ``locks`` caches locks for a caller that asks often; then no registry is asked about a row.
+    this machine. ``locks``: of a caller that asks often; then no registry is asked about a row.
     Raises RyeError if it must not be used.
     """
     place = installed_place(item.path, context.cwd)
@@ -248,12 +248,10 @@ def checked_item(
     def require(project: Project, rows: Sequence[LockedItem]) -> Mapping[Identity, SignedRelease]:
         return verified_items.require_verified(context, project, rows, fetch=not asks_often)
 
-    return installed_files.checked_at(item, place, {} if locks is None else locks, require)
+    return installed_files.checked_at(item, place, locks or Locks(), require)
 
 
-def installed_problem(
-    context: Context, item: ItemFile, locks: MutableMapping[Path, Lock] | None = None
-) -> RyeError | None:
+def installed_problem(context: Context, item: ItemFile, locks: Locks | None = None) -> RyeError | None:
     """The error with which :func:`checked_item` refuses an item; None if it does not."""
     try:
         checked_item(context, item, locks)
@@ -262,11 +260,13 @@ def installed_problem(
     return None
 
 
-def _refuse_shadow(context: Context, argument: str, entry: Entry | None, project: Project | None) -> None:
+def _refuse_shadow(
+    context: Context, argument: str, entry: Entry | None, project: Project | None, locks: Locks | None = None
+) -> None:
     """Refuse one of the project's own items if its id is in rye.lock, since the id means the installed item."""
     if entry is None or entry.space != "project" or project is None or not project.lock_path.exists():
         return
-    items = read_lock(project).items
+    items = (locks or Locks()).rows(project).values()
     shadow = shadow_of(entry, items, project.root)
     if shadow is not None:
         raise shadow.error()

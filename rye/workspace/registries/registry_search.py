@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
@@ -16,7 +15,7 @@ from rye.items.search_words import search_words
 from rye.project.context import load_manifest
 from rye.project.item_file import load_item
 from rye.project.layout import find_project
-from rye.project.lock_file import read_lock
+from rye.project.lock_file import Locks, read_lock
 from rye.project.manifest import Manifest
 from rye.project.spaces import entries
 from rye.registry.protocol.wire import MORE, SEARCH_TOTAL, SearchTotal
@@ -29,7 +28,6 @@ from rye.workspace.items.effective_item import effective_entry, installed_proble
 from rye.workspace.registries.registry_access import configured, open_api, open_registry, serving_registry
 
 if TYPE_CHECKING:
-    from rye.project.lock import Lock
     from rye.project.registries import Registries
     from rye.registry.client import RegistryClient
     from rye.registry.protocol.wire import SearchResult
@@ -98,7 +96,7 @@ def _search_local(
     """
     project = find_project(context.cwd)
     installed = read_lock(project).items if project is not None else ()
-    locks: dict[Path, Lock] = {}
+    locks = Locks()
     manifest = load_manifest(project) if project is not None else Manifest()
     rows: dict[tuple[str, str], Findable[dict[str, Any]]] = {}
     for space, present in entries(context.home, project, manifest.namespace):
@@ -107,7 +105,7 @@ def _search_local(
                 continue
             try:
                 if entry.editable and project is not None:
-                    item = effective_entry(context, entry, project, manifest).item
+                    item = effective_entry(context, entry, project, manifest, locks).item
                 else:
                     item = load_item(entry.path, kind=entry.location.kind)
             except RyeError:  # one unreadable file must not hide all others; `rye validate` names it
