@@ -32,6 +32,7 @@ from rye.text import content, json_reading, secrets
 from rye.workspace.authoring import adoption_renewal
 from rye.workspace.customizing import roles
 from tests.registry.test_arbitrary_bytes import AWKWARD, Decoder, changed, check, functions_of, takes_bytes
+from tests.scenes.effort import tries
 
 _HERE = Project(Path("/"))
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -149,7 +150,7 @@ def test_a_reader_gives_a_value_or_its_own_error_for_awkward_bytes(name: str) ->
 
 
 @pytest.mark.parametrize("name", READERS)
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=tries(30, 500), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(data=st.data())
 def test_a_reader_gives_a_value_or_its_own_error_for_arbitrary_bytes(name: str, data: st.DataObject) -> None:
     reader = READERS[name]

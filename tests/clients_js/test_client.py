@@ -14,6 +14,7 @@ _MOST = 1500
 _COMMENT = re.compile(r"\s*(//|/?\*)")
 
 
+@pytest.mark.thorough
 def test_it_comes_to_the_verdicts_of_all_vectors() -> None:
     done = node("--test", *sorted((ROOT / "tests/clients_js").glob("*.test.mjs")))
     assert done.returncode == 0, done.stdout[-4000:]

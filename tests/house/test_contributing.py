@@ -50,6 +50,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.processes
+@pytest.mark.thorough
 def test_every_recipe_works_in_the_order_of_the_pages(tree: Path) -> None:
     """One copy for all of them: a contributor may follow the pages from top to bottom."""
     touched = set()

@@ -54,6 +54,7 @@ def test_a_python_that_is_too_old_is_named_in_one_line_before_anything_is_made(t
     assert not (tmp_path / "venv").exists()
 
 
+@pytest.mark.thorough
 def test_a_broken_environment_is_made_again_and_a_missing_network_is_one_line(tmp_path: Path) -> None:
     folder = tmp_path / "venv"
     (folder / "bin").mkdir(parents=True)
@@ -75,6 +76,7 @@ def test_a_broken_environment_is_made_again_and_a_missing_network_is_one_line(tm
     assert (folder / ".runtime").exists(), "it is not broken any more"
 
 
+@pytest.mark.thorough
 def test_an_environment_that_was_moved_is_broken(tmp_path: Path) -> None:
     folder = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, timeout=120)

@@ -43,6 +43,7 @@ from rye.registry.trust.owners import Owners
 from rye.signing import keys, ssh_wire
 from tests.registry.test_wire_boundaries import HASH, MESSAGES
 from tests.registry.witness_keys import ed25519
+from tests.scenes.effort import tries
 
 _STICK = ssh_wire.SshKey(bytes(range(32)), "ssh:")
 SNAPSHOT = Snapshot("registry.example", datetime(2026, 1, 1, tzinfo=UTC), 12, HASH).text()
@@ -296,7 +297,7 @@ def test_a_decoder_gives_a_value_or_its_own_error_for_awkward_bytes(name: str) -
 
 
 @pytest.mark.parametrize("name", DECODERS)
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=tries(50, 2_000), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(data=st.data())
 def test_a_decoder_gives_a_value_or_its_own_error_for_arbitrary_bytes(name: str, data: st.DataObject) -> None:
     decoder = DECODERS[name]

@@ -33,7 +33,19 @@ def any_sandbox() -> Backend:
     pytest.skip(message)
 
 
-@pytest.fixture(params=["nobody", "this user"])
+_USERS = ["nobody", "this user"]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """``make test`` plays each sandbox as one user, and each user in one sandbox; the other pairs are thorough."""
+    for item in items:
+        given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        if "play" in given and "user" in given and LINUX.index(str(given["play"])) != _USERS.index(str(given["user"])):
+            item.add_marker(pytest.mark.thorough)
+
+
+@pytest.fixture(params=_USERS)
 def user(request: pytest.FixtureRequest) -> str:
     """Who calls the tools."""
     return str(request.param)

@@ -17,6 +17,8 @@ import pytest
 
 from rye.text.facts import find_facts
 
+pytestmark = pytest.mark.thorough
+
 SMALL, TIMES = 1_500, 4
 UNITS = {
     "one long word": "a",
