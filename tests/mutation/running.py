@@ -28,7 +28,7 @@ import tempfile
 import threading
 import time
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
@@ -400,65 +400,42 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 def _cold(
     root: Path, module: Module, tree: ast.Module, jobs: Sequence[tuple[Mutant, Sequence[Test]]], folder: Path
 ) -> Iterator[tuple[Mutant, int]]:
-    """How each mutant's process ended; each imports everything with the change in place.
-
-    One process starts pytest, which costs more than most tests, and forks before it collects: none of the program is
-    imported until then.
+    """How each mutant's process ended; each starts pytest and imports everything with the change in place. Before the first one,
+    the same without a change, which must pass. Raises BrokenTestsError.
     """
-    if not jobs:
-        return
-    reading, writing = os.pipe()
+    hook = Hook(module.name, root / module.path, tree)
+    for number, (mutant, tests) in enumerate(jobs):
+        if number == 0 and (hook.is_too_late or _played_cold(module, hook, None, tests, folder) != SURVIVED):
+            said = (
+                (folder / "output").read_text()[-3000:] if (folder / "output").exists() else "It is imported already."
+            )
+            raise BrokenTestsError(f"{module.path}: pytest did not start.\n{said}")
+        yield mutant, _played_cold(module, hook, mutant, tests, folder)
+
+
+def _played_cold(module: Module, hook: Hook, mutant: Mutant | None, tests: Sequence[Test], folder: Path) -> int:
+    """How a process ended that imports the module with this change, or with none, and runs these tests in their order."""
+    limits = {test.name: _allowed(test) + 5 for test in tests}
     child = os.fork()
     if child == 0:
-        os.close(reading)
+        os.setpgid(0, 0)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         quietly(folder / "output")
-        plugin = _Cold(Hook(module.name, root / module.path, tree), jobs, folder, writing)
+        if mutant is not None:
+            apply(mutant.edit)
+        sys.meta_path.insert(0, hook)
         with contextlib.suppress(BaseException):
-            pytest.main([*_OPTIONS, f"--basetemp={folder / 'tests-of-import'}", *module.tests], [plugin])
+            files = sorted({test.name.split("::")[0] for test in tests})
+            pytest.main([*_OPTIONS, f"--basetemp={folder / 'tests-of-mutant'}", *files], [_Cold(limits)])
         os._exit(KILLED)
-    os.close(writing)
-    states: list[int] = []
-    with os.fdopen(reading, "rb", buffering=0) as stream:
-        while len(states) < len(jobs) and (byte := stream.read(1)):
-            states.append(byte[0])
-            yield jobs[len(states) - 1][0], byte[0]
-    os.waitpid(child, 0)
-    if len(states) < len(jobs):
-        raise BrokenTestsError(f"{module.path}: pytest did not start.\n{(folder / 'output').read_text()[-3000:]}")
+    return waited(child, 10 * sum(limits.values()) + 60)
 
 
 class _Cold:
-    """The pytest plugin that forks for each mutant; the child collects and runs the named tests in their order, and ends."""
+    """The pytest plugin that runs the named tests in their order, and ends the process."""
 
-    def __init__(self, hook: Hook, jobs: Sequence[tuple[Mutant, Sequence[Test]]], folder: Path, writing: int) -> None:
-        self._hook, self._jobs, self._folder, self._writing = hook, jobs, folder, writing
-        self._limits: dict[str, float] = {}
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collection(self, session: pytest.Session) -> bool | None:
-        if self._hook.is_too_late:
-            raise session.Failed("a conftest.py imports the module: nothing can be changed before it is imported")
-        gc.collect()
-        gc.freeze()
-        temporary = self._folder / "tests-of-mutant"
-        for mutant, reached in self._jobs:
-            limits = {test.name: _allowed(test) + 5 for test in reached}
-            temporary.mkdir()
-            child = os.fork()
-            if child == 0:
-                os.setpgid(0, 0)
-                resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-                factory: Any = session.config._tmp_path_factory  # type: ignore[attr-defined]
-                factory._basetemp = temporary
-                apply(mutant.edit)
-                sys.meta_path.insert(0, self._hook)
-                self._limits = limits
-                session.config.args = sorted({test.name.split("::")[0] for test in reached})
-                return None  # on to collecting
-            state = waited(child, 10 * sum(limits.values()) + 60)
-            shutil.rmtree(temporary, ignore_errors=True)
-            os.write(self._writing, bytes([state]))
-        return True
+    def __init__(self, limits: Mapping[str, float]) -> None:
+        self._limits = limits
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         code = KILLED

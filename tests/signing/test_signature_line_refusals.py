@@ -255,3 +255,27 @@ def test_a_first_line_that_ends_needs_nothing(text: str) -> None:
 )
 def test_a_field_with_something_behind_it_is_malformed(signature: str) -> None:
     assert isinstance(find(f"<!-- {signature} -->\n", MARKDOWN), Malformed)
+
+
+# The signature of a security key: 69 bytes, in the first form alone
+
+
+def test_a_security_key_s_signature_has_92_characters() -> None:
+    read = find(f"<!-- {fields(signature='_-' + 90 * 'A')} -->\nrest\n", MARKDOWN)
+    assert isinstance(read, FoundLine)
+    assert read.line is not None
+    assert read.line.signature == b"\xff\xe0" + bytes(67)
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        fields(signature=92 * "A", key=LATER),
+        fields(signature=91 * "A"),
+        fields(signature=93 * "A"),
+        fields(signature=92 * "A" + "=="),
+        fields(signature=91 * "A" + "+"),
+    ],
+)
+def test_no_other_length_and_form_is_a_security_key_s(signature: str) -> None:
+    assert "the signature is not canonical" in malformed(f"<!-- {signature} -->\nrest\n").detail
