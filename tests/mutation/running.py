@@ -28,7 +28,7 @@ import tempfile
 import threading
 import time
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
@@ -434,7 +434,7 @@ def _played_cold(module: Module, hook: Hook, mutant: Mutant | None, tests: Seque
 class _Cold:
     """The pytest plugin that runs the named tests in their order, and ends the process."""
 
-    def __init__(self, limits: Mapping[str, float]) -> None:
+    def __init__(self, limits: dict[str, float]) -> None:
         self._limits = limits
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
