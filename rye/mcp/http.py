@@ -16,6 +16,8 @@ from typing import Any
 
 import anyio
 import uvicorn
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel import Server
 from mcp.server.transport_security import TransportSecuritySettings
 
@@ -78,7 +80,8 @@ class BearerGate:
         only: str | None,
         demanded: bool,
     ):
-        """``only``: the directive whose tokens are accepted; None: any. ``demanded``: requests without a token are refused."""
+        """``only``: the directive whose tokens are accepted, ``ID`` or ``ID@VERSION``; None: any. ``demanded``: requests without
+        a token are refused."""
         self._app = app
         self._runs = runs
         self._project = project
@@ -91,7 +94,8 @@ class BearerGate:
         """Check the token of a request before anything else reads it (ASGI)."""
         if scope["type"] == "http":
             try:
-                scope = {**scope, GRANT: await self._grant(scope)}
+                grant = await self._grant(scope)
+                scope = {**scope, GRANT: grant, "user": _user_of(grant)}
             except TokenRefused as error:
                 await _unauthorized(send, error)
                 return
@@ -113,13 +117,20 @@ class BearerGate:
                 "token-refused", "The Authorization header is not a bearer token.", "Send Authorization: Bearer TOKEN."
             )
         grant = read_token(self._key, self._project, token.strip(), self._now())
-        if self._only is not None and grant.directive != self._only:
+        if self._only not in (None, grant.directive, f"{grant.directive}@{grant.version}"):
             raise TokenRefused("token-refused", f"This server only accepts tokens for {self._only}.")
         try:
             await anyio.to_thread.run_sync(self._runs.admit, grant)
         except RyeError as error:
             raise refused(error) from error
         return grant
+
+
+def _user_of(grant: Grant | None) -> AuthenticatedUser | None:
+    """Who a request is from, to the SDK: it serves a session only to who opened it, so nobody else can answer its questions."""
+    if grant is None:
+        return None
+    return AuthenticatedUser(AccessToken(token=grant.id, client_id=grant.id, scopes=[]))
 
 
 async def _unauthorized(send: _Send, error: TokenRefused) -> None:

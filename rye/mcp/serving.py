@@ -14,6 +14,7 @@ from mcp.server.stdio import stdio_server
 from msgspec import Struct
 
 from rye.errors import UsageError
+from rye.items.identity import parse_reference
 from rye.mcp import http
 from rye.mcp.hosting import OneRun, RunsByToken
 from rye.mcp.server import build_server
@@ -136,7 +137,8 @@ def _serve_http(
     project = require_project(context.cwd)
     only = None
     if request.as_ is not None:  # report errors now, not to the first client
-        only = read_directive(ProjectItems(context, project), request.as_)[0].id
+        item, _ = read_directive(ProjectItems(context, project), request.as_)
+        only = item.id if parse_reference(request.as_).range is None else f"{item.id}@{item.version}"
     runs = RunsByToken(lambda reference: open_run(context, reference, read_only=request.read_only))
     start: dict[str, object] = {"binding": binding_of(context), "not_enforced": list(UNCOUNTED_UNDER_MCP)}
     server = build_server(runs, expand=request.expand, instructions=_instructions(start), start=start)

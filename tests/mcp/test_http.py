@@ -307,8 +307,50 @@ def test_a_session_id_is_no_authority(server: Running) -> None:
         ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
         client.post(server.url, content=json.dumps(ready), headers={**own, **session})
         answers = [server.post(session), server.post({**session, **own})]
-    assert '"denied"' in answers[0].text.replace('\\"', '"')
+    assert answers[0].status_code == 404
     assert "exit" in answers[1].text
+
+
+@pytest.mark.parametrize("with_other", [False, True])
+def test_a_session_id_answers_nothing_and_ends_nothing(server: Running, with_other: bool) -> None:
+    """Who knows the id of a session, but not its token, cannot say yes to what its client was asked, nor end it."""
+    hello = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"elicitation": {}},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
+    accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    own = {"Authorization": f"Bearer {server.token('acme/work/ship', '8h', '--may-approve')}"}
+    other = {"Authorization": f"Bearer {server.token('acme/work/read')}"} if with_other else {}
+    yes = {"result": {"action": "accept", "content": {}}}
+    call = {"id": 7, "method": "tools/call", "params": {"name": "rye_execute", "arguments": SHELL}}
+    with httpx2.Client(headers=accept, timeout=20) as client:
+
+        def post(headers: dict[str, str], **message: object) -> httpx2.Response:
+            return client.post(server.url, content=json.dumps({"jsonrpc": "2.0", **message}), headers=headers)
+
+        opened = post(own, id=0, method="initialize", params=hello)
+        session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "Mcp-Protocol-Version": "2025-11-25"}
+        post({**own, **session}, method="notifications/initialized")
+        body = json.dumps({"jsonrpc": "2.0", **call})
+        with client.stream("POST", server.url, content=body, headers={**own, **session}) as answer:
+            lines = answer.iter_lines()
+            asked = json.loads(next(line for line in lines if line.startswith("data:")).removeprefix("data:"))
+            assert asked["method"] == "elicitation/create"
+            assert post({**other, **session}, id=asked["id"], **yes).status_code == 404
+            assert client.delete(server.url, headers={**other, **session}).status_code == 404
+            post({**own, **session}, id=asked["id"], result={"action": "decline"})
+            assert "declined" in next(line for line in lines if line.startswith("data:"))
+
+
+def test_where_a_version_is_demanded_tokens_for_another_are_refused(shop: Person) -> None:
+    for only, is_refused in (("acme/work/read@1.0.0", False), ("acme/work/read@2.0.0", True)):
+        running = Running(shop, only=only, demanded=True)
+        try:
+            token = {"Authorization": f"Bearer {running.token('acme/work/read')}"}
+            assert (running.post(token).status_code == 401) is is_refused
+        finally:
+            running.stop()
 
 
 def test_where_tokens_are_demanded_nothing_is_answered_without_one(shop: Person) -> None:
