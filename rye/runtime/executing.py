@@ -85,9 +85,11 @@ class Executing:
         if isinstance(item, OwnFile):
             return self._world.signer.sign(item)
         assert item is not None
-        if isinstance(call, LoadCall) or item.kind == "knowledge":
+        if isinstance(call, LoadCall):
             return loaded(item)
         assert isinstance(call, ExecuteCall)
+        if item.kind == "knowledge":
+            return self._dry(item, allowed) if call.dry_run else loaded(item)
         if item.kind == "tool":
             return self._run_tool(item, call, allowed, cancel, made)
         return self._start_directive(item, call, allowed, cancel)

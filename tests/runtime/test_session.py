@@ -243,6 +243,14 @@ def test_a_dry_run_gives_no_prompt_and_narrows_nothing(tmp_path: Path) -> None:
     assert run.act("rye_execute", **RUN_WRITE)["exit"] == 0
 
 
+def test_a_dry_run_of_knowledge_gives_no_text_that_a_person_is_asked_about(tmp_path: Path) -> None:
+    run = ship(tmp_path, rules=Rules(approval=({"rye.execute.knowledge.*": "ask"},)))
+    found = run.act("rye_execute", **LOAD_STYLE, dry_run=True)
+    assert (found["dry_run"], found["approval"], found["sha256"]) == (True, "ask", STYLE.sha256)
+    assert STYLE.text not in json.dumps(found)
+    assert run.code("rye_execute", **LOAD_STYLE) == "approval-required"
+
+
 def test_a_child_run_gets_the_longer_chain_and_leaves_the_parents_alone(tmp_path: Path) -> None:
     seen: list[tuple[Chain, Limits]] = []
 
