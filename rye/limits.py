@@ -583,6 +583,8 @@ class RuntimeLimits(Struct, frozen=True, kw_only=True):
     """All parameters of a call in the log. The rest is omitted, and the log says how many bytes."""
     shown_lines: int = 40
     """Lines of a changed text in a question."""
+    shown_characters: int = 200
+    """One line of them. A longer one is shown in parts, so that a change at its end is seen."""
     asked_characters: int = 4_000
     """Parameters that a host shows to a person. Longer ones cannot be approved there."""
     logged_stderr_characters: int = 4_000

@@ -114,7 +114,7 @@ def _words(question: Question) -> str:
         f"Rye: {question.tool} {cut(question.item, 200)}",
         f"It needs {cut(question.required, 300)}.",
         f"Parameters: {cut(json.dumps(question.params), RUNTIME.asked_characters)}",
-        *(f"| {cut(line, 200)}" for line in question.shown),
+        *(f"| {cut(line, RUNTIME.shown_characters)}" for line in question.shown),
         "Allow this one call?",
     ]
     return "\n".join(lines)

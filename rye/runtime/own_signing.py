@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
+from itertools import groupby
 
 from rye.errors import RyeError
 from rye.items.identity import Reference
 from rye.items.reading import ReadOptions
 from rye.limits import RUNTIME
-from rye.permissions.comparing import unified
+from rye.permissions.comparing import unified, unified_lines
 from rye.project.checking import check_files
 from rye.project.context import FileToRead, load_manifest
 from rye.project.layout import Project
@@ -39,6 +41,7 @@ def shown_change(text: str, kind: str, file_name: str, path: str, texts: LastSig
     lines = unified(
         old, unsigned_text(text, layout), "signed last" if before is not None else "nothing signed here", path
     )
+    lines = (*lines[:2], *_in_parts(lines[2:]))
     rest = len(lines) - RUNTIME.shown_lines
     listed = [*lines[: RUNTIME.shown_lines], *([f"… and {rest} more lines: read {path}"] if rest > 0 else [])]
     had = {fact.key for fact in find_facts({path: old})}
@@ -49,6 +52,36 @@ def shown_change(text: str, kind: str, file_name: str, path: str, texts: LastSig
         for fact in facts[-RUNTIME.shown_lines :]
     ]
     return tuple(listed) or ("nothing changed since it was signed last",)
+
+
+_MOST = RUNTIME.shown_characters - 10
+"""Characters of one part of a long line; the rest is for its sign and its dots."""
+
+
+def _in_parts(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of a diff, with no changed line among them that is long: the sentences of those are compared, so that what
+    changed at the end of one is shown and not cut off."""
+    for is_changed, group in groupby(lines, lambda line: line[0] in "-+"):
+        block = list(group)
+        if not is_changed or all(len(line) <= _MOST for line in block):
+            yield from block
+            continue
+        old, new = ([part for line in block if line[0] == sign for part in _parts(line[1:])] for sign in "-+")
+        for line in unified_lines(old, new, "", "")[2:]:
+            yield " …" if line.startswith("@@") else line
+
+
+def _parts(line: str) -> Iterator[str]:
+    """A line, or its sentences if it is long; those that are long themselves are cut into pieces. All but the first begin with
+    dots."""
+    if len(line) <= _MOST:
+        yield line
+        return
+    dots = ""
+    for sentence in re.findall(r"[^.!?]*[.!?]*\s*", line):
+        for start in range(0, len(sentence), _MOST):
+            yield f"{dots}{sentence[start : start + _MOST]}"
+            dots = "… "
 
 
 class OwnSigner:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rye.limits import KEYS
+from rye.limits import KEYS, RUNTIME
 from rye.runtime.own_signing import shown_change
 from rye.signing.keys import PrivateKey
 from rye.signing.last_signed import LastSigned
@@ -72,3 +72,23 @@ def test_a_long_change_is_cut_and_its_alarms_are_not(texts: LastSigned) -> None:
     assert any(line.startswith("… and ") and line.endswith("more lines: read x.md") for line in shown)
     assert shown[-1].startswith("alarm, new: pipe-to-shell")
     assert len(shown) <= 82
+
+
+def test_a_change_at_the_end_of_a_long_line_is_shown(texts: LastSigned) -> None:
+    """What a host shows of a line is cut, so no changed line may be long, whether it has sentences or not."""
+    for filler in ("A sentence that is harmless. " * 30, "x" * 1000):
+        data = signed(f"{TEXT}{filler}Keep the backups.\n")
+        texts.remember(data.encode(), "knowledge", "x.md")
+        shown = shown_change(data.replace("Keep", "Delete"), "knowledge", "x.md", "x.md", texts)
+        assert any(line.startswith("-… ") and line.endswith("Keep the backups.") for line in shown)
+        assert any(line.startswith("+… ") and line.endswith("Delete the backups.") for line in shown)
+        assert max(map(len, shown)) <= RUNTIME.shown_characters
+        assert len(shown) < 20
+
+
+def test_a_line_like_the_head_of_a_diff_is_shown_in_parts_too(texts: LastSigned) -> None:
+    data = signed(f"{TEXT}-- {'word ' * 200}end\n")
+    texts.remember(data.encode(), "knowledge", "x.md")
+    shown = shown_change(data.replace("end", "other"), "knowledge", "x.md", "x.md", texts)
+    assert max(map(len, shown)) <= RUNTIME.shown_characters
+    assert any(line.endswith("word other") for line in shown)
