@@ -23,6 +23,7 @@ from rye.project.context import require_project
 from rye.runtime.calls import CallError
 from rye.runtime.effects import ToolResult, UsableItem
 from rye.runtime.project_items import ProjectItems
+from rye.runtime.run.user_models import user_models
 from rye.runtime.sandboxed_tools import SandboxedTools
 from rye.workspace.context import Context
 
@@ -75,7 +76,7 @@ def try_tool(context: Context, target: str, parameters: Mapping[str, Any], cance
         message = f"The parameters are {len(data)} bytes of JSON; the limit is {RUNTIME.argument_bytes}."
         raise UsageError("bad-argument", message, "Pass the path of a file instead of its content.", what="input")
     items = ProjectItems(context, require_project(context.cwd))
-    tools = SandboxedTools(context, items)
+    tools = SandboxedTools(context, items, user_models(context.home, context.environment).names)
     item = items.read("tool", items.resolve("tool", reference.id), reference.range, runs=True)
     _warn_of_short_names(context, items, item)
     try:

@@ -117,6 +117,14 @@ def test_a_server_gives_no_tool_the_key_of_a_model_either(made: Person) -> None:
     assert caught.value.code == "not-runnable"
 
 
+def test_trying_a_tool_gives_it_no_key_of_a_model_either(made: Person) -> None:
+    models(made, "http://127.0.0.1:1")
+    with in_manifest(made, '[sandbox."tool:acme/fs/environ"]\nenv = ["MODEL_KEY"]\n'):
+        done = made.run("run", "tool:acme/fs/environ", env={"MODEL_KEY": KEY, "RYE_TRUST_LOCK": "1"})
+    assert (done.code, KEY in done.stdout) == (1, False)
+    assert "the key of a model" in done.stderr
+
+
 def test_a_missing_input_is_an_error_before_any_turn(made: Person) -> None:
     script = Script(returns(result="x"))
     found = run(made, script, "acme/work/ask")
