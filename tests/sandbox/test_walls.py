@@ -15,7 +15,7 @@ from rye.errors import RyeError
 from rye.items import autorun
 from rye.items.needs import parse_needs
 from rye.runtime.sandbox import users
-from rye.runtime.sandbox.exposure import CAPABILITIES, FOLDER, Located, Survey, covered_inodes, survey
+from rye.runtime.sandbox.exposure import CAPABILITIES, FOLDER, Located, Survey, covered_inodes, inode_of, survey
 from rye.runtime.sandbox.granted import opened
 from rye.runtime.sandbox.interpreters import Program
 from rye.runtime.sandbox.places import around
@@ -181,17 +181,33 @@ def test_what_is_too_much_to_look_through_is_hidden(tmp_path: Path) -> None:
 
 
 def test_another_name_of_a_covered_file_is_hidden(tmp_path: Path) -> None:
-    """A hard link, the target of a link, a folder that is covered itself, and one below it."""
+    """A hard link, the target of a link, a folder that a link leads to, a folder that is covered itself, and one below it."""
     keys = made(tmp_path / "home", "keys/default.key.txt", "keys/plain.txt") / "keys"
-    root = made(tmp_path, "a/b.txt", "a/linked.txt")
+    root = made(tmp_path, "a/b.txt", "a/linked.txt", "kept/work.txt")
     os.link(keys / "default.key.txt", root / "a" / "notes.txt")
     (keys / "other").symlink_to(root / "a" / "linked.txt")
+    (keys / "kept").symlink_to(root / "kept")
     (keys / "all").symlink_to(root)
-    covered = covered_inodes([keys, tmp_path / "missing"])
+    covered = covered_inodes([keys, tmp_path / "missing"], inode_of(root.stat()))
     seen = surveyed(root, covered=covered)
-    assert paths(seen.hidden) == {root / "a" / "notes.txt", root / "a" / "linked.txt"}
+    assert paths(seen.hidden) == {root / "a" / "notes.txt", root / "a" / "linked.txt", root / "kept"}
     assert paths(seen.allowed) == {root / "a" / "b.txt"}
     assert paths(surveyed(keys.parent, covered=covered).hidden) == {keys}
+
+
+def test_another_name_of_what_lies_in_a_hidden_folder_is_hidden(tmp_path: Path) -> None:
+    """A hard link to a file in it, what a link in it leads to, and the same deeper."""
+    root = made(tmp_path, ".aws/hard", ".aws/sso/deep", "dotfiles/credentials", "dotfiles/other", "notes/own.txt")
+    os.link(root / ".aws/hard", root / "notes/hard.txt")
+    os.link(root / ".aws/sso/deep", root / "notes/deep.txt")
+    (root / ".aws/credentials").symlink_to("../dotfiles/credentials")
+    (root / ".aws/self").symlink_to(root)
+    (root / ".aws/gone").symlink_to("nowhere")
+    hidden = {root / ".aws", root / "notes/hard.txt", root / "notes/deep.txt", root / "dotfiles/credentials"}
+    for changing in (False, True):
+        seen = surveyed(root, changing=changing)
+        assert paths(seen.hidden) == hidden
+        assert paths(seen.allowed) == {root / "notes/own.txt", root / "dotfiles/other"}
 
 
 def test_names_that_programs_obey_are_read_and_not_changed(tmp_path: Path) -> None:

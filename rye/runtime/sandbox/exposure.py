@@ -2,8 +2,9 @@
 
 Hidden anywhere: the names of :func:`rye.items.autorun.is_secret_name`, the ``config`` files of git's folders (they hold tokens),
 ``.ai/runs``, and Rye's own folders and the user's keys by device and inode, wherever a link leads. The targets of hidden symbolic
-links and other names of hidden files (hard links) are hidden as well, and so are folders that cannot be listed, and everything
-beyond the first ``SANDBOX.project_entries`` entries or deeper than ``SANDBOX.project_depth`` folders.
+links and other names of hidden files (hard links) are hidden as well, also of those in hidden folders, and so are folders that
+cannot be listed, and everything beyond the first ``SANDBOX.project_entries`` entries or deeper than ``SANDBOX.project_depth``
+folders.
 
 A walk goes from descriptor to descriptor and follows no link. What it finds has a device and an inode, and a tool can use only
 what still has them: what is decided here is what is mounted (:mod:`rye.runtime.sandbox.launcher`).
@@ -169,8 +170,9 @@ def survey(
     )
 
 
-def covered_inodes(folders: Iterable[Path]) -> frozenset[Inode]:
-    """The folders, every folder below them, and their files that have another name as well (hard links, targets of links).
+def covered_inodes(folders: Iterable[Path], root: Inode | None = None) -> frozenset[Inode]:
+    """The folders, every folder below them, their files that have another name as well (hard links), and what their links
+    lead to, but ``root``, the project itself: a link to all of it leads to no secret.
 
     Missing ones are left out. Raises OSError if something cannot be looked at.
     """
@@ -182,14 +184,14 @@ def covered_inodes(folders: Iterable[Path]) -> frozenset[Inode]:
     for folder in folders:
         if not folder.is_dir():
             continue
-        for _, _, files, descriptor in os.fwalk(folder, onerror=refuse):
+        for _, below, files, descriptor in os.fwalk(folder, onerror=refuse):
             inodes.add(inode_of(os.fstat(descriptor)))
-            for name in files:
+            for name in (*below, *files):
                 with contextlib.suppress(FileNotFoundError):
                     status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
                     if stat.S_ISLNK(status.st_mode):
                         status = os.stat(name, dir_fd=descriptor)
-                        if stat.S_ISREG(status.st_mode):
+                        if stat.S_ISREG(status.st_mode) or (stat.S_ISDIR(status.st_mode) and inode_of(status) != root):
                             inodes.add(inode_of(status))
                     elif status.st_nlink > 1:
                         inodes.add(inode_of(status))
@@ -407,11 +409,32 @@ def _judged(folder: _Folder, walk: _Walk, row: os.DirEntry[str], name: str, is_n
     if status is not None and inode is not None and not is_link:
         located = Located(folder.below(row.name), inode, stat.S_ISDIR(status.st_mode))
         (walk.hidden if is_hidden else walk.protected).append(located)
+        if is_hidden and located.is_folder and inode not in walk.covered:
+            _note_behind(walk, row.name, folder.descriptor, str(located.path), folder.depth - 1)
     elif is_link and is_obeyed:
         with contextlib.suppress(OSError):
             link = row.name, os.readlink(row.name, dir_fd=folder.descriptor)
             walk.links.setdefault(folder.inode, []).append(link)
     return verdict
+
+
+def _note_behind(walk: _Walk, name: str, above: int, path: str, depth: int) -> None:
+    """Note what the links in a hidden folder lead to, and its files that have another name as well."""
+    with contextlib.suppress(OSError):  # what cannot be looked at here is hidden with the folder
+        descriptor = os.open(name, FOLDER, dir_fd=above)
+        try:
+            with os.scandir(descriptor) as rows:
+                entries = list(rows)
+            walk.left -= len(entries)
+            for row in entries if walk.left >= 0 and depth > 0 else ():
+                if row.is_symlink():
+                    walk.led_to.append(os.path.realpath(f"{path}/{row.name}"))
+                elif row.is_dir(follow_symlinks=False):
+                    _note_behind(walk, row.name, descriptor, f"{path}/{row.name}", depth - 1)
+                elif (status := row.stat(follow_symlinks=False)).st_nlink > 1:
+                    walk.hidden_twice.add(inode_of(status))
+        finally:
+            os.close(descriptor)
 
 
 def _is_one_of(inodes: frozenset[Inode], walk: _Walk, row: os.DirEntry[str], inode: Inode | None) -> bool:

@@ -157,7 +157,7 @@ def run(tool: ToolRun, cancel: Event, environ: Mapping[str, str], build: Builder
     _require_apart(profile)
     with private_copy(program) as folder, _opened_when_swept(profile, cancel) as (held, recovered):
         try:
-            covered = exposure.covered_inodes(_with_keys(denied, profile.caches)) | _folders(denied)
+            covered = exposure.covered_inodes(_with_keys(denied, profile.caches), held.project.inode) | _folders(denied)
         except OSError as error:
             raise SandboxUnavailable(
                 f"Rye's own folders cannot be listed, so they cannot be hidden: {error}."
