@@ -31,6 +31,7 @@ from rye.signing.sealed_form import is_sealed
 from rye.signing.signature_line import format_timestamp, is_timestamp
 from rye.signing.trust_store import TrustStore
 from rye.storage import private_files
+from rye.storage.safe_files import open_regular
 
 _DEFAULT = "default"
 _SUFFIXES = (".key", ".ssh-agent")
@@ -271,7 +272,7 @@ class KeyStore:
 
     def _read(self, path: Path) -> str:
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 data = file.read(KEYS.file_bytes + 1)
             if len(data) <= KEYS.file_bytes:
                 return data.decode("utf-8")

@@ -24,7 +24,7 @@ from rye.signing.keys import KEY_FILE_FORMS, PublicKey, read_public_key, read_pu
 from rye.signing.signature_line import format_timestamp
 from rye.storage import private_files
 from rye.storage.places import TRUSTED_KEYS
-from rye.storage.safe_files import file_lock
+from rye.storage.safe_files import file_lock, open_regular
 from rye.text.toml_writing import quoted
 
 PROPOSAL_FOLDERS = ("keys", ".ai/keys")
@@ -228,7 +228,7 @@ def read_key_file(path: Path) -> tuple[PublicKey, str | None]:
     Raises RyeError ``bad-key``, ``no-such-file``.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             found = read_public_key(file.read(KEYS.file_bytes + 1))
     except RyeError as error:
         raise RyeError(error.code, f"{path}: {error.message}", error.hint) from None

@@ -166,6 +166,24 @@ class TestOwnKeys:
         store.mark_used("work", NOW)
         assert store.last_used("work") is not None
 
+    @POSIX
+    @pytest.mark.parametrize("name", ["work.key", "work.pub", "default"])
+    def test_a_pipe_in_a_key_s_place_keeps_nobody_waiting(self, store: KeyStore, name: str) -> None:
+        store.generate("work", NOW)
+        (store.folder / name).unlink()
+        os.mkfifo(store.folder / name)
+        with pytest.raises(RyeError) as caught:
+            store.private(None, str)
+        assert caught.value.code in ("bad-key", "no-key")
+
+    @POSIX
+    def test_a_pipe_in_the_place_of_a_note_is_no_note(self, store: KeyStore) -> None:
+        store.generate("work", NOW)
+        os.mkfifo(store.folder / "work.used")
+        assert store.last_used("work") is None
+        store.mark_used("work", NOW)
+        assert store.last_used("work") is not None
+
 
 class TestTrust:
     def test_nothing_is_trusted_at_first(self, trust: TrustStore) -> None:
@@ -253,6 +271,13 @@ class TestTrust:
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(lambda n: TrustStore(trust.path.parent).add(made[n], f"k{n}", "x", NOW), range(12)))
         assert set(trust.trusted()) == set(made)
+
+
+@POSIX
+def test_a_pipe_is_no_key_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "key.pem")
+    with pytest.raises(RyeError, match="not a regular file"):
+        read_key_file(tmp_path / "key.pem")
 
 
 class TestProposals:

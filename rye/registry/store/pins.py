@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.registry.protocol.note_text import note_text
 from rye.storage.private_files import Exposed, make_folder, read_trusted, write
-from rye.storage.safe_files import file_lock
+from rye.storage.safe_files import file_lock, open_regular
 from rye.text.json_reading import UNDECODABLE
 
 _T = TypeVar("_T")
@@ -63,7 +63,7 @@ def has_advisories(folder: Path, origin: str) -> bool:
     """Whether this machine may have seen advisories of a registry: the file is there, or cannot be looked at. It is opened, so
     that :mod:`rye.cli.unchanged` notes it."""
     try:
-        with advisories_path(folder, origin).open("rb"):
+        with open_regular(advisories_path(folder, origin)):
             return True
     except FileNotFoundError:
         return False
