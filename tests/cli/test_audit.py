@@ -68,6 +68,20 @@ class TestAudit:
         user.ok("add", "acme/work/base", "--yes")
         assert user.ok("audit").stdout == "1 item, no findings\n"
 
+    def test_advisories_that_were_seen_and_cannot_be_read_are_said(self, user: Person) -> None:
+        """Also where the registry now knows of none, and if it is a pipe."""
+        user.ok("add", "acme/work/base", "--yes")
+        [state] = user.library.home.registries.glob("*/state.json")
+        file = state.with_name("advisories.json")
+        file.write_bytes(b'{"tool:acme/x": ')
+        file.chmod(0o600)
+        assert user.fails("audit", code="state-damaged")["findings"] == []
+        user.fails("--offline", "audit", code="state-damaged")
+        file.unlink()
+        os.mkfifo(file, 0o600)
+        user.fails("audit", code="state-damaged")
+        user.fails("install", code="state-damaged")
+
     def test_changed_missing_and_extra_files(self, user: Person) -> None:
         user.ok("add", "acme/work/top", "--yes")
         user.write(".ai/packages/acme/directives/work/base.md", "changed")
@@ -347,6 +361,11 @@ class TestSbom:
         user.ok("sbom", "-o", "bom.json")
         assert json.loads(user.path("bom.json").read_text()) == user.ok("sbom").json
         assert user.run("sbom", "--time", "yesterday").code == 2
+        for epoch in ("9" * 20, "9" * 5000):
+            assert (
+                "SOURCE_DATE_EPOCH"
+                in user.fails("sbom", code="bad-argument", exit_code=2, env={"SOURCE_DATE_EPOCH": epoch})["message"]
+            )
         assert user.run("sbom", "--serial", "12").code == 2
 
     def test_spdx_names_the_same_things_and_edges(self, user: Person) -> None:

@@ -65,4 +65,14 @@ def _time(given: str | None, environment: Mapping[str, str]) -> str | None:
                 "bad-argument", f"{given!r} is not a timestamp.", "Write YYYY-MM-DDTHH:MM:SSZ.", what="time"
             ) from None
     epoch = environment.get("SOURCE_DATE_EPOCH", "")
-    return datetime.fromtimestamp(int(epoch), UTC).strftime(_TIME) if epoch.isascii() and epoch.isdigit() else None
+    if not (epoch.isascii() and epoch.isdigit()):
+        return None
+    try:
+        return datetime.fromtimestamp(int(epoch), UTC).strftime(_TIME)
+    except (ValueError, OverflowError, OSError):
+        raise UsageError(
+            "bad-argument",
+            f"SOURCE_DATE_EPOCH={epoch[:40]!r} is not a time.",
+            "Set it to seconds since 1970, or unset it.",
+            what="time",
+        ) from None

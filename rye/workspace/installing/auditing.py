@@ -36,6 +36,7 @@ from rye.items.signed_release import SignedRelease
 from rye.project.layout import LOCK, Project
 from rye.project.lock import LockedItem, row_lines
 from rye.project.lock_file import in_groups, item_files, item_path, require_groups
+from rye.registry.store.seen_advisories import read_advisories
 from rye.verified.on_disk import scan
 from rye.verified.require import verified_before
 from rye.workspace.context import Context
@@ -110,6 +111,7 @@ def audit(context: Context, project: Project, without: frozenset[str] = frozense
                 context.progress("asking the registries"),
             ):
                 findings.extend(_registry_findings(items, sources, environment, signed))
+                _require_memories(context, items)
                 heads = _heads(sources)
                 unfit = audit_completeness(manifest, state.lock, signed)
         except RyeError as error:
@@ -125,6 +127,13 @@ def audit(context: Context, project: Project, without: frozenset[str] = frozense
     lines = row_lines((state.lock_bytes or b"").decode("utf-8", "replace"))
     placed = tuple(replace(one, line=_line_of(one, lines)) if one.path == LOCK else one for one in kept)
     return Audit(placed, len(items), tuple(aside), _mentioned(items, signed), heads)
+
+
+def _require_memories(context: Context, items: Iterable[LockedItem]) -> None:
+    """Read what this machine has seen of advisories. An audit that could not may miss one that a registry now leaves out.
+    Raises RyeError ``state-damaged`` and ``state-exposed``."""
+    for origin in dict.fromkeys(item.registry for item in items if item.source is None):
+        read_advisories(context.home.registries, origin)
 
 
 def _heads(sources: Sources) -> tuple[AuditedHead, ...]:
