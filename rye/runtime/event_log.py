@@ -35,6 +35,8 @@ FIRST = "0" * 64
 EVENTS = "events.jsonl"
 HEAD = "head"
 _IGNORE = ".gitignore"
+OWN_FOLDER = stat.S_ISVTX | 0o700
+"""The mode of a run's folder. Version control makes no folder with the sticky bit, whatever the umask."""
 _DIGITS = 18
 """Of a line's number: more than any log has, and fewer than the interpreter refuses to read."""
 
@@ -280,6 +282,7 @@ class EventLog:
     def _open(self) -> None:
         make_runs_folder(self.folder.parent)
         os.mkdir(self.folder, 0o700)
+        os.chmod(self.folder, OWN_FOLDER)
         _ignore_all(self.folder)  # whatever a committed .ai/runs/.gitignore says
         flags = os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
         self._file = os.open(self.path, flags | os.O_WRONLY | os.O_APPEND, 0o600)

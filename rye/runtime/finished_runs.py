@@ -15,9 +15,9 @@ from msgspec import Struct
 from rye.errors import RyeError, UsageError
 from rye.limits import RUNTIME
 from rye.project.context import require_project
-from rye.project.layout import Project
+from rye.project.layout import MANIFEST, Project
 from rye.runtime.approvals import Question, approve, read_question
-from rye.runtime.event_log import EVENTS, HEAD, Verdict, parse_head, verify
+from rye.runtime.event_log import EVENTS, HEAD, OWN_FOLDER, Verdict, parse_head, verify
 from rye.runtime.opening import RUNS
 from rye.runtime.ulid import is_ulid, time_of
 from rye.storage.safe_files import open_regular
@@ -151,18 +151,36 @@ def _names(folder: Path, now: datetime) -> list[str]:
         names = [name for name in os.listdir(folder) if is_ulid(name)]
     except OSError:
         return []
-    return sorted(names, key=lambda name: (_is_own(folder / name, name, now), name), reverse=True)
+    return sorted(
+        names, key=lambda name: (_is_own(folder / name, name, now), _is_marked(folder / name), name), reverse=True
+    )
 
 
 def _is_own(run: Path, name: str, now: datetime) -> bool:
     """Whether a run looks like this user's: it started in the past, and its log is private, unlike files that version
-    control creates."""
+    control creates. Where all files of a checkout are private, the folder's mode tells."""
     try:
         is_link, log = stat.S_ISLNK(os.lstat(run).st_mode), os.lstat(run / EVENTS)
     except OSError:
         return False
     private = stat.S_ISREG(log.st_mode) and log.st_uid == os.geteuid() and not stat.S_IMODE(log.st_mode) & 0o077
-    return private and not is_link and time_of(name) <= now
+    return private and not is_link and time_of(name) <= now and (_is_marked(run) or not _is_private_checkout(run))
+
+
+def _is_marked(run: Path) -> bool:
+    """Whether a run's folder has the mode that Rye gives it. Versions before this one gave it that of any folder."""
+    try:
+        return stat.S_IMODE(os.lstat(run).st_mode) == OWN_FOLDER
+    except OSError:
+        return False
+
+
+def _is_private_checkout(run: Path) -> bool:
+    """Whether version control makes private files here: rye.toml, which is committed, is one."""
+    try:
+        return os.name == "posix" and not stat.S_IMODE(os.lstat(run.parents[2] / MANIFEST).st_mode) & 0o077
+    except OSError:
+        return False
 
 
 def _read(folder: Path) -> RunLog:

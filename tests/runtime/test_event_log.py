@@ -97,7 +97,7 @@ def test_files_and_folders_are_the_users_own(tmp_path: Path) -> None:
     written(tmp_path)
     runs = tmp_path / ".ai" / "runs"
     assert stat.S_IMODE((runs / "run" / "events.jsonl").stat().st_mode) == 0o600
-    assert stat.S_IMODE((runs / "run").stat().st_mode) == 0o700
+    assert stat.S_IMODE((runs / "run").stat().st_mode) == 0o1700
     assert (runs / ".gitignore").read_text() == "*\n"
 
 

@@ -48,6 +48,23 @@ def test_a_log_that_somebody_committed_does_not_take_the_place_of_the_newest_run
     assert rye.ok("runs", "show", planted, "--json").json["run"] == planted
 
 
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_log_that_somebody_committed_is_told_where_all_files_of_a_checkout_are_private(
+    rye: Person, earlier: bool
+) -> None:
+    """As under the umask 077. ``earlier``: rye.toml was checked out before, under another one."""
+    now = datetime.now(UTC)
+    real, planted = made_run(rye, now - timedelta(hours=2)), made_run(rye, now - timedelta(hours=1))
+    rye.path(f".ai/runs/{planted}").chmod(0o700)
+    rye.path("rye.toml").chmod(0o644 if earlier else 0o600)
+    assert listed(rye) == [real, planted]
+    assert rye.ok("runs", "show", "last", "--json").json["run"] == real
+    if not earlier:
+        report = rye.ok("usage", "--json").json
+        assert [row["runs"] for row in report["items"]] == [1]
+        assert report["notes"] == ["Logs in .ai/runs that you did not write on this machine do not count: 1."]
+
+
 def test_many_of_them_do_not_hide_the_real_ones(rye: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rye.runtime.finished_runs.RUNTIME", RuntimeLimits(runs_listed=2))
     now = datetime.now(UTC)
