@@ -20,8 +20,11 @@ from rye.items.identity import parse_reference
 from rye.items.needs import Needs
 from rye.limits import RUNTIME
 from rye.project.context import require_project
+from rye.project.user_config import read_other_policies
 from rye.runtime.calls import CallError
+from rye.runtime.chain import capability_of
 from rye.runtime.effects import ToolResult, UsableItem
+from rye.runtime.opening import rules_in_force
 from rye.runtime.project_items import ProjectItems
 from rye.runtime.run.user_models import user_models
 from rye.runtime.sandboxed_tools import SandboxedTools
@@ -65,8 +68,8 @@ class Tried(Struct, frozen=True):
 def try_tool(context: Context, target: str, parameters: Mapping[str, Any], cancel: Event) -> Tried:
     """Run the tool ``target`` (``tool:ID``) once. The tool's own failures are in the result.
 
-    Raises RyeError if it cannot start: an item that may not be used, ``not-runnable``, ``sandbox-unavailable``, or
-    ``bad-argument`` for parameters that are too large.
+    Raises RyeError if it cannot start: an item that may not be used, ``policy-violation``, ``not-runnable``,
+    ``sandbox-unavailable``, or ``bad-argument`` for parameters that are too large.
     """
     reference = parse_reference(target)
     if reference.kind != "tool":
@@ -78,12 +81,23 @@ def try_tool(context: Context, target: str, parameters: Mapping[str, Any], cance
     items = ProjectItems(context, require_project(context.cwd))
     tools = SandboxedTools(context, items, user_models(context.home, context.environment).names)
     item = items.read("tool", items.resolve("tool", reference.id), reference.range, runs=True)
+    _require_allowed(context, items, item)
     _warn_of_short_names(context, items, item)
     try:
         tools.check(item)
         return Tried(item, tools.granted(item), tools.run(item, data, None, cancel))
     except CallError as error:
         raise RyeError(error.code, error.message, error.hint) from error
+
+
+def _require_allowed(context: Context, items: ProjectItems, item: UsableItem) -> None:
+    """Raise RyeError ``policy-violation`` for a tool that the policies let no agent call, whoever asks for it."""
+    others = read_other_policies(context.home, context.now())
+    rules = rules_in_force(context, items.project, items.manifest(), others)
+    required = capability_of("execute", "tool", item.id)
+    if rules.forbids(required) or rules.answer("execute", required) == "deny":
+        hint = "See `[policy]` in rye.toml and in the policies of the user and the organization."
+        raise RyeError("policy-violation", f"The policy forbids {required}.", hint)
 
 
 def _warn_of_short_names(context: Context, items: ProjectItems, item: UsableItem) -> None:

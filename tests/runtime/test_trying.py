@@ -88,6 +88,15 @@ def test_needs_that_are_not_granted_start_nothing(person: Person) -> None:
     assert "needs access that rye.toml does not grant: network 127.0.0.1:9" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "table", ['[policy]\nforbid = ["rye.execute.tool.text.*"]', '[policy.approval]\n"rye.execute.tool.*" = "deny"']
+)
+def test_what_the_policy_lets_no_agent_call_is_not_tried(person: Person, table: str) -> None:
+    person.write("rye.toml", f'[project]\nname = "p"\n{table}\n')
+    found = person.fails("run", "tool:text/count", "--arg", "text=a", code="policy-violation")
+    assert "rye.execute.tool.text.count" in found["message"]
+
+
 def test_a_host_that_is_not_granted_is_named(person: Person) -> None:
     person.write("rye.toml", '[project]\nname = "p"\n[sandbox."tool:text/asks"]\nnetwork = ["127.0.0.1:9"]\n')
     assert "have not agreed to on this machine" in person.run("run", "tool:text/asks").stderr
