@@ -12,7 +12,7 @@ from rye.errors import RyeError
 from rye.limits import PROJECT
 from rye.project.member_patterns import claimed_by, unreadable_root
 from rye.project.ownership import refuse_foreign
-from rye.storage.safe_files import read_bytes
+from rye.storage.safe_files import open_regular, read_bytes
 
 MANIFEST = "rye.toml"
 LOCK = "rye.lock"
@@ -57,8 +57,15 @@ class Project(Struct, frozen=True):
 
     @property
     def has_deployed(self) -> bool:
-        """Whether files for agent programs were written from this project (:mod:`rye.deployment.state`)."""
-        return (self.ai / "deploy.lock").is_file()
+        """Whether files for agent programs were written from this project (:mod:`rye.deployment.state`). Their record is opened,
+        so that :mod:`rye.cli.unchanged` notes it; what is there and is none is for its reader to refuse."""
+        try:
+            with open_regular(self.ai / "deploy.lock"):
+                return True
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            return True
 
     @property
     def overrides(self) -> Path:

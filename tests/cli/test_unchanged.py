@@ -194,6 +194,18 @@ def test_a_customization_or_an_item_that_a_commit_brings_is_looked_at(user: Pers
         assert recalled(user) is None
 
 
+@pytest.mark.parametrize("make", [Path.touch, Path.mkdir, os.mkfifo])
+def test_the_record_of_a_deploy_is_looked_at_where_there_was_none(user: Person, make: Callable[[Path], None]) -> None:
+    """Where rye.toml lists nothing, nothing else reads the folder that it is written to."""
+    record = user.path(".ai/deploy.lock")
+    remember(user, more=lambda project: project.has_deployed)
+    assert recalled(user) == SAID
+    assert not Project(user.folder).has_deployed
+    make(record)
+    assert recalled(user) is None
+    assert Project(user.folder).has_deployed
+
+
 def test_what_is_only_written_is_not_part_of_it(user: Person) -> None:
     remember(user, more=lambda project: user.write("log.txt", "first\n"))
     user.write("log.txt", "second\n")
