@@ -10,7 +10,7 @@ from msgspec import Struct
 from rye.runtime.calls import Call, CallError, ReturnCall, SearchCall, parse_call
 from rye.runtime.chain import Decision
 from rye.runtime.effects import OwnFile, UsableItem
-from rye.runtime.redaction import redacted
+from rye.runtime.redaction import redacted, redacted_text
 
 _NAME_CHARACTERS = 80
 
@@ -70,7 +70,7 @@ def read_call(name: str, arguments: object, secrets: tuple[str, ...]) -> tuple[A
     params = redacted(arguments if refused is None else {"unreadable": len(encoded)}, secrets)
     given = arguments if refused is None else None
     return Asked(
-        name=name[:_NAME_CHARACTERS],
+        name=redacted_text(name, secrets)[:_NAME_CHARACTERS],
         call=call,
         number=0,
         item=item,

@@ -37,12 +37,13 @@ def is_secret_name(name: str) -> bool:
 
 
 def known_secrets(environment: Mapping[str, str], granted: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the values of variables that are named like secrets or are ``granted`` to a tool, longest first."""
+    """Return the values of variables that are named like secrets or are ``granted`` to a tool, longest first. The line end that
+    a value from a file may have is none of it, since nobody repeats it."""
     names = set(granted)
     found = {
-        value
+        stripped
         for name, value in environment.items()
-        if len(value) >= _SHORTEST_VALUE and (name in names or is_secret_name(name))
+        if len(stripped := value.strip()) >= _SHORTEST_VALUE and (name in names or is_secret_name(name))
     }
     return tuple(sorted(found, key=lambda value: (-len(value), value)))
 

@@ -78,7 +78,17 @@ def test_every_attack_names_a_test_that_exists() -> None:
     for module, name in rows:
         (path,) = (
             found
-            for folder in ("runtime", "runtime/run", "mcp", "sandbox", "attacks", "deployment", "lsp", "registry")
+            for folder in (
+                "runtime",
+                "runtime/run",
+                "mcp",
+                "sandbox",
+                "attacks",
+                "deployment",
+                "lsp",
+                "registry",
+                "signing",
+            )
             for found in TESTS.glob(f"{folder}/{module}.py")
         )
         assert f"def {name}(" in path.read_text(encoding="utf-8"), (module, name)

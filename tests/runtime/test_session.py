@@ -21,6 +21,7 @@ from rye.runtime.chain import READ_ONLY, Chain, Level
 from rye.runtime.effects import Reply, ToolResult, UsableItem
 from rye.runtime.event_log import parse_head, verify
 from rye.runtime.limits import Limits
+from rye.runtime.redaction import known_secrets
 from rye.runtime.rules import Rules
 from tests.runtime.simulated_world import NOW, RUN, Simulation, item, level
 
@@ -601,11 +602,17 @@ def test_secrets_are_not_in_the_log(tmp_path: Path) -> None:
     }
     run.act("rye_execute", item_type="tool", item_id="acme/fs/write", parameters=parameters)
     run.error("rye_execute", item_type="tool", item_id="acme/shell/run", parameters=parameters)
+    run.error("ghp_" + "a" * 36)
     written = "".join(path.read_text() for path in run.folder.iterdir())
     for secret in ("abc123456", "hunter2hunter2", "ghp_aaaa", "Bearer x", "pa55word", "MC4CAQAw"):
         assert secret not in written
     assert '"path": "kept"' in written or '"path":"kept"' in written
     assert run.tools.ran[0][1] == parameters, "the tool itself gets what was said"
+
+
+def test_a_secret_is_known_without_the_line_end_that_its_variable_has() -> None:
+    environment = {"DB_PASSWORD": "hunter2hunter2\n", "PLAIN": "visible", "SHORT_TOKEN": " abc \n"}
+    assert known_secrets(environment) == ("hunter2hunter2",)
 
 
 def test_what_is_too_long_for_the_log_is_cut(tmp_path: Path) -> None:
