@@ -87,5 +87,8 @@ def described(message: bytes) -> str:
     if not all(line and line.isprintable() for line in lines):
         return f"{len(message):,} bytes with the SHA-256 {digest}"
     more = f" … ({len(lines) - _SHOWN_LINES} more lines)" if len(lines) > _SHOWN_LINES else ""
-    shown = "; ".join(line[:_SHOWN_CHARACTERS] for line in lines[:_SHOWN_LINES])
+    shown = "; ".join(
+        line if len(line) <= _SHOWN_CHARACTERS else f"{line[:_SHOWN_CHARACTERS]}… ({len(line):,} characters)"
+        for line in lines[:_SHOWN_LINES]
+    )
     return f"{shown}{more}, SHA-256 {digest}"

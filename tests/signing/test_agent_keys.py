@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rye.signing.agent_key import described
 from rye.signing.keys import read_public_line
 from rye.signing.verification import verify
 from tests.scenes.person import Person
@@ -91,6 +92,11 @@ def test_an_agent_s_key_and_a_file_s_are_named_alike(rye: Person, agent: OpenSsh
     rye.ok("keys", "default", "desk")
     rye.fails("keys", "add", "--agent", "--name", "default", code="already-exists")
     rye.ok("sign", path, "--key", listed["default"]["openssh_fingerprint"], "--force", "--yes")
+
+
+def test_a_line_that_is_not_shown_whole_says_so() -> None:
+    assert described(b"statement\nreason short\n").startswith("statement; reason short, SHA-256 ")
+    assert f"reason {'a' * 193}… (307 characters), SHA-256" in described(b"statement\nreason " + b"a" * 300 + b"\n")
 
 
 def test_what_is_signed_is_shown_before_the_agent_is_asked(rye: Person, agent: OpenSshAgent) -> None:
