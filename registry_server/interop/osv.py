@@ -15,9 +15,11 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
+from rye.errors import RyeError
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import Advisory
 from rye.registry.trust.records import ItemHistory, concerns
+from rye.resolution.ranges import Range
 
 SCHEMA_VERSION = "1.7.0"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -31,17 +33,27 @@ def identifier(advisory: Advisory) -> str:
 
 
 def entries(history: ItemHistory, address: str) -> dict[str, bytes]:
-    """Return the entries of an item's advisories in force, by id.
+    """Return the entries of an item's advisories in force, by id: without those that were withdrawn.
 
     If the registry's owners and the namespace use one number, the owners' is told, unless they withdrew it.
     """
     versions = [record.version for record in history.records]
     told: dict[str, Advisory] = {}
     for advisory in history.advisories:  # the owners' first
+        if _is_withdrawn(advisory):
+            continue
         known = told.get(identifier(advisory))
         if known is None or not any(concerns(known, version) for version in versions):
             told[identifier(advisory)] = advisory
     return {name: entry(advisory, versions, address) for name, advisory in told.items()}
+
+
+def _is_withdrawn(advisory: Advisory) -> bool:
+    """Whether its range contains no version at all, which takes back what it said."""
+    try:
+        return Range.parse(advisory.range).versions.is_empty()
+    except RyeError:
+        return False
 
 
 def entry(advisory: Advisory, versions: Iterable[str], address: str) -> bytes:

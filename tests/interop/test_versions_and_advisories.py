@@ -145,6 +145,17 @@ class TestOsv:
         local.revoke("acme")
         assert self.all(local) == {}
 
+    @pytest.mark.parametrize("nothing", ["<0.0.0-0", ">2 <1"])
+    def test_an_advisory_that_was_withdrawn_is_not_in_force(self, local: UncheckedRegistry, nothing: str) -> None:
+        local.release("acme/pdf")
+        local.advise("acme/pdf")
+        (name,) = self.all(local)
+        local.advise("acme/pdf", range=nothing)
+        assert self.all(local) == {}
+        assert local.get(f"/osv/{name}").status_code == 404
+        local.advise("acme/pdf", range=">=7")
+        assert len(self.all(local)) == 1, "about versions that are not there yet"
+
     def test_two_items_may_have_the_same_number(self, local: UncheckedRegistry) -> None:
         local.release("acme/pdf")
         local.release("beta/pdf")
