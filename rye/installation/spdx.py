@@ -46,7 +46,7 @@ def _packages(each: Component) -> list[dict[str, object]]:
         {"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": each.purl}
     ]
     if each.properties:
-        package["comment"] = "\n".join(f"rye:{key}={value}" for key, value in each.properties)
+        package["comment"] = "\n".join(f"rye:{key}={_on_one_line(value)}" for key, value in each.properties)
     files = []
     for entry in each.files:
         file = _package(
@@ -54,6 +54,11 @@ def _packages(each: Component) -> list[dict[str, object]]:
         )
         files.append(file | {"comment": f"rye:executable={str(entry.executable).lower()}"})
     return [package, *files]
+
+
+def _on_one_line(value: str) -> str:
+    """A value without line breaks: a condition of a hook, which its publisher wrote, must not pass for a line of ours."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in value)
 
 
 def _relations(each: Component) -> list[dict[str, str]]:

@@ -401,6 +401,17 @@ class TestSbom:
         assert "No time was given" in creation["comment"]
         assert "comment" not in user.ok(*words, env={"SOURCE_DATE_EPOCH": "86400"}).json["creationInfo"]
 
+    def test_no_condition_of_a_hook_adds_a_line_to_what_spdx_says(self, user: Person, acme: Person) -> None:
+        when = 'error.type == "a\nrye:signer=SHA256:forged"'
+        acme.release("work/forging", permissions=SHELL, hooks=((when, "notify", "x"),))
+        user.ok("add", "acme/work/forging", *TOOLS, "--yes")
+        [package] = [
+            each for each in user.ok("sbom", "--format", "spdx").json["packages"] if each["name"].endswith("/forging")
+        ]
+        lines = package["comment"].splitlines()
+        assert [line.partition("=")[0] for line in lines].count("rye:signer") == 1
+        assert any("\\nrye:signer=SHA256:forged" in line for line in lines)
+
 
 class TestCache:
     def test_it_says_where_and_how_much_and_can_be_emptied(self, user: Person) -> None:
