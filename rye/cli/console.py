@@ -92,6 +92,8 @@ class Console:
         self._bars: list[_DelayedBar] = []
         self._mark_out = f"\0{os.urandom(8).hex()}:"
         self.is_interactive = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+        self._kept_quiet: list[Callable[[], None]] = []
+        """What prints the notices that ``--quiet`` hid since the last question: nobody is asked about a hidden text."""
 
     # -- stdout: data -------------------------------------------------------------------------------------------------
 
@@ -185,9 +187,11 @@ class Console:
     # -- stderr: everything else --------------------------------------------------------------------------------------
 
     def say(self, text: str = "", style: str | None = None, *, always: bool = False) -> None:
-        """Print a notice; silent with ``--quiet`` and in JSON mode, unless ``always``."""
+        """Print a notice; silent with ``--quiet`` until a question follows, and in JSON mode, unless ``always``."""
         if always or not (self.quiet or self.json):
             self._told([(printable(text), style)])
+        elif self.is_interactive:
+            self._kept_quiet.append(partial(self.say, text, style, always=True))
 
     def tell(self, *spans: Cell, hang: int | None = None, wide: bool = False, always: bool = False) -> None:
         """Print a notice that has several styles or holds an author's text: words longer than a line are broken too, so that
@@ -197,6 +201,8 @@ class Console:
         may use the terminal's full width.
         """
         if (self.quiet or self.json) and not always:
+            if self.is_interactive:
+                self._kept_quiet.append(partial(self.tell, *spans, hang=hang, wide=wide, always=True))
             return
         pairs = [(text, None) if isinstance(text, str) else text for text in spans]
         self._told([(printable(text), style) for text, style in pairs], hang, hard=True, wide=wide)
@@ -356,6 +362,9 @@ class Console:
         when the session is interactive."""
         from rye.layout import flow  # only terminals have columns
 
+        for show in self._kept_quiet:
+            show()
+        self._kept_quiet.clear()
         more = more or {}
         choices = f"[{'/'.join(['y', 'N', *more])}]"
         lines = flow([(f"{printable(question)} {choices}:", None)], min(_PROSE, self.width), 2)

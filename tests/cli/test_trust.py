@@ -35,6 +35,15 @@ def test_add_revoke_and_remove(rye: Person) -> None:
     assert rye.ok("trust", "list", "--json").json["keys"] == []
 
 
+@pytest.mark.processes
+def test_nobody_is_asked_about_a_fingerprint_that_quiet_hides(rye: Person) -> None:
+    shown = rye.terminal("trust", "add", "keys/author.pem", "--quiet", answer=b"n\n")
+    before, question, _ = shown.partition("Trust what this key signs?")
+    assert question
+    assert "SHA256:" in before
+    assert rye.ok("trust", "add", "keys/author.pem", "--quiet").stderr == ""
+
+
 def test_a_revoked_key_is_not_quietly_trusted_again(rye: Person) -> None:
     rye.ok("trust", "add", "keys/author.pem", "--label", "author")
     rye.ok("trust", "revoke", "author")

@@ -420,6 +420,20 @@ def test_signing_asks_and_signs_exactly_what_was_shown(tmp_path: Path) -> None:
     assert shop.run("verify", ".ai/tools/fs/new.py").code == 1
 
 
+def test_approving_quietly_shows_what_it_asks_about(made: Person) -> None:
+    waiting: list[dict[str, Any]] = []
+
+    async def story(caller: Caller) -> None:
+        waiting.append(await caller.error("rye_execute", **SHELL))
+
+    play(made, story)
+    shown = made.terminal("approve", waiting[0]["run"], str(waiting[0]["call"]), "--quiet", answer=b"n\n")
+    before, question, _ = shown.partition("Allow this one call?")
+    assert question
+    assert "tool:acme/shell/run" in before
+    assert '"command": "ls"' in before
+
+
 def test_an_installed_directive_has_the_rights_that_this_user_agreed_to(tmp_path: Path) -> None:
     from tests.scenes.directive_text import directive
 
