@@ -74,13 +74,14 @@ class BearerGate:
         app: _App,
         runs: RunsByToken,
         project: Project,
-        key: bytes,
+        key: Callable[[], bytes],
         now: Callable[[], datetime],
         *,
         only: str | None,
         demanded: bool,
     ):
-        """``only``: the directive whose tokens are accepted, ``ID`` or ``ID@VERSION``; None: any. ``demanded``: requests without
+        """``key``: reads the key of tokens, for each request: who replaces it invalidates them, also for a server that runs.
+        ``only``: the directive whose tokens are accepted, ``ID`` or ``ID@VERSION``; None: any. ``demanded``: requests without
         a token are refused."""
         self._app = app
         self._runs = runs
@@ -116,7 +117,11 @@ class BearerGate:
             raise TokenRefused(
                 "token-refused", "The Authorization header is not a bearer token.", "Send Authorization: Bearer TOKEN."
             )
-        grant = read_token(self._key, self._project, token.strip(), self._now())
+        try:
+            key = self._key()
+        except RyeError as error:
+            raise refused(error) from error
+        grant = read_token(key, self._project, token.strip(), self._now())
         if self._only not in (None, grant.directive, f"{grant.directive}@{grant.version}"):
             raise TokenRefused("token-refused", f"This server only accepts tokens for {self._only}.")
         try:

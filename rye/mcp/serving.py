@@ -142,6 +142,7 @@ def _serve_http(
     runs = RunsByToken(lambda reference: open_run(context, reference, read_only=request.read_only))
     start: dict[str, object] = {"binding": binding_of(context), "not_enforced": list(UNCOUNTED_UNDER_MCP)}
     server = build_server(runs, expand=request.expand, instructions=_instructions(start), start=start)
+    token_key(context.home)  # report errors now, not to the first client
     where = http.listening(host, port)
     demanded = not http.is_loopback(host)
     found = where.getsockname()[1]
@@ -150,7 +151,7 @@ def _serve_http(
         http.application(server, host, found),
         runs,
         project,
-        token_key(context.home),
+        lambda: token_key(context.home),
         context.now,
         only=only,
         demanded=demanded,

@@ -57,7 +57,7 @@ class Running:
             http.application(server, "127.0.0.1", self.port),
             self.runs,
             shop.project,
-            token_key(shop.folders),
+            lambda: token_key(shop.folders),
             self.context.now,
             only=only,
             demanded=demanded,
@@ -267,6 +267,21 @@ def test_a_token_that_was_used_before_is_none_for_other_bytes(server: Running, s
     assert server.post(own).status_code == 401
     place.write_bytes(first)
     server.play(token, narrowed)
+
+
+def test_without_its_key_no_token_is_valid_for_a_server_that_runs(server: Running, shop: Person) -> None:
+    own = {"Authorization": f"Bearer {server.token()}"}
+    assert server.post(own).status_code != 401
+    place = shop.folders.data / "mcp" / "token-key"
+    before = place.read_bytes()
+    place.unlink()
+    assert server.post(own).status_code == 401
+    assert server.post({"Authorization": f"Bearer {server.token()}"}).status_code != 401
+    place.write_bytes(before)
+    place.chmod(0o644)
+    assert server.post(own).status_code == 401
+    place.chmod(0o600)
+    assert server.post(own).status_code != 401
 
 
 def test_two_authorizations_are_none(server: Running) -> None:
