@@ -409,7 +409,7 @@ def _judged(folder: _Folder, walk: _Walk, row: os.DirEntry[str], name: str, is_n
     if status is not None and inode is not None and not is_link:
         located = Located(folder.below(row.name), inode, stat.S_ISDIR(status.st_mode))
         (walk.hidden if is_hidden else walk.protected).append(located)
-        if is_hidden and located.is_folder and inode not in walk.covered:
+        if is_hidden and located.is_folder and autorun.is_secret_name(name):  # not .ai/runs, which can be large
             _note_behind(walk, row.name, folder.descriptor, str(located.path), folder.depth - 1)
     elif is_link and is_obeyed:
         with contextlib.suppress(OSError):
