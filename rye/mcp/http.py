@@ -40,7 +40,8 @@ def parse_address(text: str) -> tuple[str, int]:
     """Parse ``HOST:PORT`` or ``[::1]:PORT``; port 0 picks a free one. Raises UsageError ``bad-argument``."""
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not port.isdigit() or int(port) > 65535:
+    is_number = port.isascii() and port.isdigit() and len(port) <= len("65535")
+    if not colon or not host or not is_number or int(port) > 65535:
         raise UsageError("bad-argument", f"{text!r} is not HOST:PORT.", "For example: 127.0.0.1:8765.", what="address")
     return host, int(port)
 
@@ -61,9 +62,22 @@ def require_safe(host: str, *, demands_token: bool) -> None:
     if not is_loopback(host) and not demands_token:
         message = f"Other machines can reach {host}, but no token is required."
         raise UsageError("token-demanded", message, "Use 127.0.0.1, or require tokens with --as ID.")
-    if host in ("0.0.0.0", "::", "*"):
+    if _means_every_interface(host):
         message = f"{host} means all interfaces, so the Host of requests could not be checked."
         raise UsageError("bad-argument", message, "Use the address that clients connect to.", what="address")
+
+
+def _means_every_interface(host: str) -> bool:
+    """Whether a socket that is bound to it listens on every address of this machine, however the address is written."""
+    try:
+        return socket.inet_aton(host) == bytes(4)  # "0" and "0x0" are 0.0.0.0 to the system
+    except OSError:
+        pass
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "*"
+    return address.is_unspecified or (address.version == 6 and address.ipv4_mapped == ipaddress.IPv4Address(0))
 
 
 class BearerGate:

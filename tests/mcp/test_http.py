@@ -389,11 +389,25 @@ def test_only_this_machine_is_served_unless_tokens_are_demanded() -> None:
     for host in ("192.0.2.7", "0.0.0.0", "example.com"):
         with pytest.raises(UsageError):
             http.require_safe(host, demands_token=False)
-    with pytest.raises(UsageError):
-        http.require_safe("0.0.0.0", demands_token=True)
+    for host in ("0.0.0.0", "0", "0x0", "000.0.0.0", "::", "::0", "0:0:0:0:0:0:0:0", "::ffff:0.0.0.0", "*"):
+        with pytest.raises(UsageError, match="all interfaces"):
+            http.require_safe(host, demands_token=True)
 
 
-@pytest.mark.parametrize("text", ["", "8080", ":8080", "127.0.0.1:", "127.0.0.1:99999", "127.0.0.1:x"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "8080",
+        ":8080",
+        "127.0.0.1:",
+        "127.0.0.1:99999",
+        "127.0.0.1:x",
+        "127.0.0.1:²",
+        "127.0.0.1:0000099999",
+        f"127.0.0.1:{'9' * 5000}",
+    ],
+)
 def test_an_address_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         http.parse_address(text)
