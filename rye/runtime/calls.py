@@ -287,6 +287,7 @@ _CODES: dict[str, Code] = {
     "not-installed": "not-installed",
     "not-locked": "untrusted",
     "modified-item": "modified",
+    "changed-meanwhile": "modified",
     "shadows-installed": "ambiguous",
     "unverified-item": "untrusted",
     "lock-mismatch": "modified",

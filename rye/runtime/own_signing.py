@@ -22,7 +22,7 @@ from rye.runtime.results import SignResult
 from rye.signing.last_signed import LastSigned
 from rye.signing.sign_item import sign_bytes, unsigned_text
 from rye.signing.signature_line import layout_of
-from rye.storage.atomic import replace_file
+from rye.storage.atomic import Replacement, replace_files
 from rye.text.facts import NOTE, find_facts
 from rye.text.facts.fact import severity
 from rye.workspace.context import Context
@@ -102,7 +102,8 @@ class OwnSigner:
         return OwnFile(kind, entry.id, path, sha256(data).hexdigest(), shown)
 
     def sign(self, file: OwnFile) -> SignResult:
-        """Sign the file in place. Raises RyeError ``modified-item`` if its bytes changed since it was found."""
+        """Sign the file in place. Raises RyeError ``modified-item`` if its bytes changed since it was found, and
+        ``changed-meanwhile`` if they change while it is signed, which an agent may take long for."""
         entry = self._entry(file.kind, file.id)
         data, kind = self._valid(entry)
         if sha256(data).hexdigest() != file.sha256:
@@ -111,7 +112,7 @@ class OwnSigner:
             )
         signing_key = OwnKeys(self.context, self._passphrase).signing_key()
         signed = sign_bytes(data, kind, entry.path.name, signing_key, self.context.now())
-        replace_file(entry.path.resolve(), signed)
+        replace_files([Replacement(entry.path.resolve(), file.path, data, signed)])
         self._texts.remember(signed, kind, entry.path.name)
         return SignResult(file.path, sha256(signed).hexdigest(), signing_key.public.fingerprint)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rye.errors import RyeError
+from rye.storage.safe_files import open_regular
 
 _NAME = 32
 """Characters of a file's name in the temporary file's, so that the latter is not longer than file systems allow."""
@@ -75,7 +76,7 @@ def _restore(changes: Sequence[Replacement]) -> None:
 def _has(path: Path, data: bytes) -> bool:
     """Whether the file exists with exactly these bytes. Reads at most one byte more."""
     try:
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             return stream.read(len(data) + 1) == data
     except FileNotFoundError:
         return False

@@ -20,6 +20,7 @@ from mcp_types import (
 )
 
 from rye.errors import RyeError
+from rye.signing.sign_item import sign_bytes
 from tests.customization.override_text import directive as override_directive
 from tests.mcp.sessions import (
     ALL,
@@ -418,6 +419,32 @@ def test_signing_asks_and_signs_exactly_what_was_shown(tmp_path: Path) -> None:
 
     play(shop, refused)
     assert shop.run("verify", ".ai/tools/fs/new.py").code == 1
+
+
+def test_a_text_that_changes_while_it_is_signed_is_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As while an agent waits for a touch."""
+    shop = project_with_key(tmp_path)
+    own_directive(shop, "work/ship", ALL)
+    path = shop.write(".ai/tools/fs/new.py", tool("fs/new"))
+    newer = tool("fs/new", "return 2").encode()
+
+    def slowly(*arguments: Any) -> bytes:
+        signed = sign_bytes(*arguments)
+        path.write_bytes(newer)
+        return signed
+
+    async def accept(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        return ElicitResult(action="accept", content={})
+
+    async def story(caller: Caller) -> None:
+        error = await caller.error("rye_sign", item_type="tool", item_id="acme/fs/new")
+        assert error["code"] == "modified"
+
+    monkeypatch.setattr("rye.runtime.own_signing.sign_bytes", slowly)
+    play(shop, story, elicitation_callback=accept)
+    assert path.read_bytes() == newer
 
 
 def test_approving_quietly_shows_what_it_asks_about(made: Person) -> None:
