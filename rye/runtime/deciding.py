@@ -46,8 +46,11 @@ class Deciding:
         self._rules = rules
 
     def may(self, chain: Chain, primary: str, kind: str, item_id: str) -> bool:
-        """Whether both chain and policy allow the action."""
-        return allows(chain, primary, kind, item_id) and not self._rules.forbids(capability_of(primary, kind, item_id))
+        """Whether both chain and policy allow the action, perhaps after a question."""
+        if not allows(chain, primary, kind, item_id):
+            return False
+        action = capability_of(primary, kind, item_id)
+        return not self._rules.forbids(action) and self._rules.answer(primary, action) != "deny"
 
     def decide(self, chain: Chain, asked: Asked, version: str | None, *, agreed: bool = False) -> Allowed:
         """Return what the call may do. ``version``: the version the item must have; ``agreed``: a person approved the call.

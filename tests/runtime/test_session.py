@@ -84,6 +84,14 @@ def test_a_search_shows_what_the_chain_may_search_and_nothing_else(tmp_path: Pat
     assert ship(tmp_path / "b").code("rye_search", item_type="tool", query="a") == "denied"
 
 
+def test_what_is_denied_by_its_id_is_neither_found_nor_listed(tmp_path: Path) -> None:
+    denied = {"rye.search.knowledge.acme.notes.style": "deny", "rye.load.knowledge.acme.notes.*": "deny"}
+    run = ship(tmp_path, rules=Rules(approval=(denied,)))  # type: ignore[arg-type]  # answers
+    assert run.act("rye_search", item_type="knowledge", query="acme")["total"] == 0
+    assert not run.session.may("load", "knowledge", "acme/notes/style")
+    assert run.code("rye_load", **LOAD_STYLE) == "denied"
+
+
 def test_a_dry_run_decides_and_runs_nothing(tmp_path: Path) -> None:
     run = ship(tmp_path)
     found = run.act("rye_execute", **RUN_SHELL, dry_run=True)
