@@ -69,6 +69,7 @@ from registry_server.api.requests import (
     number_of,
     page_answer,
     reader_of,
+    refuse_nul,
     service_of,
     to_the_end,
 )
@@ -208,6 +209,7 @@ def framework() -> Litestar:
     return Litestar(
         route_handlers=ROUTES,
         openapi_config=None,
+        before_request=refuse_nul,
         exception_handlers={Exception: _failed},
         request_max_body_size=None,  # bodies are read and capped here
         logging_config=None,

@@ -119,6 +119,16 @@ async def to_the_end(work: Awaitable[_T]) -> _T:
             doing.exception()  # seen: a cancelled request has nobody to tell
 
 
+async def refuse_nul(request: Request[Any, Any, State]) -> None:
+    """Refuse a path or query with a NUL character, which PostgreSQL can neither keep nor compare: a request must not look like a
+    database that fails. Raises RyeError ``bad-request``; ``not-found`` for a path outside the API."""
+    path = request.scope["path"]
+    if "\0" in path and not path.startswith("/api/"):
+        raise RyeError("not-found", f"There is nothing at {path[:200]}.", None)
+    if "\0" in path or b"%00" in request.scope["query_string"]:
+        raise RyeError("bad-request", "The address contains a NUL character.", None)
+
+
 def decode_request(body: bytes, kind: type[_T]) -> _T:
     """Decode a request; no unknown, missing or duplicate field, no NUL character. Raises RyeError ``bad-request``, whatever
     the bytes are."""

@@ -116,18 +116,29 @@ def refuse_other_sites(request: AnyRequest) -> None:
     They send ``Origin`` with every form. Programs send neither.
     """
     site, origin = header_of(request, b"sec-fetch-site"), header_of(request, b"origin")
-    own = {header_of(request, b"host").lower(), urlsplit(service_of(request).address).netloc.lower()}
-    is_own = site in ("same-origin", "none") if site else not origin or urlsplit(origin).netloc.lower() in own - {""}
+    own = {header_of(request, b"host").lower(), _host_in(service_of(request).address)} - {""}
+    is_own = site in ("same-origin", "none") if site else not origin or _host_in(origin) in own
     if not is_own:
         raise RyeError("form-foreign", "The form was sent from another site.", "Open the page on this registry.")
+
+
+def _host_in(address: str) -> str:
+    """Return the host and port of an address; empty: it has none, or is malformed."""
+    try:
+        return urlsplit(address).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def fields_of(body: bytes) -> Form:
     """Parse the fields of a form. Raises RyeError ``bad-request``."""
     try:
-        return parse_qs(body.decode("utf-8"), keep_blank_values=True, max_num_fields=50)
+        fields = parse_qs(body.decode("utf-8"), keep_blank_values=True, max_num_fields=50)
     except ValueError:
         raise RyeError("bad-request", "The form is malformed.", None) from None
+    if any("\0" in value for values in fields.values() for value in values):  # PostgreSQL cannot compare it
+        raise RyeError("bad-request", "The form contains a NUL character.", None)
+    return fields
 
 
 def one(form: Form, name: str) -> str:
