@@ -103,6 +103,14 @@ def owning(connection: sa.Connection, namespace: str) -> Owning:
     return [(row.account, row.team) for row in connection.execute(query.limit(2))]
 
 
+def hold(connection: sa.Connection, namespace: str) -> None:
+    """Wait for other transactions that hold the roles in a namespace, and keep them until this one ends. Without it, PostgreSQL
+    lets two owners remove each other at the same moment: each still sees the other. On SQLite, every writing transaction has
+    this effect."""
+    rows = sa.select(namespace_roles.c.number).where(namespace_roles.c.namespace == namespace)
+    connection.execute(rows.order_by(namespace_roles.c.number).with_for_update())
+
+
 def has_owner(connection: sa.Connection, namespace: str) -> bool:
     """Whether a person who can sign in owns a namespace, directly or through a team."""
     return bool(owning(connection, namespace))

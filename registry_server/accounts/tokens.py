@@ -158,16 +158,6 @@ def create(
     return token
 
 
-def check_room(connection: sa.Connection, account: str, most: int, now: str) -> None:
-    """Whether an account may have one more token. Raises RyeError ``too-many``."""
-    good = sa.or_(tokens.c.expires.is_(None), tokens.c.expires > now)
-    where = (tokens.c.account == account, tokens.c.revoked.is_(None), good)
-    if (connection.scalar(sa.select(sa.func.count()).select_from(tokens).where(*where)) or 0) >= most:
-        raise RyeError(
-            "too-many", f"The account has {most} tokens.", "Revoke those that are no longer used.", what="tokens"
-        )
-
-
 def check(connection: sa.Connection, token: str, now: str | None = None, *, hold: bool = False) -> Account | None:
     """The account of ``token``; None if it is malformed, unknown, wrong, expired or revoked, without saying which.
 

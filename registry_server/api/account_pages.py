@@ -21,6 +21,7 @@ from registry_server.accounts.administration import By
 from registry_server.accounts.members import AccountMember
 from registry_server.accounts.scopes import parse_scopes
 from registry_server.accounts.times import now_text, read_span
+from registry_server.accounts.token_room import check_room
 from registry_server.accounts.tokens import Account
 from registry_server.api.requests import service_of
 from registry_server.api.return_paths import return_path
@@ -170,7 +171,7 @@ async def _make_token(request: AnyRequest) -> Response[bytes]:
 
     def make(connection: sa.Connection) -> str:
         now = now_text()
-        tokens.check_room(connection, member.id, most, now)
+        check_room(connection, member.id, most, now)
         secret = tokens.create(
             connection, name, namespaces, now, scopes=scopes, seconds=read_span(expires), account=member.id
         )
@@ -262,7 +263,7 @@ async def _decide_device(request: AnyRequest) -> Response[bytes]:
 
     def decide(connection: sa.Connection) -> bool:
         if approve:
-            tokens.check_room(connection, member.id, most, now_text())
+            check_room(connection, member.id, most, now_text())
         done = device_logins.decide(connection, code, member.id, approve, now_text())
         if done:
             record(connection, request, "device.approve" if approve else "device.deny", member, {"code": code})

@@ -47,6 +47,7 @@ async def _give(request: AnyRequest, namespace: FromPath[str]) -> Response[bytes
 
     def give(connection: sa.Connection) -> HolderRow | None:
         """Return the holder of a role that would be lowered, unless the member agreed to give up just this one."""
+        roles.hold(connection, namespace)
         _require_owner(connection, member, namespace)
         holder = _holder(connection, namespace, form)
         account, team = holder.account or None, holder.team or None
@@ -90,6 +91,7 @@ async def _take(request: AnyRequest, namespace: FromPath[str]) -> Response[bytes
     member, form = await form_of(request)
 
     def take(connection: sa.Connection) -> bool:
+        roles.hold(connection, namespace)
         _require_owner(connection, member, namespace)
         holder = _holder(connection, namespace, form)
         if roles.take(connection, namespace, account=holder.account or None, team=holder.team or None):

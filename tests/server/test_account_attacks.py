@@ -316,6 +316,20 @@ class TestTokens:
             denied = small.post("/-/account/device", headers=browser, data={**sent, "decision": "deny"})
             assert denied.status_code == 200
 
+    def test_programs_that_were_confirmed_and_have_not_come_yet_count(self, tmp_path: Path) -> None:
+        """Each confirmation saw the tokens that there were, and the programs came for theirs later."""
+        with Closing(LocalRegistry(tmp_path / "data", "account_tokens = 2\n")) as small:
+            browser = sign_in(small, "patient")
+            begun = [small.post("/api/v1/device/authorize", data={"name": "later"}).json() for _ in range(3)]
+            sent = {"proof": proof(small, browser), "decision": "approve"}
+            codes = [{**sent, "code": program["user_code"]} for program in begun]
+            confirmed = [small.post("/-/account/device", headers=browser, data=one).status_code for one in codes]
+            assert confirmed == [200, 200, 409]
+            grant = "urn:ietf:params:oauth:grant-type:device_code"
+            asked = [{"grant_type": grant, "device_code": program["device_code"]} for program in begun]
+            assert [small.post("/api/v1/device/token", data=one).status_code for one in asked] == [200, 200, 400]
+            assert small.post("/-/account/device", headers=browser, data=codes[2]).status_code == 409
+
     def test_one_token_names_so_many_namespaces(self, local: LocalRegistry) -> None:
         browser = sign_in(local, "lists-many")
         sent = {"proof": proof(local, browser), "name": "x", "scope": "read", "expires": "1d"}

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from registry_server.accounts import members, roles, tokens
+from registry_server.accounts import device_logins, members, roles, tokens
 from registry_server.accounts.roles import Given, Held
 from registry_server.accounts.scopes import DEFAULT_SCOPES, SCOPES, parse_scopes, scope_of
-from registry_server.accounts.times import read_span
+from registry_server.accounts.times import after, read_span
+from registry_server.accounts.token_room import check_room
 from registry_server.accounts.tokens import Account
 from registry_server.storage import schema
 from rye.errors import RyeError
@@ -270,18 +271,43 @@ def test_an_account_has_room_for_a_number_of_good_tokens(db: sa.Connection) -> N
     alice, bob = (members.create(db, name, NOW).id for name in ("alice", "bob"))
     tokens.create(db, "bobs", (), NOW, account=bob)
     tokens.create(db, "operators", (), NOW)
-    tokens.check_room(db, alice, 1, NOW)
+    check_room(db, alice, 1, NOW)
     tokens.create(db, "over", (), EARLIER, seconds=1, account=alice)
     revoked = tokens.create(db, "gone", (), NOW, account=alice)
     tokens.revoke(db, revoked, NOW)
-    tokens.check_room(db, alice, 1, NOW)
-    refused("too-many tokens", tokens.check_room, db, alice, 1, EARLIER)
+    check_room(db, alice, 1, NOW)
+    refused("too-many tokens", check_room, db, alice, 1, EARLIER)
     tokens.create(db, "ends", (), NOW, seconds=60, account=alice)
     tokens.create(db, "never", (), NOW, account=alice)
-    assert "2 tokens" in refused("too-many tokens", tokens.check_room, db, alice, 2, NOW).message
-    refused("too-many tokens", tokens.check_room, db, alice, 1, NOW)
-    tokens.check_room(db, alice, 3, NOW)
-    refused("too-many tokens", tokens.check_room, db, bob, 0, NOW)
+    assert "2 tokens" in refused("too-many tokens", check_room, db, alice, 2, NOW).message
+    refused("too-many tokens", check_room, db, alice, 1, NOW)
+    check_room(db, alice, 3, NOW)
+    refused("too-many tokens", check_room, db, bob, 0, NOW)
+
+
+def test_a_confirmed_program_has_a_token_s_place_until_it_comes_too_late(db: sa.Connection) -> None:
+    alice, bob = (members.create(db, name, NOW).id for name in ("alice", "bob"))
+    begun = [device_logins.begin(db, "rye", NOW) for _ in range(3)]
+    assert device_logins.decide(db, begun[0].user_code, alice, True, NOW)
+    assert device_logins.decide(db, begun[1].user_code, alice, False, NOW)
+    check_room(db, bob, 1, NOW)
+    check_room(db, alice, 2, NOW)
+    refused("too-many tokens", check_room, db, alice, 1, NOW)
+    check_room(db, alice, 1, after(NOW, device_logins.EXPIRES_SECONDS))
+    assert device_logins.poll(db, begun[0].device_code, NOW)[0] == "token"
+    check_room(db, alice, 2, NOW)
+    refused("too-many tokens", check_room, db, alice, 1, NOW)
+
+
+def test_who_counts_or_checks_waits_for_others(engine: sa.Engine, db: sa.Connection) -> None:
+    alice, bob = (members.create(db, name, NOW).id for name in ("alice", "bob"))
+    counted = as_postgresql_reads(engine, lambda: check_room(db, alice, 1, NOW))
+    assert f"WHERE accounts.id = '{alice}' FOR NO KEY UPDATE" in " ".join(counted.split())
+    for account in (bob, alice):
+        roles.give(db, "acme", "owner", account=account)
+    held = as_postgresql_reads(engine, lambda: roles.hold(db, "acme"))
+    words = "WHERE namespace_roles.namespace = 'acme' ORDER BY namespace_roles.number FOR UPDATE"
+    assert words in " ".join(held.split())
 
 
 def test_tokens_are_counted_and_listed_by_account_and_page(db: sa.Connection) -> None:

@@ -1,0 +1,120 @@
+"""Two requests of people at the same moment, on PostgreSQL, where nobody waits for the writer's lock: each must see what the
+other did."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+import sqlalchemy as sa
+
+from registry_server.accounts import members, roles, tokens
+from registry_server.accounts.rate_limits import RateLimit
+from registry_server.accounts.times import now_text
+from registry_server.storage import database
+from registry_server.upkeep.founding import found
+from rye.errors import RyeError
+from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.registry_process import ORIGIN
+from tests.server.test_account_pages import proof
+
+pytestmark = pytest.mark.processes
+ROUNDS = 12
+MOST = 3
+
+
+@pytest.fixture
+def local(empty: str, tmp_path: Path) -> Iterator[LocalRegistry]:
+    found(tmp_path / "data", ORIGIN, {"database": empty}, None, 365)
+    with LocalRegistry(tmp_path / "data", f"account_tokens = {MOST}\n", make=False) as made:
+        made.service.sign_in_rate = made.service.form_rate = made.service.poll_rate = RateLimit(100_000)
+        yield made
+
+
+class SignedIn:
+    """A member's browser."""
+
+    def __init__(self, local: LocalRegistry, name: str) -> None:
+        self.id = local.member(name)
+        with database.change(local.service.engine) as connection:
+            self.headers = {"Cookie": f"rye_session={members.open_session(connection, self.id, now_text())}"}
+        self.proof = proof(local, self.headers)
+
+
+def at_once(local: LocalRegistry, path: str, forms: Sequence[tuple[SignedIn, dict[str, str]]]) -> list[int]:
+    """Send forms at the same moment; return the statuses."""
+
+    async def send() -> list[httpx.Response]:
+        posts = (
+            local.client.post(path, headers=sender.headers, data={"proof": sender.proof, **form})
+            for sender, form in forms
+        )
+        return list(await asyncio.gather(*posts))
+
+    return sorted(answer.status_code for answer in local.loop.run_until_complete(send()))
+
+
+def test_two_owners_who_remove_each_other_leave_one(local: LocalRegistry) -> None:
+    """The last owner of a namespace can be neither removed nor demoted."""
+    ann, ben = SignedIn(local, "ann"), SignedIn(local, "ben")
+    lower = {"role": "reader", "former": "owner"}
+    for number in range(ROUNDS):
+        with database.change(local.service.engine) as connection:
+            for one in (ann, ben):
+                roles.give(connection, "acme", "owner", account=one.id)
+        if number % 2:
+            at_once(local, "/-/account/namespaces/acme/take", [(ann, {"account": ben.id}), (ben, {"account": ann.id})])
+        else:
+            own = [(one, {"account": one.id, **lower}) for one in (ann, ben)]
+            at_once(local, "/-/account/namespaces/acme/give", own)
+        with database.reader(local.service.engine) as connection:
+            assert len(roles.owning(connection, "acme")) == 1, number
+
+
+def test_a_form_that_is_sent_twice_gives_a_role_once(local: LocalRegistry) -> None:
+    ann = SignedIn(local, "ann")
+    for number in range(ROUNDS):
+        with database.change(local.service.engine) as connection:
+            roles.give(connection, "acme", "owner", account=ann.id)
+            other = members.create(connection, f"other-{number}", now_text()).id
+        twice = [(ann, {"account": other, "role": "reader"})] * 3
+        assert at_once(local, "/-/account/namespaces/acme/give", twice) == [303] * 3
+
+
+def test_requests_at_once_make_no_more_tokens_than_an_account_may_have(local: LocalRegistry) -> None:
+    ann = SignedIn(local, "ann")
+    forms = [(ann, {"name": "x", "scope": "read"})] * (MOST + 5)
+    assert at_once(local, "/-/account/tokens", forms) == [200] * MOST + [409] * 5
+    with database.reader(local.service.engine) as connection:
+        assert len(tokens.listing(connection, ann.id)) == MOST
+
+
+def test_two_accounts_of_one_name_are_no_failure_of_the_database(local: LocalRegistry) -> None:
+    """The one that comes second is told to try again, which helps."""
+    with database.change(local.service.engine) as first:
+        members.create(first, "twin", now_text())
+        with ThreadPoolExecutor(1) as other:
+            second = other.submit(lambda: local.member("twin"))
+            assert _waits(local)
+            first.commit()
+            with pytest.raises(RyeError) as caught:
+                second.result(30)
+    assert caught.value.code == "database-busy"
+    with pytest.raises(RyeError, match="already exists"):
+        local.member("twin")
+
+
+def _waits(local: LocalRegistry) -> bool:
+    """Whether a transaction waits for another one, within a moment."""
+    waiting = sa.text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    for _ in range(200):
+        with database.reader(local.service.engine) as connection:
+            if connection.scalar(waiting):
+                return True
+        time.sleep(0.02)
+    return False
