@@ -32,8 +32,9 @@ _REVOKED_SHOWN = 10
 """How many expired or revoked tokens are listed, newest first."""
 HEADERS: Headers = (
     *((name, value) for name, value in page_layout.headers("html", is_private=True) if name != "referrer-policy"),
-    # With `no-referrer`, browsers would not tell us that a form came from our own page.
-    ("referrer-policy", "same-origin"),
+    # With `no-referrer`, browsers would not tell us that a form came from our own page. With `same-origin`, a link that signs
+    # somebody in would be in the proxy's log as soon as the page is looked at: as the referrer of its style sheet.
+    ("referrer-policy", "strict-origin"),
 )
 
 
