@@ -7,6 +7,7 @@ account's page: other sites, other ports, paths that a browser reads as a host (
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote
 
 MOST = 500
 """Characters of a path."""
@@ -15,6 +16,9 @@ _PATH = re.compile(r"/(?:-/[A-Za-z0-9._~@:+%/-]*(?:\?[A-Za-z0-9._~@:+%/=&-]*)?)?
 
 def return_path(text: str) -> str:
     """Return the path if a browser may be sent there; empty: it may not."""
-    if len(text) > MOST or _PATH.fullmatch(text) is None or "//" in text or "/../" in f"{text}/":
+    if len(text) > MOST or _PATH.fullmatch(text) is None:
         return ""
-    return "" if text.lower().startswith("/-/account") else text
+    path = unquote(text.partition("?")[0])  # as the server reads it, and a browser the dots
+    if "//" in text or "//" in path or any(part in (".", "..") for part in path.split("/")):
+        return ""
+    return "" if path.lower().startswith("/-/account") else text

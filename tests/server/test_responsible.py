@@ -131,7 +131,9 @@ def test_a_page_of_this_registry_is_returned_to(path: str) -> None:
     [
         "", "https://evil.example", "//evil.example", "/\\evil.example", "/-//evil.example", "/-/../..//evil.example",
         "javascript:alert(1)", "/-/x\r\nSet-Cookie: a=b", "/-/x\nLocation: y", "/evil", "/-/account/logout",
-        "/-/ACCOUNT/link/x", "/-/a/../account/logout", "/-/x#y", "/-/x?next=https://evil.example", "/-/" + "x" * 600,
+        "/-/ACCOUNT/link/x", "/-/%61ccount/device?code=BCDF-GHJK", "/-/./account", "/-/x/%2e%2e/account", "/-/x%2f..%2faccount",
+        "/-/%2F%2Fevil.example",
+        "/-/a/../account/logout", "/-/x#y", "/-/x?next=https://evil.example", "/-/" + "x" * 600,
         "/-/x y", "/-/ä", "/api/v1/whoami", "\t/-/x", " /-/x",
     ],
 )  # fmt: skip
