@@ -76,9 +76,8 @@ def of_issuer(connection: sa.Connection, issuer: str, subject: str, wanted: str,
     where = sa.and_(accounts.c.issuer == issuer, accounts.c.subject == subject)
     identifier = connection.scalar(sa.select(accounts.c.id).where(where))
     if identifier is None:
-        plain = (
-            "".join(letter for letter in wanted if letter.isprintable()).strip()[: _NAME_CHARACTERS - 10] or "member"
-        )
+        shown = "".join(letter for letter in wanted if letter.isprintable()).strip()
+        plain = shown[: _NAME_CHARACTERS - 10].strip() or "member"
         name, number = (f"{plain}-1" if is_id(plain) else plain), 1
         while connection.scalar(sa.select(accounts.c.id).where(accounts.c.name == name)) is not None:
             number += 1
