@@ -12,7 +12,7 @@ Everything else is closed, including paths added later. A refused blob looks lik
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from registry_server.accounts.tokens import Account
@@ -96,35 +96,38 @@ def is_limited(settings: Settings) -> bool:
 
 def kept_private(answer: ReadAnswer) -> ReadAnswer:
     """Return the answer with headers that keep it out of shared caches and from other sites."""
-    headers = [
-        (name, value.replace(b"public", b"private") if name == b"cache-control" else value)
-        for name, value in answer.headers
-        if not name.startswith(b"access-control-") and name not in (b"vary", b"cross-origin-resource-policy")
-    ]
-    vary = [value for name, value in answer.headers if name == b"vary"]
-    return ReadAnswer(
-        answer.status,
-        (
-            *headers,
-            (b"vary", b", ".join([b"Authorization", b"Cookie", *vary])),
-            (b"cross-origin-resource-policy", b"same-origin"),
-        ),
-        answer.body,
-    )
+    return ReadAnswer(answer.status, _private_headers(answer.headers), answer.body)
 
 
 def private_send(send: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awaitable[None]]:
-    """Return a ``send`` that marks every answer ``private``."""
+    """Return a ``send`` that does the same with every answer."""
 
     async def sending(message: Any) -> None:
         if message["type"] == "http.response.start":
-            given = [(name, value) for name, value in message["headers"] if name.lower() != b"cache-control"]
-            cached = [value for name, value in message["headers"] if name.lower() == b"cache-control"]
-            rest = [word for value in cached for word in value.split(b", ") if word not in (b"public", b"private")]
-            message = {**message, "headers": [*given, (b"cache-control", b", ".join([b"private", *rest]))]}
+            message = {**message, "headers": _private_headers(message["headers"])}
         await send(message)
 
     return sending
+
+
+_REPLACED = (b"cache-control", b"vary", b"cross-origin-resource-policy")
+_READERS = [b"Authorization", b"Cookie"]
+
+
+def _private_headers(headers: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[bytes, bytes], ...]:
+    given = [(name.lower(), value) for name, value in headers]
+    caching = [word for word in _words(given, b"cache-control") if word not in (b"public", b"private")]
+    varying = _words(given, b"vary")
+    return (
+        *((name, value) for name, value in given if not name.startswith(b"access-control-") and name not in _REPLACED),
+        (b"cache-control", b", ".join([b"private", *caching])),
+        (b"vary", b", ".join([*(word for word in _READERS if word not in varying), *varying])),
+        (b"cross-origin-resource-policy", b"same-origin"),
+    )
+
+
+def _words(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
+    return [word.strip() for key, value in headers if key == name for word in value.split(b",")]
 
 
 def refusal(

@@ -86,6 +86,25 @@ class TestMembers:
             assert "access-control-allow-origin" not in answer.headers
         assert club.get("/head", token).headers["vary"].startswith("Authorization, Cookie")
 
+    def test_no_other_site_reads_any_answer(self, club: LocalRegistry) -> None:
+        """Not only those for files: the API's document was for every site, and search for all of one domain."""
+        token = club.token(scopes=["read"])
+        paths = (
+            "/openapi.json",
+            "/metrics",
+            "/api/v1/search?q=item",
+            "/api/v1/nothing",
+            "/root/99",
+            "/nothing",
+            "/-/items",
+        )
+        for path in (*paths, "/readyz", "/config.json", "/osv/all.zip", file_of(club, ACME)):
+            headers = club.get(path, token).headers
+            assert not [name for name in headers if name.startswith("access-control-")], path
+            assert headers["cross-origin-resource-policy"] == "same-origin", path
+            assert {"Authorization", "Cookie"} <= set(headers["vary"].split(", ")), path
+            assert headers["cache-control"].split(", ")[0] == "private", path
+
     def test_a_token_that_may_not_read_is_told_so(self, club: LocalRegistry) -> None:
         for path in ("/head", "/api/v1/search?q=item"):
             answer = club.get(path, club.token(scopes=["publish"]))
