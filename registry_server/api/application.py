@@ -44,7 +44,7 @@ from registry_server.api.appending import append
 from registry_server.api.examination import require_scope
 from registry_server.api.files import Application, Files, send_answer
 from registry_server.api.interop_layer import InteropLayer
-from registry_server.api.operating_routes import OPERATING_ROUTES
+from registry_server.api.operating_routes import METRICS, OPERATING_ROUTES
 from registry_server.api.operations import Parameter, described, operations_of
 from registry_server.api.page_routes import PAGE_ROUTES, refused_reading
 from registry_server.api.private_reading import (
@@ -189,6 +189,11 @@ def create_app(service: Service) -> Application:
         ):  # the framework names the methods of one handler only
             allow = ", ".join(_allowed(scope["path"])).encode()
             await send_answer(send, ReadAnswer(204, ((b"allow", allow),), b""))
+            return
+        path = scope.get("path", "")
+        if path != METRICS and [part for part in path.split("/") if part] == [METRICS[1:]]:
+            # The framework would answer `/metrics/` like `/metrics`, and pass a proxy that closes just that one.
+            await send_answer(send, _for_program(hidden_blob(path), path))
             return
         scope[SERVICE_KEY] = service
         await routes(scope, receive, send)

@@ -13,6 +13,8 @@ from registry_server.api.requests import SAFE_HEADERS, json_answer, service_of
 from rye.errors import RyeError
 from rye.registry.protocol import wire
 
+METRICS = "/metrics"
+
 
 @described("livez", "Whether the server answers.", {200: wire.LiveAnswer})
 @get("/livez")
@@ -32,7 +34,7 @@ async def _ready(request: Request[Any, Any, State]) -> Response[bytes]:
 
 
 @described("metrics", "Counts and times for Prometheus.", {200: None}, (401, 403, 404))
-@get("/metrics")
+@get(METRICS)
 async def _metrics(request: Request[Any, Any, State]) -> Response[bytes]:
     service = service_of(request)
     if not may_read(request.scope, service.settings.metrics, service.settings.trusted_proxies):

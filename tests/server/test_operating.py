@@ -150,6 +150,10 @@ class TestMetrics:
     def test_who_may_read_them(self, setting: str, client: str, headers: list[Any], may: bool) -> None:
         assert may_read({"client": (client, 1), "headers": headers}, setting, "") is may
 
+    def test_they_have_one_address_that_a_proxy_can_close(self, local: LocalRegistry) -> None:
+        for path in ("/metrics/", "/metrics%2f", "/metrics//"):
+            assert local.get(path).status_code == 404, path
+
     def test_others_learn_nothing(self, local: LocalRegistry) -> None:
         answer = local.get("/metrics", headers={"X-Forwarded-For": "192.0.2.1"})
         assert (answer.status_code, error_code(answer)) == (404, "not-found")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from collections.abc import Iterator
@@ -116,7 +117,16 @@ def test_a_missing_file_is_answered_by_the_registry(address: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/metrics", "/registry.toml", "/../registry.db", "/keys/", f"/index/.{'a' * 64}.tmp", "/blobs/"],
+    [
+        "/metrics",
+        "/metrics/",
+        "/metrics%2f",
+        "/registry.toml",
+        "/../registry.db",
+        "/keys/",
+        f"/index/.{'a' * 64}.tmp",
+        "/blobs/",
+    ],
 )
 def test_nothing_else_of_the_folder_is_served(address: str, path: str) -> None:
     assert httpx.get(address + path).status_code == 404
@@ -129,3 +139,25 @@ def test_plain_http_is_sent_to_https_and_browsers_remember_it() -> None:
     assert "return 301 https://$host$request_uri;" in conf
     for name in ("nginx.conf", "Caddyfile"):
         assert "Strict-Transport-Security" in (OPERATING / name).read_text("utf-8"), name
+
+
+@pytest.mark.parametrize("name", ["nginx", "caddy"])
+def test_nobody_chooses_the_address_that_the_registry_logs(name: str, tmp_path: Path) -> None:
+    """nginx passed on what a client said of itself with requests for tiles and for files that are missing."""
+    with Registry(tmp_path / "data") as registry:
+        registry.stop()
+        with (registry.data / "registry.toml").open("a") as file:
+            file.write('log_requests = "all"\nlog_format = "json"\n')
+        registry.start()
+        paths = ("/root/99", "/tile/0/000.p/99", f"/blobs/sha256/ab/{'ab' * 32}", "/-/items")
+        with sample(name, registry, tmp_path) as address:
+            for path in paths:
+                httpx.get(address + path, headers={"X-Forwarded-For": "203.0.113.9"})
+        registry.stop()
+        lines = [
+            json.loads(line)
+            for line in (registry.data / "server.log").read_text("utf-8").splitlines()
+            if line[0] == "{"
+        ]
+        seen = {line["path"]: line["address"] for line in lines if line.get("path") in paths}
+        assert seen == dict.fromkeys(paths, "127.0.0.1")
