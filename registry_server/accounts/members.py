@@ -5,7 +5,7 @@ Secrets of links and sessions are 256 random bits; the database holds only their
 
 from __future__ import annotations
 
-import hashlib
+import hmac
 import re
 import secrets
 
@@ -213,8 +213,27 @@ def close_session(connection: sa.Connection, secret: str) -> None:
 
 
 def form_proof(secret: str) -> str:
-    """What a form of this session must carry, so that no other site can send it."""
-    return hashlib.sha256(b"rye form\n" + secret.encode()).hexdigest()
+    """What a form of this session must carry, so that no other site can send it.
+
+    It is another one on each page. A proxy may compress pages, and then the size of a page tells whether a guess that stands on
+    the same page, in a text that others wrote, begins like the proof (BREACH). One that is never shown again cannot be guessed
+    bit by bit.
+    """
+    return _form_proof(secret, secrets.token_hex(_NONCE // 2))
+
+
+def is_form_proof(secret: str, proof: str) -> bool:
+    """Whether this session's pages can carry such a proof."""
+    return hmac.compare_digest(_form_proof(secret, proof[:_NONCE]).encode(), proof.encode())
+
+
+_NONCE = 16
+"""Digits at the beginning of a proof that are chosen at random."""
+
+
+def _form_proof(secret: str, nonce: str) -> str:
+    digest = hmac.digest(secret.encode(), b"rye form\n" + nonce.encode("utf-8", "replace"), "sha256").hex()
+    return nonce + digest[: 64 - _NONCE]
 
 
 def roles_of(connection: sa.Connection, member: AccountMember) -> tuple[tuple[str, str], ...]:

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -91,7 +90,7 @@ async def signed_in(request: AnyRequest) -> AccountMember | None:
 
 
 def proof_of(request: AnyRequest) -> str:
-    """Return the proof that the forms of this session carry."""
+    """Return a proof that a form of this session can carry."""
     return members.form_proof(session_of(request))
 
 
@@ -104,7 +103,7 @@ async def form_of(request: AnyRequest) -> tuple[AccountMember, Form]:
         raise RyeError("sign-in-needed", "You are no longer signed in.", "Sign in, then send the form again.")
     service_of(request).form_rate.take(f"account {member.id}")
     form = fields_of(await body_of(request, FORM_BYTES))
-    if not hmac.compare_digest(one(form, "proof").encode(), proof_of(request).encode()):
+    if not members.is_form_proof(session_of(request), one(form, "proof")):
         raise RyeError("form-foreign", "The form does not belong to your session.", "Open the page again.")
     return member, form
 

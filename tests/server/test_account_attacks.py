@@ -181,6 +181,19 @@ class TestForms:
         sent = {"proof": proof(local, browser)}
         assert local.post("/-/account/logout", headers={**browser, "Origin": ADDRESS}, data=sent).status_code == 303
 
+    def test_the_size_of_a_compressed_page_tells_nothing_of_its_proof(self, local: LocalRegistry) -> None:
+        """Proxies compress pages. With one proof for a whole session, a text of others on the page could have guessed it."""
+        browser = sign_in(local, "reader-of-guesses")
+        first, second = (proof(local, browser) for _ in range(2))
+        assert first[:16] != second[:16]
+        assert first[16:] != second[16:]
+        for wrong in ("", first[:16], first[:63], first[:16] + second[16:], "0" * 64, first.upper(), "é" * 64):
+            answer = local.post("/-/account/logout", headers=browser, data={"proof": wrong})
+            assert answer.status_code == 403, wrong
+        other = sign_in(local, "other-session")
+        assert local.post("/-/account/logout", headers=other, data={"proof": first}).status_code == 403
+        assert local.post("/-/account/logout", headers=browser, data={"proof": first}).status_code == 303
+
     def test_the_pages_let_browsers_say_where_a_form_comes_from(self, local: LocalRegistry) -> None:
         """Under ``no-referrer``, a browser sends ``Origin: null`` even with our own forms."""
         assert local.get("/-/account").headers["referrer-policy"] == "strict-origin"
