@@ -141,6 +141,31 @@ def test_plain_http_is_sent_to_https_and_browsers_remember_it() -> None:
         assert "Strict-Transport-Security" in (OPERATING / name).read_text("utf-8"), name
 
 
+def test_a_cache_is_told_that_compressed_answers_are_for_some(registry: Registry, address: str) -> None:
+    """Clients unpack nothing: a CDN that gave them another client's compressed index file would break installations."""
+    acme = Publisher(f"n{secrets.token_hex(8)}")  # the registry is the same in all tests
+    client = Client(registry.url, token(registry.data))
+    assert client.statements(acme.claim()).status_code == 200
+    for number in range(4):
+        assert client.publish(acme, "a/one", f"1.{number}.0").status_code == 200
+    index = max((registry.public / "index").iterdir(), key=lambda path: path.stat().st_size)
+    unpacked = []
+    paths = (f"index/{index.name}", "head", "-/items", "feed.atom", "openapi.json")
+    for path in paths:
+        asked = {"Accept": "text/html, */*"}
+        packed = httpx.get(f"{address}/{path}", headers={**asked, "Accept-Encoding": "gzip"})
+        plain = httpx.get(f"{address}/{path}", headers={**asked, "Accept-Encoding": "identity"})
+        assert "content-encoding" not in plain.headers
+        assert plain.content == packed.content, path
+        if "content-encoding" not in packed.headers:
+            unpacked.append(path)
+            continue
+        for answer in (packed, plain):
+            varying = [word.strip() for word in answer.headers.get("vary", "").split(",")]
+            assert "Accept-Encoding" in varying, path
+    assert set(unpacked) <= {"head", "feed.atom"}  # they can be short
+
+
 @pytest.mark.parametrize("name", ["nginx", "caddy"])
 def test_nobody_chooses_the_address_that_the_registry_logs(name: str, tmp_path: Path) -> None:
     """nginx passed on what a client said of itself with requests for tiles and for files that are missing."""
