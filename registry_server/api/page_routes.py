@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from registry_server.accounts.tokens import Account
 from registry_server.api.private_reading import ACCOUNT_KEY, is_limited
+from registry_server.api.reading import COMPRESSED_BYTES, encoding_of
 from registry_server.api.requests import header_of, number_of, service_of
 from registry_server.api.service import Service
 from registry_server.pages import diff, page_layout
@@ -60,12 +61,12 @@ async def page(
     the given size.
     """
     wanted = replace(page_request(request, path), prepare=prepare)
-    return sent(request, await service_of(request).pages.answer(wanted, make))
+    return await sent(request, await service_of(request).pages.answer(wanted, make))
 
 
 async def page_after(request: _Request, path: str, prepare: Callable[[], Awaitable[Maker]]) -> Response[bytes]:
     """Answer like :func:`page` when something must be looked up first."""
-    return sent(request, await service_of(request).pages.answer_after(page_request(request, path), prepare))
+    return await sent(request, await service_of(request).pages.answer_after(page_request(request, path), prepare))
 
 
 def page_request(request: _Request, path: str) -> PageRequest:
@@ -85,15 +86,41 @@ def reader_of_page(request: _Request) -> Reader:
     return Reader(None if readable is None else tuple(sorted(readable)), is_private=True)
 
 
-def sent(request: _Request, answer: Answer) -> Response[bytes]:
-    """Return a page's answer as a response, without its body for HEAD."""
+async def sent(request: _Request, answer: Answer) -> Response[bytes]:
+    """Return a page's answer as a response, without its body for HEAD.
+
+    Pages of a public registry are compressed, once for each head. They are the same for everyone, so their size tells nothing.
+    Other pages can hold both what only their reader may know and words of whoever made the browser open them, such as those of a
+    search. Then their compressed size tells whether one is in the other (BREACH).
+    """
+    service = service_of(request)
     headers = dict(answer.headers)
+    tag = headers.get("etag")
+    if tag is None or service.settings.read != "public":
+        return _response(request, answer.body, answer.status, headers)
+    headers["vary"] += ", Accept-Encoding"
+    encoding = encoding_of(header_of(request, b"accept-encoding"))
+    if encoding is None or (answer.body and len(answer.body) < COMPRESSED_BYTES):
+        return _response(request, answer.body, answer.status, headers)
+    headers["etag"] = f"W/{tag}"  # also of a 304, which is about the answer that a cache keeps
+    if not answer.body:
+        return _response(request, b"", answer.status, headers)
+    headers["content-encoding"] = encoding
+    return _response(request, await _compressed(service, tag, encoding, answer.body), answer.status, headers)
+
+
+def _response(request: _Request, body: bytes, status: int, headers: dict[str, str]) -> Response[bytes]:
     media_type = headers.pop("content-type")
-    body = answer.body
     if request.method == "HEAD":
         headers["content-length"] = str(len(body))
         body = b""
-    return Response(body, status_code=answer.status, media_type=media_type, headers=headers)
+    return Response(body, status_code=status, media_type=media_type, headers=headers)
+
+
+async def _compressed(service: Service, tag: str, encoding: str, body: bytes) -> bytes:
+    """Return a body compressed, in a thread unless that was done before. ``tag``: identifies the body."""
+    kept = service.compressed.kept(tag, encoding)
+    return kept if kept is not None else await asyncio.to_thread(service.compressed.get, tag, encoding, body)
 
 
 def refused_reading(service: Service, error: RyeError, status: int, accept: str, path: str = "") -> bytes | None:
@@ -219,12 +246,15 @@ async def _style(request: _Request, name: FromPath[str]) -> Response[bytes]:
     body, media_type = files.get(f"/-/style/{name}", (b"", ""))
     if not body:
         raise RyeError("not-found", f"There is nothing at /-/style/{name[:80]}.", None)
-    is_head = request.method == "HEAD"
-    return Response(
-        b"" if is_head else body,
-        media_type=media_type,
-        headers={"cache-control": _STYLE_CACHE, "content-length": str(len(body)), **dict(page_layout.SAFE_HEADERS)},
-    )
+    headers = {"content-type": media_type, "cache-control": _STYLE_CACHE, **dict(page_layout.SAFE_HEADERS)}
+    if media_type == "image/png":
+        return _response(request, body, 200, headers)
+    headers["vary"] = "Accept-Encoding"
+    encoding = encoding_of(header_of(request, b"accept-encoding"))
+    if encoding is not None:
+        headers["content-encoding"] = encoding
+        body = await _compressed(service_of(request), name, encoding, body)
+    return _response(request, body, 200, headers)
 
 
 async def _feed(request: _Request, about: str) -> Response[bytes]:

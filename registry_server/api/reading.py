@@ -92,14 +92,21 @@ class Compressed:
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def get(self, tag: str, encoding: str, content: bytes) -> bytes:
-        """Return the compressed content. ``tag`` identifies it; ``encoding``: ``zstd`` or ``gzip``."""
+    def kept(self, tag: str, encoding: str) -> bytes | None:
+        """Return the compressed content if it is here. ``tag`` identifies it; ``encoding``: ``zstd`` or ``gzip``."""
         key = (tag, encoding)
         with self._lock:
             compressed = self._kept.get(key)
             if compressed is not None:
                 self._kept.move_to_end(key)
-                return compressed
+            return compressed
+
+    def get(self, tag: str, encoding: str, content: bytes) -> bytes:
+        """Return the compressed content, and keep it."""
+        compressed = self.kept(tag, encoding)
+        if compressed is not None:
+            return compressed
+        key = (tag, encoding)
         compressed = zstandard.compress(content, 6) if encoding == "zstd" else gzip.compress(content, 6, mtime=0)
         with self._lock:
             if key not in self._kept:
@@ -121,8 +128,8 @@ def answer(file: Served, content: bytes, asked: ReadHeaders, compressed: Compres
         part = _part(asked.range, content, ((b"etag", strong.encode()), *headers))
         if part is not None:
             return part
-    if file.may_compress and len(content) >= COMPRESSED_BYTES and asked.accept_encoding:
-        encoding = _encoding(asked.accept_encoding)
+    if file.may_compress and len(content) >= COMPRESSED_BYTES:
+        encoding = encoding_of(asked.accept_encoding)
         if encoding is not None:
             body = compressed.get(tag, encoding, content)
             return ReadAnswer(
@@ -195,8 +202,8 @@ def _part(wanted: str, content: bytes, headers: Headers) -> ReadAnswer | None:
     )
 
 
-def _encoding(accepted: str) -> str | None:
-    """Return the best encoding that the client accepts, zstd or gzip; None if neither."""
+def encoding_of(accepted: str) -> str | None:
+    """Return the best encoding that the client accepts, zstd or gzip; None if neither. ``accepted``: ``Accept-Encoding``."""
     weights = {}
     for part in accepted[:_MOST_TAGS].lower().split(","):
         name, _, rest = part.partition(";")

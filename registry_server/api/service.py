@@ -42,12 +42,14 @@ from registry_server.api.forwarded import networks
 from registry_server.api.metrics import Metrics
 from registry_server.api.proving import Proving
 from registry_server.api.readiness import Readiness, undurable_warning
+from registry_server.api.reading import Compressed
 from registry_server.api.sign_in import SignIn
 from registry_server.api.staging import Staging
 from registry_server.api.worker import Analyst, Released
 from registry_server.interop.interop_pool import InteropPool
 from registry_server.migrations import opening
 from registry_server.pages.analysis_store import AnalysisStore, remove_taken_down
+from registry_server.pages.limits import PAGES
 from registry_server.pages.listings import filling
 from registry_server.pages.page_cache import PageCache
 from registry_server.search.search_pool import SearchPool, search_engine
@@ -154,6 +156,7 @@ class Service:
         self.pages = PageCache(
             settings, self.engine, self.public, lambda: self.address, self._is_publishing, analyses=analyses
         )
+        self.compressed = Compressed(PAGES.compressed_bytes)  # pages
         self.interop_pool = InteropPool(self.public, settings, lambda: self.address)
         inside = guarded_http.listed_networks(settings.webhook_networks)
         self.deliverer = Deliverer(self.engine, self.origin, partial(guarded_http.post, inside=inside))

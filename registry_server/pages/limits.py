@@ -79,6 +79,8 @@ class PageLimits(Struct, frozen=True, kw_only=True):
     """Text of one item, including attached files, that is searched for facts. The page names files beyond it."""
     cached_bytes: int = 64 * MIB
     """Rendered pages in the cache."""
+    compressed_bytes: int = 16 * MIB
+    """Compressed pages and styles in the cache."""
     rendered_bytes: int = 16 * MIB
     """Rendered texts in the cache, including their sources."""
     heads: int = 8

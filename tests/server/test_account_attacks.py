@@ -187,6 +187,7 @@ class TestForms:
         first, second = (proof(local, browser) for _ in range(2))
         assert first[:16] != second[:16]
         assert first[16:] != second[16:]
+        assert "content-encoding" not in local.get("/-/account", headers=browser).headers
         for wrong in ("", first[:16], first[:63], first[:16] + second[16:], "0" * 64, first.upper(), "é" * 64):
             answer = local.post("/-/account/logout", headers=browser, data={"proof": wrong})
             assert answer.status_code == 403, wrong

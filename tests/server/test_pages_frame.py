@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from registry_server.pages import page_layout
 from registry_server.pages.addresses import ItemAddress, diff_path, read_item_path
 from registry_server.pages.negotiation import form_of, wants_html
 from rye.items.identity import Identity
@@ -17,6 +18,7 @@ from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.publisher import Publisher, error_code
 
 ACME = Publisher("acme")
+PLAIN = {"Accept-Encoding": "identity"}
 HTML = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 ITEM = "/-/directive/acme/a/item"
 POLICY = {
@@ -88,7 +90,7 @@ class TestAnswers:
         assert policy == POLICY
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "no-referrer"
-        assert headers["vary"] == "Accept"
+        assert headers["vary"] == ("Accept" if "nothing" in path else "Accept, Accept-Encoding")
 
     def test_head_is_get_without_a_body(self, local: LocalRegistry) -> None:
         for path in ("/", ITEM):
@@ -101,13 +103,50 @@ class TestAnswers:
             }
 
     def test_a_page_that_is_the_same_is_not_sent_again(self, local: LocalRegistry) -> None:
-        tag = local.get(ITEM, headers=HTML).headers["etag"]
+        tag = local.get(ITEM, headers={**HTML, **PLAIN}).headers["etag"]
         for given in (tag, f"W/{tag}", f'"x", {tag}', "*"):
-            again = local.get(ITEM, headers={**HTML, "If-None-Match": given})
-            assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
-            assert again.headers["vary"] == "Accept"
+            for encoding, own in (("identity", tag), ("gzip", f"W/{tag}")):
+                asked = {**HTML, "Accept-Encoding": encoding, "If-None-Match": given}
+                again = local.get(ITEM, headers=asked)
+                assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", own)
+                assert again.headers["vary"] == "Accept, Accept-Encoding"
+                assert "content-encoding" not in again.headers
         assert local.get(ITEM, headers={**HTML, "If-None-Match": '"x"'}).status_code == 200
         assert local.get(ITEM + "@9.9.9", headers={**HTML, "If-None-Match": "*"}).status_code == 404
+
+    @pytest.mark.parametrize(
+        ("accepted", "encoding"), [("gzip", "gzip"), ("gzip, zstd", "zstd"), ("br, gzip;q=0", None)]
+    )
+    def test_who_accepts_it_gets_a_page_compressed(
+        self, local: LocalRegistry, accepted: str, encoding: str | None
+    ) -> None:
+        assert local.publish(ACME, "a/packed", local.token()).status_code in (200, 409)
+        for path, accept in (("/", HTML), (ITEM, HTML), (ITEM, {"Accept": "application/json"}), ("/feed.atom", {})):
+            plain = local.get(path, headers={**accept, **PLAIN})
+            made = local.get(path, headers={**accept, "Accept-Encoding": accepted})
+            assert made.headers.get("content-encoding") == encoding, path
+            assert made.content == plain.content
+            assert made.headers["vary"] == plain.headers["vary"] == "Accept, Accept-Encoding"
+            strong = plain.headers["etag"]
+            assert made.headers["etag"] == (f"W/{strong}" if encoding else strong)
+            head = local.ask("HEAD", path, headers={**accept, "Accept-Encoding": accepted})
+            assert head.headers["content-length"] == made.headers["content-length"]
+            assert int(made.headers["content-length"]) < len(plain.content) / 2 or encoding is None, path
+
+    def test_it_is_compressed_once_for_each_head(self, local: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked = {**HTML, "Accept-Encoding": "gzip"}
+        packed = local.get(ITEM, headers=asked)
+        monkeypatch.setattr("registry_server.api.reading.gzip.compress", None)
+        assert local.get(ITEM, headers=asked).content == packed.content
+
+    @pytest.mark.parametrize("accepted", ["gzip", "zstd"])
+    def test_the_style_sheet_is_compressed_and_the_picture_is_not(self, local: LocalRegistry, accepted: str) -> None:
+        for path in (page_layout.style_path(), page_layout.icon_path(), page_layout.picture_path()):
+            plain = local.get(path, headers=PLAIN)
+            made = local.get(path, headers={"Accept-Encoding": accepted})
+            assert made.content == plain.content
+            assert made.headers.get("content-encoding") == (None if path.endswith(".png") else accepted)
+            assert made.headers.get("vary") == (None if path.endswith(".png") else "Accept-Encoding")
 
     def test_another_head_is_another_page(self, local: LocalRegistry) -> None:
         before = local.get("/", headers=HTML)
@@ -216,6 +255,7 @@ def test_a_registry_that_is_not_public(tmp_path: Path) -> None:
             assert page.status_code == 200
             assert page.headers["cache-control"] == "private, no-cache"
             assert page.headers["vary"] == "Accept, Authorization, Cookie"
+            assert "content-encoding" not in page.headers  # what it shows is secret, and others choose words on it
             assert local.get(path, headers={**HTML, "If-None-Match": page.headers["etag"]}).status_code == 401
         assert local.get("/", local.token(scopes=["publish"]), headers=HTML).status_code == 403
     finally:
