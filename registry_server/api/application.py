@@ -193,7 +193,7 @@ def create_app(service: Service) -> Application:
         path = scope.get("path", "")
         if path != METRICS and [part for part in path.split("/") if part] == [METRICS[1:]]:
             # The framework would answer `/metrics/` like `/metrics`, and pass a proxy that closes just that one.
-            await send_answer(send, _for_program(hidden_blob(path), path))
+            await send_answer(send, _for_program(service, hidden_blob(path), scope))
             return
         scope[SERVICE_KEY] = service
         await routes(scope, receive, send)
@@ -201,9 +201,9 @@ def create_app(service: Service) -> Application:
     gate = None if service.settings.read == "public" else partial(_gate, service)
     behind: Application = routed
     if service.settings.interoperate:
-        behind = InteropLayer(service, behind, _for_program)
+        behind = InteropLayer(service, behind, partial(_for_program, service))
     if service.settings.upstream:
-        behind = UpstreamLayer(service, behind, _for_program)
+        behind = UpstreamLayer(service, behind, partial(_for_program, service))
     files = Files(service.public, behind, gate)
     return RequestLog(files, service.metrics, service.settings)
 
@@ -239,13 +239,15 @@ async def _gate(service: Service, scope: Any) -> ReadAnswer | None:
         service.refused(error.code)
         status = _STATUS.get(error.code, 422)
         if path.startswith(APM):
-            return _for_program(error, path)
+            return _for_program(service, error, scope)
+        error = service.failure_words.told(error, scope)
         return refusal(error, status, refused_reading(service, error, status, _accepted(scope), _asked(scope)))
     return None
 
 
-def _for_program(error: RyeError, path: str) -> ReadAnswer:
+def _for_program(service: Service, error: RyeError, scope: Any) -> ReadAnswer:
     """An error in the form that programs asking for this path expect."""
+    error, path = service.failure_words.told(error, scope), scope["path"]
     status = _STATUS.get(error.code, 422)
     if path.startswith(APM):
         return refusal(error, status, problem(error, status, path), PROBLEM)
@@ -412,7 +414,7 @@ def _document() -> bytes:
 
 def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """Answer any failure with the error document, or with a page for browsers."""
-    error = _as_rye_error(request, error)
+    error = service_of(request).failure_words.told(_as_rye_error(request, error), request.scope)
     status = _STATUS.get(error.code, 422)
     headers = {"Allow": ", ".join(_allowed(request.scope["path"]))} if status == 405 else {}
     if request.scope["path"].startswith("/-/account"):

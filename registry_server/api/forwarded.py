@@ -52,6 +52,16 @@ def is_secure(scope: Any, setting: str) -> bool:
     return _is_trusted(_peer(scope), setting) and [value.strip().lower() for value in told] == ["https"]
 
 
+def is_from_here(scope: Any, setting: str) -> bool:
+    """Whether the request came from this machine and not through a proxy: whoever sent it has an account on the machine."""
+    if any(name in (b"x-forwarded-for", b"forwarded", b"via") for name, _ in scope["headers"]):
+        return False
+    try:
+        return ipaddress.ip_address(client_address(scope, setting)).is_loopback
+    except ValueError:
+        return False
+
+
 def _peer(scope: Any) -> str:
     client = scope.get("client")
     return str(client[0])[:_ADDRESS_CHARACTERS] if client else ""

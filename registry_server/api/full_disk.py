@@ -11,6 +11,7 @@ import logging
 from typing import Any
 
 from registry_server.api.application import create_app
+from registry_server.api.failure_words import for_strangers
 from registry_server.api.files import Application, Files, Receive, Scope, Send, send_answer
 from registry_server.api.private_reading import is_open
 from registry_server.api.reading import ReadAnswer
@@ -65,7 +66,7 @@ class Door:
             if error.code != "storage-full":
                 raise
             _log.warning("only files are served until there is room: %s", error)
-            self._application = FilesOnly(self._settings, public_objects(self._settings), error)
+            self._application = FilesOnly(self._settings, public_objects(self._settings), for_strangers(error))
 
     async def keep_trying(self) -> None:
         """Open the registry once there is room. Returns when it is open."""

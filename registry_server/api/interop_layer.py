@@ -28,7 +28,7 @@ from rye.errors import RyeError
 _log = logging.getLogger("rye.registry")
 _INTERNAL = RyeError("internal", "The registry failed to answer; its log says why.", "Try again, or tell its operator.")
 
-Failed = Callable[[RyeError, str], ReadAnswer]
+Failed = Callable[[RyeError, Scope], ReadAnswer]
 _AGAIN = "public, max-age=0, must-revalidate"
 
 
@@ -36,7 +36,7 @@ class InteropLayer:
     """Answers other programs and passes other requests on."""
 
     def __init__(self, service: Service, behind: Application, failed: Failed) -> None:
-        """``failed``: returns the answer for an error at a path, in the format that its clients expect."""
+        """``failed``: returns the answer for an error of a request, in the format that its clients expect."""
         self._service = service
         self._behind = behind
         self._failed = failed
@@ -61,13 +61,13 @@ class InteropLayer:
             answer = await self._made(asked, scope, receive, sending)
         except RyeError as error:
             self._service.refused(error.code)
-            answer = self._private(self._failed(error, scope["path"]))
+            answer = self._private(self._failed(error, scope))
         except Exception as error:  # the framework's error handler is not around this layer
             if has_begun:
                 raise  # the status has already been sent
             _log.error("a request failed", exc_info=error)
             self._service.refused("internal")
-            answer = self._private(self._failed(_INTERNAL, scope["path"]))
+            answer = self._private(self._failed(_INTERNAL, scope))
         if answer is not None:
             await send_answer(send, answer if scope["method"] != "HEAD" else replace(answer, body=b""))
 

@@ -7,14 +7,13 @@ number of series is bounded whatever clients request.
 
 from __future__ import annotations
 
-import ipaddress
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
-from registry_server.api.forwarded import client_address
+from registry_server.api.forwarded import is_from_here
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.sequencer import Receipt
 from registry_server.storage.served import served
@@ -54,12 +53,7 @@ def may_read(scope: Any, setting: str, trusted_proxies: str) -> bool:
     """Whether a request may see ``/metrics``: ``loopback`` means only from this machine and not through a proxy."""
     if setting != "loopback":
         return setting == "public"
-    if any(name in (b"x-forwarded-for", b"forwarded", b"via") for name, _ in scope["headers"]):
-        return False
-    try:
-        return ipaddress.ip_address(client_address(scope, trusted_proxies)).is_loopback
-    except ValueError:
-        return False
+    return is_from_here(scope, trusted_proxies)
 
 
 class Metrics:

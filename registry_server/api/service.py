@@ -38,6 +38,7 @@ from registry_server.api.delivering import Deliverer
 from registry_server.api.examination import Examination, by_hash
 from registry_server.api.examiners import Examiners
 from registry_server.api.exchange import Exchange, IssuerCalls, Issuers
+from registry_server.api.failure_words import FailureWords
 from registry_server.api.forwarded import networks
 from registry_server.api.metrics import Metrics
 from registry_server.api.proving import Proving
@@ -156,6 +157,7 @@ class Service:
         self.pages = PageCache(
             settings, self.engine, self.public, lambda: self.address, self._is_publishing, analyses=analyses
         )
+        self.failure_words = FailureWords(settings.trusted_proxies)
         self.compressed = Compressed(PAGES.compressed_bytes)  # pages
         self.interop_pool = InteropPool(self.public, settings, lambda: self.address)
         inside = guarded_http.listed_networks(settings.webhook_networks)

@@ -28,14 +28,14 @@ _HELD = re.compile(r"held/([0-9a-f]{64})")
 _OWN = frozenset({"not-found", "busy", "release-held", "taken-down", "namespace-conflict"})
 """Codes that this registry raises itself; any other is about the other registry."""
 
-Failed = Callable[[RyeError, str], ReadAnswer]
+Failed = Callable[[RyeError, Scope], ReadAnswer]
 
 
 class UpstreamLayer:
     """Answers for other registries and passes other requests on."""
 
     def __init__(self, service: Service, behind: Application, failed: Failed) -> None:
-        """``failed``: returns the answer for an error at a path."""
+        """``failed``: returns the answer for an error of a request."""
         self._service = service
         self._behind = behind
         self._failed = failed
@@ -53,7 +53,7 @@ class UpstreamLayer:
         except RyeError as error:
             told = _told(error)
             self._service.refused(told.code)
-            made = self._failed(told, path)
+            made = self._failed(told, scope)
         if self._service.settings.read != "public":
             made = kept_private(made)
         await send_answer(send, made if scope["method"] == "GET" else replace(made, body=b""))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from registry_server.accounts.rate_limits import RateLimit
+from registry_server.api.failure_words import FailureWords
+from rye.errors import RyeError
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.publisher import error_code
 from tests.server.test_account_pages import link, proof, sign_in
@@ -62,3 +65,60 @@ def test_a_nul_character_in_a_form_or_in_the_api_s_path_is_one_too(
             assert local.post(path, headers=browser, data=sent).status_code == 400, (path, field)
     answer = local.get("/api/v1/stages/%00", local.token())
     assert (answer.status_code, error_code(answer)) == (400, "bad-request")
+
+
+STRANGER = {"X-Forwarded-For": "203.0.113.9"}
+
+
+@pytest.mark.parametrize("mode", ["public", "members"])
+def test_strangers_do_not_read_what_a_database_says_of_itself(
+    mode: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """PostgreSQL's message names its host, database and user; a bucket's the key that it refused."""
+    with LocalRegistry(tmp_path / "data", f'read = "{mode}"\n') as broken:
+        token, own = f"rye_{'0' * 16}_{'A' * 43}", "unable to open database file"
+        paths = (
+            f"/-/account/link/{'A' * 43}",
+            "/api/v1/whoami",
+            "/-/items",
+            "/osv/all.zip",
+            "/apm/v1/packages/a/b/versions",
+        )
+        (broken.data / "registry.db").rename(broken.data / "gone.db")
+        with caplog.at_level(logging.WARNING, "rye.registry"):
+            for path in paths:
+                for accept in ("application/json", "text/html"):
+                    answer = broken.get(path, token, headers={**STRANGER, "Accept": accept})
+                    assert answer.status_code == 503, path
+                    assert "The database failed." in answer.text, path
+                    assert own not in answer.text, path
+                assert own in broken.get(path, token, headers={"Accept": "application/json"}).text, path
+        assert len([record for record in caplog.records if own in record.getMessage()]) == 1
+        (broken.data / "gone.db").rename(broken.data / "registry.db")
+
+
+def test_a_bucket_s_words_are_the_operator_s_and_the_code_is_everybody_s() -> None:
+    refused = RyeError(
+        "store-credentials", "The bucket refused the registry's credentials: <Error>AKIA0</Error>", "Ask."
+    )
+    words = FailureWords("")
+    scope = {"client": ("192.0.2.1", 1), "headers": []}
+    told = words.told(refused, scope)
+    assert (told.code, told.message) == ("store-credentials", "The bucket refused the registry's credentials.")
+    assert words.told(refused, {"client": ("127.0.0.1", 1), "headers": []}) is refused
+    other = RyeError("not-found", "There is nothing at /a: b.", None)
+    assert words.told(other, scope) is other
+
+
+def test_a_private_registry_s_warnings_are_for_its_members(tmp_path: Path) -> None:
+    """They name other registries, and the namespaces that are served of them."""
+    with LocalRegistry(tmp_path / "data", 'read = "members"\n') as club:
+        club.service.readiness._others = lambda: ["The upstream http://10.0.0.5 is refused."]
+        warnings = ["The upstream http://10.0.0.5 is refused."]
+        token = club.token(scopes=["read"])
+        assert club.get("/readyz").json()["warnings"] == warnings
+        assert club.get("/readyz", token, headers=STRANGER).json()["warnings"] == warnings
+        for headers in (STRANGER, {**STRANGER, "Authorization": f"Bearer {club.token(scopes=['publish'])}"}):
+            answer = club.get("/readyz", headers=headers)
+            assert (answer.status_code, answer.json()["status"]) == (200, "ok")
+            assert "10.0.0.5" not in answer.text
