@@ -207,6 +207,14 @@ def session_member(connection: sa.Connection, secret: str, now: str) -> AccountM
     return member if member.disabled is None else None
 
 
+def hold_session(connection: sa.Connection, secret: str, now: str) -> AccountMember | None:
+    """Like :func:`session_member`. The account cannot be disabled before this transaction ends; on SQLite, every writing
+    transaction has this effect."""
+    holder = sa.select(sessions.c.account).where(sessions.c.sha256 == digest(secret)).scalar_subquery()
+    connection.execute(sa.select(accounts.c.id).where(accounts.c.id == holder).with_for_update(key_share=True))
+    return session_member(connection, secret, now)
+
+
 def close_session(connection: sa.Connection, secret: str) -> None:
     """Delete a session; an unknown one is ignored."""
     connection.execute(sessions.delete().where(sessions.c.sha256 == digest(secret)))

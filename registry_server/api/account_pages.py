@@ -32,6 +32,7 @@ from registry_server.api.sessions import (
     attempt_cookie,
     attempt_of,
     changing,
+    changing_as,
     count_try,
     form_of,
     one,
@@ -179,7 +180,7 @@ async def _make_token(request: AnyRequest) -> Response[bytes]:
         record(connection, request, "token.create", member, detail)
         return secret
 
-    return await _tokens_of(request, member, await changing(service_of(request), make))
+    return await _tokens_of(request, member, await changing_as(request, make))
 
 
 @route("/-/account/tokens/{token:str}/revoke", http_method=_READ)
@@ -206,7 +207,7 @@ async def _revoke_token(request: AnyRequest, token: FromPath[str]) -> Response[b
         if not before:
             record(connection, request, "token.revoke", member, {"token": token[:16]})
 
-    await changing(service_of(request), revoke)
+    await changing_as(request, revoke)
     return redirect(f"{HOME}/tokens")
 
 
@@ -269,7 +270,7 @@ async def _decide_device(request: AnyRequest) -> Response[bytes]:
             record(connection, request, "device.approve" if approve else "device.deny", member, {"code": code})
         return done
 
-    done = await changing(service_of(request), decide)
+    done = await changing_as(request, decide)
     decided = ("approved" if approve else "denied") if done else "gone"
     head = signed(request, member, f"{HOME}/device")
     return answer(request, pages.device_page(DeviceView(head, code, None, "90 days", decided)))

@@ -63,7 +63,7 @@ from registry_server.api.requests import (
     SAFE_HEADERS,
     SERVICE_KEY,
     account_of,
-    body_of,
+    body_and_account,
     decode_request,
     json_answer,
     number_of,
@@ -291,7 +291,7 @@ async def _blobs(request: Request[Any, Any, State], sha256: FromPath[str]) -> Re
     if _SHA256.fullmatch(sha256) is None:
         raise RyeError("bad-request", "A blob's name is its SHA-256: 64 lower-case hex digits.", None)
     with service.quotas.request(account.owner):
-        content = await body_of(request, service.settings.blob_bytes)
+        content, account = await body_and_account(request, account, service.settings.blob_bytes)
         with service.writing(account):
             is_new = await to_the_end(asyncio.to_thread(service.keep_upload, account, sha256, content))
     body = wire.encode_json(wire.BlobAnswer(sha256, len(content), not is_new))
@@ -311,7 +311,7 @@ async def _statements(request: Request[Any, Any, State]) -> Response[bytes]:
     service = service_of(request)
     account = await account_of(request)
     with service.quotas.request(account.owner):
-        body = await body_of(request, service.settings.request_bytes)
+        body, account = await body_and_account(request, account, service.settings.request_bytes)
         with service.writing(account):
             wanted = decode_request(body, wire.StatementsRequest)
             if wanted.blobs:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from urllib.parse import parse_qs
 
 from registry_server.api.files import Receive, Scope, Send
@@ -52,12 +52,16 @@ class GitReading:
             body = git_answers.advertise_version_0(snapshot.commit)
         return self._answer(200, git_answers.ADVERTISED, body)
 
-    async def pack(self, scope: Scope, receive: Receive, send: Send, wanted: GitPack, may_read: MayRead) -> None:
-        """Answer a POST to ``git-upload-pack``. Raises RyeError before anything is sent."""
+    async def pack(
+        self, scope: Scope, receive: Receive, send: Send, wanted: GitPack, reader: Callable[[], Awaitable[MayRead]]
+    ) -> None:
+        """Answer a POST to ``git-upload-pack``. ``reader``: looks up what the client may read, once the whole request is here.
+        Raises RyeError before anything is sent."""
         headers = dict(scope["headers"])
         if headers.get(b"content-type", b"") != git_answers.ASKED.encode():
             raise RyeError("bad-request", f"The Content-Type of the request is not {git_answers.ASKED}.", None)
         body = await self._body(headers, receive)
+        may_read = await reader()
         try:
             lines = read_lines(body)
             asked = read_version_2(lines) if _version(scope) == 2 else read_version_0(lines)

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from registry_server.accounts.tokens import Account
@@ -79,7 +80,7 @@ class InteropLayer:
         method = scope["method"]
         if isinstance(asked, GitPack):
             _require(method == "POST", method)
-            await self._git.pack(scope, receive, send, asked, may_read)
+            await self._git.pack(scope, receive, send, asked, partial(self._reader, scope, is_again=True))
             return None
         _require(method in ("GET", "HEAD"), method)
         if isinstance(asked, GitRefs):
@@ -89,12 +90,12 @@ class InteropLayer:
             raise hidden_blob(scope["path"])
         return self._private(self._answer(scope, document))
 
-    async def _reader(self, scope: Scope) -> MayRead:
-        """Return the check of what the client may read. Raises RyeError."""
+    async def _reader(self, scope: Scope, *, is_again: bool = False) -> MayRead:
+        """Return the check of what the client may read. ``is_again``: look the reader up although the gate did."""
         settings = self._service.settings
         if settings.read == "public":
             return lambda _namespace: True
-        account: Account | None = scope.get(ACCOUNT_KEY)
+        account: Account | None = scope.get(ACCOUNT_KEY) if not is_again else None
         if account is None:  # a path that is open for another reason, e.g. below /api/
             account = require_reader(await reader_of(self._service, scope))
         reader = account

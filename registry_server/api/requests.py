@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar, cast
@@ -25,6 +26,8 @@ SAFE_HEADERS = {
     "Cross-Origin-Resource-Policy": "cross-origin",
 }
 _JSON = "application/json"
+_AT_ONCE_SECONDS = 0.1
+"""A body that took longer to arrive makes its sender be looked up again."""
 _T = TypeVar("_T")
 
 
@@ -72,6 +75,16 @@ async def body_of(request: Request[Any, Any, State], most: int) -> bytes:
     """Read the request's body, at most ``most`` bytes, within ``request_seconds``. Raises RyeError."""
     seconds = service_of(request).settings.request_seconds
     return await read_body(request.receive, header_of(request, b"content-length"), most, seconds)
+
+
+async def body_and_account(request: Request[Any, Any, State], account: Account, most: int) -> tuple[bytes, Account]:
+    """Read the body like :func:`body_of`. Return it and the account as it is then: while a body arrives slowly, the token may be
+    revoked, and roles may be taken. Raises RyeError ``unauthorized`` as well."""
+    began = time.monotonic()
+    body = await body_of(request, most)
+    if time.monotonic() - began > _AT_ONCE_SECONDS:
+        account = await account_of(request)
+    return body, account
 
 
 async def read_body(receive: Callable[[], Awaitable[Any]], declared: str, most: int, seconds: float) -> bytes:

@@ -16,7 +16,7 @@ from registry_server.accounts.members import AccountMember
 from registry_server.accounts.roles import Given, Owning
 from registry_server.api.account_pages import answer, redirect, sign_in_first, signed
 from registry_server.api.requests import service_of
-from registry_server.api.sessions import AnyRequest, Form, changing, form_of, one, reading, record, signed_in
+from registry_server.api.sessions import AnyRequest, Form, changing_as, form_of, one, reading, record, signed_in
 from registry_server.pages.account import HOME, HolderRow, holder_row, roles_page
 from registry_server.pages.confirming import lowering_page, lowers, taking_page
 from rye.errors import RyeError
@@ -59,7 +59,7 @@ async def _give(request: AnyRequest, namespace: FromPath[str]) -> Response[bytes
             record(connection, request, "role.add", member, detail, f"namespace:{namespace}")
         return None
 
-    holder = await changing(service_of(request), give)
+    holder = await changing_as(request, give)
     if holder is not None:
         head = signed(request, member, f"{HOME}/namespaces/{namespace}")
         return answer(request, lowering_page(head, namespace, holder, role))
@@ -99,7 +99,7 @@ async def _take(request: AnyRequest, namespace: FromPath[str]) -> Response[bytes
             record(connection, request, "role.remove", member, {"who": holder.label}, f"namespace:{namespace}")
         return dict(roles.of_account(connection, member.id)).get(namespace) == "owner"
 
-    still = await changing(service_of(request), take)
+    still = await changing_as(request, take)
     return redirect(f"{HOME}/namespaces/{namespace}" if still else HOME)
 
 

@@ -100,12 +100,18 @@ async def form_of(request: AnyRequest) -> tuple[AccountMember, Form]:
     refuse_other_sites(request)
     member = await signed_in(request)
     if member is None:
-        raise RyeError("sign-in-needed", "You are no longer signed in.", "Sign in, then send the form again.")
+        raise _signed_out()
     service_of(request).form_rate.take(f"account {member.id}")
     form = fields_of(await body_of(request, FORM_BYTES))
+    if await signed_in(request) is None:  # the body may have arrived slowly
+        raise _signed_out()
     if not members.is_form_proof(session_of(request), one(form, "proof")):
         raise RyeError("form-foreign", "The form does not belong to your session.", "Open the page again.")
     return member, form
+
+
+def _signed_out() -> RyeError:
+    return RyeError("sign-in-needed", "You are no longer signed in.", "Sign in, then send the form again.")
 
 
 def refuse_other_sites(request: AnyRequest) -> None:
@@ -191,3 +197,16 @@ async def changing(service: Service, change: Callable[[sa.Connection], _T]) -> _
             return change(connection)
 
     return await asyncio.to_thread(run)
+
+
+async def changing_as(request: AnyRequest, change: Callable[[sa.Connection], _T]) -> _T:
+    """The same for the member who is signed in: what takes the session away comes before the change, and then it is refused, or
+    after it. Raises RyeError ``sign-in-needed``."""
+    secret = session_of(request)
+
+    def run(connection: sa.Connection) -> _T:
+        if members.hold_session(connection, secret, now_text()) is None:
+            raise _signed_out()
+        return change(connection)
+
+    return await changing(service_of(request), run)

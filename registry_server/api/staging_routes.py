@@ -19,7 +19,7 @@ from registry_server.api.operations import SHA256, Parameter, described
 from registry_server.api.requests import (
     SAFE_HEADERS,
     account_of,
-    body_of,
+    body_and_account,
     decode_request,
     json_answer,
     service_of,
@@ -62,7 +62,7 @@ async def _add(request: Request[Any, Any, State]) -> Response[bytes]:
     service, account = service_of(request), await account_of(request)
     require_scope(account, "stage", "publish")
     with service.quotas.request(account.owner):
-        body = await body_of(request, service.settings.request_bytes)
+        body, account = await body_and_account(request, account, service.settings.request_bytes)
         wanted = decode_request(body, wire.StageRequest)
         check_count(service.settings, len(wanted.drafts))
         with service.writing(account):
@@ -116,7 +116,7 @@ async def _approve(request: Request[Any, Any, State], stage: FromPath[str]) -> R
     service, account = service_of(request), await account_of(request)
     require_scope(account, "publish")
     with service.quotas.request(account.owner):
-        body = await body_of(request, service.settings.request_bytes)
+        body, account = await body_and_account(request, account, service.settings.request_bytes)
         wanted = decode_request(body, wire.ApprovalRequest)
         address = client_address(request.scope, service.settings.trusted_proxies)
         with service.writing(account):
@@ -144,7 +144,7 @@ async def _approve(request: Request[Any, Any, State], stage: FromPath[str]) -> R
 async def _reject(request: Request[Any, Any, State], stage: FromPath[str]) -> Response[bytes]:
     service, account = service_of(request), await _seer(request)
     with service.quotas.request(account.owner):
-        body = await body_of(request, service.settings.request_bytes)
+        body, account = await body_and_account(request, account, service.settings.request_bytes)
         wanted = decode_request(body, wire.RejectionRequest)
         address = client_address(request.scope, service.settings.trusted_proxies)
         row = await asyncio.to_thread(service.staging.reject, account, stage, wanted.reason, address)

@@ -109,6 +109,23 @@ def test_two_accounts_of_one_name_are_no_failure_of_the_database(local: LocalReg
         local.member("twin")
 
 
+def test_what_a_person_sends_while_their_account_is_disabled_is_refused(local: LocalRegistry) -> None:
+    """The form was checked before the account was disabled, and changed the role after it."""
+    fired, friend = SignedIn(local, "fired"), local.member("friend")
+    with database.change(local.service.engine) as connection:
+        roles.give(connection, "acme", "owner", account=fired.id)
+    form = {"proof": fired.proof, "account": friend, "role": "owner"}
+    with ThreadPoolExecutor(1) as other:
+        with database.change(local.service.engine) as disabling:
+            members.disable(disabling, fired.id, now_text())
+            path = "/-/account/namespaces/acme/give"
+            answer = other.submit(local.post, path, headers=fired.headers, data=form)
+            assert _waits(local)
+        assert answer.result(30).status_code == 401
+    with database.reader(local.service.engine) as connection:
+        assert roles.of_account(connection, friend) == ()
+
+
 def _waits(local: LocalRegistry) -> bool:
     """Whether a transaction waits for another one, within a moment."""
     waiting = sa.text("SELECT count(*) FROM pg_locks WHERE NOT granted")
