@@ -229,9 +229,10 @@ def _restore_rows(connection: sa.Connection, source: Backup) -> None:
 
 
 def _take_away(connection: sa.Connection, source: Backup, *, is_newer: bool) -> None:
-    """Revoke tokens and disable accounts that the backup knows to be, and remove roles that a newer backup lacks.
+    """Revoke tokens and disable accounts that the backup knows to be, and remove roles, publishers and webhooks that a newer
+    backup lacks, or has bound to somebody since.
 
-    ``is_newer``: the backup's audit events continue the database's, so its roles are the later ones.
+    ``is_newer``: the backup's audit events continue the database's, so its rows are the later ones.
     """
     for table, column in ((schema.tokens, schema.tokens.c.revoked), (schema.accounts, schema.accounts.c.disabled)):
         for row in source.rows(table.name):
@@ -239,9 +240,18 @@ def _take_away(connection: sa.Connection, source: Backup, *, is_newer: bool) -> 
                 is_here = sa.and_(table.c.id == row["id"], column.is_(None))
                 connection.execute(table.update().where(is_here).values({column.name: row[column.name]}))
     if is_newer:
-        connection.execute(schema.namespace_roles.delete())
-        connection.execute(schema.team_members.delete())
-        connection.execute(schema.team_groups.delete())
+        for table in _GIVEN:
+            connection.execute(table.delete())
+
+
+_GIVEN = (
+    schema.namespace_roles,
+    schema.team_members,
+    schema.team_groups,
+    schema.trusted_publishers,
+    schema.webhooks,
+)
+"""Tables whose rows let somebody do or learn something, and are deleted to take it away."""
 
 
 def _continues_events(connection: sa.Connection, source: Backup) -> bool:

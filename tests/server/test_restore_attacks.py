@@ -260,6 +260,8 @@ def test_an_older_database_does_not_bring_back_what_the_backup_knows_to_be_taken
     words = ("--data", str(data))
     run("account", "create", "bob", *words)
     run("team", "add", "web", "bob", *words)
+    for workflow in ("gone.yml", "kept.yml"):
+        run("publisher", "add", "acme", "--repository", "acme/site", "--workflow", workflow, *words)
     run("backup", str(older), *words)
     listed = json.loads(run("token", "list", *words, "--json").stdout)["tokens"]
     made = next(one for one in listed if one["name"] == "ci")
@@ -267,6 +269,13 @@ def test_an_older_database_does_not_bring_back_what_the_backup_knows_to_be_taken
     run("team", "remove", "web", "bob", *words)
     run("token", "revoke", made["token"], *words)
     run("account", "disable", "bob", *words)
+    trusted = json.loads(run("publisher", "list", *words, "--json").stdout)["publishers"]
+    run("publisher", "remove", next(one["id"] for one in trusted if one["workflow"] == "gone.yml"), *words)
+    (hook,) = json.loads(run("webhook", "list", *words, "--json").stdout)["webhooks"]
+    run("webhook", "remove", hook["id"], *words)
+    with closing(sqlite3.connect(data / "registry.db")) as connection:
+        connection.execute("UPDATE trusted_publishers SET owner = '4711'")  # its first token binds it
+        connection.commit()
     run("backup", str(newer), *words)
     fresh = tmp_path / "fresh"
     assert restore(fresh, str(older))["problems"] == []
@@ -278,6 +287,9 @@ def test_an_older_database_does_not_bring_back_what_the_backup_knows_to_be_taken
         assert connection.execute("SELECT name FROM accounts WHERE disabled IS NOT NULL").fetchall() == [("bob",)]
         assert connection.execute("SELECT role FROM namespace_roles").fetchall() == [("reader",)]
         assert connection.execute("SELECT * FROM team_members").fetchall() == []
+        bound = connection.execute("SELECT workflow, owner FROM trusted_publishers").fetchall()
+        assert bound == [("kept.yml", "4711")]
+        assert connection.execute("SELECT * FROM webhooks").fetchall() == []
 
 
 def test_the_untouched_backup_is_restored_with_its_rows(backup: Path, tmp_path: Path) -> None:
