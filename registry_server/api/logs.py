@@ -1,8 +1,9 @@
 """The server's log: one JSON object a line, or plain text, on standard error.
 
 A line has ``time`` (RFC 3339, UTC), ``level``, ``logger``, ``message``, ``request`` (the ID of the request that it is
-about), the facts of a request's own line, and ``error`` with a traceback where the program failed. Control characters
-are escaped in both forms, so nothing in a request can start a new line.
+about), the facts of a request's own line, and ``error`` with a traceback where the program failed. Control characters, and
+those that people do not see or that reorder what they see, are escaped in both forms, so nothing in a request can start a new
+line or look like another one.
 """
 
 from __future__ import annotations
@@ -21,6 +22,14 @@ _CONTROLS = {number: f"\\x{number:02x}" for number in (*range(32), *range(127, 1
     0x2028: "\\u2028",
     0x2029: "\\u2029",
 }
+
+
+def _plain(text: str) -> str:
+    """Return a text that a terminal shows as it is: what is not printable, such as marks of direction, is escaped."""
+    text = text.translate(_CONTROLS)
+    if text.isascii():
+        return text
+    return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in text)
 
 
 class JsonLines(logging.Formatter):
@@ -55,7 +64,7 @@ class TextLines(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Return the line without its traceback, with control characters escaped."""
         identifier = request_id.get()
-        text = super().formatMessage(record).translate(_CONTROLS)
+        text = _plain(super().formatMessage(record))
         return f"{text} [{identifier}]" if identifier else text
 
 

@@ -192,8 +192,8 @@ class TestLogs:
         logging.getLogger("rye.registry").warning("bad: %s", 'x\n{"level":"info"}\u2028\x1b[2J')
         assert len(lines.getvalue().splitlines()) == 1
         assert json.loads(lines.getvalue())["message"].startswith("bad: x\n")
-        record = logging.LogRecord("rye", logging.WARNING, "", 0, "a\nb\x1b\u2028c", (), None)
-        assert logs.TextLines().format(record).endswith("a\\x0ab\\x1b\\u2028c")
+        record = logging.LogRecord("rye", logging.WARNING, "", 0, "a\nb\x1b\u2028c\u202ed\u200b\ud800é", (), None)
+        assert logs.TextLines().format(record).endswith("a\\x0ab\\x1b\\u2028c\\u202ed\\u200b\\ud800é")
 
     def test_a_failure_is_logged_with_its_traceback_and_told_without(
         self, local: LocalRegistry, lines: io.StringIO, monkeypatch: pytest.MonkeyPatch
