@@ -22,6 +22,7 @@ from msgspec import Struct
 from rye.consent.ask import Ask
 from rye.consent.memory import MARK
 from rye.consent.sorts import SORTS, approvals, beyond_patterns, of_the_lock, sort_of
+from rye.describing.words import mention_words
 from rye.errors import RyeError
 from rye.text.facts.fact import RULES_VERSION
 from rye.text.lazy import lazy_module
@@ -50,14 +51,14 @@ def late_alarms(row: Row, mentions: Iterable[Mention] | None) -> list[Mention]:
     return _open(row, mentions) if by_other_rules(row) else []
 
 
-def late_facts(rows: Iterable[Row], signed: Mapping[Identity, SignedRelease]) -> list[tuple[Row, list[str]]]:
-    """The late alarms of each row that has any, as words. ``signed``: the releases, as far as known."""
+def late_facts(rows: Iterable[Row], signed: Mapping[Identity, SignedRelease]) -> list[tuple[Row, list[Mention]]]:
+    """The late alarms of each row that has any. ``signed``: the releases, as far as known."""
     late = []
     for row in rows:
         release = signed.get(row.identity)
-        words = [mention.word for mention in late_alarms(row, release.mentions if release is not None else None)]
-        if words:
-            late.append((row, words))
+        mentions = late_alarms(row, release.mentions if release is not None else None)
+        if mentions:
+            late.append((row, mentions))
     return late
 
 
@@ -87,9 +88,9 @@ def byte_approvals(rows: Iterable[Row]) -> frozenset[Ask]:
     return frozenset(ask(row) for row in rows for ask in (byte_approval, installed_state))
 
 
-def late_notice(late: Sequence[tuple[Row, list[str]]]) -> tuple[str, str]:
+def late_notice(late: Sequence[tuple[Row, list[Mention]]]) -> tuple[str, str]:
     """The warning about late alarms (at least one), and the command that approves them."""
-    listed = "; ".join(f"{row.identity} mentions {words[0]}" for row, words in late[:_LISTED])
+    listed = "; ".join(f"{row.identity} {mention_words(mentions[0])}" for row, mentions in late[:_LISTED])
     more = f"; and {len(late) - _LISTED} more" if len(late) > _LISTED else ""
     named = " ".join(f"--approve {row.identity}@{row.version}" for row, _ in late)
     return (
@@ -216,10 +217,10 @@ class Agreement(Struct, frozen=True):
         ``signed``: the rows' releases, as far as known.
         """
         asks: set[Ask] = set()
-        for row, words in () if self.trusts_lock else late_facts(rows, signed):
+        for row, mentions in () if self.trusts_lock else late_facts(rows, signed):
             text = byte_approval(row)
             if not self.covers(text):
-                asks.update(self.missing([text, *(Ask(text.item, "fact", word) for word in words)]))
+                asks.update(self.missing([text, *(Ask(text.item, "fact", mention.word) for mention in mentions)]))
         return tuple(sorted(asks))
 
     def of_item(self, row: Row, release: SignedRelease) -> ItemAgreement:

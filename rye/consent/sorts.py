@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from rye.consent.ask import Ask, Key, hook_text, run_text, tool_texts
-from rye.describing.words import RUN_NAMES
+from rye.describing.words import RUN_NAMES, mention_words
 from rye.items.agent_tools import from_words, widened
 from rye.items.consented import Run
 
@@ -178,8 +178,7 @@ def _run_name(run: Run) -> str:
 
 
 def _why_facts(asks: Sequence[Ask], update: bool) -> str:
-    named = [f"{m.fact}: {m.value} ({m.path}:{m.line})" for m in (ask.subject for ask in asks)]
-    return f"mentions {some(named)}"
+    return some([f"{mention_words(m)} ({m.path}:{m.line})" for m in (ask.subject for ask in asks)])
 
 
 def _why_signer(asks: Sequence[Ask], update: bool) -> str:

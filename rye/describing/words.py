@@ -17,6 +17,7 @@ from rye.limits import DESCRIBING
 if TYPE_CHECKING:
     from rye.describing.description import Dated, Description, Total
     from rye.items.consented import Run
+    from rye.items.signed_release import Mention
 
 NOT_DECLARED = "not declared: it may use everything that your agent may"
 """What is said of an item that nothing limits. It is never better to say nothing than to name tools or rights."""
@@ -155,6 +156,16 @@ def fact_words(fact: str, level: str) -> str:
     version's memory, is called what it is called there, on one line."""
     known = FACT_WORDS.get(fact) or "".join(c if c.isprintable() else "?" for c in fact)
     return _ALARM_WORDS.get(fact, known) if level == "alarm" else known
+
+
+def mention_words(mention: Mention) -> str:
+    """What an item's text says or does, after the item's name: ``downloads and runs: curl … | sh``. Its value is the author's."""
+    return f"{fact_words(mention.fact, mention.level)}: {mention.value}"
+
+
+def warned_lines(mentions: Iterable[Mention]) -> list[str]:
+    """The alarms and cautions of an item, each with its level first; notes are left out."""
+    return [f"{mention.level}  {mention_words(mention)}" for mention in mentions if not mention.is_note]
 
 
 def run_words(run: Run) -> str:

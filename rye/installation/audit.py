@@ -52,6 +52,7 @@ from msgspec.structs import replace
 
 from rye.consent.agreement import late_alarms, refused_alarms
 from rye.consent.sorts import SORTS
+from rye.describing.words import mention_words
 from rye.errors import RyeError
 from rye.installation import completeness, shadows
 from rye.installation.outside_range import overruled
@@ -359,7 +360,7 @@ def audit_runs(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRele
                     )
         mentioned = (words.mentions or ()) if words is not None else ()
         for mention in refused_alarms(item, mentioned):
-            message = f"{name} mentions {mention.fact}, which no one approved: {mention.value}."
+            message = f"{name} {mention_words(mention)}. No one approved that."
             findings.append(
                 Finding(
                     rule="unapproved-fact",
@@ -371,7 +372,7 @@ def audit_runs(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRele
                 )
             )
         for mention in late_alarms(item, mentioned):
-            message = f"{name} mentions {mention.fact}, which the rules did not detect when it was approved:  {mention.value}."
+            message = f"{name} {mention_words(mention)}. The rules did not find that when it was approved."
             approve = f"`rye install --approve {item.identity}@{item.version}` approves it."
             findings.append(
                 Finding(

@@ -577,6 +577,8 @@ class TestKinds:
         )
         acme.ok("sign", ".ai/bundles/starter.bundle.toml")
         acme.publish(".ai/bundles/starter.bundle.toml")
+        told = user.ok("info", "bundle:acme/starter").stdout
+        assert "no alarms, no cautions of its own; `rye add bundle:acme/starter --dry-run` shows what it brings" in told
         user.ok("add", "bundle:acme/starter", "--yes")
         assert versions(user)["directive:acme/member/one"] == "1.0.0"
         assert user.path(".ai/packages/acme/bundles/starter.bundle.toml").exists()

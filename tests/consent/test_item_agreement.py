@@ -224,7 +224,7 @@ def test_rows_of_these_rules_and_rows_without_alarms_ask_nothing_here(home: Home
     )
     assert late_facts([CURRENT], signed) == []
     said = late_notice(late_facts([OTHER], signed))
-    assert said[0].endswith(f": {NAME} mentions command rm -rf")
+    assert said[0].endswith(f": {NAME} names the command: rm -rf")
     assert f"rye install --approve {NAME}@1.0.0" in said[1]
 
 

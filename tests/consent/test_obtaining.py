@@ -271,7 +271,7 @@ def reason(**fields: Any) -> str:
             "adds or changes hooks of the agent program (run.py) and adds or changes needs beyond the sandbox (network a:443)",
             "has hooks of the agent program (run.py) and has needs beyond the sandbox (network a:443)",
         ),
-        ({"new_mentions": (NOTE,)}, "mentions command: make (a.md:3)", "mentions command: make (a.md:3)"),
+        ({"new_mentions": (NOTE,)}, "names the command: make (a.md:3)", "names the command: make (a.md:3)"),
         (
             {"signer_unknown": True},
             "is the first item from a signer that you never agreed to",

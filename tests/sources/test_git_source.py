@@ -62,6 +62,31 @@ def test_one_item_is_added_locked_and_installed(server: GitServer, person: Perso
     assert person.ok("render", "team/pdf").stdout.startswith("# pdf")
 
 
+def test_info_of_another_version_than_the_installed_one_is_an_error(server: GitServer, person: Person) -> None:
+    commit = team(server).git("rev-parse", "v1.4.0^{commit}")
+    add(person, server, "pdf")
+    for wanted in (f"0.0.0+g{commit[:8]}", commit[:8], "*"):
+        assert person.ok("info", f"team/pdf@{wanted}", "--json").json["id"] == "team/pdf"
+    error = person.fails("info", "team/pdf@9", code="no-such-version")
+    assert "0.0.0+g" in error["message"]
+
+
+def test_an_address_after_install_is_told_to_be_added(server: GitServer, person: Person) -> None:
+    team(server)
+    person.write("rye.toml", '[project]\nname = "app"\n')
+    address = f"git+{server.url('prompts')}#v1.4.0:items"
+    error = person.fails("install", address, code="bad-argument item", exit_code=2)
+    words = shlex.split(error["hint"].split("`")[1])
+    assert words[1:] == ["add", address]
+    assert "pdf" in person.ok(*words[1:]).stdout
+
+
+def test_a_folder_that_a_commit_has_not_is_sought_where_it_was_written(server: GitServer, person: Person) -> None:
+    team(server)
+    error = person.fails("add", f"git+{server.url('prompts')}#v1.4.0:nowhere", code="no-such-folder")
+    assert "the address" in error["hint"]
+
+
 def test_items_are_listed_where_none_is_named(server: GitServer, person: Person) -> None:
     team(server)
     before = person.path("rye.toml").read_bytes()
@@ -112,7 +137,7 @@ def test_an_alarm_leaves_out_its_item_and_what_needs_it_and_installs_the_rest(
     assert "prompts/b" not in person.path("rye.toml").read_text()
     version = locked(person).items[0].version
     assert "2 items left out, for you to read first" in done.stderr
-    assert re.search(rf"skill:prompts/b@{re.escape(version)} mentions pipe-to-shell: curl .*SKILL.md:8", done.stderr)
+    assert re.search(rf"skill:prompts/b@{re.escape(version)} downloads and runs: curl .*SKILL.md:8", done.stderr)
     assert f"skill:prompts/c@{version} needs skill:prompts/b" in done.stderr
     again = person.run(*words, "--yes", "--json")
     assert (again.code, [row["id"] for row in again.json["set_aside"]["items"]]) == (1, ["prompts/b", "prompts/c"])

@@ -88,7 +88,7 @@ def _show_source(session: Session, found: SourceInfo) -> None:
         "capabilities": _rights_lines(row.capabilities),
         "agent_tools": _tools_lines(row.tools),
         "runs": [run_line(run) for run in signed.runs],
-        "facts": [f"{m.level}  {m.fact}  {m.value}" for m in signed.mentions or () if not m.is_note],
+        "facts": words.warned_lines(signed.mentions or ()),
     }
     _show(session, flat, ("signer",) if row.is_unsigned else (), said)
 
@@ -166,7 +166,6 @@ def info(session: Session, item: str, web: bool, check_owner: bool) -> None:
         return
     versions = [_version_line(each) for each in document["versions"]]
     runs = [run_line(run) for run in found.content.runs] if found.content else []
-    facts = [f"{f['level']}  {f['fact']}  {f['value']}" for f in document["facts"] or () if f["level"] != "note"]
     flat = {
         **_for_people(document, said),
         "owner": owner_lines(found.owners, session.now(), found.checks),
@@ -174,7 +173,7 @@ def info(session: Session, item: str, web: bool, check_owner: bool) -> None:
         "capabilities": _rights_lines(release.capabilities),
         "agent_tools": _tools_lines(found.content.agent_tools) if found.content else [],
         "runs": runs,
-        "facts": facts,
+        "facts": words.warned_lines(found.content.mentions) if found.content else [],
         "revoked": "yes" if record.revoked else None,
     }
     _show(session, flat, _BAD, said)
@@ -191,7 +190,10 @@ def _for_people(document: Mapping[str, Any], said: Sequence[words.Said]) -> dict
     """The document with what everybody is told first, without the same as numbers."""
     rest = {key: entry for key, entry in document.items() if key not in (*COUNTED, "said", "size")}
     first: dict[str, Any] = {key: rest.pop(key) for key in ("kind", "id", "version", "description") if key in rest}
-    return {**first, **{row.subject: row.words for row in said}, **rest}
+    told: dict[str, str] = {row.subject: row.words for row in said}
+    if told.get("warnings") == words.NO_WARNINGS and (rest["depends_on"] or rest["requires"]):
+        told["warnings"] += f" of its own; `rye add {first['kind']}:{first['id']} --dry-run` shows what it brings"
+    return {**first, **told, **rest}
 
 
 _BAD = ("taken_down", "yanked", "revoked", "advisories", "pending_recovery", "pending_keys")

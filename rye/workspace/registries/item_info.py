@@ -198,10 +198,13 @@ class SourceInfo(Struct, frozen=True):
     """None: it is read from its folder each time, or its installed files are not those of the lock."""
 
 
-def source_info(context: Context, reference: str) -> SourceInfo | None:
-    """The locked item of ``reference`` (``[kind:]id``); None if its namespace is not a source of the enclosing project.
+_COMMIT_DIGITS = 7
 
-    Raises RyeError ``not-installed``, ``unverified-item``.
+
+def source_info(context: Context, reference: str) -> SourceInfo | None:
+    """The locked item of ``reference`` (``[kind:]id[@range]``); None if its namespace is not a source of the enclosing project.
+
+    Raises RyeError ``not-installed``, ``no-such-version``, ``unverified-item``.
     """
     project = find_project(context.cwd)
     if project is None or not project.manifest_path.exists():
@@ -213,9 +216,23 @@ def source_info(context: Context, reference: str) -> SourceInfo | None:
 
 
 def _of(context: Context, project: Project, reference: str) -> SourceInfo:
-    row = locked_item(read_lock(project), reference.partition("@")[0])
+    name, _, wanted = reference.partition("@")
+    row = locked_item(read_lock(project), name)
+    if wanted and not _is_version(row, wanted):
+        message = f"{row.identity} is installed in version {row.version}, not {wanted}."
+        hint = f"`rye info {row.identity}` shows what is installed; `rye outdated` looks for a newer version."
+        raise RyeError("no-such-version", message, hint)
     words = require_verified(context, project, [row])[row.identity]
     return SourceInfo(row.with_signer(words.signed_by), words, _described(project, row, words))
+
+
+def _is_version(row: LockedItem, wanted: str) -> bool:
+    """Whether a range, or the first digits of a commit as in ``rye diff``, is of the installed item."""
+    commit = row.source.commit if row.source is not None else None
+    if wanted == row.version or (commit is not None and len(wanted) >= _COMMIT_DIGITS and commit.startswith(wanted)):
+        return True
+    version = comparable(row.version)
+    return version is not None and version in Range.parse(wanted)
 
 
 def _described(project: Project, row: LockedItem, words: SignedRelease) -> Description | None:

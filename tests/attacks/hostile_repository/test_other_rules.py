@@ -52,7 +52,7 @@ def test_who_agreed_to_the_text_is_told_and_goes_on(runner: CloneAttackRunner, v
 def test_a_build_server_that_trusts_the_lock_is_told_and_goes_on(runner: CloneAttackRunner) -> None:
     clone = runner.clone("given")
     other_rules(clone)
-    assert "mentions pipe-to-shell" in clone.ok("ci").stderr
+    assert "downloads and runs: curl" in clone.ok("ci").stderr
 
 
 @pytest.mark.slow
