@@ -32,13 +32,21 @@ class Newer(Struct, frozen=True, kw_only=True):
     """Why the locked release would be refused today; None if it would not. A yank is not a reason."""
     forced: str | None = None
     """The range that ``[overrides]`` in rye.toml forces on it."""
+    yanked: str | None = None
+    """Why the publisher withdrew the locked release; empty if no reason was given, None if it was not withdrawn."""
     changed: str | None = None
     """For an item from a source whose files changed under the same version: where they are as an update would take them."""
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether there is more to say than that its release was yanked: another version, other files, or a refusal."""
+        versions = {self.current, self.wanted, self.latest or self.current}
+        return self.refused is not None or self.changed is not None or len(versions) > 1
 
 
 def newer_versions(manifest: Manifest, lock: Lock, sources: Sources, environment: Environment) -> list[Newer]:
     """Return every locked item whose ``wanted`` (what ``rye update`` would choose) or ``latest`` version differs from the locked
-    one, or whose source has other files under that version, and every item that is now refused.
+    one, or whose source has other files under that version, and every item that is now refused or was yanked.
 
     If an update has no solution, e.g. because a locked release was yanked without a successor, ``wanted`` is the locked version.
     """
@@ -55,7 +63,8 @@ def newer_versions(manifest: Manifest, lock: Lock, sources: Sources, environment
             allowed = None
         changed = _changed(item, chosen.get(item.identity)) if allowed == item.version else None
         newer = (allowed or item.version, latest or item.version) != (item.version, item.version)
-        if refused is not None or newer or changed is not None:
+        yanked = _yanked(history, item)
+        if refused is not None or newer or changed is not None or yanked is not None:
             forced = forced_range(manifest.overrides, item.identity)
             updates.append(
                 Newer(
@@ -65,6 +74,7 @@ def newer_versions(manifest: Manifest, lock: Lock, sources: Sources, environment
                     latest=latest,
                     refused=refused,
                     forced=forced,
+                    yanked=yanked,
                     changed=changed,
                 )
             )
@@ -94,6 +104,14 @@ def _changed(item: LockedItem, chosen: ReleaseRecord | SourceRecord | LockedItem
     if (now.file.sha256, there) == (item.sha256, here):
         return None
     return chosen.source.commit or chosen.source.path
+
+
+def _yanked(history: History | None, item: LockedItem) -> str | None:
+    """Return why the publisher withdrew the locked release; None if it did not."""
+    for record in history.records if history is not None else ():
+        if record.version == item.version and isinstance(record, ReleaseRecord) and record.yank is not None:
+            return record.yank.reason
+    return None
 
 
 def _refused(history: History | None, item: LockedItem, environment: Environment) -> str | None:

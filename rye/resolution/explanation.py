@@ -343,8 +343,9 @@ _ABSENT = {
 def _hints(facts: Sequence[External], words: _Words) -> tuple[str, ...]:
     """What might help, most specific first, without duplicates."""
     hints: dict[str, None] = {}
+    direct = {fact.target for fact in facts if isinstance(fact, Depends) and fact.package in words.parts}
     for fact in facts:
-        hint = _hint(fact, words)
+        hint = _hint(fact, words, direct)
         if hint is not None:
             hints[hint] = None
     forced = {
@@ -355,12 +356,13 @@ def _hints(facts: Sequence[External], words: _Words) -> tuple[str, ...]:
     for one in sorted(forced):
         hints[f"[overrides] of rye.toml forces {one}, overriding every other range. Change or remove that line."] = None
     askers: dict[str, set[str]] = {}
+    yanked = {fact.package for fact in facts if isinstance(fact, Excluded) and fact.reason is Exclusion.YANKED}
     for fact in facts:
         if not isinstance(fact, Depends) or fact.package not in words.parts:
             continue
-        gone = [Exclusion.TAKEN_DOWN in candidate.exclusions for candidate in words.releases(fact.target).candidates]
-        if gone and all(gone):
-            continue  # no range has another
+        candidates = words.releases(fact.target).candidates
+        if fact.target in yanked or (candidates and _newest_usable(candidates) is None):
+            continue  # its hint names the version; or no range has another
         if fact.target not in words.parts and fact.target not in words.forced:
             askers.setdefault(words.names[fact.package], set()).add(words.ranged(fact.target, fact.range))
     if askers:
@@ -382,14 +384,34 @@ def _nears(version: Version, wanted: Range) -> bool:
 
 def _other_version(name: str, candidates: Sequence[Candidate]) -> str:
     """What to do about a version that can never be installed again."""
-    usable = [candidate.version for candidate in candidates if not candidate.exclusions]
-    if not usable:
+    newest = _newest_usable(candidates)
+    if newest is None:
         return f"No version of {name} can be installed. The registry's operator can tell you more."
-    newest = max(usable, key=lambda version: (not version.is_prerelease, version))
     return f"Choose another version of {name}; the newest is {newest}."
 
 
-def _hint(fact: External, words: _Words) -> str | None:
+def _newest_usable(candidates: Sequence[Candidate]) -> Version | None:
+    """The newest version that may be chosen; a pre-release only if there is nothing else."""
+    usable = [candidate.version for candidate in candidates if not candidate.exclusions]
+    return max(usable, key=lambda version: (not version.is_prerelease, version), default=None)
+
+
+def _instead_of_yanked(name: str, candidates: Sequence[Candidate], is_direct: bool) -> str:
+    """What to do about a version that its publisher withdrew. ``is_direct``: whether the project itself asks for the item."""
+    newest = _newest_usable(candidates)
+    if newest is None:
+        return (
+            f"No other version of {name} can be installed: ask its publisher for one. "
+            "A project whose rye.lock has the yanked version keeps it with `rye install`."
+        )
+    kept = "A yanked version is only used if rye.lock already has it."
+    if is_direct:
+        return f"{kept} The newest version that can be installed: `rye add {name}@^{newest}`"
+    return f"{kept} The newest version of {name} that can be installed is {newest}."
+
+
+def _hint(fact: External, words: _Words, direct: Container[int]) -> str | None:
+    """``direct``: the packages that the project or one of its parts asks for."""
     name = words.names[fact.package]
     if isinstance(fact, NoVersion):
         candidates = words.releases(fact.package).candidates
@@ -418,6 +440,6 @@ def _hint(fact: External, words: _Words) -> str | None:
             Exclusion.SOURCE: "sources and namespaces under [policy] say what is allowed.",
             Exclusion.TOO_NEW: f"Wait until {name} is old enough, or lower minimum-release-age under [policy].",
             Exclusion.HELD: f"Ask the operator of your registry about {name}, or choose another version.",
-            Exclusion.YANKED: f"A yanked version of {name} is only used if rye.lock already has it. Choose another version.",
+            Exclusion.YANKED: _instead_of_yanked(name, words.releases(fact.package).candidates, fact.package in direct),
         }[fact.reason]
     return None

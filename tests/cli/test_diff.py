@@ -111,6 +111,22 @@ class TestOutdated:
         acme.ok("yank", "acme/work/only@1.0.0", "--reason", "broken", "--yes")
         assert user.run("update", "--yes", "--json").error["code"] == "unsolvable"
         assert user.ok("outdated", "--json").json == {"outdated": []}
+        shown = user.ok("outdated")
+        assert shown.stdout == "directive:acme/work/only\t1.0.0\t1.0.0\t-\tyanked: broken\n"
+        assert "directive:acme/work/only was yanked, and no newer version can be installed." in shown.stderr
+
+    def test_of_one_item_the_command_that_takes_its_latest_version_is_named(self, user: Person, acme: Person) -> None:
+        acme.release("work/bad")
+        acme.release("work/bad", "2.0.0")
+        user.ok("add", "acme/work/bad@1.0.0", "--yes")
+        acme.ok("yank", "acme/work/bad@1.0.0", "--reason", "broken", "--yes")
+        shown = user.ok("outdated")
+        assert "yanked: broken" in shown.stdout
+        command = "rye add directive:acme/work/bad@^2.0.0"
+        assert f"`{command}`" in shown.stderr
+        assert command in user.run("update", "--yes", "--json").error["hint"]
+        user.ok(*command.split()[1:], "--yes")
+        assert "newest" in user.ok("outdated").stderr
 
     def test_a_locked_release_that_the_policy_refuses_by_now_is_a_row_and_no_failure(self, user: Person) -> None:
         user.ok("add", "acme/work/base", "--yes")

@@ -118,7 +118,27 @@ class TestOtherCauses:
     def test_yanked(self) -> None:
         reason, hint = self.conclusion({"a": "^1"}, {"a": {"1.0.0": Release(exclusions={Exclusion.YANKED: "leaks"})}})
         assert reason == "a 1.0.0 was yanked (leaks)"
+        assert "No other version of a can be installed" in hint
         assert "rye.lock" in hint
+
+    def test_no_other_range_is_advised_where_every_version_was_yanked(self) -> None:
+        graph = {version: Release(exclusions={Exclusion.YANKED: ""}) for version in ("1.0.0", "1.1.0")}
+        assert not any("range" in hint for hint in told({"a": "^1"}, {"a": graph}).hints)
+
+    def test_a_yank_names_the_command_that_takes_the_newest_version(self) -> None:
+        graph: Graph = {
+            "a": {"1.0.0": Release(exclusions={Exclusion.YANKED: ""}), "1.1.0": Release(), "2.0.0": Release()}
+        }
+        assert "`rye add a@^2.0.0`" in told({"a": "1.0.0"}, graph).hints[0]
+
+    def test_of_what_another_item_needs_a_yank_names_the_version_alone(self) -> None:
+        graph: Graph = {
+            "a": {"1.0.0": Release(exclusions={Exclusion.YANKED: ""}), "2.0.0": Release()},
+            "b": {"1.0.0": Release({"a": "1.0.0"})},
+        }
+        hint = told({"b": "^1"}, graph).hints[0]
+        assert "2.0.0" in hint
+        assert "rye add" not in hint
 
     def test_too_new(self) -> None:
         reason, hint = self.conclusion(

@@ -20,12 +20,13 @@ from rye.workspace.installing.outdated_sources import short_rev
 def outdated(session: Session, member: str | None) -> None:
     """Show items with newer versions: current, wanted (the newest that rye.toml allows) and latest. Exits 0 in any case.
 
-    A locked release that can no longer be installed is shown with the reason: a revoked key, or the policy. Of a git repository,
-    items whose files changed are shown with the commit, and newer tags if rye.toml names a tag.
+    A locked release that can no longer be installed is shown with the reason: a revoked key, or the policy. So is one that its
+    publisher yanked, which stays installed. Of a git repository, items whose files changed are shown with the commit, and newer
+    tags if rye.toml names a tag.
     """
     found = outdated_items(session, require_project(session.cwd), member)
     if session.json:
-        document: dict[str, object] = {"outdated": [_as_json(item) for item in found.items]}
+        document: dict[str, object] = {"outdated": [_as_json(item) for item in found.items if item.newer.is_outdated]}
         if found.sources:
             document["sources"] = [one.as_json() for one in found.sources]
         session.console.document(document)
@@ -42,12 +43,15 @@ def outdated(session: Session, member: str | None) -> None:
         for item in found.items
         for row in (item.newer,)
     ]
-    if any(row.refused or row.forced for row in rows):
+    if any(row.refused or row.forced or row.yanked is not None for row in rows):
         header.append(Column("NOTE", prose=True, lines=9))
         for cells, row in zip(table, rows, strict=True):
             forced = f"forced by [overrides]: {one_line(row.forced)}" if row.forced else None
             refused = f"refused: {row.refused}" if row.refused else None
-            cells.append(("; ".join(said for said in (refused, forced) if said), "removed" if refused else "warning"))
+            yanked = "yanked" if row.yanked == "" else f"yanked: {one_line(row.yanked)}" if row.yanked else None
+            cells.append(
+                ("; ".join(said for said in (refused, yanked, forced) if said), "removed" if refused else "warning")
+            )
     session.console.table(table, header)
     if found.sources:
         session.console.table(
@@ -60,13 +64,20 @@ def outdated(session: Session, member: str | None) -> None:
         return
     within = sum(row.wanted not in (None, row.current) or row.changed is not None for row in rows)
     beyond = sum(row.latest not in (None, row.wanted) for row in rows)
-    told = [f"{counted(len(rows), 'item')} out of date."] if rows else []
-    one = len(rows) == 1
+    behind = [item for item in found.items if item.newer.is_outdated]
+    told = [f"{counted(len(behind), 'item')} out of date."] if behind else []
+    one = len(behind) == 1
     if within:
         told.append(f"`rye update` updates {'it' if one else within}.")
     if beyond:
         which = "its latest version" if one else f"the latest version of {beyond}"
-        told.append(f"For {which}, change the range: `rye add ID@RANGE`.")
+        only = behind[0].newer if one and behind[0].direct else None
+        example = f"{only.identity}@^{only.latest}" if only is not None else "ID@RANGE"
+        told.append(f"For {which}, change the range: `rye add {example}`.")
+    alone = [row for row in rows if row.yanked is not None and not row.is_outdated]
+    if alone:
+        which = f"{alone[0].identity} was" if len(alone) == 1 else f"{len(alone)} items were"
+        told.append(f"{which} yanked, and no newer version can be installed.")
     if found.sources:
         first = found.sources[0]
         names = " and ".join(one.name for one in found.sources)
