@@ -171,7 +171,8 @@ def table(rows: Sequence[Sequence[Cell]], header: Sequence[Column], width: int) 
             for row in body:
                 row[number] = (" ".join(row[number][0].split()), row[number][1])
     titles: list[Span] = [(column.title, "dim") for column in header]
-    widths = [max(columns(row[number][0]) for row in [titles, *body]) for number in range(len(header))]
+    whole = [max(columns(row[number][0]) for row in [titles, *body]) for number in range(len(header))]
+    widths = [*whole]
     _narrow(widths, header, width)
     rest = sum(widths[1:]) + GAP * (len(widths) - 1)
     if widths[0] + rest <= width:
@@ -179,6 +180,7 @@ def table(rows: Sequence[Sequence[Cell]], header: Sequence[Column], width: int) 
     room = width - rest
     within = sum(columns(row[0][0]) <= room for row in body)
     if room < _LEAST_FIRST or within * 2 < len(body):
+        widths = whole  # with the first cell on a line of its own, the others have more room
         _narrow(widths, header, width, first=_INDENT - GAP)
         return [line for row in [titles, *body] for line in _stacked(row, header, widths, width)]
     lines: list[Line] = []

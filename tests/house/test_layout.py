@@ -109,6 +109,12 @@ class TestTable:
         rows = [["one", "SHA256:KUtkP9Efgt5f5bD4b4MXq1hA9TNSKCFQby4EK3nKUJ0"]]
         assert laid(rows, [Column("ITEM"), Column("SIGNER", least=16)], 30)[1] == "one   SHA256:KUtkP9Efgt5f5bD4…"
 
+    def test_below_a_first_cell_of_its_own_a_column_is_cut_no_further_than_needed(self) -> None:
+        rows = [[ITEM, "1.0.0", "SHA256:KUtkP9Efgt5f5bD4b4MXq1hA9TNSKCFQby4EK3nKUJ0"]]
+        header = [Column("ITEM"), Column("VERSION"), Column("SIGNER", least=16)]
+        assert laid(rows, header, 70)[-1] == "    1.0.0    SHA256:KUtkP9Efgt5f5bD4b4MXq1hA9TNSKCFQby4EK3nKUJ0"
+        assert laid(rows, header, 60)[-1] == "    1.0.0    SHA256:KUtkP9Efgt5f5bD4b4MXq1hA9TNSKCFQby4EK3n…"
+
     def test_a_long_first_cell_gets_a_line_of_its_own(self) -> None:
         rows = [[ITEM, "1.0.0"], ["skill:acme/a", "2.0.0"], ["skill:acme/b", "3.0.0"]]
         header, first, below, second, _ = laid(rows, [Column("ITEM"), Column("VERSION")], 60)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from rye.layout import Cell
 
 _SHORT_FINGERPRINT = 16
+_SHORT_COMMIT = 8
+_SHORT_SOURCE = len("none (git commit )") + _SHORT_COMMIT
 _CAUTIONS = frozenset({"unverified", "editable"})
 """States that are not problems of the item itself; all others but ``ok`` are."""
 _COLUMNS = ("kind", "id", "version", "tier", "signer", "space", "state")
@@ -68,30 +70,41 @@ def _with_words(row: ItemRow) -> ItemRow:
     return replace(row, signer=row.signer or unsigned, tier=row.tier or undeclared)
 
 
+def _short_commit(row: ItemRow) -> str:
+    """The signer, with a commit in the digits that its version has as well; ``rye info`` shows all."""
+    signer = str(row.signer or "-")
+    commit = str((row.source or {}).get("commit") or "")
+    return signer.replace(commit, commit[:_SHORT_COMMIT]) if commit else signer
+
+
 def _show(session: Session, rows: Sequence[ItemRow]) -> None:
-    """Print the table for people: states before signers, fingerprints cut on narrow terminals, and counts at the end."""
+    """Print the table for people: states before signers, which are cut on narrow terminals, and counts at the end. A space that
+    all items are in is said once."""
     from rye.layout import Column  # only terminals have columns
 
     table: list[list[Cell]] = []
+    spaces = {row.space for row in rows}
+    least = _SHORT_FINGERPRINT
     for row in rows:
         row = _with_words(row)
-        signer, tier, state = str(row.signer or "-"), str(row.tier or "-"), str(row.state)
+        signer, tier, state = _short_commit(row), str(row.tier or "-"), str(row.state)
+        unsigned = signer.startswith("none (")
+        least = max(least, min(len(signer), _SHORT_SOURCE)) if unsigned else least
         table.append(
             [
                 f"{row.kind}:{row.id}",
                 str(row.version or "-"),
                 (tier, TIER_STYLE.get(tier, "dim")),
                 (state, "dim" if state == "ok" else "warning" if state in _CAUTIONS else "removed"),
-                str(row.space),
-                (signer, "removed" if signer.startswith("none (") else "dim"),
+                *([str(row.space)] if len(spaces) > 1 else []),
+                (signer, "removed" if unsigned else "dim"),
             ]
         )
-    session.console.table(
-        table, ["ITEM", "VERSION", "TIER", "STATE", "SPACE", Column("SIGNER", least=_SHORT_FINGERPRINT)]
-    )
+    header = ["ITEM", "VERSION", "TIER", "STATE", *(["SPACE"] if len(spaces) > 1 else [])]
+    session.console.table(table, [*header, Column("SIGNER", least=least)])
     if rows:
         states = Counter(str(row.state) for row in rows if row.state != "ok")
-        said = counted(len(rows), "item")
+        said = counted(len(rows), f"{rows[0].space} item" if len(spaces) == 1 else "item")
         if states:
             said += ": " + ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
         session.console.say(f"{said}; `rye audit` says what is wrong" if set(states) - _CAUTIONS else said)
