@@ -112,6 +112,9 @@ def item_row(
     deprecated = wanted.is_deprecated
     if deprecated is None:
         deprecated = history is not None and history.deprecation is not None
+    about = _about(description if record is not None else None)
+    if record is not None:
+        about["marks"] += _brings(record)
     return ItemRow(
         kind=identity.kind,
         id=identity.id,
@@ -122,10 +125,17 @@ def item_row(
         deprecated=deprecated,
         time=record.release.time if record is not None else None,
         advisories=len(record.advisories) if record is not None else 0,
-        **_about(description if record is not None else None),
+        **about,
         used_by=use.items,
         publishers=use.publishers,
     )
+
+
+def _brings(record: ReleaseRecord) -> tuple[ShortMark, ...]:
+    """That the release needs other items, whose alarms and rights only its page works out: a list reads nothing but its rows."""
+    relations = (*record.release.depends_on, *record.release.requires)
+    needed = {relation.identity for relation in relations if relation.identity is not None}
+    return (ShortMark(f"brings {counted(len(needed), 'other item')}"),) if needed else ()
 
 
 def _about(description: Description | None) -> dict[str, Any]:

@@ -228,6 +228,16 @@ class TestRows:
         assert worst[honest.id] <= worst[silent.id]
         assert [mark["words"] for mark in rows[silent.id]["marks"]] == ["not declared"]
 
+    def test_what_brings_other_items_does_not_look_as_if_it_were_all(
+        self, local: LocalRegistry, acme: Publisher
+    ) -> None:
+        """The alarms of what it brings are on its page; a list works nothing out, so it says that there is more."""
+        bad = skill(local, acme, ALARM)
+        skill(local, acme, name="numbat", depends_on=(Relation(str(bad), bad, "^1.0"),))
+        (row,) = document(local, "/-/search?q=numbat")["results"]
+        assert row["alarms"] == 0
+        assert row["marks"][-1] == {"words": "brings 1 other item", "level": "plain"}
+
     def test_every_list_has_the_same_marks(self, local: LocalRegistry, acme: Publisher) -> None:
         identity = skill(local, acme, ALARM, "license: MIT\n", name="quokka")
         for path in ("/-/skills?sort=newest", "/-/search?q=quokka", "/-/namespaces/acme", "/"):
