@@ -167,7 +167,8 @@ def _global_options() -> list[click.Option]:
             ["-y", "--yes"],
             is_flag=True,
             default=None,
-            help="Yes, also to all rights of items you name; never to what an update adds, nor to alarms.",
+            help="Yes, also to all rights of items you name. Not to what an update adds, to alarms, lost changes (--approve) "
+            "or a new registry (--fingerprint).",
         ),
         option(
             ["--no-input"],
@@ -181,7 +182,7 @@ def _global_options() -> list[click.Option]:
             ["--trust-lock"],
             is_flag=True,
             default=None,
-            help="Accept what rye.lock approves, for this run; anyone who can commit can write it. So does RYE_TRUST_LOCK=1.",
+            help="Accept what rye.lock approves in this run; any committer can write it. Or RYE_TRUST_LOCK=1.",
         ),
     ]
 

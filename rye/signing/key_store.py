@@ -113,28 +113,32 @@ class KeyStore:
         files = (path for suffix in _SUFFIXES for path in self.folder.glob(f"*{suffix}"))
         return sorted({path.stem for path in files if is_segment(path.stem)})
 
-    def _instead(self) -> str:
-        """The hint for somebody who named a key that is not here: which ones are."""
+    def _instead(self, *, to_sign: bool) -> str:
+        """The hint for somebody who needs a key that is not here: which ones are. ``to_sign``: a new one would do, too."""
         names = self._names()
         if not names:
-            return "You have no keys yet, as `rye keys list` shows; `rye keys generate` creates one."
+            none = "You have no keys yet, as `rye keys list` shows"
+            return f"{none}; `rye keys generate` creates one." if to_sign else f"{none}."
         named = ", ".join(map(repr, names[:_NAMED]))
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         return f"Your keys: {named}{more}. `rye keys list` shows where each is and what accepts it."
 
-    def get(self, name: str | None = None) -> StoredKey:
-        """Return the key with this name or fingerprint (either form), or the default key. Raises RyeError ``no-key``."""
+    def get(self, name: str | None = None, *, to_sign: bool = False) -> StoredKey:
+        """Return the key with this name or fingerprint (either form), or the default key. ``to_sign``: it is to sign something,
+        so a new one would do, too. Raises RyeError ``no-key``."""
         default = self.default_name()
         wanted = name if name is not None else default
         if wanted is None:
-            raise RyeError("no-key", "There is no key to sign with.", self._instead())
+            raise RyeError("no-key", "There is no key to sign with.", self._instead(to_sign=True))
         if wanted.startswith("SHA256:"):
             stored = next((one for one in self.list() if wanted in one.public.names), None)
             if stored is None:
-                raise RyeError("no-key", f"None of your keys has the fingerprint {wanted!r}.", self._instead())
+                raise RyeError(
+                    "no-key", f"None of your keys has the fingerprint {wanted!r}.", self._instead(to_sign=to_sign)
+                )
             return stored
         if not is_segment(wanted) or not self._path(wanted).is_file():
-            raise RyeError("no-key", f"There is no key called {wanted!r}.", self._instead())
+            raise RyeError("no-key", f"There is no key called {wanted!r}.", self._instead(to_sign=to_sign))
         return self._stored(wanted, default)
 
     def private(self, name: str | None, passphrase: Callable[[], str]) -> PrivateKey:

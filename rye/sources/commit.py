@@ -36,7 +36,9 @@ def read_snapshot(objects: Objects, commit: str, base: str) -> Snapshot:
             path = "/".join(base.split("/")[: number + 1])
             what = "no folder" if found is None else f"a {found.what} instead of a folder"
             raise SourceError(
-                "no-such-folder", f"The commit {commit} has {what} at {path!r}.", "Check path in [sources] in rye.toml."
+                "no-such-folder",
+                f"The commit {commit} has {what} at {path!r}.",
+                "Check the folder in the address, or path in [sources] in rye.toml.",
             )
         here = found.object
     files: dict[str, TreeEntry] = {}

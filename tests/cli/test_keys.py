@@ -172,7 +172,7 @@ def test_a_name_that_is_no_key_here_is_answered_with_those_that_are(tmp_path: Pa
     rye = Person(tmp_path)
     none = rye.run("keys", *words.split(), "--json").error
     assert none["code"] == "no-key"
-    assert none["hint"] == "You have no keys yet, as `rye keys list` shows; `rye keys generate` creates one."
+    assert none["hint"] == "You have no keys yet, as `rye keys list` shows."
     rye.ok("keys", "generate")
     rye.ok("keys", "generate", "--name", "work")
     some = rye.run("keys", *words.split(), "--json").error

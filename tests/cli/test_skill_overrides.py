@@ -184,7 +184,8 @@ class TestFiles:
     def test_words_that_do_not_fit_write_nothing(self, shop: Person, words: tuple[str, ...], code: str) -> None:
         given(shop, "x\n")
         exit_code = 1 if code.startswith("no-such") else 2
-        shop.fails("override", "new", PDF, *words, code=code, exit_code=exit_code)
+        error = shop.fails("override", "new", PDF, *words, code=code, exit_code=exit_code)
+        assert exit_code == 2 or f"`rye show {PDF}`" in error["hint"]
         assert not shop.path(".ai/overrides").exists()
 
     def test_another_action_for_the_same_file_is_refused(self, shop: Person) -> None:

@@ -47,6 +47,9 @@ def test_staged_shown_and_approved(registry: Registry, people: tuple[Person, Per
     staged = ci.ok("publish", "--stage", path, "--json").json
     assert (staged["published"], len(staged["staged"])) == ([], 1)
     identifier = staged["staged"][0]["stage"]
+    keyless = ci.fails("publish", path, code="no-key")
+    assert "rye publish --stage" in keyless["hint"], "who can stage needs no key"
+    assert "rye keys generate" not in keyless["hint"], "a new key could not sign for the namespace"
     assert [row["version"] for row in ci.ok("info", f"{namespace}/work/one", "--json").json["versions"]] == ["1.0.0"]
 
     reference = f"directive:{namespace}/work/one@1.1.0"

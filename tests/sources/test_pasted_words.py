@@ -105,8 +105,10 @@ def test_sources_as_rye_toml_writes_them_are_not_pasted() -> None:
     for word in ("git+https://git.example.org/team/kit", "../kit", "./kit", "path:kit", "skill:acme/kit", "."):
         assert not is_pasted(word)
     assert isinstance(read_pasted(["team/kit"]), Pasted)
-    with pytest.raises(UsageError):
-        read_source("file:///srv/kit")
+    with pytest.raises(UsageError, match="There is nothing at"):
+        read_source("file:///srv/kit/that/is/not/here#v1")
+    with pytest.raises(UsageError, match="is no bare repository"):
+        read_source("file:///tmp")
 
 
 @pytest.fixture

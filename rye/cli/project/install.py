@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -85,7 +86,16 @@ def _add(session: Session, request: InstallRequest, items: tuple[str, ...], grou
         add,
         project_to_add_to,
     )  # loads the solver, which an up-to-date installation never needs
+    from rye.workspace.installing.source_words import is_source_word
 
+    address = next((item for item in items if is_source_word(item)), None)
+    if address is not None:
+        raise UsageError(
+            "bad-argument",
+            f"{address!a} is where items come from, not the name of an item.",
+            f"`rye add {quote(address)}` lists what is there, or installs it.",
+            what="item",
+        )
     project = project_to_add_to(session.cwd)
     outcome = add(session, project, request, items, group, agreement(session))
     return show_outcome(session, outcome, dry_run=request.dry_run)

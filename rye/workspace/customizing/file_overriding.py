@@ -184,7 +184,10 @@ def _entry(
         raise UsageError("usage", message, "--replace puts yours in its place.")
     if do != "add" and there is None:
         raise RyeError(
-            "no-such-entry", f"The skill has no file {visible(path)}.", "`rye show ID` lists its files.", what="file"
+            "no-such-entry",
+            f"The skill has no file {visible(path)}.",
+            f"`rye show {request.item}` lists its files.",
+            what="file",
         )
     if do == "leave-out" and given is not None:
         raise UsageError("usage", "A file that is left out has no content.", "Leave out --content.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
 
@@ -79,6 +80,8 @@ def read_source(word: str) -> Source:
     """The source that a word names; its name is chosen later. Raises UsageError ``bad-argument``."""
     if word.startswith(FILE):
         shown = without_credentials(word)
+        if not os.path.exists(word.removeprefix(FILE).partition("#")[0]):
+            raise UsageError("bad-argument", f"There is nothing at {shown!a}.", "Check the path.", what="source")
         raise UsageError(
             "bad-argument",
             f"{shown!a} is no bare repository.",

@@ -156,7 +156,7 @@ def publish(
         if batch.releases:
             if not request.stage:
                 _require_single_signature(keyset)
-                require_owner(keys, keyset, request.key)
+                _require_key(keys, keyset, request.key, api)
             _check_token(api(), owner, stage=request.stage)
         if not agreed(batch):
             raise RyeError("declined", "Nothing was published.")
@@ -440,6 +440,27 @@ def _judge(release: Release, item: Publishable, owners: Sequence[PublicKey]) -> 
 def _api(context: Context, client: RegistryClient, token: str | None) -> RegistryApi:
     """The API with the build server's token, if there is one; otherwise with the user's."""
     return open_api(context, client) if token is None else RegistryApi(client.address, client.api, token)
+
+
+def _require_key(keys: OwnKeys, keyset: Keyset, name: str | None, api: Callable[[], RegistryApi]) -> None:
+    """Require a key of the namespace. Who has no key at all, but a token that may stage, is told to stage.
+
+    Raises RyeError ``no-key`` and ``not-an-owner``.
+    """
+    try:
+        require_owner(keys, keyset, name)
+    except RyeError as error:
+        if error.code != "no-key" or keys.list():
+            raise
+        try:
+            scopes = api().whoami().scopes
+        except RyeError:  # what is missing first is the key
+            raise error from None
+        if "stage" not in scopes:
+            raise
+        stage = "`rye publish --stage` uploads it for a maintainer to sign."
+        hint = f"{error.hint} Without one, {stage}" if "publish" in scopes else f"Your token can stage: {stage}"
+        raise RyeError(error.code, error.message, hint) from None
 
 
 def _check_token(api: RegistryApi, namespace: str, *, stage: bool) -> None:

@@ -69,11 +69,11 @@ class OwnKeys:
 
     def public(self, name: str | None = None) -> PublicKey:
         """The public half of the key called ``name`` (None: the default)."""
-        return self.store.get(name).public
+        return self.store.get(name, to_sign=True).public
 
     def signing_key(self, name: str | None = None) -> SigningKey:
         """The key that signs: unsealed from its file, or the agent's, which is asked only when something is to be signed."""
-        stored = self.store.get(name)
+        stored = self.store.get(name, to_sign=True)
         if stored.in_agent:
             return self._in_agent(stored.public, stored.name, lambda: self._used(stored.name))
         private = self.private(stored.name)
