@@ -45,7 +45,7 @@ def nginx_sample(registry: Registry) -> str:
             r"server \{\n    listen 80;(?:.*\n)*?\}\n": "",
             r"listen 443 ssl http2;": "listen 127.0.0.1:PORT;",
             r" *ssl_certificate\S* .*;\n": "",
-            r"/srv/registry/public": str(registry.public),
+            r"/srv/rye/public": str(registry.public),
             r"127\.0\.0\.1:8420": registry.url.removeprefix("http://"),
         },
     )
@@ -57,7 +57,7 @@ def caddy_sample(registry: Registry) -> str:
         (OPERATING / "Caddyfile").read_text("utf-8"),
         {
             r"^registry\.example\.org \{": "http://127.0.0.1:PORT {",
-            r"/srv/registry/public": str(registry.public),
+            r"/srv/rye/public": str(registry.public),
             r"127\.0\.0\.1:8420": registry.url.removeprefix("http://"),
         },
     )
