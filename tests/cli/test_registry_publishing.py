@@ -148,7 +148,9 @@ class TestPublish:
         assert rows["refused"] == []
 
     def test_a_single_item_that_is_refused_is_an_error(self, acme: Person) -> None:
-        acme.fails("publish", acme.directive("parts/alone", signed=False), code="not-signed")
+        first, second = (acme.directive(f"parts/{name}", signed=False) for name in ("alone", "alike"))
+        acme.fails("publish", first, code="not-signed")
+        assert f"{second} cannot be published either (not-signed)." in acme.run("publish", first, second).stderr
 
     def test_a_dependency_that_does_not_exist_is_named(self, acme: Person) -> None:
         path = acme.directive("chain/lonely", depends=[("acme/chain/absent", "*")])

@@ -65,8 +65,9 @@ def test_one_item_is_added_locked_and_installed(server: GitServer, person: Perso
 def test_info_of_another_version_than_the_installed_one_is_an_error(server: GitServer, person: Person) -> None:
     commit = team(server).git("rev-parse", "v1.4.0^{commit}")
     add(person, server, "pdf")
-    for wanted in (f"0.0.0+g{commit[:8]}", commit[:8], "*"):
-        assert person.ok("info", f"team/pdf@{wanted}", "--json").json["id"] == "team/pdf"
+    for named in ("team/pdf", "pdf", "skill:pdf", f"team/pdf@0.0.0+g{commit[:8]}", f"team/pdf@{commit[:8]}", "pdf@*"):
+        assert person.ok("info", named, "--json").json["id"] == "team/pdf"
+    person.fails("info", "pfd", code="no-registry")
     error = person.fails("info", "team/pdf@9", code="no-such-version")
     assert "0.0.0+g" in error["message"]
 

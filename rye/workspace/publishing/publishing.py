@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.describing.words import some
 from rye.errors import RyeError, UsageError
 from rye.items.identity import Identity, fold, lookup_key
 from rye.items.named import ItemNames
@@ -189,15 +190,13 @@ class _Refusals:
             left.append(item)
 
     def end(self, context: Context) -> None:
-        """Raise the first error, where nothing is left to publish, and tell the others: those for the same reason by number."""
+        """Raise the first error, where nothing is left to publish, and tell the others: those for the same reason by name."""
         if not self.refused:
             return
         first = self.refused[0].error
-        alike = sum(other.error.code == first.code for other in self.refused) - 1
+        alike = [other.shown for other in self.refused if other.error.code == first.code][1:]
         if alike:
-            context.warn(
-                f"{alike} more item{'s' if alike > 1 else ''} cannot be published for the same reason ({first.code})."
-            )
+            context.warn(f"{some(alike)} cannot be published either ({first.code}).")
         for other in self.refused:
             if other.error.code != first.code:
                 said = other.error.message

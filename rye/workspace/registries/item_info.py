@@ -202,7 +202,8 @@ _COMMIT_DIGITS = 7
 
 
 def source_info(context: Context, reference: str) -> SourceInfo | None:
-    """The locked item of ``reference`` (``[kind:]id[@range]``); None if its namespace is not a source of the enclosing project.
+    """The locked item of ``reference`` (``[kind:]id[@range]``); None if it is not from a source of the enclosing project. A last
+    segment alone will do, as for ``rye why``.
 
     Raises RyeError ``not-installed``, ``no-such-version``, ``unverified-item``.
     """
@@ -210,7 +211,8 @@ def source_info(context: Context, reference: str) -> SourceInfo | None:
     if project is None or not project.manifest_path.exists():
         return None
     manifest = load_manifest(project)
-    if parse_reference(reference).id.partition("/")[0] not in manifest.sources:
+    namespace, slash, _ = parse_reference(reference).id.partition("/")
+    if namespace not in manifest.sources and (slash or not _is_of_a_source(project, reference)):
         return None
     return _of(context, project, reference)
 
@@ -224,6 +226,14 @@ def _of(context: Context, project: Project, reference: str) -> SourceInfo:
         raise RyeError("no-such-version", message, hint)
     words = require_verified(context, project, [row])[row.identity]
     return SourceInfo(row.with_signer(words.signed_by), words, _described(project, row, words))
+
+
+def _is_of_a_source(project: Project, reference: str) -> bool:
+    """Whether a name without a namespace means one installed item, and that is from a source."""
+    try:
+        return locked_item(read_lock(project), reference.partition("@")[0]).source is not None
+    except RyeError:  # what the registries have may be meant
+        return False
 
 
 def _is_version(row: LockedItem, wanted: str) -> bool:
