@@ -73,6 +73,8 @@ class Deployed(Struct, frozen=True, kw_only=True):
     """The targets of this run that rye.toml does not name, although the request did not ask for that."""
     kept: tuple[Kept, ...] = ()
     checked: tuple[Checked, ...] = ()
+    drafts: int = 0
+    """How many own items are not deployed yet, as notes say."""
     dry_run: bool = False
 
     @property
@@ -118,6 +120,9 @@ def summary(done: Deployed) -> str:
     parts += [f"{refused} refused"] if refused else []
     if parts:
         return f"deployed{where}: {', '.join(parts)}"
+    if done.drafts and done.changes:
+        own = "1 item of your own is" if done.drafts == 1 else f"{done.drafts} items of your own are"
+        return f"everything else is deployed{where}; {own} not yet"
     return f"everything is deployed{where}" if done.changes else f"there is nothing to deploy{where}"
 
 
@@ -207,6 +212,7 @@ def _outcome(context: Context, root: Project, request: DeployRequest, plan: Plan
         unrecorded=aim.unrecorded,
         kept=plan.plan.kept,
         checked=plan.plan.checked,
+        drafts=len(plan.survey.drafts),
         dry_run=request.dry_run,
     )
 

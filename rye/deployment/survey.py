@@ -103,6 +103,8 @@ class Survey(Struct, frozen=True):
     notes: tuple[Note, ...]
     descriptions: Mapping[str, str]
     """The description of each item, by label."""
+    drafts: frozenset[str] = frozenset()
+    """The labels of own items that are not deployed yet: of each, a note says why."""
 
     def only(self, concerns: Callable[[str, str], bool]) -> Survey:
         """Return what is about these items (labels) in these targets."""
@@ -112,6 +114,7 @@ class Survey(Struct, frozen=True):
             tuple(one for one in self.widenings if concerns(one.item, one.target)),
             tuple(one for one in self.notes if concerns(one.item, one.target)),
             self.descriptions,
+            frozenset(one.item for one in self.notes if one.item in self.drafts and concerns(one.item, one.target)),
         )
 
 
@@ -284,7 +287,9 @@ def survey(
             if not refusals and item.label not in held:
                 wanted += _wanted(one, item, rendered, disk)
                 notes += _unseen(one, item, rendered, disk, scope)
-    return Survey(tuple(with_owners(wanted)), tuple(refused), tuple(widenings), tuple(sorted(notes)), described)
+    unused = frozenset(str(identity) for identity, _ in gathered.not_used)
+    drafts = frozenset(note.item for note in notes if note.item in unused)
+    return Survey(tuple(with_owners(wanted)), tuple(refused), tuple(widenings), tuple(sorted(notes)), described, drafts)
 
 
 def _is_installed(row: LockedItem, present: Mapping[str, Present]) -> bool:

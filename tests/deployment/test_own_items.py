@@ -86,6 +86,7 @@ def test_a_draft_is_left_out_with_the_command_that_signs_it(shop: Person) -> Non
     assert not shop.path(".claude/skills/draft").exists()
     assert "`rye sign .ai/skills/draft/SKILL.md` signs it" in result.stderr
     assert shop.path(PDF).exists()
+    assert "everything else is deployed for claude; 1 item of your own is not yet" in shop.ok("deploy").stdout
 
 
 def test_what_is_deployed_stays_while_its_text_is_not_signed(shop: Person) -> None:
