@@ -159,7 +159,10 @@ def test_a_build_stages_and_a_maintainer_approves_or_rejects(registry: Registry,
     for _, words in others:
         if words[1] == "reject":
             stage(publish, "1.2.1")
-        author.ok(*words, *(["--yes"] if words[1] == "approve" else []))
+        if words[1] == "approve":
+            author.approve_stage(words[2])
+        else:
+            author.ok(*words)
     assert [words[1] for _, words in others] == ["list", "show", "approve", "reject"]
     assert "1.2.1" not in author.ok("info", "acme/workflows/deploy").stdout
 
