@@ -193,8 +193,6 @@ def explained(error: Exception) -> RyeError:
             "Another process kept the database locked for too long.",
             "Try again in a moment. If it fails again, find the process that holds the lock: a stopped server, a backup tool.",
         )
-    if state == _SAME_STATE:
-        return RyeError("database-busy", "Another request did the same at this moment.", "Try again.")
     if state in _FULL_STATES or name.startswith(_FULL_NAMES):
         return RyeError(
             "storage-full", f"The database's disk is full: {_reason(error)}", "Free some space, then try again."
@@ -219,7 +217,6 @@ _BUSY_STATES = {
     "40P01",
 }  # lock not available, cancelled by a timeout, serialization, deadlock
 _SILENT_STATE = "25P03"
-_SAME_STATE = "23505"  # a unique value that another transaction has just written
 _BUSY_NAMES = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _FULL_STATES = {"53100"}
 _FULL_NAMES = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")

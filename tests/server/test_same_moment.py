@@ -18,7 +18,6 @@ from registry_server.accounts.rate_limits import RateLimit
 from registry_server.accounts.times import now_text
 from registry_server.storage import database
 from registry_server.upkeep.founding import found
-from rye.errors import RyeError
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.registry_process import ORIGIN
 from tests.server.test_account_pages import proof
@@ -92,21 +91,6 @@ def test_requests_at_once_make_no_more_tokens_than_an_account_may_have(local: Lo
     assert at_once(local, "/-/account/tokens", forms) == [200] * MOST + [409] * 5
     with database.reader(local.service.engine) as connection:
         assert len(tokens.listing(connection, ann.id)) == MOST
-
-
-def test_two_accounts_of_one_name_are_no_failure_of_the_database(local: LocalRegistry) -> None:
-    """The one that comes second is told to try again, which helps."""
-    with database.change(local.service.engine) as first:
-        members.create(first, "twin", now_text())
-        with ThreadPoolExecutor(1) as other:
-            second = other.submit(lambda: local.member("twin"))
-            assert _waits(local)
-            first.commit()
-            with pytest.raises(RyeError) as caught:
-                second.result(30)
-    assert caught.value.code == "database-busy"
-    with pytest.raises(RyeError, match="already exists"):
-        local.member("twin")
 
 
 def test_what_a_person_sends_while_their_account_is_disabled_is_refused(local: LocalRegistry) -> None:
