@@ -234,6 +234,14 @@ class WithHelp(click.Command):
 
     _own_help: click.Option | None = None
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does; an error about an option without its value also knows the command, whose help the hint names."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
+
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         """The option, always the same one: click compares parameters by identity."""
         names = self.get_help_option_names(ctx)

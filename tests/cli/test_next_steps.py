@@ -44,3 +44,15 @@ def test_a_search_without_a_match_names_a_next_step(tmp_path: Path) -> None:
     rye.ok("init")
     said = rye.ok("search", "--local", "--kind", "skill", "zzz").stderr
     assert "Nothing matches 'zzz'. Try fewer or other words, or leave out --kind and --local." in said
+
+
+def test_a_project_in_another_folder_is_entered_first(tmp_path: Path) -> None:
+    rye = Person(tmp_path)
+    assert "Next: `cd 'my app'`, then `rye add " in rye.ok("init", "my app").stderr
+    assert "Next: `rye add " in rye.ok("init").stderr
+
+
+@pytest.mark.parametrize("words", [("init", "--namespace"), ("login", "--token"), ("keys", "generate", "--name")])
+def test_an_option_without_its_value_leads_to_the_help_of_its_command(tmp_path: Path, words: tuple[str, ...]) -> None:
+    error = Person(tmp_path).run(*words).stderr
+    assert f"`rye {' '.join(words[:-1])} --help` shows how it is used." in error

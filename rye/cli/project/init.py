@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -44,11 +45,14 @@ def init(session: Session, folder: str | None, name: str | None, namespace: str 
     elif made.merge_driver is not None and made.merge_driver.attributes == "written":
         session.console.say(".gitattributes: rye.lock is merged by items, in clones that turn it on with")
         session.console.say("  rye init --merge-driver", "strong")
+    there = f"`cd {quote(folder)}`, then " if folder and root.resolve() != session.cwd.resolve() else ""
     if made.workspace is not None:
         session.console.say(f"It is a member of the workspace at {made.workspace}, which holds its rye.lock and .ai.")
-        session.console.say("Next: `rye add [KIND:]NAMESPACE/CATEGORY/NAME` here adds what it needs.")
+        session.console.say(f"Next: {there}`rye add [KIND:]NAMESPACE/CATEGORY/NAME` adds what it needs.")
     else:
-        session.console.say("Next: `rye add [KIND:]NAMESPACE/CATEGORY/NAME`, or `rye new directive CATEGORY/NAME`.")
+        session.console.say(
+            f"Next: {there}`rye add [KIND:]NAMESPACE/CATEGORY/NAME`, or `rye new directive CATEGORY/NAME`."
+        )
 
 
 _ATTRIBUTES = {
