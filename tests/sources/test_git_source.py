@@ -76,7 +76,7 @@ def test_an_address_after_install_is_told_to_be_added(server: GitServer, person:
     team(server)
     person.write("rye.toml", '[project]\nname = "app"\n')
     address = f"git+{server.url('prompts')}#v1.4.0:items"
-    error = person.fails("install", address, code="bad-argument item", exit_code=2)
+    error = person.fails("install", address, code="bad-argument source", exit_code=2)
     words = shlex.split(error["hint"].split("`")[1])
     assert words[1:] == ["add", address]
     assert "pdf" in person.ok(*words[1:]).stdout

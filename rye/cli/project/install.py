@@ -94,7 +94,7 @@ def _add(session: Session, request: InstallRequest, items: tuple[str, ...], grou
             "bad-argument",
             f"{address!a} is where items come from, not the name of an item.",
             f"`rye add {quote(address)}` lists what is there, or installs it.",
-            what="item",
+            what="source",
         )
     project = project_to_add_to(session.cwd)
     outcome = add(session, project, request, items, group, agreement(session))
