@@ -16,6 +16,8 @@ from urllib.parse import unquote
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}\Z")
 _AUTHORITY = re.compile(r"[^\s/\\?#\"'`<>|^{}()\[\]*,;]*(?:\[[0-9A-Fa-f:.%]{2,60}\][^\s/\\?#\"'`<>|()*,;]{0,10})?")
+#: A dot that is written so that nobody follows the address: ``198.51.100[.]7``.
+_DEFANGED = re.compile(r"\[(?:\.|dot)\]|\((?:\.|dot)\)|\{(?:\.|dot)\}", re.IGNORECASE)
 _HOST = re.compile(r"[\w-](?:[\w.-]*[\w-])?\.?")
 _BARE = re.compile(r"(?<![\w.+=-])(?<!/)(\d{1,3}(?:\.\d{1,3}){3})(?![\w-]|\.\d)(?::(\d{1,5})(?!\d))?")
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
@@ -74,6 +76,7 @@ def find(text: str) -> Iterator[Address]:
                 following = text[end : end + 1]
                 if (
                     host
+                    and not (following and following in "[({" and _DEFANGED.match(text, end) is not None)
                     and (not image or "." in host)
                     and not (following and following in "{$<" and ("." not in host or host.endswith(".")))
                 ):

@@ -14,7 +14,7 @@ from rye.text.facts import calls, shell
 from rye.text.facts.calls.resolved import resolved
 from rye.text.facts.fact import CAUTION, DECODE_AND_RUN, PIPE_TO_SHELL
 from rye.text.facts.source import RuleMatch, Source
-from rye.text.facts.spelled import HIDDEN, spelled, template_words
+from rye.text.facts.spelled import HIDDEN, spelled, template_lines
 from rye.text.facts.tables import triggers
 
 _WORDS: Final = triggers(HIDDEN)
@@ -27,6 +27,8 @@ _NEED_ADDRESS: Final = triggers("curl wget bash aria2c")
 _FETCHES: Final = triggers(
     "curl wget aria2c iwr irm nc ncat socat certutil bitsadmin ztcp webclient restmethod webrequest"
 )
+#: What a page refers to, which is no address that its examples fetch.
+_LINK: Final = re.compile(r"\]\([^()\s]{1,400}\)")
 _MOST: Final = 32
 """How many such words of a file are listed."""
 
@@ -38,13 +40,16 @@ def find(source: Source) -> Iterator[RuleMatch]:
         return
     program = resolved(source)
     fact, level = DECODE_AND_RUN, CAUTION
-    if "://" in source.text or _FETCHES & source.written or calls.FETCHED.pattern.search(program.text) is not None:
+    text = _LINK.sub("]", source.text) if source.markdown and "](" in source.text else source.text
+    if "://" in text or _FETCHES & source.written or calls.FETCHED.pattern.search(program.text) is not None:
         fact, level = PIPE_TO_SHELL, ""
     elif calls.DECODED.pattern.search(program.text) is not None:
         fact, level = DECODE_AND_RUN, ""
     for number, (word, line) in found.items():
         if level and word in _NEED_ADDRESS:
             continue
+        if fact == DECODE_AND_RUN and not source.is_code(number):
+            level = CAUTION  # a sentence names it, and nothing beside it fetches
         yield RuleMatch(fact, f"{word.decode()}: {shell.shown(shell.plain(line.strip()))}", number, 0, level)
 
 
@@ -64,7 +69,8 @@ def _assembled(source: Source) -> dict[int, tuple[bytes, str]]:
                     ):
                         lines_of_words.setdefault(number, (word, form.logical(number).text))
     if other is not source and len(other.lines) == len(source.lines):
-        for word in sorted(_WORDS & other.written - template_words(source)):
+        templates = template_lines(source)
+        for word in sorted(_WORDS & other.written):
             if word in source.written and _named_whole(source, word):
                 continue
             for number in other.lines_with(frozenset((word,))):
@@ -73,6 +79,7 @@ def _assembled(source: Source) -> dict[int, tuple[bytes, str]]:
                     raw != line
                     and (source.is_code(number) or word in _PROGRAMS)
                     and not _has(raw, word)
+                    and not (number < len(templates) and _has(templates[number], word))
                     and _has(line, word)
                     and not any(_has(below, word) for below in source.lines[number + 1 : number + _FOLDED])
                 ):

@@ -191,15 +191,23 @@ def _encoded_commands(source: Source) -> Iterator[RuleMatch]:
                     continue  # a word that stands for the payload
                 value = shown(f"-EncodedCommand {match['payload']}")
                 yield RuleMatch(DECODE_AND_RUN, value, *source.place(line, offset + match.start(), match[0].split()[0]))
-            decoded = _FROM_BASE64.search(text)
-            if decoded is not None and text[decoded.end() : decoded.end() + 1] == "|":
-                continue  # one word of a pattern
+            decoded = next(filter(_is_used, _FROM_BASE64.finditer(text)), None)
             if decoded is not None and _POWERSHELL_RUNS.search(text):
                 start = max(0, decoded.start() - 200)
                 value = shown(text[start : decoded.end() + 2000])
                 yield RuleMatch(DECODE_AND_RUN, value, *source.place(line, offset + decoded.start(), decoded[0]))
 
 
+def _is_used(match: re.Match[str]) -> bool:
+    """Whether a name of .NET is called, or made: not one word of a list or a pattern."""
+    if match[0].lower() != "frombase64string":
+        return not shown(match.string[match.end() : match.end() + 1]).startswith("|")
+    after = shown(match.string[match.end() : match.end() + _CALL_CHARACTERS])
+    return _CALLED.match(after) is not None or match.string[: match.start()].rstrip(" \t\"'").endswith(("=", "::"))
+
+
+_CALLED = re.compile(r"[\"')\]}]{0,4}[ \t]{0,4}(?:\(|\.\s?Invoke)", re.IGNORECASE)
+_CALL_CHARACTERS: Final = 20
 _STANDS_FOR = re.compile(r"[a-z]{1,80}(?:64)?")
 _AFTER_SHELL = re.compile(
     r"\s[-/\u2013]e(?:c|n(?:c(?:o(?:d(?:e(?:d(?:c\w{0,10})?)?)?)?)?)?)?[\s:]+(?P<payload>[A-Za-z0-9+/=$]{4,100000})(?![\w-])",

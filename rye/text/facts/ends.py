@@ -330,6 +330,11 @@ class Near:
             left -= len(_ENCODED.sub("", self._source.lines[number]))
         return number if left > 0 else number - step
 
+    def _ends_example(self, number: int) -> bool:
+        """Whether an example of a page ends here, though its block goes on: two empty lines."""
+        lines = self._source.lines
+        return self._source.markdown and not (lines[number].strip() or lines[number - 1].strip())
+
     def _is_dropped(self, number: int) -> bool:
         """Whether a line does nothing but decode, and nothing takes the result: ``marshal.loads(data)`` in a list of calls."""
         source = self._source
@@ -344,13 +349,19 @@ class Near:
         How the one comes to the other is not known. On the public collections, code that does both has so far meant it.
         """
         first = last = number
-        while first > 0 and number - first < calls.NEAR_LINES and self._source.is_code(first - 1):
+        while (
+            first > 0
+            and number - first < calls.NEAR_LINES
+            and self._source.is_code(first - 1)
+            and not self._ends_example(first - 1)
+        ):
             first -= 1
         while (
             after
             and last < len(self._source.lines) - 1
             and last - number < calls.NEAR_LINES
             and self._source.is_code(last + 1)
+            and not self._ends_example(last + 1)
         ):
             last += 1
         if self._source.text_starts[last] - self._source.text_starts[first] > _CHARACTERS:

@@ -116,7 +116,7 @@ def _written_by_code(arguments: list[str]) -> tuple[str, ...]:
 
 
 def _others(arguments: list[str]) -> tuple[str, ...]:
-    return tuple(argument for argument in arguments if "://" not in argument)
+    return tuple(argument for argument in arguments if "://" not in argument and not argument.startswith("-"))
 
 
 def _after_output(arguments: list[str]) -> tuple[str, ...]:
@@ -173,9 +173,9 @@ _FETCHERS: Final = (
     Fetcher(word_set("socat dig nslookup drill rclone ztcp")),
     Fetcher(word_set("wget wget2"), saves=_wget, only_asks="--spider"),
     Fetcher(word_set("aria2c axel lwp-download"), saves=_named_or_address),
-    Fetcher(word_set("bitsadmin"), re.compile(r"://|/transfer|/addfile|[$%]", re.IGNORECASE), _others),
+    Fetcher(word_set("bitsadmin"), re.compile(r"://|[$%]|/(?:transfer|addfile)\b.*[:<\\]", re.IGNORECASE), _others),
     Fetcher(word_set("start-bitstransfer tftp"), saves=_others),
-    Fetcher(word_set("certutil"), re.compile("urlcache", re.IGNORECASE), _others),
+    Fetcher(word_set("certutil"), re.compile(r"urlcache\b.*[:/$%<{@]", re.IGNORECASE), _others),
     Fetcher(word_set("fetch http https get lynx w3m links elinks ftp mshta regsvr32 msiexec rundll32"), _URL),
     Fetcher(word_set("webclient httpclient"), _URL),
     Fetcher(word_set("finger"), re.compile("@")),
@@ -283,8 +283,8 @@ def fetcher_of(command: Command) -> tuple[int, str, tuple[str, ...]] | None:
             or (fetcher.when is None and last_address <= index and not given)
         ):
             continue
-        if fetcher.spelled and word.text != fetcher.spelled:
-            continue
+        if (fetcher.spelled and word.text != fetcher.spelled) or word.text.endswith(":"):
+            continue  # another spelling, or a key: ``"certutil.exe": {…}``
         looked_at += 1
         arguments = [other.text for other in words[index + 1 :]]
         if fetcher.only_asks and fetcher.only_asks in arguments:

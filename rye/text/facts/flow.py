@@ -112,6 +112,9 @@ _STARTS_IN_CONTAINER: Final = word_set("exec run")
 _NAMES_PACKAGES: Final = word_set(
     "pip pip3 npm pnpm yarn gem apt apt-get dnf yum zypper pacman apk brew snap flatpak luarocks dotnet"
 )
+#: Their settings whose value they run.
+_RUN_SETTINGS: Final = word_set("script-shell shell editor node-options git onload-script init-module")
+_CERTIFICATES: Final = (".pem", ".crt", ".cer")
 #: Variables whose value a program runs or loads.
 _LOADED_BY_NAME = re.compile(
     r"(?:LD_PRELOAD|DYLD_INSERT_LIBRARIES|LD_AUDIT|PYTHONSTARTUP|BASH_ENV|ENV|NODE_OPTIONS|PERL5OPT|RUBYOPT|GIT_SSH_COMMAND|GIT_EXTERNAL_DIFF|EDITOR|VISUAL|PAGER|PROMPT_COMMAND|JAVA_TOOL_OPTIONS|RUSTC_WRAPPER|CC|CXX|PYTHONBREAKPOINT|PERL5DB|LESSOPEN|MANPAGER|GIT_ASKPASS|SSH_ASKPASS|SUDO_ASKPASS|BROWSER|GIT_PAGER|GIT_EDITOR|GIT_SSH|ZDOTDIR|PHPRC|BASH_LOADABLES_PATH)=(.*)"
@@ -683,6 +686,8 @@ class Flow:
             return
         if not line.code and self._is_place(command, index, line):
             return
+        if "*" in word.text and self.source.markdown and not self.source.language(line.first):
+            return  # a pattern of paths, in a sentence
         if line.text[: word.start].strip() in ("---", "+++"):
             return  # the head of a difference: ``--- a/hello``
         if ("://" in word.text and not _DRIVE.match(word.text)) or _ENDS_LIST.fullmatch(word.text) is not None:
@@ -728,12 +733,16 @@ class Flow:
         texts = command.texts()
         if name in _ONLY_WITH_OPTION and "-f" not in texts:
             return
+        if name in _NAMES_PACKAGES and "config" in texts[index + 1 : index + 3] and _RUN_SETTINGS.isdisjoint(texts):
+            return  # ``npm config set cafile FILE`` keeps the name of a file
         if name == "docker" and _TAKES_ARCHIVE.isdisjoint(texts[index + 1 :]):
             # other words name images and containers, but for the program that a container starts
             starts = not _STARTS_IN_CONTAINER.isdisjoint(texts[index + 1 :])
             texts = [text for text in texts if starts and "/" not in text and not is_data(text)]
             index = -1
         for text in texts[index + 1 :]:
+            if name in _NAMES_PACKAGES and text.lower().endswith(_CERTIFICATES):
+                continue  # whom it trusts
             if name not in _NAMES_PACKAGES or "/" in text or "." in text or "$" in text:  # else a package of an index
                 self._report_file(text.partition(",")[0], command, line)
 

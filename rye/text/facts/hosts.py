@@ -61,11 +61,18 @@ _CONNECTS = re.compile(
 )
 #: Schemes without slashes: ``turn:HOST:PORT``.
 _SCHEME = re.compile(r"(?<![\w-])(?:turns?|stuns?|sips?|tcp|udp|mqtts?):$")
-#: What a program calls a place that it reaches.
+_SERVER: Final = (
+    r"(?:hosts?|servers?|c2|url|uri|endpoint|webhook|remote|proxy|relay|beacon|callback|listener|collector|upload_?to|target)"
+    r"(?:_?(?:ip|addr|address|host|name|url))?"
+)
+#: What a program calls a place that it reaches: a name that gets it, or a function, unless it asks something about it
+#: (``isPublicUrl("…")``, ``api.host("…")``).
 _IS_SERVER = re.compile(
-    r"(?<![A-Za-z])\w{0,30}(?:hosts?|servers?|c2|url|uri|endpoint|webhook|remote|proxy|relay|beacon|callback|listener|collector|upload_?to|target)"
-    r"(?:_?(?:ip|addr|address|host|name|url))?[\"'\]]{0,2}"
-    r"[ \t]{0,8}(?::[ \t]?\w{1,20})?[ \t]{0,8}(?::=|=>|[=:(])[ \t]{0,4}[\"'`(\[]{0,2}$",
+    rf"(?<![A-Za-z])\w{{0,30}}{_SERVER}[\"'\]]{{0,2}}[ \t]{{0,8}}(?::[ \t]?\w{{1,20}})?[ \t]{{0,8}}(?::=|=>|[=:])"
+    r"[ \t]{0,4}[\"'`(\[]{0,2}$|"
+    rf"(?<![\w.>])(?!is|has|can|should|check|valid|parse|normal|resolve|lookup|look_up|find|get|assert|expect|test|block|allow|scan)"
+    rf"\w{{0,30}}{_SERVER}[ \t]{{0,4}}\([ \t]{{0,4}}[\"'`(\[]{{0,2}}$|"
+    rf"\.(?:set|use|with|add)_?\w{{0,20}}{_SERVER}\([ \t]{{0,4}}[\"'`(\[]{{0,2}}$",
     re.IGNORECASE,
 )
 #: Somebody is told to reach what follows.
@@ -150,7 +157,25 @@ def _bare_level(source: Source, address: addresses.Address, line: int) -> str:
     quoted = before.endswith(("'", '"', "`"))
     if address.host in _RESOLVERS or (quoted and _counts(address.host)):
         return CAUTION
-    return ALARM if _IS_SERVER.search(before) is not None else CAUTION
+    return ALARM if _IS_SERVER.search(before) is not None and not _is_indicator(source, line) else CAUTION
+
+
+def _is_indicator(source: Source, line: int) -> bool:
+    """Whether a line belongs to a list or a table that is called one of indicators, or of what is blocked."""
+    indent = len(source.lines[line]) - len(source.lines[line].lstrip())
+    for number in range(line - 1, max(-1, line - _TABLE_LINES), -1):
+        raw = source.lines[number][:_COMMENTED]
+        if raw.strip() and len(raw) - len(raw.lstrip()) < indent:
+            return _INDICATORS.search(raw) is not None
+    return False
+
+
+_TABLE_LINES: Final = 20
+_INDICATORS = re.compile(
+    r"(?:indicator|(?<![a-z])iocs?(?![a-z])|(?:watch|block|deny)_?list|threat|malicious|suspicious|known_?bad|sinkhole)\w*[\"']?"
+    r"[^=:\n]{0,40}[=:][ \t]*[\[{(]",
+    re.IGNORECASE,
+)
 
 
 def _addressed_level(source: Source, address: addresses.Address, line: int) -> str:

@@ -18,6 +18,8 @@ LANGUAGES: Final = word_set(
 )
 _VERSIONED = re.compile(r"(python|pypy|perl|ruby|php|node|lua)\d*(?:\.\d+)*w?")
 _EXPRESSION: Final = word_set("iex invoke-expression eval source . scriptblock add-type invoke-command start-job")
+_BUILTINS: Final = word_set("eval source")
+"""Of these, commands of the shell itself, which have no path."""
 _CALLS: Final = ("scriptblock]::create", "assembly]::load")
 #: Programs that pass their last words, or their input, to another program.
 _CARRIERS: Final = word_set(
@@ -70,7 +72,10 @@ def is_expression(word: str) -> bool:
 
 
 def _is_expression(word: str) -> bool:
-    return word in (".", "&.") or shell.program(word) in _EXPRESSION or any(call in word.lower() for call in _CALLS)
+    name = shell.program(word)
+    if "/" in word and name in _BUILTINS:
+        return False
+    return word in (".", "&.") or name in _EXPRESSION or any(call in word.lower() for call in _CALLS)
 
 
 def position(command: shell.Command) -> int:

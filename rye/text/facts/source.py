@@ -78,6 +78,10 @@ _RUNS_STRING = re.compile(r"(?:^|[\s;&|(\"'/])(?:eval|trap|ssh|su|watch|source|\
 _LIST_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 _FENCE = re.compile(r"[\s>]*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(`{3,}|~{3,})\s*([^\s`{]*)")
 _MARKDOWN = (".md", ".mdx", ".markdown", ".txt", ".rst", ".adoc", ".asciidoc", ".asc", ".org", ".textile", ".wiki")
+#: A page that is kept under another name: ``SKILL.md.orig``.
+_COPY_OF_PAGE = re.compile(
+    r"\.(?:mdx?|markdown)(?:~|\.(?:orig(?:inal)?|bak|old|copy|save|tmpl|tpl|template|j2|jinja2?|example|sample|dist|disabled|[\w-]{0,40}backup))$"
+)
 _ASCIIDOC = (".adoc", ".asciidoc", ".asc")
 #: How AsciiDoc begins and ends a block of code, and how the line before names its language.
 _DELIMITER = re.compile(r"(-{4,}|\.{4,})[ \t]*$")
@@ -182,7 +186,8 @@ class Source:
     @cached_property
     def markdown(self) -> bool:
         """Whether the file is prose with code blocks, not code throughout."""
-        return self.path.lower().endswith(_MARKDOWN)
+        path = self.path.lower()
+        return path.endswith(_MARKDOWN) or _COPY_OF_PAGE.search(path) is not None
 
     @cached_property
     def tagged(self) -> bool:

@@ -248,18 +248,19 @@ _LOOKED_AT: Final = 120
 _TAKES_FIRST = re.compile(r"(?:\bWorker|(?<![\w.])(?:exec|eval))\s*\($")
 #: A condition that a contract requires: ``require(a < b, "…")``.
 _CONDITION = re.compile(r"[^=!<>?|&]{1,120}(?:[<>]=?|[!=]==?)[^=>?|&]")
-_ENDS_QUOTE = re.compile(r"\s*[\"'`]\s*[,\])}]")
+#: The end of a string that ends in the middle of a call, which nothing continues: a pattern (``"eval($_GET" nocase``).
+_ENDS_QUOTE = re.compile(r"[^\"'`()+\n]{0,60}[\"'`](?:\s*[,\])}]|[ \t]+[a-z]{2,12}\b|[ \t]*\n)")
 #: What stands before a command of a shell. Its own ``eval`` is a word of another program elsewhere.
 #: A step of a search, which names what it computes: ``| eval x=if(…)``.
 _COMPUTES = re.compile(r"\w{1,60}\s?=\s?\w{1,20}\(|\w{1,60}\s?=\s?[\w.\"]{1,60}\s?[-+*/.]")
 _BEFORE_COMMAND = re.compile(
-    r"(?:^|[;&|(){}`\"'!=$]|\b(?:then|do|else|if|elif|while|until|time|sudo|command|builtin|exec|&&)|-\w{0,3}[ce]|>|\$|%)\s*$"
+    r"(?:^|[;&|(){}`\"'!=$]|\b(?:then|do|else|if|elif|while|until|time|sudo|command|builtin|exec|return|unless|or|and|&&)|-\w{0,3}[ce]|>|\$|%)\s*$"
 )
 
 
 def is_no_call(source: Source, match: re.Match[str]) -> bool:
     """Whether what looks like a call that evaluates is a definition, a word in a list, or another program's word."""
-    if _is_definition(source.text, match.start()) or _is_argument(source, match):
+    if _is_definition(source.text, match.start()) or _is_argument(source, match) or _is_searched(source, match):
         return True
     if "Function" in match[0] and source.language(source.line_at(match.start())) in _FUNCTION_IS_TYPE:
         return True
@@ -267,11 +268,14 @@ def is_no_call(source: Source, match: re.Match[str]) -> bool:
 
 
 def _is_word_of_list(text: str, match: re.Match[str], window: str) -> bool:
-    """Whether the beginning of a call is a whole string among others: ``["eval(", "exec("]``."""
+    """Whether the beginning of a call is a whole string: ``["eval(", "exec("]``, ``"Function (" in text``."""
     at = match.start() + len(match[0]) - len(match[0].lstrip())
-    if at == 0 or text[at - 1] not in "\"'`" or window[:1] != text[at - 1]:
+    if at == 0 or text[at - 1] not in "\"'`":
         return False
-    return window[:1] == "`" or _ENDS_QUOTE.match(window) is not None
+    if window[:1] == text[at - 1] == "`":
+        return True
+    cut = _ENDS_QUOTE.match(window)
+    return cut is not None and text[at - 1] in cut[0]
 
 
 def _is_argument(source: Source, match: re.Match[str]) -> bool:
@@ -282,11 +286,26 @@ def _is_argument(source: Source, match: re.Match[str]) -> bool:
     before = source.text[source.text_starts[number] : match.start()]
     if before.rstrip().endswith("|") and _COMPUTES.match(source.text, match.end()) is not None:
         return True
-    if source.language(number) not in _SHELL_LANGUAGES:
+    language = source.language(number)
+    if language not in _SHELL_LANGUAGES and (language or not match[0][-1].isspace()):
         return False
     return _BEFORE_COMMAND.search(source.text[source.text_starts[number] : match.start()]) is None
 
 
+def _is_searched(source: Source, match: re.Match[str]) -> bool:
+    """Whether ``eval(`` is in a pattern that a program searches for, or in an expression of a search (``sum(eval(if(…)))``)."""
+    line = source.text[source.text_starts[source.line_at(match.start())] : match.start()][-_BEFORE_CALL:]
+    if _SEARCHES.search(line) is not None:
+        return True
+    return _SUMS.search(line) is not None and _CONDITIONS.match(source.text, match.end()) is not None
+
+
+_SEARCHES = re.compile(
+    r"(?:^|[\s|;&(`$])(?:[ef]?grep|rg|ag|ack|findstr|select-string|sls)[ \t][^\"'\n]{0,80}([\"'])(?:(?!\1).)*$",
+    re.IGNORECASE,
+)
+_SUMS = re.compile(r"(?:count|sum|avg|dc|values|max|min|mean|median|list|first|last)\(\s?$")
+_CONDITIONS = re.compile(r"(?:if|case|match|like|isnull|isnotnull|coalesce)\(|\w{1,60}\s?!?=\s?\\?[\"'\d]")
 _FUNCTION_IS_TYPE: Final = word_set("dart flutter kt kotlin swift java cs csharp")
 _SHELL_LANGUAGES: Final = word_set("sh bash zsh ksh shell console bats")
 

@@ -121,7 +121,7 @@ def find(source: Source, stores: set[int], settings: set[int]) -> Iterator[RuleM
         yield from _in_started(source, stores)
         yield from _of_stores(source, stores, sends, takes_path)
     if read:
-        yield from _of_settings(source, read, sends)
+        yield from _of_settings(source, read, settings, sends)
 
 
 def _of_stores(
@@ -166,10 +166,14 @@ def _settings_read(source: Source, settings: set[int]) -> list[int]:
     return [at for at in reads if _TAKEN_FROM.match(text, at) is None or _is_loop(source, at)]
 
 
-def _of_settings(source: Source, reads: list[int], sends: Sequence[re.Match[str]]) -> Iterator[RuleMatch]:
+def _of_settings(
+    source: Source, reads: list[int], settings: set[int], sends: Sequence[re.Match[str]]
+) -> Iterator[RuleMatch]:
     """A file of settings that a program reads and sends as a whole. Honest programs read them all the time, and take out what
-    they need, so that this is a caution where the one is far from the other."""
+    they need and hand the rest to their own functions, so that this is a caution unless the file is named, read and sent close
+    together, and in one function."""
     text = source.text
+    named = [line for line in map(source.line_at, reads) if not settings.isdisjoint(range(line - NEAR_LINES, line + 1))]
     used = used_as_a_whole(names_of(source, reads, _TAKES_ONE))
     for match in sends:
         window = _HEADERS.sub("", window_of(text, match.end()))
@@ -177,9 +181,23 @@ def _of_settings(source: Source, reads: list[int], sends: Sequence[re.Match[str]
         direct = any(begin <= at < begin + len(window) for at in reads)
         if direct or (used is not None and used.search(window) is not None):
             number = source.line_at(match.start())
-            near = direct or any(0 <= number - source.line_at(at) <= NEAR_LINES for at in reads)
+            near = direct or any(_is_in_one_go(source, line, number) for line in named)
             found = _found(source, match, window, None)
             yield found if near else found._replace(level="")
+
+
+def _is_in_one_go(source: Source, first: int, last: int) -> bool:
+    """Whether two lines are close to each other, and the second one is in no function that begins between them."""
+    if not 0 <= last - first <= NEAR_LINES:
+        return False
+    indent = len(source.lines[last]) - len(source.lines[last].lstrip())
+    functions = map(_BEGINS_FUNCTION.match, source.lines[first + 1 : last + 1])
+    return not any(match is not None and len(match[1]) < indent for match in functions)
+
+
+_BEGINS_FUNCTION = re.compile(
+    r"([ \t]*)(?:(?:export|default|async|pub|public|private|protected|static|local)[ \t]+){0,4}(?:def|function|func|fn|sub)[ \t*]"
+)
 
 
 def _reads_of(source: Source, numbers: set[int], holds: str) -> tuple[list[int], Meanings]:

@@ -208,7 +208,8 @@ _ALL_IN = re.compile(
 _GETS = re.compile(r"\b(?:into|in|to|inside|onto)\s+(?:(?:the|your|a)\s+(?:\w+\s+)?)?[`\"'(*]*$", re.IGNORECASE)
 #: An address with a place for what was read: ``https://…?d=<the encoded text>``.
 _FILLED = re.compile(
-    r"https?://(?!localhost|127\.)[^\s`]{4,200}[=/?][<{\[][^>}\]\n]{0,40}\b(?:encoded|contents?|base-?64|file|key\s?file|what\s+you\s+read)\b",
+    r"https?://(?!localhost|127\.)[^\s`]{4,200}(?:[=/?][<{\[][^>}\]\n]{0,40}\b(?:encoded|contents?|base-?64|key\s?file|what\s+you\s+read)\b|"
+    r"[=?][<{\[][^>}\]\n]{0,40}\bfile\b)",
     re.IGNORECASE,
 )
 _CONTENT = re.compile(

@@ -30,7 +30,7 @@ from rye.text.facts.spelled.words import (
     WORDS_OF_LINE,
 )
 
-__all__ = ["HIDDEN", "MODULES", "PROPERTIES", "filled", "spelled", "template_words"]
+__all__ = ["HIDDEN", "MODULES", "PROPERTIES", "filled", "spelled", "template_lines"]
 
 _RECORDS: Final = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".log", ".svg", ".gif", ".png", ".pdf")
 _LARGEST_RECORDS: Final = 64_000
@@ -68,10 +68,10 @@ def filled(source: Source) -> Source:
     return known
 
 
-def template_words(source: Source) -> frozenset[bytes]:
-    """The words that this module writes for what a build tool does by other words."""
+def template_lines(source: Source) -> list[str]:
+    """The file's lines with the words that this module writes for what a build tool does by other words."""
     made = in_templates(source.path.rpartition("/")[2].lower(), source.text)
-    return frozenset() if made == source.text else Source(source.path, made).written - source.written
+    return source.lines if made == source.text else made.split("\n")
 
 
 def _spelled(source: Source) -> str:
