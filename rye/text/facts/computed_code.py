@@ -58,7 +58,7 @@ _PROGRAMS: Final = _PYTHON | word_set(
     "js mjs cjs jsx javascript node ts mts cts tsx typescript json jsonc json5 go golang rs rust java kt kotlin swift cs csharp "
     "c cc cpp scala dart sql html htm css"
 )
-_ONE_VARIABLE = re.compile(r"\$\{?\w{1,80}(?:\[[@*\w]{1,20}\])?\}?")
+_ONE_VARIABLE = re.compile(r"\$(?:[@*]|\{?\w{1,80}(?:\[[@*\w]{1,20}\])?(?:[/#%:^,][^{}]{0,80})?\}?)")
 #: An argument that is nothing but a name: what it holds is anybody's guess.
 _ONE_NAME = re.compile(r"\s{0,8}[\w$.]{1,80}\s{0,8}[,)]")
 _LITERAL = re.compile(r"\s*[rRbBuU]{0,2}(?:'[^'\\\n]{0,2000}'|\"[^\"\\\n]{0,2000}\"|`[^`$\\]{0,2000}`)\s*[,)]")

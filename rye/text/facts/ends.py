@@ -225,7 +225,7 @@ def find(source: Source) -> Iterator[RuleMatch]:
             if some and language not in some:
                 continue
             match = pattern.search(text, starts[number], starts[number + 1] - 1)
-            if match is not None and "get_data" in match[0] and "oader" not in text:
+            if match is not None and "get_data" in match[0] and _LOADER.search(text) is None:
                 continue  # an everyday name, unless the class is a loader of modules
             if match is not None and match[0].startswith("script") and _is_data_element(source, number, match[0]):
                 continue
@@ -240,6 +240,11 @@ def find(source: Source) -> Iterator[RuleMatch]:
                 value = shell.shown(shell.plain(source.lines[number].strip()))
                 yield RuleMatch(fact, value, number, match.start() - starts[number])
                 break
+
+
+_LOADER = re.compile(
+    r"\bclass[ \t]+\w{1,60}\([^)\n]{0,200}Loader\b|\bclass[ \t]+\w{0,60}Loader\b|\bmeta_path\b|\bspec_from_loader\b"
+)
 
 
 def _is_data_element(source: Source, number: int, assigned: str) -> bool:

@@ -245,10 +245,17 @@ def _in_programs(source: Source) -> Iterator[RuleMatch]:
     for match in SENDS.finditer(text) if used is not None else ():
         if text[match.start() - 1 : match.start()] in _QUOTES and text[match.end() : match.end() + 1] in _QUOTES:
             continue  # the name of a call, in a string: a rule that looks for it
+        if _KEEPS_PROMISE.match(match[0]) is not None and not text[: match.start()].endswith(RESOLVERS):
+            continue
         found = used.search(window_of(text, match.end())) if used is not None else None
         if found is not None and not _is_of_example(source, found[0], match.start(), dumps):
             line = source.line_at(match.start())
             yield RuleMatch(SECRET_PATH, VALUE, line, match.start() - starts[line], ALARM)
+
+
+#: What a promise calls, if it does not belong to a resolver of names: ``resolve(value)``, ``resolve2(value)``.
+_KEEPS_PROMISE = re.compile(r"resolve[0-35-9]?\(")
+RESOLVERS: Final = ("dns.", "dns.promises.", "dnsPromises.", "esolver.", "esolver().")
 
 
 def _is_of_example(source: Source, name: str, offset: int, dumps: list[int]) -> bool:

@@ -88,7 +88,10 @@ _PRINTED_STRING = re.compile(
 #: Another command, or a substitution.
 _GOES_ON = re.compile(r"[|;&`(]")
 #: Lines up to a mark are printed, and go nowhere else.
-_PRINTS_LINES = re.compile(r"[ \t]*cat[ \t]+<<-?[ \t]*[\"']?(\w{1,40})[\"']?[ \t]*")
+_PRINTS_LINES = re.compile(
+    r"[ \t]*cat[ \t]+(?:>{1,2}[ \t]*(?P<into>\S{1,200})[ \t]+)?<<-?[ \t]*[\"']?(?P<end>\w{1,40})[\"']?[ \t]*"
+    r"(?:>{1,2}[ \t]*(?P<behind>\S{1,200})[ \t]*)?"
+)
 _PRINTED_LINES: Final = 60
 #: A line that does nothing but print one string, in which a redirection is a part of the text.
 _ECHOES = re.compile(r"[ \t]*echo[ \t]+(?:-\w{1,3}[ \t]+)?\"[^\"\n]*\"[ \t]*")
@@ -112,6 +115,10 @@ _STARTS_IN_CONTAINER: Final = word_set("exec run")
 _NAMES_PACKAGES: Final = word_set(
     "pip pip3 npm pnpm yarn gem apt apt-get dnf yum zypper pacman apk brew snap flatpak luarocks dotnet"
 )
+_SETTING = re.compile(r"[A-Za-z]\w{0,40}[.-][\w.-]{1,60}=")
+_ABSOLUTE = re.compile(r"/[\w./-]{1,200}")
+_END_OF_TEST: Final = frozenset(("]", "]]"))
+_ASKS: Final = frozenset(("-v", "-V"))
 #: Their settings whose value they run.
 _RUN_SETTINGS: Final = word_set("script-shell shell editor node-options git onload-script init-module")
 _CERTIFICATES: Final = (".pem", ".crt", ".cer")
@@ -163,6 +170,8 @@ _MOST_RUNS: Final = 3
 """How many places are told of that run what one source brings in: a program that is downloaded once is used on many lines."""
 _BODY: Final = 32
 """How many commands of a group are searched for what it brings in."""
+_MOST_TARGETS: Final = 8
+"""How many places are kept that files of one name were saved in."""
 _UNPACKED_LINES: Final = 10
 """A relative path that runs within this many lines of an unpacked archive counts as coming out of it."""
 _PROJECT_FOLDER = re.compile(r"(?:\./)?(?!\.)[\w.-]{1,80}(?:/(?!\.)[\w.-]{1,80}){0,8}/?")
@@ -194,6 +203,8 @@ class Flow:
         self.words = words
         self.find_source = find_source
         self.files: dict[str, Origin] = dict(files or {})
+        self.saved_as: dict[str, set[str]] = {}
+        """Where files were saved, as the commands write it, by their names."""
         self.names: dict[str, Origin] = {}
         self.ready: set[str] = set()
         self.unpacked: tuple[Origin, int] | None = None
@@ -550,7 +561,10 @@ class Flow:
             above = self.source.lines[number]
             begun = _PRINTS_LINES.fullmatch(above) if "<<" in above else None
             if begun is not None:
-                return begun[1] not in (text.strip() for text in self.source.lines[number + 1 : line.first])
+                into = begun["into"] or begun["behind"] or ""
+                if into and not is_data(_file_name(into)):
+                    return False  # what is printed into a script may run
+                return begun["end"] not in (text.strip() for text in self.source.lines[number + 1 : line.first])
         return False
 
     def _runs_looped(self, command: shell.Command, line: Line, origin: Origin) -> None:
@@ -686,6 +700,11 @@ class Flow:
             return
         if not line.code and self._is_place(command, index, line):
             return
+        if _SETTING.match(word.text) is not None or command.words[-1].text in _END_OF_TEST:
+            return  # ``input-file=PATH`` of a file of settings, or the rest of ``[[ a || "$b" -gt 1 ]]``
+        before = command.texts()[:index]
+        if word.text.startswith("$") and "command" in before and not _ASKS.isdisjoint(before):
+            return  # where it is, is only asked
         if "*" in word.text and self.source.markdown and not self.source.language(line.first):
             return  # a pattern of paths, in a sentence
         if line.text[: word.start].strip() in ("---", "+++"):
@@ -874,6 +893,9 @@ class Flow:
         key = _file_name(target)
         if key not in _IGNORED_FILES and not key.isdigit() and any(map(str.isalnum, key)):
             self.files.setdefault(key, origin)
+            targets = self.saved_as.setdefault(key, set())
+            if len(targets) < _MOST_TARGETS:
+                targets.add(target.strip("\"'"))
             folder = target.strip("\"'").rpartition("/")[0]
             if folder not in _OWN_FOLDERS and len(self.filled_folders) < FACTS.saved_files:
                 self.filled_folders.setdefault(folder, origin)
@@ -887,10 +909,23 @@ class Flow:
         if not is_data(_file_name(text)):
             self._report_file(text, command, line)
 
+    def _is_another(self, text: str, origin: Origin) -> bool:
+        """Whether a path probably means another file of the same name: one that the item has, or, on a page, one in another
+        folder than the file was saved in (``/tmp/a.js`` and ``/static/a.js``)."""
+        path = text.removeprefix("./")
+        if "/" in path and path in self.source.files and not any(saved.endswith(path) for saved in origin.saves):
+            return True
+        targets = self.saved_as.get(_file_name(text), set()) if self.source.markdown and text.startswith("/") else set()
+        return (
+            0 < len(targets) < _MOST_TARGETS and text not in targets and all(map(_ABSOLUTE.fullmatch, (text, *targets)))
+        )
+
     def _report_file(self, text: str, command: shell.Command, line: Line) -> None:
         origin = self._saved(text)
         if origin is not None and origin.elsewhere and _file_name(text) == _file_name(self.source.path):
             return  # how this file is used, in its own words
+        if origin is not None and self._is_another(text, origin):
+            origin = origin._replace(weak=True)
         if origin is not None and not (origin.line == line.first and origin.text == shown(_text(command, line))):
             self._report(origin, command, line)
 

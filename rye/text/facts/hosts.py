@@ -79,7 +79,7 @@ _IS_SERVER = re.compile(
 _TOLD = re.compile(
     r"(?:^|[.:;,!?*>|`-]|\b(?:to|must|should|please|then|and|now|always|will|can|you))[ \t]*"
     r"(?:connect|reach|send|post|upload|download|fetch|open|visit|browse|tunnel|forward|dial|exfiltrate|report|deliver|submit|"
-    r"proxy)\b[^\n.!?()]{0,60}(?:\b(?:to|from|at|with|via|through|on)\b[^\n.!?()]{0,12}|[^\w()]{1,3})$",
+    r"proxy(?!\s+(?:ip|address|host|server|port)\b))\b[^\n.!?()]{0,60}(?:\b(?:to|from|at|with|via|through|on)\b[^\n.!?()]{0,12}|[^\w()]{1,3})$",
     re.IGNORECASE,
 )
 _COMMENT = re.compile(r"(?:^|\s)(?://|#|--|;|<!--|\*)\s")
@@ -190,16 +190,21 @@ def _addressed_level(source: Source, address: addresses.Address, line: int) -> s
     if not plain or (source.original is not source and address.host not in source.original.text):
         return ALARM  # it is written in a way that hides it
     before = source.text[max(source.text_starts[line], address.start - _LEAD) : address.start]
+    if _IN_QUERY.search(before) is not None:
+        return CAUTION  # what another address is given
     if _RUNS.search(before) is not None:
         return ALARM
+    if _COMMENT.search(source.text[source.text_starts[line] : address.start][-_COMMENTED:]) is not None:
+        return CAUTION
     language = source.language(line)
     if not source.is_code(line) or (source.markdown and language in _SHOWN):
         return ALARM if before.endswith("](") or _TOLD.search(before) is not None else CAUTION
-    if language not in _STRINGS_OF:
+    if language not in _STRINGS_OF and not (source.markdown and not language):
         return ALARM
     return ALARM if _CONNECTS.search(before) is not None or _IS_SERVER.search(before) is not None else CAUTION
 
 
+_IN_QUERY = re.compile(r"://[^\s\"'`]{1,90}[?&][\w.-]{1,40}=$")
 #: Languages in which an address is a string, which says nothing of what is done with it.
 _STRINGS_OF: Final = word_set(
     "py pyw ipynb python js mjs cjs jsx javascript ts mts cts tsx typescript json jsonc json5 html htm csv tsv xml svg md txt "

@@ -14,9 +14,9 @@ from typing import Final
 
 from rye.text.facts import interpreters, shell
 from rye.text.facts.calls.resolved import resolved
-from rye.text.facts.fact import PIPE_TO_SHELL
+from rye.text.facts.fact import CAUTION, PIPE_TO_SHELL
 from rye.text.facts.shell import shown
-from rye.text.facts.source import RuleMatch, Source
+from rye.text.facts.source import Line, RuleMatch, Source
 from rye.text.facts.tables import triggers, word_set
 
 _SOCKET = re.compile(r"/(?:dev|inet\d?)/(?:tcp|udp)/[^\s/]{1,255}/[\w${}]{1,40}(?:/[\w${}]{1,40})?")
@@ -56,6 +56,10 @@ _NEAR_IN_PAGE: Final = 500
 _BECOMES_INPUT = re.compile(r"\bdup2\(\s*\w{1,40}(?:\.fileno\(\))?\s*,\s*(?:0|\w{1,30})\s*\)[^\n]{0,200}")
 #: PowerShell runs what a connection brings.
 _RUNS_RECEIVED = re.compile(r"\b(?:iex|Invoke-Expression|cmd(?:\.exe)?\s/c)\s[^\n]{0,200}", re.IGNORECASE)
+#: Code on a command line.
+_ONE_LINER = re.compile(
+    r"\b(?:python[\d.]*|perl|ruby|php|node|lua)\s(?:-\w{1,20}\s){0,3}-\w{0,3}[ceEr]\s?[\"']|\b[gm]?awk\s[^\n]{0,20}[\"']BEGIN\b"
+)
 _SHELL_NAMED = re.compile(rf"{_A_SHELL}\b")
 
 
@@ -90,9 +94,19 @@ def _in_programs(source: Source) -> Iterator[RuleMatch]:
             if pattern is _BECOMES_INPUT and _SHELL_NAMED.search(text, match.start(), match.start() + _NEAR) is None:
                 continue
             line = source.line_at(match.start())
+            level = CAUTION if source.markdown and _stands_alone(source, connections, match) else ""
             if line not in lines:
                 lines.add(line)
-                yield RuleMatch(PIPE_TO_SHELL, shown(match[0]), line, match.start() - source.text_starts[line])
+                yield RuleMatch(PIPE_TO_SHELL, shown(match[0]), line, match.start() - source.text_starts[line], level)
+
+
+def _stands_alone(source: Source, connections: list[int], match: re.Match[str]) -> bool:
+    """Whether code on a command line starts a shell without a connection of its own: what else a page holds is another one."""
+    line = source.line_at(match.start())
+    begin, end = source.text_starts[line], source.text_starts[line] + len(source.lines[line])
+    return _ONE_LINER.search(source.text, begin, match.start()) is not None and not any(
+        begin <= at < end for at in connections
+    )
 
 
 def _is_near(offsets: list[int], offset: int, near: int) -> bool:
@@ -109,7 +123,9 @@ def _in_commands(source: Source) -> Iterator[RuleMatch]:
             continue
         match = _SOCKET.search(text)
         if match is not None and _READS_SOCKET.search(_TRIES.sub("", text)):
-            yield RuleMatch(PIPE_TO_SHELL, match[0], *source.place(line, match.start(), match[0][:5]))
+            saved = _ONLY_READ.search(text) is not None or _is_only_saved(source, line)
+            level = CAUTION if saved or _OWN_MACHINE.match(match[0]) is not None else ""
+            yield RuleMatch(PIPE_TO_SHELL, match[0], *source.place(line, match.start(), match[0][:5]), level)
             continue
         for commands in source.commands(line):
             for command, _ in commands:
@@ -119,6 +135,36 @@ def _in_commands(source: Source) -> Iterator[RuleMatch]:
                     place = source.place(line, command.start, names[index])
                     value = shown(" ".join(word.text for word in command.words[index:]))
                     yield RuleMatch(PIPE_TO_SHELL, value, *place)
+
+
+def _is_only_saved(source: Source, line: Line) -> bool:
+    """Whether a connection is opened by a number, and what it brings goes through ``cat`` to nothing or a file."""
+    opened = _OPENS.search(line.text)
+    if opened is None:
+        opened = _OPENED.search(line.text)
+        return opened is not None and opened[1] not in _descriptors(source)
+    following = source.lines[line.first + 1 : line.first + _LOOKED_AT]
+    reads = [raw for raw in following if re.search(rf"<\s?&\s?{opened[1]}\b", raw) is not None]
+    return bool(reads) and all(_CATS.fullmatch(raw) is not None for raw in reads)
+
+
+def _descriptors(source: Source) -> set[str]:
+    """The numbers that a file reads from or writes to, as ``<&3`` and ``/dev/fd/3``. Computed once."""
+    known: set[str] | None = source.kept.get("descriptors")
+    if known is None:
+        known = source.kept["descriptors"] = {match[1] for match in _DESCRIPTOR.finditer(source.text)}
+    return known
+
+
+_DESCRIPTOR = re.compile(r"(?:[<>]&\s?|/dev/fd/|-u\s?)(\d{1,2})\b")
+#: ``cat < /dev/tcp/HOST/PORT > FILE``.
+_ONLY_READ = re.compile(r"^[ \t]*cat\s?<\s?/dev/tcp/[^\s|;&]{1,300}\s?>\s?[^\s|;&()]{1,200}[ \t]*$")
+_OPENS = re.compile(r"^[ \t]*exec\s(\d{1,2})<>\s?/dev/tcp/[^\s|;&]{1,300}[ \t]*$")
+#: A connection that is opened by a number somewhere in a command.
+_OPENED = re.compile(r"\bexec\s(\d{1,2})<>\s?/dev/tcp/")
+_OWN_MACHINE = re.compile(r"/dev/(?:tcp|udp)/(?:127\.\d|localhost/)")
+_CATS = re.compile(r"[ \t]*cat\s?<\s?&\s?\d{1,2}(?:\s?>\s?[^\s|;&()]{1,200})?[ \t]*")
+_LOOKED_AT: Final = 8
 
 
 def _answers(command: shell.Command) -> bool:
@@ -132,11 +178,21 @@ def _answers(command: shell.Command) -> bool:
     return at >= 0 and shell.program(before.words[at].text) in _SHELLS and interpreters.runs_stdin(before)
 
 
+_RUNS_INPUT = re.compile(r"\$|\b(?:(?:ba|z|da|k)?sh|cmd|powershell|pwsh|eval|source|exec|read)\b")
+
+
+def _answers_itself(arguments: list[str]) -> bool:
+    """Whether a shell gets code of its own, which does not run what the connection brings: ``SYSTEM:"bash -c answer"``."""
+    return arguments[:1] in (["-c"], ["-lc"]) and _RUNS_INPUT.search(" ".join(arguments[1:])) is None
+
+
 def _hands_over(arguments: list[str]) -> bool:
     """Whether ``nc`` or a similar program connects a shell: ``-e sh``, ``EXEC:sh``."""
     return any(
-        ("exec:" in argument.lower() or "system:" in argument.lower()) and _names_shell(argument)
-        for argument in arguments
+        ("exec:" in argument.lower() or "system:" in argument.lower())
+        and _names_shell(argument)
+        and not _answers_itself(arguments[at + 1 :])
+        for at, argument in enumerate(arguments)
     ) or any(
         _NC_RUNS.fullmatch(option) and shell.program(program) in _SHELLS for option, program in pairwise(arguments)
     )

@@ -301,7 +301,7 @@ def _is_searched(source: Source, match: re.Match[str]) -> bool:
 
 
 _SEARCHES = re.compile(
-    r"(?:^|[\s|;&(`$])(?:[ef]?grep|rg|ag|ack|findstr|select-string|sls)[ \t][^\"'\n]{0,80}([\"'])(?:(?!\1).)*$",
+    r"(?:^|[\s|;&(`$])(?:[ef]?grep|rg|ag|ack|sed|findstr|select-string|sls)[ \t][^\"'\n]{0,80}([\"'])(?:(?!\1).)*$",
     re.IGNORECASE,
 )
 _SUMS = re.compile(r"(?:count|sum|avg|dc|values|max|min|mean|median|list|first|last)\(\s?$")

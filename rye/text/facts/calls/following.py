@@ -430,7 +430,7 @@ class Followed:
                     self.files.setdefault(base(text), origin)
         for match in _WRITES.finditer(line):
             for group in match.groups():
-                if group:
+                if group and _MEDIA_TYPE.fullmatch(group) is None:
                     self.files.setdefault(base(group) if "/" in group or "." in group else group, origin)
         for name, path in self._handles.items():
             if name in line and re.search(rf"(?<![\w.]){re.escape(name)}\b", line):
@@ -516,6 +516,10 @@ def _split(arguments: str) -> list[str]:
 def first_argument(window: str) -> str:
     """The first argument of a call, given the text behind its parenthesis."""
     return _split(window)[0]
+
+
+#: A type of content, which no file is called.
+_MEDIA_TYPE = re.compile(r"(?:application|text|image|audio|video|multipart|font|model|message)/[a-z][\w.+-]{1,60}")
 
 
 def base(path: str) -> str:

@@ -35,7 +35,9 @@ STARTED: Final = (
 )
 """Calls that start a program."""
 _FETCHERS: Final = r"(?:curl|wget|aria2c|lwp-request|lwp-download|xh|https?)"
-OWN_FILE: Final = r"\s*(?:(?P<own>[\"'])\.{1,2}/[\w./@-]{1,200}(?P=own)\s*,\s*)?import\.meta\.url\s*\)"
+OWN_FILE: Final = (
+    r"\s*(?:(?:(?P<own>[\"'])\.{1,2}/[\w./@-]{1,200}(?P=own)|[A-Za-z_$][\w$.]{0,60})\s*,\s*)?import\.meta\.url\s*\)"
+)
 """The address of the program's own file, or of one beside it: ``new URL("./worker.mjs", import.meta.url)``."""
 FETCHED: Final = Kind(
     re.compile(
@@ -46,7 +48,7 @@ FETCHED: Final = Kind(
         r"\bfrom\s+(?:requests|httpx|urllib3?(?:\.request)?|aiohttp)\s+import\b|curl_exec|LWP::|\bNet::HTTP|URI\.open|open\(\s*[\"']https?:|HTTP\.get|HTTParty|Faraday|"
         r"source\(\s*[\"']https?:|"
         r"\bget\(\s*[\"']https?:|\.recv\(|import\(\s*[\"']https?:|download\.file\(|require\(\s*[\"']https?:|"
-        r"WebClient|getURL|include(?:_once)?\s*\(?\s*[\"']https?:|"
+        r"WebClient|(?<!runtime\.)(?<!extension\.)getURL|include(?:_once)?\s*\(?\s*[\"']https?:|"
         rf"\b{STARTED}(?:list)?\(\s*[\[{{]?\s*[rf]?[\"'`](?:\|\s?)?(?:sudo\s)?{_FETCHERS}\b|\bopen\(\s*[\"']\|(?=[\"']|\s?{_FETCHERS}\b)|(?:%x|\bqx)[({{\[/|]\s?{_FETCHERS}\b|[=(]\s?`{_FETCHERS}\s|"
         r"HTTPS?Connection\(|\.getresponse\(|\bpycurl\b|PoolManager\(|\bundici\b|\bsuperagent\b|\bneedle(?:\.(?:get|post|put|patch|head|delete|request|stream))?\(|\bky\.get|new\s+WebSocket\(|"
         r"new\s+EventSource\(|ftplib|create_connection\(|\bnet\.(?:connect|createConnection|Socket)\b|\btls\.connect\(|"

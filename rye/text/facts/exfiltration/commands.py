@@ -269,6 +269,8 @@ class Leak(Flow):
         self, command: shell.Command, index: int, line: Line, incoming: Origin | None, outputs: Outputs
     ) -> None:
         """Whatever takes the whole environment to the network, in whatever form."""
+        if not line.code and command.words[index].text[:1].isupper():
+            return  # a sentence begins: ``Add these to the `env` section``
         found = incoming
         for word in command.words[index + 1 :]:
             quoted = bool(word.children) and all(child.opened == "`" for child in word.children)
@@ -279,6 +281,8 @@ class Leak(Flow):
             self._leaves(found, command, line)
 
     def _sends(self, command: shell.Command, index: int, line: Line, incoming: Origin | None, outputs: Outputs) -> bool:
+        if not line.code and command.words[index].text[:1].isupper():
+            return False  # a sentence begins: ``Curl it from inside.``
         texts = command.texts()
         addresses = [text for text in texts[index + 1 :] if "://" in text]
         if addresses and all(

@@ -10,7 +10,7 @@ from typing import Final
 from rye.text.facts.calls import NEAR_LINES, window_of
 from rye.text.facts.calls.following import NAMES, ContentOrigin, Followed, Meanings
 from rye.text.facts.calls.kinds import STARTED, Kind
-from rye.text.facts.environment import names_of, sends_in, used_as_a_whole
+from rye.text.facts.environment import RESOLVERS, names_of, sends_in, used_as_a_whole
 from rye.text.facts.exfiltration.own_functions import connections_in, functions_that_read, functions_that_send
 from rye.text.facts.fact import ALARM, SECRET_PATH
 from rye.text.facts.secret_paths import HARMLESS, SETTINGS, STORE, holds_secrets, is_store, places_in
@@ -108,7 +108,7 @@ def find(source: Source, stores: set[int], settings: set[int]) -> Iterator[RuleM
         *(
             match
             for match in sends_in(text)
-            if not match[0].startswith("resolve") or text[: match.start()].endswith(_RESOLVERS)
+            if not match[0].startswith("resolve") or text[: match.start()].endswith(RESOLVERS)
         ),
         *(match for pattern in (_WRITES, _STARTS_SENDER) for match in pattern.finditer(text)),
         *(connections.finditer(text) if connections is not None else ()),
@@ -297,7 +297,6 @@ def _found(source: Source, match: re.Match[str], window: str, origin: ContentOri
     return RuleMatch(SECRET_PATH, value, number, match.start() - source.text_starts[number], ALARM if near else "")
 
 
-_RESOLVERS: Final = ("dns.", "dns.promises.", "dnsPromises.", "esolver.", "esolver().")
 #: Calls that send the file whose path they are given.
 _SENDS_FILE = re.compile(
     r"\.(?:upload_file|upload_from_filename|fput_object|UploadFile(?:Async|TaskAsync)?|fastPut|putFile|sendMail|send_document|sendDocument)\(|"
