@@ -170,6 +170,8 @@ _MOST_RUNS: Final = 3
 """How many places are told of that run what one source brings in: a program that is downloaded once is used on many lines."""
 _BODY: Final = 32
 """How many commands of a group are searched for what it brings in."""
+_FOLDER_LINES: Final = 8
+"""Above a line that saves a file, where a command may have changed the folder."""
 _MOST_TARGETS: Final = 8
 """How many places are kept that files of one name were saved in."""
 _UNPACKED_LINES: Final = 10
@@ -910,11 +912,14 @@ class Flow:
             self._report_file(text, command, line)
 
     def _is_another(self, text: str, origin: Origin) -> bool:
-        """Whether a path probably means another file of the same name: one that the item has, or, on a page, one in another
-        folder than the file was saved in (``/tmp/a.js`` and ``/static/a.js``)."""
+        """Whether a path probably means another file of the same name: one that the item has, unless its folder is named where
+        the file was saved (``cd scripts``, ``-P scripts``), or, on a page, one in another folder than the file was saved in
+        (``/tmp/a.js`` and ``/static/a.js``)."""
         path = text.removeprefix("./")
         if "/" in path and path in self.source.files and not any(saved.endswith(path) for saved in origin.saves):
-            return True
+            folder = rf"(?<![\w.-]){re.escape(path.rpartition('/')[0].rpartition('/')[2])}(?![\w.-])"
+            above = self.source.lines[max(0, origin.line - _FOLDER_LINES) : origin.line + 1]
+            return origin.elsewhere or not any(re.search(folder, raw) for raw in above)
         targets = self.saved_as.get(_file_name(text), set()) if self.source.markdown and text.startswith("/") else set()
         return (
             0 < len(targets) < _MOST_TARGETS and text not in targets and all(map(_ABSOLUTE.fullmatch, (text, *targets)))
