@@ -76,9 +76,9 @@ def test_containers_nested_beyond_the_limit_are_told() -> None:
     ],
 )  # fmt: skip
 def test_hostile_markdown_takes_bounded_time(text: str) -> None:
-    started = time.process_time()
+    started = time.thread_time()
     outline(text)
-    assert time.process_time() - started < 3
+    assert time.thread_time() - started < 3
 
 
 def test_links_are_found_outside_code() -> None:
@@ -99,9 +99,9 @@ def test_link_paths_lose_anchor_query_and_percent_escapes() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["](" * 100_000, "[" * 200_000, "](<" * 60_000, "` " * 100_000, "<a " * 60_000])
 def test_hostile_links_take_bounded_time(text: str) -> None:
-    started = time.process_time()
+    started = time.thread_time()
     links(outline(text))
-    assert time.process_time() - started < 3
+    assert time.thread_time() - started < 3
 
 
 @given(st.text(alphabet="`ab[]()", max_size=60))

@@ -78,14 +78,14 @@ def test_several_calls_with_their_places() -> None:
 
 
 def test_hostile_text_is_linear() -> None:
-    started = time.process_time()
+    started = time.thread_time()
     find_calls('`rye_execute(item_type="a\n' * 10_000)
     find_calls("`" + "rye_execute((((" * 17_000 + "`")
     find_calls("`rye_execute(item_type=" + " " * 250_000 + "x`")
     find_calls("`rye_execute(" + "a=" * 120_000 + "`")
     find_calls("`rye_load(` " * 130_000)
     find_calls("".join("`" * (n % 600 + 1) + " " for n in range(900)))
-    assert time.process_time() - started < 3
+    assert time.thread_time() - started < 3
 
 
 @given(st.text(alphabet="`rye_load(){}[]\"'\\,= \nitem_id", max_size=60))

@@ -208,10 +208,10 @@ class TestNormalization:
         assert codes("\u212b".encode()) == ["C08"]  # the Angstrom sign normalizes to a letter
 
     def test_a_pile_of_marks_is_refused_at_once(self) -> None:
-        start = time.process_time()
+        start = time.thread_time()
         (finding,) = decode(("ok\ne" + "\u0301\u0316" * 60_000).encode()).diagnostics
         assert (finding.code, finding.line, finding.column) == ("C13", 2, 2)
-        assert time.process_time() - start < 1
+        assert time.thread_time() - start < 1
         assert codes(("x" + "\u0316" * 30).encode()) == []
         assert codes(("x" + "\u0316" * 31).encode()) == ["C13"]
 
@@ -238,9 +238,9 @@ def test_an_exemption_lets_characters_through_only_inside_its_matches() -> None:
     ids=["10 MB", "hidden", "joiners", "decomposed", "crlf", "bidi", "one long line"],
 )
 def test_hostile_files_are_judged_quickly(data: bytes) -> None:
-    start = time.process_time()
+    start = time.thread_time()
     decode(data)
-    assert time.process_time() - start < 1
+    assert time.thread_time() - start < 1
 
 
 @settings(max_examples=EXAMPLES)

@@ -197,9 +197,9 @@ def test_nesting_beyond_the_cap_is_reported_not_half_read() -> None:
 
 def test_a_quote_that_goes_on_lazily_for_many_lines_takes_linear_time() -> None:
     lines = tries(25_000, 100_000)
-    started = time.process_time()
+    started = time.thread_time()
     scan("> " * 30 + "a\n" + "b\n" * lines)
-    assert time.process_time() - started < lines / 25_000
+    assert time.thread_time() - started < lines / 25_000
 
 
 @pytest.mark.parametrize(

@@ -238,11 +238,11 @@ HOSTILE: dict[str, Callable[[], str]] = {
 def test_hostile_files_are_answered_within_a_second(case: str) -> None:
     content = HOSTILE[case]()
     leave_out_older_objects()
-    started = time.process_time()  # counts work, not time: a busy machine must not fail it
+    started = time.thread_time()  # counts work, not time: a busy machine must not fail it
     result = reading(content)
     if isinstance(result.value, Directive):
         as_json(result.value)
-    spent = time.process_time() - started
+    spent = time.thread_time() - started
     assert spent < 1
     assert len(result.diagnostics) <= 201
 

@@ -326,10 +326,10 @@ def test_all_real_formulas_parse() -> None:
     ],
 )  # fmt: skip
 def test_hostile_toml_takes_bounded_time(toml: str) -> None:
-    started = time.process_time()
+    started = time.thread_time()
     parse(toml)
     parse('formula = "x"\n' + toml)
-    assert time.process_time() - started < 4
+    assert time.thread_time() - started < 4
 
 
 def test_depth_is_capped() -> None:

@@ -211,19 +211,19 @@ def test_a_long_chain_and_a_wide_diamond_are_bounded() -> None:
         f'formula = "d12"\n{steps("x")}',
         f'formula = "e12"\n{steps("y")}',
     )
-    started = time.process_time()
+    started = time.thread_time()
     assert shape(resolve(diamond["d0"], diamond.get)) == ["x", "y"]
-    assert time.process_time() - started < 2
+    assert time.thread_time() - started < 2
 
 
 def test_growth_by_expansion_is_bounded() -> None:
     double = 'formula = "double"\n[[template]]\nid = "{target}x"\ndescription = "' + "{target.description}" * 10 + '"\n'
     rules = "".join(f'[[compose.expand]]\ntarget = "{"load" + "x" * n}"\nwith = "double"\n' for n in range(30))
     value = formula('formula = "v"\n' + steps("load") + rules)
-    started = time.process_time()
+    started = time.thread_time()
     with pytest.raises(RyeError, match="results in more than"):
         resolve(value, library(double).get)
-    assert time.process_time() - started < 3
+    assert time.thread_time() - started < 3
 
 
 # --- variables --------------------------------------------------------------------------------------------------------

@@ -63,11 +63,11 @@ def test_several_stand_in_order() -> None:
 
 
 def test_hostile_repetition_is_linear() -> None:
-    started = time.process_time()
+    started = time.thread_time()
     assert find("{input:a:" * 30_000) == []
     assert find("{input:" * 30_000) == []
     assert len(find("{input:a:" * 30_000 + "}")) == 1
-    assert time.process_time() - started < 2
+    assert time.thread_time() - started < 2
 
 
 @given(st.text(alphabet="{}input:ab?|\n ", max_size=40))

@@ -310,11 +310,11 @@ def test_a_folder_pattern_matches_folders() -> None:
 
 
 def test_hostile_ignore_patterns_take_bounded_time() -> None:
-    started = time.process_time()
+    started = time.thread_time()
     patterns = parse_ignore("*a" * 100 + "\n" + "/".join(["**"] * 30) + "/x\n" + "[" * 1000)
     for path in ("a" * 190, "/".join("ab" * 45)):
         patterns.ignores(path, folder=False)
-    assert time.process_time() - started < 2
+    assert time.thread_time() - started < 2
 
 
 @given(st.text(alphabet="*?[]!/#\\ab.", max_size=20), st.text(alphabet="ab./", min_size=1, max_size=12))

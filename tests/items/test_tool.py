@@ -234,9 +234,9 @@ def test_the_template_is_valid_and_publishable() -> None:
     ],
 )  # fmt: skip
 def test_hostile_python_takes_bounded_time(text: str) -> None:
-    started = time.process_time()
+    started = time.thread_time()
     parse(text)
-    assert time.process_time() - started < 5
+    assert time.thread_time() - started < 5
 
 
 @pytest.mark.slow
@@ -256,9 +256,9 @@ def test_hostile_python_takes_bounded_time(text: str) -> None:
     ],
 )
 def test_hostile_scripts_take_bounded_time(suffix: str, text: str) -> None:
-    started = time.process_time()
+    started = time.thread_time()
     parse(text, suffix)
-    assert time.process_time() - started < 5
+    assert time.thread_time() - started < 5
 
 
 @given(
@@ -372,6 +372,6 @@ def test_a_malformed_description_is_not_reported_missing_too() -> None:
     ],
 )
 def test_hostile_headers_cost_linear_time(suffix: str, text: str) -> None:
-    start = time.process_time()
+    start = time.thread_time()
     parse(text, suffix)
-    assert time.process_time() - start < 2
+    assert time.thread_time() - start < 2

@@ -140,20 +140,20 @@ def _bomb(levels: int, width: int) -> str:
 
 @pytest.mark.parametrize(("levels", "width"), [(9, 9), (7, 9), (30, 2), (3, 200)])
 def test_alias_bombs_are_refused_before_they_grow(levels: int, width: int) -> None:
-    started = time.process_time()
+    started = time.thread_time()
     with pytest.raises(YamlError):
         read_yaml(_bomb(levels, width))
-    assert time.process_time() - started < 4
+    assert time.thread_time() - started < 4
 
 
 @pytest.mark.parametrize(
     "text", ["[" * 100_000, "{a: " * 50_000, "- " * 50_000, "".join(" " * n + "a:\n" for n in range(400))]
 )
 def test_depth_is_capped_without_recursion(text: str) -> None:
-    started = time.process_time()
+    started = time.thread_time()
     with pytest.raises(YamlError, match=r"nested|expected|found|mapping"):
         read_yaml(text)
-    assert time.process_time() - started < 4
+    assert time.thread_time() - started < 4
 
 
 def test_the_deepest_allowed_nesting_is_read() -> None:
@@ -193,9 +193,9 @@ def test_a_number_of_thousands_of_digits_is_refused() -> None:
     ],
 )
 def test_large_harmless_documents_are_read_in_bounded_time(text: str) -> None:
-    started = time.process_time()
+    started = time.thread_time()
     read_yaml(text)
-    assert time.process_time() - started < 3
+    assert time.thread_time() - started < 3
 
 
 @given(st.text(max_size=200) | st.text(alphabet="ab:-?[]{},&*!|>'\"%@`#\n \t\\u0x1.~<", max_size=120))

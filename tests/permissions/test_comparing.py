@@ -64,9 +64,9 @@ def test_it_has_the_form_of_every_other_unified_diff() -> None:
 def test_a_text_that_is_made_to_be_hard_to_compare_takes_no_minutes() -> None:
     old = "\n".join(str(number % 100) for number in range(20_000))
     new = "\n".join(str(99 - number % 100) for number in range(20_000))
-    begun = time.process_time()
+    begun = time.thread_time()
     found = unified(old, new, "a", "b")
-    assert time.process_time() - begun < 3
+    assert time.thread_time() - begun < 3
     assert patched(old, found) == new
 
 
@@ -74,13 +74,13 @@ def test_a_text_that_is_made_to_be_hard_to_compare_takes_no_minutes() -> None:
 def test_rights_that_are_hard_to_judge_are_told_within_one_bound() -> None:
     """Each alone takes a tenth of a second; everything beyond the bound counts as the worst case."""
     hard = tuple(f"rye.*c{'?' * 12}*{number}b" for number in range(500))
-    begun = time.process_time()
+    begun = time.thread_time()
     found = compare(
         Version("1", "", Metadata(name="x", version="1", description="")),
         Version("2", "", Metadata(name="x", version="2", description="", capabilities=hard)),
     )
     told = found.as_json()
-    assert time.process_time() - begun < 20
+    assert time.thread_time() - begun < 20
     assert isinstance(told["capabilities"], dict)
     rights = told["capabilities"]["widened"]
     assert len(rights) == 500

@@ -126,12 +126,12 @@ def test_dots_mean_nothing_to_a_star() -> None:
 
 def test_patterns_made_to_explode_are_counted_as_widened() -> None:
     """Deciding ``*a??…?`` needs exponentially many states; giving up must never look like "not widened"."""
-    started = time.process_time()
+    started = time.thread_time()
     together = ["*a" + "?" * 20, "*[!a]" + "?" * 20]  # every string of 21 characters or more, in disguise
     (change,) = diff(together, ["?" * 25 + "*"]).widened
     assert change.witness is None
     assert not contained("?" * 25 + "*", together)
-    assert time.process_time() - started < 10
+    assert time.thread_time() - started < 10
     assert contained("?" * 25 + "*", ["*a" + "?" * 3, "*[!a]" + "?" * 3]), "the same, small enough to decide"
 
 
@@ -139,10 +139,10 @@ def test_a_spent_budget_fails_closed() -> None:
     with pytest.raises(TooComplex):
         find(["*a*b*c*"], ["*[ab]?", "*c?*"], Budget(5))
     old, new = [f"*{n}?{n}*" for n in range(MANY)], [f"*{n}?{n}*x{n}?" for n in range(1, MANY + 1)]
-    started = time.process_time()
+    started = time.thread_time()
     assert diff(old, [f"?*{n}??" for n in range(MANY)]).widened
     assert len(diff([], new).widened) == MANY
-    assert time.process_time() - started < MANY / 50
+    assert time.thread_time() - started < MANY / 50
 
 
 def test_random_long_patterns_end_in_time_and_never_claim_a_false_containment() -> None:
@@ -153,9 +153,9 @@ def test_random_long_patterns_end_in_time_and_never_claim_a_false_containment() 
 
     for _ in range(tries(1, 3)):
         old, new = [pattern() for _ in range(20)], [pattern() for _ in range(20)]
-        started = time.process_time()
+        started = time.thread_time()
         widened = {change.pattern for change in diff(old, new).widened}
-        assert time.process_time() - started < 10
+        assert time.thread_time() - started < 10
         for text in ("".join(chance.choice("abx") for _ in range(70)) for _ in range(100)):
             for one in new:
                 assert one in widened or not fnmatchcase(text, one) or granted(text, old)
@@ -163,12 +163,12 @@ def test_random_long_patterns_end_in_time_and_never_claim_a_false_containment() 
 
 def test_large_ordinary_sets_are_quick_and_exact() -> None:
     old = [f"rye.execute.tool.acme.t{n}.*" for n in range(MANY)]
-    started = time.process_time()
+    started = time.thread_time()
     found = diff(old, [f"rye.execute.tool.acme.t{n}.x*" for n in range(MANY)])
     assert not found.widened
     assert len(found.narrowed) == MANY
     assert all(change.witness is not None for change in found.narrowed)
-    assert time.process_time() - started < 5
+    assert time.thread_time() - started < 5
 
 
 def test_a_budget_ends_after_its_last_step() -> None:

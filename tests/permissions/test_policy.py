@@ -102,9 +102,9 @@ def test_a_table_does_not_lower_what_another_policys_maximum_tier_counts() -> No
 def test_hundreds_of_rights_that_are_hard_to_judge_are_refused_within_one_bound() -> None:
     hard = [f"rye.*d{'?' * 12}*{number}b" for number in range(300)]
     policy = Policy(maximum_tier=Tier.WRITE, tables=(rows({"rye.load.knowledge.secret.*": "elevated"}),))
-    begun = time.process_time()
+    begun = time.thread_time()
     assert len(rules(policy, *hard)) == 300
-    assert time.process_time() - begun < 15
+    assert time.thread_time() - begun < 15
     assert policy.tiers(["rye.load.knowledge.secret.x", "rye.load.tool.x"]) == {
         "rye.load.knowledge.secret.x": Tier.ELEVATED,
         "rye.load.tool.x": Tier.SAFE,

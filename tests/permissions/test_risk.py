@@ -92,11 +92,11 @@ def test_overlapping_rows_take_the_higher_tier() -> None:
 
 @pytest.mark.slow
 def test_what_is_too_complex_to_compare_is_unrestricted_and_quick() -> None:
-    started = time.process_time()
+    started = time.thread_time()
     table = rows({"*a" + "?" * 20: "safe", "*[!a]" + "?" * 20: "safe"})
     assert tier("rye.load.tool." + "?" * 25 + "*", table) is Tier.UNRESTRICTED
     assert len(rows({"*[ab]?" + "?" * n + "*c": "safe" for n in range(60)})) == 60
-    assert time.process_time() - started < 10
+    assert time.thread_time() - started < 10
 
 
 def test_the_tiers_of_a_set_are_those_of_its_members() -> None:
@@ -120,9 +120,9 @@ def test_many_ordinary_patterns_are_all_told_exactly() -> None:
 def test_a_long_set_of_hard_patterns_is_told_within_one_bound() -> None:
     """Each takes a tenth of a second, and a release note has room for two thousand."""
     hard = [f"rye.*a{'?' * 12}*{number}b" for number in range(1500)]
-    started = time.process_time()
+    started = time.thread_time()
     found = tiers([*hard, "rye.search.tool.x"])
-    assert time.process_time() - started < 15
+    assert time.thread_time() - started < 15
     assert found[hard[-1]] is Tier.UNRESTRICTED
     assert found["rye.search.tool.x"] is Tier.SAFE, "one action costs nothing"
     assert highest(hard) is Tier.UNRESTRICTED

@@ -102,9 +102,9 @@ def test_findings_stand_in_the_order_of_the_file() -> None:
 
 @pytest.mark.slow
 def test_thousands_of_calls_and_capabilities_end_soon() -> None:
-    started = time.process_time()
+    started = time.thread_time()
     calls = [Call("load", "tool", f"a{n}", 1, 1) for n in range(3000)]
     assert not compare([Permission(f"rye.load.tool.a{n}", 1, 1) for n in range(3000)], calls)
     found = compare([Permission(f"rye.*{n}x", 1, 1) for n in range(3000)], calls)
     assert [one.code for one in found][-1] == "D703"
-    assert time.process_time() - started < 15
+    assert time.thread_time() - started < 15

@@ -152,9 +152,9 @@ class TestErrors:
         "unit", ["1 ", "1||", ">=1.0.0-a.a.a ", "~>", "- ", "1.", "0", "-", "x.", "=v", " ", "1 - ", "^1.2.3-rc.1||"]
     )
     def test_hostile_ranges_take_no_time(self, unit: str) -> None:
-        start = time.process_time()
+        start = time.thread_time()
         parsed((unit * 1024)[:1024])
-        assert time.process_time() - start < 0.5
+        assert time.thread_time() - start < 0.5
 
     @settings(max_examples=500, deadline=None)
     @given(st.text(alphabet="012.xX*v-+ab,|<>=^~ \t\n", max_size=30))

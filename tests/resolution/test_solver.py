@@ -240,9 +240,9 @@ class TestSpeed:
     @pytest.mark.slow
     def test_solvable(self) -> None:
         root, registry = self.make(10_000, 10, 2_000, solvable=True)
-        start = time.process_time()
+        start = time.thread_time()
         outcome = resolve(root, registry)
-        assert time.process_time() - start < 6
+        assert time.thread_time() - start < 6
         assert isinstance(outcome, Solution)
         assert len(outcome.versions) == 2_000
         for name, version in outcome.versions.items():
@@ -251,8 +251,8 @@ class TestSpeed:
     @pytest.mark.slow
     def test_unsolvable(self) -> None:
         root, registry = self.make(10_000, 10, 2_000, solvable=False)
-        start = time.process_time()
+        start = time.thread_time()
         with pytest.raises(Unsolvable) as raised:
             resolve(root, registry)
-        assert time.process_time() - start < 6
+        assert time.thread_time() - start < 6
         assert raised.value.explanation.lines[-1].endswith("the requirements of your project cannot be met.")

@@ -89,10 +89,10 @@ class TestOwnKeys:
             store.get(name)
 
     def test_without_keys_the_error_says_how_to_make_one(self, store: KeyStore) -> None:
-        for name in (None, "work"):
+        for name, to_sign in ((None, False), (None, True), ("work", True), ("work", False)):
             with pytest.raises(RyeError) as caught:
-                store.get(name)
-            assert "rye keys generate" in (caught.value.hint or "")
+                store.get(name, to_sign=to_sign)
+            assert ("rye keys generate" in (caught.value.hint or "")) is (name is None or to_sign)
 
     def test_what_it_gives_back_signs(self, store: KeyStore) -> None:
         stored = store.generate("work", NOW)

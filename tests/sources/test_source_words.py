@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from rye.errors import UsageError
@@ -9,15 +11,21 @@ from rye.project.manifest import parse_manifest
 from rye.workspace.installing.source_words import is_source_word, named, read_source
 
 
-def test_a_file_address_is_answered_with_the_folder() -> None:
-    assert is_source_word("file:///srv/kit")
-    with pytest.raises(UsageError) as refused:
-        read_source("file:///srv/kit")
-    assert (refused.value.code, refused.value.details["what"], refused.value.hint) == (
-        "bad-argument",
-        "source",
-        "Write /srv/kit for a folder of items, or git+file:///srv/kit for a checkout's commits.",
-    )
+def test_a_file_address_is_answered_with_the_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "kit"
+    for hint in (
+        "Check the path.",
+        f"Write {folder} for a folder of items, or git+file://{folder} for a checkout's commits.",
+    ):
+        assert is_source_word(f"file://{folder}")
+        with pytest.raises(UsageError) as refused:
+            read_source(f"file://{folder}")
+        assert (refused.value.code, refused.value.details["what"], refused.value.hint) == (
+            "bad-argument",
+            "source",
+            hint,
+        )
+        folder.mkdir(exist_ok=True)
 
 
 def test_a_rev_after_an_at_sign_is_answered_with_one_after_a_hash() -> None:

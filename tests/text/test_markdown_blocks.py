@@ -364,12 +364,12 @@ def test_reading_stops_after_the_fence_that_was_asked_for() -> None:
 )  # fmt: skip
 def test_hostile_markdown_takes_linear_time(unit: str) -> None:
     content = (unit * HOSTILE)[:HOSTILE]
-    started = time.process_time()
+    started = time.thread_time()
     scan(content)
     scan("- [a\n" + content)
     scan("~~~~~\n" + content)
     sections(content.split("\n"))
-    assert time.process_time() - started < HOSTILE / 13_000
+    assert time.thread_time() - started < HOSTILE / 13_000
 
 
 # The bug that led to this scanner: a section was replaced inside a code sample.

@@ -104,9 +104,9 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts_cost_no_more_than_the_budget(name: str) -> None:
     old, new = HOSTILE[name]
-    begun = time.process_time()
+    begun = time.thread_time()
     found = matches(old, new)
-    assert time.process_time() - begun < 3
+    assert time.thread_time() - begun < 3
     assert_true(old, new, found)
 
 

@@ -37,8 +37,8 @@ def test_no_line_that_a_side_wrote_is_lost(
 def test_texts_that_an_author_made_hard_to_compare_are_compared_soon() -> None:
     """The lines of an item of the largest size, all equal: a comparison without a bound takes hours."""
     lines = "a\n" * (CONTENT.item_bytes // 2 - 2)
-    started = time.process_time()
+    started = time.thread_time()
     text, _ = merged(f"z\n{lines}", f"{lines}MINE\n", f"b\n{lines}b\n")
     assert "MINE" in text
     assert drift(f"b\n{lines}", f"{lines}c\n") is not None
-    assert time.process_time() - started < 20
+    assert time.thread_time() - started < 20

@@ -140,9 +140,9 @@ RUN_CHARACTERS, RUN_SECONDS = 250_000, 30.0
 @pytest.mark.parametrize("run", RUNS)
 def test_no_pattern_takes_quadratic_time_on_a_long_run(run: str) -> None:
     """A sentence that ends in two letters before a path was searched from each letter of an encoded body."""
-    before = time.process_time()
+    before = time.thread_time()
     find_facts({"a.md": "curl -d " + run * (RUN_CHARACTERS // len(run))})
-    assert time.process_time() - before < RUN_SECONDS
+    assert time.thread_time() - before < RUN_SECONDS
 
 
 def test_more_files_are_more_work_and_no_more_than_that() -> None:
