@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -378,3 +379,10 @@ def test_an_audit_asks_git_as_often_for_many_items_as_for_few(
     found = json.loads(person.run("audit", "--json").stdout)["findings"]
     refused = [Path(one["path"]).parent.name for one in found if one["rule"] == "lock-mismatch"]
     assert refused == ["s3", "s7"], "of those that are read together"
+    person.write("rye.lock", lock)
+    shutil.rmtree(person.home / "cache")
+    shutil.rmtree(server.root / "of-9.git")
+    starts.clear()
+    found = json.loads(person.run("audit", "--json").stdout)["findings"]
+    assert sum(one["rule"] == "not-examined" for one in found) == 9
+    assert len(starts) == 1, "a source that is away is tried once"

@@ -48,7 +48,7 @@ from rye.workspace.registries.registry_access import judging_environment, projec
 from rye.workspace.trusting.acceptance import trusts_lock
 from rye.workspace.trusting.customizations import Customization
 from rye.workspace.trusting.project_changes import not_agreed
-from rye.workspace.trusting.row_verification import verify_rows_from
+from rye.workspace.trusting.row_verification import verify_each
 
 _ABOUT_ROWS = ("lock-mismatch", "changed-release", "revoked-key", "unapproved-right", "unapproved-hook")
 """Findings that a row's verification would only repeat."""
@@ -232,7 +232,8 @@ def _registry_findings(
     known = sources.memory.known(asked)  # under the registries' current state
     unknown = [item for item in asked if item.identity not in known]
     from_sources = [item for item in items if item.source is not None]  # a folder can have changed since
-    refused = _refused([*unknown, *from_sources], sources, signed)
+    verified, refused = verify_each([*unknown, *from_sources], sources)
+    signed.update(verified)
     said = audit_registry(asked, histories, environment)
     told = {finding.item for finding in said if finding.rule in _ABOUT_ROWS}
     return [
@@ -242,22 +243,3 @@ def _registry_findings(
         *audit_refused((item, error) for item, error in refused if item not in told),
         *audit_recoveries(sources.pending_recoveries(item.identity.namespace for item in items)),
     ]
-
-
-def _refused(
-    items: Sequence[LockedItem], sources: Sources, signed: dict[Identity, SignedRelease]
-) -> list[tuple[LockedItem, RyeError]]:
-    """Verify these rows, and return those that are refused, with the errors. ``signed`` receives the others' releases.
-
-    Together, because each call reads its bytes in one wave; half by half where one is refused.
-    """
-    if not items:
-        return []
-    try:
-        signed.update(verify_rows_from(items, sources))
-    except RyeError as error:
-        if len(items) == 1:
-            return [(items[0], error)]
-        half = len(items) // 2
-        return [*_refused(items[:half], sources, signed), *_refused(items[half:], sources, signed)]
-    return []

@@ -64,5 +64,53 @@ def verify_rows_from(items: Sequence[LockedItem], sources: Sources) -> dict[Iden
     return {identity: found.signed for identity, found in verified.items()}
 
 
+def verify_each(
+    items: Sequence[LockedItem], sources: Sources
+) -> tuple[dict[Identity, SignedRelease], list[tuple[LockedItem, RyeError]]]:
+    """Verify rows as :func:`verify_rows_from` does: the releases of those that hold, and the others with their errors.
+
+    Rows of one origin together, because each call reads their bytes in one wave; half by half where one is refused. A source
+    that cannot be opened is tried once.
+    """
+    signed: dict[Identity, SignedRelease] = {}
+    refused: list[tuple[LockedItem, RyeError]] = []
+    groups: dict[str | None, list[LockedItem]] = {}
+    for item in items:
+        groups.setdefault(None if item.source is None else item.identity.namespace, []).append(item)
+    for name, group in groups.items():
+        error = _unopened(name, group, sources) if name is not None else None
+        if error is not None:
+            refused += [(item, error) for item in group]
+        else:
+            refused += _halved(group, sources, signed)
+    return signed, refused
+
+
+def _unopened(name: str, items: Sequence[LockedItem], sources: Sources) -> RyeError | None:
+    """Why a source cannot be opened as locked; None if it can, or if rye.toml has no such source."""
+    if sources.book is None or not sources.book.answers_for(name):
+        return None
+    sources.use_locked(Lock({}, tuple(items)), Unlock.nothing())
+    try:
+        sources.book.open(name)
+    except RyeError as error:
+        return error
+    return None
+
+
+def _halved(
+    items: Sequence[LockedItem], sources: Sources, signed: dict[Identity, SignedRelease]
+) -> list[tuple[LockedItem, RyeError]]:
+    """The refused of these rows. ``signed`` receives the others' releases."""
+    try:
+        signed.update(verify_rows_from(items, sources))
+    except RyeError as error:
+        if len(items) == 1:
+            return [(items[0], error)]
+        half = len(items) // 2
+        return [*_halved(items[:half], sources, signed), *_halved(items[half:], sources, signed)]
+    return []
+
+
 def _unverified(items: Sequence[LockedItem], why: RyeError) -> RyeError:
     return unverified(items, why.message, why.hint if why.code == "registry-unpinned" else None, why.code)
