@@ -43,8 +43,9 @@ if TYPE_CHECKING:
 else:
     json = lazy_module("json")  # only for a journal
 
-_PLACE = r"rye\.(?:lock|toml)|(?:[^/\\\x00.][^/\\\x00]*/)+rye\.toml|\.ai/(?:packages|\.rye)(?:/[^/\\\x00]+)+"
-"""The paths that an installation writes. Those of a deploy: :func:`rye.project.agent_programs.is_deploy_place`."""
+_PLACE = r"rye\.(?:lock|toml)|(?:[^/\\\x00.][^/\\\x00]*/)+rye\.toml|\.ai/origins\.toml|\.ai/(?:packages|\.rye)(?:/[^/\\\x00]+)+"
+"""The paths that an installation and the update of a fork write. Those of a deploy:
+:func:`rye.project.agent_programs.is_deploy_place`."""
 _OWN_ITEM = r"\.ai/(?:{})(?:/[^/\\\x00]+)+"
 """The paths of the project's own items, which the update of a fork merges into."""
 LOCK_SECONDS = 60.0

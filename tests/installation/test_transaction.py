@@ -20,6 +20,7 @@ CHANGES = [
     Change(".ai/packages/acme/directives/a/kept.md", b"new text"),
     Change(".ai/packages/acme/directives/a/gone.md", None),
     Change(".ai/packages/acme/tools/a/added.sh", b"#!/bin/sh\n", executable=True),
+    Change(".ai/origins.toml", b"# Where forks are from\n"),
     Change("rye.lock", b"version = 1\n"),
 ]
 
@@ -61,7 +62,7 @@ NEW = {c.path: c.data for c in CHANGES if c.data is not None}
 def test_all_changes_are_made(tmp_path: Path) -> None:
     project = before(tmp_path)
     with exclusive(project) as writer:
-        assert writer.apply(CHANGES) == 4
+        assert writer.apply(CHANGES) == 5
     assert files(tmp_path) == NEW
     assert os.access(tmp_path / ".ai/packages/acme/tools/a/added.sh", os.X_OK)
     assert not (tmp_path / ".ai/.rye/stage").exists()
