@@ -29,7 +29,7 @@ class FailureWords:
         self._logged: tuple[str, float] = ("", 0.0)
 
     def told(self, error: RyeError, scope: Any) -> RyeError:
-        """Return the error as whoever sent this request may read it."""
+        """Return the error with as much of it as the sender of this request may read."""
         if error.code not in _BEHIND:
             return error
         self._note(f"{error.code}: {error.message}")

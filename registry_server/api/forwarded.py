@@ -53,7 +53,7 @@ def is_secure(scope: Any, setting: str) -> bool:
 
 
 def is_from_here(scope: Any, setting: str) -> bool:
-    """Whether the request came from this machine and not through a proxy: whoever sent it has an account on the machine."""
+    """Whether the request came from this machine and not through a proxy: its sender has an account on the machine."""
     if any(name in (b"x-forwarded-for", b"forwarded", b"via") for name, _ in scope["headers"]):
         return False
     try:

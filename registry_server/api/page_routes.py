@@ -90,7 +90,7 @@ async def sent(request: _Request, answer: Answer) -> Response[bytes]:
     """Return a page's answer as a response, without its body for HEAD.
 
     Pages of a public registry are compressed, once for each head. They are the same for everyone, so their size tells nothing.
-    Other pages can hold both what only their reader may know and words of whoever made the browser open them, such as those of a
+    Other pages can hold both what only their reader may know and the words of a link that somebody else made, such as those of a
     search. Then their compressed size tells whether one is in the other (BREACH).
     """
     service = service_of(request)

@@ -91,7 +91,7 @@ def try_tool(context: Context, target: str, parameters: Mapping[str, Any], cance
 
 
 def _require_allowed(context: Context, items: ProjectItems, item: UsableItem) -> None:
-    """Raise RyeError ``policy-violation`` for a tool that the policies let no agent call, whoever asks for it."""
+    """Raise RyeError ``policy-violation`` for a tool that the policies forbid every agent to call."""
     others = read_other_policies(context.home, context.now())
     rules = rules_in_force(context, items.project, items.manifest(), others)
     required = capability_of("execute", "tool", item.id)

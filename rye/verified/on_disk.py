@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import msgspec
@@ -25,6 +25,7 @@ from rye.project.item_file import read_item_bytes
 from rye.project.layout import Project, read_project_file
 from rye.project.lock import LockedItem
 from rye.project.lock_file import item_files, item_path
+from rye.storage.safe_files import first_link
 from rye.text.json_reading import UNDECODABLE
 
 RESTORES = "rye install"
@@ -62,10 +63,8 @@ class Drift(Struct, frozen=True):
 def scan(project: Project, folder: str | None = None) -> dict[str, Present]:
     """Hash every file below ``.ai/packages``, or only those below a folder there: none if a link leads to it."""
     files: dict[str, Present] = {}
-    if os.path.islink(project.packages):
+    if first_link(project.ai, project.root / (folder or _PACKAGES)) is not None:
         return {_PACKAGES: Present(None)} if folder is None else {}
-    if folder is not None and any(os.path.islink(project.root / each) for each in _from_packages(folder)):
-        return {}
     waiting = [(str(project.root / (folder or _PACKAGES)), folder or _PACKAGES)]
     while waiting:
         folder, shown = waiting.pop()
@@ -83,13 +82,6 @@ def scan(project: Project, folder: str | None = None) -> dict[str, Present]:
             else:
                 files[path] = read_present(entry.path) if entry.is_file(follow_symlinks=False) else Present(None)
     return files
-
-
-def _from_packages(folder: str) -> Iterator[str]:
-    """The folder and those above it, up to that of all items."""
-    while folder != _PACKAGES:
-        yield folder
-        folder = folder.rpartition("/")[0]
 
 
 def read_present(path: str) -> Present:

@@ -94,8 +94,7 @@ def verify_items(
     results = []
     for entry in found:
         try:
-            judged = _judge(context, entry.path, entry.shown, kind, keys, keysets)
-            judged = _with_attached(entry.path, judged, locks)
+            judged = _judge(context, entry.path, entry.shown, kind, keys, keysets, locks)
         except RyeError as error:
             if len(found) == 1:
                 raise
@@ -123,7 +122,13 @@ def _with_changes(context: Context, verified: list[VerifiedFile]) -> list[Verifi
 
 
 def _judge(
-    context: Context, path: Path, shown: str, kind: str | None, keys: Trusted, keysets: dict[str, Keyset | None]
+    context: Context,
+    path: Path,
+    shown: str,
+    kind: str | None,
+    keys: Trusted,
+    keysets: dict[str, Keyset | None],
+    locks: Locks,
 ) -> JudgedFile:
     location = locate(path.absolute())
     namespace = location.namespace if location is not None else None
@@ -133,9 +138,9 @@ def _judge(
     trusted = (*keys.keys, *(keyset.accepted_keys() if keyset is not None else ()))
     judged = verify_file(path, shown, kind, trusted, keys.revoked)
     if keyset is not None and judged.verification.verdict == "untrusted":
-        gone = (*keys.revoked, *_revoked(context, path, keyset))
+        gone = (*keys.revoked, *_revoked(context, path, keyset, locks))
         judged = verify_file(path, shown, kind, trusted, gone)
-    return judged
+    return _with_attached(path, judged, locks)
 
 
 def _with_agreed(context: Context, path: Path, keys: Trusted) -> Trusted:
@@ -156,14 +161,14 @@ def _keyset(context: Context, namespace: str, known: dict[str, Keyset | None]) -
     return known[namespace]
 
 
-def _revoked(context: Context, path: Path, keyset: Keyset) -> list[PublicKey]:
+def _revoked(context: Context, path: Path, keyset: Keyset, locks: Locks) -> list[PublicKey]:
     """The namespace's revoked keys known here that apply to an installed item's log position.
 
     A revocation does not affect earlier log entries. If rye.lock does not have the item, every revocation applies.
     """
     place = locate(path.absolute())
     try:
-        items = read_lock(require_project(context.cwd)).items
+        items = locks.rows(require_project(context.cwd)).values()
     except RyeError:
         return []
     meant = [i.log for i in items if place and (i.kind, i.id) == (place.kind, f"{keyset.namespace}/{place.local_id}")]

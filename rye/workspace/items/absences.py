@@ -55,15 +55,11 @@ def absent_from_installed(context: Context, project: Project) -> Iterator[Absent
 
     An item that cannot be used is skipped, because it names nothing then: other findings say why. Nothing is fetched.
     """
-    rows = {
-        (row.kind, row.id): row
-        for row in (read_lock(project).items if project.lock_path.exists() else ())
-        if KINDS[row.kind].names_items
-    }
+    locks = Locks()
+    rows = {(row.kind, row.id): row for row in locks.rows(project).values() if KINDS[row.kind].names_items}
     if not rows:
         return
     manifest, present = load_manifest(project), present_items(context, project)
-    locks = Locks()
     for entry in installed(project):
         row = rows.get((entry.location.kind, entry.id))
         if row is None:

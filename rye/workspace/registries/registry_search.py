@@ -15,7 +15,7 @@ from rye.items.search_words import search_words
 from rye.project.context import load_manifest
 from rye.project.item_file import load_item
 from rye.project.layout import find_project
-from rye.project.lock_file import Locks, read_lock
+from rye.project.lock_file import Locks
 from rye.project.manifest import Manifest
 from rye.project.spaces import entries
 from rye.registry.protocol.wire import MORE, SEARCH_TOTAL, SearchTotal
@@ -95,8 +95,8 @@ def _search_local(
     items with an installed item's id, since the id means the installed one.
     """
     project = find_project(context.cwd)
-    installed = read_lock(project).items if project is not None else ()
     locks = Locks()
+    installed = locks.rows(project).values() if project is not None else ()
     manifest = load_manifest(project) if project is not None else Manifest()
     rows: dict[tuple[str, str], Findable[dict[str, Any]]] = {}
     for space, present in entries(context.home, project, manifest.namespace):
