@@ -17,7 +17,7 @@ from rye.project.lock import LockedItem, LockedSource
 from rye.project.manifest import parse_manifest
 from rye.registry.protocol.derivation import derived_lines, note_description
 from rye.registry.protocol.statements import AttachedFile, FileEntry, Release
-from rye.sources.finding import FoundItem
+from rye.sources.inventory.found import FoundItem
 from rye.sources.item import Judged
 from rye.sources.opening import Opener, OpenSource
 from rye.sources.record import SourceHistory, SourceRecord

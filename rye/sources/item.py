@@ -22,7 +22,7 @@ from rye.limits import CONTENT
 from rye.resolution.versions import comparable
 from rye.signing.keys import PublicKey
 from rye.signing.verification import verify
-from rye.sources.finding import FoundItem
+from rye.sources.inventory.found import FoundItem
 from rye.text.content import decode
 
 _BROKEN = frozenset({"modified", "bad-signature", "revoked", "partial"})

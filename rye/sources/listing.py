@@ -2,7 +2,7 @@
 
 Paths are relative to the source's own folder, with ``/``. Links and submodules are entries; nothing on the disk is ever reached
 through them. A link that names a regular file of the same source stands for that file (:func:`with_links`), unless the file is
-one that a skill leaves out (:mod:`rye.sources.finding`).
+one that a skill leaves out (:mod:`rye.sources.inventory.skill_folders`).
 """
 
 from __future__ import annotations

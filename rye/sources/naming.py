@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 from rye.items.identity import is_segment
 from rye.project.declared_sources import PathSource, Source, is_on_disk
-from rye.sources.finding import AGENTS
+from rye.sources.inventory.signs import AGENTS
 
 _SERVED_BELOW = frozenset(("cgit", "git", "p", "r", "repos", "scm"))
 """First words of addresses that name no owner."""

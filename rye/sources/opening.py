@@ -18,8 +18,9 @@ from rye.project.declared_sources import HEAD, GitSource, PathSource, Source, is
 from rye.project.lock import LockedSource
 from rye.sources import folder
 from rye.sources.commit import read_blobs, read_snapshot
-from rye.sources.finding import MANIFEST, FoundItem, Inventory, find_items, manifests, naming_files
 from rye.sources.git_cache import GitCache, Objects
+from rye.sources.inventory.found import FoundItem, Inventory
+from rye.sources.inventory.layouts import MANIFEST, find_items, manifests, naming_files
 from rye.sources.item import Judged, Keys, SourceFile, commit_build, folder_build, judge
 from rye.sources.listing import Listing
 from rye.sources.refs import Target, newer, require_unmoved, target, vanished

@@ -27,7 +27,7 @@ from rye.project.layout import Project
 from rye.runtime import event_log
 from rye.runtime.run.dialects import anthropic, openai, reading
 from rye.runtime.sandbox import granted_hosts
-from rye.sources import finding
+from rye.sources.inventory import signs
 from rye.text import content, json_reading, secrets
 from rye.workspace.authoring import adoption_renewal
 from rye.workspace.customizing import roles
@@ -103,7 +103,7 @@ READERS: dict[str, Decoder] = {
     "rye.runtime.sandbox.granted_hosts.parse_request": Decoder(
         granted_hosts.parse_request, b"CONNECT a.example:443 HTTP/1.1\r\nHost: a.example\r\n\r\n", error=ValueError
     ),
-    "rye.sources.finding.declared_name": Decoder(finding.declared_name, b"---\nname: a\n---\n"),
+    "rye.sources.inventory.signs.declared_name": Decoder(signs.declared_name, b"---\nname: a\n---\n"),
     "rye.text.content.decode": Decoder(content.decode, b"a"),
     "rye.text.json_reading.read_json": Decoder(json_reading.read_json, b'{"a": [1]}', error=ValueError),
     "rye.text.json_reading.read_typed_json": Decoder(

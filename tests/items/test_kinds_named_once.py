@@ -106,7 +106,7 @@ ACCEPTED = {
     "A directive's page shows its steps as a list: they are prose with tags, which no other kind has.": PAGES,
     "Repositories and other tools' locks hold skills and agents, found by the names of their files.": (
         "rye/importing/foreign.py",
-        "rye/sources/finding.py",
+        "rye/sources/inventory/*.py",
         "rye/sources/item.py",
         "rye/workspace/authoring/adoption_renewal.py",
         "rye/workspace/installing/import_files.py",

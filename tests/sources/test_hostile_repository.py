@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from rye.limits import SOURCES
 from rye.sources import commit as commit_module
 from rye.sources import git_cache, git_program
-from rye.sources.finding import MARKETPLACE, find_items
+from rye.sources.inventory.layouts import find_items
+from rye.sources.inventory.plugins import MARKETPLACE
 from rye.sources.listing import TreeEntry
 from tests.scenes.person import Person, Result
 from tests.sources.git_server import GitServer, Repository

@@ -28,7 +28,7 @@ from rye.limits import CONTENT
 from rye.project.context import require_project, walk
 from rye.project.declared_sources import GIT_PREFIX, BadSource, git_address, is_on_disk
 from rye.publishing.working_tree import checkout_of, uncommitted
-from rye.sources.finding import rank
+from rye.sources.inventory.order import rank
 from rye.storage.atomic import replace_file
 from rye.storage.safe_files import read_bytes, refuse_links
 from rye.text.diagnostics import has_errors

@@ -19,7 +19,7 @@ from rye.items.skill.adoption import analyze
 from rye.publishing.working_tree import blob_at, tree_at
 from rye.signing.sign_item import unsigned_text
 from rye.signing.signature_line import layout_of, text_of
-from rye.sources.finding import find_items
+from rye.sources.inventory.layouts import find_items
 from rye.sources.listing import Listing, TreeEntry
 from rye.text.frontmatter import FrontmatterError, split
 from rye.text.yaml_reading import YamlError, read_yaml

@@ -29,8 +29,8 @@ from rye.project.declared_sources import (
 from rye.project.layout import Project
 from rye.project.lock_file import Unlock
 from rye.project.manifest_edit import add_dependencies, add_source
-from rye.sources.finding import FoundItem
 from rye.sources.folder import source_folder
+from rye.sources.inventory.found import FoundItem
 from rye.sources.opening import Opener, OpenSource
 from rye.sources.refs import divide
 from rye.sources.source_error import shown

@@ -14,8 +14,9 @@ from rye.importing.foreign import Digest, FolderPlace, ForeignEntry, GitPlace, L
 from rye.project.declared_sources import GitSource, PathSource, Source, is_commit
 from rye.project.lock import LockedSource
 from rye.project.manifest import Manifest
-from rye.sources.finding import AGENTS, FoundItem
 from rye.sources.git_cache import GitCache
+from rye.sources.inventory.found import FoundItem
+from rye.sources.inventory.signs import AGENTS
 from rye.sources.naming import free_name
 from rye.sources.opening import Opener, OpenSource
 from rye.sources.refs import target

@@ -13,7 +13,7 @@ from rye.items.agent_tools import AgentTools, shown
 from rye.items.consented import Run
 from rye.items.runs import attached_runs
 from rye.limits import SOURCES
-from rye.sources.finding import FoundItem
+from rye.sources.inventory.found import FoundItem
 from rye.sources.item import Judged
 from rye.sources.opening import OpenSource
 from rye.workspace.context import Context
