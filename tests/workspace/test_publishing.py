@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-import rye.workspace.publishing.publishing
 from rye.items.identity import Identity
 from rye.limits import PUBLISHING
 from rye.registry.protocol import notes, statements
@@ -19,7 +18,8 @@ from rye.registry.transport.api import ApiError
 from rye.signing.keys import PrivateKey
 from rye.storage.home import Home
 from rye.workspace.context import LibraryContext
-from rye.workspace.publishing.publishing import Batch, _send
+from rye.workspace.publishing import sending
+from rye.workspace.publishing.batch import Batch
 
 KEY = PrivateKey(b"k" * 32)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -76,11 +76,11 @@ def send(api: Any, count: int, *files: bytes) -> tuple[int, ...]:
 
 
 def sent(api: Any, count: int, *files: bytes) -> tuple[Batch, tuple[int, ...]]:
-    return _send(LibraryContext(cwd=Path(), home=Home(Path(), Path(), Path())), api, batch(count, *files), KEY)
+    return sending.send(LibraryContext(cwd=Path(), home=Home(Path(), Path(), Path())), api, batch(count, *files), KEY)
 
 
 def test_more_items_than_one_request_holds_are_sent_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rye.workspace.publishing.publishing, "PUBLISHING", replace(PUBLISHING, request_statements=5))
+    monkeypatch.setattr(sending, "PUBLISHING", replace(PUBLISHING, request_statements=5))
     api = Api(most=5)
     assert send(api, 12) == tuple(range(12))
     assert api.requests == [5, 5, 2]
@@ -138,7 +138,7 @@ def test_small_files_travel_with_their_statements_and_large_ones_before() -> Non
 
 
 def test_one_request_carries_no_more_files_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rye.workspace.publishing.publishing, "PUBLISHING", replace(PUBLISHING, inline_bytes=10))
+    monkeypatch.setattr(sending, "PUBLISHING", replace(PUBLISHING, inline_bytes=10))
     api = Api(most=5)
     assert send(api, 4, b"a" * 6, b"b" * 4, b"c" * 9, b"d") == (0, 1, 2, 3)
     assert api.along == [[b"a" * 6, b"b" * 4], [b"c" * 9, b"d"]]

@@ -9,7 +9,7 @@ from rye.cli.console import one_line
 from rye.cli.options import Session, command
 from rye.cli.trust.own_keys import own_keys
 from rye.workspace.publishing import publishing
-from rye.workspace.publishing.publishing import Batch, PublishOutcome, PublishRequest
+from rye.workspace.publishing.batch import Batch, PublishOutcome, PublishRequest
 
 
 @command("publish")
