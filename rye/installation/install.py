@@ -28,6 +28,7 @@ from rye.consent.sorts import SORTS
 from rye.describing.description import Description, ages_of, describe
 from rye.installation.completeness import reached
 from rye.installation.environment import Environment
+from rye.installation.held_back import Yanked, yanked
 from rye.installation.outside_range import overruled
 from rye.installation.plan import Consent, ItemChange, Plan, agreed_rows, make_plan
 from rye.installation.resolving import Chosen, locked_records
@@ -84,6 +85,8 @@ class Prepared(Struct, frozen=True):
     warnings: tuple[str, ...]
     heads: Mapping[str, str]
     """Origin of each registry that was asked → the signed checkpoint that it showed."""
+    yanked: tuple[Yanked, ...] = ()
+    """Those of the items to install whose publisher yanked this version; the warnings say so."""
 
     @property
     def rows(self) -> list[LockedItem]:
@@ -140,11 +143,15 @@ def prepare(
     plan = _described(_with_histories(plan, chosen, sources), items)
     waiting = [item.locked for identity, item in verified.items() if identity in left_out]
     unasked = (*kept.values(), *unapproved(lock, waiting, mentions_of(verified)))
+    installed = {identity: entry for identity, entry in chosen.items() if identity in items}
+    withdrawn = [identity for identity, entry in installed.items() if entry.record.yank is not None]
+    told = yanked(manifest, chosen, sources.histories(withdrawn), environment)
     warnings = (
-        *_warnings(entry.record for identity, entry in chosen.items() if identity in items),
+        *(one.message for one in told),
+        *_warnings(entry.record for entry in installed.values()),
         *_overruled(manifest, chosen),
     )
-    return Prepared(plan, items, unasked, wanted_ranges(manifest), warnings, sources.heads())
+    return Prepared(plan, items, unasked, wanted_ranges(manifest), warnings, sources.heads(), told)
 
 
 def mentions_of(items: Mapping[Identity, VerifiedItem]) -> dict[Identity, tuple[Mention, ...]]:
@@ -296,8 +303,6 @@ def _judged_before(records: Sequence[ReleaseRecord], verdicts: Verdicts) -> list
 def _warnings(records: Iterable[Record]) -> Iterable[str]:
     for record in records:
         name = f"{record.identity}@{record.version}"
-        if record.yank is not None:
-            yield f"{name} was yanked by its publisher: {record.yank.reason}"
         if record.deprecation is not None:
             said = f"{record.identity} is deprecated: {record.deprecation.reason}"
             instead = record.deprecation.replacement

@@ -2,8 +2,9 @@
 
 The index holds each release's note, signed by its publisher, so dependencies are known before any item is fetched.
 Each level of the graph costs one wave of requests. Rules (DESIGN §6): one version per item; locked versions are
-preferred; yanked ones are used only if they are locked; ``minimum-release-age``, revoked keys and required signers
-exclude releases; ``<requires>`` means a feature that the project provides, otherwise an item.
+preferred; yanked ones are used only if they are locked, and in an update only if nothing else can be;
+``minimum-release-age``, revoked keys and required signers exclude releases; ``<requires>`` means a feature that the
+project provides, otherwise an item.
 """
 
 from __future__ import annotations
@@ -191,9 +192,10 @@ def resolve(
         for member in manifest.members
     }
     provider = _Provider(environment, lock, parts, sources.is_source)
-    locked: dict[Package, Version] = {
-        item.identity: Version.parse(item.version) for item in lock.items if not unlock.frees(item.identity)
-    }
+    locked: dict[Package, Version] = {}
+    updated: dict[Package, Version] = {}
+    for item in lock.items:
+        (updated if unlock.frees(item.identity) else locked)[item.identity] = Version.parse(item.version)
     for identity, version in unlock.exact:
         _require_exact(identity, version, [line for line in manifest.dependencies if meant[line] == identity], sources)
         _require_unforced(identity, version, manifest.overrides)
@@ -206,6 +208,7 @@ def resolve(
     root = Root[Package](
         requirements,
         locked=locked,
+        updated=updated,
         name="your workspace" if parts else "your project",
         parts=frozenset(parts),
         forced=lambda package: _forced(manifest.overrides, package) if isinstance(package, Identity) else None,

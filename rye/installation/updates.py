@@ -48,7 +48,7 @@ def newer_versions(manifest: Manifest, lock: Lock, sources: Sources, environment
     """Return every locked item whose ``wanted`` (what ``rye update`` would choose) or ``latest`` version differs from the locked
     one, or whose source has other files under that version, and every item that is now refused or was yanked.
 
-    If an update has no solution, e.g. because a locked release was yanked without a successor, ``wanted`` is the locked version.
+    If an update has no solution, e.g. because the policy refuses every release of an item, ``wanted`` is the locked version.
     """
     chosen = _chosen(manifest, lock, sources, environment)
     wanted = {identity: record.version for identity, record in chosen.items()}

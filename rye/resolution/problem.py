@@ -98,6 +98,8 @@ class Root(Struct, Generic[P], frozen=True):
     them without a version."""
     forced: Callable[[P], Range | None] = _nothing_forced
     """Returns the range that replaces every requested range of a package; None if nothing is forced."""
+    updated: Mapping[P, Version] = field(default_factory=dict)
+    """The locked versions of what is to be updated: not preferred, but a yanked one is used if no other release can be."""
 
 
 class Provider(Protocol[P]):

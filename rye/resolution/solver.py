@@ -4,7 +4,8 @@ Based on Natalie Weizenbaum's description of the algorithm for Dart's pub. The r
 
 1. *Propagation*: when all terms of an incompatibility but one are satisfied, the opposite of that one is derived.
 2. *Decision*: when nothing more follows, one package that must be chosen gets its locked release if that is still possible,
-   or else its highest. Its facts become incompatibilities first. If they would be violated at once, propagation handles it.
+   or else its highest: of those that are not yanked, if there is one. (Only a yanked release that the lock names is possible
+   at all.) Its facts become incompatibilities first. If they would be violated at once, propagation handles it.
 3. *Conflict*: a satisfied incompatibility is resolved with the cause of the assignment that completed it, until the result
    was one assignment short at an earlier level. That one is kept, and the search jumps back to that level. If it forbids the
    project itself, there is no solution, and its derivation is the proof.
@@ -18,6 +19,7 @@ Based on Natalie Weizenbaum's description of the algorithm for Dart's pub. The r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from heapq import heappop, heappush
 from typing import Generic
 
@@ -40,6 +42,7 @@ from rye.resolution.partial_solution import PartialSolution
 from rye.resolution.problem import Exclusion, P, Provider, Root
 from rye.resolution.ranges import Range
 from rye.resolution.universe import Releases, Universe
+from rye.resolution.versions import Version
 
 
 def resolve(root: Root[P], provider: Provider[P]) -> Solution[P] | NeedsMore[P]:
@@ -156,11 +159,15 @@ class _Run(Generic[P]):
     def _preferred(self, package: int) -> int:
         """The bit of the release to try."""
         mask = self._solution.state[package]
-        return (self._locked(package) & mask) or 1 << (mask.bit_length() - 1)
+        locked = self._bit(package, self._universe.root.locked) & mask
+        if locked:
+            return locked
+        usable = mask & ~self._universe.loaded(package).excluded.get(Exclusion.YANKED, 0) or mask
+        return 1 << (usable.bit_length() - 1)
 
-    def _locked(self, package: int) -> int:
-        """The bit of the locked release, or 0."""
-        version = self._universe.root.locked.get(self._universe.packages[package - 1])
+    def _bit(self, package: int, versions: Mapping[P, Version]) -> int:
+        """The bit of the release that a lock names, or 0."""
+        version = versions.get(self._universe.packages[package - 1])
         return self._universe.loaded(package).find(version) if version is not None else 0
 
     # ------------------------------------------------------------------------------------------------ facts
@@ -233,7 +240,8 @@ class _Run(Generic[P]):
         for reason, excluded in releases.excluded.items():
             mask = excluded & left
             if reason is Exclusion.YANKED:
-                mask &= ~self._locked(package)
+                root = self._universe.root
+                mask &= ~(self._bit(package, root.locked) | self._bit(package, root.updated))
             if mask:
                 left &= ~mask
                 cause = Excluded(package, mask, reason, releases.detail(mask, reason))

@@ -436,6 +436,17 @@ class OrganizationPolicyRow(Struct):
     expires: str
 
 
+class YankedRow(Struct):
+    """One item that is installed in a version that its publisher yanked."""
+
+    kind: str
+    id: str
+    version: str
+    reason: str
+    latest: str | None
+    """The newest version that can be installed; null if there is none."""
+
+
 class InstallDocument(Struct, kw_only=True):
     """``rye install``, ``add``, ``remove``, ``update``, ``rollback`` and ``ci``."""
 
@@ -446,6 +457,8 @@ class InstallDocument(Struct, kw_only=True):
     policies: list[OrganizationPolicyRow] | None = None
     """The policies of the organizations that were joined."""
     held_back: list[dict[str, Any]] | None = None
+    yanked: list[YankedRow] = []
+    """Items that are installed in a version that its publisher yanked."""
     sources: list[OutdatedSourceRow] = []
     """After an update: repositories that stay at a tag or commit although there is a newer one."""
     set_aside: SetAsideRow | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 from tests.scenes.directive_text import SEARCH, SHELL
@@ -109,7 +111,7 @@ class TestOutdated:
         acme.release("work/only")
         user.ok("add", "acme/work/only", "--yes")
         acme.ok("yank", "acme/work/only@1.0.0", "--reason", "broken", "--yes")
-        assert user.run("update", "--yes", "--json").error["code"] == "unsolvable"
+        assert user.ok("update", "--json").json["changes"] == []
         assert user.ok("outdated", "--json").json == {"outdated": []}
         shown = user.ok("outdated")
         assert shown.stdout == "directive:acme/work/only\t1.0.0\t1.0.0\t-\tyanked: broken\n"
@@ -124,8 +126,9 @@ class TestOutdated:
         assert "yanked: broken" in shown.stdout
         command = "rye add directive:acme/work/bad@^2.0.0"
         assert f"`{command}`" in shown.stderr
-        assert command in user.run("update", "--yes", "--json").error["hint"]
-        user.ok(*command.split()[1:], "--yes")
+        command = "rye add 'directive:acme/work/bad@^2.0.0'"
+        assert f"`{command}`" in user.ok("update").stderr
+        user.ok(*shlex.split(command)[1:], "--yes")
         assert "newest" in user.ok("outdated").stderr
 
     def test_a_locked_release_that_the_policy_refuses_by_now_is_a_row_and_no_failure(self, user: Person) -> None:

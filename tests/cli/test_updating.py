@@ -85,6 +85,48 @@ class TestHeldBack:
         assert "stays" not in user.ok("update").stderr
 
 
+class TestYanked:
+    """A locked version that was yanked and has no successor stays, and keeps nothing else from moving."""
+
+    def test_everything_else_moves_and_it_is_said(self, user: Person, acme: Person) -> None:
+        acme.release("work/only")
+        user.ok("add", "acme/work/only", "--yes")
+        user.ok("update", "acme/work/base@1.0.0")
+        acme.ok("yank", "acme/work/only@1.0.0", "--reason", "broken", "--yes")
+        told = user.ok("update")
+        assert (version(user), version(user, "only")) == ("1.2.0", "1.0.0")
+        assert "directive:acme/work/only@1.0.0 was yanked by its publisher: broken." in told.stderr
+        assert "stays" in told.stderr
+        assert "`rye remove directive:acme/work/only`" in told.stderr
+        for words in ((), ("acme/work/only",), ("acme/work/only@1.0.0",)):
+            done = user.ok("update", *words, "--json").json
+            expected = {"kind": "directive", "id": "acme/work/only", "version": "1.0.0", "reason": "broken"}
+            assert done["yanked"] == [{**expected, "latest": None}]
+            assert done["changes"] == []
+            assert any("was yanked" in one for one in done["warnings"])
+        user.ok("remove", "acme/work/only")
+        user.fails("add", "acme/work/only", code="unsolvable")
+
+    def test_an_older_version_that_was_not_yanked_is_taken(self, user: Person, acme: Person) -> None:
+        acme.release("work/back")
+        acme.release("work/back", "1.1.0")
+        user.ok("add", "acme/work/back@^1.0", "--yes")
+        acme.ok("yank", "acme/work/back@1.1.0", "--reason", "broken", "--yes")
+        assert version(user, "back") == "1.1.0"
+        [row] = user.ok("update", "acme/work/base", "--json").json["yanked"]
+        assert (row["version"], row["latest"]) == ("1.1.0", "1.0.0")
+        assert "`rye update directive:acme/work/back@1.0.0`" in user.ok("update", "acme/work/base").stderr
+        assert "yanked" not in user.ok("update", "--json").json
+        assert version(user, "back") == "1.0.0"
+
+    def test_one_that_others_need_names_what_shows_them(self, user: Person, acme: Person) -> None:
+        acme.release("work/below")
+        acme.release("work/above", depends=(("acme/work/below", "^1"),))
+        user.ok("add", "acme/work/above", "--yes")
+        acme.ok("yank", "acme/work/below@1.0.0", "--reason", "broken", "--yes")
+        assert "`rye why directive:acme/work/below`" in user.ok("update").stderr
+
+
 class TestLock:
     def test_it_says_what_moved(self, user: Person) -> None:
         user.write("rye.toml", user.path("rye.toml").read_text().replace("^1.0", "^2") + '"acme/work/none" = "*"\n')

@@ -52,10 +52,16 @@ def requirements(wanted: Mapping[str, str]) -> list[Requirement[str]]:
 
 
 def project(
-    needs: Mapping[str, str], locked: Mapping[str, str] | None = None, refuses: Mapping[str, str] | None = None
+    needs: Mapping[str, str],
+    locked: Mapping[str, str] | None = None,
+    refuses: Mapping[str, str] | None = None,
+    updated: Mapping[str, str] | None = None,
 ) -> Root[str]:
-    versions = {package: Version.parse(text) for package, text in (locked or {}).items()}
-    return Root(requirements(needs), versions, requirements(refuses or {}))
+    return Root(requirements(needs), _versions(locked), requirements(refuses or {}), updated=_versions(updated))
+
+
+def _versions(texts: Mapping[str, str] | None) -> dict[str, Version]:
+    return {package: Version.parse(text) for package, text in (texts or {}).items()}
 
 
 def releases(*versions: str) -> dict[str, Release]:
@@ -68,9 +74,10 @@ def chosen(
     graph: Graph,
     locked: Mapping[str, str] | None = None,
     refuses: Mapping[str, str] | None = None,
+    updated: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """The solution, with versions as strings."""
-    outcome = Resolution(project(needs, locked, refuses), MemoryRegistry(graph)).resolve()
+    outcome = Resolution(project(needs, locked, refuses, updated), MemoryRegistry(graph)).resolve()
     assert isinstance(outcome, Solution)
     return {package: str(version) for package, version in outcome.versions.items()}
 

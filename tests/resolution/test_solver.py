@@ -108,6 +108,15 @@ class TestLock:
         assert chosen({"a": "*"}, graph) == {"a": "1.0.0"}
         assert chosen({"a": "*"}, graph, locked={"a": "1.1.0"}) == {"a": "1.1.0"}
 
+    def test_in_an_update_a_locked_yanked_version_is_the_last_choice(self) -> None:
+        yanked = Release(exclusions={Exclusion.YANKED: ""})
+        updated = {"a": "1.1.0"}
+        assert chosen({"a": "*"}, {"a": {"1.0.0": Release(), "1.1.0": yanked}}, updated=updated) == {"a": "1.0.0"}
+        graph = {"a": {"1.0.0": yanked, "1.1.0": yanked}, "b": releases("1.0.0", "2.0.0")}
+        found = chosen({"a": "*", "b": "*"}, graph, updated={**updated, "b": "1.0.0"})
+        assert found == {"a": "1.1.0", "b": "2.0.0"}
+        refusal(project({"a": "1.0.0"}, updated=updated), MemoryRegistry(graph))
+
     @pytest.mark.parametrize("reason", [Exclusion.REVOKED, Exclusion.TOO_NEW])
     def test_a_lock_forgives_nothing_else(self, reason: Exclusion) -> None:
         graph = {"a": {"1.0.0": Release(), "1.1.0": Release(exclusions={Exclusion.YANKED: "", reason: ""})}}

@@ -82,7 +82,9 @@ def random_graph(seed: int) -> tuple[Root[str], dict[str, dict[str, Release]]]:
             if dice.random() < 0.75
         }
     locked = {name: dice.choice(VERSIONS) for name in names if dice.random() < 0.3}
-    return project(needs(0.6), locked, needs(0.05)), graph
+    wanted, refused = needs(0.6), needs(0.05)
+    updated = {name: dice.choice(VERSIONS) for name in names if name not in locked and dice.random() < 0.5}
+    return project(wanted, locked, refused, updated), graph
 
 
 def valid_choices(root: Root[str], graph: Graph) -> Iterator[dict[str, str]]:
@@ -90,7 +92,7 @@ def valid_choices(root: Root[str], graph: Graph) -> Iterator[dict[str, str]]:
 
     def usable(name: str, version: str) -> bool:
         release = graph[name][version]
-        forgiven = str(root.locked.get(name)) == version
+        forgiven = version in (str(root.locked.get(name)), str(root.updated.get(name)))
         return not release.features and not (set(release.exclusions) - ({Exclusion.YANKED} if forgiven else set()))
 
     def extend(choice: dict[str, str], open_needs: list[tuple[str, Range]]) -> Iterator[dict[str, str]]:
@@ -134,7 +136,7 @@ def shuffled(root: Root[str], graph: Graph, seed: int) -> tuple[Root[str], Graph
     }
     requirements = list(root.requirements)
     dice.shuffle(requirements)
-    return Root(requirements, mix(root.locked), list(reversed(root.conflicts))), mixed
+    return Root(requirements, mix(root.locked), list(reversed(root.conflicts)), updated=mix(root.updated)), mixed
 
 
 def answer(resolve: Callable[[], Solution[str] | NeedsMore[str]]) -> Solution[str] | Unsolvable:

@@ -245,6 +245,7 @@ def show_outcome(
             **({"policies": [one.as_json() for one in outcome.policies]} if outcome.policies else {}),
             **({"set_aside": _set_aside(outcome, command)} if outcome.set_aside else {}),
             **({"held_back": [held.as_json() for held in outcome.held_back]} if outcome.held_back else {}),
+            **({"yanked": [one.as_json() for one in outcome.yanked]} if outcome.yanked else {}),
             **({"sources": [one.as_json() for one in outcome.outdated_sources]} if outcome.outdated_sources else {}),
             **({"deploy": deployed.as_json()} if deployed is not None else {}),
             **({"deployed": compared.as_json()} if compared is not None else {}),

@@ -39,7 +39,7 @@ def update(
 ) -> int:
     """Move the named items, or all, to the newest versions that rye.toml allows. ID@VERSION moves to exactly that version.
 
-    Also lists the items that hold others back.
+    Also lists the items that hold others back. A locked version that was yanked stays if there is no other, with a warning.
 
     An update that widens rights, adds hooks or changes the signer needs your approval.
     """

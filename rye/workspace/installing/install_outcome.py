@@ -8,7 +8,7 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from rye.installation.completeness import Problem
-    from rye.installation.held_back import HeldBack
+    from rye.installation.held_back import HeldBack, Yanked
     from rye.installation.plan import ItemChange
     from rye.project.organizations import PolicyInForce
     from rye.workspace.installing.lock_moves import Moved
@@ -37,6 +37,8 @@ class InstallOutcome(Struct, frozen=True, kw_only=True):
     """Items of a source that were left out, because only a person can let them in."""
     held_back: tuple[HeldBack, ...] = ()
     """After an update: items that others hold back from their newest version."""
+    yanked: tuple[Yanked, ...] = ()
+    """Installed items whose publisher yanked this version, with what to do instead; the warnings say so."""
     outdated_sources: tuple[OutdatedSource, ...] = ()
     """After an update: repositories of moved items that stay at a tag or commit although there is a newer one."""
     is_empty: bool = False

@@ -241,12 +241,18 @@ def install_chosen(
         return InstallOutcome(result="stopped", warnings=prepared.warnings, set_aside=aside)
     agreed = obtain_agreement(session, prepared, notes, moves)
     if agreed is None:
-        return InstallOutcome(result="proposed", changes=prepared.plan.effective, warnings=prepared.warnings)
+        return InstallOutcome(
+            result="proposed",
+            changes=prepared.plan.effective,
+            warnings=prepared.warnings,
+            yanked=prepared.yanked,
+        )
     written, followed = _switch(session, sources, prepared, agreed)
     return InstallOutcome(
         result="installed",
         changes=prepared.plan.effective,
         warnings=prepared.warnings,
+        yanked=prepared.yanked,
         files_written=written,
         followed=followed,
     )
