@@ -204,11 +204,23 @@ class SearchRow(Struct, kw_only=True):
     deprecated: str | None
 
 
+class NotSearchedRow(Struct):
+    """A registry that did not answer, and why."""
+
+    registry: str
+    """Its address; empty if it could not be told which registries the project has."""
+    code: str
+    message: str
+    hint: str | None
+
+
 class SearchDocument(Struct):
     """``rye search``."""
 
     results: list[SearchRow]
     total: Annotated[int, Meta(ge=0)] | Literal["1000+"]
+    not_searched: list[NotSearchedRow] = []
+    """The registries whose items are missing, because they did not answer."""
 
 
 class DeployChange(Struct):

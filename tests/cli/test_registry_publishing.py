@@ -627,6 +627,10 @@ class TestSearchAndInfo:
         found = user.ok("search", "mapped", "--json")
         assert [row["id"] for row in found.json["results"]] == ["acme/mapped/sunrise"]
         assert f"{other.url} was not searched: " in found.stderr
+        (missing,) = found.json["not_searched"]
+        assert (missing["registry"], missing["code"]) == (other.url, "fetch-unreachable")
+        assert "where rye could search" in user.ok("search", "sunset").stderr
+        assert "not_searched" not in user.ok("search", "mapped", "--namespace", "acme", "--json").json
 
     def test_a_registry_that_is_down_costs_only_its_results(self, registry: Registry) -> None:
         user = registry.reader("local")

@@ -23,19 +23,24 @@ def search(
 ) -> None:
     """Find items by words in their id and description, here and in registries.
 
-    Each of the project's registries is searched only for the namespaces that are mapped to it.
+    Each of the project's registries is searched only for the namespaces that are mapped to it. One that does not answer gives a
+    warning; if none does and nothing is found here, that is an error.
     """
     words = " ".join(query)
     found = registry_search.search(session, SearchRequest(words, kind, namespace, limit, local))
     shown = found.rows
     if session.json:
-        session.console.document({"results": list(shown), "total": found.total})
+        document: dict[str, object] = {"results": list(shown), "total": found.total}
+        if found.not_searched:
+            document["not_searched"] = [one.as_json() for one in found.not_searched]
+        session.console.document(document)
         return
     if not shown:
         limits = {"--kind": kind, "--namespace": namespace, "--local": local}
         given = [name for name, value in limits.items() if value]
         leave = f" or leave out {' and '.join(given)}" if given else ""
-        session.console.say(f"Nothing matches {words!r}. Try fewer or other words{',' if leave else ''}{leave}.")
+        where = " where rye could search" if found.not_searched else ""
+        session.console.say(f"Nothing matches {words!r}{where}. Try fewer or other words{',' if leave else ''}{leave}.")
     session.console.table(
         [
             [

@@ -52,6 +52,19 @@ class SearchRequest(Struct, frozen=True):
     """Only the project, installed, user and system spaces."""
 
 
+class NotSearched(Struct, frozen=True):
+    """A registry that did not answer, and why."""
+
+    registry: str
+    """Its address; empty if the project's registries could not be told."""
+    error: RyeError
+
+    def as_json(self) -> dict[str, object]:
+        """``{"registry", "code", "message", "hint"}``."""
+        error = self.error
+        return {"registry": self.registry, "code": error.code, "message": error.message, "hint": error.hint}
+
+
 class SearchOutcome(Struct, frozen=True):
     """The matches to show, and the total."""
 
@@ -59,6 +72,8 @@ class SearchOutcome(Struct, frozen=True):
     """Best first: ``id``, ``kind``, ``version``, ``description``, ``score``, ``space``, ``deprecated``."""
     total: SearchTotal
     """The total, up to a thousand; beyond that ``"1000+"``."""
+    not_searched: tuple[NotSearched, ...] = ()
+    """The registries whose items are missing; each was told as a warning."""
 
 
 def search(context: Context, request: SearchRequest) -> SearchOutcome:
@@ -69,9 +84,10 @@ def search(context: Context, request: SearchRequest) -> SearchOutcome:
     for row in results:
         row["deprecated"] = None
     total: _Count = len(results)
+    missing: list[NotSearched] = []
     if not request.local:
         here = {(row["kind"], row["id"]): row for row in results}
-        found, count = _in_registries(context, request, bool(results))
+        found, count, missing = _in_registries(context, request, bool(results))
         added = []
         for row in found:
             if (there := here.get((row["kind"], row["id"]))) is not None:
@@ -83,7 +99,8 @@ def search(context: Context, request: SearchRequest) -> SearchOutcome:
         results += added
         total = _sum(total, count, -(len(found) - len(added)))
     results.sort(key=lambda row: (-row["score"], row["id"], row["kind"]))
-    return SearchOutcome(tuple(results[: request.limit]), MORE if total is None or total > SEARCH_TOTAL else total)
+    shown = MORE if total is None or total > SEARCH_TOTAL else total
+    return SearchOutcome(tuple(results[: request.limit]), shown, tuple(missing))
 
 
 def _search_local(
@@ -139,7 +156,9 @@ def _sum(*counts: _Count) -> _Count:
     return max(sum(known), 0) if len(known) == len(counts) else None
 
 
-def _in_registries(context: Context, request: SearchRequest, found_here: bool) -> tuple[list[dict[str, Any]], _Count]:
+def _in_registries(
+    context: Context, request: SearchRequest, found_here: bool
+) -> tuple[list[dict[str, Any]], _Count, list[NotSearched]]:
     """Ask each registry once for its matches and their total. A registry that fails gives a warning.
 
     A registry that breaks a trust rule is an error. So is every registry failing when nothing was found locally.
@@ -147,12 +166,12 @@ def _in_registries(context: Context, request: SearchRequest, found_here: bool) -
     rows: list[dict[str, Any]] = []
     total: _Count = 0
     answered = 0
-    failed: list[tuple[str, RyeError]] = []
+    missing: list[NotSearched] = []
     try:
         registries = configured(context)
         asked = _asked(context, registries, request.namespace)
     except RyeError as error:
-        failed.append(("", error))
+        missing.append(NotSearched("", error))
         asked = {}
     for address, namespaces in asked.items():
         try:
@@ -160,21 +179,21 @@ def _in_registries(context: Context, request: SearchRequest, found_here: bool) -
         except TrustError:
             raise
         except RyeError as error:
-            failed.append((address, error))
+            missing.append(NotSearched(address, error))
         else:
             answered += 1
             rows += found
             total = _sum(total, count)
     none_answered = answered == 0
-    for address, problem in failed:
-        offline = problem.code == "fetch-offline"
+    for one in missing:
+        problem, offline = one.error, one.error.code == "fetch-offline"
         if none_answered and not offline and (not found_here or context.registry is not None):
             raise problem
         why = "its index is not cached, and --offline forbids the network." if offline else problem.message
         hint = "Omit --offline." if offline else problem.hint
-        what = "Only local items were searched" if none_answered else f"{address} was not searched"
+        what = "Only local items were searched" if none_answered else f"{one.registry} was not searched"
         context.warn(f"{what}: {why}", hint)
-    return rows, total
+    return rows, total, missing
 
 
 def _asked(context: Context, registries: Registries, namespace: str | None) -> dict[str, tuple[str, ...] | None]:
