@@ -9,12 +9,14 @@ so that nobody can install. Anyone who can read a registry can run this check, w
 3. Headers that caches and browsers obey say what docs/reference/protocol.md says.
 4. A file that does not exist is 404 each time, and no cache may keep that answer.
 5. A public host answers no plain http.
+6. The registry's own address, as its feed says it, is the one that was asked: links, sign-in and webhooks begin with it.
 
 Everything is asked for through one function, so the rules need no network.
 """
 
 from __future__ import annotations
 
+import html
 import re
 import secrets
 import zlib
@@ -23,6 +25,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
 from hashlib import sha256
 from typing import Literal
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -31,10 +34,15 @@ from rye.registry.protocol import name_map, notes, wire
 from rye.registry.protocol.statements import Checkpoint, Release, parse
 from rye.registry.protocol.tiles import tile_at
 from rye.registry.transport.seam import FetchError
+from rye.text.addresses import is_loopback
 
 CHANGES: Mapping[str, str] = {
     "absent-status": "Answer 404, without a page of your own. If a bucket answers 403, let its readers list it, or ask the "
     "registry.",
+    "address-missing": "Set `address` in the registry's registry.toml to the address that readers use, and start the registry "
+    "again: links in pages, feeds, invitations and webhooks begin with it, and people come back to it when they sign in.",
+    "address-other": "Check with the address that readers use. If that is this one, set it as `address` in the registry's "
+    "registry.toml and start the registry again: links and webhooks lead to the other one, and so does sign-in.",
     "bytes-changed": "Switch off what changes files: minifying, rewriting of links, scripts, compressing without saying so. A "
     "cache must keep compressed and plain forms apart (`Vary: Accept-Encoding`).",
     "encoded": "Compress only for requests whose `Accept-Encoding` names the method.",
@@ -63,6 +71,10 @@ CHANGES: Mapping[str, str] = {
 FRESH = ("head", "checkpoint", "config.json")
 """The files that are replaced. All others never change."""
 QUERY = "rye-check"
+FEED = "feed.atom"
+_SELF = re.compile(rb'<link rel="self"[^>]* href="([^"]*)"')
+_FEED_HEAD = 4_096
+"""The bytes of a feed that have its own address."""
 ABSENT = "index/"
 """The folder in which a file is asked for that does not exist."""
 _IDENTITY = {"Accept-Encoding": "identity"}
@@ -124,17 +136,19 @@ def check_front(
     plain: Callable[[], Seen | None] = lambda: None,
     is_private: bool = False,
     is_secure: bool = False,
+    address: str | None = None,
     wait: Callable[[Callable[[], bool]], None] = lambda is_over: None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Report:
     """Check the answers at a registry's address. ``plain``: asks for the head over http on the same host; None: nothing answers.
 
-    ``is_private``: a token was needed. ``is_secure``: the address is https on a public host. ``wait``: called with a function
+    ``is_private``: a token was needed. ``is_secure``: the address is https on a public host. ``address``: the one that is asked;
+    None: it is not compared with what the registry says. ``wait``: called with a function
     that looks whether the head has changed, which it may call again until it is true.
 
     Raises FetchError where there is no answer or none of a registry, and WireError.
     """
-    return _Check(ask, is_private, now).run(plain, is_secure, wait)
+    return _Check(ask, is_private, now).run(plain, is_secure, address, wait)
 
 
 class _Check:
@@ -146,7 +160,11 @@ class _Check:
         self._findings: dict[tuple[str, str], FrontFinding] = {}
 
     def run(
-        self, plain: Callable[[], Seen | None], is_secure: bool, wait: Callable[[Callable[[], bool]], None]
+        self,
+        plain: Callable[[], Seen | None],
+        is_secure: bool,
+        address: str | None,
+        wait: Callable[[Callable[[], bool]], None],
     ) -> Report:
         config = wire.decode_config(self._wanted("config.json").body)
         first = {path: self._wanted(path) for path in FRESH}
@@ -158,6 +176,8 @@ class _Check:
         self._check_absent()
         if is_secure:
             self._check_plain(plain(), first["head"])
+        if address is not None:
+            self._check_address(address)
         wait(lambda: self._busted("head").body != first["head"].body)
         self._check_old_tags(first)
         size = _size("head", self._wanted("head").body)
@@ -390,6 +410,21 @@ class _Check:
         if "strict-transport-security" not in head.headers:
             self._advice("no-hsts", "head", "Browsers are not told to stay with https.")
 
+    def _check_address(self, asked: str) -> None:
+        """The registry's feed, which mirrors and registries without pages do not have, begins with its own address."""
+        seen = self._ask(FEED, {})
+        said = own_address(seen.body) if seen.status == 200 else None
+        if said is None or _parts(said) == _parts(asked):
+            return
+        message = f"The registry calls itself {said[:200]!r}"
+        if _is_here(asked):  # who operates it asks past the front
+            if _is_here(said):
+                self._advice("address-missing", FEED, f"{message}, and was asked as {asked!r}.")
+        elif _is_here(said):
+            self._problem("address-missing", FEED, f"{message}, which nobody reaches from elsewhere.")
+        else:
+            self._problem("address-other", FEED, f"{message}, not {asked!r}.")
+
     # -- asking -------------------------------------------------------------------------------------------------------
 
     def _ask(self, path: str, headers: Mapping[str, str]) -> Seen:
@@ -428,6 +463,32 @@ class _Check:
     def _advice(self, code: str, path: str, message: str) -> None:
         folder = path.partition("/")[0]
         self._findings.setdefault((code, folder), FrontFinding(code, "advice", path, message, CHANGES[code]))
+
+
+def own_address(feed: bytes) -> str | None:
+    """The address that a registry's feed gives for itself; None if it gives none."""
+    found = _SELF.search(feed[:_FEED_HEAD])
+    if found is None:
+        return None
+    address = html.unescape(found[1].decode("utf-8", "replace"))
+    return address.removesuffix(f"/{FEED}") if address.endswith(f"/{FEED}") else None
+
+
+def _parts(address: str) -> tuple[str, str, int | None, str]:
+    """Scheme, host, port and path, in one form for addresses that mean the same."""
+    try:
+        parts = urlsplit(address)
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return "", address, None, ""
+    host = parts.hostname or ""
+    return parts.scheme, "localhost" if is_loopback(host) else host, port, parts.path.rstrip("/")
+
+
+def _is_here(address: str) -> bool:
+    """Whether an address means the machine that it is used on."""
+    host = _parts(address)[1]
+    return is_loopback(host) or host in ("0.0.0.0", "::")
 
 
 def is_from_cache(first: Seen, second: Seen) -> bool:

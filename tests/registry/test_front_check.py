@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -66,6 +67,37 @@ def with_headers(seen: Seen, **headers: str | None) -> Seen:
 
 def is_fresh(path: str) -> bool:
     return path.partition("?")[0] in FRESH
+
+
+@pytest.mark.parametrize(
+    ("setting", "asked", "expected"),
+    [
+        ("", "https://registry.example.org", ("problem", "address-missing")),
+        ("http://0.0.0.0:8420", "https://registry.example.org", ("problem", "address-missing")),
+        ("https://other.example.org", "https://registry.example.org", ("problem", "address-other")),
+        ("http://registry.example.org", "https://registry.example.org", ("problem", "address-other")),
+        ("https://registry.example.org/items", "https://registry.example.org", ("problem", "address-other")),
+        ("https://Registry.example.org:443/", "https://registry.example.org", None),
+        ("https://registry.example.org", "http://127.0.0.1:8420", None),
+        ("", "http://127.0.0.1:9000", ("advice", "address-missing")),
+        ("", "http://localhost:8420", None),
+    ],
+)
+def test_its_own_address_is_the_one_that_was_asked(
+    tmp_path: Path, setting: str, asked: str, expected: tuple[str, str] | None
+) -> None:
+    with LocalRegistry(tmp_path / "data", f'address = "{setting}"\n') as local:
+        local.owner("acme")
+        found = [one for one in Front(local).check(address=asked).findings if one.path == "feed.atom"]
+        assert [(one.level, one.code) for one in found] == ([expected] if expected else [])
+        if expected:
+            assert repr(setting or "http://127.0.0.1:8420") in found[0].message
+            assert "`address`" in found[0].change or "as `address`" in found[0].change
+
+
+def test_a_mirror_says_no_address(local: LocalRegistry) -> None:
+    front = Front(local, lambda path, _headers, seen: replace(seen, status=404) if path == "feed.atom" else seen)
+    assert front.check(address="https://mirror.example.org").ok
 
 
 def test_a_registry_without_a_front_has_no_findings(local: LocalRegistry) -> None:

@@ -145,7 +145,7 @@ def show(session: Session, address: str | None) -> None:
 @click.pass_obj
 def check(session: Session, address: str, wait: float) -> int:
     """Check a registry's proxy or CDN, or the web server of a mirror: whether readers get the newest head, unchanged files and
-    the headers that caches need. Anyone can run it; it changes nothing.
+    the headers that caches need; and whether the registry knows this address as its own. Anyone can run it; it changes nothing.
 
     Exits 1 if something must be changed; each finding says what.
     """

@@ -55,7 +55,9 @@ def check_registry(context: Context, address: str, wait_seconds: float = 0.0) ->
             time.sleep(min(LOOK_SECONDS, max(deadline - time.monotonic(), 0.0)))
 
     try:
-        return check_front(answers.ask, plain=plain, is_private=token is not None, is_secure=is_secure, wait=wait)
+        return check_front(
+            answers.ask, plain=plain, is_private=token is not None, is_secure=is_secure, address=where, wait=wait
+        )
     finally:
         answers.close()
 
