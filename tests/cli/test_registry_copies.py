@@ -412,6 +412,16 @@ class TestBundle:
 
 
 class TestRegistryFamily:
+    @pytest.mark.parametrize("width", [60, 80, 100])
+    def test_the_list_has_aligned_columns_on_a_narrow_terminal(self, registry: Registry, width: int) -> None:
+        user = registry.reader()
+        shown = user.terminal("registry", "list", env={"COLUMNS": str(width), "NO_COLOR": "1"}).splitlines()
+        assert len(shown) == 2, "a header and one row"
+        assert shown[0].index("ADDRESS") == shown[1].index(registry.url)
+        assert max(map(len, shown)) <= width
+        assert registry.fingerprint in user.ok("registry", "list").stdout
+        assert registry.fingerprint in user.ok("registry", "show", registry.url).stdout
+
     def test_add_list_show_remove(self, registry: Registry) -> None:
         user = registry.reader()
         (row,) = user.ok("registry", "list", "--json").json["registries"]

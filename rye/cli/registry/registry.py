@@ -8,6 +8,7 @@ from msgspec.structs import asdict
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.errors import UsageError
+from rye.layout import Column
 from rye.workspace.named_file import NamedFile
 from rye.workspace.registries.pinned_registries import pin_lines, pinned_registries, trusted_state
 
@@ -104,7 +105,10 @@ def remove(session: Session, address: str, forget_trusted_history: bool) -> None
 @click.option("--pins", is_flag=True, help="Print the lines of a pins file for build servers (RYE_PINS).")
 @click.pass_obj
 def list_registries(session: Session, pins: bool) -> None:
-    """Show the registries that you pinned, with the largest log seen of each."""
+    """Show the registries that you pinned, with the largest log seen of each. `*` marks the default.
+
+    A narrow terminal cuts fingerprints: `rye registry show ADDRESS` has all of one.
+    """
     rows = pinned_registries(session.home)
     if pins:
         lines = pin_lines(rows)
@@ -117,7 +121,7 @@ def list_registries(session: Session, pins: bool) -> None:
         session.console.say("No registry is pinned. `rye registry add ADDRESS --default` pins one.")
     session.console.table(
         [["*" if r.default else "", r.origin, r.registry, str(r.size), str(r.fingerprint)] for r in rows],
-        ["", "ORIGIN", "ADDRESS", "LOG SIZE", "FINGERPRINT"],
+        ["", Column("ORIGIN", least=12), "ADDRESS", "LOG SIZE", Column("FINGERPRINT", least=8)],
     )
 
 
