@@ -45,7 +45,7 @@ class SourceBook:
         self._locked: dict[str, LockedSource] = {}
         self._moving: frozenset[str] = frozenset()
         self._exact = False
-        self._open: dict[_State, OpenSource] = {}
+        self._open: dict[_State, OpenSource | SourceError] = {}
         self._records: dict[tuple[_State, str, str], SourceRecord] = {}
 
     @property
@@ -89,12 +89,18 @@ class SourceBook:
         return name, name in self._moving, self._exact, locked.commit if locked is not None else None
 
     def open(self, name: str) -> OpenSource:
-        """Open a source, once per state. Raises SourceError."""
+        """Open a source, once per state: one that could not be opened is not tried again. Raises SourceError."""
         key = self._state(name)
         if key not in self._open:
             source, locked = self._sources[name], self._locked.get(name)
-            self._open[key] = self._opener.open(source, locked, moves=key[1], exact=key[2])
-        return self._open[key]
+            try:
+                self._open[key] = self._opener.open(source, locked, moves=key[1], exact=key[2])
+            except SourceError as error:
+                self._open[key] = error
+        opened = self._open[key]
+        if isinstance(opened, SourceError):
+            raise opened
+        return opened
 
     def newest(self, name: str) -> Target | None:
         """The newest state of a source's repository: that of the tag or commit that it could be moved to, or else of the rev in

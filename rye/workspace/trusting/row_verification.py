@@ -69,33 +69,16 @@ def verify_each(
 ) -> tuple[dict[Identity, SignedRelease], list[tuple[LockedItem, RyeError]]]:
     """Verify rows as :func:`verify_rows_from` does: the releases of those that hold, and the others with their errors.
 
-    Rows of one origin together, because each call reads their bytes in one wave; half by half where one is refused. A source
-    that cannot be opened is tried once.
+    Rows of one origin together, because each call reads their bytes in one wave; half by half where one is refused.
     """
     signed: dict[Identity, SignedRelease] = {}
     refused: list[tuple[LockedItem, RyeError]] = []
     groups: dict[str | None, list[LockedItem]] = {}
     for item in items:
         groups.setdefault(None if item.source is None else item.identity.namespace, []).append(item)
-    for name, group in groups.items():
-        error = _unopened(name, group, sources) if name is not None else None
-        if error is not None:
-            refused += [(item, error) for item in group]
-        else:
-            refused += _halved(group, sources, signed)
+    for group in groups.values():
+        refused += _halved(group, sources, signed)
     return signed, refused
-
-
-def _unopened(name: str, items: Sequence[LockedItem], sources: Sources) -> RyeError | None:
-    """Why a source cannot be opened as locked; None if it can, or if rye.toml has no such source."""
-    if sources.book is None or not sources.book.answers_for(name):
-        return None
-    sources.use_locked(Lock({}, tuple(items)), Unlock.nothing())
-    try:
-        sources.book.open(name)
-    except RyeError as error:
-        return error
-    return None
 
 
 def _halved(
