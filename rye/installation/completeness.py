@@ -149,20 +149,35 @@ def _ancestors(dependents: Mapping[Identity, list[Identity]], target: Identity) 
 
 def locked_item(lock: Lock, text: str) -> LockedItem:
     """Return the locked item that ``[kind:]id`` means. Raises RyeError ``not-installed``, UsageError ``ambiguous``."""
+    matches = locked_items(lock, text)
+    if len(matches) > 1:
+        raise ambiguous(text, [str(item.identity) for item in matches])
+    return matches[0]
+
+
+def locked_items(lock: Lock, text: str) -> list[LockedItem]:
+    """Return the locked items that ``[kind:]id`` means: of several kinds, or, by a short name, of several ids. Raises RyeError
+    ``not-installed``."""
     reference = parse_reference(text)
-    wanted = lookup_key(reference.id)
     of_kind = [item for item in lock.items if reference.kind in (None, item.kind)]
-    matches = [item for item in of_kind if lookup_key(item.id) == wanted]
-    matches = matches or [item for item in of_kind if lookup_key(item.identity.local_id) == wanted]
-    matches = matches or [
-        item for item in of_kind if "/" not in wanted and lookup_key(item.id.rsplit("/")[-1]) == wanted
-    ]
-    if len(matches) == 1:
-        return matches[0]
-    if matches:
-        listed = ", ".join(str(item.identity) for item in matches)
-        raise UsageError("ambiguous", f"{text!r} is ambiguous: {listed}.", f"Name one: {matches[0].identity}.")
-    raise not_installed(lock, text)
+    ids = named(reference.id, (item.id for item in of_kind))
+    if not ids:
+        raise not_installed(lock, text)
+    return [item for item in of_kind if item.id in ids]
+
+
+def named(name: str, ids: Iterable[str]) -> frozenset[str]:
+    """Return those of these ids that a name means: with this id, or else with this id after the namespace, or else with this
+    last segment."""
+    wanted = lookup_key(name)
+    forms = [(one, (one, one.partition("/")[2], one.rpartition("/")[2])) for one in ids]
+    found = (frozenset(one for one, parts in forms if lookup_key(parts[form]) == wanted) for form in range(3))
+    return next(filter(None, found), frozenset())
+
+
+def ambiguous(text: str, names: Sequence[str]) -> UsageError:
+    """Return the error for a name that means several items."""
+    return UsageError("ambiguous", f"{text!r} is ambiguous: {', '.join(names)}.", f"Name one: {names[0]}.")
 
 
 def not_installed(lock: Lock, text: str) -> RyeError:

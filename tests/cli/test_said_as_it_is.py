@@ -16,6 +16,7 @@ from tests.registry.simulated_registry import SimulatedRegistry
 from tests.scenes.person import Person
 
 BASE, TOP = (Identity("directive", f"acme/work/{name}") for name in ("base", "top"))
+TWIN = Identity("directive", "acme/other/base")
 FILE = ".ai/packages/acme/directives/work/base.md"
 
 
@@ -25,6 +26,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     made = SimulatedRegistry(now=now() - timedelta(hours=2))
     made.claim("acme")
     release(made, BASE, "1.0.0", directive(BASE))
+    release(made, TWIN, "1.0.0", directive(TWIN))
     release(made, TOP, "1.0.0", directive(TOP, "1.0.0", depends=((BASE.id, "^1.0"),)))
     made.publish()
     folder = tmp_path_factory.mktemp("registry")
@@ -64,6 +66,26 @@ def test_a_removal_removes_every_row_of_the_item(user: Person, name: str, there:
     assert user.ok("remove", name).stdout == "removed 1\n"
     assert rows(user) == {}
     assert not user.path(FILE).exists()
+
+
+@pytest.mark.parametrize("verb", ["remove", "update", "info", "why"])
+def test_the_end_of_an_id_means_the_installed_item(user: Person, verb: str) -> None:
+    user.ok("add", BASE.id, "-y")
+    end = BASE.id.rpartition("/")[2]
+    for name in (end, f"{BASE.kind}:{end}", *([] if verb == "info" else [BASE.local_id])):
+        done = user.ok(verb, name, *(["--dry-run"] if verb in ("remove", "update") else []))
+        assert BASE.id in done.stdout + done.stderr or verb == "update"
+    user.fails(verb, "nothing", code={"remove": "not-a-dependency", "info": "no-such-item"}.get(verb, "not-installed"))
+
+
+@pytest.mark.parametrize("verb", ["remove", "update", "info", "why"])
+def test_an_end_that_several_installed_items_have_is_refused(user: Person, verb: str) -> None:
+    user.ok("add", BASE.id, TWIN.id, "-y")
+    before = user.path("rye.toml").read_text(), user.path("rye.lock").read_text()
+    error = user.fails(verb, BASE.id.rpartition("/")[2], code="ambiguous", exit_code=2)
+    assert BASE.id in error["message"]
+    assert TWIN.id in error["message"]
+    assert (user.path("rye.toml").read_text(), user.path("rye.lock").read_text()) == before
 
 
 def test_what_another_item_needs_stays_and_that_is_said(user: Person) -> None:

@@ -24,7 +24,7 @@ def remove(
     dry_run: bool,
     discard_local_edits: bool,
 ) -> int:
-    """Remove items from rye.toml, and dependencies that nothing else needs."""
+    """Remove items from rye.toml, and dependencies that nothing else needs. The end of an ID will do if only one item has it."""
     request = InstallRequest(
         command=command_text("remove", (*(["--all"] if everything else []), *items), member=member),
         dry_run=dry_run,

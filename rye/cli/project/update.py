@@ -38,6 +38,7 @@ def update(
     bundle: str | None,
 ) -> int:
     """Move the named items, or all, to the newest versions that rye.toml allows. ID@VERSION moves to exactly that version.
+    The end of an ID will do if only one item has it.
 
     Also lists the items that hold others back. A locked version that was yanked stays if there is no other, with a warning.
 

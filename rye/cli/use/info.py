@@ -20,7 +20,15 @@ from rye.permissions.risk import tiers
 from rye.registry.protocol.lines import write_time
 from rye.signing.keys import PublicKey
 from rye.workspace.installing.consent import mention_document
-from rye.workspace.registries.item_info import ItemContent, SourceInfo, item_info, item_page, page_address, source_info
+from rye.workspace.registries.item_info import (
+    ItemContent,
+    SourceInfo,
+    item_info,
+    item_page,
+    page_address,
+    source_info,
+    whole_reference,
+)
 from rye.workspace.registries.owner_words import owner_document, owner_lines
 from rye.workspace.registries.published_items import registry_of
 
@@ -100,6 +108,7 @@ def _show_source(session: Session, found: SourceInfo) -> None:
 @click.pass_obj
 def info(session: Session, item: str, web: bool, check_owner: bool) -> None:
     """Show a published item: its versions, signer, rights, dependencies, and whether it was yanked or deprecated."""
+    item = whole_reference(session, item)
     if web:
         _open_page(session, item)
         return

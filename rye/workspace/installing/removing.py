@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from rye.consent.sorts import some
 from rye.errors import RyeError, UsageError
-from rye.installation.completeness import similar
+from rye.installation.completeness import ambiguous, named, similar
 from rye.items.identity import parse_reference
 from rye.limits import SOURCES
 from rye.project.layout import Project
@@ -50,11 +50,10 @@ def remove(
         text = session.text_of(asker)
         for name in names:
             text = _without_all(text, name) if everything else _without(text, name, session, asker)
-        namespaces = set(names) if everything else {parse_reference(name).id.partition("/")[0] for name in names}
-        unused = namespaces - followed_namespaces(project)
-        outcome = run_attempt(_without_sources(session.with_manifest(text, asker), unused), Unlock.nothing())
         gone = {_item(line, session) for line in parse_manifest(session.text_of(asker)).dependencies}
         gone -= {_item(line, session) for line in parse_manifest(text).dependencies}
+        unused = {identifier.partition("/")[0] for _, identifier in gone} - followed_namespaces(project)
+        outcome = run_attempt(_without_sources(session.with_manifest(text, asker), unused), Unlock.nothing())
         return replace(
             outcome, stays=tuple(_staying(read_lock(project), gone)) if outcome.result == "installed" else ()
         )
@@ -105,9 +104,12 @@ def _without(text: str, name: str, session: InstallSession, member: str) -> str:
     """The manifest without the named item, in every row that means it. ``member``: whose text it is."""
     wanted, whole = parse_reference(name), session.manifest
     dependencies = parse_manifest(text).dependencies
-    same_id = {line: _item(line, session)[0] for line in dependencies if line.id == wanted.id}
-    meant = {line: kind for line, kind in same_id.items() if wanted.kind in (None, kind)}
+    of_kind = {line: kind for line in dependencies if wanted.kind in (None, kind := _item(line, session)[0])}
+    ids = named(wanted.id, (line.id for line in of_kind))
+    meant = {line: kind for line, kind in of_kind.items() if line.id in ids}
     keys = list(dict.fromkeys(line.key for line in meant))
+    if len(ids) > 1:
+        raise ambiguous(name, keys)
     if len(set(meant.values())) > 1:
         raise UsageError(
             "ambiguous", f"{name!r} matches {', '.join(keys)} in rye.toml.", f"Name one: {max(keys, key=len)}."
@@ -119,7 +121,8 @@ def _without(text: str, name: str, session: InstallSession, member: str) -> str:
         place = f" -p {member}" if member else ""
         meant_by = [f"`rye remove {line.key}{place}`" for each in near for line in dependencies if line.id == each]
         hint = f"Did you mean {' or '.join(meant_by[:3])}?" if meant_by else f"It has: {listed}."
-        others = sorted({line.member or "." for line in whole.dependencies if line.id == wanted.id})
+        elsewhere = named(wanted.id, (line.id for line in whole.dependencies))
+        others = sorted({line.member or "." for line in whole.dependencies if line.id in elsewhere})
         if others:
             hint = f"{', '.join(others)} has it: `rye remove {name} -p {others[0]}`."
         file = f"{member}/rye.toml" if member else "rye.toml"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rye.errors import RyeError, UsageError
-from rye.installation.completeness import not_installed
+from rye.installation.completeness import ambiguous, locked_items
 from rye.items.identity import Identity, parse_reference
 from rye.project.layout import Project
 from rye.project.lock import Lock
@@ -39,9 +39,10 @@ def _unlocked(lock: Lock, names: Iterable[str]) -> Unlock:
     free: set[Identity] = set()
     for name in names:
         reference = parse_reference(name)
-        matches = [i.identity for i in lock.items if i.id == reference.id and reference.kind in (None, i.kind)]
-        if not matches:
-            raise not_installed(lock, name)
+        plain = f"{reference.kind}:{reference.id}" if reference.kind else reference.id
+        matches = [item.identity for item in locked_items(lock, plain)]
+        if len({one.id for one in matches}) > 1:
+            raise ambiguous(plain, list(map(str, matches)))
         if reference.range is None:
             free.update(matches)
             continue

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rye.describing.description import Description, ages_of, describe
-from rye.errors import RyeError
+from rye.errors import RyeError, UsageError
 from rye.installation.completeness import locked_item
 from rye.installation.install import mentions
 from rye.items.agent_tools import AgentTools
@@ -201,9 +201,26 @@ class SourceInfo(Struct, frozen=True):
 _COMMIT_DIGITS = 7
 
 
+def whole_reference(context: Context, text: str) -> str:
+    """``[kind:]id[@range]`` with the id of the installed item that a name without a namespace means; as it is if there is none.
+
+    Raises UsageError ``ambiguous``.
+    """
+    reference = parse_reference(text)
+    project = find_project(context.cwd)
+    if "/" in reference.id or project is None:
+        return text
+    name, at, wanted = text.partition("@")
+    try:
+        return f"{locked_item(read_lock(project), name).identity}{at}{wanted}"
+    except UsageError:
+        raise
+    except RyeError:  # another project's, or a lock that cannot be read: what is published may be meant
+        return text
+
+
 def source_info(context: Context, reference: str) -> SourceInfo | None:
-    """The locked item of ``reference`` (``[kind:]id[@range]``); None if it is not from a source of the enclosing project. A last
-    segment alone will do, as for ``rye why``.
+    """The locked item of ``reference`` (``[kind:]id[@range]``); None if it is not from a source of the enclosing project.
 
     Raises RyeError ``not-installed``, ``no-such-version``, ``unverified-item``.
     """
@@ -211,8 +228,7 @@ def source_info(context: Context, reference: str) -> SourceInfo | None:
     if project is None or not project.manifest_path.exists():
         return None
     manifest = load_manifest(project)
-    namespace, slash, _ = parse_reference(reference).id.partition("/")
-    if namespace not in manifest.sources and (slash or not _is_of_a_source(project, reference)):
+    if parse_reference(reference).id.partition("/")[0] not in manifest.sources:
         return None
     return _of(context, project, reference)
 
@@ -226,14 +242,6 @@ def _of(context: Context, project: Project, reference: str) -> SourceInfo:
         raise RyeError("no-such-version", message, hint)
     words = require_verified(context, project, [row])[row.identity]
     return SourceInfo(row.with_signer(words.signed_by), words, _described(project, row, words))
-
-
-def _is_of_a_source(project: Project, reference: str) -> bool:
-    """Whether a name without a namespace means one installed item, and that is from a source."""
-    try:
-        return locked_item(read_lock(project), reference.partition("@")[0]).source is not None
-    except RyeError:  # what the registries have may be meant
-        return False
 
 
 def _is_version(row: LockedItem, wanted: str) -> bool:
