@@ -346,6 +346,11 @@ def _wrong_words(error: click.UsageError) -> UsageError:
         wrong = error.option_name
         near = [repr(name) for name in error.possibilities or [] if _is_near(wrong, name)][:2]
         message, hint = error.message, f"Did you mean {' or '.join(near)}? {hint}" if near else hint
+    elif isinstance(error, click.MissingParameter):
+        from rye.cli.examples import EXAMPLES  # needed for help and this error only
+
+        example = EXAMPLES.get(path.partition(" ")[2], ())[:1]
+        hint = f"For example: `{example[0]}`. {hint}" if example else hint
     elif message.startswith("Got unexpected extra argument"):
         extra = message.partition("(")[2].removesuffix(")")
         message = f"Unexpected argument: {extra}."

@@ -123,12 +123,11 @@ def _conflict(ledger: Ledger, one: Wanted, here: OnDisk, *, same: bool) -> Why |
     if same:
         hint = f"Its content is the same, so `rye deploy --adopt {one.path}` takes it over."
     elif one.is_original:
-        target = one.owners[0][0]
-        hint = f'The item comes from this file. Leave it out there: [deploy.{target}] exclude = ["{one.item}"] in rye.toml.'
+        hint = f"The item comes from this file. Leave it out there: {one.exclusion}."
     elif here.kind == "file":
-        hint = f"Move it away, or leave {one.item} out with `exclude`."
+        hint = f"Move it away and run `rye deploy` again, or leave the item out: {one.exclusion}."
     else:
-        hint = "It is not a regular file; move it away."
+        hint = "It is not a regular file; move it away and run `rye deploy` again."
     return "deploy-conflict", message, hint, ()
 
 

@@ -45,6 +45,11 @@ class Wanted(Struct, frozen=True, kw_only=True):
         return frozenset(name for name, _ in self.owners)
 
     @property
+    def exclusion(self) -> str:
+        """What leaves the item out of the first target, for hints."""
+        return f'[deploy.{self.owners[0][0]}] exclude = ["{self.item}"] in rye.toml'
+
+    @property
     def row_path(self) -> str:
         """The path of its row in the state file; for a key, with the key's pointer."""
         return f"{self.path}#/{'/'.join(self.key)}" if self.form == "json" else self.path

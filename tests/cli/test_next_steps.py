@@ -56,3 +56,18 @@ def test_a_project_in_another_folder_is_entered_first(tmp_path: Path) -> None:
 def test_an_option_without_its_value_leads_to_the_help_of_its_command(tmp_path: Path, words: tuple[str, ...]) -> None:
     error = Person(tmp_path).run(*words).stderr
     assert f"`rye {' '.join(words[:-1])} --help` shows how it is used." in error
+
+
+@pytest.mark.parametrize(
+    ("words", "example"),
+    [
+        (("yank", "acme/a/b@1.0.0"), "--reason"),
+        (("keys", "remove"), "rye keys remove work"),
+        (("info",), "rye info acme/"),
+    ],
+)
+def test_a_command_without_what_it_needs_shows_an_example(tmp_path: Path, words: tuple[str, ...], example: str) -> None:
+    error = Person(tmp_path).fails(*words, code="usage", exit_code=2)
+    assert error["hint"].startswith("For example: `rye ")
+    assert example in error["hint"]
+    assert f"`rye {' '.join(words[: 2 if words[0] == 'keys' else 1])} --help`" in error["hint"]

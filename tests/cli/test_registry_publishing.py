@@ -492,7 +492,8 @@ class TestOwnersStatements:
 
     def test_words_that_are_wrong(self, acme: Person) -> None:
         acme.release("state/words")
-        acme.fails("yank", "acme/state/words", "--reason", "x", code="no-version", exit_code=2)
+        error = acme.fails("yank", "acme/state/words", "--reason", "x", code="no-version", exit_code=2)
+        assert "directive:acme/state/words@1.0.0" in error["hint"]
         acme.fails("yank", "acme/state/words@2.0.0", "--reason", "x", code="no-such-version")
         acme.fails("yank", "acme/state/nothing@1.0.0", "--reason", "x", code="no-such-item")
         for reason in ("", "two\nlines", "hid\u200bden", "x" * 501):

@@ -562,7 +562,10 @@ def test_two_items_of_one_name_are_neither_deployed(shop: Person) -> None:
         ("skill:beta/pdf", "deploy-name-clash"),
     }
     assert "rye.toml → skill:acme/pdf; rye.toml → skill:beta/pdf" in rows[0]["message"]
+    assert '[deploy.claude] exclude = ["skill:beta/pdf"] in rye.toml, then run `rye deploy`.' in rows[0]["hint"]
     assert not shop.path(".claude").exists()
+    write_manifest(shop, 'targets = ["claude"]\n\n[deploy.claude]\nexclude = ["skill:beta/pdf"]')
+    assert not shop.ok("deploy", "--json").json["refused"]
 
 
 def test_agents_can_have_their_namespace_before_their_name(shop: Person) -> None:

@@ -54,7 +54,10 @@ def published_release(client: RegistryClient, text: str) -> ReleaseRecord:
     """
     identity, version = published(client, text)
     if version is None:
-        raise UsageError("no-version", "No version was given.", f"Write {identity}@X.Y.Z.")
+        newest = client.releases([identity])[identity][-1:]
+        example = f", for example {identity}@{newest[0].version}" if newest else ""
+        hint = f"Write it after the item{example}. `rye info {identity}` lists its versions."
+        raise UsageError("no-version", "No version was given.", hint)
     record = next((r for r in client.releases([identity])[identity] if r.version == version), None)
     if record is None:
         raise RyeError(
