@@ -368,6 +368,19 @@ class TestSbom:
             )
         assert user.run("sbom", "--serial", "12").code == 2
 
+    def test_without_a_lock_that_fits_it_refuses_or_says_so(self, user: Person) -> None:
+        assert user.ok("sbom", "--json").json.get("components", []) == []
+        assert "lists no items" in user.ok("sbom").stderr
+        user.ok("add", "acme/work/base", "--yes")
+        assert user.ok("sbom").stderr == ""
+        manifest, lock = user.path("rye.toml"), user.path("rye.lock")
+        manifest.write_text(re.sub(r'(acme/work/base" = ").*?"', r'\1*"', manifest.read_text()))
+        assert "made for another rye.toml" in user.ok("sbom").stderr
+        lock.unlink()
+        error = user.fails("sbom", "-o", "bom.json", code="no-lock")
+        assert "`rye install`" in error["hint"]
+        assert not user.path("bom.json").exists()
+
     def test_spdx_names_the_same_things_and_edges(self, user: Person) -> None:
         user.ok("add", "acme/work/top", "--yes")
         serial = "urn:uuid:12345678-1234-5678-1234-567812345678"

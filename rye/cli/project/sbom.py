@@ -35,7 +35,7 @@ _TIME = "%Y-%m-%dT%H:%M:%SZ"
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of stdout.")
 @click.pass_obj
 def sbom(session: Session, form: str, given_time: str | None, serial: str | None, output: str | None) -> None:
-    """Write a bill of materials (JSON) of everything in rye.lock. The same lock gives the same document."""
+    """Write a bill of materials (JSON) of everything in rye.lock, which must exist. The same lock gives the same document."""
     project = require_project(session.cwd)
     if serial is not None and not _SERIAL.fullmatch(serial):
         raise UsageError(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from rye.errors import RyeError
 from rye.installation.completeness import roots
 from rye.installation.cyclonedx import cyclonedx
 from rye.installation.sbom import lock_bill
@@ -15,7 +16,7 @@ from rye.installation.spdx import spdx
 from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock import Lock
-from rye.project.lock_file import read_lock
+from rye.project.lock_file import is_stale, read_lock
 from rye.storage.atomic import replace_file
 from rye.workspace.context import Context
 from rye.workspace.trusting.verified_items import require_verified
@@ -46,9 +47,18 @@ def project_bill(
     """The bill of the lock, always the same document. ``form``: a key of FORMATS; ``time``: ``YYYY-MM-DDTHH:MM:SSZ``;
     ``serial``: ``urn:uuid:…``.
 
-    Raises RyeError ``unverified-item`` if a row was not verified here and cannot be now.
+    Raises RyeError ``no-lock`` if there is nothing to tell from what rye.toml asks for, and ``unverified-item`` if a row was not
+    verified here and cannot be now.
     """
     manifest, lock = load_manifest(project), read_lock(project)
+    if manifest.dependencies and not project.lock_path.exists():
+        message = "rye.lock does not exist, so nobody knows which versions rye.toml means."
+        raise RyeError("no-lock", message, "Run `rye install`, and commit rye.lock.")
+    if not (manifest.dependencies or lock.items):
+        context.warn("rye.toml lists no items, so the bill of materials is empty.", "`rye add [KIND:]ID` adds one.")
+    elif is_stale(lock, manifest):
+        hint = "`rye install` makes one that fits; `rye lock --check` says what differs."
+        context.warn("rye.lock was made for another rye.toml. The bill lists what is in rye.lock.", hint)
     signed = require_verified(context, project, lock.items)
     lock = Lock(lock.wanted, with_signers(lock.items, signed))
     direct = [identity for _, identity in roots(lock, manifest)]

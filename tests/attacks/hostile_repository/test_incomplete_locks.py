@@ -280,7 +280,7 @@ GRAPH = (
         name="a lock that is gone",
         act=lambda clone: clone.path("rye.lock").unlink(),
         outcomes=everywhere(
-            "not-locked", install="no-lock", repair="edited-files", audit="G1", check="G1", list="", sbom="ok"
+            "not-locked", install="no-lock", repair="edited-files", audit="G1", check="G1", list="", sbom="no-lock"
         ),
     ),
     Attack(
