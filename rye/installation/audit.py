@@ -13,6 +13,7 @@ lock-mismatch      error        The lock contradicts the release itself.
 not-examined       error        The release could not be checked, e.g. because its bytes could not be fetched.
 policy             error        The policy forbids what the item asks for, its signer, or a release as young as this one.
 advisory           error        An advisory is about this version (a warning when its severity is low).
+advisory-vanished  error        The registry's index lacks an advisory that this machine saw and no one withdrew.
 unapproved-right   error        The item has a right that no one approved.
 unapproved-hook    warning      The item has a hook that no one approved; it is denied.
 unapproved-run     error        Part of the item can run, and no one approved it, or only other bytes were approved.
@@ -72,7 +73,14 @@ from rye.project.lock_file import item_folder, item_path
 from rye.project.manifest import Manifest
 from rye.registry.protocol.lines import write_time
 from rye.registry.trust.keysets import Link
-from rye.registry.trust.records import ItemHistory, ReleaseRecord, advisory_words, find_locked
+from rye.registry.trust.records import (
+    ItemHistory,
+    ReleaseRecord,
+    advisory_words,
+    find_locked,
+    is_about_nothing,
+    slot_of,
+)
 from rye.registry.trust.trust_error import TrustError
 from rye.resolution.problem import Exclusion
 from rye.signing.keys import PublicKey
@@ -82,6 +90,7 @@ from rye.verified.on_disk import DISCARDS, RESTORES, Present, drift, explained
 if TYPE_CHECKING:
     from rye.installation.environment import Environment
     from rye.installation.sources import Sources
+    from rye.registry.store.seen_advisories import Seen
 
 RULES: Mapping[str, str] = {
     "modified-file": "An installed file differs from what its publisher signed.",
@@ -94,6 +103,7 @@ RULES: Mapping[str, str] = {
     "not-examined": "A release could not be examined, so its state is unknown.",
     "policy": "The policy forbids what an installed item asks for, its signer, or its age.",
     "advisory": "A security advisory affects a version that you use.",
+    "advisory-vanished": "The registry no longer shows an advisory that this machine saw, although nobody withdrew it.",
     "unapproved-right": "An item has an unapproved right.",
     "unapproved-hook": "An item has an unapproved hook, which is denied.",
     "unapproved-run": "An item contains something that can run and is not approved, or has changed since.",
@@ -156,6 +166,9 @@ HELP: Mapping[str, str] = {
     ),
     "not-examined": "Run `rye audit` again when the registry answers. Until then the item is not checked.",
     "policy": "Choose another item or version, or ask the people responsible for the policy to change it.",
+    "advisory-vanished": (
+        "Treat the advisory as in force. `rye log verify` finds what the registry leaves out: tell its operator, or ask a mirror."
+    ),
     "advisory": "Read it with `rye advisory list ID`, then run `rye update ID` or `rye remove ID`.",
     "unapproved-right": _INSTALL.format("the right"),
     "unapproved-hook": "It is denied. Read it, then run `rye hooks approve ID` if you want it.",
@@ -599,6 +612,42 @@ def audit_registry(
                     item=item,
                     hint=update,
                     advisory=advisory.number,
+                )
+            )
+    return findings
+
+
+def audit_vanished(
+    items: Iterable[LockedItem],
+    histories: Mapping[Identity, ItemHistory],
+    sizes: Mapping[str, int],
+    seen: Mapping[str, Seen],
+) -> list[Finding]:
+    """Report advisories about these items that this machine saw in a log no larger than the registry's and that its index now
+    lacks, or replaces by an older one, although nobody withdrew them. ``sizes``, ``seen``: by the registry's origin."""
+    findings = []
+    for item in items:
+        before, history = seen.get(item.registry, {}).get(str(item.identity)), histories.get(item.identity)
+        if before is None or history is None or before.size > sizes[item.registry]:
+            continue
+        here = {slot_of(advisory): advisory for advisory in history.advisories}
+        for advisory in before.advisories:
+            now = here.get(slot_of(advisory))
+            disowned = advisory.keyset is not None and advisory.number in history.disowned
+            if is_about_nothing(advisory) or disowned or (now is not None and now.time >= advisory.time):
+                continue
+            message = (
+                f"{item.registry} no longer shows, about {item.identity}, {advisory_words(advisory)}. "
+                "This machine saw it, and nobody withdrew it."
+            )
+            findings.append(
+                Finding(
+                    rule="advisory-vanished",
+                    severity="error",
+                    message=message,
+                    path=item_path(item),
+                    item=item,
+                    hint="Treat it as in force, and tell the registry's operator. `rye log verify` finds what is left out.",
                 )
             )
     return findings

@@ -218,6 +218,15 @@ def decode_judged(data: bytes) -> Judged | None:
         return None
 
 
+NO_VERSION = "<0.0.0-0"
+"""A range that matches no version. It withdraws an advisory (docs/reference/statements.md, rye.advisory/v1)."""
+
+
+def is_about_nothing(advisory: Advisory) -> bool:
+    """Whether the advisory was withdrawn: it matches no version."""
+    return advisory.range == NO_VERSION
+
+
 def advisory_words(advisory: Advisory) -> str:
     """An advisory on one line."""
     return f"advisory {advisory.number} ({advisory.severity}): {advisory.title}"

@@ -21,6 +21,7 @@ from rye.installation.audit import (
     audit_runs,
     audit_shadows,
     audit_sources,
+    audit_vanished,
     audit_words,
     in_order,
     mention_path,
@@ -36,7 +37,7 @@ from rye.items.signed_release import SignedRelease
 from rye.project.layout import LOCK, Project
 from rye.project.lock import LockedItem, row_lines
 from rye.project.lock_file import in_groups, item_files, item_path, require_groups
-from rye.registry.store.seen_advisories import read_advisories
+from rye.registry.store.seen_advisories import Seen, read_advisories
 from rye.verified.on_disk import scan
 from rye.verified.require import verified_before
 from rye.workspace.context import Context
@@ -110,8 +111,8 @@ def audit(context: Context, project: Project, without: frozenset[str] = frozense
                 project_sources(context, manifest, project.root) as sources,
                 context.progress("asking the registries"),
             ):
-                findings.extend(_registry_findings(items, sources, environment, signed))
-                _require_memories(context, items)
+                seen = _seen(context, items)
+                findings.extend(_registry_findings(items, sources, environment, signed, seen))
                 heads = _heads(sources)
                 unfit = audit_completeness(manifest, state.lock, signed)
         except RyeError as error:
@@ -129,11 +130,11 @@ def audit(context: Context, project: Project, without: frozenset[str] = frozense
     return Audit(placed, len(items), tuple(aside), _mentioned(items, signed), heads)
 
 
-def _require_memories(context: Context, items: Iterable[LockedItem]) -> None:
-    """Read what this machine has seen of advisories. An audit that could not may miss one that a registry now leaves out.
-    Raises RyeError ``state-damaged`` and ``state-exposed``."""
-    for origin in dict.fromkeys(item.registry for item in items if item.source is None):
-        read_advisories(context.home.registries, origin)
+def _seen(context: Context, items: Iterable[LockedItem]) -> dict[str, Seen]:
+    """What this machine has seen of advisories, by the registry's origin. An audit that could not read it may miss one that a
+    registry now leaves out. Raises RyeError ``state-damaged`` and ``state-exposed``."""
+    origins = dict.fromkeys(item.registry for item in items if item.source is None)
+    return {origin: read_advisories(context.home.registries, origin) for origin in origins}
 
 
 def _heads(sources: Sources) -> tuple[AuditedHead, ...]:
@@ -219,9 +220,14 @@ def _with_findings(context: Context, error: RyeError, findings: Sequence[Finding
 
 
 def _registry_findings(
-    items: Iterable[LockedItem], sources: Sources, environment: Environment, signed: dict[Identity, SignedRelease]
+    items: Iterable[LockedItem],
+    sources: Sources,
+    environment: Environment,
+    signed: dict[Identity, SignedRelease],
+    seen: Mapping[str, Seen],
 ) -> list[Finding]:
-    """The registries' findings. ``signed`` receives the releases' statements about rows not verified here before."""
+    """The registries' findings. ``signed`` receives the releases' statements about rows not verified here before. ``seen``: the
+    advisories that this machine knows, by origin."""
     items = list(items)
     foreign = audit_origin(items, sources)
     elsewhere = {finding.item for finding in foreign}
@@ -235,10 +241,12 @@ def _registry_findings(
     verified, refused = verify_each([*unknown, *from_sources], sources)
     signed.update(verified)
     said = audit_registry(asked, histories, environment)
+    sizes = {item.registry: sources.client(item.identity.namespace).head.checkpoint.size for item in asked}
     told = {finding.item for finding in said if finding.rule in _ABOUT_ROWS}
     return [
         *foreign,
         *said,
+        *audit_vanished(asked, histories, sizes, seen),
         *audit_sources(items, signed, environment.policy),
         *audit_refused((item, error) for item, error in refused if item not in told),
         *audit_recoveries(sources.pending_recoveries(item.identity.namespace for item in items)),

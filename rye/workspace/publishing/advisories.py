@@ -13,6 +13,7 @@ from rye.registry.protocol import notes
 from rye.registry.protocol.lines import StatementError
 from rye.registry.protocol.notes import MAX_NOTE_BYTES
 from rye.registry.protocol.statements import Advisory
+from rye.registry.trust.records import NO_VERSION, is_about_nothing
 from rye.resolution.ranges import Range
 from rye.storage.safe_files import read_bytes
 from rye.workspace.confirmation import confirm_on_terminal
@@ -30,9 +31,6 @@ from rye.workspace.registries.registry_access import open_registry
 if TYPE_CHECKING:
     from rye.workspace.context import Context
     from rye.workspace.trusting.own_keys import OwnKeys
-
-_NO_VERSION = "<0.0.0-0"
-"""A range that matches no version. It withdraws an advisory (docs/reference/statements.md, rye.advisory/v1)."""
 
 
 class AdvisoryRequest(Struct, frozen=True):
@@ -53,11 +51,6 @@ class AdvisoryOutcome(Struct, frozen=True):
     log: int
 
 
-def is_withdrawn(advisory: Advisory) -> bool:
-    """Whether the advisory matches no version."""
-    return advisory.range == _NO_VERSION
-
-
 def publish_advisory(context: Context, keys: OwnKeys, request: AdvisoryRequest) -> AdvisoryOutcome:
     """Publish an advisory about versions of an item. It replaces an earlier one with the same number. Asks on a terminal.
 
@@ -72,7 +65,7 @@ def publish_advisory(context: Context, keys: OwnKeys, request: AdvisoryRequest) 
         signing_key = owner_key(keys, keyset, request.key)
         what = (
             f"Withdraw {advisory.number} about {identity}"
-            if is_withdrawn(advisory)
+            if is_about_nothing(advisory)
             else f"Warn everybody who has {identity} {advisory.range}: {advisory.severity}, {title!r}"
         )
         question = f"{what}? The log keeps it for good."
@@ -100,14 +93,14 @@ def withdraw_advisory(context: Context, keys: OwnKeys, reference: str, number: s
     """
     with open_registry(context, registry_of(context, reference), writes=True) as client:
         identity, _ = published(client, reference)
-        in_force = [one for one in client.histories([identity])[identity].advisories if not is_withdrawn(one)]
+        in_force = [one for one in client.histories([identity])[identity].advisories if not is_about_nothing(one)]
     known = {advisory.number: advisory for advisory in in_force if advisory.keyset is not None}
     if number not in known and any(advisory.number == number for advisory in in_force):
         raise RyeError(
             "not-an-owner",
             f"The registry's owners stated the advisory {number} about {identity}: only they can withdraw it.",
             f"Ask them to sign one with an empty range: `rye advisory publish {identity} --number {number} "
-            f"--range '{_NO_VERSION}' … --draft-for-registry-owners FILE`.",
+            f"--range '{NO_VERSION}' … --draft-for-registry-owners FILE`.",
         )
     if number not in known:
         raise RyeError(
@@ -118,7 +111,7 @@ def withdraw_advisory(context: Context, keys: OwnKeys, reference: str, number: s
         )
     found = known[number]
     return publish_advisory(
-        context, keys, AdvisoryRequest(str(identity), number, _NO_VERSION, found.severity, found.title, key)
+        context, keys, AdvisoryRequest(str(identity), number, NO_VERSION, found.severity, found.title, key)
     )
 
 
@@ -144,7 +137,7 @@ def advisories_of(context: Context, reference: str) -> tuple[Identity, tuple[Adv
     with open_registry(context, registry_of(context, reference), writes=True) as client:
         identity, _ = published(client, reference)
         found = client.histories([identity])[identity].advisories
-    return identity, tuple(advisory for advisory in found if not is_withdrawn(advisory))
+    return identity, tuple(advisory for advisory in found if not is_about_nothing(advisory))
 
 
 def _advisory(
