@@ -12,6 +12,7 @@ from rye.installation.resolving import Chosen, latest_version
 from rye.installation.sources import History
 from rye.items.identity import Identity
 from rye.project.forced_versions import forced_range
+from rye.project.lock import LockedItem
 from rye.project.manifest import Manifest, Requested
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Version
@@ -108,6 +109,20 @@ def yanked(
             )
         )
     return tuple(found)
+
+
+def moved_back(
+    rows: Iterable[LockedItem], chosen: Mapping[Identity, Chosen], histories: Mapping[Identity, History]
+) -> Iterator[str]:
+    """Why items go back to an older version than the locked one, where the reason is that it was yanked: one line each."""
+    for row in rows:
+        now, history = chosen.get(row.identity), histories.get(row.identity)
+        if now is None or history is None or Version.parse(now.record.version) >= Version.parse(row.version):
+            continue
+        for record in history.records:
+            if record.version == row.version and record.yank is not None:
+                why = f": {record.yank.reason}" if record.yank.reason else ""
+                yield f"{row.identity} goes back to {now.record.version}: {row.version} was yanked by its publisher{why}"
 
 
 def held_back(

@@ -28,7 +28,7 @@ from rye.consent.sorts import SORTS
 from rye.describing.description import Description, ages_of, describe
 from rye.installation.completeness import reached
 from rye.installation.environment import Environment
-from rye.installation.held_back import Yanked, yanked
+from rye.installation.held_back import Yanked, moved_back, yanked
 from rye.installation.outside_range import overruled
 from rye.installation.plan import Consent, ItemChange, Plan, agreed_rows, make_plan
 from rye.installation.resolving import Chosen, locked_records
@@ -144,10 +144,13 @@ def prepare(
     waiting = [item.locked for identity, item in verified.items() if identity in left_out]
     unasked = (*kept.values(), *unapproved(lock, waiting, mentions_of(verified)))
     installed = {identity: entry for identity, entry in chosen.items() if identity in items}
+    moved = [row for row in lock.items if row.identity in installed and not _is_chosen(row, chosen)]
     withdrawn = [identity for identity, entry in installed.items() if entry.record.yank is not None]
-    told = yanked(manifest, chosen, sources.histories(withdrawn), environment)
+    histories = sources.histories([*withdrawn, *(row.identity for row in moved)])
+    told = yanked(manifest, chosen, histories, environment)
     warnings = (
         *(one.message for one in told),
+        *moved_back(moved, chosen, histories),
         *_warnings(entry.record for entry in installed.values()),
         *_overruled(manifest, chosen),
     )

@@ -116,8 +116,20 @@ class TestYanked:
         [row] = user.ok("update", "acme/work/base", "--json").json["yanked"]
         assert (row["version"], row["latest"]) == ("1.1.0", "1.0.0")
         assert "`rye update directive:acme/work/back@1.0.0`" in user.ok("update", "acme/work/base").stderr
-        assert "yanked" not in user.ok("update", "--json").json
+        done = user.ok("update", "--json").json
+        assert "yanked" not in done
+        said = "directive:acme/work/back goes back to 1.0.0: 1.1.0 was yanked by its publisher: broken"
+        assert said in done["warnings"]
         assert version(user, "back") == "1.0.0"
+
+    def test_what_holds_it_is_said_once(self, user: Person, acme: Person) -> None:
+        acme.release("work/held")
+        acme.release("work/held", "2.0.0")
+        user.ok("add", "acme/work/held@^1", "--yes")
+        acme.ok("yank", "acme/work/held@1.0.0", "--reason", "broken", "--yes")
+        told = user.ok("update").stderr
+        assert "`rye add 'directive:acme/work/held@^2.0.0'`" in told
+        assert told.count("rye.toml asks for ^1") == 1 + ("directive:acme/work/base stays" in told)
 
     def test_one_that_others_need_names_what_shows_them(self, user: Person, acme: Person) -> None:
         acme.release("work/below")

@@ -213,7 +213,10 @@ def show_outcome(
         session.console.data(said)
         for line in outcome.stays:
             session.console.say(one_line(line), "warning")
+        told = {one.identity for one in outcome.yanked}
         for held in outcome.held_back:
+            if held.identity in told:
+                continue  # the warning about the yank says what holds it
             session.console.say(one_line(held.message), "warning")
         for one in outcome.outdated_sources:
             session.console.say(
