@@ -183,6 +183,9 @@ def ambiguous(text: str, names: Sequence[str]) -> UsageError:
 def not_installed(lock: Lock, text: str) -> RyeError:
     """Return the error for a ``[kind:]id`` that is not in the lock, with similar ids as suggestions."""
     near = similar(parse_reference(text).id, (item.id for item in lock.items))
+    if not lock.items:
+        hint = "Nothing is installed yet: `rye install` installs what rye.toml lists, `rye add [KIND:]ID` adds an item."
+        return RyeError("not-installed", f"{text!r} is not in rye.lock.", hint)
     hint = f"Did you mean {', '.join(near)}?" if near else "`rye list` shows what is installed."
     return RyeError("not-installed", f"{text!r} is not in rye.lock.", hint)
 

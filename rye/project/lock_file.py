@@ -125,6 +125,13 @@ def wrongly_forced(items: Iterable[LockedItem], manifest: Manifest) -> list[Lock
     return [item for item in items if item.forced != forced_range(overrides, item.identity)]
 
 
+def require_lock(project: Project, manifest: Manifest) -> None:
+    """Require a lock if rye.toml lists items: without it, nobody knows which versions they are. Raises RyeError ``no-lock``."""
+    if manifest.dependencies and not project.lock_path.exists():
+        message = "rye.lock does not exist, so nobody knows which versions rye.toml means."
+        raise RyeError("no-lock", message, "Run `rye install`, and commit rye.lock.")
+
+
 def require_fixed(items: Iterable[LockedItem], manifest: Manifest) -> None:
     """Require that no item comes from an editable folder, which the lock does not pin. Raises RyeError ``editable-source``."""
     names = {item.registry for item in items if item.is_editable}

@@ -71,3 +71,16 @@ def test_a_command_without_what_it_needs_shows_an_example(tmp_path: Path, words:
     assert error["hint"].startswith("For example: `rye ")
     assert example in error["hint"]
     assert f"`rye {' '.join(words[: 2 if words[0] == 'keys' else 1])} --help`" in error["hint"]
+
+
+def test_without_a_lock_nothing_is_called_newest_and_the_next_step_is_to_install(tmp_path: Path) -> None:
+    rye = Person(tmp_path)
+    rye.write("rye.toml", '[project]\nname = "shop"\n')
+    assert "newest" in rye.ok("outdated").stderr
+    assert "`rye add [KIND:]ID`" in rye.fails("remove", "x", code="not-a-dependency")["hint"]
+    rye.write("rye.toml", '[project]\nname = "shop"\n\n[dependencies]\n"acme/work/base" = "^1"\n')
+    assert "`rye install`" in rye.fails("outdated", code="no-lock")["hint"]
+    for words in (["tree"], ["list"]):
+        assert "`rye install` installs what rye.toml lists" in rye.ok(*words).stderr
+    for words in (["why", "base"], ["update", "base"], ["diff", "base"]):
+        assert "`rye install`" in rye.fails(*words, code="not-installed")["hint"]

@@ -16,6 +16,7 @@ from rye.cli.options import Session
 from rye.errors import UsageError
 from rye.limits import CONSENT
 from rye.project.context import load_manifest
+from rye.project.layout import find_project
 
 if TYPE_CHECKING:
     from rye.deployment.comparing import Compared
@@ -125,6 +126,14 @@ def command_text(
     import shlex  # not needed for a command without words
 
     return f"rye {verb} {shlex.join(given)}"
+
+
+def nothing_yet(session: Session, what: str) -> str:
+    """That there is nothing, and the next command: to install what rye.toml lists, or to add an item."""
+    project = find_project(session.cwd)
+    if project is not None and load_manifest(project).dependencies:
+        return f"{what}: `rye install` installs what rye.toml lists."
+    return f"{what}: `rye add [KIND:]ID` adds an item."
 
 
 IN_ORDER = "everything is installed"

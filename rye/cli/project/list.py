@@ -13,7 +13,7 @@ from msgspec.structs import asdict, replace
 from rye.cli.console import TIER_STYLE, counted
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
-from rye.cli.project.installing import install_options
+from rye.cli.project.installing import install_options, nothing_yet
 from rye.items.kinds import KINDS
 from rye.project.layout import find_project
 from rye.workspace.installing.item_listing import SPACES, ItemRow, item_rows
@@ -60,7 +60,7 @@ def list_items(session: Session, kind: str | None, space: str | None, member: st
             "This folder has no project. `rye init` creates one, and `rye search WORDS` finds items for it."
         )
     elif not rows:
-        session.console.say("No items. `rye add [KIND:]ID` adds an item, and `rye search WORDS` finds one.")
+        session.console.say(f"{nothing_yet(session, 'No items')} `rye search WORDS` finds more.")
 
 
 def _with_words(row: ItemRow) -> ItemRow:

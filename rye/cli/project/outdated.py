@@ -18,7 +18,7 @@ from rye.workspace.installing.outdated_sources import short_rev
 @install_options("member")
 @click.pass_obj
 def outdated(session: Session, member: str | None) -> None:
-    """Show items with newer versions: current, wanted (the newest that rye.toml allows) and latest. Exits 0 in any case.
+    """Show items with newer versions: current, wanted (the newest that rye.toml allows) and latest. Exits 0 whatever it finds.
 
     A locked release that can no longer be installed is shown with the reason: a revoked key, or the policy. So is one that its
     publisher yanked, which stays installed. Of a git repository, items whose files changed are shown with the commit, and newer

@@ -8,7 +8,7 @@ import click
 
 from rye.cli.console import counted, one_line
 from rye.cli.options import Session, command
-from rye.cli.project.installing import install_options
+from rye.cli.project.installing import install_options, nothing_yet
 from rye.installation.completeness import Node
 from rye.layout import Cell
 from rye.workspace.installing.locked_graph import locked_tree, reasons_for, signing
@@ -39,7 +39,7 @@ def tree(session: Session, depth: int | None, member: str | None) -> None:
         said = f"; {left} unverified: `rye install` verifies {'it' if left == 1 else 'them'}" if left else ""
         session.console.say(f"{counted(len(items), 'item')}{said}")
     if not nodes:
-        session.console.say("Nothing is locked; `rye add [KIND:]ID` adds an item.")
+        session.console.say(nothing_yet(session, "Nothing is locked"))
 
 
 def _indent(node: Node) -> str:

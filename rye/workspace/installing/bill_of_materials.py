@@ -7,7 +7,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rye.errors import RyeError
 from rye.installation.completeness import roots
 from rye.installation.cyclonedx import cyclonedx
 from rye.installation.sbom import lock_bill
@@ -16,7 +15,7 @@ from rye.installation.spdx import spdx
 from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock import Lock
-from rye.project.lock_file import is_stale, read_lock
+from rye.project.lock_file import is_stale, read_lock, require_lock
 from rye.storage.atomic import replace_file
 from rye.workspace.context import Context
 from rye.workspace.trusting.verified_items import require_verified
@@ -51,9 +50,7 @@ def project_bill(
     verified here and cannot be now.
     """
     manifest, lock = load_manifest(project), read_lock(project)
-    if manifest.dependencies and not project.lock_path.exists():
-        message = "rye.lock does not exist, so nobody knows which versions rye.toml means."
-        raise RyeError("no-lock", message, "Run `rye install`, and commit rye.lock.")
+    require_lock(project, manifest)
     if not (manifest.dependencies or lock.items):
         context.warn("rye.toml lists no items, so the bill of materials is empty.", "`rye add [KIND:]ID` adds one.")
     elif is_stale(lock, manifest):

@@ -19,6 +19,7 @@ from rye.installation.sources import Sources
 from rye.installation.updates import Newer
 from rye.project.layout import Project
 from rye.project.lock import Lock
+from rye.project.lock_file import require_lock
 from rye.project.manifest import Manifest
 from rye.project.members import selected
 from rye.registry.store.state import encode
@@ -47,10 +48,11 @@ class Outdated(Struct, frozen=True):
 def outdated(context: Context, project: Project, member: str | None = None) -> Outdated:
     """Every such item, by identity, and every such source, by name. ``member``: only what this member of the workspace needs, by
     folder or name. Offline, tags and commits that sources could move to are not known. Raises NoAnswer if a registry does not
-    answer, SourceError if a repository does not, and UsageError ``unknown-name``."""
+    answer, SourceError if a repository does not, RyeError ``no-lock``, and UsageError ``unknown-name``."""
     state = read_state(context, project)
     manifest = state.manifest
     asking = selected(manifest, member)
+    require_lock(project, manifest)
     if not state.lock.items:
         return Outdated()
     environment = judging_environment(context, manifest)

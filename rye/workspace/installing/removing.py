@@ -116,11 +116,12 @@ def _without(text: str, name: str, session: InstallSession, member: str) -> str:
         )
     if not keys:
         near = similar(wanted.id, (line.id for line in dependencies))
-        listed = ", ".join(line.key for line in dependencies[: SOURCES.listed_items]) or "no items"
+        listed = ", ".join(line.key for line in dependencies[: SOURCES.listed_items])
         listed += ", …" if len(dependencies) > SOURCES.listed_items else ""
+        has = f"It has: {listed}." if listed else "It lists no items yet; `rye add [KIND:]ID` adds one."
         place = f" -p {member}" if member else ""
         meant_by = [f"`rye remove {line.key}{place}`" for each in near for line in dependencies if line.id == each]
-        hint = f"Did you mean {' or '.join(meant_by[:3])}?" if meant_by else f"It has: {listed}."
+        hint = f"Did you mean {' or '.join(meant_by[:3])}?" if meant_by else has
         elsewhere = named(wanted.id, (line.id for line in whole.dependencies))
         others = sorted({line.member or "." for line in whole.dependencies if line.id in elsewhere})
         if others:
