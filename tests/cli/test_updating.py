@@ -78,6 +78,15 @@ class TestHeldBack:
         assert held["by"] == ["rye.toml asks for ^1.0", "directive:acme/work/top 1.0.0 needs ~1.1"]
         assert "stays at 1.1.0, not 2.0.0" in user.ok("update").stderr
 
+    def test_outdated_advises_no_range_for_what_only_others_need(self, user: Person) -> None:
+        user.ok("add", "acme/work/top", "--yes")
+        assert "`rye add directive:acme/work/base@^2.0.0`" in user.ok("outdated").stderr
+        user.ok("remove", "acme/work/base")
+        told = user.ok("outdated").stderr
+        assert "What needs it holds back its latest version: `rye update --dry-run`" in told
+        assert "rye add" not in told
+        assert "directive:acme/work/top 1.0.0 needs ~1.1" in user.ok("update", "--dry-run").stderr
+
     def test_nothing_is_said_where_everything_is_newest(self, user: Person) -> None:
         user.ok("add", "acme/work/base@^2", "--yes")
         done = user.ok("update", "--json").json

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from rye.cli.console import counted, one_line
@@ -63,17 +65,19 @@ def outdated(session: Session, member: str | None) -> None:
         session.console.say(f"Everything is at {known}.")
         return
     within = sum(row.wanted not in (None, row.current) or row.changed is not None for row in rows)
-    beyond = sum(row.latest not in (None, row.wanted) for row in rows)
+    newer = [item for item in found.items if item.newer.latest not in (None, item.newer.wanted)]
+    beyond, held = [item for item in newer if item.direct], [item for item in newer if not item.direct]
     behind = [item for item in found.items if item.newer.is_outdated]
     told = [f"{counted(len(behind), 'item')} out of date."] if behind else []
     one = len(behind) == 1
     if within:
         told.append(f"`rye update` updates {'it' if one else within}.")
     if beyond:
-        which = "its latest version" if one else f"the latest version of {beyond}"
-        only = behind[0].newer if one and behind[0].direct else None
+        only = beyond[0].newer if len(beyond) == 1 else None
         example = f"{only.identity}@^{only.latest}" if only is not None else "ID@RANGE"
-        told.append(f"For {which}, change the range: `rye add {example}`.")
+        told.append(f"For {_latest(beyond, one)}, change the range: `rye add {example}`.")
+    if held:
+        told.append(f"What needs it holds back {_latest(held, one)}: `rye update --dry-run` says what that is.")
     alone = [row for row in rows if row.yanked is not None and not row.is_outdated]
     if alone:
         which = f"{alone[0].identity} was" if len(alone) == 1 else f"{len(alone)} items were"
@@ -84,6 +88,13 @@ def outdated(session: Session, member: str | None) -> None:
         stays = f"{names} {'stays' if len(found.sources) == 1 else 'stay'} there until you move it"
         told.append(one_line(f"{stays}{f', {first.name}' * (len(found.sources) > 1)}: {first.next_step}"))
     session.console.say(" ".join(told))
+
+
+def _latest(items: Sequence[OutdatedItem], is_all: bool) -> str:
+    """The latest version of these, in words. ``is_all``: whether nothing else is out of date."""
+    if is_all:
+        return "its latest version"
+    return f"the latest version of {items[0].newer.identity if len(items) == 1 else len(items)}"
 
 
 def _wanted(item: OutdatedItem) -> Cell:
