@@ -104,11 +104,11 @@ def _without(text: str, name: str, session: InstallSession, member: str) -> str:
     """The manifest without the named item, in every row that means it. ``member``: whose text it is."""
     wanted, whole = parse_reference(name), session.manifest
     dependencies = parse_manifest(text).dependencies
-    of_kind = {line: kind for line in dependencies if wanted.kind in (None, kind := _item(line, session)[0])}
-    ids = named(wanted.id, (line.id for line in of_kind))
-    meant = {line: kind for line, kind in of_kind.items() if line.id in ids}
+    ids = named(wanted.id, (line.id for line in dependencies if wanted.kind in (None, line.kind) or line.kind is None))
+    kinds = {line: _item(line, session)[0] for line in dependencies if line.id in ids}
+    meant = {line: kind for line, kind in kinds.items() if wanted.kind in (None, kind)}
     keys = list(dict.fromkeys(line.key for line in meant))
-    if len(ids) > 1:
+    if len({line.id for line in meant}) > 1:
         raise ambiguous(name, keys)
     if len(set(meant.values())) > 1:
         raise UsageError(
