@@ -84,7 +84,7 @@ def make(packages: int, versions: int, chosen: int, *, solvable: bool) -> tuple[
             for needs_of in graph[name].values():
                 needs_of[:] = [need for need in needs_of if need.package != bone]
                 needs_of.append(Requirement(bone, Range.parse(wanted)))
-    return Root([Requirement(names[0], Range.parse("*"))]), Registry(graph)
+    return Root(requirements=[Requirement(names[0], Range.parse("*"))]), Registry(graph)
 
 
 def walk(root: Root[str], registry: Registry) -> int:

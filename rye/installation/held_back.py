@@ -91,14 +91,14 @@ def yanked(
     environment: Environment,
 ) -> tuple[Yanked, ...]:
     """Return the chosen items whose version was yanked, by identity. ``histories``: of these items at least."""
-    found = []
+    withdrawn = []
     for identity, entry in sorted(chosen.items()):
         if entry.record.yank is None:
             continue
         latest = latest_version(histories.get(identity), environment)
         by = _holders(identity, Version.parse(latest), manifest, chosen.values()) if latest is not None else ()
         lines = _lines(manifest, identity)
-        found.append(
+        withdrawn.append(
             Yanked(
                 identity=identity,
                 version=entry.record.version,
@@ -108,7 +108,7 @@ def yanked(
                 member=lines[0].member if lines else None,
             )
         )
-    return tuple(found)
+    return tuple(withdrawn)
 
 
 def moved_back(

@@ -72,7 +72,7 @@ def mentions(files: Mapping[str, bytes]) -> tuple[Mention, ...]:
     )
 
 
-class Prepared(Struct, frozen=True):
+class Prepared(Struct, frozen=True, kw_only=True):
     """Everything needed to install, verified; nothing is written yet."""
 
     plan: Plan
@@ -146,15 +146,21 @@ def prepare(
     installed = {identity: entry for identity, entry in chosen.items() if identity in items}
     moved = [row for row in lock.items if row.identity in installed and not _is_chosen(row, chosen)]
     withdrawn = [identity for identity, entry in installed.items() if entry.record.yank is not None]
-    histories = sources.histories([*withdrawn, *(row.identity for row in moved)])
-    told = yanked(manifest, chosen, histories, environment)
-    warnings = (
-        *(one.message for one in told),
-        *moved_back(moved, chosen, histories),
-        *_warnings(entry.record for entry in installed.values()),
-        *_overruled(manifest, chosen),
+    told: tuple[Yanked, ...] = ()
+    warnings = [*_warnings(entry.record for entry in installed.values()), *_overruled(manifest, chosen)]
+    if withdrawn or moved:
+        histories = sources.histories([*withdrawn, *(row.identity for row in moved)])
+        told = yanked(manifest, chosen, histories, environment)
+        warnings = [*(one.message for one in told), *moved_back(moved, chosen, histories), *warnings]
+    return Prepared(
+        plan=plan,
+        items=items,
+        unasked=unasked,
+        wanted=wanted_ranges(manifest),
+        warnings=tuple(warnings),
+        heads=sources.heads(),
+        yanked=told,
     )
-    return Prepared(plan, items, unasked, wanted_ranges(manifest), warnings, sources.heads(), told)
 
 
 def mentions_of(items: Mapping[Identity, VerifiedItem]) -> dict[Identity, tuple[Mention, ...]]:

@@ -206,7 +206,7 @@ def resolve(
     requirements.extend(Requirement(part, Range.parse("*")) for part in parts)
     requirements.extend(Requirement(identity, Range.parse(f"={version}")) for identity, version in unlock.exact)
     root = Root[Package](
-        requirements,
+        requirements=requirements,
         locked=locked,
         updated=updated,
         name="your workspace" if parts else "your project",

@@ -14,7 +14,7 @@ How the modules fit together::
 
 Nothing here does I/O. The caller fetches in waves::
 
-    resolution = Resolution(Root(requirements, locked=versions_of_the_lock), provider)
+    resolution = Resolution(Root(requirements=wanted, locked=versions_of_the_lock), provider)
     while isinstance(outcome := resolution.resolve(), NeedsMore):
         fetch(outcome.packages)         # all at once; provider.candidates() raised Missing for each of these
     outcome.versions                    # package → version; without a solution, Unsolvable is raised with the proof

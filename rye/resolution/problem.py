@@ -85,12 +85,14 @@ def _nothing_forced(_package: object) -> Range | None:
     return None
 
 
-class Root(Struct, Generic[P], frozen=True):
+class Root(Struct, Generic[P], frozen=True, kw_only=True):
     """The project: its direct requirements, and the versions in its lock."""
 
     requirements: Sequence[Requirement[P]]
     locked: Mapping[P, Version] = field(default_factory=dict)
     """Preferred if possible; leave out what is to be updated."""
+    updated: Mapping[P, Version] = field(default_factory=dict)
+    """The locked versions of what is to be updated: not preferred, but a yanked one is used if no other release can be."""
     conflicts: Sequence[Requirement[P]] = ()
     name: str = "your project"
     parts: frozenset[P] = frozenset()
@@ -98,8 +100,6 @@ class Root(Struct, Generic[P], frozen=True):
     them without a version."""
     forced: Callable[[P], Range | None] = _nothing_forced
     """Returns the range that replaces every requested range of a package; None if nothing is forced."""
-    updated: Mapping[P, Version] = field(default_factory=dict)
-    """The locked versions of what is to be updated: not preferred, but a yanked one is used if no other release can be."""
 
 
 class Provider(Protocol[P]):

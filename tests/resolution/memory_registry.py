@@ -57,7 +57,12 @@ def project(
     refuses: Mapping[str, str] | None = None,
     updated: Mapping[str, str] | None = None,
 ) -> Root[str]:
-    return Root(requirements(needs), _versions(locked), requirements(refuses or {}), updated=_versions(updated))
+    return Root(
+        requirements=requirements(needs),
+        locked=_versions(locked),
+        conflicts=requirements(refuses or {}),
+        updated=_versions(updated),
+    )
 
 
 def _versions(texts: Mapping[str, str] | None) -> dict[str, Version]:

@@ -11,6 +11,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from rye.resolution.outcome import Solution, Unsolvable
 from rye.resolution.problem import Exclusion, Root
@@ -99,7 +100,7 @@ def test_a_solution_that_is_locked_stays_when_newer_releases_come(seed: int) -> 
         before = answer(Resolution(root, MemoryRegistry(graph)).resolve)
         if isinstance(before, Solution):
             grown = {name: {**releases, "9.9.9": Release(needs={"no/such": "*"})} for name, releases in graph.items()}
-            kept = Root(root.requirements, before.versions, root.conflicts)
+            kept = replace(root, locked=before.versions, updated={})
             assert answer(Resolution(kept, MemoryRegistry(grown)).resolve) == before
             locked += 1
     assert locked > 10

@@ -79,7 +79,7 @@ class TestChoice:
             def demands(self, package: Identity, version: Version) -> Demands[Identity]:
                 return Demands([Requirement(tool, Range.parse("*"))] if package == directive else [])
 
-        outcome = resolve(Root([Requirement(directive, Range.parse("^1"))]), Both())
+        outcome = resolve(Root(requirements=[Requirement(directive, Range.parse("^1"))]), Both())
         assert outcome == Solution({directive: Version.of(1, 0, 0), tool: Version.of(1, 0, 0)})
 
     def test_releases_that_differ_in_build_metadata_are_told_apart(self) -> None:

@@ -15,6 +15,7 @@ from typing import TypeVar
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from rye.resolution.incompatibility import (
     ROOT,
@@ -136,7 +137,10 @@ def shuffled(root: Root[str], graph: Graph, seed: int) -> tuple[Root[str], Graph
     }
     requirements = list(root.requirements)
     dice.shuffle(requirements)
-    return Root(requirements, mix(root.locked), list(reversed(root.conflicts)), updated=mix(root.updated)), mixed
+    conflicts = list(reversed(root.conflicts))
+    return Root(
+        requirements=requirements, locked=mix(root.locked), conflicts=conflicts, updated=mix(root.updated)
+    ), mixed
 
 
 def answer(resolve: Callable[[], Solution[str] | NeedsMore[str]]) -> Solution[str] | Unsolvable:
@@ -258,7 +262,7 @@ class TestPreferences:
             if choices:
                 locked = random.Random(seed).choice(choices)
                 versions = {name: Version.parse(text) for name, text in locked.items()}
-                outcome = Resolution(Root(root.requirements, versions, root.conflicts), MemoryRegistry(graph)).resolve()
+                outcome = Resolution(replace(root, locked=versions, updated={}), MemoryRegistry(graph)).resolve()
                 assert outcome == Solution(versions)
                 kept += 1
         assert kept > SEEDS // 20
@@ -267,7 +271,7 @@ class TestPreferences:
         fitting = 0
         for seed in range(SEEDS // 2):
             root, graph = random_graph(seed)
-            fresh = Root(root.requirements, {}, root.conflicts)
+            fresh = replace(root, locked={}, updated={})
             highest = {name: max(versions, key=Version.parse) for name, versions in graph.items() if versions}
             for choice in valid_choices(fresh, graph):
                 if all(highest[name] == version for name, version in choice.items()):

@@ -239,23 +239,14 @@ def install_chosen(
         _refuse_strictly(session, prepared, fit)
     if session.request.sets_aside and (aside := stopped(session, prepared)):
         return InstallOutcome(result="stopped", warnings=prepared.warnings, set_aside=aside)
+    planned = InstallOutcome(
+        result="proposed", changes=prepared.plan.effective, warnings=prepared.warnings, yanked=prepared.yanked
+    )
     agreed = obtain_agreement(session, prepared, notes, moves)
     if agreed is None:
-        return InstallOutcome(
-            result="proposed",
-            changes=prepared.plan.effective,
-            warnings=prepared.warnings,
-            yanked=prepared.yanked,
-        )
+        return planned
     written, followed = _switch(session, sources, prepared, agreed)
-    return InstallOutcome(
-        result="installed",
-        changes=prepared.plan.effective,
-        warnings=prepared.warnings,
-        yanked=prepared.yanked,
-        files_written=written,
-        followed=followed,
-    )
+    return replace(planned, result="installed", files_written=written, followed=followed)
 
 
 def _fetched(
