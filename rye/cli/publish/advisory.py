@@ -10,7 +10,6 @@ from rye.cli.trust.own_keys import own_keys
 from rye.layout import Column
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import Advisory
-from rye.registry.trust.records import is_about_nothing
 from rye.workspace.named_file import NamedFile
 from rye.workspace.new_file import write_new
 from rye.workspace.publishing.advisories import (
@@ -122,7 +121,7 @@ def _document(advisory: Advisory) -> dict[str, object]:
 
 def _report(session: Session, done: AdvisoryOutcome) -> None:
     advisory, identity = done.advisory, done.advisory.identity
-    state = "withdrawn" if is_about_nothing(advisory) else "published"
+    state = "withdrawn" if done.withdraws else "published"
     document = {"id": identity.id, "kind": identity.kind, "state": state, **_document(advisory), "log": done.log}
     session.console.answer(document, f"{state} {advisory.number} about {identity} {advisory.range} (log {done.log})")
 

@@ -50,6 +50,11 @@ class AdvisoryOutcome(Struct, frozen=True):
     advisory: Advisory
     log: int
 
+    @property
+    def withdraws(self) -> bool:
+        """Whether it takes an earlier one back."""
+        return is_about_nothing(self.advisory)
+
 
 def publish_advisory(context: Context, keys: OwnKeys, request: AdvisoryRequest) -> AdvisoryOutcome:
     """Publish an advisory about versions of an item. It replaces an earlier one with the same number. Asks on a terminal.
