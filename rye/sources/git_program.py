@@ -194,6 +194,7 @@ _OF_A_CHECKOUT = {
     "status.submoduleSummary": "false",
     "core.sshCommand": "false",
     "core.pager": "cat",
+    "log.showSignature": "false",
     "credential.helper": "",
 }
 """What takes precedence over the configuration of a folder that others may have made. Of diff drivers and filters, whose keys are

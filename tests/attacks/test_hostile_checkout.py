@@ -33,6 +33,7 @@ COMMANDS = (
     ("add", "git+file://{folder}", "--all", "--yes"),
     ("import", "--dry-run", "--yes"),
     ("import", "--yes"),
+    ("adopt", "theirs", "--dry-run"),
     ("init",),
     ("doctor",),
     ("sbom",),
@@ -59,8 +60,10 @@ CONFIG = """[core]
 \tdriver = {touch}/merge; true
 [credential]
 \thelper = "!{touch}/credential; true"
+[log]
+\tshowSignature = true
 [gpg]
-\tprogram = {touch}/gpg
+\tprogram = {gpg}
 [submodule]
 \trecurse = true
 [status]
@@ -81,9 +84,13 @@ PARTIAL = """[extensions]
 """
 
 
-def git(folder: Path, *words: str) -> str:
+SIGNATURE = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n iQ==\n -----END PGP SIGNATURE-----"
+
+
+def git(folder: Path, *words: str, stdin: str | None = None) -> str:
     safe = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main"]
-    return subprocess.run(["git", *safe, *words], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+    run = subprocess.run(["git", *safe, *words], cwd=folder, check=True, capture_output=True, text=True, input=stdin)
+    return run.stdout.strip()
 
 
 def hostile(person: Person, *, partial: str | None = None) -> Path:
@@ -95,10 +102,26 @@ def hostile(person: Person, *, partial: str | None = None) -> Path:
     ran.mkdir()
     touch = f"touch {ran}"
     person.write("../skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads.\n---\n\nRead.\n")
+    person.write("theirs/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads.\n---\n\nRead.\n")
     git(person.folder, "init", "-q")
     git(person.folder, "add", "-A")
     git(person.folder, "commit", "-q", "-m", "x")
-    names = {"touch": touch, "hooks": str(person.path(".git/hooks")), "attributes": str(person.path("attributes"))}
+    head, _, message = git(person.folder, "cat-file", "commit", "HEAD").partition("\n\n")
+    signed = f"{head}\n{SIGNATURE}\n\n{message}\n"
+    git(
+        person.folder,
+        "update-ref",
+        "HEAD",
+        git(person.folder, "hash-object", "-t", "commit", "-w", "--stdin", stdin=signed),
+    )
+    gpg = person.write(".git/gpg", f"#!/bin/sh\n{touch}/gpg\n")
+    gpg.chmod(0o755)
+    names = {
+        "touch": touch,
+        "hooks": str(person.path(".git/hooks")),
+        "attributes": str(person.path("attributes")),
+        "gpg": str(gpg),
+    }
     with person.path(".git/config").open("a") as stream:
         stream.write(CONFIG.format(**names))
         if partial is not None:
@@ -149,8 +172,9 @@ def test_nothing_that_a_checkout_names_is_run(shop: Person) -> None:
     ran = hostile(shop)
     shop.path(ITEM).touch()
     assert play(shop, ran) == {}
-    subprocess.run(["git", "status", "--porcelain"], cwd=shop.folder, check=False, capture_output=True)
-    assert {made.name for made in ran.iterdir()} >= {"fsmonitor", "process"}
+    for words in (("status", "--porcelain"), ("log", "-1")):
+        subprocess.run(["git", *words], cwd=shop.folder, check=False, capture_output=True)
+    assert {made.name for made in ran.iterdir()} >= {"fsmonitor", "process", "gpg"}
 
 
 @pytest.mark.parametrize("address", ["{folder}", "ext::sh -c touch% {ran}/ext"])
