@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rye.customization.effective_files import Tree
 from rye.customization.overlay_files import in_force
@@ -26,18 +27,20 @@ from rye.items.knowledge import Knowledge
 from rye.items.reading import Metadata
 from rye.items.role.model import Role
 from rye.items.skill.reader import Skill
+from rye.project.context import load_manifest
 from rye.project.lock import LockedItem
 from rye.rendering.formula_text import formula_text
 from rye.rendering.prompt import first_uses, render, source_of
 from rye.signing.sign_item import unsigned_text
 from rye.signing.signature_line import layout_of
 from rye.workspace.context import Context
-from rye.workspace.customizing.formulas import nothing_required, resolved_formula
+from rye.workspace.customizing.formulas import resolved_formula
 from rye.workspace.customizing.overlaying import apply_in_force, require_overlay
 from rye.workspace.customizing.roles import require_directives
-from rye.workspace.items.agreement import require_used
-from rye.workspace.items.effective_item import EffectiveItem
+from rye.workspace.items.agreement import require_agreed, require_used
+from rye.workspace.items.effective_item import EffectiveItem, entry_of
 from rye.workspace.items.installed_items import InstalledItem
+from rye.workspace.items.own_signatures import signer_of
 
 Parsed = Agent | Directive | Formula | Knowledge | Role | Skill
 _ONE = "$ARGUMENTS"
@@ -217,9 +220,9 @@ def _directive(value: Directive, *, is_agent: bool) -> tuple[str, tuple[Argument
 def _formula(context: Context, found: EffectiveItem, places: Places) -> tuple[str, tuple[Argument, ...], str | None]:
     """Return the steps with placeholders for the variables, those variables, and the text of the overlay in force.
 
-    The deploy has required that the user agreed to all formulas (:func:`rye.deployment.survey.used_rows`).
+    Raises RyeError if a formula that it inherits from must not be deployed.
     """
-    resolved = resolved_formula(context, found.item, nothing_required)
+    resolved = resolved_formula(context, found.item, lambda parent: _require_parent(context, found, parent))
     if resolved.type != "workflow":
         return "", (), None
     force = in_force(places, found.item.location.name)
@@ -230,6 +233,18 @@ def _formula(context: Context, found: EffectiveItem, places: Places) -> tuple[st
     used = force.source
     overlay = used.data.decode("utf-8", "replace") if used is not None and used.data is not None else None
     return formula_text(filled), tuple(open_vars), overlay
+
+
+def _require_parent(context: Context, child: EffectiveItem, parent: EffectiveItem) -> None:
+    """Require for a formula whose steps another one inherits what is required to deploy it: neither ``include`` nor a refusal of
+    the parent alone keeps its text out of the child's."""
+    require_agreed(context, parent, customized=False)
+    if parent.installed is not None:
+        return
+    namespace = load_manifest(child.project).namespace if child.project is not None else None
+    entry = entry_of(context.home, parent, child.project, namespace)
+    if entry is None or entry.space != "user":  # no commit writes the user's own folder
+        signer_of(context, replace(parent, entry=entry, project=child.project), runs=True)
 
 
 def _stand_ins(arguments: Sequence[Argument], *, is_agent: bool = False) -> Mapping[str, str]:

@@ -26,6 +26,7 @@ from rye.runtime.opening import open_session
 from rye.runtime.sandboxed_tools import SandboxedTools
 from rye.runtime.session import Session as RunSession
 from rye.storage import home as homes
+from tests.scenes.item_texts import FORMULA
 from tests.scenes.person import Person, Result
 from tests.scenes.registry import Registry
 from tests.scenes.registry_process import run
@@ -58,10 +59,19 @@ class Organization:
 @pytest.fixture(scope="module")
 def acme(registry: Registry) -> Person:
     person = registry.owner("acme")
+    base, child = (
+        FORMULA.format(name=name).replace("version = 1\n", 'version = "1.0.0"\n') for name in ("base", "child")
+    )
+    person.sign("formulas/base.formula.toml", base.replace("build", "get").replace("Build it.", PIPED))
+    person.sign(
+        "formulas/child.formula.toml", child.replace('type = "workflow"', 'type = "workflow"\nextends = ["base"]')
+    )
     person.publish(
         person.directive("work/plain"),
         person.directive("work/shell", permissions=SHELL),
         person.directive("work/piped", text=PIPED),
+        ".ai/formulas/base.formula.toml",
+        ".ai/formulas/child.formula.toml",
     )
     return person
 
@@ -291,6 +301,23 @@ class TestTargets:
         user.ok("remove", "acme/work/plain", "-y")
         assert not copy.exists()
         user.ok("ci")
+
+    def test_the_steps_of_a_refused_formula_are_written_as_no_other_s(
+        self, user: Person, organization: Organization
+    ) -> None:
+        """``include`` leaves the parent out, but the child has its steps."""
+        user.write("rye.toml", user.path("rye.toml").read_text() + '[deploy]\ntargets = ["claude"]\n')
+        manifest = user.path("rye.toml")
+        manifest.write_text(f'{manifest.read_text()}include = ["formula:acme/child"]\nafter-install = false\n')
+        for name in ("base", "child"):
+            user.ok("add", f"formula:acme/{name}", "-y", "--approve", f"acme/{name}@1.0.0")
+        organization.publish(facts='[policy.facts]\npipe-to-shell = "forbid"\n')
+        organization.join(user)
+        result = user.run("deploy", "--json")
+        assert [(one["item"], one["code"]) for one in result.json["refused"]] == [
+            ("formula:acme/child", "policy-violation")
+        ]
+        assert not user.path(".claude/skills/child").exists()
 
 
 class TestOnlyTightens:
