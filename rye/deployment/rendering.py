@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from msgspec.structs import replace
 
-from rye.deployment.items import Argument, DeployableItem
+from rye.deployment.items import Argument, DeployableItem, ItemFile
 from rye.deployment.names import names_for
 from rye.deployment.rights import AgentRights, rights_of
 from rye.deployment.targets.active_syntax import Active, ActiveSyntax, active_in, inert, named_files
@@ -27,7 +28,7 @@ from rye.deployment.targets.protocol import (
 )
 from rye.deployment.written_forms import MARK, frontmatter, one_line, sentences
 from rye.items.agent.model import Agent
-from rye.items.autorun import obeyed
+from rye.items.autorun import folded, obeyed
 from rye.items.consented import Run
 from rye.items.directive.model import Directive
 from rye.items.formula.model import Formula
@@ -37,6 +38,8 @@ from rye.items.runs import inline_runs
 from rye.items.skill.reader import Skill
 from rye.limits import DEPLOY
 from rye.text.frontmatter import has_frontmatter
+from rye.text.yaml_error import YamlError
+from rye.text.yaml_reading import json_safe, read_yaml
 
 BINDING = "RYE_BINDING"
 """The variable from which `rye mcp serve` reads the binding (:mod:`rye.mcp.serving`)."""
@@ -169,7 +172,31 @@ def _skill(item: DeployableItem, skill: Skill, places: Places, options: TargetOp
         widenings.append(Widening("allowed-tools", "deploy-widening", message, tools))
     widenings += _starts(item.metadata.runs)
     widenings += _named(item.text)
+    widenings += _depended(attached) if places.skills == _SKILLS_OF_CODEX else ()
     return RenderedFiles(files, widenings=tuple(widenings))
+
+
+_SKILLS_OF_CODEX = ".agents/skills"
+_OF_CODEX = "agents/openai.yaml"
+
+
+def _depended(files: Iterable[ItemFile]) -> list[Widening]:
+    """Return the widening for the servers that a skill has Codex start: it writes them into its user's own settings, without a
+    question where it may do everything, and otherwise asks by name alone. A file that cannot be read counts as it is."""
+    for file in files:
+        if folded(file.path) != _OF_CODEX:
+            continue
+        text = file.data.decode("utf-8", "replace")
+        try:
+            value = read_yaml(text).value
+        except YamlError:
+            value = {"dependencies": text}
+        depends = value.get("dependencies") if isinstance(value, dict) else value
+        if depends:
+            written = json.dumps(json_safe(depends), ensure_ascii=False, sort_keys=True)
+            message = f"{file.path} makes Codex install servers: {one_line(written, 400)}"
+            return [Widening("dependencies", "deploy-widening", message, written)]
+    return []
 
 
 def _starts(runs: Sequence[Run]) -> list[Widening]:
