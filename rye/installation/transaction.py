@@ -13,7 +13,7 @@ extended with them, and step 3 runs for them.
 
 Recovery (:func:`recover`) needs only the journal and the files: it moves files in ``old`` back and removes created
 files that are no longer in ``stage``. It can be interrupted and repeated. One run at a time holds ``lock``. Nothing is
-ever written through a symbolic link: a link in a file's path is refused.
+ever written through a symbolic link: a link in a file's path is refused, and one that appears later is not followed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from rye.items.kinds import KINDS
 from rye.limits import PROJECT
 from rye.project.agent_programs import is_attributes_file, is_deploy_place
 from rye.project.layout import Project, read_project_file
-from rye.storage.safe_files import LockTimeout, file_lock, refuse_links, remove_tree
+from rye.storage.safe_files import LockTimeout, file_lock, real_folder, refuse_links, remove_tree
 from rye.text.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -278,34 +278,52 @@ class Writer:
         _sync_folder(self._work)
 
     def _switch(self, changes: Sequence[Change], first: int) -> None:
-        stage, old = str(self._work / "stage"), str(self._work / "old")
-        made: set[str] = set()
         for number, change in enumerate(changes, first):  # removals come first: no new file is removed
-            target = self._target(change)
-            there = NOTHING
-            if os.path.lexists(target):
-                self._step(f"move away {number}")
-                os.rename(target, f"{old}/{number}")
-                there = _digest(f"{old}/{number}") if change.before is not None else NOTHING
-            if change.before not in (None, there):
-                raise TransactionError(
-                    "file-changed",
-                    f"{change.path} was changed by another program just before Rye wrote it; nothing was written.",
-                    "Run the command again.",
-                )
-            if change.data is not None:
-                self._step(f"move in {number}")
-                folder = os.path.dirname(target)
-                if folder not in made:
-                    os.makedirs(folder, exist_ok=True)
-                    made.add(folder)
-                os.rename(f"{stage}/{number}", target)
-            else:
-                _remove_empty_folders(Path(target).parent, self._project.ai)
+            folder, _, name = change.path.rpartition("/")
+            try:
+                with real_folder(self._project.root, folder, make=change.data is not None) as (descriptor, prefix):
+                    self._switch_one(change, number, f"{prefix}{name}", descriptor)
+            except (FileNotFoundError, NotADirectoryError):
+                if change.data is not None:
+                    raise
+                _require_before(change, NOTHING)
+            if change.data is None:
+                _remove_empty_folders(Path(self._target(change)).parent, self._project.ai)
+
+    def _switch_one(self, change: Change, number: int, place: str, folder: int | None) -> None:
+        """Switch one file. ``place``: its name in the folder with this descriptor, or its path if that is None."""
+        kept, there = f"{self._work}/old/{number}", NOTHING
+        if _is_there(place, folder):
+            self._step(f"move away {number}")
+            os.rename(place, kept, src_dir_fd=folder)
+            there = _digest(kept) if change.before is not None else NOTHING
+        _require_before(change, there)
+        if change.data is not None:
+            self._step(f"move in {number}")
+            os.rename(f"{self._work}/stage/{number}", place, dst_dir_fd=folder)
 
     def _clean(self) -> None:
         for name in ("stage", "old"):
             remove_tree(self._work / name)
+
+
+def _is_there(place: str, folder: int | None) -> bool:
+    """Whether something is at the place, if only a link."""
+    try:
+        os.stat(place, dir_fd=folder, follow_symlinks=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def _require_before(change: Change, there: str) -> None:
+    """Require that the file was what it had to be. Raises TransactionError ``file-changed``."""
+    if change.before not in (None, there):
+        raise TransactionError(
+            "file-changed",
+            f"{change.path} was changed by another program just before Rye wrote it; nothing was written.",
+            "Run the command again.",
+        )
 
 
 def recover(project: Project) -> bool:

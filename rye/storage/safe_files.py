@@ -8,7 +8,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, BinaryIO
 
 from rye.errors import RyeError
@@ -114,6 +114,38 @@ def refuse_links(root: Path, place: Path) -> None:
             f"{str(link.relative_to(root))!r} is a symbolic link; Rye writes only to real files and folders.",
             "Remove the link, or put a real folder in its place.",
         )
+
+
+@contextmanager
+def real_folder(root: Path, folder: str, *, make: bool) -> Iterator[tuple[int | None, str]]:
+    """Yield a descriptor of a folder below ``root``, for ``dir_fd``, and what precedes a name in it: nothing. It was reached
+    without a symbolic link, and what is done in it happens there even if a link takes its place meanwhile. Where the system has
+    no such calls, the descriptor is None and the prefix is the folder's path.
+
+    ``folder``: with ``/``. ``make``: whether to create it. Raises RyeError ``symlink-in-the-way``, and OSError.
+    """
+    if not {os.open, os.mkdir, os.rename, os.stat} <= os.supports_dir_fd:
+        refuse_links(root, root / folder)
+        if make:
+            os.makedirs(root / folder, exist_ok=True)
+        yield None, f"{root / folder}{os.sep}"
+        return
+    here = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for part in filter(None, folder.split("/")):
+            if make:
+                with suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=here)
+            try:
+                below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
+            except OSError:
+                refuse_links(root, root / folder)
+                raise
+            os.close(here)
+            here = below
+        yield here, ""
+    finally:
+        os.close(here)
 
 
 def remove_tree(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -147,6 +148,32 @@ def test_a_link_on_the_way_is_refused(tmp_path: Path) -> None:
     with exclusive(project) as writer, pytest.raises(RyeError, match="symbolic link"):
         writer.apply([Change(".ai/packages/evil/x.md", b"x")])
     assert list(outside.iterdir()) == []
+
+
+@pytest.mark.parametrize("step", ["stage 0", "journal", "begin", "move away 0", "move in 0"])
+@pytest.mark.parametrize("data", [b"new", None])
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_link_that_takes_a_folder_s_place_after_the_check_leads_nowhere(
+    tmp_path: Path, step: str, data: bytes | None, exists: bool
+) -> None:
+    """A program that may write in this project alone, such as an agent in a sandbox, has Rye write for it elsewhere."""
+    root, outside = tmp_path / "project", tmp_path / "outside"
+    (outside / "agents").mkdir(parents=True)
+    if exists:
+        (outside / "agents/x.md").write_bytes(b"mine")
+        (root / ".claude/agents").mkdir(parents=True)
+        (root / ".claude/agents/x.md").write_bytes(b"old")
+    else:
+        (root / ".claude").mkdir(parents=True)
+
+    def swap(name: str) -> None:
+        if name == step:
+            (root / ".claude").rename(tmp_path / "moved")
+            (root / ".claude").symlink_to(outside)
+
+    with contextlib.suppress(RyeError), exclusive(Project(root), step=swap) as writer:
+        writer.apply([Change(".claude/agents/x.md", data)])
+    assert files(outside) == ({"agents/x.md": b"mine"} if exists else {})
 
 
 @pytest.mark.parametrize(
