@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from rye.errors import RyeError
+from rye.workspace.authoring.adopting import AdoptRequest, adopt_skills
+from rye.workspace.named_file import NamedFile
 from tests.scenes.person import Person
 
 SKILL = """\
@@ -62,6 +65,35 @@ def test_no_copy_is_written_through_a_link_that_was_committed(rye: Person, tmp_p
     rye.path(".ai/skills").symlink_to(outside)
     assert rye.run("adopt", "far/skills", "--json").error["code"] == "symlink-in-the-way"
     assert not list(outside.iterdir())
+
+
+@pytest.mark.parametrize("options", [(), ("--in-place",)])
+def test_no_file_elsewhere_is_adopted_or_fixed_through_a_link_that_was_committed(
+    rye: Person, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    own = tmp_path / "outside.md"
+    own.write_text("---\nname: pdf-tools\ndescription: Mine.\n---\n\nMine.\n")
+    before = own.read_bytes()
+    link = rye.path("far/skills/pdf-tools/SKILL.md")
+    link.unlink()
+    link.symlink_to(own)
+    assert rye.run("adopt", "far/skills/pdf-tools", *options, "--json").error["code"] == "not-a-file"
+    assert own.read_bytes() == before
+    assert not rye.path(".ai/skills/pdf-tools").exists()
+
+
+def test_a_file_that_changes_after_it_was_looked_at_is_not_adopted(rye: Person) -> None:
+    """All skills are looked at, and their alarms shown, before the first is written."""
+    for name in ("first", "second"):
+        rye.write(f"far/skills/{name}/SKILL.md", f"---\nname: {name}\ndescription: It helps.\n---\n\nHelp.\n")
+        rye.write(f"far/skills/{name}/run.sh", "echo hello\n")
+    request = AdoptRequest(NamedFile(rye.path("far/skills"), "far/skills"))
+    adopting = adopt_skills(rye.library, request)
+    assert next(adopting).skill.shown == "far/skills/first"
+    rye.write("far/skills/second/run.sh", "rm -rf / #\n")
+    with pytest.raises(RyeError, match="changed just now"):
+        list(adopting)
+    assert not rye.path(".ai/skills/second").exists()
 
 
 def test_only_line_endings_and_a_byte_order_mark_change(rye: Person) -> None:

@@ -13,6 +13,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -182,8 +183,8 @@ def _address(remote: str) -> str:
 
 def _look(folder: Path, shown: str, request: AdoptRequest, origin: str | None) -> FoundSkill:
     files, problems = attached_files(folder / MAIN)
-    data = read_bytes(folder / MAIN, CONTENT.item_bytes)
-    read = [AdoptableFile(file, read_bytes(folder / file.path, file.size)) for file in files]
+    data = read_bytes(folder / MAIN, CONTENT.item_bytes, root=folder)
+    read = [AdoptableFile(file, read_bytes(folder / file.path, file.size, root=folder)) for file in files]
     added = {"version": request.version} | ({"origin": origin} if origin is not None else {})
     adoption = analyze(data, folder.resolve().name, read, added)
     if not request.in_place and adoption.name is not None:
@@ -220,7 +221,7 @@ def _adopted(
         if skill.adoption.fixed is None:
             return became("unchanged", skill.folder)
         if not request.dry_run:
-            replace_file((skill.folder / MAIN).resolve(), skill.main_bytes)
+            replace_file(skill.folder / MAIN, skill.main_bytes)
         return became(written, skill.folder)
     if name in taken:
         return refused(f"{taken[name]} has the same name")
@@ -285,12 +286,12 @@ def _read(folder: Path) -> SkillFiles | None:
     files, problems = attached_files(folder / MAIN)
     if problems or not (folder / MAIN).is_file():
         return None
-    return _files(folder, read_bytes(folder / MAIN, CONTENT.item_bytes), files)
+    return _files(folder, read_bytes(folder / MAIN, CONTENT.item_bytes, root=folder), files)
 
 
 def _files(folder: Path, main: bytes, files: Iterable[AttachedFile]) -> SkillFiles:
-    attached = {file.path: AttachedBytes(read_bytes(folder / file.path, file.size), file.executable) for file in files}
-    return SkillFiles(main, attached)
+    read = {file: read_bytes(folder / file.path, file.size, root=folder) for file in files}
+    return SkillFiles(main, {file.path: AttachedBytes(data, file.executable) for file, data in read.items()})
 
 
 def _renewed(skill: FoundSkill, name: str, recorded: Recorded, origin: str) -> FoundSkill:
@@ -357,8 +358,8 @@ def _staged(skill: FoundSkill, parent: Path) -> Path:
     try:
         (staged / MAIN).write_bytes(skill.main_bytes)
         for file in skill.files:
-            data = read_bytes(skill.folder / file.path, file.size)
-            if len(data) != file.size:
+            data = read_bytes(skill.folder / file.path, file.size, root=skill.folder)
+            if sha256(data).hexdigest() != file.sha256:
                 raise RyeError("changed-meanwhile", f"{skill.shown}/{file.path} was changed just now.", "Run it again.")
             destination = staged / file.path
             destination.parent.mkdir(parents=True, exist_ok=True)
