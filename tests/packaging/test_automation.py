@@ -73,8 +73,10 @@ def test_validate_gets_every_item_and_nothing_that_is_none() -> None:
         ".ai/packages/a/x.md",
         ".ai/overrides/x.overrides.md",
         ".ai/skills/x/scripts/run.py",
+        *(".ai/deploy.lock", ".ai/origins.toml", ".ai/.gitattributes", ".ai/keys/acme.pub"),  # which Rye says to commit
         "src/x.py",
     ]
+    assert matched(HOOKS["rye-facts"], others) == []
     assert matched(HOOKS["rye-validate"], [*items, *others, "sub/.ai/skills/x/SKILL.md"]) == [
         *items,
         "sub/.ai/skills/x/SKILL.md",
