@@ -174,6 +174,7 @@ def following(context: Context, project: Project, chosen: tuple[str, ...] = ()) 
     names = read.manifest.deploy.targets or chosen
     require_targets_allowed(context, read.manifest, names)
     plan = planned(context, read, project, request, names, keeps=True)
+    require_targets_allowed(context, read.manifest, _only_kept(plan, names))
     remember_own(context.home, project, plan.remembered.state, plan.plan)
     done = _outcome(context, project, request, plan, Aim(names=plan.names, recorded=recorded))
     if plan.names == names:  # otherwise a deploy would also remove something
@@ -182,6 +183,14 @@ def following(context: Context, project: Project, chosen: tuple[str, ...] = ()) 
     if recorded:
         changes.append(Change("rye.toml", _manifest_with_targets(project, recorded)))
     return Round(changes, plan.plan.folders), done
+
+
+def _only_kept(plan: Planned, names: Sequence[str]) -> tuple[str, ...]:
+    """The programs that are written to although they are none of these, since something is deployed to them already."""
+    written = {one.path for one in plan.plan.changes if one.change in ("create", "update")}
+    owners = (one.targets for one in plan.survey.wanted if one.row_path in written)
+    kept = {name for targets in owners if not targets & set(names) for name in targets}
+    return tuple(name for name in plan.names if name in kept)
 
 
 def _manifest_with_targets(project: Project, targets: Sequence[str]) -> bytes:

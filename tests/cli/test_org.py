@@ -302,6 +302,28 @@ class TestTargets:
         assert not copy.exists()
         user.ok("ci")
 
+    def test_an_update_renews_nothing_in_a_forbidden_program(
+        self, user: Person, acme: Person, organization: Organization
+    ) -> None:
+        """What was deployed there once is renewed with every update, although rye.toml does not name the program."""
+        manifest = user.path("rye.toml")
+        acme.publish(acme.directive("work/renewed"))
+        user.ok("add", "acme/work/renewed", "-y")
+        user.ok("deploy", "--target", "claude", "--once")
+        copy = user.path(".claude/skills/renewed/SKILL.md")
+        before = copy.read_bytes()
+        manifest.write_text(manifest.read_text() + '[deploy]\ntargets = ["codex"]\n')
+        organization.publish('forbid-targets = ["claude"]')
+        organization.join(user)
+        acme.publish(acme.directive("work/renewed", "1.1.0", text="New text."))
+        refused(user.run("update", "-y", "--json"))
+        assert copy.read_bytes() == before
+        assert "1.0.0" in user.path("rye.lock").read_text()
+        user.ok("undeploy", "--all")
+        user.ok("update", "-y")
+        assert not copy.exists()
+        assert "New text." in user.path(".agents/skills/renewed/SKILL.md").read_text()
+
     def test_the_steps_of_a_refused_formula_are_written_as_no_other_s(
         self, user: Person, organization: Organization
     ) -> None:
