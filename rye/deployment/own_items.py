@@ -2,8 +2,8 @@
 
 A deploy puts a text where an agent program acts on it, so the rules are those for running own items: the item's file has a valid
 signature by a key that this user trusts, and lies where it was signed for. No signature covers attached files, so this user has
-agreed to their bytes (:mod:`rye.workspace.trusting.own_attached`). An own item that is not like that is left out, with a note: it
-may be a draft, and it may have come with a commit.
+agreed to their bytes (:mod:`rye.workspace.trusting.own_attached`), and to what changes the item, which policies allow as well.
+An own item that is not like that is left out, with a note: it may be a draft, and it may have come with a commit.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from rye.project.manifest import Manifest
 from rye.project.spaces import Entry, entries_of
 from rye.project.user_config import read_other_policies
 from rye.workspace.context import Context
+from rye.workspace.items.agreement import require_agreed
 from rye.workspace.items.effective_item import EffectiveItem, customized
 from rye.workspace.items.item_tree import effective_tree
 from rye.workspace.items.organization_rules import organizations_refusal
@@ -78,6 +79,7 @@ def own_items(context: Context, project: Project, manifest: Manifest, lock: Lock
             if why is not None:
                 left_out.append((identity, f"is not deployed, because your organization's policy refuses it: {why}"))
                 continue
+            require_agreed(context, found, manifest=manifest)
             source = DeployedSource(
                 identity=identity,
                 version=found.version() or "0.0.0",
