@@ -85,3 +85,30 @@ def test_a_build_without_key_or_token_stages_and_a_maintainer_publishes(registry
     assert set(build.audiences) == {registry.url}
     assert owner.approve_stage(staged[0]["stage"])["state"] == "approved"
     assert not (ci.home / "config" / "credentials.toml").exists()
+
+
+def identity(build: BuildServer, audience: object) -> str:
+    answer = build.answer("/id?audience=x", "Bearer job")
+    claims = jwt.decode(str(answer["value"]), build.key).claims | {"aud": audience}
+    return str(jwt.encode({"alg": "ES256", "kid": "one"}, claims, build.key))
+
+
+def test_a_registry_that_rye_toml_names_does_not_get_the_identity_that_is_for_another(
+    registry: Registry, build: BuildServer
+) -> None:
+    """Who can commit chooses among the pinned registries, and the other one could exchange the token."""
+    words = ("--issuer", build.url, "--repository", "acme/site", "--workflow", "release.yml")
+    run("publisher", "add", "meant", *words, "--data", str(registry.data))
+    owner = registry.owner("meant")
+    ci = registry.reader("meant")
+    path = owner.directive("work/one")
+    ci.write(path, owner.path(path).read_bytes())
+    company = "https://company.example"
+    for audience in (company, [company, registry.url], [], None, {"a": 1}):
+        given = {"RYE_ID_TOKEN": identity(build, audience)}
+        error = ci.fails("publish", "--trusted", "--stage", path, code="no-build-identity", env=given)
+        assert registry.url in error["message"]
+    for text in ("", "x", "a.b.c", "a.e30.c", f"a.{'W1' * 3000}.c"):
+        ci.fails("publish", "--trusted", "--stage", path, code="no-build-identity", env={"RYE_ID_TOKEN": text})
+    for audience in (registry.url, [f"{registry.url}/"]):
+        ci.ok("publish", "--trusted", "--stage", path, env={"RYE_ID_TOKEN": identity(build, audience)})

@@ -3,13 +3,15 @@
 The identity token is made for one registry's address, so it is useless elsewhere. It comes from
 
 * GitHub Actions: ``ACTIONS_ID_TOKEN_REQUEST_URL`` and ``ACTIONS_ID_TOKEN_REQUEST_TOKEN`` (a job with ``id-token: write``);
-* GitLab and others: ``RYE_ID_TOKEN``, made for the registry's address.
+* GitLab and others: ``RYE_ID_TOKEN``, made for the registry's address. No other registry gets it.
 
 A stored token or ``RYE_TOKEN`` takes precedence, unless ``--trusted`` demands the build's identity.
 """
 
 from __future__ import annotations
 
+import json
+from base64 import urlsafe_b64decode
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
@@ -80,6 +82,10 @@ def _identity(context: Context, address: str) -> str:
     """The build's identity token, made for this registry. Raises RyeError ``no-build-identity``."""
     given = context.environment.get(_ID_TOKEN)
     if given:
+        audience = _audience(given)
+        if audience != address.rstrip("/"):
+            whose = f"for {audience[:200]}" if audience else "for no address that can be read"
+            raise _no_identity(f"{_ID_TOKEN} was made {whose}, so {address} does not get it")
         return given.strip()
     url = context.environment[_REQUEST_URL]
     parts = urlsplit(url)
@@ -101,6 +107,20 @@ def _identity(context: Context, address: str) -> str:
     if not isinstance(found, str) or not found:
         raise _no_identity(f"the build server returned status {answer.status_code} and no token")
     return found
+
+
+def _audience(token: str) -> str:
+    """The one address that an identity token is for, as it says itself; empty if it names none, or several. Who got it could use
+    it there, so it goes nowhere else, whichever registry a project's rye.toml names."""
+    payload = token.strip().split(".")[1:2]
+    try:
+        claims = json.loads(urlsafe_b64decode("".join(payload) + "=="))
+    except (ValueError, RecursionError):
+        return ""
+    audience = claims.get("aud") if isinstance(claims, dict) else None
+    if isinstance(audience, list) and len(audience) == 1:
+        (audience,) = audience
+    return audience.rstrip("/") if isinstance(audience, str) else ""
 
 
 def _no_identity(reason: str) -> RyeError:
