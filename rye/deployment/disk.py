@@ -31,12 +31,13 @@ class FolderDisk:
         return self._folder(path) == "folder"
 
     def shared(self, path: str) -> str:
-        """Return the file to change for a shared file: if it is a link to another shared file, that one."""
+        """Return the file to change for a shared file: if it is a link to another one of the same form, that one."""
         if not os.path.islink(f"{self._root}/{path}"):
             return path
         real, root = os.path.realpath(f"{self._root}/{path}"), os.path.realpath(self._root)
         inside = os.path.relpath(real, root).replace(os.sep, "/")
-        return inside if is_shared_file(inside) and os.path.isfile(real) else path
+        alike = is_shared_file(inside) and inside.endswith(".md") == path.endswith(".md")
+        return inside if alike and os.path.isfile(real) else path
 
     def _folder(self, path: str) -> str:
         """Return ``folder``, ``missing``, ``outside`` (the path contains a link) or ``other`` (a file is in its place)."""

@@ -728,6 +728,23 @@ def test_a_claude_md_that_leads_to_agents_md_gets_one_block(shop: Person) -> Non
     assert tree(shop) == before
 
 
+@pytest.mark.parametrize(("link", "leads_to"), [("AGENTS.md", "opencode.json"), ("opencode.json", "AGENTS.md")])
+def test_a_link_puts_no_block_into_settings_and_no_key_into_instructions(
+    shop: Person, link: str, leads_to: str
+) -> None:
+    """The program could not read its settings any more, and nothing could take the entry out again."""
+    install(shop, "knowledge", "acme/notes/style", knowledge("style"))
+    install(shop, "directive", "acme/work/ship", bound())
+    shop.write(leads_to, "{}\n")
+    shop.path(link).symlink_to(leads_to)
+    before = shop.path(leads_to).read_bytes()
+    result = shop.run("deploy", "--target", "opencode", "--once", "--json")
+    item = "knowledge:acme/notes/style" if link == "AGENTS.md" else "directive:acme/work/ship"
+    assert ("deploy-outside", item) in {(one["code"], one["item"]) for one in result.json["refused"]}
+    shop.ok("undeploy", "--all")
+    assert shop.path(leads_to).read_bytes() == before
+
+
 # -- merges ------------------------------------------------------------------------------------------------------------
 
 
