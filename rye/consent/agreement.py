@@ -14,6 +14,7 @@ claim.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -164,8 +165,8 @@ class Agreement(Struct, frozen=True):
         sort = sort_of(ask.sort)
         if sort is None or sort.covers is None:
             return False
-        agreed = [text for item, name, text in self._parts() if (item, name) == (ask.item, ask.sort)]
-        return bool(agreed) and sort.covers(agreed, ask.text)
+        agreed = _texts_of(self.lines).get((ask.item, ask.sort))
+        return agreed is not None and sort.covers(agreed, ask.text)
 
     def knows_bytes(self, row: Row) -> bool:
         """Whether the user agreed to exactly the bytes of a row, of whatever version."""
@@ -193,7 +194,7 @@ class Agreement(Struct, frozen=True):
     def _installed(self) -> dict[str, tuple[str, str, str, str]]:
         """The parts of :func:`installed_state` that are remembered of each item."""
         states = {}
-        for item, sort, text in self._parts():
+        for item, sort, text in _parts(self.lines):
             if sort == "state" and text.count(" ") >= 3:
                 state, whole, own, registry = text.split(" ", 3)
                 states[item] = state, whole, own, registry
@@ -231,14 +232,24 @@ class Agreement(Struct, frozen=True):
         agreed = tuple(pattern for pattern in row.approved.of("right") if pattern not in refused)
         return ItemAgreement(row.identity, agreed, waiting, tuple(not_in_lock(row, release)))
 
-    def _parts(self) -> Iterable[tuple[str, str, str]]:
-        for line in self.lines:
-            try:
-                item, sort, text = json.loads(line)
-            except (ValueError, TypeError, RecursionError):  # not an approval
-                continue
-            if isinstance(item, str) and isinstance(sort, str) and isinstance(text, str):
-                yield item, sort, text
+
+@lru_cache(maxsize=4)
+def _texts_of(lines: frozenset[str]) -> Mapping[tuple[str, str], Sequence[str]]:
+    """What was agreed to, by item and sort: each line is read once, however many items ask."""
+    texts: dict[tuple[str, str], list[str]] = {}
+    for item, sort, text in _parts(lines):
+        texts.setdefault((item, sort), []).append(text)
+    return texts
+
+
+def _parts(lines: Iterable[str]) -> Iterable[tuple[str, str, str]]:
+    for line in lines:
+        try:
+            item, sort, text = json.loads(line)
+        except (ValueError, TypeError, RecursionError):  # not an approval
+            continue
+        if isinstance(item, str) and isinstance(sort, str) and isinstance(text, str):
+            yield item, sort, text
 
 
 class ItemAgreement(Struct, frozen=True):
